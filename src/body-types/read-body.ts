@@ -1,0 +1,172 @@
+import type { IncomingMessage } from 'node:http'
+import { declaredLength } from '../core/discard-body.ts'
+import { HttpError, RequestAborted } from '../core/errors.ts'
+import type { Exchange, HostRequest } from '../core/exchange.ts'
+import type { MaybePromise } from '../core/handler.ts'
+import { watchIdle } from '../core/idle-watch.ts'
+
+const EMPTY = new Uint8Array(0)
+
+/** What a body parser before us left, or `undefined` while the content is still to be read. */
+export interface ConsumedBody {
+  readonly value: unknown
+}
+
+/**
+ * What another body parser has made of the content, for hosts where one ran before us (`express.json()`, Nest).
+ * @throws TypeError when the content has been read and nothing was left of it; waiting for it would never end
+ */
+export function findConsumedBody(req: IncomingMessage & HostRequest): ConsumedBody | undefined {
+  if (!req.readableDidRead && !req.readableEnded) return undefined
+  if (req.body !== undefined) return { value: req.body }
+  throw new TypeError(
+    'The request content was read before http-resource-service saw it, and req.body does not hold it. ' +
+      'Mount the service before the body parser, or let the parser set req.body.',
+  )
+}
+
+/** Tells a client that waits for it to send its content (RFC 9110 §10.1.1). */
+function sendContinue(exchange: Exchange): void {
+  const send = exchange.sendContinue
+  exchange.sendContinue = undefined
+  send?.()
+}
+
+/** 413 for content over a limit in bytes. */
+export function tooLarge(limit: number): HttpError {
+  return new HttpError(413, 'ERR_TOO_LARGE', { detail: `The content is larger than ${limit} bytes.` })
+}
+
+/**
+ * Reads the whole content of a request.
+ * @param limit the most bytes to take; one more is 413
+ * @throws HttpError 413, 408; {@link RequestAborted} when the client goes away
+ */
+export function readBytes(exchange: Exchange, limit: number): MaybePromise<Uint8Array> {
+  const { req } = exchange
+  const length = declaredLength(req)
+  if (length !== undefined && length > limit) throw tooLarge(limit)
+  sendContinue(exchange)
+  exchange.bodyState = 'reading'
+  return new Promise((resolve, reject) => {
+    let first: Uint8Array | undefined
+    let rest: Uint8Array[] | undefined
+    let size = 0
+    const onData = (chunk: Uint8Array): void => {
+      size += chunk.length
+      if (size > limit) fail(tooLarge(limit))
+      else if (first === undefined) first = chunk
+      else if (rest === undefined) rest = [first, chunk]
+      else rest.push(chunk)
+      watch.refresh()
+    }
+    const onEnd = (): void => {
+      settle()
+      exchange.bodyState = 'read'
+      resolve(rest === undefined ? (first ?? EMPTY) : Buffer.concat(rest, size))
+    }
+    const onClose = (): void => fail(new RequestAborted('The client went away before its content was complete.'))
+    const watch = watchIdle(exchange.idleTimeout, () => fail(new HttpError(408, 'ERR_TIMEOUT')))
+    const settle = (): void => {
+      watch.stop()
+      req.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onClose)
+    }
+    const fail = (error: unknown): void => {
+      settle()
+      req.on('error', () => {}) // nobody else listens any more, and the connection may still break
+      req.pause()
+      reject(error)
+    }
+    if (req.destroyed) return onClose()
+    req.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose)
+  })
+}
+
+/** How much may wait for a slow consumer before the client is made to wait. */
+const HIGH_WATER = 256 * 1024
+
+/**
+ * The content of a request as a stream, with back-pressure; ends only when all of it has arrived.
+ * @param limit the most bytes to take; one more is 413
+ * @throws HttpError 413, 408; {@link RequestAborted} when the client goes away; all of them while it is being read
+ */
+export function streamBytes(exchange: Exchange, limit: number): AsyncIterable<Uint8Array> {
+  return { [Symbol.asyncIterator]: () => createBodyIterator(exchange, limit) }
+}
+
+function createBodyIterator(exchange: Exchange, limit: number): AsyncIterator<Uint8Array, undefined> {
+  const { req } = exchange
+  const chunks: Uint8Array[] = []
+  let waiting = 0
+  let size = 0
+  let ended = false
+  let failure: unknown
+  let wake: (() => void) | undefined
+
+  const notify = (): void => {
+    wake?.()
+    wake = undefined
+  }
+  const settle = (): void => {
+    watch.stop()
+    req.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onClose)
+    notify()
+  }
+  const fail = (error: unknown): void => {
+    failure ??= error
+    settle()
+    req.on('error', () => {}) // nobody else listens any more, and the connection may still break
+    req.pause()
+  }
+  const onData = (chunk: Uint8Array): void => {
+    watch.refresh()
+    size += chunk.length
+    if (size > limit) return fail(tooLarge(limit))
+    chunks.push(chunk)
+    waiting += chunk.length
+    if (waiting >= HIGH_WATER) req.pause()
+    notify()
+  }
+  const onEnd = (): void => {
+    ended = true
+    exchange.bodyState = 'read'
+    settle()
+  }
+  const onClose = (): void => fail(new RequestAborted('The client went away before its content was complete.'))
+  // A client that is held back by a slow consumer is not idle.
+  const watch = watchIdle(exchange.idleTimeout, () => {
+    if (req.isPaused()) watch.refresh()
+    else fail(new HttpError(408, 'ERR_TIMEOUT'))
+  })
+
+  const length = declaredLength(req)
+  if (length !== undefined && length > limit) fail(tooLarge(limit))
+  else if (req.destroyed) onClose()
+  else {
+    sendContinue(exchange)
+    exchange.bodyState = 'reading'
+    req.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose)
+  }
+
+  return {
+    async next() {
+      for (;;) {
+        if (failure !== undefined) throw failure
+        const chunk = chunks.shift()
+        if (chunk !== undefined) {
+          waiting -= chunk.length
+          if (waiting === 0 && req.isPaused()) req.resume()
+          return { done: false, value: chunk }
+        }
+        if (ended) return { done: true, value: undefined }
+        await new Promise<void>((resolve) => {
+          wake = resolve
+        })
+      }
+    },
+    async return() {
+      fail(new Error('The content is not read any further.'))
+      return { done: true, value: undefined }
+    },
+  }
+}

@@ -1,0 +1,64 @@
+import { channel } from 'node:diagnostics_channel'
+import type { Exchange } from './exchange.ts'
+
+/** One event a request, on the channel `http-resource-service:request`, when the answer has been decided. */
+export interface RequestEvent {
+  readonly method: string
+  /** Mount and path; never the query, which may hold secrets. */
+  readonly target: string
+  readonly status: number
+  /** The steps that were taken, in order, each with what it found: `evaluatePreconditions: If-Match failed`. */
+  readonly steps: readonly string[]
+  /** The last of them: why the answer is what it is. */
+  readonly reason: string
+  /** Milliseconds from the arrival of the request to the decision. */
+  readonly duration: number
+  readonly exchange: Exchange
+}
+
+/** One event a failure, on the channel `http-resource-service:failure`. */
+export interface FailureEvent {
+  readonly error: unknown
+  /** `request`: answered with 500. `late`: the head had left, the connection was broken off. `background`: no request. */
+  readonly stage: 'request' | 'late' | 'background'
+  readonly exchange?: Exchange
+}
+
+const requests = channel('http-resource-service:request')
+const failures = channel('http-resource-service:failure')
+const arrivals = new WeakMap<Exchange, number>()
+
+/** Starts the trace of a request; does nothing while nobody listens. */
+export function startTrace(exchange: Exchange): void {
+  if (!requests.hasSubscribers) return
+  exchange.trace = []
+  arrivals.set(exchange, performance.now())
+}
+
+/** Adds what a step found to the trace. */
+export function note(exchange: Exchange, text: string): void {
+  const { trace } = exchange
+  if (trace === undefined) return
+  const step = trace.pop()
+  trace.push(step === undefined ? text : step.includes(': ') ? `${step}; ${text}` : `${step}: ${text}`)
+}
+
+/** Publishes the trace of a request. */
+export function publishTrace(exchange: Exchange, status: number): void {
+  const { trace: steps } = exchange
+  if (steps === undefined) return
+  const event: RequestEvent = {
+    method: exchange.method,
+    target: exchange.mount + exchange.path,
+    status,
+    steps,
+    reason: steps[steps.length - 1] ?? '',
+    duration: performance.now() - (arrivals.get(exchange) ?? Number.NaN),
+    exchange,
+  }
+  requests.publish(event)
+}
+
+export function publishFailure(event: FailureEvent): void {
+  if (failures.hasSubscribers) failures.publish(event)
+}

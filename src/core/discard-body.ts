@@ -1,0 +1,85 @@
+import type { IncomingMessage } from 'node:http'
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
+import type { Exchange } from './exchange.ts'
+
+/** How much of an unwanted body is read so that the client gets to read our answer. */
+const DRAIN_LIMIT = 512 * 1024
+/** How long, in milliseconds, a client that is still sending may take to notice the answer. */
+const LINGER = 1000
+
+/** Whether a request announces content (RFC 9112 §6.3). */
+export function hasBody(req: IncomingMessage): boolean {
+  const { headers } = req
+  if (headers['transfer-encoding'] !== undefined) return true
+  const length = headers['content-length']
+  if (length !== undefined) return length !== '0'
+  return req.httpVersionMajor === 2 && !(req as unknown as Http2ServerRequest).stream.endAfterHeaders
+}
+
+/** The declared length of the content, or `undefined` when it is not declared. */
+export function declaredLength(req: IncomingMessage): number | undefined {
+  const length = req.headers['content-length']
+  return length === undefined ? undefined : Number(length)
+}
+
+/**
+ * Sees to the content of a request that is answered before it was read to its end.
+ *
+ * Little of it is drained, and the connection lives on. Much of it, or content that waits for 100 Continue, ends the
+ * connection: the answer is sent whole and announced as the last, then the client has a moment to read it. A
+ * connection closed at once would be reset, and the client would lose the answer.
+ * @param writeHead writes the head with further fields
+ * @param body what the answer carries
+ * @returns whether the answer has been written here
+ */
+export function discardUnreadBody(
+  exchange: Exchange,
+  writeHead: (fields: readonly string[]) => void,
+  body: string | Uint8Array | undefined,
+): boolean {
+  if (exchange.bodyState === 'read' || exchange.req.readableEnded || !hasBody(exchange.req)) return false
+  const { req, res } = exchange
+  if (exchange.isHttp2) {
+    const { stream } = res as unknown as Http2ServerResponse
+    // NO_ERROR after a complete answer asks the client to stop sending (RFC 9113 §8.1).
+    res.once('finish', () => stream.close(0))
+    return false
+  }
+  const waitsForContinue = exchange.sendContinue !== undefined
+  const isLarge = exchange.bodyState === 'reading' || (declaredLength(req) ?? 0) > DRAIN_LIMIT
+  if (!waitsForContinue && !isLarge) {
+    drain(req, DRAIN_LIMIT, () => req.socket.destroy())
+    return false
+  }
+  writeHead(['Connection', 'close'])
+  if (body !== undefined) {
+    if (typeof body === 'string') res.write(body, 'latin1')
+    else res.write(body)
+  } else res.flushHeaders()
+  if (waitsForContinue) {
+    res.end()
+    return true
+  }
+  const end = () => {
+    clearTimeout(timer)
+    if (!res.writableEnded) res.end()
+  }
+  const timer = setTimeout(end, LINGER)
+  timer.unref()
+  req.once('end', end).once('error', end).once('close', end)
+  drain(req, DRAIN_LIMIT, () => req.pause())
+  return true
+}
+
+function drain(req: IncomingMessage, limit: number, onLimit: () => void): void {
+  let bytes = 0
+  req.on('data', (chunk: Uint8Array) => {
+    bytes += chunk.length
+    if (bytes > limit) {
+      bytes = Number.NEGATIVE_INFINITY
+      onLimit()
+    }
+  })
+  req.on('error', () => {}) // an aborted request that nobody reads any more
+  req.resume()
+}

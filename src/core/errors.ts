@@ -1,0 +1,148 @@
+import { STATUS_CODES } from 'node:http'
+
+/** What went wrong, as a name that does not change. Compare this, not the message. */
+export type HttpErrorCode =
+  | 'ERR_MALFORMED_TARGET'
+  | 'ERR_MALFORMED_FIELD'
+  | 'ERR_MALFORMED_BODY'
+  | 'ERR_MALFORMED_PATCH'
+  | 'ERR_MALFORMED_QUERY'
+  | 'ERR_INCOMPLETE_BODY'
+  | 'ERR_DIGEST_MISMATCH'
+  | 'ERR_UNAUTHENTICATED'
+  | 'ERR_FORBIDDEN'
+  | 'ERR_CLEARTEXT'
+  | 'ERR_CROSS_SITE'
+  | 'ERR_NOT_FOUND'
+  | 'ERR_METHOD_NOT_ALLOWED'
+  | 'ERR_NOT_ACCEPTABLE'
+  | 'ERR_TIMEOUT'
+  | 'ERR_CONFLICT'
+  | 'ERR_PATCH_CONFLICT'
+  | 'ERR_GONE'
+  | 'ERR_PRECONDITION_FAILED'
+  | 'ERR_TOO_LARGE'
+  | 'ERR_TARGET_TOO_LONG'
+  | 'ERR_UNSUPPORTED_MEDIA_TYPE'
+  | 'ERR_UNSUPPORTED_CODING'
+  | 'ERR_RANGE_NOT_SATISFIABLE'
+  | 'ERR_MISDIRECTED'
+  | 'ERR_INVALID_CONTENT'
+  | 'ERR_UPGRADE_REQUIRED'
+  | 'ERR_PRECONDITION_REQUIRED'
+  | 'ERR_TOO_MANY_REQUESTS'
+  | 'ERR_FIELDS_TOO_LARGE'
+  | 'ERR_INTERNAL'
+  | 'ERR_METHOD_NOT_IMPLEMENTED'
+  | 'ERR_UNAVAILABLE'
+  | 'ERR_OUT_OF_SPACE'
+
+/** One fault in the content of a request, where there is something to point at. */
+export interface ContentError {
+  /** JSON Pointer (RFC 6901) into the content; empty for the whole. */
+  readonly pointer: string
+  readonly detail: string
+}
+
+export interface HttpErrorOptions {
+  /** What would help the client; sent to it when `expose` is true. Never put a secret or the request's content here. */
+  readonly detail?: string
+  /** Fields of the answer, names and values in turn. */
+  readonly headers?: readonly string[]
+  /** Faults in the content. */
+  readonly errors?: readonly ContentError[]
+  /** Further members of the problem document (RFC 9457 §3.2). */
+  readonly extensions?: Readonly<Record<string, unknown>>
+  /** Whether `detail` and the rest may be sent. Default: true below 500. */
+  readonly expose?: boolean
+  readonly cause?: unknown
+}
+
+const BRAND = Symbol.for('http-resource-service.HttpError')
+
+/**
+ * The failure of one request. Throw it from any hook or store to choose the answer.
+ *
+ * Express and Koa understand it too: it has `status`, `statusCode`, `expose` and `headers`.
+ */
+export class HttpError extends Error {
+  override readonly name: string = 'HttpError'
+  readonly status: number
+  readonly code: HttpErrorCode
+  readonly expose: boolean
+  readonly detail: string | undefined
+  /** Fields by name, as error handlers of frameworks expect them. */
+  readonly headers: Readonly<Record<string, string>>
+  /** The same fields, names and values in turn, a name possibly more than once. */
+  readonly fields: readonly string[]
+  readonly errors: readonly ContentError[] | undefined
+  readonly extensions: Readonly<Record<string, unknown>> | undefined
+
+  /**
+   * @param status 400 to 599
+   * @param code a stable name of the failure
+   */
+  constructor(status: number, code: HttpErrorCode, options: HttpErrorOptions = {}) {
+    super(
+      options.detail ?? STATUS_CODES[status] ?? 'Error',
+      options.cause === undefined ? {} : { cause: options.cause },
+    )
+    this.status = status
+    this.code = code
+    this.expose = options.expose ?? status < 500
+    this.detail = options.detail
+    this.fields = options.headers ?? []
+    this.errors = options.errors
+    this.extensions = options.extensions
+    const headers: Record<string, string> = {}
+    for (let i = 0; i < this.fields.length; i += 2) {
+      const name = this.fields[i]!
+      headers[name] = headers[name] === undefined ? this.fields[i + 1]! : `${headers[name]}, ${this.fields[i + 1]}`
+    }
+    this.headers = headers
+    Object.defineProperty(this, BRAND, { value: true })
+  }
+
+  /** The same as `status`; the name that Express reads. */
+  get statusCode(): number {
+    return this.status
+  }
+}
+
+/** Whether a value is an {@link HttpError}, also one of another copy of this package. */
+export function isHttpError(value: unknown): value is HttpError {
+  return typeof value === 'object' && value !== null && (value as { [BRAND]?: unknown })[BRAND] === true
+}
+
+/** The client went away before its request was complete. Nobody is left to answer: it ends the exchange silently. */
+export class RequestAborted extends Error {
+  override readonly name: string = 'RequestAborted'
+}
+
+/** The stable URI of a kind of problem (RFC 9457 §3.1.1). */
+export function problemType(code: HttpErrorCode): string {
+  return 'urn:problem-type:http-resource-service:' + code.slice(4).toLowerCase().replaceAll('_', '-')
+}
+
+/** A problem document (RFC 9457). */
+export type Problem = Readonly<Record<string, unknown>> & {
+  readonly type: string
+  readonly title: string
+  readonly status: number
+}
+
+/** The problem document that tells a client about an error; nothing internal unless `expose` says so. */
+export function createProblem(error: HttpError): Problem {
+  const problem = {
+    type: problemType(error.code),
+    title: STATUS_CODES[error.status] ?? 'Error',
+    status: error.status,
+  }
+  if (!error.expose) return problem
+  return {
+    ...problem,
+    ...(error.detail === undefined ? {} : { detail: error.detail }),
+    ...(error.errors === undefined ? {} : { errors: error.errors }),
+    ...error.extensions,
+  }
+}

@@ -1,0 +1,152 @@
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
+
+/** A request as any host gives it: `node:http`, `node:https`, or the compatibility interface of `node:http2`. */
+export type AnyRequest = IncomingMessage | Http2ServerRequest
+/** A response as any host gives it. */
+export type AnyResponse = ServerResponse | Http2ServerResponse
+
+/** Who sends the request, as an authentication scheme found out. */
+export interface Principal {
+  /** The scheme that verified the credentials, in lower case. */
+  readonly scheme: string
+  /** The user name, or the subject of a token. */
+  readonly id: string
+  /** Claims of a token, or whatever a verifier of the user's own returned. */
+  readonly claims?: Readonly<Record<string, unknown>>
+}
+
+/** What a hook may know of a request. */
+export interface RequestView {
+  /** The method, after X-HTTP-Method-Override where that is enabled. */
+  readonly method: string
+  /** The decoded path below the mount point. */
+  readonly path: string
+  /** The path prefix under which the host mounted us; empty at the root. */
+  readonly mount: string
+  /** The query, parsed when first asked for. */
+  readonly query: URLSearchParams
+  /** Request fields by lower-case name, as Node gives them. */
+  readonly headers: IncomingHttpHeaders
+  /** Values of the `{names}` in the pattern of the resource. */
+  readonly params: Readonly<Record<string, string>>
+  /** Who sends the request; `undefined` while nobody is known. */
+  readonly principal: Principal | undefined
+  /** Aborts when the client goes away. Made when first asked for. */
+  readonly signal: AbortSignal
+  /** The request of the host. */
+  readonly req: IncomingMessage
+}
+
+/** Fields that every answer carries. */
+export const BASE_FIELDS: readonly string[] = Object.freeze(['X-Content-Type-Options', 'nosniff'])
+const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze(Object.create(null))
+
+/** How far the content of the request has been dealt with. */
+export type BodyState = 'unread' | 'reading' | 'read'
+
+/** What frameworks add to a request; all of it optional. */
+export interface HostRequest {
+  readonly baseUrl?: string
+  readonly originalUrl?: string
+  /** What a body parser before us left. */
+  body?: unknown
+}
+
+/**
+ * One request and what has been found out about it so far. The one context object: it travels through all steps.
+ * A class only so that the lazy properties cost nothing until they are read.
+ */
+export class Exchange implements RequestView {
+  readonly req: IncomingMessage
+  readonly res: ServerResponse
+  readonly headers: IncomingHttpHeaders
+  method: string
+  mount = ''
+  path = ''
+  /** What follows `?` in the target, as received. */
+  queryText = ''
+  params: Readonly<Record<string, string>> = NO_PARAMS
+  principal: Principal | undefined = undefined
+  /** Whether the request carried credentials that were accepted: answers to it are private (RFC 9111 §3.5). */
+  isAuthorized = false
+  /** Fields for every later reply, names and values in turn: CORS, security. */
+  pending: readonly string[] = BASE_FIELDS
+  /** The value of Vary so far. */
+  vary = ''
+  bodyState: BodyState = 'unread'
+  /** Milliseconds without progress after which a client that neither sends nor reads is given up. */
+  idleTimeout = 30_000
+  /** Set while a 100 Continue is owed: the client waits for it before it sends content (RFC 9110 §10.1.1). */
+  sendContinue: (() => void) | undefined = undefined
+  /** Names of the steps taken and reasons found; only while somebody listens. */
+  trace: string[] | undefined = undefined
+
+  #query: URLSearchParams | undefined
+  #controller: AbortController | undefined
+
+  constructor(req: IncomingMessage, res: ServerResponse) {
+    this.req = req
+    this.res = res
+    this.headers = req.headers
+    this.method = req.method ?? ''
+  }
+
+  get query(): URLSearchParams {
+    return (this.#query ??= new URLSearchParams('&' + this.queryText))
+  }
+
+  // An AbortController costs more than a whole small request, so nobody pays for one that is not read.
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      const controller = new AbortController()
+      this.#controller = controller
+      const { res } = this
+      if (res.destroyed && !res.writableFinished) controller.abort()
+      else
+        res.once('close', () => {
+          if (!res.writableFinished) controller.abort()
+        })
+    }
+    return this.#controller.signal
+  }
+
+  /** Whether HTTP/2 carries the exchange: no Connection field, no status text. */
+  get isHttp2(): boolean {
+    return this.req.httpVersionMajor === 2
+  }
+}
+
+/**
+ * The prefix under which a host mounted us: what `originalUrl` has and `url` lacks.
+ * Express tells it as `baseUrl`; koa-mount and Connect only by rewriting `url`.
+ */
+export function findMount(req: IncomingMessage & HostRequest): string {
+  if (req.baseUrl !== undefined) return req.baseUrl
+  const { originalUrl } = req
+  if (originalUrl === undefined || originalUrl === req.url) return ''
+  const url = req.url ?? ''
+  const path = url.startsWith('/?') ? url.slice(1) : url
+  if (originalUrl.endsWith(url)) return originalUrl.slice(0, originalUrl.length - url.length)
+  // "/api" and "/api?x" reach us as "/" and "/?x".
+  return originalUrl.endsWith(path)
+    ? originalUrl.slice(0, originalUrl.length - path.length)
+    : originalUrl.split('?')[0]!
+}
+
+const EXCHANGE = Symbol.for('http-resource-service.exchange')
+
+/** The exchange that pieces mounted on one request share; made by the first of them. */
+export function sharedExchange(req: IncomingMessage, res: ServerResponse): Exchange {
+  const host = req as IncomingMessage & { [EXCHANGE]?: Exchange }
+  const known = host[EXCHANGE]
+  if (known !== undefined) return known
+  const exchange = new Exchange(req, res)
+  host[EXCHANGE] = exchange
+  return exchange
+}
+
+/** The exchange that a piece made on this request, if one ran before us. */
+export function findExchange(req: IncomingMessage): Exchange | undefined {
+  return (req as IncomingMessage & { [EXCHANGE]?: Exchange })[EXCHANGE]
+}

@@ -1,0 +1,41 @@
+import type { Exchange } from './exchange.ts'
+import type { Reply } from './reply.ts'
+
+/** A value, or a promise of one. Only promises are awaited: a synchronous store keeps the whole request in one turn. */
+export type MaybePromise<Value> = Value | PromiseLike<Value>
+
+/** One decision of a request. A reply ends the request; `undefined` goes on to the next step. */
+export type Step<E extends Exchange = Exchange> = (exchange: E) => MaybePromise<Reply | undefined>
+
+/** Whether a value must be awaited. */
+export function isPromise<Value>(value: MaybePromise<Value>): value is PromiseLike<Value> {
+  return typeof value === 'object' && value !== null && typeof (value as PromiseLike<Value>).then === 'function'
+}
+
+/** `next(value)`, now or when the promise is fulfilled. */
+export function then<Value, Result>(
+  value: MaybePromise<Value>,
+  next: (value: Value) => MaybePromise<Result>,
+): MaybePromise<Result> {
+  return isPromise(value) ? value.then(next) : next(value)
+}
+
+/**
+ * Runs steps in order until one replies. Control only moves forward.
+ * @param from index of the first step to run
+ */
+export function runSteps<E extends Exchange>(
+  steps: readonly Step<E>[],
+  exchange: E,
+  from = 0,
+): MaybePromise<Reply | undefined> {
+  for (let i = from; i < steps.length; i++) {
+    const step = steps[i]!
+    exchange.trace?.push(step.name)
+    const reply = step(exchange)
+    if (reply === undefined) continue
+    if (isPromise(reply)) return reply.then((reply) => reply ?? runSteps(steps, exchange, i + 1))
+    return reply
+  }
+  return undefined
+}

@@ -1,0 +1,134 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { publishFailure, publishTrace, startTrace } from './diagnostics.ts'
+import { createErrorReply, toHttpError } from './error-reply.ts'
+import { HttpError, RequestAborted } from './errors.ts'
+import { type AnyRequest, type AnyResponse, type Exchange, sharedExchange } from './exchange.ts'
+import { isPromise, type MaybePromise } from './handler.ts'
+import type { Reply } from './reply.ts'
+import { type WriteOptions, writeReply } from './write-reply.ts'
+
+/** What a handler calls when the request is not for it, or, with an error, when it failed. */
+export type Next = (error?: unknown) => void
+
+/**
+ * A piece or a service: a function on `(req, res, next)` for every host that speaks `node:http`, and a decision that
+ * adapters for other hosts can ask for.
+ */
+export interface Handler {
+  (req: AnyRequest, res: AnyResponse, next?: Next): void
+  /** Decides on a request without writing anything; `undefined` when the request is not for this handler. */
+  handle(exchange: Exchange): MaybePromise<Reply | undefined>
+  /** Makes the exchange that `handle` takes. */
+  createExchange(req: AnyRequest, res: AnyResponse): Exchange
+}
+
+/** The failure of a request, seen by the operator. */
+export type ErrorHook = (error: unknown, exchange: Exchange) => void
+
+export interface HandlerOptions<E extends Exchange> {
+  /** The decision itself. */
+  readonly run: (exchange: E) => MaybePromise<Reply | undefined>
+  /** Default: the exchange that pieces on one request share. */
+  readonly createExchange?: (req: IncomingMessage, res: ServerResponse) => E
+  /** Told of unexpected errors, which the client never sees. Default: `console.error`. */
+  readonly onError?: ErrorHook | undefined
+  /** Makes the reply for an error. Default: {@link createErrorReply}. */
+  readonly formatError?: ((error: HttpError, exchange: Exchange) => Reply) | undefined
+  /** Whether unexpected errors go to the host's `next(error)` where there is one. */
+  readonly forwardErrors: boolean
+}
+
+const logError: ErrorHook = (error, exchange) => {
+  console.error(`http-resource-service: ${exchange.method} ${exchange.mount}${exchange.path} failed:`, error)
+}
+
+/** Puts a node face on a decision: errors become replies, replies are written, and what is left goes to `next`. */
+export function createHandler<E extends Exchange>(options: HandlerOptions<E>): Handler {
+  const { run, onError = logError, formatError = createErrorReply, forwardErrors } = options
+  const create = options.createExchange ?? (sharedExchange as (req: IncomingMessage, res: ServerResponse) => E)
+  const writeOptions: WriteOptions = {
+    onLateFailure: (error, exchange) => report(error, exchange, 'late'),
+  }
+
+  function report(error: unknown, exchange: Exchange, stage: 'request' | 'late'): void {
+    publishFailure({ error, stage, exchange })
+    onError(error, exchange)
+  }
+
+  /** The reply for an error, or the error itself where the host shall have it. */
+  function replyTo(error: unknown, exchange: Exchange): Reply | undefined {
+    if (error instanceof RequestAborted) {
+      exchange.res.destroy()
+      return undefined
+    }
+    const known = toHttpError(error)
+    if (known.status >= 500 && known !== error) report(error, exchange, 'request')
+    try {
+      return formatError(known, exchange)
+    } catch (formatFailure) {
+      report(formatFailure, exchange, 'request')
+      return createErrorReply(new HttpError(500, 'ERR_INTERNAL'), exchange)
+    }
+  }
+
+  function isForwarded(error: unknown): boolean {
+    return forwardErrors && !(error instanceof RequestAborted) && toHttpError(error) !== error
+  }
+
+  function handle(exchange: Exchange): MaybePromise<Reply | undefined> {
+    startTrace(exchange)
+    try {
+      const reply = run(exchange as E)
+      return isPromise(reply) ? reply.then(finish, fail) : finish(reply)
+    } catch (error) {
+      return fail(error)
+    }
+    function finish(reply: Reply | undefined): Reply | undefined {
+      if (reply !== undefined) publishTrace(exchange, reply.status)
+      return reply
+    }
+    function fail(error: unknown): Reply | undefined {
+      if (isForwarded(error)) throw error
+      return finish(replyTo(error, exchange))
+    }
+  }
+
+  const handler = (req: AnyRequest, res: AnyResponse, next?: Next): void => {
+    const exchange = handler.createExchange(req, res) as E
+    const send = (reply: Reply | undefined): void => {
+      if (reply === undefined) {
+        if (res.destroyed || res.writableEnded) return
+        if (next !== undefined) return next()
+        return send(formatError(new HttpError(404, 'ERR_NOT_FOUND'), exchange))
+      }
+      try {
+        writeReply(exchange, reply, writeOptions)?.catch(fail)
+      } catch (error) {
+        fail(error)
+      }
+    }
+    /** The reply could not be written: a source that failed before its first byte, or a field that no message may hold. */
+    const fail = (error: unknown): void => {
+      if (isForwarded(error) && next !== undefined && !res.headersSent) return next(error)
+      const reply = res.headersSent ? undefined : replyTo(error, exchange)
+      if (reply === undefined) return void res.destroy()
+      try {
+        writeReply(exchange, reply, writeOptions)?.catch(() => res.destroy())
+      } catch {
+        res.destroy()
+      }
+    }
+    let reply: MaybePromise<Reply | undefined>
+    try {
+      reply = handle(exchange)
+    } catch (error) {
+      return fail(error)
+    }
+    if (isPromise(reply)) reply.then(send, fail)
+    else send(reply)
+  }
+  handler.handle = handle
+  handler.createExchange = (req: AnyRequest, res: AnyResponse): Exchange =>
+    create(req as IncomingMessage, res as ServerResponse)
+  return handler
+}

@@ -1,0 +1,48 @@
+/** A reply is data: what will be answered, not the act of answering. The writer alone acts (`write-reply.ts`). */
+
+/** Content that is read when it is sent, and not at all for HEAD. */
+export interface ContentSource {
+  /** Length in bytes. */
+  readonly size: number
+  /**
+   * Starts reading. The next chunk is asked for only after the previous one has left, so a source may use one
+   * buffer again and again. Ends early through the iterator's `return`.
+   */
+  open(): AsyncIterable<Uint8Array>
+}
+
+/** A string holds ASCII only: it leaves in one write with the header section. Other text is a `Uint8Array`. */
+export type ReplyBody = string | Uint8Array | ContentSource
+
+export interface Reply {
+  readonly status: number
+  /** Field names and values in turn. Content-Length is among them whenever there is content, or none to come. */
+  readonly headers: readonly string[]
+  /** Left out when there is no content. */
+  readonly body?: ReplyBody | undefined
+}
+
+/** Text as it is sent: itself when it is ASCII, else its UTF-8 bytes. */
+export function encodeText(text: string): string | Uint8Array {
+  return Buffer.byteLength(text) === text.length ? text : Buffer.from(text)
+}
+
+/** A reply with content that is at hand. Content-Length is added. */
+export function contentReply(status: number, body: string | Uint8Array, headers: readonly string[]): Reply {
+  return { status, headers: [...headers, 'Content-Length', String(body.length)], body }
+}
+
+/** A reply with no content. Content-Length is 0, except on 204 and 304, which must not have one (RFC 9110 §8.6). */
+export function emptyReply(status: number, headers: readonly string[]): Reply {
+  return status === 204 || status === 304
+    ? { status, headers }
+    : { status, headers: [...headers, 'Content-Length', '0'] }
+}
+
+/** The value of a field in a reply, or `undefined`. Names are compared case-insensitively. */
+export function fieldOf(reply: Reply, name: string): string | undefined {
+  const key = name.toLowerCase()
+  for (let i = 0; i < reply.headers.length; i += 2)
+    if (reply.headers[i]!.toLowerCase() === key) return reply.headers[i + 1]
+  return undefined
+}

@@ -1,0 +1,159 @@
+import type { ServerResponse } from 'node:http'
+import { mergeVary } from '../protocol/vary.ts'
+import { discardUnreadBody } from './discard-body.ts'
+import type { Exchange } from './exchange.ts'
+import { watchIdle } from './idle-watch.ts'
+import type { ContentSource, Reply } from './reply.ts'
+
+/** Content in memory above this size is written in pieces, so that a slow reader is noticed. */
+const PIECE = 1024 * 1024
+
+export interface WriteOptions {
+  /** Told of a failure after the head has left; the client sees a connection that breaks off. */
+  readonly onLateFailure: (error: unknown, exchange: Exchange) => void
+}
+
+/**
+ * The fields of a reply as they leave: its own, the pending ones, and Vary. The one place that writes Vary.
+ * @param present the value of Vary that the host has already set, if any
+ */
+export function completeHeaders(exchange: Exchange, reply: Reply, present: string): readonly string[] {
+  const vary = mergeVary(present, exchange.vary)
+  const headers = reply.headers.concat(exchange.pending)
+  if (vary !== '') headers.push('Vary', vary)
+  return headers
+}
+
+/**
+ * Writes a reply: the only function that does, apart from adapters whose host insists on writing itself.
+ *
+ * HEAD sends the same fields and opens no content. A source that fails before its first byte rejects, so that the
+ * caller can still answer 500; later the connection is broken off, because a body that ends early must not look whole.
+ * @returns a promise only for content that takes time; it is fulfilled when everything has been handed to the host
+ */
+export function writeReply(exchange: Exchange, reply: Reply, options: WriteOptions): undefined | Promise<void> {
+  const { res } = exchange
+  const { body } = reply
+  if (res.headersSent || res.destroyed) return undefined
+  if (body !== undefined && exchange.method !== 'HEAD') {
+    if (typeof body === 'string' || (body instanceof Uint8Array && body.length <= PIECE)) {
+      if (discardUnreadBody(exchange, (fields) => writeHead(exchange, reply, fields), body)) return undefined
+      writeHead(exchange, reply, undefined)
+      // ASCII as latin1: header section and content leave as one string, uncopied.
+      if (typeof body === 'string') res.end(body, 'latin1')
+      else res.end(body)
+      return undefined
+    }
+    return writeSource(exchange, reply, body instanceof Uint8Array ? inPieces(body) : body, options)
+  }
+  if (discardUnreadBody(exchange, (fields) => writeHead(exchange, reply, fields), undefined)) return undefined
+  writeHead(exchange, reply, undefined)
+  res.end()
+  return undefined
+}
+
+function writeHead(exchange: Exchange, reply: Reply, more: readonly string[] | undefined): void {
+  const { res } = exchange
+  const present = res.getHeader('vary')
+  const headers = completeHeaders(exchange, reply, present === undefined ? '' : String(present))
+  const all = more === undefined ? headers : headers.concat(more)
+  if (!exchange.isHttp2) res.writeHead(reply.status, all as string[])
+  else {
+    // The HTTP/2 interface takes no repeated names in a list.
+    for (const [name, value] of groupFields(all)) res.setHeader(name, value)
+    res.writeHead(reply.status)
+  }
+}
+
+/** Fields by name; a name that occurs more than once, as WWW-Authenticate may, has all its values. */
+export function groupFields(fields: readonly string[]): Map<string, string | string[]> {
+  const groups = new Map<string, string | string[]>()
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = fields[i]!
+    const value = fields[i + 1]!
+    const known = groups.get(name)
+    if (known === undefined) groups.set(name, value)
+    else if (typeof known === 'string') groups.set(name, [known, value])
+    else known.push(value)
+  }
+  return groups
+}
+
+function inPieces(bytes: Uint8Array): ContentSource {
+  return {
+    size: bytes.length,
+    async *open() {
+      for (let at = 0; at < bytes.length; at += PIECE) yield bytes.subarray(at, at + PIECE)
+    },
+  }
+}
+
+async function writeSource(
+  exchange: Exchange,
+  reply: Reply,
+  source: ContentSource,
+  { onLateFailure }: WriteOptions,
+): Promise<void> {
+  const { res } = exchange
+  const iterator = source.open()[Symbol.asyncIterator]()
+  // The first chunk before the head: a source that cannot be read is still a clean 500.
+  let chunk = await iterator.next()
+  if (res.destroyed) return closeIterator(iterator)
+  writeHead(exchange, reply, undefined)
+  const drain = createDrain(res, exchange.idleTimeout)
+  let rest = source.size
+  try {
+    while (!chunk.done && !res.destroyed) {
+      const bytes = chunk.value
+      rest -= bytes.length
+      if (rest < 0) throw new Error('A content source gave more bytes than its size.')
+      // The last chunk ends the message in the same write.
+      const written = drain.next()
+      if (rest === 0) res.end(bytes, written)
+      else res.write(bytes, written)
+      await drain.promise
+      chunk = await iterator.next()
+    }
+    if (rest !== 0 && !res.destroyed) throw new Error('A content source ended before its size.')
+    if (source.size === 0) res.end()
+  } catch (error) {
+    // A client that went away is no failure. Otherwise never end(): a broken connection is the only sign that the
+    // content is not whole.
+    if (!res.destroyed) onLateFailure(error, exchange)
+    res.destroy()
+  } finally {
+    drain.close()
+    await closeIterator(iterator)
+  }
+}
+
+async function closeIterator(iterator: AsyncIterator<Uint8Array>): Promise<void> {
+  try {
+    await iterator.return?.()
+  } catch {
+    // The reply has been written or given up: nothing depends on how the source closes.
+  }
+}
+
+/** Waits until one write has left, the connection has closed, or nothing has moved for too long. */
+function createDrain(res: ServerResponse, idleTimeout: number) {
+  let settle = () => {}
+  const watch = watchIdle(idleTimeout, () => res.destroy())
+  const onClose = () => settle()
+  res.once('close', onClose)
+  const drain = {
+    promise: Promise.resolve(),
+    next(): () => void {
+      watch.refresh()
+      drain.promise = new Promise<void>((resolve) => {
+        settle = resolve
+      })
+      return settle
+    },
+    close() {
+      watch.stop()
+      res.off('close', onClose)
+    },
+  }
+  return drain
+}

@@ -1,0 +1,76 @@
+/** Request targets (RFC 9112 §3.2) and the path of a resource. */
+
+/** A request target, split once and decoded once. */
+export interface RequestTarget {
+  /**
+   * The decoded path: segments joined by `/`. No segment is `.` or `..` or holds a slash, backslash or control
+   * character, so the path names one resource and has one spelling. Only the last segment may be empty.
+   */
+  readonly path: string
+  /** What follows `?`, as received; empty when there is nothing. */
+  readonly query: string
+}
+
+const SLASH = 0x2f
+
+/**
+ * Splits the target of a request into path and query, and decodes each path segment exactly once.
+ * Nothing is normalised: dot segments, empty segments, encoded slashes and broken escapes are errors, so that
+ * no two layers can disagree about which resource is meant.
+ * @param target origin-form (`/a/b?q`) or absolute-form (`http://host/a/b?q`), as received
+ * @returns `undefined` when the target is malformed
+ */
+export function parseRequestTarget(target: string): RequestTarget | undefined {
+  if (target.charCodeAt(0) !== SLASH) {
+    const path = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i.exec(target)
+    if (path === null) return undefined
+    const rest = target.slice(path[0].length)
+    return parseRequestTarget(rest.startsWith('/') ? rest : '/' + rest)
+  }
+  let end = target.length
+  let plain = true
+  let previous = 0
+  for (let i = 0; i < target.length; i++) {
+    const code = target.charCodeAt(i)
+    if (code === 0x3f) {
+      end = i
+      break
+    }
+    // Blanks, controls, "#", "\" and everything outside ASCII have no place in a path.
+    if (code < 0x21 || code > 0x7e || code === 0x5c || code === 0x23) return undefined
+    if (code === SLASH) {
+      if (previous === SLASH) return undefined
+    } else if (code === 0x25 || (code === 0x2e && previous === SLASH)) plain = false
+    previous = code
+  }
+  const raw = end === target.length ? target : target.slice(0, end)
+  const query = end === target.length ? '' : target.slice(end + 1)
+  if (plain) return { path: raw, query }
+  const path = decodePath(raw)
+  return path === undefined ? undefined : { path, query }
+}
+
+/** Decodes every segment once; `undefined` when one is malformed, a dot segment, or holds what would split it. */
+function decodePath(raw: string): string | undefined {
+  const segments = raw.split('/')
+  for (const [index, segment] of segments.entries()) {
+    let text = segment
+    if (segment.includes('%')) {
+      try {
+        text = decodeURIComponent(segment)
+      } catch {
+        return undefined // a broken escape, or bytes that are not UTF-8
+      }
+      if (/[/\\\x00-\x1f\x7f]/.test(text)) return undefined
+      segments[index] = text
+    }
+    if (text === '.' || text === '..') return undefined
+  }
+  return segments.join('/')
+}
+
+/** Writes a decoded path as the path of a URI reference: each segment percent-encoded (RFC 3986 §3.3). */
+export function formatPath(path: string): string {
+  if (/^[\w\-.~/]*$/.test(path)) return path
+  return path.split('/').map(encodeURIComponent).join('/')
+}

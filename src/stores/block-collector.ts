@@ -1,0 +1,53 @@
+import type { LargeBody } from './types.ts'
+
+const FIRST_BLOCK = 16 * 1024
+const LARGEST_BLOCK = 1024 * 1024
+
+/** Gathers a stream in blocks, so that neither many small chunks nor one huge copy has to be held. */
+export interface BlockCollector {
+  /** Copies a chunk; its buffer may be reused afterwards. */
+  push(chunk: Uint8Array): void
+  finish(): { readonly body: Uint8Array | LargeBody; readonly size: number }
+}
+
+export function createBlockCollector(): BlockCollector {
+  const blocks: Uint8Array[] = []
+  let block = new Uint8Array(0)
+  let used = 0
+  let size = 0
+  return {
+    push(chunk) {
+      size += chunk.length
+      for (let from = 0; from < chunk.length; ) {
+        if (used === block.length) {
+          block = Buffer.allocUnsafeSlow(Math.min(LARGEST_BLOCK, Math.max(FIRST_BLOCK, size)))
+          blocks.push(block)
+          used = 0
+        }
+        const part = chunk.subarray(from, from + block.length - used)
+        block.set(part, used)
+        used += part.length
+        from += part.length
+      }
+    },
+    finish() {
+      if (blocks.length === 0) return { body: block, size }
+      if (used < block.length) blocks[blocks.length - 1] = block.slice(0, used)
+      return { body: blocks.length === 1 ? blocks[0]! : joinBlocks(blocks), size }
+    },
+  }
+}
+
+/** Content that lies in several blocks. */
+function joinBlocks(blocks: readonly Uint8Array[]): LargeBody {
+  return {
+    async *open(first, last) {
+      let start = 0
+      for (const block of blocks) {
+        const end = start + block.length
+        if (end > first && start <= last) yield block.subarray(Math.max(0, first - start), last + 1 - start)
+        start = end
+      }
+    },
+  }
+}

@@ -1,0 +1,257 @@
+/**
+ * The store contract: what the service needs to keep resources.
+ *
+ * A store maps paths to states. A path is a decoded, absolute path such as `/users/42` or `/docs/a b`; treat it as an
+ * opaque string that is compared exactly. Paths without a leading slash belong to the service itself (the queue of
+ * accepted work): keep them like any other. The collection of `/users/42` is `/users`, and its name there is `42`; the
+ * collection of `/a` is the empty string, and `/` itself is a member of nothing.
+ *
+ * Every method may answer synchronously or with a promise.
+ */
+
+import type { MaybePromise } from '../core/handler.ts'
+
+/** Small content: text is kept and sent as its UTF-8 bytes. */
+export type SmallBody = string | Uint8Array
+
+/** Content that is too large for memory, read in pieces. */
+export interface LargeBody {
+  /**
+   * Reads bytes `first` to `last`, both inclusive, costing about as much as it returns.
+   * The bytes are those of the state that this object belongs to, whatever has replaced it meanwhile; when they are
+   * gone it throws. The next chunk is asked for only after the previous one is done with, so a buffer may be reused.
+   */
+  open(first: number, last: number): AsyncIterable<Uint8Array>
+}
+
+/** What describes the bytes of a representation. Nothing else of a request is stored with them. */
+export interface ContentFields {
+  /** The media type, as Content-Type has it. */
+  readonly contentType: string
+  /** Content-Encoding, when the bytes are coded. */
+  readonly contentEncoding?: string | undefined
+  /** Content-Language. */
+  readonly contentLanguage?: string | undefined
+  /** The name to suggest when the content is saved. */
+  readonly filename?: string | undefined
+}
+
+/** Content to be stored. */
+export interface Content extends ContentFields {
+  /**
+   * Small content as one value; larger content as a stream, or as what `stage` returned. A stream that throws means
+   * that nothing is written.
+   */
+  readonly body: SmallBody | AsyncIterable<Uint8Array> | StagedBody
+}
+
+/** Content that a store has taken in but that no path shows yet. */
+export interface StagedBody {
+  readonly staged: true
+  /** Length in bytes. */
+  readonly size: number
+  /** Gives the content up. Content that is neither used nor given up is swept by the store in time. */
+  discard(): MaybePromise<void>
+}
+
+/** A state of a resource. */
+export interface StoredResource extends ContentFields {
+  readonly path: string
+  /**
+   * Names this state. Never used again for this path: not after a change back, not after removal and re-creation, not
+   * after a restart. At most 200 characters. The service makes a strong entity tag of it.
+   */
+  readonly version: string
+  /** A ready entity tag instead, possibly weak: `"abc"` or `W/"abc"`. An empty string: this state has no tag. */
+  readonly entityTag?: string | undefined
+  /** Milliseconds since the epoch of the last change; left out when it is not known. */
+  readonly lastModified?: number | undefined
+  /**
+   * Whether the resource changed once only within the second of `lastModified`. Only then does that second name one
+   * state, and may a date condition rely on it. Leaving it out means no.
+   */
+  readonly dateIsStrong?: boolean | undefined
+  /** Length of the content in bytes. */
+  readonly size: number
+  readonly body: SmallBody | LargeBody
+  /** Set when the resource is hidden (soft deletion); such states are returned only when `hidden` is asked for. */
+  readonly hidden?: boolean | undefined
+}
+
+/** What a removed resource leaves behind. */
+export interface Tombstone {
+  readonly removed: true
+  readonly path: string
+  /** Milliseconds since the epoch. */
+  readonly removedAt: number
+}
+
+/** What `read` finds. */
+export type StoredState = StoredResource | Tombstone | undefined
+
+export interface ReadOptions {
+  /** Whether hidden resources are returned; otherwise they look like tombstones. Default false. */
+  readonly hidden?: boolean
+  /** The caller needs no content: a store may then leave `body` empty. Default false. */
+  readonly metadataOnly?: boolean
+  readonly signal?: AbortSignal
+}
+
+/**
+ * The state in which a write may happen. Hidden resources and tombstones count as absent.
+ * A version: only while the current state is still that one.
+ */
+export type Expectation = 'any' | 'absent' | 'present' | { readonly version: string }
+
+export interface WriteOptions {
+  readonly expect: Expectation
+  /** Further resources to write in the same atomic step, whatever their state. */
+  readonly related?: readonly RelatedWrite[]
+  readonly signal?: AbortSignal
+}
+
+export interface RelatedWrite {
+  readonly path: string
+  readonly content: Content
+}
+
+/** `conflict`: the state was not the expected one, and nothing was written. */
+export type WriteResult =
+  | { readonly outcome: 'created' | 'replaced'; readonly resource: StoredResource }
+  | { readonly outcome: 'conflict'; readonly current: StoredState }
+
+export interface CreateOptions {
+  /** Further resources to write in the same atomic step, once the name is known. */
+  readonly related?: (name: string) => readonly RelatedWrite[]
+  readonly signal?: AbortSignal
+}
+
+export interface RemoveOptions {
+  readonly expect: Exclude<Expectation, 'absent'>
+  /**
+   * `erase`: nothing stays. `tombstone`: content goes, the fact stays. `hide`: everything stays, but only reads that
+   * ask for hidden resources see it.
+   */
+  readonly mode: 'erase' | 'tombstone' | 'hide'
+  /** Milliseconds after which a tombstone may be forgotten. Default: the store's own. */
+  readonly retention?: number | undefined
+  /** Further paths to remove in the same atomic step, in the same mode, whatever their state. */
+  readonly related?: readonly string[]
+  readonly signal?: AbortSignal
+}
+
+/** `absent`: there was nothing to remove. */
+export type RemoveResult =
+  | { readonly outcome: 'removed'; readonly resource: StoredResource }
+  | { readonly outcome: 'absent'; readonly current: Tombstone | undefined }
+  | { readonly outcome: 'conflict'; readonly current: StoredState }
+
+export interface ListOptions {
+  /** The cursor of the page before; left out for the first page. */
+  readonly after?: string | undefined
+  /** The most items to return, at least 1. */
+  readonly limit: number
+  /** Whether hidden resources are listed as well. Default false. */
+  readonly hidden?: boolean
+  readonly signal?: AbortSignal
+}
+
+export interface Page {
+  /**
+   * Direct members in a stable order: names that are integers by value, then all others in an order of the store's own.
+   * A member that exists during the whole of a walk through the pages is seen exactly once.
+   */
+  readonly items: readonly StoredResource[]
+  /** Cursor of the next page; left out on the last one. */
+  readonly next?: string | undefined
+}
+
+/**
+ * Keeps resources. Three are ready: `memoryStore`, `sqliteStore`, `postgresStore`; `http-resource-service/testing`
+ * proves one of your own.
+ *
+ * Errors: throw `HttpError` to choose the answer (503 with Retry-After while a database is away), anything else is a
+ * 500 that tells the client nothing.
+ */
+export interface ResourceStore {
+  /**
+   * The current state of a path. The object returned belongs to the caller, who may keep derived data on it; a store
+   * that returns the same object for the same state spares the caller to derive it again.
+   */
+  read(path: string, options?: ReadOptions): MaybePromise<StoredState>
+
+  /** Writes a path in one atomic compare-and-swap. Fulfilled means durable and visible to every later read. */
+  write(path: string, content: Content, options: WriteOptions): MaybePromise<WriteResult>
+
+  /**
+   * Writes a new member of a collection under a name that the store assigns: a positive safe integer in decimal, never
+   * one that was used before, and larger than those that one process was given earlier.
+   * @param collection path of the collection, `/users`; empty for the root
+   * @param content the content, or what makes it once the name is known; called at most a few times, only the content
+   *   of the last call counts
+   */
+  create(
+    collection: string,
+    content: Content | ((name: string) => Content),
+    options?: CreateOptions,
+  ): MaybePromise<WriteResult & { outcome: 'created' }>
+
+  /** Removes a path in one atomic compare-and-swap. */
+  remove(path: string, options: RemoveOptions): MaybePromise<RemoveResult>
+
+  /** A page of the direct members of a collection. Costs what the page costs, however large the collection. */
+  list(collection: string, options: ListOptions): MaybePromise<Page>
+
+  /**
+   * Takes content in before it is known where it belongs: the parts of an upload arrive before the item can be made.
+   * Left out: the service keeps such parts in memory, up to its limit for parsed bodies.
+   */
+  stage?(body: AsyncIterable<Uint8Array>, options?: { readonly signal?: AbortSignal }): MaybePromise<StagedBody>
+
+  /** Releases what the store holds of its own: timers, never the database handle that the user passed. */
+  close?(): MaybePromise<void>
+}
+
+/** Whether `read` found a resource. */
+export function isResource(state: StoredState): state is StoredResource {
+  return state !== undefined && !('removed' in state)
+}
+
+/** Whether content can be read only in pieces. */
+export function isLargeBody(body: SmallBody | LargeBody): body is LargeBody {
+  return typeof body !== 'string' && !(body instanceof Uint8Array)
+}
+
+/** Whether content to be stored has been staged before. */
+export function isStaged(body: Content['body']): body is StagedBody {
+  return typeof body === 'object' && 'staged' in body
+}
+
+/** Path of a member of a collection. */
+export function memberPath(collection: string, name: string): string {
+  return `${collection}/${name}`
+}
+
+/** Splits a path into its collection and its name there. */
+export function splitPath(path: string): { readonly collection: string; readonly name: string } {
+  const slash = path.lastIndexOf('/')
+  return { collection: path.slice(0, Math.max(slash, 0)), name: path.slice(slash + 1) }
+}
+
+/** The value of a name that is an integer in its one canonical spelling, and safe; `undefined` for other names. */
+export function parseIntegerName(name: string): number | undefined {
+  const length = name.length
+  if (length === 0 || length > 16) return undefined
+  for (let i = 0; i < length; i++) {
+    const code = name.charCodeAt(i)
+    if (code < 0x30 || code > 0x39) return undefined
+  }
+  if (length > 1 && name.charCodeAt(0) === 0x30) return undefined
+  const value = Number(name)
+  return Number.isSafeInteger(value) ? value : undefined
+}
+
+/** Length of small content in bytes. */
+export function sizeOf(body: SmallBody): number {
+  return typeof body === 'string' ? Buffer.byteLength(body) : body.length
+}
