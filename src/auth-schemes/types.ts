@@ -7,7 +7,7 @@ export type AuthResult =
   | { readonly outcome: 'accepted'; readonly principal: Principal; readonly fields?: readonly string[] }
   /**
    * 401. `challenges` replace the scheme's own in WWW-Authenticate, where the failure has to be named in them
-   * (`error="invalid_token"`, `stale=true`, a token of Negotiate).
+   * (`error="invalid_token"`, `stale=true`, a token of Negotiate). `reason` is for the operator, never for the client.
    */
   | { readonly outcome: 'rejected'; readonly reason: string; readonly challenges?: readonly string[] }
 
@@ -23,4 +23,36 @@ export interface AuthScheme {
    * @throws HttpError for answers other than 401: 403 insufficient_scope, 429, 503 while keys cannot be fetched
    */
   authenticate(value: string, exchange: Exchange): MaybePromise<AuthResult>
+}
+
+/** What a verifier of the user's own says: who it is, `true` for just that name, or that the credentials are wrong. */
+export type Verdict = boolean | null | undefined | VerifiedUser
+
+/** Who was verified. */
+export interface VerifiedUser {
+  /** Default: the user name, or the `sub` claim. */
+  readonly id?: string
+  /** Whatever else is known, for `authorize`. */
+  readonly claims?: Readonly<Record<string, unknown>>
+}
+
+/**
+ * The principal that a verdict stands for; `undefined` when the credentials are wrong.
+ * @param id the name, where the verdict has none of its own
+ * @throws TypeError for anything that is no verdict: taking it for consent would let everybody in
+ */
+export function toPrincipal(scheme: string, verdict: Verdict, id: string): Principal | undefined {
+  if (verdict === false || verdict === null || verdict === undefined) return undefined
+  if (verdict === true) return { scheme, id }
+  if (typeof verdict !== 'object') throw new TypeError('A verifier returns a principal, true or false.')
+  const { claims } = verdict
+  return { scheme, id: verdict.id ?? id, ...(claims === undefined ? {} : { claims }) }
+}
+
+/** @throws TypeError for a realm that is empty or not printable ASCII: clients show it and hash it */
+export function checkRealm(owner: string, realm: string): string {
+  if (typeof realm !== 'string' || !/^[\x20-\x7e]+$/.test(realm)) {
+    throw new TypeError(`${owner} takes a "realm" of printable ASCII characters.`)
+  }
+  return realm
 }

@@ -66,7 +66,10 @@ export class Exchange implements RequestView {
   path = ''
   /** What follows `?` in the target, as received. */
   queryText = ''
-  params: Readonly<Record<string, string>> = NO_PARAMS
+  get params(): Readonly<Record<string, string>> {
+    return NO_PARAMS
+  }
+
   principal: Principal | undefined = undefined
   /** Whether the request carried credentials that were accepted: answers to it are private (RFC 9111 §3.5). */
   isAuthorized = false
@@ -74,6 +77,8 @@ export class Exchange implements RequestView {
   pending: readonly string[] = BASE_FIELDS
   /** The value of Vary so far. */
   vary = ''
+  /** Whether the host takes requests that are not ours. */
+  canPass = false
   bodyState: BodyState = 'unread'
   /** Milliseconds without progress after which a client that neither sends nor reads is given up. */
   idleTimeout = 30_000

@@ -12,8 +12,11 @@ export function isPromise<Value>(value: MaybePromise<Value>): value is PromiseLi
   return typeof value === 'object' && value !== null && typeof (value as PromiseLike<Value>).then === 'function'
 }
 
-/** `next(value)`, now or when the promise is fulfilled. */
-export function then<Value, Result>(
+/**
+ * `next(value)`, now or when the promise is fulfilled.
+ * Not called "then": a module that exports that name is taken for a promise by whoever imports it dynamically.
+ */
+export function andThen<Value, Result>(
   value: MaybePromise<Value>,
   next: (value: Value) => MaybePromise<Result>,
 ): MaybePromise<Result> {

@@ -20,7 +20,12 @@ export interface Handler {
   handle(exchange: Exchange): MaybePromise<Reply | undefined>
   /** Makes the exchange that `handle` takes. */
   createExchange(req: AnyRequest, res: AnyResponse): Exchange
+  /** What the writer needs, for adapters that use it. */
+  readonly writeOptions: WriteOptions
 }
+
+/** Not a reply: the request is the host's. What the host does with it is its own affair. */
+export const PASS: Reply = Object.freeze({ status: 0, headers: [] })
 
 /** The failure of a request, seen by the operator. */
 export type ErrorHook = (error: unknown, exchange: Exchange) => void
@@ -84,6 +89,7 @@ export function createHandler<E extends Exchange>(options: HandlerOptions<E>): H
       return fail(error)
     }
     function finish(reply: Reply | undefined): Reply | undefined {
+      if (reply === PASS) return undefined
       if (reply !== undefined) publishTrace(exchange, reply.status)
       return reply
     }
@@ -95,6 +101,7 @@ export function createHandler<E extends Exchange>(options: HandlerOptions<E>): H
 
   const handler = (req: AnyRequest, res: AnyResponse, next?: Next): void => {
     const exchange = handler.createExchange(req, res) as E
+    exchange.canPass = next !== undefined
     const send = (reply: Reply | undefined): void => {
       if (reply === undefined) {
         if (res.destroyed || res.writableEnded) return
@@ -128,6 +135,7 @@ export function createHandler<E extends Exchange>(options: HandlerOptions<E>): H
     else send(reply)
   }
   handler.handle = handle
+  handler.writeOptions = writeOptions
   handler.createExchange = (req: AnyRequest, res: AnyResponse): Exchange =>
     create(req as IncomingMessage, res as ServerResponse)
   return handler

@@ -11,6 +11,15 @@ export interface ContentSource {
   open(): AsyncIterable<Uint8Array>
 }
 
+/** Content of which any part can be read without the rest. */
+export interface RangedSource extends ContentSource {
+  /** Reads bytes `first` to `last`, both inclusive. */
+  openRange(first: number, last: number): AsyncIterable<Uint8Array>
+}
+
+/** Content from which ranges can be cut; a string holds ASCII only. */
+export type RangedBody = string | Uint8Array | RangedSource
+
 /** A string holds ASCII only: it leaves in one write with the header section. Other text is a `Uint8Array`. */
 export type ReplyBody = string | Uint8Array | ContentSource
 

@@ -5,7 +5,7 @@ import { type MediaType, parseMediaType } from './media-type.ts'
 export interface AcceptRange {
   /** `type/subtype`, `type/*` or `*&#47;*`, in lower case. */
   readonly essence: string
-  /** Parameters before `q`. */
+  /** Every parameter but `q`, wherever that stands (RFC 9110 §12.5.1). */
   readonly parameters: ReadonlyMap<string, string>
   /** 0 to 1. */
   readonly quality: number
@@ -70,7 +70,10 @@ function specificityOf(offer: MediaType, range: AcceptRange): number {
   if (range.essence.endsWith('/*')) return offer.essence.startsWith(range.essence.slice(0, -1)) ? 1 : -1
   if (range.essence !== offer.essence) return -1
   for (const [name, value] of range.parameters) {
-    if (offer.parameters.get(name)?.toLowerCase() !== value.toLowerCase()) return -1
+    const offered = offer.parameters.get(name)
+    // Many clients ask for "application/json; charset=utf-8": an offer that names no charset is not refused by that.
+    if (offered === undefined && name === 'charset') continue
+    if (offered?.toLowerCase() !== value.toLowerCase()) return -1
   }
   return 2 + range.parameters.size
 }

@@ -1,3 +1,5 @@
+import { trimWhitespace } from './field-value.ts'
+
 /** Range requests (RFC 9110 §14): which bytes are selected. */
 
 /** Inclusive positions of the first and the last byte. */
@@ -27,7 +29,7 @@ const RANGE_SPEC = /^(\d*)-(\d*)$/
 export function selectRanges(field: string, size: number): RangeSelection {
   const equals = field.indexOf('=')
   if (size === 0 || equals !== 5 || field.slice(0, 5).toLowerCase() !== 'bytes') return 'whole'
-  const simple = parseRangeSpec(field.slice(6).trim(), size)
+  const simple = parseRangeSpec(trimWhitespace(field.slice(6)), size)
   if (typeof simple === 'object') return [simple]
   if (simple === 'unsatisfiable') return simple
 
@@ -35,7 +37,7 @@ export function selectRanges(field: string, size: number): RangeSelection {
   let members = 0
   let bytes = 0
   for (const member of field.slice(6).split(',')) {
-    const text = member.trim()
+    const text = trimWhitespace(member)
     if (text === '') continue
     const range = parseRangeSpec(text, size)
     if (range === 'malformed' || ++members > MAX_RANGES) return 'whole'

@@ -41,7 +41,7 @@ export function parseExtendedValue(text: string): string | undefined {
 }
 
 const MAX_FILENAME = 255
-const DEVICE = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?$/i
+const DEVICE = /^(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[\d¹²³]) *(?:[.:].*)?$/i
 
 /**
  * A file name that is safe to show and to suggest: the last path segment, whichever slash, without control and
@@ -54,11 +54,17 @@ export function cleanFilename(name: string): string {
     // C0, DEL, C1, and the marks that reorder or hide what a reader sees.
     .replace(/[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g, '')
     .replace(/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, '')
-    .trim()
-    .replace(/^\.+/, '')
+    .replace(/^[\s.]+/, '')
+  const short = shorten(clean)
+  return DEVICE.test(short) ? shorten('_' + short) : short
+}
+
+/** Cut to the limit, never through the middle of a character. */
+function shorten(name: string): string {
+  return name
     .slice(0, MAX_FILENAME)
     .replace(/[\ud800-\udbff]$/, '')
-  return DEVICE.test(clean) ? '_' + clean : clean
+    .trimEnd()
 }
 
 /**

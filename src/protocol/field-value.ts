@@ -124,17 +124,22 @@ export function splitList(text: string): string[] {
   const members: string[] = []
   let from = 0
   let quoted = false
-  for (let i = 0; i <= text.length; i++) {
-    const code = i === text.length ? 0x2c : text.charCodeAt(i)
-    if (quoted && i < text.length) {
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    if (quoted) {
       if (code === 0x5c) i++
       else if (code === 0x22) quoted = false
     } else if (code === 0x22) quoted = true
     else if (code === 0x2c) {
-      const member = trimWhitespace(text.slice(from, i))
-      if (member !== '') members.push(member)
+      addMember(members, text.slice(from, i))
       from = i + 1
     }
   }
+  addMember(members, text.slice(from))
   return members
+}
+
+function addMember(members: string[], text: string): void {
+  const member = trimWhitespace(text)
+  if (member !== '') members.push(member)
 }

@@ -19,20 +19,33 @@ export function parseForwarded(field: string): ForwardedHop[] | undefined {
   return hops
 }
 
+/** How a request reached the nearest proxy; `unknown` when the proxy does not say. */
+export type ForwardedTransport = 'https' | 'cleartext' | 'unknown'
+
 /**
- * The scheme by which the request reached the nearest proxy, in lower case.
- * The last value counts: it is the one that the trusted peer wrote, and a client can write only those before it.
+ * Decides how the request reached the nearest proxy.
+ *
+ * The last value of a field counts: it is the one that the trusted peer wrote, a client can write only those before it.
+ * A proxy writes one of the two fields and may pass the other on from the client, so where both speak both must say
+ * https: believing either alone would believe the client.
  * @param forwarded the value of Forwarded
- * @param xForwardedProto the value of X-Forwarded-Proto, used when Forwarded says nothing
+ * @param xForwardedProto the value of X-Forwarded-Proto
  */
-export function forwardedScheme(
+export function decideForwardedTransport(
   forwarded: string | undefined,
   xForwardedProto: string | undefined,
-): string | undefined {
+): ForwardedTransport {
+  let transport: ForwardedTransport = 'unknown'
   if (forwarded !== undefined) {
     const hops = parseForwarded(forwarded)
-    return hops?.[hops.length - 1]?.proto?.toLowerCase()
+    if (hops === undefined) return 'cleartext'
+    const proto = hops[hops.length - 1]?.proto
+    if (proto !== undefined) transport = toTransport(proto)
   }
-  if (xForwardedProto === undefined) return undefined
-  return trimWhitespace(xForwardedProto.slice(xForwardedProto.lastIndexOf(',') + 1)).toLowerCase()
+  if (xForwardedProto === undefined || transport === 'cleartext') return transport
+  return toTransport(trimWhitespace(xForwardedProto.slice(xForwardedProto.lastIndexOf(',') + 1)))
+}
+
+function toTransport(scheme: string): ForwardedTransport {
+  return scheme.toLowerCase() === 'https' ? 'https' : 'cleartext'
 }

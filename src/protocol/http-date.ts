@@ -9,22 +9,28 @@ const ASCTIME = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) ([A-Z][a-z]{2}) ([ \d]\d) (\d\
  * Reads an HTTP-date in IMF-fixdate, rfc850-date or asctime-date form.
  * The name of the day is not held against the date: clients that send a wrong one mean the date.
  * @param text the field value
- * @param now milliseconds since the epoch, to place a two-digit year: one more than 50 years ahead is in the past
+ * @param now milliseconds since the epoch, to place a two-digit year: a date more than 50 years ahead is in the past
  * @returns milliseconds since the epoch, or `undefined` for anything else
  */
 export function parseHttpDate(text: string, now: number): number | undefined {
   let match = IMF.exec(text)
   if (match !== null) return instant(+match[3]!, match[2]!, +match[1]!, match[4]!, match[5]!, match[6]!)
   match = RFC850.exec(text)
-  if (match !== null) {
-    const thisYear = new Date(now).getUTCFullYear()
-    let year = thisYear - (thisYear % 100) + Number(match[3])
-    if (year > thisYear + 50) year -= 100
-    return instant(year, match[2]!, +match[1]!, match[4]!, match[5]!, match[6]!)
-  }
+  if (match !== null) return recentInstant(match, now)
   match = ASCTIME.exec(text)
   if (match !== null) return instant(+match[6]!, match[1]!, +match[2]!, match[3]!, match[4]!, match[5]!)
   return undefined
+}
+
+/** Places a two-digit year. What counts is the date, not the year alone: 50 years ahead to the day is not more. */
+function recentInstant(match: RegExpExecArray, now: number): number | undefined {
+  const limit = new Date(now)
+  const thisYear = limit.getUTCFullYear()
+  limit.setUTCFullYear(thisYear + 50)
+  const year = thisYear - (thisYear % 100) + Number(match[3])
+  const date = instant(year, match[2]!, +match[1]!, match[4]!, match[5]!, match[6]!)
+  if (date !== undefined && date <= limit.getTime()) return date
+  return instant(year - 100, match[2]!, +match[1]!, match[4]!, match[5]!, match[6]!)
 }
 
 function instant(year: number, monthName: string, day: number, h: string, m: string, s: string): number | undefined {

@@ -11,6 +11,14 @@ export interface Validators {
   readonly dateIsStrong?: boolean | undefined
 }
 
+/**
+ * Whether the second of a date is over, so that nothing can happen in it any more. Where nobody remembers how often a
+ * resource changed within it, this is what makes a date count as strong (RFC 9110 §8.8.2.2).
+ */
+export function isSecondOver(date: number | undefined, now: number): boolean {
+  return date !== undefined && Math.floor(date / 1000) < Math.floor(now / 1000)
+}
+
 /** The conditional fields of a request as received; a date field that was repeated is left out (RFC 9110 §13.1.3). */
 export interface Conditions {
   readonly ifMatch?: string | undefined

@@ -15,17 +15,17 @@ export interface Preferences {
  */
 export function parsePrefer(field: string): Preferences {
   const values = new Map<string, string>()
-  let contradictory = false
+  const returns = new Set<string>()
   for (const member of splitList(field)) {
     const end = skipToken(member, 0)
     if (end === 0) continue
     const name = member.slice(0, end).toLowerCase()
     const value = parsePreferenceValue(member, end)
-    if (name === 'return' && values.has(name) && values.get(name) !== value) contradictory = true
+    if (name === 'return') returns.add(value)
     if (!values.has(name)) values.set(name, value)
   }
   const preferences: { -readonly [Key in keyof Preferences]: Preferences[Key] } = {}
-  const wanted = contradictory ? undefined : values.get('return')
+  const wanted = returns.has('minimal') && returns.has('representation') ? undefined : values.get('return')
   if (wanted === 'minimal' || wanted === 'representation') preferences.return = wanted
   const handling = values.get('handling')
   if (handling === 'strict' || handling === 'lenient') preferences.handling = handling

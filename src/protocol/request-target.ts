@@ -22,9 +22,10 @@ const SLASH = 0x2f
  */
 export function parseRequestTarget(target: string): RequestTarget | undefined {
   if (target.charCodeAt(0) !== SLASH) {
-    const path = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i.exec(target)
-    if (path === null) return undefined
-    const rest = target.slice(path[0].length)
+    // An empty host is invalid (RFC 9110 §4.2.1); user information is an error, it only disguises the host (§4.2.4).
+    const origin = /^[a-z][a-z0-9+.-]*:\/\/[^/?#@:][^/?#@]*(?=[/?]|$)/i.exec(target)
+    if (origin === null) return undefined
+    const rest = target.slice(origin[0].length)
     return parseRequestTarget(rest.startsWith('/') ? rest : '/' + rest)
   }
   let end = target.length

@@ -2,6 +2,7 @@ import { splitList } from './field-value.ts'
 
 /**
  * Joins two Vary values: every field name once, in order, `*` alone when either says so (RFC 9110 §12.5.5).
+ * A value beside an empty or equal one is returned as it is.
  * @param a a Vary value, possibly empty
  * @param b a Vary value, possibly empty
  */

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { HttpError } from '../core/errors.ts'
-import { isPromise, type MaybePromise, then } from '../core/handler.ts'
+import { isPromise, type MaybePromise, andThen } from '../core/handler.ts'
 import { readOptions } from '../core/options.ts'
 import { createBlockCollector } from './block-collector.ts'
 import { createSortedMembers, type SortedMembers } from './sorted-members.ts'
@@ -292,7 +292,7 @@ function holdContent(content: Content, signal: AbortSignal | undefined): MaybePr
   if (typeof body === 'string') return { ...content, body, size: sizeOf(body) }
   if (body instanceof Uint8Array) return { ...content, body: detach(body), size: body.length }
   if (isStaged(body)) return { ...content, ...(body as HeldBody).held }
-  return then(collect(body, signal), (held) => ({ ...content, ...held }))
+  return andThen(collect(body, signal), (held) => ({ ...content, ...held }))
 }
 
 /** A small part of a large buffer would keep all of it in memory. */

@@ -68,7 +68,8 @@ export interface StoredResource extends ContentFields {
   readonly lastModified?: number | undefined
   /**
    * Whether the resource changed once only within the second of `lastModified`. Only then does that second name one
-   * state, and may a date condition rely on it. Leaving it out means no.
+   * state, and may a date condition rely on it. Left out by a store that does not remember: taken to be so once that
+   * second is over, which is right for resources that seldom change.
    */
   readonly dateIsStrong?: boolean | undefined
   /** Length of the content in bytes. */

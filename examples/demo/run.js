@@ -1,0 +1,73 @@
+// What every demo server shares: settings from the environment, the store, and a clean start and stop.
+import { createHmac, randomBytes } from 'node:crypto'
+import { memoryStore } from 'http-resource-service'
+import { createDemo, seed } from './service.js'
+
+/**
+ * Runs the demo on one host.
+ * @param {(service: import('http-resource-service').ResourceService) => import('node:http').Server} createServer
+ */
+export async function runDemo(createServer) {
+  const { env } = process
+  const settings = {
+    secret: env.DEMO_SECRET ?? randomBytes(32).toString('base64url'),
+    user: env.DEMO_USER ?? 'demo',
+    password: env.DEMO_PASSWORD ?? randomBytes(9).toString('base64url'),
+    origins: (env.CORS_ORIGINS ?? 'http://localhost:3000').split(',').map((origin) => origin.trim()),
+  }
+  const { store, close: closeStore } = await openStore(env.STORE ?? 'memory')
+  await seed(store)
+  const service = createDemo(store, settings)
+  const server = createServer(service)
+  const host = env.HOST ?? '127.0.0.1'
+  const port = Number(env.PORT ?? 8080)
+
+  server.listen(port, host, () => {
+    if (env.DEMO_PASSWORD === undefined) console.log(`user ${settings.user}, password ${settings.password}`)
+    if (env.DEMO_SECRET === undefined) console.log(`token of an admin, for a day: ${signToken(settings.secret)}`)
+    console.log(`listening on http://${host}:${server.address().port}`)
+  })
+
+  const stop = async () => {
+    setTimeout(() => server.closeAllConnections(), 3000).unref()
+    server.close()
+    server.closeIdleConnections()
+    await service.close()
+    await new Promise((resolve) => (server.listening ? server.once('close', resolve) : resolve()))
+    await store.close?.()
+    await closeStore()
+    process.exit(0)
+  }
+  process.once('SIGTERM', stop)
+  process.once('SIGINT', stop)
+}
+
+/** @param {string} text `memory`, `sqlite:FILE` or a `postgres://` URL */
+async function openStore(text) {
+  if (text === 'memory') return { store: memoryStore(), close() {} }
+  if (text.startsWith('sqlite:')) {
+    const [{ sqliteStore }, { default: Database }] = await Promise.all([
+      import('http-resource-service/stores/sqlite'),
+      import('libsql'),
+    ])
+    const database = new Database(text.slice('sqlite:'.length))
+    return { store: sqliteStore(database), close: () => database.close() }
+  }
+  if (/^postgres(?:ql)?:\/\//.test(text)) {
+    const [{ postgresStore }, { default: pg }] = await Promise.all([
+      import('http-resource-service/stores/postgres'),
+      import('pg'),
+    ])
+    const pool = new pg.Pool({ connectionString: text })
+    return { store: postgresStore({ pool }), close: () => pool.end() }
+  }
+  throw new Error(`STORE is memory, sqlite:FILE or a postgres:// URL, not "${text}".`)
+}
+
+function signToken(secret) {
+  const encode = (value) => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const now = Math.floor(Date.now() / 1000)
+  const claims = { iss: 'demo', aud: 'demo', sub: 'admin', role: 'admin', iat: now, exp: now + 86400 }
+  const input = `${encode({ alg: 'HS256', typ: 'JWT' })}.${encode(claims)}`
+  return `${input}.${createHmac('sha256', secret).update(input).digest('base64url')}`
+}

@@ -1,0 +1,83 @@
+// The demo service: one definition, served by every host in this folder.
+import { basic, bearer, collection, createResourceService, digest, document, jwt, singleton } from 'http-resource-service'
+import { z } from 'zod'
+
+const User = z.looseObject({ name: z.string().min(1), email: z.email(), role: z.string().optional() })
+const Job = z.looseObject({ name: z.string().min(1), priority: z.int() })
+const Article = z.looseObject({ title: z.string().min(1), body: z.string().optional() })
+const Upload = z.looseObject({ title: z.string().min(1) })
+const Config = z.looseObject({ debug: z.boolean(), port: z.int().min(0).max(65535), logLevel: z.string().min(1) })
+
+/**
+ * @param {import('http-resource-service').ResourceStore} store
+ * @param {{ secret: string, user: string, password: string, origins: string[] }} settings
+ */
+export function createDemo(store, { secret, user, password, origins }) {
+  const accounts = { [user]: password }
+  return createResourceService(store, {
+    resources: {
+      '/': document({ methods: ['GET'], types: ['application/json'] }),
+      '/file.bin': document({ methods: ['GET'] }),
+      '/users': collection({ schema: User }),
+      '/jobs': collection({ schema: Job, form: { pri: 'priority' } }),
+      '/uploads': collection({
+        schema: Upload,
+        create: 'accepted',
+        files: { file: { required: true } },
+        process: inspect,
+        remove: 'queued',
+      }),
+      '/config/app': singleton({ schema: Config, aliases: ['/config/app.json'] }),
+      '/docs': collection({ types: ['*/*'] }),
+      '/articles': collection({ schema: Article, remove: 'soft' }),
+      '/strict/{name}': document({ preconditions: 'required' }),
+    },
+    cors: { origins },
+    auth: {
+      schemes: [
+        bearer(jwt({ keys: createKey(secret), algorithms: ['HS256'], issuer: 'demo', audience: 'demo' })),
+        basic({ realm: 'demo', accounts }),
+        digest({ realm: 'demo', accounts }),
+      ],
+      require: (request) => request.method === 'DELETE' || asksForDeleted(request),
+      authorize: (principal, request) => !asksForDeleted(request) || isAdmin(principal),
+    },
+    fallthrough: false,
+    explain: process.env.EXPLAIN === '1',
+  })
+}
+
+/** What the store holds before anybody has written to it. */
+export async function seed(store) {
+  const links = ['users', 'jobs', 'uploads', 'config/app', 'docs', 'articles', 'file.bin']
+  const home = Object.fromEntries(links.map((link) => [link, { href: `./${link}` }]))
+  const bytes = Buffer.alloc(1024 * 1024, Buffer.from(Array.from({ length: 251 }, (_, i) => i)))
+  const json = (value) => ({ contentType: 'application/json', body: JSON.stringify(value) })
+  const seeds = {
+    '/': json({ title: 'http-resource-service demo', links: home }),
+    '/file.bin': { contentType: 'application/octet-stream', body: bytes },
+    '/config/app': json({ debug: false, port: 8080, logLevel: 'info' }),
+  }
+  for (const [path, content] of Object.entries(seeds)) await store.write(path, content, { expect: 'absent' })
+}
+
+function asksForDeleted(request) {
+  return request.query.get('deleted') === 'true'
+}
+
+/** The account of Basic and Digest is an admin; a token says so itself. */
+function isAdmin(principal) {
+  return principal !== undefined && (principal.scheme !== 'bearer' || principal.claims?.role === 'admin')
+}
+
+/** The work behind an upload: read the file once from end to end, as a virus scanner would. */
+async function inspect(member) {
+  const file = await member.file('file')
+  for await (const _ of file.open()) member.signal.throwIfAborted()
+}
+
+/** HS256 keys have at least 32 bytes. HMAC pads shorter ones with zeros, so padding them here changes no signature. */
+function createKey(secret) {
+  const bytes = Buffer.from(secret)
+  return bytes.length >= 32 ? bytes : Buffer.concat([bytes, Buffer.alloc(32 - bytes.length)])
+}

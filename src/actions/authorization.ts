@@ -1,0 +1,31 @@
+import { HttpError } from '../core/errors.ts'
+import { andThen, type MaybePromise } from '../core/handler.ts'
+import { viewState } from './hooks.ts'
+import type { ResourceExchange } from './resource-exchange.ts'
+import { readState } from './state.ts'
+
+/**
+ * Asks the definition whether the request may go on, with the state that a write would replace.
+ * @throws HttpError 403; 404 where even existence is a secret
+ */
+export function checkAuthorization(exchange: ResourceExchange): MaybePromise<void> {
+  const { authorize } = exchange.route
+  if (authorize === undefined) return undefined
+  // A hook that takes no state spares the store a read.
+  const wantsState = authorize.length === 0 || authorize.length > 2
+  return andThen(wantsState && isAboutState(exchange) ? readState(exchange) : undefined, () => {
+    const { current } = exchange
+    if (wantsState) exchange.isConditional = true
+    const verdict = authorize(exchange.principal, exchange, current === undefined ? undefined : viewState(current))
+    return andThen(verdict, (verdict) => {
+      if (verdict === true) return
+      if (verdict === 'hide') throw new HttpError(404, 'ERR_NOT_FOUND')
+      throw new HttpError(403, 'ERR_FORBIDDEN')
+    })
+  })
+}
+
+/** A collection has no state of its own; its members are authorised one by one. */
+function isAboutState(exchange: ResourceExchange): boolean {
+  return exchange.method !== 'POST' && exchange.route.collection === undefined
+}

@@ -1,0 +1,78 @@
+import { decodeContent } from '../body-types/content-coding.ts'
+import { checkParsedJson, type ParsedJson, parseJson } from '../body-types/json.ts'
+import { findConsumedBody, readBytes, streamBytes, tooLarge } from '../body-types/read-body.ts'
+import { hasBody } from '../core/discard-body.ts'
+import { andThen, type MaybePromise } from '../core/handler.ts'
+import type { JsonValue } from '../core/json.ts'
+import { type MediaType, parseMediaType } from '../protocol/media-type.ts'
+import type { ResourceExchange } from './resource-exchange.ts'
+
+const EMPTY = new Uint8Array(0)
+
+/** The media type of the content, which an earlier step has found acceptable. */
+export function mediaTypeOf(exchange: ResourceExchange): MediaType {
+  const { 'content-type': field } = exchange.headers
+  return (
+    (field === undefined ? undefined : parseMediaType(field)) ?? {
+      essence: exchange.contentType,
+      parameters: new Map(),
+    }
+  )
+}
+
+/**
+ * Reads the whole content, decoded from its content coding.
+ * @throws HttpError 413 above the limit, 408, 400 for a coding that is broken
+ */
+export function readContent(exchange: ResourceExchange, limit: number): MaybePromise<Uint8Array> {
+  const consumed = findConsumedBody(exchange.req)
+  if (consumed !== undefined) return encodeConsumed(consumed.value, limit)
+  if (!hasBody(exchange.req)) return EMPTY
+  return isCoded(exchange) ? gather(streamContent(exchange, limit), limit) : readBytes(exchange, limit)
+}
+
+/** The content as a stream, decoded from its content coding. */
+export function streamContent(exchange: ResourceExchange, limit: number): AsyncIterable<Uint8Array> {
+  const { codings } = exchange.route.context
+  if (!isCoded(exchange)) return streamBytes(exchange, limit)
+  const coding = exchange.headers['content-encoding']!
+  return decodeContent(streamBytes(exchange, Number.POSITIVE_INFINITY), coding, { accepted: codings, limit })
+}
+
+/** Reads the content as a JSON document. */
+export function readJson(exchange: ResourceExchange): MaybePromise<ParsedJson> {
+  const { limits } = exchange.route.context
+  const consumed = findConsumedBody(exchange.req)
+  if (consumed !== undefined && typeof consumed.value === 'object' && !(consumed.value instanceof Uint8Array)) {
+    // What another parser made of it: the bytes are gone, so it is written anew.
+    const value = checkParsedJson(consumed.value, limits)
+    return { value, text: JSON.stringify(value), isVerbatim: false }
+  }
+  return andThen(readContent(exchange, limits.parsedSize), (bytes) => parseJson(bytes, limits))
+}
+
+function isCoded(exchange: ResourceExchange): boolean {
+  const coding = exchange.headers['content-encoding']
+  return coding !== undefined && coding.toLowerCase() !== 'identity'
+}
+
+/** Content that a parser before us consumed, as bytes again. */
+function encodeConsumed(value: unknown, limit: number): Uint8Array {
+  const bytes =
+    value instanceof Uint8Array
+      ? value
+      : Buffer.from(typeof value === 'string' ? value : JSON.stringify(value as JsonValue))
+  if (bytes.length > limit) throw tooLarge(limit)
+  return bytes
+}
+
+async function gather(stream: AsyncIterable<Uint8Array>, limit: number): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of stream) {
+    size += chunk.length
+    if (size > limit) throw tooLarge(limit)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks, size)
+}

@@ -1,0 +1,75 @@
+import { andThen, type MaybePromise } from '../core/handler.ts'
+import { contentReply, emptyReply, encodeText, type Reply } from '../core/reply.ts'
+import { formatPath } from '../protocol/request-target.ts'
+import { memberPath, type RemoveResult, type StoredResource, splitPath } from '../stores/types.ts'
+import { commit } from './commit.ts'
+import { expectationOf } from './conditions.ts'
+import { writtenReply } from './put.ts'
+import { cacheControlFor } from './representation.ts'
+import type { ResourceExchange } from './resource-exchange.ts'
+import type { Route } from './route.ts'
+import { requirePresent } from './state.ts'
+import { idOf } from './validation.ts'
+
+/** DELETE: removes the target as its definition says (interface, DELETE 1 and 2). Content of the request is ignored. */
+export function remove(exchange: ResourceExchange): MaybePromise<Reply> {
+  const { work } = exchange.route.context
+  const wantsAsync = exchange.headers['prefer'] !== undefined && exchange.preferences.respondAsync === true
+  if (work !== undefined && (exchange.route.removal === 'queued' || wantsAsync)) {
+    return andThen(work.removeLater(exchange, exchange.current!), (monitor) => {
+      const fields = ['Location', exchange.mount + formatPath(monitor), 'Cache-Control', cacheControlFor(exchange)]
+      return emptyReply(202, wantsAsync ? [...fields, 'Preference-Applied', 'respond-async'] : fields)
+    })
+  }
+  return andThen(
+    commit(exchange, () => attempt(exchange)),
+    (result) => createReply(exchange, result.resource),
+  )
+}
+
+function attempt(exchange: ResourceExchange): MaybePromise<Exclude<RemoveResult, { outcome: 'absent' }>> {
+  requirePresent(exchange)
+  const { route, storePath } = exchange
+  const expect = expectationOf(exchange)
+  return andThen(relatedPaths(route, storePath), (related) => {
+    const result = route.context.store.remove(storePath, {
+      expect: expect === 'absent' ? 'any' : expect,
+      mode: route.removal === 'soft' ? 'hide' : route.retention === 0 ? 'erase' : 'tombstone',
+      retention: route.retention === 0 ? undefined : route.retention,
+      related,
+    })
+    return andThen(result, (result) => {
+      // Somebody else was faster: judged anew, and then 404 or 410.
+      return result.outcome === 'absent' ? { outcome: 'conflict', current: result.current } : result
+    })
+  })
+}
+
+const MAX_FILES = 1000
+const NO_PATHS: readonly string[] = []
+
+/** What goes with a member: the files below it. */
+export function relatedPaths(route: Route, path: string): MaybePromise<readonly string[]> {
+  const { fileNames, context } = route
+  if (fileNames !== 'any') return fileNames.length === 0 ? NO_PATHS : fileNames.map((name) => memberPath(path, name))
+  const page = context.store.list(path, { limit: MAX_FILES, hidden: true })
+  return andThen(page, ({ items }) => items.map((item) => item.path))
+}
+
+function createReply(exchange: ResourceExchange, resource: StoredResource): Reply {
+  const { route } = exchange
+  const preferred = exchange.headers['prefer'] === undefined ? undefined : exchange.preferences.return
+  const byDefault = preferred === 'representation' ? 'confirmation' : preferred === 'minimal' ? 'none' : route.removed
+  const wanted = preferred === 'representation' && route.removed === 'representation' ? 'representation' : byDefault
+  const fields = preferred === undefined ? [] : ['Preference-Applied', `return=${preferred}`]
+  if (wanted === 'none') return emptyReply(204, [...fields, 'Cache-Control', cacheControlFor(exchange)])
+  if (wanted === 'representation') return writtenReply(exchange, resource, 200, fields, false)
+  const id = idOf(splitPath(resource.path).name, route.idMember ?? 'integer')
+  return contentReply(200, encodeText(JSON.stringify({ deleted: true, id })), [
+    'Content-Type',
+    'application/json',
+    ...fields,
+    'Cache-Control',
+    cacheControlFor(exchange),
+  ])
+}

@@ -1,0 +1,124 @@
+import { hash } from 'node:crypto'
+import { hasConditions } from '../core/conditions.ts'
+import { HttpError } from '../core/errors.ts'
+import { andThen, type MaybePromise } from '../core/handler.ts'
+import type { ContentSource, RangedBody, Reply, ReplyBody } from '../core/reply.ts'
+import { isJsonType, parseMediaType } from '../protocol/media-type.ts'
+import { formatPath } from '../protocol/request-target.ts'
+import { type Page, type StoredResource, splitPath } from '../stores/types.ts'
+import { cacheControlFor, replyBodyOf } from './representation.ts'
+import type { ResourceExchange } from './resource-exchange.ts'
+import { idOf } from './validation.ts'
+
+/** Reads the page of a collection that the query asks for: `?limit=` and the opaque cursor `?after=`. */
+export function loadPage(exchange: ResourceExchange): MaybePromise<void> {
+  const { route, storePath, wantsHidden } = exchange
+  const { default: usual, max } = route.collection!.pageSize
+  let limit = usual
+  let after: string | undefined
+  if (exchange.queryText !== '') {
+    const { query } = exchange
+    limit = Math.min(max, parseLimit(query.get('limit')) ?? usual)
+    const cursor = query.get('after')
+    after = cursor === null ? undefined : parseCursor(cursor)
+  }
+  const collection = storePath === '/' ? '' : storePath
+  const page = route.context.store.list(collection, { after, limit, hidden: wantsHidden })
+  return andThen(page, (page) => {
+    exchange.page = page
+    exchange.validators = { entityTags: [pageTag(exchange, page)] }
+  })
+}
+
+/** A POST with conditions is judged by the collection's own representation (RFC 9110 §13.2.1, row H133). */
+export function loadPageIfConditional(exchange: ResourceExchange): MaybePromise<void> {
+  return hasConditions(exchange) ? loadPage(exchange) : undefined
+}
+
+/** @throws HttpError 400 */
+function parseLimit(text: string | null): number | undefined {
+  if (text === null) return undefined
+  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
+  throw new HttpError(400, 'ERR_MALFORMED_QUERY', { detail: 'limit is a positive integer.' })
+}
+
+/** Cursors are the store's own; in URIs they travel as base64url, so that nobody is tempted to make one. */
+function parseCursor(text: string): string {
+  const cursor = Buffer.from(text, 'base64url')
+  if (text !== '' && cursor.toString('base64url') === text) return cursor.toString()
+  throw new HttpError(400, 'ERR_MALFORMED_QUERY', { detail: 'after is a cursor taken from a Link field.' })
+}
+
+/** The tag of a page: a digest of the versions on it, so that it costs what the page costs. */
+function pageTag(exchange: ResourceExchange, page: Page): string {
+  let text = exchange.mount + '\n' + (page.next ?? '')
+  for (const item of page.items)
+    text += '\n' + (item.entityTag || item.version) + (item.hidden === true ? ' hidden' : '')
+  return `"${hash('sha256', text, 'base64url').slice(0, 27)}"`
+}
+
+/** 200 with a JSON array of the members, joined from their stored text and never parsed. */
+export function listReply(exchange: ResourceExchange, page: Page): Reply {
+  const body = joinMembers(page.items.map((item) => memberBody(exchange, item)))
+  const size = typeof body === 'string' || body instanceof Uint8Array ? body.length : body.size
+  const headers = [
+    ...['Content-Type', 'application/json', 'Content-Length', String(size)],
+    ...['ETag', exchange.validators!.entityTags[0]!, 'Cache-Control', cacheControlFor(exchange)],
+  ]
+  return { status: 200, headers: [...headers, ...linkFields(exchange, page)], body }
+}
+
+/** 304 for a page that the client has. */
+export function listNotModifiedReply(exchange: ResourceExchange, page: Page): Reply {
+  const headers = ['ETag', exchange.validators!.entityTags[0]!, 'Cache-Control', cacheControlFor(exchange)]
+  return { status: 304, headers: [...headers, ...linkFields(exchange, page)] }
+}
+
+/** A JSON member as it is; of anything else, where it is and what it is. */
+function memberBody(exchange: ResourceExchange, item: StoredResource): RangedBody {
+  if (isJson(item.contentType) && item.contentEncoding === undefined) return replyBodyOf(item)
+  const { name } = splitPath(item.path)
+  const href = exchange.mount + formatPath(item.path)
+  const text = JSON.stringify({ id: idOf(name, 'integer'), href, type: item.contentType, size: item.size })
+  return Buffer.byteLength(text) === text.length ? text : Buffer.from(text)
+}
+
+function isJson(contentType: string): boolean {
+  return contentType === 'application/json' || isJsonType(parseMediaType(contentType)?.essence ?? '')
+}
+
+function joinMembers(members: readonly RangedBody[]): ReplyBody {
+  if (members.every((member) => typeof member === 'string')) return `[${members.join(',')}]`
+  if (members.every((member) => typeof member === 'string' || member instanceof Uint8Array)) {
+    const parts = members.flatMap((member, i) => [Buffer.from(i === 0 ? '[' : ','), Buffer.from(member as Uint8Array)])
+    return Buffer.concat([...parts, Buffer.from(']')])
+  }
+  return streamMembers(members)
+}
+
+/** Members that are too large for memory are read one after the other. */
+function streamMembers(members: readonly RangedBody[]): ContentSource {
+  const sizeOf = (member: RangedBody): number =>
+    typeof member === 'string' || member instanceof Uint8Array ? member.length : member.size
+  const size = members.reduce((sum, member) => sum + sizeOf(member), members.length + 1)
+  return {
+    size,
+    async *open() {
+      for (const [index, member] of members.entries()) {
+        yield Buffer.from(index === 0 ? '[' : ',')
+        if (typeof member === 'string') yield Buffer.from(member)
+        else if (member instanceof Uint8Array) yield member
+        else yield* member.open()
+      }
+      yield Buffer.from(']')
+    },
+  }
+}
+
+/** Where the next page is (RFC 8288), with whatever else the query says. */
+function linkFields(exchange: ResourceExchange, { next }: Page): readonly string[] {
+  if (next === undefined) return []
+  const query = new URLSearchParams(exchange.queryText === '' ? '' : exchange.query)
+  query.set('after', Buffer.from(next).toString('base64url'))
+  return ['Link', `<${exchange.mount}${formatPath(exchange.path)}?${query}>; rel="next"`]
+}

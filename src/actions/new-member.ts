@@ -1,0 +1,54 @@
+import { andThen, type MaybePromise } from '../core/handler.ts'
+import { isJsonObject, type JsonObject } from '../core/json.ts'
+import type { Content, RelatedWrite } from '../stores/types.ts'
+import type { ResourceExchange } from './resource-exchange.ts'
+import { type Document, idOf, insertId, invalid, validateDocument } from './validation.ts'
+
+/** A member of a collection that is complete but for its name. */
+export interface NewMember {
+  readonly content: (name: string) => Content
+  /** What is written with it in the same atomic step. */
+  readonly related: (name: string) => readonly RelatedWrite[]
+}
+
+/** A file that belongs to a new member. */
+export interface MemberFile {
+  readonly name: string
+  readonly content: Content
+}
+
+/**
+ * Makes a member of a JSON document: validated, then given the id that the store assigns.
+ * @throws HttpError 422 for an invalid document, or one that brings an id of its own
+ */
+export function newMemberOf(
+  exchange: ResourceExchange,
+  document: Document,
+  files: readonly MemberFile[],
+): MaybePromise<NewMember> {
+  const { route } = exchange
+  const { value } = document
+  if (!isJsonObject(value)) throw invalid([{ pointer: '', detail: 'A JSON object is expected.' }])
+  if (Object.hasOwn(value, 'id')) throw invalid([{ pointer: '/id', detail: 'The server assigns the id.' }])
+  return andThen(validateDocument(document, route), (validated) => {
+    const valid = route.collection!.create === 'accepted' ? markPending(validated) : validated
+    const base = exchange.storePath === '/' ? '' : exchange.storePath
+    const kind = route.collection!.names === 'uuid' ? 'string' : 'integer'
+    return {
+      content: (name) => ({
+        contentType: 'application/json',
+        body: insertId(valid.text, valid.value as JsonObject, idOf(name, kind)),
+      }),
+      related: (name) => files.map((file) => ({ path: `${base}/${name}/${file.name}`, content: file.content })),
+    }
+  })
+}
+
+/** Accepted work shows on the member itself: `pending`, then `ready` or `failed`. */
+function markPending({ value }: Document): Document {
+  if (Object.hasOwn(value as JsonObject, 'state')) {
+    throw invalid([{ pointer: '/state', detail: 'The server keeps the state.' }])
+  }
+  const pending = { ...(value as JsonObject), state: 'pending' }
+  return { value: pending, text: JSON.stringify(pending), isVerbatim: false }
+}

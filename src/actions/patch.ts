@@ -1,0 +1,101 @@
+import { HttpError } from '../core/errors.ts'
+import { andThen, type MaybePromise } from '../core/handler.ts'
+import type { JsonValue } from '../core/json.ts'
+import { emptyReply, type Reply } from '../core/reply.ts'
+import { selectPatchFormat } from '../patch-formats/select.ts'
+import type { ParsedPatch } from '../patch-formats/types.ts'
+import { isJsonType, parseMediaType } from '../protocol/media-type.ts'
+import { formatPath } from '../protocol/request-target.ts'
+import { type StoredResource, splitPath, type WriteResult } from '../stores/types.ts'
+import { commit } from './commit.ts'
+import { readJson } from './content.ts'
+import { textOf } from './hooks.ts'
+import { recallDocument, rememberDocument } from './parsed-documents.ts'
+import { writtenReply } from './put.ts'
+import { cacheControlFor, validatorFields } from './representation.ts'
+import type { ResourceExchange } from './resource-exchange.ts'
+import { requirePresent } from './state.ts'
+import { idOf, invalid, validateDocument } from './validation.ts'
+
+/** `unchanged`: the patch asks for what is there already, and nothing was written. */
+type Patched = { readonly outcome: 'unchanged'; readonly resource: StoredResource } | WriteResult
+
+/** PATCH: applies a patch document to the current state, all of it or nothing (RFC 5789 §2). */
+export function patch(exchange: ResourceExchange): MaybePromise<Reply> {
+  const { current, route } = exchange
+  requireDocument(current!)
+  const format = selectPatchFormat(exchange.headers['content-type'], route.context.patchFormats)
+  return andThen(readJson(exchange), ({ value }) => {
+    const parsed = format.parse(value)
+    return andThen(
+      commit(exchange, () => attempt(exchange, parsed)),
+      (result) => createReply(exchange, result),
+    )
+  })
+}
+
+/** @throws HttpError 415: only JSON can be patched by the formats we know (RFC 5789 §2.2) */
+function requireDocument(resource: StoredResource): void {
+  const isJson = isJsonType(parseMediaType(resource.contentType)?.essence ?? '')
+  if (isJson && resource.contentEncoding === undefined) return
+  throw new HttpError(415, 'ERR_UNSUPPORTED_MEDIA_TYPE', {
+    detail: `A resource of type ${resource.contentType} cannot be patched; replace it with PUT.`,
+  })
+}
+
+function attempt(exchange: ResourceExchange, parsed: ParsedPatch): MaybePromise<Patched> {
+  requirePresent(exchange)
+  const { route } = exchange
+  const resource = exchange.current!
+  const document = currentDocument(resource)
+  const patched = parsed.apply(document)
+  if (patched === document) return { outcome: 'unchanged', resource }
+  requireSameId(exchange, document, patched)
+  const text = JSON.stringify(patched)
+  return andThen(validateDocument({ value: patched, text, isVerbatim: true }, route), (valid) => {
+    if (Buffer.byteLength(valid.text) > route.context.limits.parsedSize) {
+      throw new HttpError(413, 'ERR_TOO_LARGE', { detail: 'The patched document would be too large.' })
+    }
+    const content = { contentType: resource.contentType, contentLanguage: resource.contentLanguage, body: valid.text }
+    const expect = { version: resource.version }
+    return andThen(route.context.store.write(exchange.storePath, content, { expect }), (result) => {
+      if (result.outcome !== 'conflict') rememberDocument(result.resource, valid.value)
+      return result
+    })
+  })
+}
+
+/** The parsed content of a resource; shared, and therefore never changed. */
+function currentDocument(resource: StoredResource): JsonValue {
+  const known = recallDocument(resource)
+  if (known !== undefined) return known
+  const text = textOf(resource)
+  if (text === undefined)
+    throw new HttpError(413, 'ERR_TOO_LARGE', { detail: 'The resource is too large to be patched.' })
+  try {
+    return JSON.parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text) as JsonValue
+  } catch {
+    throw new HttpError(409, 'ERR_PATCH_CONFLICT', { detail: 'The current content of the resource is not JSON.' })
+  }
+}
+
+/** @throws HttpError 422 when a patch takes or changes the id of a member */
+function requireSameId(exchange: ResourceExchange, before: JsonValue, after: JsonValue): void {
+  const { idMember } = exchange.route
+  if (idMember === undefined) return
+  const id = idOf(splitPath(exchange.storePath).name, idMember)
+  const [had, has] = [before, after].map((value) => (value as { readonly id?: JsonValue } | null)?.id === id)
+  if (had && !has) throw invalid([{ pointer: '/id', detail: 'The id of a resource does not change.' }])
+}
+
+function createReply(exchange: ResourceExchange, result: Exclude<Patched, { outcome: 'conflict' }>): Reply {
+  const preferred = exchange.headers['prefer'] === undefined ? undefined : exchange.preferences.return
+  const wanted = preferred ?? (result.outcome === 'unchanged' ? 'minimal' : 'representation')
+  const fields = preferred === undefined ? [] : ['Preference-Applied', `return=${preferred}`]
+  if (wanted === 'minimal') {
+    const headers = [...fields, ...validatorFields(result.resource, exchange.route)]
+    return emptyReply(204, [...headers, 'Cache-Control', cacheControlFor(exchange)])
+  }
+  fields.push('Content-Location', exchange.mount + formatPath(exchange.path))
+  return writtenReply(exchange, result.resource, 200, fields)
+}

@@ -1,0 +1,104 @@
+import { randomUUID } from 'node:crypto'
+import { andThen, type MaybePromise } from '../core/handler.ts'
+import { contentReply, emptyReply, encodeText, type Reply } from '../core/reply.ts'
+import { isJsonType } from '../protocol/media-type.ts'
+import { formatPath } from '../protocol/request-target.ts'
+import { memberPath, type StoredResource, splitPath, type WriteResult } from '../stores/types.ts'
+import { mediaTypeOf, readJson } from './content.ts'
+import { readForm } from './form-content.ts'
+import { type NewMember, newMemberOf } from './new-member.ts'
+import { writtenReply } from './put.ts'
+import { readRawContent } from './raw-content.ts'
+import type { ResourceExchange } from './resource-exchange.ts'
+import { idOf } from './validation.ts'
+
+/** POST to a collection: makes a new member of it (interface, POST 3 and 4). Never the same one twice. */
+export function post(exchange: ResourceExchange): MaybePromise<Reply> {
+  const { collection } = exchange.route
+  if (collection!.content === 'raw' || isText(exchange)) {
+    return readRawContent(exchange).then((content) =>
+      andThen(store(exchange, { content: () => content, related: () => [] }), (resource) =>
+        createRawReply(exchange, resource),
+      ),
+    )
+  }
+  const member = isJsonType(exchange.contentType)
+    ? andThen(readJson(exchange), (document) => newMemberOf(exchange, document, []))
+    : readForm(exchange, mediaTypeOf(exchange))
+  return andThen(member, (member) => create(exchange, member))
+}
+
+/** Text becomes a resource of its own where the collection has no member for it. */
+function isText({ route, contentType }: ResourceExchange): boolean {
+  return route.collection!.content === 'any' && !isJsonType(contentType) && contentType === 'text/plain'
+}
+
+function create(exchange: ResourceExchange, member: NewMember): MaybePromise<Reply> {
+  const { route } = exchange
+  if (route.collection!.create === 'created') {
+    return andThen(store(exchange, member), (resource) => createReply(exchange, resource))
+  }
+  let started: (() => void) | undefined
+  const accepted: NewMember = {
+    ...member,
+    related: (name) => {
+      // The work is recorded in the same atomic step as the member: no 202 without it, and it without no member.
+      const work = route.context.work!.prepareProcessing(route, memberPath(collectionPath(exchange), name))
+      started = work.start
+      return [...member.related(name), work.record]
+    },
+  }
+  return andThen(store(exchange, accepted), (resource) => {
+    started?.()
+    return emptyReply(202, [...locationOf(exchange, resource), 'Cache-Control', 'no-store'])
+  })
+}
+
+/** Path of the collection in the store: that of the request, without the slash of the root. */
+function collectionPath(exchange: ResourceExchange): string {
+  return exchange.storePath === '/' ? '' : exchange.storePath
+}
+
+function store(exchange: ResourceExchange, member: NewMember): MaybePromise<StoredResource> {
+  const { context, collection } = exchange.route
+  const path = collectionPath(exchange)
+  if (collection!.names !== 'uuid') {
+    const made = context.store.create(path, member.content, { related: member.related })
+    return andThen(made, (result) => result.resource)
+  }
+  const name = randomUUID()
+  const write = context.store.write(memberPath(path, name), member.content(name), {
+    expect: 'absent',
+    related: member.related(name),
+  })
+  return andThen(write, (result: WriteResult) => {
+    // 122 random bits: a second one of the same name is a fault, not a coincidence.
+    if (result.outcome === 'conflict') throw new Error(`A random name was taken already: ${name}`)
+    return result.resource
+  })
+}
+
+function locationOf(exchange: ResourceExchange, resource: StoredResource): string[] {
+  return ['Location', exchange.mount + formatPath(resource.path)]
+}
+
+/** 201 with the stored representation. Cacheable only where the definition says for how long (RFC 9110 §9.3.3). */
+function createReply(exchange: ResourceExchange, resource: StoredResource): Reply {
+  const fields = locationOf(exchange, resource)
+  const preferred = exchange.headers['prefer'] === undefined ? undefined : exchange.preferences.return
+  if (preferred !== undefined) fields.push('Preference-Applied', `return=${preferred}`)
+  const { createdCacheControl } = exchange.route
+  if (preferred === 'minimal') return emptyReply(201, [...fields, 'Cache-Control', createdCacheControl])
+  const reply = writtenReply(exchange, resource, 201, [...fields, 'Content-Location', fields[1]!])
+  const headers = reply.headers.with(reply.headers.indexOf('Cache-Control') + 1, createdCacheControl)
+  return { ...reply, headers }
+}
+
+/** 201 for content that is kept as it came: the answer says under which id. */
+function createRawReply(exchange: ResourceExchange, resource: StoredResource): Reply {
+  const id = idOf(splitPath(resource.path).name, exchange.route.collection!.names === 'uuid' ? 'string' : 'integer')
+  return contentReply(201, encodeText(JSON.stringify({ id })), [
+    ...locationOf(exchange, resource),
+    ...['Content-Type', 'application/json', 'Cache-Control', exchange.route.createdCacheControl],
+  ])
+}

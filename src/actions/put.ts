@@ -1,0 +1,139 @@
+import { HttpError } from '../core/errors.ts'
+import { andThen, type MaybePromise } from '../core/handler.ts'
+import { isJsonObject } from '../core/json.ts'
+import { emptyReply, type Reply } from '../core/reply.ts'
+import { formatPath } from '../protocol/request-target.ts'
+import { type Content, isResource, type StoredResource, splitPath, type WriteResult } from '../stores/types.ts'
+import { commit } from './commit.ts'
+import { expectationOf } from './conditions.ts'
+import { readJson } from './content.ts'
+import { viewState } from './hooks.ts'
+import { readRawContent } from './raw-content.ts'
+import { cacheControlFor, representationReply, validatorFields } from './representation.ts'
+import type { ResourceExchange } from './resource-exchange.ts'
+import { type Document, idOf, insertId, validateDocument } from './validation.ts'
+
+/** Content that is ready to be stored under the target. */
+interface Proposal {
+  readonly content: Content
+  /** Whether it is stored as it was sent: only then may the answer carry validators (RFC 9110 §9.3.4). */
+  readonly isVerbatim: boolean
+}
+
+/** PUT: stores the enclosed representation at the target (interface, PUT 1). */
+export function put(exchange: ResourceExchange): MaybePromise<Reply> {
+  const { route } = exchange
+  const proposal = route.isJson ? readDocument(exchange) : readRawContent(exchange).then(verbatim)
+  return andThen(proposal, ({ content, isVerbatim }) =>
+    andThen(
+      commit(exchange, () => attempt(exchange, content)),
+      (result) => createReply(exchange, result, isVerbatim),
+    ),
+  )
+}
+
+function verbatim(content: Content): Proposal {
+  return { content, isVerbatim: true }
+}
+
+function readDocument(exchange: ResourceExchange): MaybePromise<Proposal> {
+  const { route } = exchange
+  return andThen(readJson(exchange), (document) =>
+    andThen(validateDocument(document, route), (valid) => {
+      const complete = completeId(exchange, valid)
+      const content: Content = { contentType: exchange.contentType, body: complete.text }
+      return { content, isVerbatim: complete.isVerbatim }
+    }),
+  )
+}
+
+/** A member of a collection says its id: the one in its path. */
+function completeId(exchange: ResourceExchange, document: Document): Document {
+  const { idMember } = exchange.route
+  if (idMember === undefined || !isJsonObject(document.value)) return document
+  const id = idOf(splitPath(exchange.storePath).name, idMember)
+  const given = Object.hasOwn(document.value, 'id') ? document.value['id'] : undefined
+  if (given === id) return document
+  if (given !== undefined) {
+    throw new HttpError(409, 'ERR_CONFLICT', {
+      detail: 'The id in the content is not the id in the target.',
+      errors: [{ pointer: '/id', detail: `The id of this resource is ${JSON.stringify(id)}.` }],
+    })
+  }
+  return { value: { id, ...document.value }, text: insertId(document.text, document.value, id), isVerbatim: false }
+}
+
+function attempt(exchange: ResourceExchange, content: Content): MaybePromise<WriteResult> {
+  const { store } = exchange.route.context
+  return andThen(checkConflict(exchange, content), () =>
+    store.write(exchange.storePath, content, { expect: expectationOf(exchange) }),
+  )
+}
+
+/** Asks the definition about a conflict (interface, PUT 4); from then on the write insists on the state that was seen. */
+function checkConflict(exchange: ResourceExchange, content: Content): MaybePromise<void> {
+  const { conflict, context } = exchange.route
+  if (conflict === undefined) return undefined
+  // The state was read for its validators only: the hook sees its content.
+  return andThen(context.store.read(exchange.storePath), (state) => {
+    const current = isResource(state) ? state : undefined
+    exchange.state = state
+    exchange.isConditional = true
+    const size = typeof content.body === 'string' ? Buffer.byteLength(content.body) : sizeOfBody(content)
+    const proposed = viewState({ ...content, path: exchange.storePath, version: '', size, body: smallBody(content) })
+    return andThen(conflict(proposed, current && viewState(current), exchange), (detail) => {
+      if (detail !== undefined) throw new HttpError(409, 'ERR_CONFLICT', { detail })
+    })
+  })
+}
+
+function smallBody({ body }: Content): string | Uint8Array {
+  return typeof body === 'string' || body instanceof Uint8Array ? body : ''
+}
+
+function sizeOfBody({ body }: Content): number {
+  if (body instanceof Uint8Array) return body.length
+  return typeof body === 'object' && 'staged' in body ? body.size : 0
+}
+
+function createReply(
+  exchange: ResourceExchange,
+  result: Exclude<WriteResult, { outcome: 'conflict' }>,
+  isVerbatim: boolean,
+): MaybePromise<Reply> {
+  const { route } = exchange
+  const isCreated = result.outcome === 'created'
+  const preferred = exchange.headers['prefer'] === undefined ? undefined : exchange.preferences.return
+  const byDefault = isCreated || route.replaced === 'none' ? 'minimal' : 'representation'
+  const wanted = preferred ?? byDefault
+  const fields = isCreated ? ['Location', exchange.mount + formatPath(exchange.path)] : []
+  if (preferred !== undefined) fields.push('Preference-Applied', `return=${preferred}`)
+  if (wanted === 'minimal') {
+    if (isVerbatim) fields.push(...validatorFields(result.resource, route))
+    fields.push('Cache-Control', cacheControlFor(exchange))
+    return emptyReply(isCreated ? 201 : 204, fields)
+  }
+  fields.push('Content-Location', exchange.mount + formatPath(exchange.path))
+  return writtenReply(exchange, result.resource, isCreated ? 201 : 200, fields, isVerbatim)
+}
+
+/** An answer that carries the representation just stored. */
+export function writtenReply(
+  exchange: ResourceExchange,
+  resource: StoredResource,
+  status: number,
+  fields: readonly string[],
+  withValidators = true,
+): Reply {
+  const whole = representationReply(exchange, resource, status)
+  const headers = withValidators ? [...whole.headers, ...fields] : [...dropValidators(whole.headers), ...fields]
+  return { status, headers, body: whole.body }
+}
+
+function dropValidators(headers: readonly string[]): string[] {
+  const kept: string[] = []
+  for (let i = 0; i < headers.length; i += 2) {
+    if (headers[i] !== 'ETag' && headers[i] !== 'Last-Modified') kept.push(headers[i]!, headers[i + 1]!)
+  }
+  return kept
+}

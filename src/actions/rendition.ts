@@ -1,0 +1,47 @@
+import { andThen, type MaybePromise } from '../core/handler.ts'
+import { rangeReply } from '../core/range-reply.ts'
+import type { Reply } from '../core/reply.ts'
+import { isLargeBody, type StoredResource } from '../stores/types.ts'
+import { cacheControlFor, renditionTag, validatorFields } from './representation.ts'
+import type { ResourceExchange } from './resource-exchange.ts'
+
+/** Makes the content of the selected rendition; the last thing before ranges are selected from it. */
+export function render(exchange: ResourceExchange, resource: StoredResource): MaybePromise<void> {
+  const { render } = exchange.route.renditions[exchange.rendition]!
+  return andThen(readWhole(resource), (content) =>
+    andThen(render(content, exchange), (rendered) => {
+      exchange.rendered = typeof rendered === 'string' ? Buffer.from(rendered) : rendered
+    }),
+  )
+}
+
+/** Size of what a GET would send: that of the rendition where one is selected. */
+export function selectedSize(exchange: ResourceExchange): number {
+  return exchange.rendered === undefined ? exchange.current!.size : exchange.rendered.length
+}
+
+/** 200 with a rendition, or 206 with ranges of it. */
+export function renditionReply(exchange: ResourceExchange, resource: StoredResource): Reply {
+  const { route, rendition, ranges } = exchange
+  const body = exchange.rendered!
+  const known = validatorFields(resource, route)
+  const dateAt = known.indexOf('Last-Modified')
+  const fields = [
+    ...['Content-Type', route.renditions[rendition]!.type, 'ETag', renditionTag(resource, rendition)],
+    ...(dateAt < 0 ? [] : known.slice(dateAt, dateAt + 2)),
+    ...['Cache-Control', cacheControlFor(exchange), 'Accept-Ranges', 'bytes'],
+  ]
+  if (ranges !== undefined) return rangeReply(ranges, fields, body, body.length)
+  return { status: 200, headers: [...fields, 'Content-Length', String(body.length)], body }
+}
+
+function readWhole({ body, size }: StoredResource): MaybePromise<Uint8Array> {
+  if (typeof body === 'string') return Buffer.from(body)
+  return isLargeBody(body) ? gather(body.open(0, size - 1)) : body
+}
+
+async function gather(stream: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = []
+  for await (const chunk of stream) chunks.push(chunk.slice()) // the source may use its buffer again
+  return Buffer.concat(chunks)
+}

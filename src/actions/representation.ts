@@ -1,0 +1,126 @@
+import { rangeReply } from '../core/range-reply.ts'
+import type { RangedBody, Reply } from '../core/reply.ts'
+import { formatEntityTag } from '../protocol/entity-tag.ts'
+import { formatHttpDate } from '../protocol/http-date.ts'
+import { isSecondOver, type Validators } from '../protocol/preconditions.ts'
+import { isLargeBody, type StoredResource } from '../stores/types.ts'
+import type { ResourceExchange } from './resource-exchange.ts'
+import type { Route } from './route.ts'
+import { safetyFields } from './safe-serving.ts'
+
+/** What is derived from one state of a resource, once, and kept beside it. */
+interface Prepared {
+  readonly route: Route
+  readonly validators: Validators
+  /** Content-Type, ETag, Last-Modified and what else describes the representation. */
+  readonly fields: readonly string[]
+  /** ETag, or Last-Modified where there is no tag: what says which state it is. */
+  readonly validatorFields: readonly string[]
+  /** All fields of a 200, without and with authorisation; made on first use. */
+  whole: readonly string[] | undefined
+  wholePrivate: readonly string[] | undefined
+}
+
+const PREPARED = Symbol('prepared representation')
+
+/** Derives what answers need from a state; at most once for a state that the store returns again and again. */
+export function prepare(resource: StoredResource, route: Route): Prepared {
+  const keeper = resource as StoredResource & { [PREPARED]?: Prepared }
+  const known = keeper[PREPARED]
+  if (known !== undefined && known.route === route) return known
+  const prepared = describe(resource, route)
+  // A date that is not strong yet may become so.
+  const isFinal = resource.dateIsStrong !== undefined || prepared.validators.dateIsStrong === true
+  if (isFinal && Object.isExtensible(resource)) keeper[PREPARED] = prepared
+  return prepared
+}
+
+function describe(resource: StoredResource, route: Route): Prepared {
+  const tag = resource.entityTag ?? formatEntityTag(resource.version)
+  // Never later than the Date of the answer (RFC 9110 §8.8.2.1).
+  const { lastModified } = resource
+  const date = lastModified === undefined ? undefined : Math.min(lastModified, route.context.now())
+  const validators: Validators = {
+    entityTags: tag === '' ? [] : [tag, ...route.renditions.map((_, index) => renditionTag(resource, index))],
+    lastModified: date,
+    dateIsStrong: resource.dateIsStrong ?? isSecondOver(date, route.context.now()),
+  }
+  const tagFields = tag === '' ? [] : ['ETag', tag]
+  const dateFields = date === undefined ? [] : ['Last-Modified', formatHttpDate(date)]
+  const fields = ['Content-Type', resource.contentType, ...tagFields, ...dateFields]
+  if (resource.contentEncoding !== undefined) fields.push('Content-Encoding', resource.contentEncoding)
+  if (resource.contentLanguage !== undefined) fields.push('Content-Language', resource.contentLanguage)
+  if (!route.isJson) fields.push(...safetyFields(resource, route.inline))
+  return {
+    route,
+    validators,
+    fields,
+    validatorFields: tag === '' ? dateFields : tagFields,
+    whole: undefined,
+    wholePrivate: undefined,
+  }
+}
+
+/** Renditions of one state have tags of their own: different bytes, different strong tags (RFC 9110 §8.8.3.3). */
+export function renditionTag(resource: StoredResource, index: number): string {
+  return formatEntityTag(`${resource.version}~${index}`)
+}
+
+/** The validators of the representation that a request selects. */
+export function selectedValidators(exchange: ResourceExchange, resource: StoredResource): Validators {
+  const { validators } = prepare(resource, exchange.route)
+  if (exchange.rendition < 0) return validators
+  return { ...validators, entityTags: validators.entityTags.slice(exchange.rendition + 1) }
+}
+
+/** ETag and Last-Modified of a state, for answers that carry no representation. */
+export function validatorFields(resource: StoredResource, route: Route): readonly string[] {
+  const { fields } = prepare(resource, route)
+  const picked: string[] = []
+  for (let i = 2; i < fields.length; i += 2) {
+    if (fields[i] === 'ETag' || fields[i] === 'Last-Modified') picked.push(fields[i]!, fields[i + 1]!)
+  }
+  return picked
+}
+
+/** Cache-Control for an answer from a definition: private once credentials had a part in it (RFC 9111 §3.5). */
+export function cacheControlFor(exchange: ResourceExchange): string {
+  return exchange.isAuthorized ? exchange.route.privateCacheControl : exchange.route.cacheControl
+}
+
+/** 200 with the stored representation, or 206 with the selected ranges of it. */
+export function representationReply(exchange: ResourceExchange, resource: StoredResource, status = 200): Reply {
+  const prepared = prepare(resource, exchange.route)
+  const body = replyBodyOf(resource)
+  if (exchange.ranges !== undefined) {
+    const fields = [...prepared.fields, 'Cache-Control', cacheControlFor(exchange), 'Accept-Ranges', 'bytes']
+    return rangeReply(exchange.ranges, fields, body, resource.size)
+  }
+  const headers = exchange.isAuthorized
+    ? (prepared.wholePrivate ??= wholeFields(prepared, exchange, resource.size))
+    : (prepared.whole ??= wholeFields(prepared, exchange, resource.size))
+  return { status, headers, body }
+}
+
+function wholeFields(prepared: Prepared, exchange: ResourceExchange, size: number): readonly string[] {
+  return [
+    ...prepared.fields,
+    ...['Content-Length', String(size), 'Cache-Control', cacheControlFor(exchange), 'Accept-Ranges', 'bytes'],
+  ]
+}
+
+/** 304 with the fields of the 200 that caches need, and no others (RFC 9110 §15.4.5). */
+export function notModifiedReply(exchange: ResourceExchange, resource: StoredResource): Reply {
+  const { validatorFields: known } = prepare(resource, exchange.route)
+  const fields = exchange.rendition < 0 ? known : ['ETag', renditionTag(resource, exchange.rendition)]
+  return { status: 304, headers: [...fields, 'Cache-Control', cacheControlFor(exchange)] }
+}
+
+/** The content of a resource as a reply sends it. */
+export function replyBodyOf(resource: StoredResource): RangedBody {
+  const { body, size } = resource
+  if (typeof body === 'string') return size === body.length ? body : Buffer.from(body)
+  if (!isLargeBody(body)) return body
+  const openRange = (first: number, last: number): AsyncIterable<Uint8Array> => body.open(first, last)
+  return { size, open: () => openRange(0, size - 1), openRange }
+}

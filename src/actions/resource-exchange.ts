@@ -1,0 +1,97 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Exchange, findExchange, findMount } from '../core/exchange.ts'
+import type { ByteRange } from '../protocol/byte-range.ts'
+import type { Validators } from '../protocol/preconditions.ts'
+import { type Preferences, parsePrefer } from '../protocol/prefer.ts'
+import type { Page, StoredState } from '../stores/types.ts'
+import { isResource, type StoredResource } from '../stores/types.ts'
+import type { Action, Route } from './route.ts'
+
+const NO_PREFERENCES: Preferences = Object.freeze({})
+
+/** What a service says about all its exchanges. */
+export interface ExchangeSettings {
+  readonly mountPath: string | undefined
+  readonly idleTimeout: number
+}
+
+/** A request to a resource of the service. */
+export class ResourceExchange extends Exchange {
+  /** The service that the exchange belongs to. */
+  readonly settings: ExchangeSettings
+  /** Set by the step that finds the route; every later step may rely on it. */
+  route!: Route
+  /** What the method does here; set with the route once the method is known to be allowed. */
+  action!: Action
+  /** The request target below the mount point, as received. */
+  readonly targetText: string
+  isMalformed = false
+  /** The path of the resource in the store. */
+  storePath = ''
+  /** What the store holds at that path; `undefined` before it was asked and when there is nothing. */
+  state: StoredState = undefined
+  /** Whether `state` has been read. A hook that needs it earlier than the pipeline makes it so. */
+  isStateRead = false
+  /** The page of a collection that is being listed. */
+  page: Page | undefined = undefined
+  /** Validators of the selected representation; `undefined` when the target has none. */
+  validators: Validators | undefined = undefined
+  /** Media type of the content, in lower case. */
+  contentType = ''
+  /** Index of the selected rendition; -1 for the stored representation. */
+  rendition = -1
+  /** The content of the selected rendition. */
+  rendered: string | Uint8Array | undefined = undefined
+  /** The ranges to send; `undefined` for the whole. */
+  ranges: readonly ByteRange[] | undefined = undefined
+  /** Whether hidden resources are asked for. */
+  wantsHidden = false
+  /** Whether a condition of the request was met by the state that was read: the write must find that very state. */
+  isConditional = false
+
+  #preferences: Preferences | undefined
+  #params: Readonly<Record<string, string>> | undefined
+
+  constructor(req: IncomingMessage, res: ServerResponse, settings: ExchangeSettings) {
+    super(req, res)
+    this.settings = settings
+    this.idleTimeout = settings.idleTimeout
+    this.mount = settings.mountPath ?? findMount(req)
+    this.targetText = req.url ?? ''
+    // A piece that ran before us may have found out who sends the request.
+    const shared = findExchange(req)
+    if (shared !== undefined) {
+      this.principal = shared.principal
+      this.isAuthorized = shared.isAuthorized
+      this.sendContinue = shared.sendContinue
+    }
+  }
+
+  /** What the client would like; reading it is what makes a preference count. */
+  get preferences(): Preferences {
+    if (this.#preferences === undefined) {
+      const { prefer } = this.headers
+      this.#preferences = prefer === undefined ? NO_PREFERENCES : parsePrefer(String(prefer))
+    }
+    return this.#preferences
+  }
+
+  /** The current resource, or `undefined`. */
+  get current(): StoredResource | undefined {
+    return isResource(this.state) ? this.state : undefined
+  }
+
+  // Few requests ask for the values in their path.
+  override get params(): Readonly<Record<string, string>> {
+    if (this.#params === undefined) {
+      const names = this.route.pattern.split('/')
+      const values = this.path.split('/')
+      const params = Object.create(null) as Record<string, string>
+      for (const [index, name] of names.entries()) {
+        if (name.startsWith('{')) params[name.slice(1, -1)] = values[index] ?? ''
+      }
+      this.#params = Object.freeze(params)
+    }
+    return this.#params
+  }
+}

@@ -1,0 +1,162 @@
+import type { BodyLimits } from '../body-types/types.ts'
+import type { RequestView } from '../core/exchange.ts'
+import type { MaybePromise } from '../core/handler.ts'
+import type { JsonValue } from '../core/json.ts'
+import type { Reply } from '../core/reply.ts'
+import type { StandardSchema } from '../core/standard-schema.ts'
+import type { PatchFormat } from '../patch-formats/types.ts'
+import type { MediaType } from '../protocol/media-type.ts'
+import type { Method } from '../protocol/methods.ts'
+import type { RelatedWrite, ResourceStore, StoredResource } from '../stores/types.ts'
+import type { ResourceExchange } from './resource-exchange.ts'
+
+/** What one method does to one kind of resource, once everything that fields alone decide has been checked. */
+export interface Action {
+  /** Finds the current state and puts it on the exchange. Throws 404 or 410 where the method needs a state. */
+  readonly load: (exchange: ResourceExchange) => MaybePromise<void>
+  /** Performs the method; the last thing it does is one compare-and-swap in the store. */
+  readonly perform: (exchange: ResourceExchange) => MaybePromise<Reply>
+  /** What the method takes as content; left out when it takes none. */
+  readonly content?: ContentRule
+}
+
+/** Which content a method takes: decided by fields, before a byte is read. */
+export interface ContentRule {
+  /** Media ranges that are accepted, in lower case. */
+  readonly types: readonly string[]
+  /** The type of content that names none; left out when it must name one. */
+  readonly defaultType?: string
+  /** The field that tells a client which types there are (RFC 9110 §12.5.1, RFC 5789 §3.1). */
+  readonly hint: 'Accept' | 'Accept-Post' | 'Accept-Patch'
+  /** The most bytes of content of a type. */
+  readonly limit: (essence: string) => number
+}
+
+/** A representation made from the stored one, offered in negotiation. */
+export interface Rendition {
+  /** Its media type. */
+  readonly type: string
+  /** Makes its content from the stored content. */
+  readonly render: (content: Uint8Array, request: RequestView) => MaybePromise<string | Uint8Array>
+}
+
+/** A state of a resource as hooks see it. */
+export interface ResourceState {
+  readonly path: string
+  readonly contentType: string
+  /** Milliseconds since the epoch. */
+  readonly lastModified: number | undefined
+  readonly size: number
+  /** The parsed content of a JSON resource; `undefined` for other media types and for content too large to parse. */
+  readonly value: JsonValue | undefined
+}
+
+/**
+ * Whether a request may go on: `true`; `false` for 403; `'hide'` for 404, where even existence is a secret.
+ * Left undefined counts as false.
+ */
+export type Authorize = (
+  principal: RequestView['principal'],
+  request: RequestView,
+  current: ResourceState | undefined,
+) => MaybePromise<boolean | 'hide'>
+
+/**
+ * Refuses a replacement that conflicts with the current state (409). Sees both inside the atomic step: the write happens
+ * only if the state it saw is still the current one.
+ * @returns nothing, or a sentence that tells the client what is in the way
+ */
+export type ConflictHook = (
+  proposed: ResourceState,
+  current: ResourceState | undefined,
+  request: RequestView,
+) => MaybePromise<string | undefined>
+
+export type RemovalMode = 'erase' | 'soft' | 'queued'
+
+/** A compiled resource definition for one path pattern: everything that is the same for every request to it. */
+export interface Route {
+  /** The pattern, as in the definition. */
+  readonly pattern: string
+  readonly actions: Readonly<Partial<Record<Method, Action>>>
+  /** The methods of the resource with HEAD and OPTIONS, in the order of Allow. */
+  readonly methods: readonly Method[]
+  /** The store path of singletons, whose aliases share it. */
+  readonly storePath: string | undefined
+  /** Whether content is a JSON document that is parsed and validated. */
+  readonly isJson: boolean
+  /** Whether members have a JSON member `id` that is the name in the path. */
+  readonly idMember: 'integer' | 'string' | undefined
+  /** The collection that members belong to. */
+  readonly collection: CollectionFacts | undefined
+  /** Representations in order of preference: the stored one, where its type is fixed, then renditions. */
+  readonly offers: readonly MediaType[]
+  readonly renditions: readonly Rendition[]
+  readonly schema: StandardSchema | undefined
+  readonly cacheControl: string
+  /** Cache-Control of answers to authorised requests. */
+  readonly privateCacheControl: string
+  /** Cache-Control of answers to POST. */
+  readonly createdCacheControl: string
+  readonly preconditions: 'optional' | 'required'
+  /** Whether a request needs credentials; `undefined` leaves it to the service. */
+  readonly requiresCredentials: ((request: RequestView) => boolean) | undefined
+  readonly authorize: Authorize | undefined
+  readonly conflict: ConflictHook | undefined
+  /** What PUT answers where it replaces: 200 with the representation, or 204. */
+  readonly replaced: 'representation' | 'none'
+  readonly removal: RemovalMode
+  /** What DELETE answers: 204, 200 with the confirmation, or 200 with what was removed. */
+  readonly removed: 'none' | 'confirmation' | 'representation'
+  /** Milliseconds for which a removal is remembered; 0 leaves no trace; `undefined` is the store's own. */
+  readonly retention: number | undefined
+  /** Fields that OPTIONS adds to Allow. */
+  readonly capabilities: readonly string[]
+  /** Request fields that are stored with the content. */
+  readonly keeps: readonly ('Content-Language' | 'Content-Disposition')[]
+  /** Whether representations tell of accepted work in a member `state`. */
+  readonly showsWork: boolean
+  /** Names of the files that a member may have below it; `any` where they are not known in advance. */
+  readonly fileNames: 'any' | readonly string[]
+  /** Media ranges that browsers may show in place although they can act as a page of this origin. */
+  readonly inline: readonly string[]
+  readonly context: RouteContext
+}
+
+/** What is special about members that a collection makes. */
+export interface CollectionFacts {
+  /**
+   * What members are made of: `json` parses everything into a JSON document, `raw` keeps any content as it is, `any`
+   * does the first for JSON and forms and the second for text.
+   */
+  readonly content: 'json' | 'raw' | 'any'
+  readonly names: 'integer' | 'string' | 'uuid'
+  /** Form field names and the members they stand for. */
+  readonly form: ReadonlyMap<string, string>
+  /** The member that holds a text/plain body; `undefined` when text is no creation. */
+  readonly textMember: string | undefined
+  /** File parts that become resources below the member, by name, and whether they must be there; `any` takes all. */
+  readonly files: 'any' | ReadonlyMap<string, { readonly required: boolean }>
+  readonly create: 'created' | 'accepted'
+  readonly pageSize: { readonly default: number; readonly max: number }
+}
+
+/** What all routes of a service share. */
+export interface RouteContext {
+  readonly store: ResourceStore
+  readonly limits: BodyLimits
+  readonly patchFormats: readonly PatchFormat[]
+  /** Content codings that are accepted and decoded. */
+  readonly codings: readonly ('gzip' | 'deflate' | 'br')[]
+  /** Accepted work; `undefined` when no resource needs it. */
+  readonly work: AcceptedWork | undefined
+  readonly now: () => number
+}
+
+/** How actions hand over work that is done after the answer. */
+export interface AcceptedWork {
+  /** Records the removal of a state and returns the path of its monitor; durable when fulfilled. */
+  removeLater(exchange: ResourceExchange, resource: StoredResource): MaybePromise<string>
+  /** The record to write in the same atomic step as a new member, and what starts the work afterwards. */
+  prepareProcessing(route: Route, path: string): { readonly record: RelatedWrite; start(): void }
+}

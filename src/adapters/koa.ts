@@ -1,0 +1,72 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { hasBody } from '../core/discard-body.ts'
+import type { Exchange, HostRequest } from '../core/exchange.ts'
+import { isPromise } from '../core/handler.ts'
+import type { Handler } from '../core/node-handler.ts'
+import type { Reply } from '../core/reply.ts'
+import { completeHeaders, groupFields, writeReply } from '../core/write-reply.ts'
+
+/** As much of a Koa context as is used; Koa 2 and 3 have it. */
+export interface KoaContext {
+  readonly req: IncomingMessage
+  readonly res: ServerResponse
+  readonly originalUrl: string
+  readonly request: { body?: unknown }
+  body: unknown
+  status: number
+  respond?: boolean
+  set(name: string, value: string | string[]): void
+  remove(name: string): void
+}
+
+/** Koa middleware. */
+export type KoaMiddleware = (context: KoaContext, next: () => Promise<unknown>) => unknown
+
+/** Content above this size is written by us, so that a slow reader and a late failure are seen. */
+const SMALL = 1024 * 1024
+
+/**
+ * Makes Koa middleware of a service or a piece.
+ *
+ * Small answers go through the context, so that other middleware can see and change them; streams, and answers to
+ * content that is still arriving, are written directly. Unexpected errors are thrown to Koa where the handler forwards
+ * them.
+ * @example
+ * app.use(mount('/api', koaMiddleware(service)))
+ */
+export function koaMiddleware(handler: Handler): KoaMiddleware {
+  return (context, next) => {
+    const req = context.req as IncomingMessage & { -readonly [Key in keyof HostRequest]: HostRequest[Key] }
+    // Koa keeps both on its own objects.
+    req.originalUrl ??= context.originalUrl
+    if (req.body === undefined && context.request.body !== undefined) req.body = context.request.body
+    const exchange = handler.createExchange(req, context.res)
+    exchange.canPass = true
+    const proceed = (reply: Reply | undefined): unknown => {
+      if (reply !== undefined) return answer(context, exchange, reply, handler)
+      if (context.res.destroyed) return undefined
+      if (req.body !== undefined) context.request.body = req.body
+      return next()
+    }
+    const reply = handler.handle(exchange)
+    return isPromise(reply) ? reply.then(proceed) : proceed(reply)
+  }
+}
+
+function answer(context: KoaContext, exchange: Exchange, reply: Reply, handler: Handler): unknown {
+  const { body } = reply
+  const isSmall = body === undefined || typeof body === 'string' || (body instanceof Uint8Array && body.length <= SMALL)
+  const isWholeRequest = exchange.bodyState === 'read' || !hasBody(exchange.req)
+  if (!isSmall || !isWholeRequest) {
+    context.respond = false
+    return writeReply(exchange, reply, handler.writeOptions)
+  }
+  const { res } = context
+  const headers = completeHeaders(exchange, reply, String(res.getHeader('vary') ?? ''))
+  // Koa derives type, length and status from a body that is set after them: the body comes first.
+  context.body = body ?? ''
+  context.status = reply.status
+  context.remove('Content-Type')
+  for (const [name, value] of groupFields(headers)) context.set(name, value)
+  return undefined
+}

@@ -1,0 +1,103 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Http2Server } from 'node:http2'
+import type { AnyRequest, AnyResponse } from '../core/exchange.ts'
+import { type HostRequest, sharedExchange } from '../core/exchange.ts'
+import type { Handler, Next } from '../core/node-handler.ts'
+
+/** A server of `node:http`, `node:https` or `node:http2`. */
+export type AnyServer = Server | Http2Server
+
+export interface AttachOptions {
+  /**
+   * Path prefix below which requests go straight to the service, without passing through the host's own listeners:
+   * faster, but the host's middleware does not see them. `''` for all paths. What the service has no definition for
+   * still goes to the host. Default: everything goes through the host.
+   */
+  readonly direct?: string
+}
+
+type Listener = (req: IncomingMessage, res: ServerResponse) => void
+
+/**
+ * Gives a service what only a server can: it decides on `Expect: 100-continue` before the client sends its content
+ * (RFC 9110 §10.1.1), and `OPTIONS *` reaches it under any mount prefix.
+ *
+ * Call it when the host's own listeners have been added. A server without any gets the service as its listener.
+ * @param server a server that may be listening already
+ * @param service the service, or any other handler
+ */
+export function attach(server: AnyServer, service: Handler, options: AttachOptions = {}): void {
+  const direct = Object.hasOwn(options, 'direct') ? options.direct : undefined
+  const emitter = server as Server
+  const hosts = (emitter.listeners('request') as Listener[]).filter((listener) => listener !== service)
+  emitter.removeAllListeners('request')
+  const toHost: Listener | undefined =
+    hosts.length === 0
+      ? undefined
+      : (req, res) => {
+          for (const host of hosts) host.call(server, req, res)
+        }
+  const straight = direct === undefined ? undefined : mount(direct, service)
+
+  const listen: Listener = (req, res) => {
+    if (toHost === undefined || req.url === '*') service(req, res)
+    else if (straight === undefined) toHost(req, res)
+    else straight(req, res, () => toHost(req, res))
+  }
+  emitter.on('request', listen)
+  emitter.on('checkContinue', (req: IncomingMessage, res: ServerResponse) => {
+    holdContinue(req, res)
+    listen(req, res)
+  })
+}
+
+/** Sends 100 Continue when somebody starts to read the content, and not before. */
+function holdContinue(req: IncomingMessage, res: ServerResponse): void {
+  const exchange = sharedExchange(req, res)
+  const send = (): void => {
+    exchange.sendContinue = undefined
+    req.off('newListener', onListener)
+    if (!res.headersSent) res.writeContinue()
+  }
+  const onListener = (event: string | symbol): void => {
+    if (event === 'data' || event === 'readable') send()
+  }
+  exchange.sendContinue = send
+  req.on('newListener', onListener)
+}
+
+/**
+ * Mounts a handler under a path prefix on a plain server, as `app.use(prefix, handler)` does in Express.
+ * @param prefix such as `/api`; empty for the root
+ * @returns a listener; requests outside the prefix go to `next`, or are answered 404 where there is none
+ * @example
+ * createServer(mount('/api', service)).listen(8080)
+ */
+export function mount(prefix: string, handler: Handler): (req: AnyRequest, res: AnyResponse, next?: Next) => void {
+  if (prefix !== '' && (!prefix.startsWith('/') || prefix.endsWith('/'))) {
+    throw new TypeError(`mount needs a prefix such as "/api", without a slash at the end, not "${prefix}".`)
+  }
+  if (prefix === '') return handler
+  return (request, response, next) => {
+    const req = request as IncomingMessage & { -readonly [Key in keyof HostRequest]: HostRequest[Key] }
+    const url = req.url ?? ''
+    const rest = url.startsWith(prefix) ? url.slice(prefix.length) : undefined
+    if (rest === undefined || (rest !== '' && rest[0] !== '/' && rest[0] !== '?')) {
+      if (next !== undefined) return next()
+      response.statusCode = 404
+      return void response.end()
+    }
+    const { baseUrl, originalUrl } = req
+    req.originalUrl ??= url
+    req.baseUrl = (baseUrl ?? '') + prefix
+    req.url = rest[0] === '/' ? rest : '/' + rest
+    const restore: Next = (error) => {
+      req.url = url
+      if (baseUrl === undefined) delete req.baseUrl
+      else req.baseUrl = baseUrl
+      if (originalUrl === undefined) delete req.originalUrl
+      next!(error)
+    }
+    handler(req, response, next === undefined ? undefined : restore)
+  }
+}

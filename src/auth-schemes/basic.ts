@@ -1,0 +1,156 @@
+import { timingSafeEqual } from 'node:crypto'
+import type { Exchange, RequestView } from '../core/exchange.ts'
+import { andThen, isPromise, type MaybePromise } from '../core/handler.ts'
+import { readOptions } from '../core/options.ts'
+import { formatChallenge } from '../protocol/authorization.ts'
+import { createMemory } from './memory.ts'
+import { parsePasswordHash, verifyPassword } from './password-hash.ts'
+import { digestText } from './secrets.ts'
+import { refuseThrottled, type Throttle } from './throttle.ts'
+import { type AuthResult, type AuthScheme, checkRealm, toPrincipal, type Verdict } from './types.ts'
+
+/** Decides whether a user has this password. */
+export type PasswordVerifier = (user: string, password: string, request: RequestView) => MaybePromise<Verdict>
+
+export interface BasicOptions {
+  /** What the client shows when it asks for a password; printable ASCII. Default: `Resources`. */
+  readonly realm?: string
+  /** Decides about a password. Do the same work for users that do not exist: the time would tell that they do not. */
+  readonly verify?: PasswordVerifier
+  /** Instead of `verify`: passwords by user name, either all in clear or all made by `hashPassword`. */
+  readonly accounts?: Readonly<Record<string, string>>
+  /** Slows down guessing: 429. Default: none; see `attemptLimit`. */
+  readonly throttle?: Throttle
+  /**
+   * Seconds for which a verified password is not verified again, so that a dear hash is paid once. A password that was
+   * changed works as long. Default: 0.
+   */
+  readonly remember?: number
+}
+
+const REMEMBERED = 1000
+
+/** Why credentials count as malformed: for the operator. */
+const MALFORMED: AuthResult = { outcome: 'rejected', reason: 'malformed Basic credentials' }
+const WRONG: AuthResult = { outcome: 'rejected', reason: 'wrong user or password' }
+
+/**
+ * The Basic scheme (RFC 7617): user name and password, in UTF-8.
+ * @throws TypeError unless there is exactly one of `verify` and `accounts`
+ * @example
+ * auth({ schemes: [basic({ accounts: { ada: await hashPassword('correct horse') } })] })
+ */
+export function basic(options: BasicOptions): AuthScheme {
+  const read = readOptions('basic', options, ['realm', 'verify', 'accounts', 'throttle', 'remember'])
+  const { realm = 'Resources', throttle, remember = 0 } = read
+  if ((read.verify === undefined) === (read.accounts === undefined)) {
+    throw new TypeError('basic takes either "verify" or "accounts".')
+  }
+  if (!(remember >= 0)) throw new TypeError('"remember" is a number of seconds.')
+  const verify = read.verify ?? createAccountVerifier(read.accounts!)
+  const challenges = [
+    formatChallenge('Basic', [
+      { name: 'realm', value: checkRealm('basic', realm) },
+      { name: 'charset', value: 'UTF-8' },
+    ]),
+  ]
+  const memory = createMemory<{ readonly result: AuthResult; readonly until: number }>(remember > 0 ? REMEMBERED : 0)
+
+  function judge(user: string, verdict: Verdict, key: string, exchange: Exchange): AuthResult {
+    const principal = toPrincipal('basic', verdict, user)
+    throttle?.report(user, principal === undefined ? 'rejected' : 'accepted', exchange)
+    if (principal === undefined) return WRONG
+    const result: AuthResult = { outcome: 'accepted', principal }
+    if (key !== '') memory.set(key, { result, until: Date.now() + remember * 1000 })
+    return result
+  }
+
+  function check(user: string, password: string, key: string, exchange: Exchange): MaybePromise<AuthResult> {
+    const verdict = verify(user, password, exchange)
+    return isPromise(verdict)
+      ? verdict.then((verdict) => judge(user, verdict, key, exchange))
+      : judge(user, verdict, key, exchange)
+  }
+
+  return {
+    name: 'Basic',
+    challenges: () => challenges,
+    authenticate(value, exchange) {
+      const key = remember > 0 ? memory.keyOf(value) : ''
+      const known = key === '' ? undefined : memory.get(key)
+      if (known !== undefined && Date.now() < known.until) return known.result
+      const credentials = parseBasicCredentials(value)
+      if (credentials === undefined) return MALFORMED
+      const { user, password } = credentials
+      if (throttle === undefined) return check(user, password, key, exchange)
+      return andThen(throttle.check(user, exchange), (seconds) => {
+        refuseThrottled(seconds)
+        return check(user, password, key, exchange)
+      })
+    },
+  }
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/**
+ * Reads user name and password: padded base64 and nothing else, UTF-8, no control characters (RFC 7617 §2).
+ * @returns `undefined` for anything else
+ */
+export function parseBasicCredentials(value: string): { user: string; password: string } | undefined {
+  const bytes = Buffer.from(value, 'base64')
+  // Node ignores what is not base64; two spellings of one password would be two keys and one account.
+  if (bytes.toString('base64') !== value) return undefined
+  let text: string
+  try {
+    text = utf8.decode(bytes)
+  } catch {
+    return undefined
+  }
+  const colon = text.indexOf(':')
+  if (colon < 0 || /[\x00-\x1f\x7f]/.test(text)) return undefined
+  return { user: text.slice(0, colon), password: text.slice(colon + 1) }
+}
+
+function createAccountVerifier(accounts: Readonly<Record<string, string>>): PasswordVerifier {
+  const entries = Object.entries(accounts)
+  if (entries.length === 0) throw new TypeError('"accounts" is empty: nobody could get in.')
+  const hashed = entries.filter(([, secret]) => String(secret).startsWith('$scrypt$'))
+  for (const [user, secret] of entries) {
+    if (user.includes(':')) throw new TypeError(`The user name "${user}" has a colon, which Basic cannot carry.`)
+    if (typeof secret !== 'string') throw new TypeError(`The account "${user}" has no password.`)
+  }
+  if (hashed.length === 0) return createPlainVerifier(entries)
+  if (hashed.length < entries.length || hashed.some(([, secret]) => parsePasswordHash(secret) === undefined)) {
+    // The time an answer takes would tell which accounts are hashed, and so which exist.
+    throw new TypeError('"accounts" mixes hashes with passwords, or has a hash that is malformed.')
+  }
+  return createHashVerifier(entries)
+}
+
+function createPlainVerifier(entries: readonly [string, string][]): PasswordVerifier {
+  const digests = new Map(entries.map(([user, password]) => [normalize(user), digestText(normalize(password))]))
+  const nobody = digestText('')
+  return (user, password) => {
+    const digest = digests.get(normalize(user))
+    const isEqual = timingSafeEqual(digestText(normalize(password)), digest ?? nobody)
+    return digest !== undefined && isEqual
+  }
+}
+
+function createHashVerifier(entries: readonly [string, string][]): PasswordVerifier {
+  const hashes = new Map(entries.map(([user, hash]) => [normalize(user), hash]))
+  const list = [...hashes.values()]
+  return async (user, password) => {
+    const name = normalize(user)
+    const hash = hashes.get(name)
+    // Somebody's hash stands in for nobody's, always the same for one name: the same work, the same time.
+    const work = hash ?? list[digestText(name).readUInt32LE() % list.length]!
+    const isEqual = await verifyPassword(password, work)
+    return hash !== undefined && isEqual
+  }
+}
+
+function normalize(text: string): string {
+  return text.normalize('NFC')
+}

@@ -1,0 +1,148 @@
+import { HttpError } from '../core/errors.ts'
+import type { Exchange, Principal, RequestView } from '../core/exchange.ts'
+import { andThen, isPromise, type MaybePromise } from '../core/handler.ts'
+import { readOptions } from '../core/options.ts'
+import { type ChallengeParameter, formatChallenge, isToken68 } from '../protocol/authorization.ts'
+import { createMemory } from './memory.ts'
+import { type AuthResult, type AuthScheme, checkRealm, toPrincipal, type Verdict } from './types.ts'
+
+/** What a verifier found out about a token. */
+export type TokenResult =
+  | { readonly outcome: 'accepted'; readonly principal: Principal; readonly scopes: readonly string[] }
+  /** `description` is sent to the client: printable ASCII, and nothing of the token. */
+  | { readonly outcome: 'rejected'; readonly description: string }
+
+/** Verifies tokens; `jwt` makes one. */
+export interface TokenVerifier {
+  /** @throws HttpError 503 while it cannot be known whether the token is good */
+  verifyToken(token: string, request: RequestView): MaybePromise<TokenResult>
+}
+
+/** Decides about an opaque token, for instance by introspection (RFC 7662). Throw an HttpError 503 while it cannot. */
+export type OpaqueTokenVerifier = (token: string, request: RequestView) => MaybePromise<Verdict>
+
+export interface BearerOptions {
+  /** Printable ASCII. Default: `Resources`. */
+  readonly realm?: string
+  /** The scopes a request needs, all of them. Default: none. */
+  readonly scope?: (request: RequestView) => readonly string[]
+  /** Seconds for which an opaque token is not verified again. Default: 0. `jwt` remembers by itself. */
+  readonly remember?: number
+}
+
+/** Longer tokens are not looked at: parsing is work that anybody could ask for. */
+const MAX_LENGTH = 8192
+const REMEMBERED = 10_000
+
+/**
+ * The Bearer scheme (RFC 6750): tokens in the Authorization field, and nowhere else.
+ * @param verifier made by `jwt`, or a function for opaque tokens
+ * @throws TypeError for options that do not exist
+ * @example
+ * auth({ schemes: [bearer(jwt({ jwks, issuer, audience, algorithms: ['RS256'] }))] })
+ */
+export function bearer(verifier: TokenVerifier | OpaqueTokenVerifier, options: BearerOptions = {}): AuthScheme {
+  const read = readOptions('bearer', options, ['realm', 'scope', 'remember'])
+  const { scope, remember = 0 } = read
+  const realm = checkRealm('bearer', read.realm ?? 'Resources')
+  if (!(remember >= 0)) throw new TypeError('"remember" is a number of seconds.')
+  if (typeof verifier !== 'function' && typeof verifier?.verifyToken !== 'function') {
+    throw new TypeError('bearer takes a verifier: jwt(...), or a function.')
+  }
+  if (typeof verifier !== 'function' && remember > 0) {
+    throw new TypeError('"remember" is for opaque tokens: jwt remembers tokens by itself.')
+  }
+  const tokens = typeof verifier === 'function' ? createOpaqueVerifier(verifier, remember) : verifier
+  const challenges = [formatBearerChallenge(realm, [])]
+
+  function conclude(result: TokenResult, exchange: Exchange): AuthResult {
+    if (result.outcome === 'rejected') {
+      const { description } = result
+      const parameters = [
+        { name: 'error', value: 'invalid_token' },
+        { name: 'error_description', value: cleanDescription(description) },
+      ]
+      return { outcome: 'rejected', reason: description, challenges: [formatBearerChallenge(realm, parameters)] }
+    }
+    if (scope !== undefined) {
+      const wanted = scope(exchange)
+      if (!wanted.every((name) => result.scopes.includes(name))) throw insufficientScope(wanted, realm)
+    }
+    return result
+  }
+
+  return {
+    name: 'Bearer',
+    challenges: () => challenges,
+    authenticate(value, exchange) {
+      // Two ways to send a token in one request (RFC 6750 §3.1).
+      if (exchange.queryText !== '' && /(?:^|&)access_token=/.test(exchange.queryText)) {
+        const error = [{ name: 'error', value: 'invalid_request' }]
+        throw new HttpError(400, 'ERR_MALFORMED_QUERY', {
+          detail: 'A token is sent in the Authorization field only.',
+          headers: ['WWW-Authenticate', formatBearerChallenge(realm, error)],
+        })
+      }
+      if (value.length > MAX_LENGTH) return conclude(MALFORMED, exchange)
+      const result = tokens.verifyToken(value, exchange)
+      return isPromise(result) ? result.then((result) => conclude(result, exchange)) : conclude(result, exchange)
+    },
+  }
+}
+
+/** What is said of a token that has not even the form of one. */
+export const MALFORMED: TokenResult = { outcome: 'rejected', description: 'The token is malformed.' }
+
+/**
+ * The failure of a request whose token is good but does not go far enough (RFC 6750 §3.1); for `authorize` and verifiers.
+ * @param scopes what the request needs
+ */
+export function insufficientScope(scopes: readonly string[], realm = 'Resources'): HttpError {
+  const parameters = [
+    { name: 'error', value: 'insufficient_scope' },
+    { name: 'error_description', value: 'The token lacks a scope that this request needs.' },
+    { name: 'scope', value: cleanDescription(scopes.join(' ')) },
+  ]
+  return new HttpError(403, 'ERR_FORBIDDEN', {
+    detail: 'The token lacks a scope that this request needs.',
+    headers: ['WWW-Authenticate', formatBearerChallenge(realm, parameters)],
+  })
+}
+
+function formatBearerChallenge(realm: string, parameters: readonly ChallengeParameter[]): string {
+  return formatChallenge('Bearer', [{ name: 'realm', value: realm }, ...parameters])
+}
+
+/** Neither quotes nor backslashes, not even escaped ones, and ASCII only (RFC 6750 §3). */
+function cleanDescription(text: string): string {
+  return text.replace(/[^\x20\x21\x23-\x5b\x5d-\x7e]/g, '')
+}
+
+function createOpaqueVerifier(verify: OpaqueTokenVerifier, remember: number): TokenVerifier {
+  const memory = createMemory<{ readonly result: TokenResult; readonly until: number }>(remember > 0 ? REMEMBERED : 0)
+
+  function conclude(verdict: Verdict, key: string): TokenResult {
+    const principal = toPrincipal('bearer', verdict, '')
+    if (principal === undefined) return { outcome: 'rejected', description: 'The token is not valid.' }
+    const result: TokenResult = { outcome: 'accepted', principal, scopes: readScopes(principal.claims) }
+    if (key !== '') memory.set(key, { result, until: Date.now() + remember * 1000 })
+    return result
+  }
+
+  return {
+    verifyToken(token, request) {
+      const key = remember > 0 ? memory.keyOf(token) : ''
+      const known = key === '' ? undefined : memory.get(key)
+      if (known !== undefined && Date.now() < known.until) return known.result
+      if (!isToken68(token)) return MALFORMED
+      return andThen(verify(token, request), (verdict) => conclude(verdict, key))
+    },
+  }
+}
+
+/** The scopes of a token: `scope` (RFC 8693 §4.2), or `scp` where an issuer calls it so. */
+export function readScopes(claims: Readonly<Record<string, unknown>> | undefined): readonly string[] {
+  const scope = claims?.['scope'] ?? claims?.['scp']
+  if (typeof scope === 'string') return scope.split(' ').filter((name) => name !== '')
+  return Array.isArray(scope) ? scope.filter((name) => typeof name === 'string') : []
+}

@@ -1,0 +1,136 @@
+import type { RequestView } from '../core/exchange.ts'
+import type { MaybePromise } from '../core/handler.ts'
+import { readOptions } from '../core/options.ts'
+import { createRemoteKeySource, createStaticKeySource, fetchJson, type KeySource } from './key-source.ts'
+import type { Verdict } from './types.ts'
+import { isKnownAlgorithm, type KeyInput, readKeys, type VerificationKey } from './verification-key.ts'
+
+/** The claims of a token. */
+export type Claims = Readonly<Record<string, unknown>>
+
+export interface JwtOptions {
+  /** Keys that verify: JWKs, a JWK Set, KeyObjects, CryptoKeys, or the bytes of an HMAC secret, 32 at least. */
+  readonly keys?: KeyInput | readonly KeyInput[]
+  /** Instead of `keys`: the address of the issuer's JWK Set, or a function that fetches one. */
+  readonly jwks?: string | URL | (() => MaybePromise<unknown>)
+  /** Whose tokens are accepted (`iss`). */
+  readonly issuer: string | readonly string[]
+  /** Whom tokens must be meant for (`aud`): us. */
+  readonly audience: string | readonly string[]
+  /** The signature algorithms that are accepted, `RS256` for instance. */
+  readonly algorithms: readonly string[]
+  /** Claims that a token must have besides `iss`, `aud` and `exp`. */
+  readonly requiredClaims?: readonly string[]
+  /** The `typ` a token must have, `at+jwt` for instance (RFC 9068 §2.1). Default: any. */
+  readonly typ?: string
+  /** Seconds by which clocks may differ. Default: 5. */
+  readonly clockTolerance?: number
+  /** The most seconds since a token was issued (`iat`). Default: no limit. */
+  readonly maxTokenAge?: number
+  /** The most seconds until a token expires (`exp`). Default: no limit. */
+  readonly maxLifetime?: number
+  /** The scopes of a token. Default: those in `scope` or `scp`. */
+  readonly scopes?: (claims: Claims) => readonly string[]
+  /** Who the bearer is, asked once for each token. Default: `sub`, or `client_id`, with all claims. */
+  readonly principal?: (claims: Claims) => MaybePromise<Verdict>
+  /** Whether a token was revoked, by its `jti` for instance; asked on every request. Default: none is. */
+  readonly isRevoked?: (claims: Claims, request: RequestView) => MaybePromise<boolean>
+  /** How many verified tokens are remembered; 0 verifies every signature again. Default: 10000. */
+  readonly remember?: number
+  /** Times for `jwks`, in seconds. Default: fetched again after 600, used 3600 longer, unknown keys looked for every 30. */
+  readonly jwksTimes?: {
+    readonly freshFor?: number
+    readonly staleFor?: number
+    readonly cooldown?: number
+    readonly retryAfter?: number
+    readonly timeout?: number
+  }
+}
+
+/** The options of a verifier, checked. */
+export interface JwtSettings {
+  readonly source: KeySource
+  readonly algorithms: ReadonlySet<string>
+  readonly tolerance: number
+  readonly maxTokenAge: number | undefined
+  readonly maxLifetime: number
+  /** What jose checks. */
+  readonly verifyOptions: {
+    readonly issuer: string[]
+    readonly audience: string[]
+    readonly algorithms: string[]
+    readonly requiredClaims: string[]
+    readonly clockTolerance: number
+    readonly typ?: string
+    readonly maxTokenAge?: number
+  }
+  readonly scopes: JwtOptions['scopes']
+  readonly principal: JwtOptions['principal']
+  readonly isRevoked: JwtOptions['isRevoked']
+  readonly remember: number
+}
+
+/** @throws TypeError for options that are missing, out of bounds, or contradict each other */
+export function resolveJwtOptions(options: JwtOptions): JwtSettings {
+  const read = readOptions('jwt', options, [
+    ...(['keys', 'jwks', 'issuer', 'audience', 'algorithms', 'requiredClaims', 'typ', 'clockTolerance'] as const),
+    ...(['maxTokenAge', 'maxLifetime', 'scopes', 'principal', 'isRevoked', 'remember', 'jwksTimes'] as const),
+  ])
+  const { clockTolerance: tolerance = 5, typ, maxTokenAge, principal, isRevoked, remember = 10_000 } = read
+  const issuer = readNames('issuer', read.issuer)
+  const audience = readNames('audience', read.audience)
+  const algorithms = readNames('algorithms', read.algorithms)
+  for (const alg of algorithms) {
+    if (!isKnownAlgorithm(alg)) throw new TypeError(`"algorithms" has "${alg}", which is no signature algorithm here.`)
+  }
+  for (const [name, value] of Object.entries({ tolerance, remember, maxTokenAge, maxLifetime: read.maxLifetime })) {
+    if (value !== undefined && !(value >= 0)) throw new TypeError(`jwt: "${name}" is a number, 0 or more.`)
+  }
+  const requiredClaims = ['exp', ...(read.requiredClaims ?? [])]
+  const verifyOptions = Object.freeze(
+    Object.assign(Object.create(null) as object, {
+      ...{ issuer, audience, algorithms, requiredClaims, clockTolerance: tolerance },
+      ...(typ === undefined ? {} : { typ }),
+      ...(maxTokenAge === undefined ? {} : { maxTokenAge }),
+    }),
+  )
+  const source = createSource(read, algorithms)
+  const maxLifetime = read.maxLifetime ?? Number.POSITIVE_INFINITY
+  return {
+    ...{ source, tolerance, verifyOptions, algorithms: new Set(algorithms), maxTokenAge, maxLifetime },
+    ...{ scopes: read.scopes, principal, isRevoked, remember },
+  }
+}
+
+function readNames(option: string, value: unknown): string[] {
+  const list = typeof value === 'string' ? [value] : value
+  if (!Array.isArray(list) || list.length === 0 || !list.every((name) => typeof name === 'string' && name !== '')) {
+    // An audience from a missing environment variable must not mean "any audience".
+    throw new TypeError(`jwt needs "${option}": without it tokens meant for others, or made by others, would do.`)
+  }
+  return [...list]
+}
+
+function createSource({ keys, jwks, jwksTimes = {} }: Readonly<JwtOptions>, algorithms: readonly string[]): KeySource {
+  if ((keys === undefined) === (jwks === undefined)) throw new TypeError('jwt takes either "keys" or "jwks".')
+  if (keys !== undefined) {
+    const list = readKeys(keys)
+    const source = createStaticKeySource(list)
+    for (const alg of algorithms) {
+      const found = source.find(alg, undefined) as readonly VerificationKey[]
+      if (found.length === 0) throw new TypeError(`"keys" has no key for "${alg}".`)
+    }
+    return source
+  }
+  // Anybody can read the key set of an issuer: nothing in it can be a secret.
+  if (algorithms.some((alg) => alg.startsWith('HS'))) throw new TypeError('HMAC algorithms cannot be used with "jwks".')
+  const { freshFor = 600, staleFor = 3600, cooldown = 30, retryAfter = 5, timeout = 5 } = jwksTimes
+  const times = { freshFor, staleFor, cooldown, retryAfter }
+  if (typeof jwks === 'function') return createRemoteKeySource(jwks, times)
+  const url = new URL(jwks as string | URL)
+  const isLoopback = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname)
+  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback)) {
+    throw new TypeError('"jwks" is an https address: whoever can change keys on their way can make tokens.')
+  }
+  return createRemoteKeySource(() => fetchJson(url.href, timeout), times)
+}

@@ -1,0 +1,151 @@
+import { subtle, type webcrypto } from 'node:crypto'
+import { decodeProtectedHeader, errors, importJWK, jwtVerify } from 'jose'
+import type { RequestView } from '../core/exchange.ts'
+import { andThen, type MaybePromise } from '../core/handler.ts'
+import { MALFORMED, readScopes, type TokenResult, type TokenVerifier } from './bearer.ts'
+import { type Claims, type JwtOptions, resolveJwtOptions } from './jwt-options.ts'
+import { createMemory } from './memory.ts'
+import { toPrincipal, type Verdict } from './types.ts'
+import type { PublicJwk, VerificationKey } from './verification-key.ts'
+
+export type { Claims, JwtOptions } from './jwt-options.ts'
+export type { KeyInput } from './verification-key.ts'
+
+/** A token whose signature was good, and when it counts, in milliseconds since the epoch. */
+interface KnownToken {
+  readonly accepted: TokenResult & { readonly outcome: 'accepted' }
+  readonly claims: Claims
+  readonly from: number
+  readonly until: number
+  readonly generation: number
+}
+
+/** A token can be made to fit several keys; each costs a signature. */
+const MAX_KEYS = 4
+const INVALID: TokenResult = { outcome: 'rejected', description: 'The token is not valid.' }
+const EXPIRED: TokenResult = { outcome: 'rejected', description: 'The token has expired.' }
+
+/**
+ * Verifies signed JSON Web Tokens (RFC 7519) for `bearer`.
+ *
+ * A signature is verified once for each token; on later requests only the times and the keys are looked at.
+ * @throws TypeError when issuer, audience, algorithms or keys are missing: each is a check that would silently not be made
+ * @example
+ * jwt({ jwks: 'https://login.example/jwks', issuer: 'https://login.example', audience: 'api', algorithms: ['RS256'] })
+ */
+export function jwt(options: JwtOptions): TokenVerifier {
+  const settings = resolveJwtOptions(options)
+  const { source, tolerance, verifyOptions, isRevoked } = settings
+  const memory = createMemory<KnownToken>(settings.remember)
+
+  function recall(key: string): KnownToken | undefined {
+    const known = memory.get(key)
+    return known !== undefined && known.generation === source.generation ? known : undefined
+  }
+
+  function conclude(known: KnownToken, now: number, request: RequestView): MaybePromise<TokenResult> {
+    if (now >= known.until) return EXPIRED
+    if (now < known.from) return INVALID
+    if (isRevoked === undefined) return known.accepted
+    return andThen(isRevoked(known.claims, request), (revoked) => (revoked === false ? known.accepted : INVALID))
+  }
+
+  async function verifySignature(token: string, key: string, request: RequestView): Promise<TokenResult> {
+    if (!isCompactJws(token)) return MALFORMED
+    let header: { alg?: string; kid?: unknown }
+    try {
+      header = decodeProtectedHeader(token)
+    } catch {
+      return MALFORMED
+    }
+    const { alg, kid } = header
+    if (typeof alg !== 'string' || !settings.algorithms.has(alg)) return INVALID
+    const { generation } = source
+    for (const candidate of (await source.find(alg, kid)).slice(0, MAX_KEYS)) {
+      let payload: Claims & { readonly iat?: number; readonly nbf?: number; readonly exp?: number }
+      try {
+        const { payload: claims } = await jwtVerify(token, await importKey(candidate, alg), verifyOptions)
+        payload = deepFreeze(claims)
+      } catch (error) {
+        if (error instanceof errors.JWTExpired) return EXPIRED
+        // Wrong claims under a right signature: no other key can help.
+        if (error instanceof errors.JWTClaimValidationFailed || error instanceof errors.JWTInvalid) return INVALID
+        continue
+      }
+      const verdict = settings.principal === undefined ? true : await settings.principal(payload)
+      const known = describe(payload, verdict, generation)
+      if (known === undefined) return INVALID
+      memory.set(key, known)
+      return conclude(known, Date.now(), request)
+    }
+    return INVALID
+  }
+
+  function describe(
+    claims: Claims & { readonly iat?: number; readonly nbf?: number; readonly exp?: number },
+    verdict: Verdict,
+    generation: number,
+  ): KnownToken | undefined {
+    const { exp = Number.NaN, iat = 0, nbf } = claims
+    // JSON has numbers that are read as infinite: such a token would never expire.
+    if (!Number.isFinite(exp) || exp - Date.now() / 1000 > settings.maxLifetime) return undefined
+    const name = claims['sub'] ?? claims['client_id']
+    const principal = toPrincipal('bearer', verdict, typeof name === 'string' ? name : '')
+    if (principal === undefined) return undefined
+    const scopes = settings.scopes === undefined ? readScopes(claims) : settings.scopes(claims)
+    const oldest = settings.maxTokenAge === undefined ? Number.POSITIVE_INFINITY : iat + settings.maxTokenAge + 1
+    return {
+      accepted: { outcome: 'accepted', principal: { claims, ...principal }, scopes },
+      claims,
+      from: nbf === undefined ? Number.NEGATIVE_INFINITY : (nbf - tolerance) * 1000,
+      until: (Math.min(exp, oldest) + tolerance) * 1000,
+      generation,
+    }
+  }
+
+  return {
+    verifyToken(token, request) {
+      const key = memory.keyOf(token)
+      const now = Date.now()
+      const known = recall(key)
+      if (known !== undefined && now < source.freshUntil) return conclude(known, now, request)
+      return andThen(source.refresh(), () => {
+        const known = recall(key)
+        return known === undefined ? verifySignature(token, key, request) : conclude(known, Date.now(), request)
+      })
+    },
+  }
+}
+
+/** Three parts in base64url, each in its one spelling: otherwise one token could be sent under several texts. */
+function isCompactJws(token: string): boolean {
+  if (!/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) return false
+  return token.split('.').every((part) => Buffer.from(part, 'base64url').toString('base64url') === part)
+}
+
+async function importKey(key: VerificationKey, alg: string): Promise<webcrypto.CryptoKey> {
+  let imported = key.imported.get(alg)
+  if (imported === undefined) {
+    imported = importMaterial(key, alg)
+    key.imported.set(alg, imported)
+  }
+  return imported
+}
+
+async function importMaterial({ material }: VerificationKey, alg: string): Promise<webcrypto.CryptoKey> {
+  if (material instanceof Uint8Array) {
+    const algorithm = { name: 'HMAC', hash: `SHA-${alg.slice(2)}` }
+    return subtle.importKey('raw', material, algorithm, false, ['verify'])
+  }
+  if (!Object.hasOwn(material, 'kty')) return material as webcrypto.CryptoKey
+  return (await importJWK({ ...(material as PublicJwk) }, alg)) as webcrypto.CryptoKey
+}
+
+/** Claims are shared by all requests with one token: no hook may change what the next one sees. */
+function deepFreeze<Value>(value: Value): Value {
+  if (typeof value === 'object' && value !== null) {
+    Object.values(value).forEach(deepFreeze)
+    Object.freeze(value)
+  }
+  return value
+}

@@ -1,0 +1,153 @@
+import { publishFailure } from '../core/diagnostics.ts'
+import { HttpError } from '../core/errors.ts'
+import type { MaybePromise } from '../core/handler.ts'
+import { andThen } from '../core/handler.ts'
+import { formatKeyIdentity, isKeyFor, parsePublicJwk, type VerificationKey } from './verification-key.ts'
+
+/** Where verification keys come from. */
+export interface KeySource {
+  /** Grows when a key is removed: what was verified before must be verified again. */
+  readonly generation: number
+  /** Until when, in milliseconds since the epoch, the keys need no looking after. */
+  readonly freshUntil: number
+  /** Sees to it that the keys may be used. @throws HttpError 503 when they cannot be had */
+  refresh(): MaybePromise<void>
+  /** The keys that may have made a signature. @throws HttpError 503 when that cannot be known */
+  find(alg: string, kid: unknown): MaybePromise<readonly VerificationKey[]>
+}
+
+export function createStaticKeySource(keys: readonly VerificationKey[]): KeySource {
+  return {
+    generation: 0,
+    freshUntil: Number.POSITIVE_INFINITY,
+    refresh: () => undefined,
+    find: (alg, kid) => keys.filter((key) => isKeyFor(key, alg, kid)),
+  }
+}
+
+/** All in seconds. */
+export interface KeySourceTimes {
+  /** After this time keys are fetched again, in the background. */
+  readonly freshFor: number
+  /** How much longer they are used when they cannot be fetched. */
+  readonly staleFor: number
+  /** The least time between fetches that an unknown key causes. */
+  readonly cooldown: number
+  /** How long a failure stands before the next attempt. */
+  readonly retryAfter: number
+}
+
+/**
+ * Keys that are fetched from their issuer: by one fetch for all who wait, rarely, and used for a while longer when the
+ * issuer is away. Nothing a client sends makes more fetches than one per cooldown.
+ * @param load fetches a JWK Set; anything that it throws means that the keys cannot be had
+ */
+export function createRemoteKeySource(load: () => MaybePromise<unknown>, times: KeySourceTimes): KeySource {
+  const { freshFor, staleFor, cooldown, retryAfter } = times
+  let keys: readonly VerificationKey[] = []
+  let fetchedAt = Number.NEGATIVE_INFINITY
+  let failedAt = Number.NEGATIVE_INFINITY
+  let pending: Promise<void> | undefined
+
+  const source = {
+    generation: 0,
+    freshUntil: Number.NEGATIVE_INFINITY,
+    refresh,
+    find(alg: string, kid: unknown): MaybePromise<readonly VerificationKey[]> {
+      const select = () => keys.filter((key) => isKeyFor(key, alg, kid))
+      return andThen(refresh(), () => {
+        const found = select()
+        if (found.length > 0 || Date.now() < fetchedAt + cooldown * 1000) return found
+        return andThen(fetchKeys(), select)
+      })
+    },
+  }
+
+  function refresh(): MaybePromise<void> {
+    const now = Date.now()
+    if (now < source.freshUntil) return undefined
+    if (now >= fetchedAt + (freshFor + staleFor) * 1000) return fetchKeys()
+    if (pending === undefined && now >= failedAt + retryAfter * 1000) {
+      fetchKeys().catch((error: unknown) => publishFailure({ error, stage: 'background' }))
+    }
+    return undefined
+  }
+
+  function fetchKeys(): Promise<void> {
+    if (pending !== undefined) return pending
+    // The endpoint is left alone for a moment after a failure: with nothing to use, every request would ask it.
+    if (Date.now() < failedAt + retryAfter * 1000) return Promise.reject(createUnavailable(retryAfter))
+    pending = loadKeys().finally(() => {
+      pending = undefined
+    })
+    return pending
+  }
+
+  async function loadKeys(): Promise<void> {
+    let set: unknown
+    try {
+      set = await load()
+      replaceKeys(readKeySet(set))
+    } catch (cause) {
+      failedAt = Date.now()
+      throw createUnavailable(retryAfter, cause)
+    }
+    fetchedAt = Date.now()
+    source.freshUntil = fetchedAt + freshFor * 1000
+  }
+
+  function replaceKeys(next: readonly VerificationKey[]): void {
+    const known = new Map(keys.map((key) => [formatKeyIdentity(key), key]))
+    // A key that stays is the same object, with what was imported of it.
+    keys = next.map((key) => known.get(formatKeyIdentity(key)) ?? key)
+    const kept = new Set(keys)
+    for (const key of known.values()) {
+      if (kept.has(key)) continue
+      source.generation++
+      break
+    }
+  }
+
+  return source
+}
+
+/** The public keys of a JWK Set (RFC 7517 §5); those that are not for signatures, or not understood, are left out. */
+function readKeySet(set: unknown): readonly VerificationKey[] {
+  const list = typeof set === 'object' && set !== null && Object.hasOwn(set, 'keys') && (set as { keys: unknown }).keys
+  if (!Array.isArray(list)) throw new TypeError('The issuer sent something that is no JWK Set.')
+  return list.map(parsePublicJwk).filter((key) => key !== undefined)
+}
+
+/** The client is not at fault when keys cannot be had: 401 would send its user to log in again, in vain. */
+function createUnavailable(retryAfter: number, cause?: unknown): HttpError {
+  const headers = ['Retry-After', String(Math.max(1, Math.ceil(retryAfter)))]
+  return new HttpError(503, 'ERR_UNAVAILABLE', cause === undefined ? { headers } : { headers, cause })
+}
+
+const MAX_SIZE = 1024 * 1024
+
+/**
+ * Fetches a JSON document: no redirects, no more than a megabyte, no longer than `timeout` seconds.
+ * @throws Error when anything is not as it should be
+ */
+export async function fetchJson(url: string, timeout: number): Promise<unknown> {
+  // Without a prototype: what pollutes Object.prototype must not become an option of the request.
+  const options = Object.assign(Object.create(null), {
+    redirect: 'error',
+    signal: AbortSignal.timeout(timeout * 1000),
+    headers: [['Accept', 'application/jwk-set+json, application/json']],
+  }) as RequestInit
+  const response = await fetch(url, options)
+  if (response.status !== 200 || response.body === null) {
+    await response.body?.cancel()
+    throw new Error(`The key endpoint answered ${response.status}.`)
+  }
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+    size += chunk.length
+    if (size > MAX_SIZE) throw new Error('The key endpoint sent too much.')
+    chunks.push(chunk)
+  }
+  return JSON.parse(Buffer.concat(chunks).toString()) as unknown
+}

@@ -1,0 +1,103 @@
+import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
+import { HttpError } from '../core/errors.ts'
+
+/** Hashes at a time: more would keep the thread pool from files and names. */
+const PARALLEL = 2
+/** Hashes that may wait; whoever comes later is told to come back. */
+const MAX_WAITING = 64
+const KEY_LENGTH = 32
+const SALT_LENGTH = 16
+
+interface ScryptHash {
+  readonly options: ScryptOptions
+  readonly salt: Buffer
+  readonly key: Buffer
+}
+
+/** How dear a hash is to make, and so to guess. */
+export interface PasswordCost {
+  /** The power of two of blocks in memory (scrypt's ln). Default: 15. */
+  readonly log2n?: number
+  /** The size of a block (scrypt's r). Default: 8. */
+  readonly blockSize?: number
+  /** How often it is done (scrypt's p). Default: 3. */
+  readonly parallelization?: number
+}
+
+/**
+ * Hashes a password with scrypt (RFC 7914) for keeping: `$scrypt$ln=15,r=8,p=3$salt$hash`. The default takes 32 MiB
+ * and some tenths of a second.
+ * @throws HttpError 503 when too many hashes are waiting
+ * @throws TypeError for a cost that is out of bounds
+ * @example
+ * const accounts = { ada: await hashPassword('correct horse') }
+ */
+export async function hashPassword(password: string, cost: PasswordCost = {}): Promise<string> {
+  const { log2n = 15, blockSize = 8, parallelization = 3 } = cost
+  const options = toScryptOptions(log2n, blockSize, parallelization)
+  if (options === undefined) throw new TypeError('The cost of a password hash is out of bounds.')
+  const salt = randomBytes(SALT_LENGTH)
+  const key = await deriveKey(password, { options, salt, key: Buffer.alloc(KEY_LENGTH) })
+  const parameters = `ln=${log2n},r=${blockSize},p=${parallelization}`
+  return `$scrypt$${parameters}$${toText(salt)}$${toText(key)}`
+}
+
+/**
+ * Compares a password with a hash that {@link hashPassword} made.
+ * @throws TypeError when `hash` is no such hash
+ * @throws HttpError 503 when too many hashes are waiting
+ */
+export async function verifyPassword(password: string, hash: string): Promise<boolean> {
+  const parsed = parsePasswordHash(hash)
+  if (parsed === undefined) throw new TypeError('This is no password hash.')
+  return timingSafeEqual(await deriveKey(password, parsed), parsed.key)
+}
+
+const HASH = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,3}),p=(\d{1,3})\$([A-Za-z0-9+/]{16,128})\$([A-Za-z0-9+/]{22,128})$/
+
+/** Reads a hash; `undefined` for other text, and for costs that no request should be able to cause. */
+export function parsePasswordHash(text: string): ScryptHash | undefined {
+  const match = HASH.exec(text)
+  if (match === null) return undefined
+  const options = toScryptOptions(Number(match[1]), Number(match[2]), Number(match[3]))
+  if (options === undefined) return undefined
+  return { options, salt: Buffer.from(match[4]!, 'base64'), key: Buffer.from(match[5]!, 'base64') }
+}
+
+function toScryptOptions(log2n: number, blockSize: number, parallelization: number): ScryptOptions | undefined {
+  const isBounded = log2n >= 1 && log2n <= 20 && blockSize >= 1 && blockSize <= 32
+  if (!isBounded || !(parallelization >= 1 && parallelization <= 16)) return undefined
+  if (![log2n, blockSize, parallelization].every(Number.isInteger)) return undefined
+  const cost = 2 ** log2n
+  return { cost, blockSize, parallelization, maxmem: 128 * blockSize * (cost + parallelization) + 1024 * 1024 }
+}
+
+/** Base64 without padding, as in the PHC string format. */
+function toText(bytes: Buffer): string {
+  return bytes.toString('base64').replace(/=+$/, '')
+}
+
+let running = 0
+const waiting: (() => void)[] = []
+
+async function deriveKey(password: string, { options, salt, key }: ScryptHash): Promise<Buffer> {
+  if (running >= PARALLEL) {
+    if (waiting.length >= MAX_WAITING) {
+      throw new HttpError(503, 'ERR_UNAVAILABLE', { headers: ['Retry-After', '1'] })
+    }
+    await new Promise<void>((resolve) => waiting.push(resolve))
+  } else running++
+  try {
+    // Two ways to type one letter are one letter (RFC 7617 §2.1, RFC 8265 §4.2).
+    return await new Promise<Buffer>((resolve, reject) => {
+      scrypt(password.normalize('NFC'), salt, key.length, options, (error, derived) => {
+        if (error === null) resolve(derived)
+        else reject(error)
+      })
+    })
+  } finally {
+    const next = waiting.shift()
+    if (next === undefined) running--
+    else next() // takes over our place
+  }
+}

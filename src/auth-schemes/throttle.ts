@@ -1,0 +1,75 @@
+import { HttpError } from '../core/errors.ts'
+import type { RequestView } from '../core/exchange.ts'
+import type { MaybePromise } from '../core/handler.ts'
+import { readOptions } from '../core/options.ts'
+
+/** Slows down whoever guesses passwords. */
+export interface Throttle {
+  /**
+   * Asked before a password is looked at.
+   * @returns seconds to wait, which are answered with 429 and Retry-After; nothing or 0 to go on
+   */
+  check(user: string, request: RequestView): MaybePromise<number | undefined>
+  /** Told what came of it. */
+  report(user: string, outcome: 'accepted' | 'rejected', request: RequestView): void
+}
+
+/** @throws HttpError 429 */
+export function refuseThrottled(seconds: number | undefined): undefined {
+  if (seconds === undefined || seconds <= 0) return undefined
+  throw new HttpError(429, 'ERR_TOO_MANY_REQUESTS', { headers: ['Retry-After', String(Math.ceil(seconds))] })
+}
+
+export interface AttemptLimitOptions {
+  /** Wrong passwords that are let through. Default: 10. */
+  readonly failures?: number
+  /** Seconds over which they count, and after which they are forgotten. Default: 60. */
+  readonly seconds?: number
+  /** What is counted by. Default: user and address, so that nobody locks out a user from elsewhere. */
+  readonly keyOf?: (user: string, request: RequestView) => string
+}
+
+interface Failures {
+  count: number
+  readonly until: number
+}
+
+/** The most keys that are counted. */
+const MAX_KEYS = 10_000
+
+/**
+ * A throttle in memory that counts wrong passwords in one process. For several processes write one on a shared store.
+ * @throws TypeError for options that do not exist or are out of bounds
+ * @example
+ * basic({ accounts, throttle: attemptLimit({ failures: 5 }) })
+ */
+export function attemptLimit(options: AttemptLimitOptions = {}): Throttle {
+  const { failures = 10, seconds = 60, keyOf } = readOptions('attemptLimit', options, ['failures', 'seconds', 'keyOf'])
+  if (!(failures >= 1) || !(seconds > 0)) throw new TypeError('attemptLimit takes positive numbers.')
+  const counts = new Map<string, Failures>()
+  const toKey = keyOf ?? ((user, request) => `${request.req.socket.remoteAddress} ${user}`)
+
+  function find(key: string): Failures | undefined {
+    const entry = counts.get(key)
+    if (entry === undefined || Date.now() < entry.until) return entry
+    counts.delete(key)
+    return undefined
+  }
+
+  return {
+    check(user, request) {
+      const entry = find(toKey(user, request))
+      if (entry === undefined || entry.count < failures) return undefined
+      return (entry.until - Date.now()) / 1000
+    },
+    report(user, outcome, request) {
+      const key = toKey(user, request)
+      if (outcome === 'accepted') return void counts.delete(key)
+      const entry = find(key)
+      if (entry !== undefined) return void entry.count++
+      // The oldest goes first: all live equally long.
+      if (counts.size >= MAX_KEYS) counts.delete(counts.keys().next().value as string)
+      counts.set(key, { count: 1, until: Date.now() + seconds * 1000 })
+    },
+  }
+}

@@ -1,0 +1,127 @@
+import type { Transform } from 'node:stream'
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
+import { HttpError } from '../core/errors.ts'
+import { splitList } from '../protocol/field-value.ts'
+import { malformedBody } from './body-errors.ts'
+import { tooLarge } from './read-body.ts'
+
+/** A content coding that can be decoded (RFC 9110 §8.4.1). */
+export type ContentCoding = 'gzip' | 'deflate' | 'br'
+
+export interface DecodeOptions {
+  /** Codings that are accepted; without any, content must come as it is. */
+  readonly accepted: readonly ContentCoding[]
+  /** The most decoded bytes; one more is 413. Default: no limit. */
+  readonly limit?: number
+  /** How many times larger than its coded form content may get, once it is over 64 KiB; more is 413. Default 100. */
+  readonly ratio?: number
+}
+
+const CHUNK = 64 * 1024
+/** Short content may compress as well as it likes. */
+const RATIO_FREE = 64 * 1024
+
+const DECODERS: Readonly<Record<ContentCoding, () => Transform & { readonly bytesWritten: number }>> = {
+  gzip: () => createGunzip({ chunkSize: CHUNK }),
+  deflate: () => createInflate({ chunkSize: CHUNK }),
+  br: () => createBrotliDecompress({ chunkSize: CHUNK }),
+}
+
+/**
+ * Judges Content-Encoding, before any content is read.
+ * @param field the value of the field, or `undefined` when there is none
+ * @returns the coding to decode, `undefined` when there is none
+ * @throws HttpError 415 with Accept-Encoding for any other coding, and for more than one (RFC 9110 §15.5.16)
+ */
+export function checkContentCoding(
+  field: string | undefined,
+  accepted: readonly ContentCoding[],
+): ContentCoding | undefined {
+  if (field === undefined) return undefined
+  const members = splitList(field)
+  const name = members.length === 1 ? members[0]!.toLowerCase() : ''
+  if (name === 'identity') return undefined
+  // RFC 9110 §8.4.1.3: "x-gzip" is equivalent to "gzip"
+  const coding = accepted.find((coding) => coding === (name === 'x-gzip' ? 'gzip' : name))
+  if (coding !== undefined) return coding
+  throw new HttpError(415, 'ERR_UNSUPPORTED_CODING', {
+    detail: 'The content coding is not supported.',
+    headers: ['Accept-Encoding', accepted.length === 0 ? 'identity' : accepted.join(', ')],
+  })
+}
+
+/**
+ * Decodes content, with back-pressure: the source is read no faster than the result, and no further than the limits.
+ * @param codings the value of Content-Encoding, or `undefined` when there is none
+ * @throws HttpError 415 as {@link checkContentCoding}, at once; while reading, 413 for content that grows too large and
+ *   400 for content that is damaged, cut short, or followed by anything else
+ */
+export function decodeContent(
+  source: AsyncIterable<Uint8Array>,
+  codings: string | undefined,
+  options: DecodeOptions,
+): AsyncIterable<Uint8Array> {
+  const coding = checkContentCoding(codings, options.accepted)
+  return coding === undefined ? source : decode(source, coding, options)
+}
+
+async function* decode(
+  source: AsyncIterable<Uint8Array>,
+  coding: ContentCoding,
+  { limit = Number.POSITIVE_INFINITY, ratio = 100 }: DecodeOptions,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const decoder = DECODERS[coding]()
+  let failure: Error | undefined
+  let ended = false
+  let taken = true
+  let coded = 0
+  let decoded = 0
+  let wake = () => {}
+  decoder.on('readable', () => wake())
+  decoder.on('end', () => {
+    ended = true
+    wake()
+  })
+  decoder.on('error', (error: Error) => {
+    failure = error
+    wake()
+  })
+  /** The next decoded chunk, or `undefined` when there is none before more is fed. */
+  const next = async (): Promise<Uint8Array | undefined> => {
+    for (;;) {
+      const chunk: Uint8Array | null = decoder.read()
+      if (chunk !== null) {
+        decoded += chunk.length
+        if (decoded > limit) throw tooLarge(limit)
+        // Counted here, because no option of zlib's streams bounds what they put out.
+        if (decoded > RATIO_FREE && decoded > coded * ratio) {
+          throw new HttpError(413, 'ERR_TOO_LARGE', { detail: 'The content grows too much when it is decoded.' })
+        }
+        return chunk
+      }
+      if (failure !== undefined) throw malformedBody('The content does not match its content coding.', failure)
+      if (ended || taken) return undefined
+      await new Promise<void>((resolve) => {
+        wake = resolve
+      })
+    }
+  }
+  try {
+    for await (const input of source) {
+      coded += input.length
+      taken = false
+      decoder.write(input, () => {
+        taken = true
+        wake()
+      })
+      for (let chunk = await next(); chunk !== undefined; chunk = await next()) yield chunk
+      if (ended) break
+    }
+    taken = false
+    decoder.end()
+    for (let chunk = await next(); chunk !== undefined; chunk = await next()) yield chunk
+    if (decoder.bytesWritten !== coded) throw malformedBody('Something follows the end of the coded content.')
+  } finally {
+    decoder.destroy()
+  }
+}

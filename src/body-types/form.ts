@@ -1,0 +1,70 @@
+import { malformedBody, tooMany, unsupportedBody } from './body-errors.ts'
+import { decodeText, isUtf8Charset } from './text.ts'
+import { type BodyLimits, DEFAULT_LIMITS, type FormField } from './types.ts'
+
+const AMPERSAND = 0x26
+const INVALID_ESCAPE = /%(?![0-9A-Fa-f]{2})/g
+
+/**
+ * Reads `application/x-www-form-urlencoded` content (URL Standard §5.1) into its parameters, in order.
+ *
+ * Names are flat: brackets and dots mean nothing. `_charset_` is a parameter like any other; the text is UTF-8.
+ * @param limits `formFields` (one more is 413) and `nameLength` (one more is 400)
+ * @param charset the charset parameter of the media type
+ * @throws HttpError 400 for invalid UTF-8, escaped or not, and for a name that is too long; 413 for too many
+ *   parameters; 415 for a charset other than UTF-8 and US-ASCII
+ */
+export function parseForm(
+  bytes: Uint8Array,
+  limits: Pick<BodyLimits, 'formFields' | 'nameLength'> = DEFAULT_LIMITS,
+  charset?: string,
+): readonly FormField[] {
+  if (!isUtf8Charset(charset)) throw unsupportedBody('A form is encoded as UTF-8.')
+  if (bytes.length === 0) return []
+  // Counted before anything is made of them: a flood of parameters costs a scan, not memory.
+  if (countParameters(bytes) > limits.formFields) throw tooMany('parameters', limits.formFields)
+  const fields: FormField[] = []
+  for (const pair of decodeText(bytes, charset).split('&')) {
+    if (pair === '') continue
+    const equals = pair.indexOf('=')
+    const name = decodeComponent(equals === -1 ? pair : pair.slice(0, equals))
+    if (name.length > limits.nameLength) throw malformedBody('The name of a parameter is too long.')
+    fields.push({ kind: 'field', name, value: equals === -1 ? '' : decodeComponent(pair.slice(equals + 1)) })
+  }
+  return fields
+}
+
+function countParameters(bytes: Uint8Array): number {
+  let count = 1
+  for (let at = bytes.indexOf(AMPERSAND); at !== -1; at = bytes.indexOf(AMPERSAND, at + 1)) count++
+  return count
+}
+
+function decodeComponent(text: string): string {
+  const spaced = text.includes('+') ? text.replaceAll('+', ' ') : text
+  if (!spaced.includes('%')) return spaced
+  try {
+    // What is no escape is literal; escapes that are not UTF-8 must not turn into U+FFFD.
+    return decodeURIComponent(spaced.replace(INVALID_ESCAPE, '%25'))
+  } catch {
+    throw malformedBody('The escapes of a parameter are not valid UTF-8.')
+  }
+}
+
+/** The values of form fields by name; a name that occurs more than once has all its values, in order. */
+export type FormValues = Readonly<Record<string, string | readonly string[]>>
+
+/**
+ * Collects form fields into an object, every name an own member of it: `__proto__` is a name like any other.
+ * @returns a string for each name; an array for a name that is repeated
+ */
+export function collectFields(fields: readonly FormField[]): FormValues {
+  const values = new Map<string, string | string[]>()
+  for (const { name, value } of fields) {
+    const known = values.get(name)
+    if (known === undefined) values.set(name, value)
+    else if (typeof known === 'string') values.set(name, [known, value])
+    else known.push(value)
+  }
+  return Object.fromEntries(values)
+}

@@ -1,0 +1,136 @@
+import { skipToken, skipWhitespace, trimWhitespace } from '../protocol/field-value.ts'
+import { type MediaType, parseMediaType } from '../protocol/media-type.ts'
+import { malformedBody, tooMany, unsupportedBody } from './body-errors.ts'
+import { decodeText } from './text.ts'
+
+/** What the header section of a part of `multipart/form-data` says (RFC 7578 §4.2 to §4.8). */
+export interface PartHead {
+  readonly name: string
+  /** Whether the content is a file: it has a file name, be it an empty one, or is a mere sequence of bytes. */
+  readonly isFile: boolean
+  /** As sent; the empty string when there is none. */
+  readonly filename: string
+  /** Content-Type as sent; `undefined` when there is none. */
+  readonly contentType: string | undefined
+  /** The charset parameter of it. */
+  readonly charset: string | undefined
+}
+
+interface Disposition {
+  readonly name: string
+  readonly filename: string | undefined
+}
+
+/**
+ * Reads the header section of a part.
+ * @param section its lines, without the line break after the last
+ * @param limits `partHeaders` (one more is 413) and `nameLength` (one more is 400)
+ * @throws HttpError 400 for whatever is malformed, missing or there twice, for a transfer encoding, and for a name that
+ *   is too long; 413 for too many fields; 415 for a multipart within the multipart
+ */
+export function parsePartHead(
+  section: Uint8Array,
+  limits: { readonly partHeaders: number; readonly nameLength: number },
+): PartHead {
+  const lines = readLines(section)
+  if (lines.length > limits.partHeaders) throw tooMany('header fields in a part', limits.partHeaders)
+  let disposition: Disposition | undefined
+  let contentType: string | undefined
+  for (const line of lines) {
+    const colon = skipToken(line, 0)
+    // A control character here is what header injection is made of, or a bare CR or LF.
+    if (colon === 0 || line.charCodeAt(colon) !== 0x3a || /[^\t\x20-\x7e\x80-\uffff]/.test(line)) {
+      throw malformedBody('A header field of a part is malformed.')
+    }
+    const value = trimWhitespace(line.slice(colon + 1))
+    switch (line.slice(0, colon).toLowerCase()) {
+      case 'content-disposition':
+        if (disposition !== undefined) throw malformedBody('A part has Content-Disposition twice.')
+        disposition = parseDisposition(value)
+        break
+      case 'content-type':
+        if (contentType !== undefined) throw malformedBody('A part has Content-Type twice.')
+        contentType = value
+        break
+      case 'content-transfer-encoding':
+        // RFC 7578 §4.7: deprecated; these three leave the bytes as they are (RFC 2045 §6.2).
+        if (!/^(?:7bit|8bit|binary)$/i.test(value)) throw malformedBody('A part has a transfer encoding.')
+        break
+      // RFC 7578 §4.8: other fields are ignored.
+    }
+  }
+  if (disposition === undefined) throw malformedBody('A part has no Content-Disposition.')
+  const { name, filename } = disposition
+  if (name === '') throw malformedBody('A part has no name.')
+  if (name.length > limits.nameLength) throw malformedBody('The name of a part is too long.')
+  const type = contentType === undefined ? undefined : parsePartType(contentType)
+  const isFile = filename !== undefined || type?.essence === 'application/octet-stream'
+  // RFC 7578 §4.3: several files as a multipart/mixed part are a thing of the past.
+  if (!isFile && type?.essence.startsWith('multipart/')) throw unsupportedBody('A part is itself a multipart.')
+  return { name, isFile, filename: filename ?? '', contentType, charset: type?.parameters.get('charset') }
+}
+
+function readLines(section: Uint8Array): readonly string[] {
+  if (section.length === 0) return []
+  const text = decodeText(section)
+  // A field may go on in a line that begins with a blank (RFC 5322 §2.2.3).
+  return (/\r\n[ \t]/.test(text) ? text.replace(/\r\n(?=[ \t])/g, '') : text).split('\r\n')
+}
+
+function parsePartType(value: string): MediaType {
+  // Nothing that could not be sent as a field again.
+  const type = /^[\t\x20-\x7e]*$/.test(value) ? parseMediaType(value) : undefined
+  if (type === undefined) throw malformedBody('The Content-Type of a part is malformed.')
+  return type
+}
+
+/**
+ * Reads Content-Disposition as browsers write it, which is not as RFC 6266 has it: a backslash is literal unless a quote
+ * or another backslash follows, and `%22`, `%0D`, `%0A` stand for what a quoted string cannot hold. `filename*` is not
+ * used (RFC 7578 §4.2).
+ */
+function parseDisposition(value: string): Disposition {
+  const parameters = new Map<string, string>()
+  let at = skipToken(value, 0)
+  if (value.slice(0, at).toLowerCase() !== 'form-data') throw malformedBody('A part is not a form-data part.')
+  for (;;) {
+    at = skipWhitespace(value, at)
+    if (at === value.length) break
+    if (value.charCodeAt(at) !== 0x3b) throw malformedDisposition()
+    const start = skipWhitespace(value, at + 1)
+    at = skipToken(value, start)
+    if (at === start) continue // an empty parameter, as in "form-data;"
+    const name = value.slice(start, at).toLowerCase()
+    if (value.charCodeAt(at) !== 0x3d || parameters.has(name)) throw malformedDisposition()
+    const from = at + 1
+    at = value.charCodeAt(from) === 0x22 ? skipQuoted(value, from) : skipToken(value, from)
+    if (at === from) throw malformedDisposition()
+    const isQuoted = value.charCodeAt(from) === 0x22
+    parameters.set(name, isQuoted ? value.slice(from + 1, at - 1).replace(/\\(["\\])/g, '$1') : value.slice(from, at))
+  }
+  const filename = parameters.get('filename')
+  return {
+    name: unescapeName(parameters.get('name') ?? ''),
+    filename: filename === undefined ? undefined : unescapeName(filename),
+  }
+}
+
+/** Index after the closing quote. */
+function skipQuoted(text: string, at: number): number {
+  for (let i = at + 1; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    if (code === 0x22) return i + 1
+    if (code === 0x5c && (text.charCodeAt(i + 1) === 0x22 || text.charCodeAt(i + 1) === 0x5c)) i++
+  }
+  throw malformedDisposition()
+}
+
+/** What a browser has escaped (HTML Standard, multipart/form-data encoding algorithm). */
+function unescapeName(name: string): string {
+  if (!name.includes('%')) return name
+  return name.replaceAll('%22', '"').replace(/%0d/gi, '\r').replace(/%0a/gi, '\n')
+}
+
+function malformedDisposition(): Error {
+  return malformedBody('The Content-Disposition of a part is malformed.')
+}

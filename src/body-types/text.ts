@@ -1,0 +1,66 @@
+import { isAscii } from 'node:buffer'
+import { TextDecoder } from 'node:util'
+import { malformedBody, unsupportedBody } from './body-errors.ts'
+
+// A leading U+FEFF is part of the text: bytes in, the same bytes out.
+const UTF_8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/**
+ * Decodes text, strictly: what is not valid in the charset is refused, never replaced (RFC 9110 §8.3.2).
+ * @param charset a label of the Encoding Standard, in any case; default `utf-8`. `us-ascii` and `iso-8859-1` are taken
+ *   by their IANA definitions, not as aliases of windows-1252
+ * @throws HttpError 415 for a charset that cannot be decoded, 400 for bytes that are not valid in it
+ */
+export function decodeText(bytes: Uint8Array, charset = 'utf-8'): string {
+  switch (charset.toLowerCase()) {
+    case 'utf-8':
+    case 'utf8':
+      return decode(UTF_8, bytes)
+    case 'us-ascii':
+      if (!isAscii(bytes)) throw malformedText()
+      return decode(UTF_8, bytes)
+    case 'iso-8859-1':
+      return decodeLatin1(bytes)
+    default: {
+      const decoder = createDecoder(charset)
+      // Versions of Node differ in this one.
+      return decoder.encoding === 'windows-1252' ? decodeWindows1252(bytes) : decode(decoder, bytes)
+    }
+  }
+}
+
+function decodeLatin1(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
+}
+
+/** What windows-1252 has from 0x80 to 0x9f (Encoding Standard, index-windows-1252). */
+const WINDOWS_1252 = '€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ'
+
+function decodeWindows1252(bytes: Uint8Array): string {
+  return decodeLatin1(bytes).replace(/[\x80-\x9f]/g, (char) => WINDOWS_1252[char.charCodeAt(0) - 0x80]!)
+}
+
+/** Whether text in a charset is UTF-8 as well; JSON and forms are nothing else. No charset at all is UTF-8. */
+export function isUtf8Charset(charset: string | undefined): boolean {
+  return charset === undefined || /^(?:utf-?8|us-ascii)$/i.test(charset)
+}
+
+function createDecoder(charset: string): TextDecoder {
+  try {
+    return new TextDecoder(charset, { fatal: true })
+  } catch {
+    throw unsupportedBody('The charset of the content is not supported.')
+  }
+}
+
+function decode(decoder: TextDecoder, bytes: Uint8Array): string {
+  try {
+    return decoder.decode(bytes)
+  } catch {
+    throw malformedText()
+  }
+}
+
+function malformedText(): Error {
+  return malformedBody('The content is not valid in its charset.')
+}

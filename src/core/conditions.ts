@@ -1,0 +1,27 @@
+import type { Conditions } from '../protocol/preconditions.ts'
+import type { Exchange } from './exchange.ts'
+import { countField } from './fields.ts'
+
+/** Whether a request carries a condition at all. */
+export function hasConditions(exchange: Exchange): boolean {
+  const { headers } = exchange
+  return (
+    headers['if-none-match'] !== undefined ||
+    headers['if-match'] !== undefined ||
+    headers['if-modified-since'] !== undefined ||
+    headers['if-unmodified-since'] !== undefined
+  )
+}
+
+/** The conditions of a request. A date that is given more than once is no date, and is ignored (RFC 9110 §13.1.3). */
+export function conditionsOf(exchange: Exchange): Conditions {
+  const { headers, req } = exchange
+  const single = (name: 'if-modified-since' | 'if-unmodified-since'): string | undefined =>
+    headers[name] !== undefined && countField(req, name) === 1 ? headers[name] : undefined
+  return {
+    ifMatch: headers['if-match'],
+    ifNoneMatch: headers['if-none-match'],
+    ifModifiedSince: single('if-modified-since'),
+    ifUnmodifiedSince: single('if-unmodified-since'),
+  }
+}

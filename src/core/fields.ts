@@ -1,0 +1,60 @@
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+
+/**
+ * The value of a request field, read as an own property: Node keeps fields in an ordinary object, and a polluted
+ * prototype would otherwise send fields in the client's name.
+ * @param name in lower case
+ */
+export function readField(headers: IncomingHttpHeaders, name: string): string | undefined {
+  const value = headers[name]
+  return value !== undefined && Object.hasOwn(headers, name) ? String(value) : undefined
+}
+
+/** How often a field was sent. `req.headers` hides it: Node keeps the first of some fields and joins others. */
+export function countField(req: Pick<IncomingMessage, 'rawHeaders'>, name: string): number {
+  const { rawHeaders } = req
+  let count = 0
+  for (let i = 0; i < rawHeaders.length; i += 2) if (isNamed(rawHeaders[i]!, name)) count++
+  return count
+}
+
+/**
+ * Finds a field that was sent more than once: two programs that choose differently among its values would see two
+ * different requests (RFC 9110 §5.3).
+ * @param names in lower case
+ * @returns the first name that is repeated
+ */
+export function findRepeatedField(
+  req: Pick<IncomingMessage, 'rawHeaders'>,
+  names: readonly string[],
+): string | undefined {
+  const { rawHeaders } = req
+  let seen = 0
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const raw = rawHeaders[i]!
+    for (let n = 0; n < names.length; n++) {
+      if (!isNamed(raw, names[n]!)) continue
+      if ((seen & (1 << n)) !== 0) return names[n]
+      seen |= 1 << n
+    }
+  }
+  return undefined
+}
+
+/** Length and first letter settle nearly every comparison without a new string. */
+function isNamed(raw: string, name: string): boolean {
+  return (
+    raw.length === name.length &&
+    (raw.charCodeAt(0) | 0x20) === name.charCodeAt(0) &&
+    (raw === name || raw.toLowerCase() === name)
+  )
+}
+
+/** Whether a request carries one of the fields that mark a proxy. */
+export function isForwarded(headers: IncomingHttpHeaders): boolean {
+  return (
+    readField(headers, 'x-forwarded-for') !== undefined ||
+    readField(headers, 'x-forwarded-proto') !== undefined ||
+    readField(headers, 'forwarded') !== undefined
+  )
+}

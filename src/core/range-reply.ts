@@ -1,0 +1,64 @@
+import { randomBytes } from 'node:crypto'
+import { type ByteRange, formatContentRange } from '../protocol/byte-range.ts'
+import type { RangedBody, Reply, ReplyBody } from './reply.ts'
+
+/**
+ * 206 (RFC 9110 §15.3.7): one range as it is, several as multipart/byteranges.
+ * @param ranges at least one range within the content
+ * @param fields fields of the 200, without Content-Length, names and values in turn
+ * @param size length of the whole content in bytes
+ */
+export function rangeReply(
+  ranges: readonly ByteRange[],
+  fields: readonly string[],
+  body: RangedBody,
+  size: number,
+): Reply {
+  if (ranges.length > 1) return multipartReply(ranges, fields, body, size)
+  const range = ranges[0]!
+  const length = String(range.last - range.first + 1)
+  return {
+    status: 206,
+    headers: [...fields, 'Content-Range', formatContentRange(range, size), 'Content-Length', length],
+    body: sliceBody(body, range),
+  }
+}
+
+/** Part of a body, without reading the rest. */
+function sliceBody(body: RangedBody, { first, last }: ByteRange): ReplyBody {
+  if (typeof body === 'string') return body.slice(first, last + 1)
+  if (body instanceof Uint8Array) return body.subarray(first, last + 1)
+  return { size: last - first + 1, open: () => body.openRange(first, last) }
+}
+
+/** Several ranges (RFC 9110 §15.3.7.2), streamed, the length known in advance. */
+function multipartReply(
+  ranges: readonly ByteRange[],
+  fields: readonly string[],
+  body: RangedBody,
+  size: number,
+): Reply {
+  const boundary = randomBytes(18).toString('base64url')
+  const typeAt = fields.indexOf('Content-Type') + 1
+  const heads = ranges.map((range, index) => {
+    const lines = [`--${boundary}`, `Content-Type: ${fields[typeAt]}`, `Content-Range: ${formatContentRange(range, size)}`]
+    return Buffer.from(`${index === 0 ? '' : '\r\n'}${lines.join('\r\n')}\r\n\r\n`, 'latin1')
+  })
+  const end = Buffer.from(`\r\n--${boundary}--\r\n`, 'latin1')
+  const length = ranges.reduce((sum, range, i) => sum + heads[i]!.length + range.last - range.first + 1, end.length)
+  async function* open(): AsyncGenerator<Uint8Array> {
+    for (const [index, range] of ranges.entries()) {
+      yield heads[index]!
+      const part = sliceBody(body, range)
+      if (typeof part === 'string') yield Buffer.from(part, 'latin1')
+      else if (part instanceof Uint8Array) yield part
+      else yield* part.open()
+    }
+    yield end
+  }
+  return {
+    status: 206,
+    headers: [...fields.with(typeAt, `multipart/byteranges; boundary=${boundary}`), 'Content-Length', String(length)],
+    body: { size: length, open },
+  }
+}

@@ -1,0 +1,177 @@
+import { collectBytes } from '../body-types/collect-bytes.ts'
+import { type ContentCoding, checkContentCoding, decodeContent } from '../body-types/content-coding.ts'
+import { collectFields, parseForm } from '../body-types/form.ts'
+import { parseJson } from '../body-types/json.ts'
+import { readLimits } from '../body-types/limits.ts'
+import { type CollectedParts, collectParts, parseMultipart } from '../body-types/multipart.ts'
+import { findConsumedBody, readBytes, streamBytes } from '../body-types/read-body.ts'
+import { decodeText, isUtf8Charset } from '../body-types/text.ts'
+import type { BodyLimits, FormPart } from '../body-types/types.ts'
+import { hasBody } from '../core/discard-body.ts'
+import { HttpError } from '../core/errors.ts'
+import type { Exchange, HostRequest } from '../core/exchange.ts'
+import { countField, readField } from '../core/fields.ts'
+import { andThen } from '../core/handler.ts'
+import { createHandler, type ErrorHook, type Handler } from '../core/node-handler.ts'
+import { readOptions } from '../core/options.ts'
+import { isJsonType, type MediaType, parseMediaType } from '../protocol/media-type.ts'
+
+/** A kind of content that is parsed. */
+export type BodyKind = 'json' | 'form' | 'multipart' | 'text'
+
+const MEDIA_TYPES: Readonly<Record<BodyKind, string>> = {
+  json: 'application/json',
+  form: 'application/x-www-form-urlencoded',
+  multipart: 'multipart/form-data',
+  text: 'text/plain',
+}
+const KINDS = Object.keys(MEDIA_TYPES) as BodyKind[]
+const CODINGS: readonly ContentCoding[] = ['gzip', 'deflate', 'br']
+
+export interface BodyParseOptions {
+  /** Kinds of content that are parsed. Default: all. */
+  readonly accept?: readonly BodyKind[]
+  /** Whether any other content becomes a stream of its bytes, instead of 415. Default: false. */
+  readonly raw?: boolean
+  /** See {@link BodyLimits} for the defaults. */
+  readonly limits?: Partial<BodyLimits>
+  /** Content codings that are decoded. Default: none. */
+  readonly codings?: readonly ContentCoding[]
+  /** Told of unexpected errors where there is no `next`. Default: `console.error`. */
+  readonly onError?: ErrorHook
+}
+
+/** `req.body` of a `multipart/form-data` request: its parts, read from the network while they are iterated. */
+export interface MultipartBody extends AsyncIterable<FormPart> {
+  /** Reads all parts, or those that are left, into memory: files of at most `parsedSize` bytes together. */
+  collect(): Promise<CollectedParts>
+}
+
+/**
+ * A piece that parses the content of a request into `req.body`, by its Content-Type: JSON into its value, a urlencoded
+ * form into an object, text into a string, `multipart/form-data` into a {@link MultipartBody}.
+ *
+ * Requests without content, GET and HEAD go on as they are, and so does content that a parser before has consumed.
+ * Content that is not as it should be is answered here: 400, 408, 413, 415, 422. What is read later, multipart and raw
+ * content, throws the same {@link HttpError}s while it is read; what nobody reads is dropped once the answer is out.
+ * @returns a handler for Express and Connect, and for `node:http` with a `next` of your own
+ * @throws TypeError for an option that does not exist or makes no sense
+ * @example
+ * app.use(bodyParse({ accept: ['json', 'multipart'] }))
+ * app.post('/photos', async (req, res) => {
+ *   for await (const part of req.body) if (part.kind === 'file') await save(part.content)
+ *   res.status(201).end()
+ * })
+ */
+export function bodyParse(options?: BodyParseOptions): Handler {
+  const given = readOptions('bodyParse', options, ['accept', 'raw', 'limits', 'codings', 'onError'])
+  const accept = readList('accept', given.accept ?? KINDS, KINDS)
+  const codings = readList('codings', given.codings ?? [], CODINGS)
+  const limits = readLimits('bodyParse', given.limits)
+  const { raw = false, onError } = given
+  if (accept.length === 0 && !raw) throw new TypeError('bodyParse without any kind to accept refuses all content.')
+  const hint = raw ? '*/*' : accept.map((kind) => MEDIA_TYPES[kind]).join(', ')
+
+  function unsupported(detail: string): HttpError {
+    return new HttpError(415, 'ERR_UNSUPPORTED_MEDIA_TYPE', { detail, headers: ['Accept', hint] })
+  }
+
+  function readKind({ essence, parameters }: MediaType): BodyKind | 'raw' {
+    const kind = accept.find((kind) => (kind === 'json' ? isJsonType(essence) : MEDIA_TYPES[kind] === essence))
+    if (kind === undefined && !raw) throw unsupported('The media type of the content is not supported.')
+    // RFC 8259 §8.1
+    if (kind === 'json' && !isUtf8Charset(parameters.get('charset'))) throw unsupported('JSON is encoded as UTF-8.')
+    return kind ?? 'raw'
+  }
+
+  return createHandler({
+    run(exchange) {
+      const { req, method } = exchange
+      // RFC 9110 §9.3.1, §9.3.2: content of GET and HEAD means nothing
+      if (method === 'GET' || method === 'HEAD' || !hasBody(req) || findConsumedBody(req) !== undefined)
+        return undefined
+      const type = readMediaType(exchange)
+      if (type === undefined) throw unsupported('The content has no Content-Type.')
+      const kind = readKind(type)
+      const coding = checkContentCoding(readField(exchange.headers, 'content-encoding'), codings)
+      const host = req as HostRequest
+      if (kind === 'multipart' || kind === 'raw') {
+        const bytes = openContent(exchange, coding)
+        host.body = kind === 'raw' ? bytes : createMultipartBody(parseMultipart(bytes, type, limits), limits)
+        return undefined
+      }
+      const { parsedSize } = limits
+      const bytes =
+        coding === undefined
+          ? readBytes(exchange, parsedSize)
+          : collectBytes(decode(streamBytes(exchange, parsedSize), coding, parsedSize), parsedSize)
+      return andThen(bytes, (bytes) => {
+        host.body = parse(kind, bytes, type.parameters.get('charset'), limits)
+        return undefined
+      })
+    },
+    onError,
+    forwardErrors: true,
+  })
+}
+
+function readList<Name extends string>(
+  option: string,
+  given: readonly Name[],
+  known: readonly Name[],
+): readonly Name[] {
+  for (const name of given) {
+    if (!known.includes(name)) throw new TypeError(`bodyParse ${option} has no "${name}". It has: ${known.join(', ')}.`)
+  }
+  return [...new Set(given)]
+}
+
+/** @throws HttpError 400 for a Content-Type that is malformed or repeated */
+function readMediaType({ req, headers }: Exchange): MediaType | undefined {
+  const field = readField(headers, 'content-type')
+  if (field === undefined) return undefined
+  const type = countField(req, 'content-type') > 1 ? undefined : parseMediaType(field)
+  if (type === undefined) throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: 'Content-Type is malformed.' })
+  return type
+}
+
+function parse(kind: 'json' | 'form' | 'text', bytes: Uint8Array, charset: string | undefined, limits: BodyLimits) {
+  switch (kind) {
+    case 'json':
+      return parseJson(bytes, limits).value
+    case 'form':
+      return collectFields(parseForm(bytes, limits, charset))
+    case 'text':
+      return decodeText(bytes, charset)
+  }
+}
+
+function decode(source: AsyncIterable<Uint8Array>, coding: ContentCoding, limit: number): AsyncIterable<Uint8Array> {
+  return decodeContent(source, coding, { accepted: [coding], limit })
+}
+
+/**
+ * The content as a stream that is read once. Whatever of it is not read when the answer is out is dropped: a client that
+ * still sends would otherwise wait, and so would its next request on this connection.
+ */
+function openContent(exchange: Exchange, coding: ContentCoding | undefined): AsyncIterable<Uint8Array> {
+  const { req, res } = exchange
+  let iterator: AsyncIterator<Uint8Array> | undefined
+  const source: AsyncIterable<Uint8Array> = {
+    [Symbol.asyncIterator]: () =>
+      (iterator ??= streamBytes(exchange, Number.POSITIVE_INFINITY)[Symbol.asyncIterator]()),
+  }
+  res.once('finish', () => {
+    if (req.readableEnded) return
+    iterator?.return?.()
+    req.resume()
+  })
+  return coding === undefined ? source : decode(source, coding, Number.POSITIVE_INFINITY)
+}
+
+function createMultipartBody(parts: AsyncIterable<FormPart>, { parsedSize }: BodyLimits): MultipartBody {
+  return {
+    [Symbol.asyncIterator]: () => parts[Symbol.asyncIterator](),
+    collect: () => collectParts(parts, parsedSize),
+  }
+}

@@ -1,0 +1,135 @@
+import type { MaybePromise } from '../core/handler.ts'
+import { readOptions } from '../core/options.ts'
+import {
+  DEFAULT_ALLOWED_HEADERS,
+  DEFAULT_EXPOSED_HEADERS,
+  isOrigin,
+  matchesOriginPattern,
+  type OriginPattern,
+  parseOriginPattern,
+} from '../protocol/cors.ts'
+import { isToken } from '../protocol/field-value.ts'
+
+/**
+ * Who may read answers: every origin (`*`), one origin or several as browsers write them (`https://app.example`),
+ * patterns (`https://*.app.example` for every origin below), `null` for sandboxed documents, or a function that is
+ * asked about each origin other than `null`.
+ */
+export type Origins = string | readonly string[] | ((origin: string) => MaybePromise<boolean>)
+
+export interface CorsOptions {
+  readonly origins: Origins
+  /** Whether browsers may send cookies and remembered passwords along, which `*` forbids. Default: false. */
+  readonly credentials?: boolean
+  /** Request fields that scripts may set; `*` for all. Default: those that the interface gives a meaning. */
+  readonly allowedHeaders?: '*' | readonly string[]
+  /** Response fields that scripts may read; `*` for all. Default: ETag, Location and others that clients need. */
+  readonly exposedHeaders?: '*' | readonly string[]
+  /** Seconds for which browsers may keep the answer to a preflight. Default: 86400. */
+  readonly maxAge?: number
+  /** Whether requests from other origins are refused with 403, instead of answered without CORS fields. Default: false. */
+  readonly rejectOrigin?: boolean
+  /** Whether public sites that are allowed may reach us in a private network. Default: false. */
+  readonly privateNetwork?: boolean
+  /** Whether scripts of allowed origins may read the timing of requests (Timing-Allow-Origin). Default: false. */
+  readonly timing?: boolean
+  /** Who may embed answers (Cross-Origin-Resource-Policy). Default: no such field. */
+  readonly resourcePolicy?: 'same-origin' | 'same-site' | 'cross-origin'
+}
+
+/** The options of a policy, checked and as they are sent. */
+export interface CorsPolicy {
+  readonly isAnyOrigin: boolean
+  readonly allowsNull: boolean
+  /** Asked about origins other than `null`. */
+  readonly mayAllow: (origin: string) => MaybePromise<boolean>
+  readonly credentials: boolean
+  readonly allowed: string
+  readonly exposed: string
+  readonly maxAge: string
+  readonly rejectOrigin: boolean
+  readonly privateNetwork: boolean
+  readonly timing: boolean
+  /** Fields of every reply, whatever its origin. */
+  readonly always: readonly string[]
+}
+
+/** @throws TypeError for options that contradict each other, do not exist, or could never have an effect */
+export function resolveCorsOptions(options: CorsOptions): CorsPolicy {
+  const read = readOptions('cors', options, [
+    'origins',
+    'credentials',
+    'allowedHeaders',
+    'exposedHeaders',
+    'maxAge',
+    'rejectOrigin',
+    'privateNetwork',
+    'timing',
+    'resourcePolicy',
+  ])
+  const { origins, credentials = false, maxAge = 86_400 } = read
+  const list = typeof origins === 'string' ? [origins] : origins
+  const isAnyOrigin = Array.isArray(list) && list.includes('*')
+  // With credentials `*` is an ordinary name: browsers would refuse the answer, and sending the origin instead would
+  // hand every site the user's session.
+  if (credentials && [list, [read.allowedHeaders], [read.exposedHeaders]].some(hasAsterisk)) {
+    throw new TypeError('"*" cannot be combined with "credentials": name the origins and fields.')
+  }
+  if (isAnyOrigin && (list as readonly string[]).length > 1) {
+    throw new TypeError('"origins" has "*" beside other origins, which it already allows.')
+  }
+  if (!Number.isSafeInteger(maxAge) || maxAge < 0) {
+    throw new TypeError('"maxAge" is a whole number of seconds, 0 or more.')
+  }
+  const { resourcePolicy } = read
+  if (resourcePolicy !== undefined && !['same-origin', 'same-site', 'cross-origin'].includes(resourcePolicy)) {
+    throw new TypeError('"resourcePolicy" is "same-origin", "same-site" or "cross-origin".')
+  }
+  return {
+    isAnyOrigin,
+    allowsNull: Array.isArray(list) && list.includes('null'),
+    mayAllow: typeof list === 'function' ? list : createOriginList(isAnyOrigin ? [] : list),
+    credentials,
+    // An asterisk does not cover Authorization (Fetch, "CORS non-wildcard request-header name").
+    allowed: formatNames('allowedHeaders', read.allowedHeaders ?? DEFAULT_ALLOWED_HEADERS, '*, Authorization'),
+    exposed: formatNames('exposedHeaders', read.exposedHeaders ?? DEFAULT_EXPOSED_HEADERS, '*'),
+    maxAge: String(maxAge),
+    rejectOrigin: read.rejectOrigin ?? false,
+    privateNetwork: read.privateNetwork ?? false,
+    timing: read.timing ?? false,
+    always: resourcePolicy === undefined ? [] : ['Cross-Origin-Resource-Policy', resourcePolicy],
+  }
+}
+
+function hasAsterisk(list: unknown): boolean {
+  return Array.isArray(list) && list.flat().includes('*')
+}
+
+function createOriginList(list: readonly string[] | undefined): (origin: string) => boolean {
+  if (!Array.isArray(list) || list.length === 0) {
+    if (list !== undefined && Array.isArray(list)) return () => false
+    throw new TypeError('"origins" is "*", an origin, a list of origins, or a function.')
+  }
+  const exact = new Set<string>()
+  const patterns: OriginPattern[] = []
+  for (const text of list as readonly string[]) {
+    const pattern = typeof text === 'string' ? parseOriginPattern(text) : undefined
+    if (pattern !== undefined) patterns.push(pattern)
+    else if (text === 'null' || isOrigin(text)) exact.add(text)
+    else {
+      throw new TypeError(
+        `"origins" has "${text}", which no browser sends: write scheme, host and port in lower case, without a path ` +
+          'and without the default port, as in "https://app.example" or "https://*.app.example".',
+      )
+    }
+  }
+  return (origin) => exact.has(origin) || patterns.some((pattern) => matchesOriginPattern(pattern, origin))
+}
+
+function formatNames(option: string, names: '*' | readonly string[], all: string): string {
+  if (names === '*') return all
+  if (!Array.isArray(names) || !names.every((name) => typeof name === 'string' && isToken(name))) {
+    throw new TypeError(`"${option}" is "*" or a list of field names.`)
+  }
+  return names.includes('*') ? all : names.join(', ')
+}

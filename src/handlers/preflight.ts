@@ -1,0 +1,191 @@
+import { isOwnOrigin } from '../core/authority.ts'
+import { note } from '../core/diagnostics.ts'
+import { HttpError } from '../core/errors.ts'
+import { BASE_FIELDS, type Exchange, type RequestView } from '../core/exchange.ts'
+import { readField } from '../core/fields.ts'
+import { isPromise, type MaybePromise } from '../core/handler.ts'
+import { createHandler, type ErrorHook, type Handler } from '../core/node-handler.ts'
+import { addPending, createVaryMark, passOnPending } from '../core/pending.ts'
+import { readTarget } from '../core/read-target.ts'
+import { emptyReply, type Reply } from '../core/reply.ts'
+import { formatAllowedMethods, isOrigin } from '../protocol/cors.ts'
+import { METHODS, type Method } from '../protocol/methods.ts'
+import { type CorsOptions, resolveCorsOptions } from './cors-options.ts'
+
+export type { CorsOptions, Origins } from './cors-options.ts'
+
+/** The most origins whose fields are kept ready. */
+const REMEMBERED = 1000
+
+/** A policy for requests from other origins. */
+export interface Cors {
+  /**
+   * Adds the CORS fields to every later reply, and answers a preflight. Call it before anything that may fail, so that
+   * errors carry the fields too, and before authentication: a preflight has no credentials.
+   * @param methods what the resource has. Answers are kept by the identity of the array.
+   * @returns the 204 for a preflight, otherwise `undefined`: also for any other OPTIONS
+   * @throws HttpError 403 for an origin that is not allowed, where `rejectOrigin` says so
+   */
+  apply(exchange: Exchange, methods: readonly Method[]): MaybePromise<Reply | undefined>
+  /** Whether an origin may read the answers. */
+  allows(origin: string): MaybePromise<boolean>
+}
+
+/** Fields for replies to one origin. */
+interface Grant {
+  /** For a preflight: that the origin is allowed. */
+  readonly preflight: readonly string[]
+  /** For every other reply: the same, and what scripts may read. */
+  readonly actual: readonly string[]
+}
+
+/**
+ * Makes a CORS policy (Fetch standard, "CORS protocol").
+ * @throws TypeError for `*` with credentials, for an origin that no browser sends, and for options that do not exist
+ */
+export function createCors(options: CorsOptions): Cors {
+  const policy = resolveCorsOptions(options)
+  const { isAnyOrigin, mayAllow } = policy
+  const markOrigin = createVaryMark('Origin')
+  const markPrivateNetwork = createVaryMark('Access-Control-Request-Private-Network')
+  const grants = new Map<string, Grant>()
+  const refused = policy.always.length === 0 ? BASE_FIELDS : [...BASE_FIELDS, ...policy.always]
+  const anyGrant = createGrant('*')
+  const preflights = new WeakMap<readonly Method[], Reply>()
+  const refusedPreflight = emptyReply(204, ['Cache-Control', 'no-store'])
+
+  function createGrant(origin: string): Grant {
+    const allow = ['Access-Control-Allow-Origin', origin]
+    if (policy.credentials) allow.push('Access-Control-Allow-Credentials', 'true')
+    const expose = policy.exposed === '' ? [] : ['Access-Control-Expose-Headers', policy.exposed]
+    const timing = policy.timing ? ['Timing-Allow-Origin', origin] : []
+    return { preflight: [...BASE_FIELDS, ...allow], actual: [...refused, ...allow, ...expose, ...timing] }
+  }
+
+  function grantFor(origin: string): Grant {
+    let grant = grants.get(origin)
+    if (grant === undefined) {
+      grant = createGrant(origin)
+      // A function may allow any number of origins.
+      if (grants.size >= REMEMBERED) grants.clear()
+      grants.set(origin, grant)
+    }
+    return grant
+  }
+
+  function preflightFor(methods: readonly Method[]): Reply {
+    let reply = preflights.get(methods)
+    if (reply === undefined) {
+      // The same answer whatever is asked for: nothing is reflected, the browser compares (Fetch, "CORS-preflight fetch").
+      const fields = ['Access-Control-Allow-Methods', formatAllowedMethods(methods)]
+      if (policy.allowed !== '') fields.push('Access-Control-Allow-Headers', policy.allowed)
+      fields.push('Access-Control-Max-Age', policy.maxAge, 'Cache-Control', 'no-store')
+      preflights.set(methods, (reply = emptyReply(204, fields)))
+    }
+    return reply
+  }
+
+  function allows(origin: string): MaybePromise<boolean> {
+    // No pattern and no function is asked about text that is no origin; `null` counts only where it is listed.
+    return isAnyOrigin || (origin === 'null' ? policy.allowsNull : isOrigin(origin) && mayAllow(origin))
+  }
+
+  function decide(
+    exchange: Exchange,
+    methods: readonly Method[],
+    origin: string | undefined,
+    isAllowed: boolean,
+  ): Reply | undefined {
+    const isPreflight = origin !== undefined && isPreflightRequest(exchange)
+    if (!isAllowed) {
+      note(exchange, 'origin not allowed')
+      if (policy.rejectOrigin && !isOwnOrigin(exchange.req, origin!, 'unknown')) {
+        throw new HttpError(403, 'ERR_CROSS_SITE', { detail: 'Requests from this origin are not allowed.' })
+      }
+      if (isPreflight) return refusedPreflight
+      addFields(exchange, refused)
+      return undefined
+    }
+    const grant = isAnyOrigin ? anyGrant : grantFor(origin!)
+    if (!isPreflight) {
+      addFields(exchange, grant.actual)
+      return undefined
+    }
+    addFields(exchange, grant.preflight)
+    if (policy.privateNetwork) {
+      markPrivateNetwork(exchange)
+      if (readField(exchange.headers, 'access-control-request-private-network') === 'true') {
+        addPending(exchange, ['Access-Control-Allow-Private-Network', 'true'])
+      }
+    }
+    return preflightFor(methods)
+  }
+
+  return {
+    allows,
+    apply(exchange, methods) {
+      const origin = readField(exchange.headers, 'origin')
+      if (isAnyOrigin) return decide(exchange, methods, origin, true)
+      // On every answer, also without Origin: a cache would otherwise serve one origin's answer to another.
+      markOrigin(exchange)
+      if (origin === undefined) {
+        addFields(exchange, refused)
+        return undefined
+      }
+      const isAllowed = allows(origin)
+      return isPromise(isAllowed)
+        ? isAllowed.then((isAllowed) => decide(exchange, methods, origin, isAllowed === true))
+        : decide(exchange, methods, origin, isAllowed === true)
+    },
+  }
+}
+
+/** Whether a request is a preflight: OPTIONS with Origin and Access-Control-Request-Method; other OPTIONS asks for Allow. */
+export function isPreflightRequest(exchange: Exchange): boolean {
+  const { headers } = exchange
+  return (
+    exchange.method === 'OPTIONS' &&
+    readField(headers, 'access-control-request-method') !== undefined &&
+    readField(headers, 'origin') !== undefined
+  )
+}
+
+/** @param fields a list that begins with the base fields: whoever comes first shares it instead of making one */
+function addFields(exchange: Exchange, fields: readonly string[]): void {
+  if (exchange.pending === BASE_FIELDS) exchange.pending = fields
+  else addPending(exchange, fields.slice(BASE_FIELDS.length))
+}
+
+export interface PreflightOptions extends CorsOptions {
+  /** What the resources behind have, without OPTIONS or with it. Default: all methods. */
+  readonly methods?: readonly Method[] | ((request: RequestView) => readonly Method[])
+  /** Told of unexpected errors. Default: `console.error`. */
+  readonly onError?: ErrorHook
+}
+
+/**
+ * A piece that answers preflights and adds the CORS fields to every other answer, errors included. Mount it before
+ * authentication and routes.
+ * @returns a handler for Express and Connect; everything but a preflight goes on to `next`
+ * @throws TypeError for `*` with credentials, for an origin that no browser sends, and for options that do not exist
+ * @example
+ * app.use('/api', preflight({ origins: ['https://app.example'], methods: ['GET', 'PUT'] }))
+ */
+export function preflight(options: PreflightOptions): Handler {
+  const { methods = METHODS, onError, ...rest } = options
+  const cors = createCors(rest)
+  return createHandler({
+    run(exchange) {
+      readTarget(exchange)
+      const reply = cors.apply(exchange, typeof methods === 'function' ? methods(exchange) : methods)
+      return isPromise(reply) ? reply.then((reply) => goOn(exchange, reply)) : goOn(exchange, reply)
+    },
+    onError,
+    forwardErrors: true,
+  })
+}
+
+function goOn(exchange: Exchange, reply: Reply | undefined): Reply | undefined {
+  if (reply === undefined) passOnPending(exchange)
+  return reply
+}

@@ -1,0 +1,122 @@
+import { note } from '../core/diagnostics.ts'
+import { HttpError } from '../core/errors.ts'
+import type { Exchange } from '../core/exchange.ts'
+import { isForwarded, readField } from '../core/fields.ts'
+import type { Step } from '../core/handler.ts'
+import { createHandler, type ErrorHook, type Handler } from '../core/node-handler.ts'
+import { readOptions } from '../core/options.ts'
+import { connectionOf, createProxyTrust, readPeer, type TrustProxy } from '../core/peer.ts'
+import { decideForwardedTransport } from '../protocol/forwarded.ts'
+
+export interface HttpsOptions {
+  /** `optional` lets cleartext pass. Default: `required`. */
+  readonly mode?: 'required' | 'optional'
+  /** Whose X-Forwarded-Proto and Forwarded count. Default: nobody's. */
+  readonly trustProxy?: TrustProxy
+  /** How cleartext is refused: 403, or 426 with Upgrade (RFC 9110 §15.5.22). Default: 403. */
+  readonly status?: 403 | 426
+}
+
+/** The rule about cleartext. */
+export interface HttpsCheck {
+  /** Refuses cleartext where https is required, before anything of the request is looked at. */
+  readonly step: Step
+  /** Whether a request came by https: over TLS, or over TLS to a trusted proxy. */
+  isSecure(exchange: Exchange): boolean
+}
+
+type Transport =
+  /** TLS ends here. */
+  | 'encrypted'
+  /** TLS from a trusted proxy: what it says of its own client counts. */
+  | 'encrypted proxy'
+  | 'proxy'
+  | 'local proxy'
+  | 'local'
+  | 'cleartext'
+
+/**
+ * Makes the rule that cleartext is refused, except from this machine without forwarding fields.
+ * @throws TypeError for an option that does not exist or a proxy that is no address
+ */
+export function createHttpsCheck(options: HttpsOptions = {}): HttpsCheck {
+  const {
+    mode = 'required',
+    trustProxy,
+    status = 403,
+  } = readOptions('requireHttps', options, ['mode', 'trustProxy', 'status'])
+  if (mode !== 'required' && mode !== 'optional') throw new TypeError('"mode" is "required" or "optional".')
+  if (status !== 403 && status !== 426) throw new TypeError('"status" is 403 or 426.')
+  const isTrusted = createProxyTrust(trustProxy)
+  const TRANSPORT = Symbol('transport')
+
+  function transportOf(exchange: Exchange): Transport {
+    const connection = connectionOf(exchange.req) as { [TRANSPORT]?: Transport }
+    return (connection[TRANSPORT] ??= decideTransport(exchange))
+  }
+
+  function decideTransport(exchange: Exchange): Transport {
+    const peer = readPeer(exchange.req)
+    const isProxy = isTrusted(peer)
+    if (peer.isEncrypted) return isProxy ? 'encrypted proxy' : 'encrypted'
+    if (isProxy) return peer.isLocal ? 'local proxy' : 'proxy'
+    return peer.isLocal ? 'local' : 'cleartext'
+  }
+
+  function isSecure(exchange: Exchange): boolean {
+    const transport = transportOf(exchange)
+    if (transport === 'encrypted') return true
+    if (transport === 'cleartext' || transport === 'local') return false
+    const said = forwardedTransport(exchange)
+    return said === 'https' || (said === 'unknown' && transport === 'encrypted proxy')
+  }
+
+  function requireHttps(exchange: Exchange): undefined {
+    const transport = transportOf(exchange)
+    if (transport === 'encrypted' || isSecure(exchange)) return undefined
+    // A program on this machine talks to us in the open; one that forwards speaks for somebody else.
+    if ((transport === 'local' || transport === 'local proxy') && !isForwarded(exchange.headers)) return undefined
+    note(exchange, transport)
+    throw createCleartextError(exchange, status)
+  }
+
+  return { step: mode === 'required' ? requireHttps : allowCleartext, isSecure }
+}
+
+function allowCleartext(): undefined {
+  return undefined
+}
+
+function forwardedTransport({ headers }: Exchange) {
+  return decideForwardedTransport(readField(headers, 'forwarded'), readField(headers, 'x-forwarded-proto'))
+}
+
+function createCleartextError(exchange: Exchange, status: 403 | 426): HttpError {
+  const detail = 'This service is reached by https only.'
+  // HTTP/2 has no Upgrade (RFC 9113 §8.6).
+  if (status === 403 || exchange.isHttp2) return new HttpError(403, 'ERR_CLEARTEXT', { detail })
+  return new HttpError(426, 'ERR_UPGRADE_REQUIRED', {
+    detail,
+    headers: ['Upgrade', 'TLS/1.2, HTTP/1.1', 'Connection', 'Upgrade'],
+  })
+}
+
+export interface RequireHttpsOptions extends Omit<HttpsOptions, 'mode'> {
+  /** Told of unexpected errors. Default: `console.error`. */
+  readonly onError?: ErrorHook
+}
+
+/**
+ * A piece that refuses cleartext requests before their credentials are read (RFC 9110 §4.2.2).
+ *
+ * Requests from this machine without forwarding fields pass, so that development just works.
+ * @returns a handler for `http.createServer`, Express and Connect; a request that passes goes on to `next`
+ * @throws TypeError for an option that does not exist or a proxy that is no address
+ * @example
+ * app.use(requireHttps({ trustProxy: '10.0.0.0/8' }))
+ */
+export function requireHttps(options: RequireHttpsOptions = {}): Handler {
+  const { onError, ...rest } = options
+  const { step } = createHttpsCheck(rest)
+  return createHandler({ run: step, onError, forwardErrors: true })
+}

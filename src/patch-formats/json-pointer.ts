@@ -1,0 +1,26 @@
+/** JSON Pointer (RFC 6901): which value in a document is meant. */
+
+/**
+ * Reads a JSON Pointer.
+ * @returns its reference tokens, unescaped; none for the whole document; `undefined` when the text is no pointer
+ */
+export function parsePointer(text: string): readonly string[] | undefined {
+  if (text === '') return []
+  if (text.charCodeAt(0) !== 0x2f) return undefined
+  const tokens = text.slice(1).split('/')
+  if (!text.includes('~')) return tokens
+  if (/~(?![01])/.test(text)) return undefined
+  // RFC 6901 §4: "~1" first, or "~01" would become "/".
+  return tokens.map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'))
+}
+
+/** The array index that a token names, `undefined` for anything but digits without a leading zero (RFC 6901 §4). */
+export function parseArrayIndex(token: string): number | undefined {
+  const first = token.charCodeAt(0)
+  if (first === 0x30) return token.length === 1 ? 0 : undefined
+  for (let i = 0; i < token.length; i++) {
+    const code = token.charCodeAt(i)
+    if (code < 0x30 || code > 0x39) return undefined
+  }
+  return token === '' ? undefined : Number(token)
+}

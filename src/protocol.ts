@@ -1,0 +1,16 @@
+/** HTTP as pure functions: strings and numbers in, data and decisions out. */
+
+export * from './protocol/accept.ts'
+export * from './protocol/authorization.ts'
+export * from './protocol/byte-range.ts'
+export * from './protocol/content-disposition.ts'
+export * from './protocol/entity-tag.ts'
+export * from './protocol/field-value.ts'
+export * from './protocol/forwarded.ts'
+export * from './protocol/http-date.ts'
+export * from './protocol/media-type.ts'
+export * from './protocol/methods.ts'
+export * from './protocol/preconditions.ts'
+export * from './protocol/prefer.ts'
+export * from './protocol/request-target.ts'
+export * from './protocol/vary.ts'

@@ -1,0 +1,50 @@
+import type { ResourceExchange } from '../actions/resource-exchange.ts'
+import type { MaybePromise, Step } from '../core/handler.ts'
+import type { Reply } from '../core/reply.ts'
+import { createHostCheck } from '../handlers/allowed-hosts.ts'
+import { createAuthentication } from '../handlers/auth.ts'
+import { createCrossSiteCheck } from '../handlers/cross-site.ts'
+import { overrideMethod } from '../handlers/method-override.ts'
+import { createCors } from '../handlers/preflight.ts'
+import { createHttpsCheck } from '../handlers/require-https.ts'
+import type { ServiceSettings } from './service-options.ts'
+
+type OptionalStep = Step<ResourceExchange> | undefined
+
+/** The steps that keep out whoever has no business here; `undefined` where an option leaves one out. */
+export interface Access {
+  readonly checkHost: OptionalStep
+  readonly checkTransport: OptionalStep
+  readonly overrideMethod: OptionalStep
+  readonly applyCors: OptionalStep
+  readonly authenticate: OptionalStep
+  readonly checkCrossSite: Step<ResourceExchange>
+}
+
+export function createAccess(settings: ServiceSettings): Access {
+  const { allowedHosts, trustProxy } = settings
+  const transport = createHttpsCheck({ mode: settings.https, ...(trustProxy === undefined ? {} : { trustProxy }) })
+  const cors = settings.cors === undefined ? undefined : createCors(settings.cors)
+  const { authorize: _, ...authOptions } = settings.auth ?? { schemes: [] }
+  const authentication = settings.auth === undefined ? undefined : createAuthentication(authOptions)
+
+  function applyCors(exchange: ResourceExchange): MaybePromise<Reply | undefined> {
+    return exchange.route === undefined ? undefined : cors!.apply(exchange, exchange.route.methods)
+  }
+
+  function authenticate(exchange: ResourceExchange): MaybePromise<undefined> {
+    return authentication!.authenticate(exchange, exchange.route.requiresCredentials)
+  }
+
+  return {
+    checkHost: allowedHosts === undefined ? undefined : createHostCheck(allowedHosts),
+    checkTransport: settings.https === 'optional' ? undefined : transport.step,
+    overrideMethod: settings.methodOverride === true ? overrideMethod : undefined,
+    applyCors: cors === undefined ? undefined : applyCors,
+    authenticate: authentication === undefined ? undefined : authenticate,
+    checkCrossSite: createCrossSiteCheck({
+      isSecure: transport.isSecure,
+      ...(cors === undefined ? {} : { allows: cors.allows }),
+    }),
+  }
+}

@@ -1,0 +1,44 @@
+import type { RouteContext } from '../actions/route.ts'
+import type { ResourceStore } from '../stores/types.ts'
+import { compileDefinition, compileMonitor, compileOpenRoute, type ServiceDefaults } from './compile-definition.ts'
+import { createOperations, type Operations } from './operations.ts'
+import type { Process, ResourceDefinition } from './resource-definitions.ts'
+import { createRouteTable, type RouteEntry, type RouteTable } from './routes.ts'
+import type { ServiceSettings } from './service-options.ts'
+
+/** The routes of a service, and its accepted work where any definition has some. */
+export function compileService(
+  store: ResourceStore,
+  settings: ServiceSettings,
+): { readonly routes: RouteTable; readonly operations: Operations | undefined } {
+  const { limits, patchFormats, codings, now, cacheControl, resources } = settings
+  const facts = { store, limits, patchFormats, codings, now }
+  const entries: RouteEntry[] = []
+  const definitions = resources === undefined ? [] : Object.entries(resources)
+  const operations = definitions.some(hasWork)
+    ? createOperations(facts, settings.operations, (pattern) => {
+        const entry = entries.find((entry) => entry.route.pattern === pattern)
+        return entry && { route: entry.route, process: findProcess(resources!, pattern) }
+      })
+    : undefined
+  const context: RouteContext = { ...facts, work: operations?.work }
+  const defaults: ServiceDefaults = { context, cacheControl, authorize: settings.auth?.authorize }
+  if (resources === undefined) {
+    const route = compileOpenRoute(defaults)
+    // Every path, but not one that ends with a slash: it would name a second time what is named without it.
+    return { routes: { find: (path) => (path.length > 1 && path.endsWith('/') ? undefined : route) }, operations }
+  }
+  for (const [pattern, definition] of definitions) entries.push(...compileDefinition(pattern, definition, defaults))
+  if (operations !== undefined) entries.push(compileMonitor(operations, defaults))
+  return { routes: createRouteTable(entries), operations }
+}
+
+function hasWork([, { options }]: [string, ResourceDefinition]): boolean {
+  return options.remove === 'queued' || ('create' in options && options.create === 'accepted')
+}
+
+/** The hook of the collection whose own route has a pattern. */
+function findProcess(resources: Readonly<Record<string, ResourceDefinition>>, pattern: string): Process | undefined {
+  const definition = Object.hasOwn(resources, pattern) ? resources[pattern] : undefined
+  return definition?.kind === 'collection' ? definition.options.process : undefined
+}

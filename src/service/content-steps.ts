@@ -1,0 +1,74 @@
+import type { ResourceExchange } from '../actions/resource-exchange.ts'
+import type { ContentRule } from '../actions/route.ts'
+import { checkContentCoding } from '../body-types/content-coding.ts'
+import { tooLarge } from '../body-types/read-body.ts'
+import { declaredLength } from '../core/discard-body.ts'
+import { HttpError } from '../core/errors.ts'
+import { isInMediaRange, parseMediaType } from '../protocol/media-type.ts'
+
+/**
+ * What fields alone say about the content, before a byte of it is read: 415 with a hint, 413, and 400 for a partial PUT
+ * (RFC 9110 §14.5).
+ */
+export function checkContent(exchange: ResourceExchange): undefined {
+  const rule = exchange.action.content
+  if (rule === undefined) return undefined
+  const { headers, req } = exchange
+  exchange.contentType = acceptType(headers['content-type'], rule)
+  if (headers['content-encoding'] !== undefined) {
+    checkContentCoding(headers['content-encoding'], exchange.route.context.codings)
+  }
+  const length = declaredLength(req)
+  if (length !== undefined) {
+    const limit = rule.limit(exchange.contentType)
+    if (length > limit) throw tooLarge(limit)
+  }
+  if (exchange.method === 'PUT' && headers['content-range'] !== undefined) {
+    throw new HttpError(400, 'ERR_MALFORMED_FIELD', {
+      detail: 'PUT replaces the whole: Content-Range has no place here.',
+    })
+  }
+  return undefined
+}
+
+/** The media type of the content, in lower case. @throws HttpError 415 with a hint; 400 for a malformed type */
+function acceptType(field: string | undefined, rule: ContentRule): string {
+  // The usual spelling needs no parser.
+  if (field !== undefined && rule.types.includes(field)) return field
+  if (field === undefined || field === '') {
+    if (rule.defaultType !== undefined && field === undefined) return rule.defaultType
+    if (field === undefined) throw unsupported(rule, 'The content has no Content-Type.')
+  }
+  const type = parseMediaType(field)
+  if (type === undefined) throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: 'Content-Type is malformed.' })
+  const { essence, parameters } = type
+  if (!rule.types.some((range) => isAccepted(range, essence))) {
+    throw unsupported(rule, `Content of type ${essence} is not taken here.`)
+  }
+  if (essence.endsWith('json') && !isUtf8(parameters.get('charset'))) {
+    throw unsupported(rule, 'JSON is UTF-8 (RFC 8259 section 8.1).')
+  }
+  if (essence === 'multipart/form-data' && !isBoundary(parameters.get('boundary'))) {
+    throw new HttpError(400, 'ERR_MALFORMED_FIELD', {
+      detail: 'multipart/form-data needs a boundary of 1 to 70 characters.',
+    })
+  }
+  return essence
+}
+
+/** `application/json` stands for its relatives with a `+json` suffix as well, except where patch formats are named. */
+function isAccepted(range: string, essence: string): boolean {
+  return isInMediaRange(range, essence) || (range === 'application/json' && essence.endsWith('+json'))
+}
+
+function isUtf8(charset: string | undefined): boolean {
+  return charset === undefined || /^(?:utf-?8|us-ascii)$/i.test(charset)
+}
+
+function isBoundary(boundary: string | undefined): boolean {
+  return boundary !== undefined && boundary.length >= 1 && boundary.length <= 70
+}
+
+function unsupported(rule: ContentRule, detail: string): HttpError {
+  return new HttpError(415, 'ERR_UNSUPPORTED_MEDIA_TYPE', { detail, headers: [rule.hint, rule.types.join(', ')] })
+}

@@ -1,0 +1,101 @@
+import { checkAuthorization } from '../actions/authorization.ts'
+import { options as describeOptions } from '../actions/options.ts'
+import { ResourceExchange } from '../actions/resource-exchange.ts'
+import type { Exchange } from '../core/exchange.ts'
+import { type MaybePromise, runSteps, type Step } from '../core/handler.ts'
+import { createHandler, type Handler } from '../core/node-handler.ts'
+import type { Reply } from '../core/reply.ts'
+import type { ResourceStore } from '../stores/types.ts'
+import { createAccess } from './access.ts'
+import { compileService } from './compile-service.ts'
+import { checkContent } from './content-steps.ts'
+import { createExplainer } from './explain.ts'
+import { evaluateConditions, loadCurrent, negotiate, seeHidden, selectContent } from './selection-steps.ts'
+import { readServiceOptions, type ServiceOptions } from './service-options.ts'
+import * as target from './target-steps.ts'
+
+/** A service: a handler for any host, with what belongs to its life. */
+export interface ResourceService extends Handler {
+  /** Does one piece of accepted work, for a queue of the user's own. @returns whether it was there to be done */
+  runOperation(id: string): Promise<boolean>
+  /** Stops taking accepted work and waits for what is running. Requests are the server's affair. */
+  close(): Promise<void>
+  [Symbol.asyncDispose](): Promise<void>
+}
+
+/**
+ * Makes a service that exposes the resources of a store through the standard methods.
+ *
+ * It is a request listener for `node:http`, `node:https` and `node:http2`, and middleware for Express and Connect;
+ * adapters for Koa, Fastify and Hono have subpaths of their own.
+ * @param store where resources are kept
+ * @param options see {@link ServiceOptions}; all have defaults
+ * @throws TypeError for options that do not exist or contradict each other
+ * @example
+ * createServer(createResourceService(memoryStore())).listen(8080)
+ */
+export function createResourceService(store: ResourceStore, options?: ServiceOptions): ResourceService {
+  const settings = readServiceOptions(options)
+  const { routes, operations } = compileService(store, settings)
+  const access = createAccess(settings)
+
+  // The order of decisions (RFC 9110 §13.2.1): what the fields say before what the store says, what the store says
+  // before the content is read, and one compare-and-swap at the end.
+  const steps = keepPresent<ResourceExchange>([
+    target.createRouteStep(routes, settings.fallthrough), // hands over what is not ours
+    target.createLengthStep(settings.maxTargetLength), // 414
+    target.checkTarget, // 400 431
+    access.checkHost, // 421
+    access.checkTransport, // 403
+    target.answerServerOptions, // 204 for OPTIONS *
+    access.overrideMethod, // 400
+    access.applyCors, // 204 for a preflight; fields for every later reply
+    target.checkMethodKnown, // 501 404
+    answerOptions, // 204
+    target.checkMethodAllowed, // 405
+    access.authenticate, // 401
+    access.checkCrossSite, // 403
+    seeHidden,
+    checkAuthorization as Step<ResourceExchange>, // 403
+    checkContent, // 415 413 400
+    negotiate, // 406
+    loadCurrent, // 404 410
+    evaluateConditions, // 428 412 304
+    selectContent, // 416
+    perform, // 100, then 400 408 413 422, then 409 412; 200 201 202 204 206
+  ])
+
+  const handler = createHandler<ResourceExchange>({
+    run: (exchange) => runSteps(steps, exchange),
+    createExchange: (req, res) => new ResourceExchange(req, res, settings),
+    onError: settings.onError,
+    formatError: settings.formatError,
+    forwardErrors: settings.forwardErrors,
+  })
+  const isOurs = (exchange: Exchange): boolean => exchange instanceof ResourceExchange && exchange.settings === settings
+  const stopExplaining = createExplainer(settings.explain, isOurs)
+  operations?.start()
+  const close = async (): Promise<void> => {
+    stopExplaining()
+    await operations?.close()
+  }
+  return Object.assign(handler, {
+    runOperation: (id: string) => operations?.run(id) ?? Promise.resolve(false),
+    close,
+    [Symbol.asyncDispose]: close,
+  })
+}
+
+function keepPresent<E extends Exchange>(steps: readonly (Step<E> | undefined)[]): readonly Step<E>[] {
+  return steps.filter((step) => step !== undefined)
+}
+
+/** OPTIONS that is no preflight: a query of capabilities. */
+function answerOptions(exchange: ResourceExchange): Reply | undefined {
+  return exchange.method === 'OPTIONS' ? describeOptions(exchange) : undefined
+}
+
+/** The method itself; the content is read only now. */
+function perform(exchange: ResourceExchange): MaybePromise<Reply> {
+  return exchange.action.perform(exchange)
+}

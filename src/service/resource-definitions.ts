@@ -1,0 +1,177 @@
+import type { Authorize, ConflictHook, RemovalMode, Rendition } from '../actions/route.ts'
+import type { RequestView } from '../core/exchange.ts'
+import type { MaybePromise } from '../core/handler.ts'
+import type { JsonObject } from '../core/json.ts'
+import { readOptions } from '../core/options.ts'
+import type { StandardSchema } from '../core/standard-schema.ts'
+import type { Method } from '../protocol/methods.ts'
+
+/** What every kind of resource can be told. */
+export interface ResourceOptions {
+  /** The methods that are allowed, of those that the kind has. Default: all of them. HEAD comes with GET; OPTIONS always. */
+  readonly methods?: readonly Method[]
+  /** Any Standard Schema (zod, valibot, arktype …). Validates bodies and the results of patches; 422 otherwise. */
+  readonly schema?: StandardSchema
+  /** Cache-Control of successful answers. Default: that of the service, `no-cache`. */
+  readonly cacheControl?: string
+  /** Cache-Control of answers to POST, which caches may keep only with explicit freshness. Default `no-store`. */
+  readonly createdCacheControl?: string
+  /** `'required'`: changes of what exists need If-Match, If-None-Match or If-Unmodified-Since; 428 otherwise. */
+  readonly preconditions?: 'optional' | 'required'
+  /** Which requests need credentials. Default: what the service's `auth.require` says. */
+  readonly require?: 'all' | 'writes' | 'none' | ((request: RequestView) => boolean)
+  /** Who may do what; see {@link Authorize}. Default: the service's `auth.authorize`. */
+  readonly authorize?: Authorize
+  /** Refuses replacements that conflict with the current state; see {@link ConflictHook}. */
+  readonly conflict?: ConflictHook
+  /** What PUT answers when it replaces: 200 with the representation, or 204. Default `'none'`. */
+  readonly replaced?: 'representation' | 'none'
+  /**
+   * What DELETE does. `'erase'`: content goes. `'soft'`: hidden, readable with `?deleted=true` where `authorize` allows,
+   * restored by PUT. `'queued'`: done later, 202 with a monitor. Default `'erase'`.
+   */
+  readonly remove?: RemovalMode
+  /** What DELETE answers: 204, 200 with `{ deleted, id }`, or 200 with what was removed. Default `'none'`. */
+  readonly removed?: 'none' | 'confirmation' | 'representation'
+  /** Milliseconds for which a removal is remembered (410); 0 leaves no trace (404). Default: the store's, 30 days. */
+  readonly retention?: number
+  /** Further representations that are made from the stored one and offered by Accept. */
+  readonly representations?: readonly Rendition[]
+}
+
+export interface DocumentOptions extends ResourceOptions {
+  /** Media ranges that PUT takes. JSON types alone make it a JSON resource, parsed and validated. Default: any type. */
+  readonly types?: readonly string[]
+  /** The most bytes of content that is not parsed. Default `Infinity`. */
+  readonly maxSize?: number
+  /** Request fields that are stored with the content and sent with it again. Default: none. */
+  readonly keeps?: readonly ('Content-Language' | 'Content-Disposition')[]
+  /** Media ranges that browsers may show in place although they can run scripts in this origin. Default: none. */
+  readonly inline?: readonly string[]
+}
+
+export interface SingletonOptions extends ResourceOptions {
+  /** Further paths of the same resource. */
+  readonly aliases?: readonly string[]
+}
+
+/** A member of an accepting collection, as its `process` hook gets it. */
+export interface AcceptedMember {
+  readonly path: string
+  readonly id: string | number
+  /** The member as it is stored. */
+  readonly value: JsonObject
+  /** Reads a file of the member; `undefined` when it has none of that name. */
+  file(
+    name: string,
+  ): Promise<{ readonly contentType: string; readonly size: number; open(): AsyncIterable<Uint8Array> } | undefined>
+  /** 1 for the first try. */
+  readonly attempt: number
+  /** Aborts when the service closes. */
+  readonly signal: AbortSignal
+}
+
+/**
+ * The work behind an accepted creation. It may run more than once (after a crash, on a failure), but ends once.
+ * @returns members to add to the representation, or nothing
+ * @throws HttpError below 500 to fail for good; anything else is tried again
+ */
+export type Process = (member: AcceptedMember) => MaybePromise<JsonObject | undefined | void>
+
+export interface CollectionOptions extends DocumentOptions {
+  /** `'accepted'`: POST answers 202, the member says `"state": "pending"` until `process` is done. Default `'created'`. */
+  readonly create?: 'created' | 'accepted'
+  /** The work behind an accepted creation. Without it, members are `"ready"` at once. */
+  readonly process?: Process
+  /** Form field names and the members they stand for: `{ pri: 'priority' }`. */
+  readonly form?: Readonly<Record<string, string>>
+  /** The member that the content of a text/plain POST becomes. Default: such a POST is 415, or stored as it is. */
+  readonly text?: string
+  /** File parts that a multipart POST may carry, by name; each becomes a resource below the member. Default: none. */
+  readonly files?: Readonly<Record<string, { readonly required?: boolean }>>
+  /**
+   * Names of members. `'integer'`: the next integer. `'string'`: clients may choose any name, POST takes the next
+   * integer. `'uuid'`: random, for members that must not be guessed. Default `'integer'`; `'string'` for raw content.
+   */
+  readonly names?: 'integer' | 'string' | 'uuid'
+  /** Whether PUT to a new member path creates it. Default true; false for `'uuid'` and accepting collections. */
+  readonly clientIds?: boolean
+  /** Members on a page. Default `{ default: 50, max: 500 }`. */
+  readonly pageSize?: { readonly default?: number; readonly max?: number }
+  /** The methods of members. Default: all but POST; of accepting collections GET and DELETE. */
+  readonly memberMethods?: readonly Method[]
+}
+
+/** A resource definition, made by {@link collection}, {@link document} or {@link singleton}. */
+export type ResourceDefinition =
+  | { readonly kind: 'collection'; readonly options: Readonly<CollectionOptions> }
+  | { readonly kind: 'document'; readonly options: Readonly<DocumentOptions> }
+  | { readonly kind: 'singleton'; readonly options: Readonly<SingletonOptions> }
+
+const COMMON = [
+  ...(['methods', 'schema', 'cacheControl', 'createdCacheControl', 'preconditions', 'require', 'authorize'] as const),
+  ...(['conflict', 'replaced', 'remove', 'removed', 'retention', 'representations'] as const),
+] as const
+const DOCUMENT = [...COMMON, 'types', 'maxSize', 'keeps', 'inline'] as const
+const COLLECTION = [
+  ...DOCUMENT,
+  ...(['create', 'process', 'form', 'text', 'files', 'names', 'clientIds', 'pageSize', 'memberMethods'] as const),
+] as const
+
+/**
+ * A collection and its members: `'/users': collection()` serves `/users` (GET lists, POST creates) and `/users/{id}`
+ * (GET, PUT, PATCH, DELETE).
+ *
+ * Members are JSON objects with an `id` unless `types` says otherwise.
+ * @throws TypeError for options that do not exist or contradict each other
+ */
+export function collection(options?: CollectionOptions): ResourceDefinition {
+  const read = readOptions('collection', options, COLLECTION)
+  checkCommon('collection', read)
+  if (read.process !== undefined && read.create !== 'accepted') {
+    throw new TypeError("collection has a process, which runs only with create: 'accepted'.")
+  }
+  const max = read.pageSize?.max ?? 500
+  const usual = read.pageSize?.default ?? Math.min(50, max)
+  if (!Number.isInteger(max) || !Number.isInteger(usual) || usual < 1 || usual > max) {
+    throw new TypeError('collection needs a pageSize of positive integers, its default not above its max.')
+  }
+  return Object.freeze({ kind: 'collection', options: read })
+}
+
+/**
+ * Resources that clients name: `'/docs/{name}': document()`. GET, PUT, PATCH, DELETE; content of any media type is kept
+ * byte for byte.
+ * @throws TypeError for options that do not exist or contradict each other
+ */
+export function document(options?: DocumentOptions): ResourceDefinition {
+  const read = readOptions('document', options, DOCUMENT)
+  checkCommon('document', read)
+  return Object.freeze({ kind: 'document', options: read })
+}
+
+/**
+ * One JSON resource that is always the same: `'/config/app': singleton()`. GET, PUT, PATCH.
+ * @throws TypeError for options that do not exist or contradict each other
+ */
+export function singleton(options?: SingletonOptions): ResourceDefinition {
+  const read = readOptions('singleton', options, [...COMMON, 'aliases'])
+  checkCommon('singleton', read)
+  for (const alias of read.aliases ?? []) {
+    if (alias.includes('{')) throw new TypeError('singleton takes aliases without {names}: they are one resource.')
+  }
+  return Object.freeze({ kind: 'singleton', options: read })
+}
+
+function checkCommon(owner: string, options: Readonly<ResourceOptions>): void {
+  const { schema, retention } = options
+  if (schema !== undefined && typeof schema['~standard']?.validate !== 'function') {
+    throw new TypeError(`${owner} needs a schema with the Standard Schema interface ("~standard").`)
+  }
+  if (retention !== undefined && !(retention >= 0)) {
+    throw new TypeError(`${owner} needs a retention of at least 0 milliseconds.`)
+  }
+  if (options.remove === 'soft' && retention !== undefined) {
+    throw new TypeError(`${owner} keeps what it removes softly for good: retention has no effect there.`)
+  }
+}

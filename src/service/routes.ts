@@ -1,0 +1,76 @@
+import type { Route } from '../actions/route.ts'
+
+/** What a path leads to. */
+export interface RouteTable {
+  /** The route for a decoded path, or `undefined`. */
+  find(path: string): Route | undefined
+}
+
+/** A route and the paths it serves. */
+export interface RouteEntry {
+  /** Literal segments and `{names}`, as in `/users/{id}`. */
+  readonly pattern: string
+  readonly route: Route
+  /** Whether a value may stand for the last `{name}`; any non-empty value may when it is left out. */
+  readonly accepts?: ((name: string) => boolean) | undefined
+}
+
+interface Node {
+  readonly literals: Map<string, Node>
+  parameter: Node | undefined
+  entry: RouteEntry | undefined
+}
+
+/**
+ * Makes a table that finds a route in time that depends on the length of the path only. Literal segments win over names.
+ * @throws TypeError for a malformed pattern, or two patterns for the same paths
+ */
+export function createRouteTable(entries: readonly RouteEntry[]): RouteTable {
+  const root = createNode()
+  for (const entry of entries) add(root, entry)
+  return {
+    find: (path) => (path === '/' ? root.entry?.route : find(root, path, 1)),
+  }
+}
+
+function createNode(): Node {
+  return { literals: new Map(), parameter: undefined, entry: undefined }
+}
+
+function add(root: Node, entry: RouteEntry): void {
+  const { pattern } = entry
+  if (!pattern.startsWith('/') || (pattern !== '/' && pattern.endsWith('/'))) {
+    throw new TypeError(`The pattern "${pattern}" must begin with a slash and not end with one.`)
+  }
+  let node = root
+  for (const segment of pattern === '/' ? [] : pattern.slice(1).split('/')) {
+    if (/^\{[A-Za-z_]\w*\}$/.test(segment)) node = node.parameter ??= createNode()
+    else if (segment === '' || /[{}]/.test(segment)) {
+      throw new TypeError(`The pattern "${pattern}" has a segment that is neither plain nor a {name}: "${segment}".`)
+    } else {
+      let next = node.literals.get(segment)
+      if (next === undefined) node.literals.set(segment, (next = createNode()))
+      node = next
+    }
+  }
+  if (node.entry !== undefined) {
+    throw new TypeError(`The patterns "${node.entry.pattern}" and "${pattern}" are for the same paths.`)
+  }
+  node.entry = entry
+}
+
+function find(node: Node, path: string, from: number): Route | undefined {
+  const slash = path.indexOf('/', from)
+  const segment = slash < 0 ? path.slice(from) : path.slice(from, slash)
+  if (segment === '') return undefined // a slash at the end names nothing
+  const literal = node.literals.get(segment)
+  if (literal !== undefined) {
+    const route = slash < 0 ? literal.entry?.route : find(literal, path, slash + 1)
+    if (route !== undefined) return route
+  }
+  const { parameter } = node
+  if (parameter === undefined) return undefined
+  if (slash >= 0) return find(parameter, path, slash + 1)
+  const { entry } = parameter
+  return entry === undefined || entry.accepts?.(segment) === false ? undefined : entry.route
+}

@@ -1,0 +1,91 @@
+import { checkConditions } from '../actions/conditions.ts'
+import { listNotModifiedReply } from '../actions/list.ts'
+import { render, selectedSize } from '../actions/rendition.ts'
+import { notModifiedReply } from '../actions/representation.ts'
+import type { ResourceExchange } from '../actions/resource-exchange.ts'
+import { setState } from '../actions/state.ts'
+import { HttpError } from '../core/errors.ts'
+import { andThen, type MaybePromise } from '../core/handler.ts'
+import type { Reply } from '../core/reply.ts'
+import { selectMediaType } from '../protocol/accept.ts'
+import { selectRanges } from '../protocol/byte-range.ts'
+import { parseMediaType } from '../protocol/media-type.ts'
+import { evaluateIfRange } from '../protocol/preconditions.ts'
+import { mergeVary } from '../protocol/vary.ts'
+
+/** Hidden resources are shown to those who ask for them, where somebody decides who may. */
+export function seeHidden(exchange: ResourceExchange): undefined {
+  const { route, queryText } = exchange
+  if (queryText === '' || route.removal !== 'soft' || route.authorize === undefined) return undefined
+  if (exchange.method !== 'GET' && exchange.method !== 'HEAD') return undefined
+  exchange.wantsHidden = exchange.query.get('deleted') === 'true'
+  return undefined
+}
+
+/** 406 where the types on offer are known from the definition (RFC 9110 §12.5.1). */
+export function negotiate(exchange: ResourceExchange): undefined {
+  const { route, method } = exchange
+  if (method !== 'GET' && method !== 'HEAD') return undefined
+  if (route.renditions.length > 0) exchange.vary = mergeVary(exchange.vary, 'Accept')
+  if (route.isJson && exchange.headers.accept !== undefined) selectOffer(exchange, route.offers)
+  return undefined
+}
+
+/** The current state: 404, 410. PUT and POST go on without one. */
+export function loadCurrent(exchange: ResourceExchange): MaybePromise<undefined> {
+  return andThen(exchange.action.load(exchange), () => {
+    negotiateStored(exchange)
+    return undefined
+  })
+}
+
+/** 406 where only the stored resource says of which type it is. */
+function negotiateStored(exchange: ResourceExchange): void {
+  const { route, method, current, page } = exchange
+  const { accept } = exchange.headers
+  if (accept === undefined || route.isJson || (method !== 'GET' && method !== 'HEAD')) return
+  const type = page === undefined ? current?.contentType : 'application/json'
+  const stored = type === undefined ? undefined : parseMediaType(type)
+  if (stored === undefined) return
+  selectOffer(exchange, [stored, ...route.offers])
+  if (exchange.rendition >= 0) setState(exchange, exchange.state)
+}
+
+function selectOffer(exchange: ResourceExchange, offers: Parameters<typeof selectMediaType>[1]): void {
+  const index = selectMediaType(exchange.headers.accept, offers)
+  if (index < 0) {
+    throw new HttpError(406, 'ERR_NOT_ACCEPTABLE', {
+      detail: `Available: ${offers.map((offer) => offer.essence).join(', ')}.`,
+    })
+  }
+  exchange.rendition = index - 1
+}
+
+/** 428, 412 and 304 (RFC 9110 §13.2.2, RFC 6585 §3). */
+export function evaluateConditions(exchange: ResourceExchange): Reply | undefined {
+  if (exchange.method === 'POST' && exchange.page === undefined) return undefined
+  if (checkConditions(exchange) === 'proceed') return undefined
+  const { page, current } = exchange
+  return page === undefined ? notModifiedReply(exchange, current!) : listNotModifiedReply(exchange, page)
+}
+
+/** 416, or the ranges to send (RFC 9110 §14.2). Only GET has ranges, and only of what has bytes of its own. */
+export function selectContent(exchange: ResourceExchange): MaybePromise<undefined> {
+  if (exchange.rendition < 0) return selectRequestedRanges(exchange)
+  return andThen(render(exchange, exchange.current!), () => selectRequestedRanges(exchange))
+}
+
+function selectRequestedRanges(exchange: ResourceExchange): undefined {
+  const { headers, method, validators } = exchange
+  if (headers.range === undefined || method !== 'GET' || exchange.page !== undefined) return undefined
+  const ifRange = headers['if-range']
+  if (ifRange !== undefined && !evaluateIfRange(String(ifRange), validators!, exchange.route.context.now()))
+    return undefined
+  const size = selectedSize(exchange)
+  const selection = selectRanges(headers.range, size)
+  if (selection === 'unsatisfiable') {
+    throw new HttpError(416, 'ERR_RANGE_NOT_SATISFIABLE', { headers: ['Content-Range', `bytes */${size}`] })
+  }
+  if (selection !== 'whole') exchange.ranges = selection
+  return undefined
+}

@@ -1,0 +1,125 @@
+import type { Authorize } from '../actions/route.ts'
+import { type BodyLimits, DEFAULT_LIMITS } from '../body-types/types.ts'
+import type { HttpError } from '../core/errors.ts'
+import type { Exchange } from '../core/exchange.ts'
+import type { ErrorHook } from '../core/node-handler.ts'
+import { readOptions } from '../core/options.ts'
+import type { TrustProxy } from '../core/peer.ts'
+import type { Reply } from '../core/reply.ts'
+import type { AuthOptions } from '../handlers/auth.ts'
+import type { CorsOptions } from '../handlers/preflight.ts'
+import { jsonPatch } from '../patch-formats/json-patch.ts'
+import { mergePatch } from '../patch-formats/merge-patch.ts'
+import type { PatchFormat } from '../patch-formats/types.ts'
+import type { OperationsOptions } from './operations.ts'
+import type { ResourceDefinition } from './resource-definitions.ts'
+
+/** Authentication of a service, and what the principal may do. */
+export interface ServiceAuthOptions extends Omit<AuthOptions, 'authorize' | 'onError'> {
+  /** Who may do what, where a definition does not say; see {@link Authorize}. Default: everybody everything. */
+  readonly authorize?: Authorize
+}
+
+export interface ServiceOptions {
+  /**
+   * Definitions by path pattern. Left out: every path may be written, read, patched and removed, POST creates
+   * `path/{id}`, and GET of a path without content of its own lists what lies below it.
+   */
+  readonly resources?: Readonly<Record<string, ResourceDefinition>>
+  /** Which other origins may use the service from a browser. Default: none. */
+  readonly cors?: CorsOptions
+  /** Authentication and authorisation. Default: none. */
+  readonly auth?: ServiceAuthOptions
+  /**
+   * Cleartext requests are refused with 403 before credentials are read, except from this machine without forwarding
+   * fields. `'optional'` lets them pass. Default `'required'`.
+   */
+  readonly https?: 'required' | 'optional'
+  /** Proxies whose word on the scheme counts: addresses, CIDR blocks, `'loopback'`, or a function. Default: none. */
+  readonly trustProxy?: TrustProxy
+  /** Hosts that are served; others get 421. Default: all. */
+  readonly allowedHosts?: readonly string[]
+  /** Whether X-HTTP-Method-Override turns a POST into PUT, PATCH or DELETE. Default false. */
+  readonly methodOverride?: boolean
+  /** The longest request target, in characters; 414 beyond. Default 2048. */
+  readonly maxTargetLength?: number
+  /** Limits on parsed content; see {@link BodyLimits} for the defaults. */
+  readonly limits?: Partial<BodyLimits>
+  /** Patch formats. Default: JSON Patch and JSON Merge Patch. */
+  readonly patchFormats?: readonly PatchFormat[]
+  /** Content codings of request content that are accepted and decoded. Default: none. */
+  readonly codings?: readonly ('gzip' | 'deflate' | 'br')[]
+  /** Cache-Control of successful answers, where a definition does not say. Default `no-cache`. */
+  readonly cacheControl?: string
+  /** The prefix of Location and Link, where the one that the host mounts us at is not the one clients see. */
+  readonly mountPath?: string
+  /** Whether a host gets the requests that no definition is for. Default true; false answers them with 404. */
+  readonly fallthrough?: boolean
+  /** Told of unexpected errors, which clients never see. Default: `console.error`. */
+  readonly onError?: ErrorHook
+  /** Makes the answer for an error. Default: a problem document (RFC 9457), nothing for 412. */
+  readonly formatError?: (error: HttpError, exchange: Exchange) => Reply
+  /** `'forward'` gives unexpected errors to the host's `next(error)` instead of answering 500. Default `'answer'`. */
+  readonly errors?: 'answer' | 'forward'
+  /** How accepted work is done. */
+  readonly operations?: OperationsOptions
+  /** Milliseconds without progress after which a client that neither sends nor reads is given up. Default 30 000. */
+  readonly idleTimeout?: number
+  /** For development: called with one line per request that says why it was answered as it was; `true` logs it. */
+  readonly explain?: boolean | ((line: string) => void)
+  /** The clock, in milliseconds since the epoch. Default `Date.now`. */
+  readonly now?: () => number
+}
+
+const NAMES = [
+  ...(['resources', 'cors', 'auth', 'https', 'trustProxy', 'allowedHosts', 'methodOverride'] as const),
+  ...(['maxTargetLength', 'limits', 'patchFormats', 'codings', 'cacheControl', 'mountPath', 'fallthrough'] as const),
+  ...(['onError', 'formatError', 'errors', 'operations', 'idleTimeout', 'explain', 'now'] as const),
+] as const
+
+/** The options of a service with every default filled in. */
+export type ServiceSettings = ReturnType<typeof readServiceOptions>
+
+/** @throws TypeError for options that do not exist or make no sense */
+export function readServiceOptions(given: ServiceOptions | undefined) {
+  const options = readOptions('createResourceService', given, NAMES)
+  const { maxTargetLength = 2048, idleTimeout = 30_000, mountPath, https = 'required' } = options
+  if (!(maxTargetLength > 0)) throw new TypeError('createResourceService needs a positive maxTargetLength.')
+  if (!(idleTimeout > 0)) throw new TypeError('createResourceService needs a positive idleTimeout in milliseconds.')
+  if (mountPath !== undefined && !/^(?:\/[^/?#\s]+)+$|^$/.test(mountPath)) {
+    throw new TypeError('createResourceService needs a mountPath such as "/api", without a slash at the end.')
+  }
+  if (https !== 'required' && https !== 'optional') {
+    throw new TypeError("createResourceService takes https: 'required' or 'optional'.")
+  }
+  return {
+    ...options,
+    https,
+    maxTargetLength,
+    idleTimeout,
+    mountPath,
+    limits: readLimits(options.limits),
+    patchFormats: options.patchFormats ?? [jsonPatch(), mergePatch()],
+    codings: options.codings ?? [],
+    cacheControl: options.cacheControl ?? 'no-cache',
+    fallthrough: options.fallthrough ?? true,
+    forwardErrors: options.errors === 'forward',
+    operations: readOptions('operations', options.operations, [
+      'path',
+      'concurrency',
+      'maxAttempts',
+      'pollInterval',
+      'queue',
+    ]),
+    now: options.now ?? Date.now,
+  } as const
+}
+
+function readLimits(given: Partial<BodyLimits> | undefined): BodyLimits {
+  const names = Object.keys(DEFAULT_LIMITS) as (keyof BodyLimits)[]
+  const limits = { ...DEFAULT_LIMITS, ...readOptions('limits', given, names) }
+  for (const name of names) {
+    if (!(limits[name] >= 0)) throw new TypeError(`limits.${name} must be a number of at least 0.`)
+  }
+  return Object.freeze(limits)
+}

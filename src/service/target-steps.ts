@@ -1,0 +1,76 @@
+import { serverOptions } from '../actions/options.ts'
+import type { ResourceExchange } from '../actions/resource-exchange.ts'
+import { HttpError } from '../core/errors.ts'
+import { findRepeatedField } from '../core/fields.ts'
+import type { Step } from '../core/handler.ts'
+import { PASS } from '../core/node-handler.ts'
+import type { Reply } from '../core/reply.ts'
+import { isKnownMethod, type Method } from '../protocol/methods.ts'
+import { parseRequestTarget } from '../protocol/request-target.ts'
+import type { RouteTable } from './routes.ts'
+
+/** Node 20 drops fields beyond about a thousand without a word; a trailing If-Match would be gone. */
+const MAX_RAW_HEADERS = 2000
+
+/** Fields that may be sent once only: which of two would count is anybody's guess (RFC 9110 §5.3). */
+const SINGLE = ['host', 'content-type', 'content-length', 'authorization', 'origin']
+
+/** 414 for a target that is too long (RFC 9110 §15.5.15). @param limit characters */
+export function createLengthStep(limit: number): Step<ResourceExchange> {
+  return function checkTargetLength({ targetText }) {
+    if (targetText.length > limit) throw new HttpError(414, 'ERR_TARGET_TOO_LONG')
+    return undefined
+  }
+}
+
+/** 400 for a target or message that is malformed; 431 for more fields than Node can be trusted to pass on. */
+export function checkTarget(exchange: ResourceExchange): undefined {
+  if (exchange.isMalformed) {
+    throw new HttpError(400, 'ERR_MALFORMED_TARGET', { detail: 'The request target is malformed.' })
+  }
+  const { req } = exchange
+  if (req.rawHeaders.length >= MAX_RAW_HEADERS) throw new HttpError(431, 'ERR_FIELDS_TOO_LARGE')
+  const repeated = findRepeatedField(req, SINGLE)
+  if (repeated === undefined) return undefined
+  throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: `The field ${repeated} was sent more than once.` })
+}
+
+/** OPTIONS * asks about the server as a whole. */
+export function answerServerOptions(exchange: ResourceExchange): Reply | undefined {
+  return exchange.targetText === '*' ? serverOptions() : undefined
+}
+
+/** Reads the target and finds its route; where it has none and the host goes on, the request is the host's. */
+export function createRouteStep(table: RouteTable, fallthrough: boolean): Step<ResourceExchange> {
+  return function findRoute(exchange) {
+    const target = parseRequestTarget(exchange.targetText)
+    if (target === undefined) exchange.isMalformed = exchange.targetText !== '*' || exchange.method !== 'OPTIONS'
+    else {
+      exchange.path = target.path
+      exchange.queryText = target.query
+      exchange.route = table.find(target.path)!
+      if (exchange.route !== undefined) exchange.storePath = exchange.route.storePath ?? target.path
+    }
+    return exchange.route === undefined && fallthrough && exchange.canPass && exchange.targetText !== '*'
+      ? PASS
+      : undefined
+  }
+}
+
+/** 501 for a method nobody here knows (RFC 9110 §15.6.2); 404 for a path that names nothing. */
+export function checkMethodKnown(exchange: ResourceExchange): undefined {
+  if (!isKnownMethod(exchange.method)) throw new HttpError(501, 'ERR_METHOD_NOT_IMPLEMENTED')
+  if (exchange.route === undefined) throw new HttpError(404, 'ERR_NOT_FOUND')
+  return undefined
+}
+
+/** 405 with Allow (RFC 9110 §15.5.6). */
+export function checkMethodAllowed(exchange: ResourceExchange): undefined {
+  const { route } = exchange
+  const action = route.actions[exchange.method as Method]
+  if (action === undefined) {
+    throw new HttpError(405, 'ERR_METHOD_NOT_ALLOWED', { headers: ['Allow', route.methods.join(', ')] })
+  }
+  exchange.action = action
+  return undefined
+}

@@ -1,0 +1,86 @@
+import { AssertionError } from 'node:assert'
+import { isDeepStrictEqual, inspect } from 'node:util'
+import {
+  isLargeBody,
+  isResource,
+  type LargeBody,
+  type SmallBody,
+  type Content,
+  type StoredResource,
+  type StoredState,
+} from '../types.ts'
+
+/** Fails with a sentence unless a condition holds. */
+export function claim(condition: boolean, sentence: string): asserts condition {
+  if (!condition) throw new AssertionError({ message: sentence, stackStartFn: claim })
+}
+
+/** Fails with a sentence and both values unless they are equal. */
+export function claimEqual(actual: unknown, expected: unknown, sentence: string): void {
+  if (isDeepStrictEqual(actual, expected)) return
+  const message = `${sentence} Expected: ${show(expected)}. Found: ${show(actual)}.`
+  throw new AssertionError({ message, actual, expected, operator: 'deepStrictEqual', stackStartFn: claimEqual })
+}
+
+/** Fails with a sentence unless a call throws or rejects. */
+export async function claimFails(call: () => unknown, sentence: string): Promise<unknown> {
+  try {
+    await call()
+  } catch (error) {
+    return error
+  }
+  throw new AssertionError({ message: sentence, stackStartFn: claimFails })
+}
+
+/** The resource that a state is. */
+export function claimResource(state: StoredState, sentence: string): StoredResource {
+  claim(isResource(state), `${sentence} Found: ${show(state)}.`)
+  return state
+}
+
+/** Fails unless a resource has exactly this content. */
+export async function claimContent(state: StoredState, content: Content, sentence: string): Promise<void> {
+  const resource = claimResource(state, sentence)
+  const expected = toBuffer(content.body as SmallBody)
+  claimEqual(resource.contentType, content.contentType, `${sentence} The media type is another.`)
+  claimEqual(resource.size, expected.length, `${sentence} The size is wrong.`)
+  claimBytes(await readBody(resource.body), expected, sentence)
+}
+
+/** Fails unless two byte strings are equal; tells where they part. */
+export function claimBytes(actual: Uint8Array, expected: Uint8Array, sentence: string): void {
+  if (Buffer.compare(actual, expected) === 0) return
+  let at = 0
+  while (at < actual.length && actual[at] === expected[at]) at++
+  const message =
+    `${sentence} Expected ${expected.length} bytes and found ${actual.length}; ` +
+    `they differ from byte ${at} on.`
+  throw new AssertionError({ message, stackStartFn: claimBytes })
+}
+
+/** All bytes of a body. */
+export async function readBody(body: SmallBody | LargeBody): Promise<Buffer> {
+  if (!isLargeBody(body)) return toBuffer(body)
+  return readStream(body.open(0, Number.MAX_SAFE_INTEGER))
+}
+
+/** The bytes of a range, by whatever way the body offers. */
+export async function readRange(resource: StoredResource, first: number, last: number): Promise<Buffer> {
+  const { body } = resource
+  return isLargeBody(body) ? readStream(body.open(first, last)) : toBuffer(body).subarray(first, last + 1)
+}
+
+async function readStream(stream: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  // Copied, because a store may use the buffer again for the next chunk.
+  for await (const chunk of stream) chunks.push(Buffer.from(chunk))
+  return Buffer.concat(chunks)
+}
+
+export function toBuffer(body: SmallBody): Buffer {
+  return typeof body === 'string' ? Buffer.from(body) : Buffer.from(body.buffer, body.byteOffset, body.length)
+}
+
+function show(value: unknown): string {
+  return inspect(value, { depth: 2, breakLength: Number.POSITIVE_INFINITY, maxStringLength: 200, maxArrayLength: 20 })
+}

@@ -1,0 +1,97 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Content, ResourceStore, StoredResource, StoredState, WriteResult } from '../types.ts'
+import { claim } from './claims.ts'
+
+/** Bytes that differ from place to place and from seed to seed, so that any mix-up shows. */
+export function createBytes(size: number, seed: number): Buffer {
+  const bytes = Buffer.allocUnsafe(size)
+  let state = (seed * 2_654_435_761 + 1) >>> 0
+  for (let i = 0; i < size; i++) {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    bytes[i] = state >>> 24
+  }
+  return bytes
+}
+
+export const MEBIBYTE = 1024 * 1024
+
+export function binary(body: Content['body']): Content {
+  return { contentType: 'application/octet-stream', body }
+}
+
+export function text(body: string): Content {
+  return { contentType: 'text/plain', body }
+}
+
+/** A stream in chunks of the sizes given, in turn. */
+export async function* stream(bytes: Uint8Array, ...sizes: number[]): AsyncGenerator<Uint8Array> {
+  for (let from = 0, i = 0; from < bytes.length; i++) {
+    const size = sizes[i % sizes.length] ?? 65_536
+    yield bytes.subarray(from, from + size)
+    from += size
+    // Chunks arrive over time, so that other calls come between.
+    if (i % 8 === 7) await sleep(0)
+  }
+}
+
+/** A stream that breaks off. */
+export async function* brokenStream(bytes: Uint8Array, error: Error): AsyncGenerator<Uint8Array> {
+  yield* stream(bytes, 30_000)
+  throw error
+}
+
+/** Writes without a condition. */
+export async function put(store: ResourceStore, path: string, content: Content): Promise<StoredResource> {
+  return written(await store.write(path, content, { expect: 'any' }), 'A write without a condition was refused.')
+}
+
+/** The state that a write has made. */
+export function written(result: WriteResult, sentence: string): StoredResource {
+  claim(result.outcome !== 'conflict', sentence)
+  return result.resource
+}
+
+/** A member that the store names. */
+export async function create(
+  store: ResourceStore,
+  collection: string,
+  content: Content | ((name: string) => Content),
+): Promise<StoredResource> {
+  return (await store.create(collection, content)).resource
+}
+
+export function nameOf(state: { readonly path: string }): string {
+  return state.path.slice(state.path.lastIndexOf('/') + 1)
+}
+
+/** Every member of a collection, page by page. */
+export async function listAll(
+  store: ResourceStore,
+  collection: string,
+  limit: number,
+  hidden = false,
+): Promise<StoredResource[]> {
+  const items: StoredResource[] = []
+  for (let after: string | undefined, pages = 0; ; pages++) {
+    claim(pages < 10_000, 'The walk through the pages never ends.')
+    const page = await store.list(collection, { limit, after, hidden })
+    claim(page.items.length <= limit, `A page of at most ${limit} items has ${page.items.length}.`)
+    items.push(...page.items)
+    if (page.next === undefined) return items
+    after = page.next
+  }
+}
+
+/** Runs a task several times at once. */
+export function times<Result>(count: number, task: (index: number) => Promise<Result>): Promise<Result[]> {
+  return Promise.all(Array.from({ length: count }, (_, index) => task(index)))
+}
+
+/** Waits until a state is as wanted, for a few seconds at most. */
+export async function waitFor(
+  read: () => Promise<StoredState> | StoredState,
+  isReached: (state: StoredState) => boolean,
+  sentence: string,
+): Promise<void> {
+  for (const end = Date.now() + 5000; !isReached(await read()); await sleep(5)) claim(Date.now() < end, sentence)
+}

@@ -1,0 +1,214 @@
+import type { MaybePromise } from '../core/handler.ts'
+import { type Content, isStaged, type LargeBody, type SmallBody, type StagedBody, sizeOf } from './types.ts'
+
+/** Names a set of chunks. */
+export type ContentId = number | string
+
+/** Content that the store has: small content as one value, large content under the name of its chunks. */
+export type Taken =
+  | { readonly size: number; readonly body: SmallBody; readonly id: undefined }
+  | { readonly size: number; readonly body: LargeBody; readonly id: ContentId }
+
+/** Where chunks go. Nothing of it is visible before a write links the id to a path. */
+export interface ChunkSink {
+  /** Makes an id; its chunks are swept unless they are linked in time. */
+  begin(): MaybePromise<ContentId>
+  /** Adds whole chunks; only the last chunk of all may be shorter. Puts the sweep off. The bytes may change afterwards. */
+  append(id: ContentId, index: number, bytes: Uint8Array): MaybePromise<void>
+  /** Gives chunks to the sweep at once. */
+  abandon(id: ContentId): MaybePromise<void>
+  open(id: ContentId, size: number): LargeBody
+}
+
+export interface IntakeOptions {
+  /** Content up to this many bytes is kept as one value. */
+  readonly inlineLimit: number
+  /** Bytes gathered before they are appended: a multiple of the size of a chunk. */
+  readonly batchSize: number
+}
+
+/** The content of one call of the store. */
+export interface Intake {
+  /** Content that is there already; `undefined` when some of it has to be taken in first. */
+  held(contents: readonly Content[]): readonly Taken[] | undefined
+  /** Takes in what is not there yet; each body once, however often it is asked for. */
+  take(contents: readonly Content[], signal: AbortSignal | undefined): Promise<readonly Taken[]>
+  /** Gives up all that was taken in and is not among the content used. */
+  close(used: readonly Taken[]): void
+}
+
+export interface IntakeFactory {
+  createIntake(): Intake
+  stage(body: AsyncIterable<Uint8Array>, signal: AbortSignal | undefined): Promise<StagedBody>
+}
+
+const FIRST_BUFFER = 16 * 1024
+
+/** Takes streams in: a part in memory, the rest as chunks. At most one batch of each stream is in memory at a time. */
+export function createIntakeFactory(sink: ChunkSink, { inlineLimit, batchSize }: IntakeOptions): IntakeFactory {
+  const stagedContent = new WeakMap<StagedBody, Taken>()
+
+  async function collect(stream: AsyncIterable<Uint8Array>, signal: AbortSignal | undefined): Promise<Taken> {
+    const chunks = createChunkWriter(sink, batchSize)
+    let buffer = Buffer.allocUnsafeSlow(Math.min(FIRST_BUFFER, batchSize))
+    let used = 0
+    let size = 0
+    try {
+      for await (const chunk of stream) {
+        signal?.throwIfAborted()
+        size += chunk.length
+        for (let from = 0; from < chunk.length; ) {
+          if (used === buffer.length && used === batchSize) {
+            await chunks.append(buffer)
+            used = 0
+          } else if (used === buffer.length) {
+            buffer = enlarge(buffer, Math.min(batchSize, Math.max(2 * used, size)))
+          }
+          const part = chunk.subarray(from, from + buffer.length - used)
+          buffer.set(part, used)
+          used += part.length
+          from += part.length
+        }
+      }
+      signal?.throwIfAborted()
+      if (size <= inlineLimit) return { size, body: buffer.slice(0, used), id: undefined }
+      if (used > 0) await chunks.append(buffer.subarray(0, used))
+      const id = chunks.id!
+      return { size, body: sink.open(id, size), id }
+    } catch (error) {
+      if (chunks.id !== undefined) await abandon(chunks.id)
+      throw error
+    }
+  }
+
+  /** Best effort: what cannot be given up now is swept later. */
+  async function abandon(id: ContentId): Promise<void> {
+    try {
+      await sink.abandon(id)
+    } catch {}
+  }
+
+  function heldBody(body: Content['body']): Taken | undefined {
+    if (typeof body === 'string' || body instanceof Uint8Array) {
+      const size = sizeOf(body)
+      return size > inlineLimit ? undefined : { size, body, id: undefined }
+    }
+    if (!isStaged(body)) return undefined
+    const taken = stagedContent.get(body)
+    if (taken === undefined) throw new TypeError('The staged content belongs to another store.')
+    return taken
+  }
+
+  function createIntake(): Intake {
+    const taking = new Map<Content['body'], Promise<Taken>>()
+    const taken = new Map<Content['body'], Taken>()
+    let isClosed = false
+
+    async function takeBody(body: Content['body'], signal: AbortSignal | undefined): Promise<Taken> {
+      const result = await collect(toStream(body), signal)
+      taken.set(body, result)
+      // Other content of the same call has failed meanwhile.
+      if (isClosed && result.id !== undefined) await abandon(result.id)
+      return result
+    }
+
+    return {
+      held(contents) {
+        const held: Taken[] = []
+        for (const { body } of contents) {
+          const one = taken.get(body) ?? heldBody(body)
+          if (one === undefined) return undefined
+          held.push(one)
+        }
+        return held
+      },
+      take(contents, signal) {
+        for (const { body } of contents) {
+          if (!taking.has(body) && heldBody(body) === undefined) taking.set(body, takeBody(body, signal))
+        }
+        return Promise.all(contents.map(({ body }) => taking.get(body) ?? heldBody(body)!))
+      },
+      close(used) {
+        isClosed = true
+        for (const one of taken.values()) if (one.id !== undefined && !used.includes(one)) void abandon(one.id)
+      },
+    }
+  }
+
+  return {
+    createIntake,
+
+    async stage(stream, signal) {
+      const taken = await collect(stream, signal)
+      const staged: StagedBody = {
+        staged: true,
+        size: taken.size,
+        async discard() {
+          if (taken.id !== undefined) await abandon(taken.id)
+        },
+      }
+      stagedContent.set(staged, taken)
+      return staged
+    },
+  }
+}
+
+function createChunkWriter(sink: ChunkSink, batchSize: number) {
+  let appended = 0
+  return {
+    id: undefined as ContentId | undefined,
+    async append(bytes: Uint8Array): Promise<void> {
+      this.id ??= await sink.begin()
+      await sink.append(this.id, appended, bytes)
+      appended += batchSize
+    },
+  }
+}
+
+function enlarge(buffer: Buffer<ArrayBuffer>, size: number): Buffer<ArrayBuffer> {
+  const larger = Buffer.allocUnsafeSlow(size)
+  larger.set(buffer)
+  return larger
+}
+
+function toStream(body: Content['body']): AsyncIterable<Uint8Array> {
+  if (typeof body === 'string') return single(Buffer.from(body, 'utf8'))
+  if (body instanceof Uint8Array) return single(body)
+  return body as AsyncIterable<Uint8Array>
+}
+
+/**
+ * Runs a commit with its content taken in: at once when all of it is there. Content that the commit did not use, because
+ * it failed or found a conflict, is given up.
+ */
+export function commitContents<Result extends { readonly outcome: string }>(
+  intake: Intake,
+  contents: readonly Content[],
+  signal: AbortSignal | undefined,
+  commit: (taken: readonly Taken[]) => MaybePromise<Result>,
+): MaybePromise<Result> {
+  signal?.throwIfAborted()
+  const held = intake.held(contents)
+  return held === undefined ? takeAndCommit(intake, contents, signal, commit) : commit(held)
+}
+
+async function takeAndCommit<Result extends { readonly outcome: string }>(
+  intake: Intake,
+  contents: readonly Content[],
+  signal: AbortSignal | undefined,
+  commit: (taken: readonly Taken[]) => MaybePromise<Result>,
+): Promise<Result> {
+  let used: readonly Taken[] = []
+  try {
+    const taken = await intake.take(contents, signal)
+    const result = await commit(taken)
+    if (result.outcome !== 'conflict') used = taken
+    return result
+  } finally {
+    intake.close(used)
+  }
+}
+
+async function* single(bytes: Uint8Array): AsyncIterable<Uint8Array> {
+  yield bytes
+}

@@ -1,0 +1,33 @@
+import { randomBytes } from 'node:crypto'
+import { parseIntegerName } from './types.ts'
+
+/**
+ * The key under which a name is sorted, to be compared by bytes: integers by value, then all others.
+ * The number of digits comes first, as one of the letters `a` to `p`.
+ */
+export function formatSortKey(name: string): string {
+  if (parseIntegerName(name) === undefined) return `z${name}`
+  return String.fromCharCode(0x60 + name.length) + name
+}
+
+/**
+ * Makes versions. Random per process and counted within it: none comes back, not after a restart either, nor when a
+ * backup of the database is restored.
+ */
+export function createVersions(): () => string {
+  const incarnation = randomBytes(12).toString('base64url')
+  let count = 0
+  return () => incarnation + (++count).toString(36)
+}
+
+/**
+ * Checks the prefix of table names: it becomes part of SQL text.
+ * @throws TypeError for anything but lower-case letters, digits and underscores, or more than 40 of them
+ */
+export function checkTablePrefix(owner: string, prefix: string): string {
+  if (/^[a-z_][a-z0-9_]{0,39}$/.test(prefix)) return prefix
+  throw new TypeError(
+    `${owner}: tablePrefix must be 1 to 40 lower-case letters, digits and underscores and not begin with a digit; ` +
+      `it was ${JSON.stringify(prefix)}.`,
+  )
+}

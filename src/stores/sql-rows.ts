@@ -1,0 +1,143 @@
+import {
+  type ContentFields,
+  type Expectation,
+  type LargeBody,
+  type SmallBody,
+  type StoredResource,
+  type StoredState,
+  splitPath,
+} from './types.ts'
+
+/** Anybody may read it. */
+export const LIVE = 0
+/** Kept, but shown only to reads that ask for hidden resources. */
+export const HIDDEN = 1
+/** A tombstone until it expires. After that it reads as if nothing had been there. */
+export const REMOVED = 2
+
+/**
+ * How long the row of an expired tombstone stays, in milliseconds. It keeps a new state in the same second from being
+ * given a strong date, and a name that lies in a leased block of ids from being assigned a second time.
+ */
+export const KEPT_AFTER_EXPIRY: number = 10 * 60 * 1000
+
+/** The row of one path. Drivers hand 64-bit integers over as numbers or strings, truth values as booleans or integers. */
+export interface StateRow {
+  readonly path: string
+  readonly state: number
+  readonly version: string
+  readonly changed: number | string
+  readonly strong: number | boolean
+  readonly expires: number | string | null
+  readonly size: number | string
+  readonly content_type: string | null
+  readonly content_encoding: string | null
+  readonly content_language: string | null
+  readonly filename: string | null
+  /** Names the chunks of large content; null when the content lies in the row. */
+  readonly content_id: number | string | null
+  readonly content?: unknown
+}
+
+/** The columns of a row, without the content. */
+export const FACTS =
+  'path, state, version, changed, strong, expires, size, content_type, content_encoding, content_language, filename, ' +
+  'content_id'
+
+/** The content stands last: SQLite then finds the other columns without passing over it. */
+export const FACTS_AND_CONTENT: string = `${FACTS}, content`
+
+/** Makes the object that opens large content. */
+export type OpenContent = (id: number | string, size: number) => LargeBody
+
+export function toResource(row: StateRow, open: OpenContent): StoredResource {
+  const size = Number(row.size)
+  const resource: { -readonly [Name in keyof StoredResource]: StoredResource[Name] } = {
+    path: row.path,
+    version: row.version,
+    contentType: row.content_type ?? '',
+    size,
+    body: row.content_id === null ? toBytes(row.content) : open(row.content_id, size),
+    lastModified: Number(row.changed),
+    dateIsStrong: Boolean(row.strong),
+  }
+  if (row.content_encoding !== null) resource.contentEncoding = row.content_encoding
+  if (row.content_language !== null) resource.contentLanguage = row.content_language
+  if (row.filename !== null) resource.filename = row.filename
+  if (row.state === HIDDEN) resource.hidden = true
+  return resource
+}
+
+/** What a reader finds. */
+export function toState(
+  row: StateRow | undefined,
+  hidden: 'shown' | 'not-shown',
+  now: number,
+  open: OpenContent,
+): StoredState {
+  if (row === undefined) return undefined
+  if (row.state === LIVE || (row.state === HIDDEN && hidden === 'shown')) return toResource(row, open)
+  if (row.state === REMOVED && Number(row.expires) <= now) return undefined
+  return { removed: true, path: row.path, removedAt: Number(row.changed) }
+}
+
+export function isExpected(row: StateRow | undefined, expect: Expectation): boolean {
+  if (expect === 'any') return true
+  const isPresent = row !== undefined && row.state === LIVE
+  if (expect === 'absent') return !isPresent
+  return isPresent && (expect === 'present' || row.version === expect.version)
+}
+
+/** When a new state begins, and whether its date names it alone. */
+export interface Change {
+  readonly changed: number
+  readonly strong: boolean
+}
+
+/** The date of a resource never goes back, whatever the clocks of several processes say. */
+export function decideChange(previous: StateRow | undefined, now: number): Change {
+  if (previous === undefined) return { changed: now, strong: true }
+  const before = Number(previous.changed)
+  return { changed: Math.max(before, now), strong: Math.floor(before / 1000) < Math.floor(now / 1000) }
+}
+
+/** The state that a write leaves, for its result. */
+export function createWrittenResource(
+  path: string,
+  version: string,
+  content: ContentFields,
+  stored: { readonly size: number; readonly body: SmallBody | LargeBody },
+  change: Change,
+): StoredResource {
+  const resource: { -readonly [Name in keyof StoredResource]: StoredResource[Name] } = {
+    path,
+    version,
+    contentType: content.contentType,
+    size: stored.size,
+    body: stored.body,
+    lastModified: change.changed,
+    dateIsStrong: change.strong,
+  }
+  if (content.contentEncoding !== undefined) resource.contentEncoding = content.contentEncoding
+  if (content.contentLanguage !== undefined) resource.contentLanguage = content.contentLanguage
+  if (content.filename !== undefined) resource.filename = content.filename
+  return resource
+}
+
+/** Where a path is listed; `undefined` for paths that are members of nothing. */
+export function placeOf(path: string): { readonly collection: string; readonly name: string } | undefined {
+  if (!path.includes('/')) return undefined
+  const place = splitPath(path)
+  return place.name === '' ? undefined : place
+}
+
+/** Drivers give binary values as Buffer, Uint8Array or ArrayBuffer, and an empty one possibly as null. */
+export function toBytes(value: unknown): Uint8Array {
+  if (value instanceof Uint8Array) return value
+  return value instanceof ArrayBuffer ? new Uint8Array(value) : new Uint8Array(0)
+}
+
+/** The bytes to store. Text is never kept as text: databases differ on U+0000 and on collations. */
+export function encodeBody(body: SmallBody): Uint8Array {
+  return typeof body === 'string' ? Buffer.from(body, 'utf8') : body
+}

@@ -1,0 +1,64 @@
+import { publishFailure } from '../core/diagnostics.ts'
+import type { MaybePromise } from '../core/handler.ts'
+
+/** Clears away what nobody needs any more, now and then, without keeping the process alive. */
+export interface Sweeper {
+  /** Sweeps soon: something has just been given up. */
+  hurry(): void
+  close(): void
+}
+
+/** Whether a step of the sweep found all that there was to do. */
+export type Swept = 'all' | 'part'
+
+/** Several steps a turn would keep requests waiting: each is bounded, and other work goes between them. */
+const PAUSE = 5
+const SOON = 200
+
+/**
+ * @param sweep one bounded step; several processes may run it at the same time
+ * @param interval milliseconds between two sweeps; 0 for none
+ */
+export function createSweeper(sweep: () => MaybePromise<Swept>, interval: number): Sweeper {
+  let timer: NodeJS.Timeout | undefined
+  let due = Number.POSITIVE_INFINITY
+  let isClosed = false
+  let isRunning = false
+  let isHurried = false
+
+  function schedule(delay: number): void {
+    const time = performance.now() + delay
+    if (isClosed || interval === 0 || time >= due) return
+    clearTimeout(timer)
+    due = time
+    timer = setTimeout(run, delay).unref()
+  }
+
+  async function run(): Promise<void> {
+    due = Number.POSITIVE_INFINITY
+    if (isRunning) {
+      isHurried = true
+      return
+    }
+    isRunning = true
+    isHurried = false
+    let swept: Swept = 'all'
+    try {
+      swept = await sweep()
+    } catch (error) {
+      publishFailure({ error, stage: 'background' })
+    }
+    isRunning = false
+    // Processes that were started together should not sweep together.
+    schedule(swept === 'part' ? PAUSE : isHurried ? SOON : interval * (0.75 + Math.random() / 2))
+  }
+
+  schedule(Math.min(interval, SOON))
+  return {
+    hurry: () => schedule(SOON),
+    close() {
+      isClosed = true
+      clearTimeout(timer)
+    },
+  }
+}

@@ -1,0 +1,92 @@
+import { andThen } from '../core/handler.ts'
+import type { ChunkSink, ContentId } from './sql-intake.ts'
+import { createLargeBody } from './sql-large-body.ts'
+import { toBytes } from './sql-rows.ts'
+import type { SqliteConnection } from './sqlite-handle.ts'
+import { CHUNK_SIZE } from './sqlite-schema.ts'
+import type { SqliteStatements } from './sqlite-statements.ts'
+import type { LargeBody } from './types.ts'
+
+export interface SqliteContentsOptions {
+  /** Milliseconds for which content that no path shows is kept: for readers that are still on it, and for slow uploads. */
+  readonly grace: number
+  readonly now: () => number
+  /** Told when content was given up. */
+  readonly onRelease: () => void
+}
+
+/** Large content in chunks that never change. */
+export interface SqliteContents extends ChunkSink {
+  /** Within a transaction: content becomes that of a path. */
+  link(id: ContentId): void
+  /** Within a transaction: no path shows the content any more; its readers may go on for the grace period. */
+  release(id: ContentId): void
+  /** Within a transaction: one bounded step of clearing away. */
+  sweep(): 'all' | 'part'
+}
+
+export function createSqliteContents(
+  connection: SqliteConnection,
+  statements: SqliteStatements,
+  { grace, now, onRelease }: SqliteContentsOptions,
+): SqliteContents {
+  const expiry = () => now() + grace
+
+  function open(id: ContentId, size: number): LargeBody {
+    return createLargeBody(size, CHUNK_SIZE, (index, offset, length) => {
+      const isWhole = offset === 0 && (length === CHUNK_SIZE || index * CHUNK_SIZE + length === size)
+      const row = connection.attempt(() =>
+        isWhole ? statements.readChunk.get(id, index) : statements.readPart.get(offset + 1, length, id, index),
+      )
+      return andThen(row, (row) => (row === undefined ? undefined : toBytes((row as { bytes: unknown }).bytes)))
+    })
+  }
+
+  return {
+    open,
+
+    begin() {
+      const row = connection.transactLazily(() => statements.beginContent.get(expiry()))
+      return andThen(row, (row) => (row as { id: number }).id)
+    },
+
+    append(id, index, bytes) {
+      return connection.transactLazily(() => {
+        if (statements.touchContent.get(expiry(), id) === undefined) throw createLostContentError()
+        for (let from = 0; from < bytes.length; from += CHUNK_SIZE) {
+          statements.addChunk.run(id, (index + from) / CHUNK_SIZE, bytes.subarray(from, from + CHUNK_SIZE))
+        }
+      })
+    },
+
+    abandon(id) {
+      return andThen(
+        connection.transactLazily(() => void statements.abandonContent.run(id)),
+        onRelease,
+      )
+    },
+
+    link(id) {
+      if (statements.linkContent.get(id) === undefined) throw createLostContentError()
+    },
+
+    release(id) {
+      statements.releaseContent.run(expiry(), id)
+    },
+
+    sweep() {
+      const row = statements.findExpired.get(now()) as { id: number } | undefined
+      if (row === undefined) return 'all'
+      statements.abandonContent.run(row.id)
+      const chunks = statements.sweepChunks.all(row.id) as unknown[]
+      if (chunks.length === 0) statements.sweepContent.run(row.id)
+      return 'part'
+    },
+  }
+}
+
+function createLostContentError(): Error {
+  return new Error(
+    'Staged content was used by another write already, was given up, or was left for so long that it has been swept.',
+  )
+}

@@ -1,0 +1,155 @@
+import { HttpError } from '../core/errors.ts'
+import type { MaybePromise } from '../core/handler.ts'
+
+export type SqliteValue = string | number | Uint8Array | null
+
+/** A prepared statement, as `node:sqlite`, `libsql` and `better-sqlite3` have it. */
+export interface SqliteStatement {
+  get(...values: SqliteValue[]): unknown
+  all(...values: SqliteValue[]): unknown
+  run(...values: SqliteValue[]): unknown
+}
+
+/** An open database: `DatabaseSync` of `node:sqlite`, or `Database` of `libsql` or `better-sqlite3`. */
+export interface SqliteHandle {
+  exec(sql: string): unknown
+  prepare(sql: string): SqliteStatement
+}
+
+/** Runs work on a handle and waits, without blocking the process, while another process writes. */
+export interface SqliteConnection {
+  readonly handle: SqliteHandle
+  /** Runs a read. A promise is returned only when the database is busy. */
+  attempt<Result>(action: () => Result): MaybePromise<Result>
+  /** Runs work in one transaction that is durable when it returns. The work must not wait for anything. */
+  transact<Result>(work: () => Result): MaybePromise<Result>
+  /** The same for work whose loss in a power failure does no harm before a later durable commit: no wait for the disk. */
+  transactLazily<Result>(work: () => Result): MaybePromise<Result>
+}
+
+/** SQLite sleeps this many milliseconds for a lock before it reports that it is busy; the process stands still meanwhile. */
+const BLOCKING_WAIT = 5
+const LONGEST_PAUSE = 25
+
+const BUSY = 5
+const LOCKED = 6
+const FULL = 13
+const CODES: Readonly<Record<string, number>> = { SQLITE_BUSY: BUSY, SQLITE_LOCKED: LOCKED, SQLITE_FULL: FULL }
+
+/**
+ * Prepares a handle for durable commits that several processes share.
+ * @param busyTimeout milliseconds after which a call gives up with 503 while other processes hold the lock
+ * @throws Error when the database cannot keep a write-ahead log
+ */
+export function createSqliteConnection(handle: SqliteHandle, busyTimeout: number): SqliteConnection {
+  handle.exec(`PRAGMA busy_timeout = ${BLOCKING_WAIT}`)
+  blockWhileBusy(busyTimeout, () => enterWriteAheadLog(handle))
+  // A commit is on the disk before it is acknowledged; NORMAL would lose the last ones in a power failure.
+  handle.exec('PRAGMA synchronous = FULL')
+  const begin = handle.prepare('BEGIN IMMEDIATE')
+  const commit = handle.prepare('COMMIT')
+
+  function runTransaction<Result>(work: () => Result): Result {
+    begin.run()
+    try {
+      const result = work()
+      commit.run()
+      return result
+    } catch (error) {
+      rollBack(handle)
+      throw error
+    }
+  }
+
+  function runLazily<Result>(work: () => Result): Result {
+    handle.exec('PRAGMA synchronous = NORMAL')
+    try {
+      return runTransaction(work)
+    } finally {
+      handle.exec('PRAGMA synchronous = FULL')
+    }
+  }
+
+  function attempt<Result>(action: () => Result): MaybePromise<Result> {
+    try {
+      return action()
+    } catch (error) {
+      if (!isBusy(error)) throw toHttpError(error)
+      return attemptAgain(action)
+    }
+  }
+
+  async function attemptAgain<Result>(action: () => Result): Promise<Result> {
+    const deadline = performance.now() + busyTimeout
+    for (let pause = 1; ; pause = Math.min(2 * pause, LONGEST_PAUSE)) {
+      await sleep(pause * (0.5 + Math.random()))
+      try {
+        return action()
+      } catch (error) {
+        if (!isBusy(error) || performance.now() > deadline) throw toHttpError(error)
+      }
+    }
+  }
+
+  return {
+    handle,
+    attempt,
+    transact: (work) => attempt(() => runTransaction(work)),
+    transactLazily: (work) => attempt(() => runLazily(work)),
+  }
+}
+
+/** Runs an action at start, when nothing else waits for this process yet. */
+export function blockWhileBusy<Result>(timeout: number, action: () => Result): Result {
+  const deadline = performance.now() + timeout
+  const cell = new Int32Array(new SharedArrayBuffer(4))
+  for (;;) {
+    try {
+      return action()
+    } catch (error) {
+      if (!isBusy(error) || performance.now() > deadline) throw error
+    }
+    Atomics.wait(cell, 0, 0, 5 + Math.random() * 20)
+  }
+}
+
+function enterWriteAheadLog(handle: SqliteHandle): void {
+  const { journal_mode: mode } = handle.prepare('PRAGMA journal_mode = WAL').get() as { journal_mode: string }
+  if (mode === 'wal' || mode === 'memory') return
+  throw new Error(`sqliteStore needs a write-ahead log, but the journal mode of this database stays "${mode}".`)
+}
+
+function rollBack(handle: SqliteHandle): void {
+  try {
+    handle.exec('ROLLBACK')
+  } catch {
+    // SQLite has rolled back by itself, as it does when the disk is full.
+  }
+}
+
+/** The primary result code of an error, which each library tells in its own way. */
+function codeOf(error: unknown): number | undefined {
+  if (!(error instanceof Error)) return undefined
+  const { errcode, rawCode, code } = error as { errcode?: unknown; rawCode?: unknown; code?: unknown }
+  if (typeof errcode === 'number') return errcode & 0xff
+  if (typeof rawCode === 'number') return rawCode & 0xff
+  if (typeof code !== 'string') return undefined
+  return CODES[code.split('_', 2).join('_')]
+}
+
+function isBusy(error: unknown): boolean {
+  const code = codeOf(error)
+  return code === BUSY || code === LOCKED
+}
+
+function toHttpError(error: unknown): unknown {
+  if (isBusy(error)) {
+    return new HttpError(503, 'ERR_UNAVAILABLE', { headers: ['Retry-After', '1'], cause: error })
+  }
+  if (codeOf(error) === FULL) return new HttpError(507, 'ERR_OUT_OF_SPACE', { cause: error })
+  return error
+}
+
+function sleep(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds))
+}

@@ -1,0 +1,79 @@
+import type { SqliteHandle } from './sqlite-handle.ts'
+
+/** Bytes of one chunk of large content. Part of the schema: chunks are found by it. */
+export const CHUNK_SIZE = 65_536
+
+type Migration = (prefix: string) => string
+
+/** What leads from each version of the schema to the next. Released steps never change. */
+const MIGRATIONS: readonly Migration[] = [
+  (prefix) => `
+    CREATE TABLE ${prefix}states (
+      path TEXT NOT NULL PRIMARY KEY,
+      collection TEXT,
+      sort_key TEXT,
+      state INTEGER NOT NULL,
+      version TEXT NOT NULL,
+      changed INTEGER NOT NULL,
+      strong INTEGER NOT NULL,
+      expires INTEGER,
+      size INTEGER NOT NULL,
+      content_type TEXT,
+      content_encoding TEXT,
+      content_language TEXT,
+      filename TEXT,
+      content_id INTEGER,
+      content BLOB
+    );
+    CREATE INDEX ${prefix}states_listed ON ${prefix}states (collection, state, sort_key);
+    CREATE INDEX ${prefix}states_expiring ON ${prefix}states (expires) WHERE expires IS NOT NULL;
+    CREATE TABLE ${prefix}counters (collection TEXT NOT NULL PRIMARY KEY, next INTEGER NOT NULL) WITHOUT ROWID;
+    CREATE TABLE ${prefix}contents (id INTEGER PRIMARY KEY AUTOINCREMENT, expires INTEGER);
+    CREATE INDEX ${prefix}contents_expiring ON ${prefix}contents (expires) WHERE expires IS NOT NULL;
+    CREATE TABLE ${prefix}chunks (
+      content_id INTEGER NOT NULL,
+      chunk INTEGER NOT NULL,
+      bytes BLOB NOT NULL,
+      PRIMARY KEY (content_id, chunk)
+    );`,
+]
+
+/**
+ * Brings the tables to the version that this release works with. Several processes may do so at the same time.
+ * @throws Error when the tables were made by a newer release
+ */
+export function migrateSqlite(handle: SqliteHandle, prefix: string): void {
+  if (readVersion(handle, prefix) === MIGRATIONS.length) return
+  handle.exec('BEGIN IMMEDIATE')
+  try {
+    const version = readVersion(handle, prefix)
+    if (version > MIGRATIONS.length) {
+      throw new Error(
+        `The tables ${prefix}* have schema version ${version}, and this release knows versions up to ` +
+          `${MIGRATIONS.length}. Run the release that made them, or a newer one.`,
+      )
+    }
+    if (version < MIGRATIONS.length) {
+      for (const migration of MIGRATIONS.slice(version)) handle.exec(migration(prefix))
+      handle.exec(`
+        CREATE TABLE IF NOT EXISTS ${prefix}schema (version INTEGER NOT NULL);
+        DELETE FROM ${prefix}schema;
+        INSERT INTO ${prefix}schema VALUES (${MIGRATIONS.length});`)
+    }
+    handle.exec('COMMIT')
+  } catch (error) {
+    try {
+      handle.exec('ROLLBACK')
+    } catch {}
+    throw error
+  }
+}
+
+function readVersion(handle: SqliteHandle, prefix: string): number {
+  const table = handle
+    .prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND name = ?")
+    .get(`${prefix}schema`)
+  if (table === undefined) return 0
+  const row = handle.prepare(`SELECT version FROM ${prefix}schema`).get() as { version: number } | undefined
+  return row?.version ?? 0
+}

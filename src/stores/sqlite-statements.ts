@@ -1,0 +1,70 @@
+import { FACTS, FACTS_AND_CONTENT, HIDDEN, KEPT_AFTER_EXPIRY, LIVE } from './sql-rows.ts'
+import type { SqliteHandle, SqliteStatement } from './sqlite-handle.ts'
+
+export type SqliteStatements = Readonly<Record<keyof ReturnType<typeof writeStatements>, SqliteStatement>>
+
+/** Every statement of the store, prepared once. */
+export function prepareStatements(handle: SqliteHandle, prefix: string): SqliteStatements {
+  const statements: Record<string, SqliteStatement> = {}
+  for (const [name, sql] of Object.entries(writeStatements(prefix))) statements[name] = handle.prepare(sql)
+  return statements as SqliteStatements
+}
+
+function writeStatements(prefix: string) {
+  const states = `${prefix}states`
+  const counters = `${prefix}counters`
+  const contents = `${prefix}contents`
+  const chunks = `${prefix}chunks`
+  const listed = (state: number) =>
+    `SELECT ${FACTS_AND_CONTENT}, sort_key FROM ${states} INDEXED BY ${states}_listed ` +
+    `WHERE collection = ?1 AND state = ${state} AND sort_key > ?2 ORDER BY sort_key LIMIT ?3`
+  return {
+    readState: `SELECT ${FACTS_AND_CONTENT} FROM ${states} WHERE path = ?`,
+    readFacts: `SELECT ${FACTS} FROM ${states} WHERE path = ?`,
+    // In this order: path, collection, sort_key, state, version, changed, strong, expires, size, the four fields of
+    // the content, content_id, content.
+    putState:
+      `INSERT INTO ${states} (path, collection, sort_key, state, version, changed, strong, expires, size, ` +
+      'content_type, content_encoding, content_language, filename, content_id, content) ' +
+      `VALUES (?, ?, ?, ${LIVE}, ?, ?, ?, NULL, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (path) DO UPDATE SET ` +
+      `state = ${LIVE}, version = excluded.version, changed = excluded.changed, strong = excluded.strong, ` +
+      'expires = NULL, size = excluded.size, content_type = excluded.content_type, ' +
+      'content_encoding = excluded.content_encoding, content_language = excluded.content_language, ' +
+      'filename = excluded.filename, content_id = excluded.content_id, content = excluded.content',
+    hideState: `UPDATE ${states} SET state = ${HIDDEN}, version = ?, changed = ?, strong = ? WHERE path = ?`,
+    removeState:
+      `UPDATE ${states} SET state = 2, version = ?, changed = ?, strong = ?, expires = ?, size = 0, ` +
+      'content_type = NULL, content_encoding = NULL, content_language = NULL, filename = NULL, content_id = NULL, ' +
+      'content = NULL WHERE path = ?',
+    listLive: listed(LIVE),
+    listAll: `SELECT * FROM (${listed(LIVE)}) UNION ALL SELECT * FROM (${listed(HIDDEN)}) ORDER BY sort_key LIMIT ?3`,
+
+    // Beyond 2^53 - 1 there is no row, and so no name.
+    nextName:
+      `INSERT INTO ${counters} VALUES (?, 2) ON CONFLICT (collection) DO UPDATE SET next = next + 1 ` +
+      `WHERE next < ${Number.MAX_SAFE_INTEGER + 1} RETURNING next - 1 AS id`,
+    raiseCounter:
+      `INSERT INTO ${counters} VALUES (?, ?) ON CONFLICT (collection) DO UPDATE SET next = excluded.next ` +
+      'WHERE next < excluded.next',
+
+    // `expires` of content: null while a path shows it; otherwise the time from which the sweep may take it.
+    beginContent: `INSERT INTO ${contents} (expires) VALUES (?) RETURNING id`,
+    touchContent: `UPDATE ${contents} SET expires = ? WHERE id = ? AND expires > 0 RETURNING id`,
+    linkContent: `UPDATE ${contents} SET expires = NULL WHERE id = ? AND expires > 0 RETURNING id`,
+    releaseContent: `UPDATE ${contents} SET expires = ? WHERE id = ?`,
+    abandonContent: `UPDATE ${contents} SET expires = 0 WHERE id = ? AND expires IS NOT NULL`,
+    addChunk: `INSERT INTO ${chunks} VALUES (?, ?, ?)`,
+    readChunk: `SELECT bytes FROM ${chunks} WHERE content_id = ? AND chunk = ?`,
+    readPart: `SELECT substr(bytes, ?, ?) AS bytes FROM ${chunks} WHERE content_id = ? AND chunk = ?`,
+
+    sweepStates:
+      `DELETE FROM ${states} WHERE path IN (SELECT path FROM ${states} ` +
+      `WHERE expires IS NOT NULL AND expires < ? - ${KEPT_AFTER_EXPIRY} LIMIT 500) RETURNING 1`,
+    // 0 marks content as lost: no write can link it any more, so its chunks can go in several steps.
+    findExpired: `SELECT id FROM ${contents} WHERE expires IS NOT NULL AND expires < ? ORDER BY expires LIMIT 1`,
+    sweepChunks:
+      `DELETE FROM ${chunks} WHERE content_id = ?1 AND chunk IN ` +
+      `(SELECT chunk FROM ${chunks} WHERE content_id = ?1 LIMIT 64) RETURNING 1`,
+    sweepContent: `DELETE FROM ${contents} WHERE id = ?`,
+  } as const
+}

@@ -1,0 +1,280 @@
+import { HttpError } from '../core/errors.ts'
+import { type MaybePromise, andThen } from '../core/handler.ts'
+import { readOptions } from '../core/options.ts'
+import { commitContents, createIntakeFactory, type Taken } from './sql-intake.ts'
+import { checkTablePrefix, createVersions, formatSortKey } from './sql-names.ts'
+import {
+  type Change,
+  createWrittenResource,
+  decideChange,
+  encodeBody,
+  isExpected,
+  LIVE,
+  placeOf,
+  REMOVED,
+  type StateRow,
+  toResource,
+  toState,
+} from './sql-rows.ts'
+import { createSweeper } from './sql-sweeper.ts'
+import { createSqliteContents } from './sqlite-contents.ts'
+import { blockWhileBusy, createSqliteConnection, type SqliteHandle } from './sqlite-handle.ts'
+import { migrateSqlite } from './sqlite-schema.ts'
+import { prepareStatements } from './sqlite-statements.ts'
+import {
+  type Content,
+  type ContentFields,
+  type CreateOptions,
+  memberPath,
+  parseIntegerName,
+  type RelatedWrite,
+  type RemoveOptions,
+  type ResourceStore,
+  type StoredResource,
+  splitPath,
+  type WriteResult,
+} from './types.ts'
+
+export type { SqliteHandle, SqliteStatement, SqliteValue } from './sqlite-handle.ts'
+
+export interface SqliteStoreOptions {
+  /** What the names of the tables begin with: lower-case letters, digits, underscores. Default `resource_`. */
+  readonly tablePrefix?: string
+  /** Milliseconds to wait for other processes that write, before the answer is 503. Default 5000. */
+  readonly busyTimeout?: number
+  /** Bytes up to which content is kept in one piece and read at once. Default 65 536. */
+  readonly inlineLimit?: number
+  /** Milliseconds after which a tombstone is forgotten. Default 30 days. */
+  readonly retention?: number
+  /** Milliseconds for which replaced large content stays readable, and unfinished uploads stay. Default 10 minutes. */
+  readonly grace?: number
+  /** Milliseconds between two sweeps; 0 for none. Default 60 000. */
+  readonly sweepInterval?: number
+  /** The clock, in milliseconds since the epoch. Default `Date.now`. */
+  readonly now?: () => number
+}
+
+const DAY = 24 * 60 * 60 * 1000
+const BATCH_SIZE = 512 * 1024
+
+type Created = WriteResult & { outcome: 'created' }
+
+/** A new member whose content has to be taken in first. */
+interface Draft {
+  readonly name: string
+  readonly content: Content
+  readonly related: readonly RelatedWrite[]
+}
+
+/**
+ * Keeps resources in a SQLite database: durable, one file, shared by several processes of one machine.
+ * Reads, and writes of small content, are synchronous unless another process holds the lock.
+ * @param handle an open database of `node:sqlite`, `libsql` or `better-sqlite3`, for this store alone; close it after
+ *   `close()`
+ * @returns the store; its tables exist
+ * @throws TypeError for an unknown option or an unfit prefix
+ * @throws Error when the tables were made by a newer release, or the database cannot keep a write-ahead log
+ */
+export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions): ResourceStore {
+  const {
+    tablePrefix = 'resource_',
+    busyTimeout = 5000,
+    inlineLimit = 65_536,
+    retention = 30 * DAY,
+    grace = 10 * 60 * 1000,
+    sweepInterval = 60_000,
+    now = Date.now,
+  } = readOptions('sqliteStore', options, [
+    'tablePrefix',
+    'busyTimeout',
+    'inlineLimit',
+    'retention',
+    'grace',
+    'sweepInterval',
+    'now',
+  ])
+  const prefix = checkTablePrefix('sqliteStore', tablePrefix)
+  const connection = createSqliteConnection(handle, busyTimeout)
+  blockWhileBusy(busyTimeout, () => migrateSqlite(handle, prefix))
+  const statements = prepareStatements(handle, prefix)
+  const sweeper = createSweeper(
+    () =>
+      connection.transactLazily(() => {
+        const states = statements.sweepStates.all(now()) as unknown[]
+        return contents.sweep() === 'part' || states.length > 0 ? 'part' : 'all'
+      }),
+    sweepInterval,
+  )
+  const contents = createSqliteContents(connection, statements, { grace, now, onRelease: sweeper.hurry })
+  const { createIntake, stage } = createIntakeFactory(contents, { inlineLimit, batchSize: BATCH_SIZE })
+  const nextVersion = createVersions()
+
+  const readFacts = (path: string) => statements.readFacts.get(path) as StateRow | undefined
+  const readState = (path: string) => statements.readState.get(path) as StateRow | undefined
+
+  /** Within a transaction. */
+  function put(path: string, row: StateRow | undefined, content: ContentFields, taken: Taken): StoredResource {
+    const change = decideChange(row, now())
+    const version = nextVersion()
+    const place = placeOf(path)
+    if (taken.id !== undefined) contents.link(taken.id)
+    statements.putState.run(
+      path,
+      place?.collection ?? null,
+      place === undefined ? null : formatSortKey(place.name),
+      version,
+      change.changed,
+      change.strong ? 1 : 0,
+      taken.size,
+      content.contentType,
+      content.contentEncoding ?? null,
+      content.contentLanguage ?? null,
+      content.filename ?? null,
+      taken.id ?? null,
+      taken.id === undefined ? encodeBody(taken.body) : null,
+    )
+    release(row)
+    // A path that has a row has raised the counter before.
+    if (row === undefined && place !== undefined) raiseCounter(place.collection, place.name)
+    return createWrittenResource(path, version, content, taken, change)
+  }
+
+  function putRelated(writes: readonly RelatedWrite[], taken: readonly Taken[]): void {
+    for (const [index, { path, content }] of writes.entries()) put(path, readFacts(path), content, taken[index]!)
+  }
+
+  function release(row: StateRow | undefined): void {
+    if (row !== undefined && row.content_id !== null) contents.release(row.content_id)
+  }
+
+  function raiseCounter(collection: string, name: string): void {
+    const id = parseIntegerName(name)
+    if (id !== undefined && id > 0) statements.raiseCounter.run(collection, id + 1)
+  }
+
+  /** Within a transaction. */
+  function drop(row: StateRow, mode: RemoveOptions['mode'], keep: number): void {
+    const time = now()
+    const { changed, strong }: Change = decideChange(row, time)
+    if (mode === 'hide') {
+      statements.hideState.run(nextVersion(), changed, strong ? 1 : 0, row.path)
+      return
+    }
+    const expires = mode === 'erase' ? time : Math.min(time + keep, Number.MAX_SAFE_INTEGER)
+    statements.removeState.run(nextVersion(), changed, strong ? 1 : 0, expires, row.path)
+    release(row)
+  }
+
+  /** Within a transaction. */
+  function takeName(collection: string): string {
+    const row = statements.nextName.get(collection) as { id: number } | undefined
+    if (row !== undefined) return String(row.id)
+    throw new HttpError(507, 'ERR_OUT_OF_SPACE', { detail: 'The collection has no names left.' })
+  }
+
+  return {
+    read(path, { hidden = false, metadataOnly = false } = {}) {
+      const statement = metadataOnly ? statements.readFacts : statements.readState
+      const row = connection.attempt(() => statement.get(path)) as MaybePromise<StateRow | undefined>
+      return andThen(row, (row) => toState(row, hidden ? 'shown' : 'not-shown', now(), contents.open))
+    },
+
+    write(path, content, { expect, related = [], signal }) {
+      const all = related.length === 0 ? [content] : [content, ...related.map((write) => write.content)]
+      return commitContents(createIntake(), all, signal, ([own, ...others]) =>
+        connection.transact((): WriteResult => {
+          const row = readFacts(path)
+          if (!isExpected(row, expect)) {
+            return { outcome: 'conflict', current: toState(readState(path), 'not-shown', now(), contents.open) }
+          }
+          const resource = put(path, row, content, own!)
+          putRelated(related, others)
+          return { outcome: row?.state === LIVE ? 'replaced' : 'created', resource }
+        }),
+      )
+    },
+
+    create(collection, content, { related, signal }: CreateOptions = {}) {
+      signal?.throwIfAborted()
+      const intake = createIntake()
+      let used: readonly Taken[] = []
+
+      /** Within a transaction. The name of a draft is not assigned again, used or not. */
+      function attempt(drafted: Draft | undefined): Created | Draft {
+        const draft = drafted !== undefined && isFree(drafted) ? drafted : createDraft()
+        const taken = intake.held(contentsOf(draft))
+        if (taken === undefined) return draft
+        const resource = put(memberPath(collection, draft.name), undefined, draft.content, taken[0]!)
+        putRelated(draft.related, taken.slice(1))
+        used = taken
+        return { outcome: 'created', resource }
+      }
+
+      function createDraft(): Draft {
+        const name = takeName(collection)
+        return {
+          name,
+          content: typeof content === 'function' ? content(name) : content,
+          related: related?.(name) ?? [],
+        }
+      }
+
+      /** A client may have written the name while the content came in. */
+      function isFree(draft: Draft): boolean {
+        return readFacts(memberPath(collection, draft.name)) === undefined
+      }
+
+      async function takeAndAttempt(draft: Draft): Promise<Created> {
+        try {
+          for (;;) {
+            await intake.take(contentsOf(draft), signal)
+            const result = await connection.transact(() => attempt(draft))
+            if ('outcome' in result) return result
+            draft = result
+          }
+        } finally {
+          intake.close(used)
+        }
+      }
+
+      return andThen(
+        connection.transact(() => attempt(undefined)),
+        (result) => ('outcome' in result ? result : takeAndAttempt(result)),
+      )
+    },
+
+    remove(path, { expect, mode, retention: keep = retention, related = [], signal }) {
+      signal?.throwIfAborted()
+      return connection.transact(() => {
+        const row = readState(path)
+        const current = toState(row, 'not-shown', now(), contents.open)
+        if (row?.state !== LIVE && expect === 'any') return { outcome: 'absent', current: current as undefined }
+        if (row === undefined || !isExpected(row, expect)) return { outcome: 'conflict', current }
+        drop(row, mode, keep)
+        for (const other of related) {
+          const row = readFacts(other)
+          if (row !== undefined && row.state !== REMOVED) drop(row, mode, keep)
+        }
+        return { outcome: 'removed', resource: current as StoredResource }
+      })
+    },
+
+    list(collection, { after, limit, hidden = false }) {
+      const statement = hidden ? statements.listAll : statements.listLive
+      const from = after === undefined ? '' : formatSortKey(after)
+      const rows = connection.attempt(() => statement.all(collection, from, limit + 1)) as MaybePromise<StateRow[]>
+      return andThen(rows, (rows) => {
+        const items = rows.slice(0, limit).map((row) => toResource(row, contents.open))
+        return rows.length > limit ? { items, next: splitPath(items[limit - 1]!.path).name } : { items }
+      })
+    },
+
+    stage: (body, { signal } = {}) => stage(body, signal),
+
+    close: () => sweeper.close(),
+  }
+}
+
+function contentsOf({ content, related }: Draft): readonly Content[] {
+  return related.length === 0 ? [content] : [content, ...related.map((write) => write.content)]
+}

@@ -1,0 +1,50 @@
+import { describe, expect, it } from 'vitest'
+import { type Preferences, parsePrefer } from '../../src/protocol/prefer.ts'
+
+describe('parsePrefer', () => {
+  it.each<[string, Preferences, string]>([
+    ['', {}, '§2'],
+    ['return=minimal', { return: 'minimal' }, '§4.2, row R5'],
+    ['return=representation', { return: 'representation' }, '§4.2, row R5'],
+    ['RETURN=minimal', { return: 'minimal' }, '§2: names are case-insensitive, row R2'],
+    ['return="minimal"', { return: 'minimal' }, '§2: a word is a token or a quoted-string'],
+    ['return = minimal', { return: 'minimal' }, '§2: bad whitespace around the equals sign'],
+    ['return=minimal; foo="some parameter"', { return: 'minimal' }, '§2: parameters'],
+    ['return=minimal ; a ; b=c', { return: 'minimal' }, '§2: parameters'],
+    ['return=everything', {}, '§2: unknown values are ignored'],
+    ['return', {}, '§2: unknown values are ignored'],
+    ['return=""', {}, '§2: an empty value is no value, row R3'],
+    ['handling=strict', { handling: 'strict' }, '§4.4'],
+    ['handling=lenient', { handling: 'lenient' }, '§4.4'],
+    ['handling=strict, handling=lenient', { handling: 'strict' }, '§2: the first counts, row R2'],
+    ['handling=other, handling=lenient', {}, '§2: the first counts, row R2'],
+    ['respond-async', { respondAsync: true }, '§4.1'],
+    ['Respond-Async=""', { respondAsync: true }, '§2: an empty value is no value, row R3'],
+    ['respond-async=no', {}, '§4.1: it has no value'],
+    ['wait=10', { wait: 10 }, '§4.3'],
+    ['wait="10"', { wait: 10 }, '§4.3'],
+    ['wait=0', { wait: 0 }, '§4.3'],
+    ['wait=5, WAIT=10', { wait: 5 }, '§2: the first counts, row R2'],
+    ['wait=-1', {}, '§4.3: delta-seconds'],
+    ['wait=1.5', {}, '§4.3: delta-seconds'],
+    ['wait=soon', {}, '§4.3: delta-seconds'],
+    ['wait', {}, '§4.3: delta-seconds'],
+    ['wait=999999999', { wait: 999_999_999 }, '§4.3'],
+    ['wait=1000000000', {}, '§4.3: more than a lifetime'],
+    ['spam=1', {}, '§2: unknown ones are ignored, row R1'],
+    ['spam=1, return=minimal, "x, y"', { return: 'minimal' }, '§2: unknown ones are ignored, row R1'],
+    [', ,return=minimal,', { return: 'minimal' }, 'RFC 9110 §5.6.1.2'],
+    ['respond-async, wait=100, return=minimal', { respondAsync: true, wait: 100, return: 'minimal' }, '§2'],
+    ['foo; return=minimal', {}, '§2: a parameter is no preference'],
+    ['foo="a, return=minimal"', {}, '§2: a quoted comma splits nothing'],
+    ['__proto__=1, constructor=2', {}, '§2'],
+    ['return=minimal, return=representation', {}, '§4.2: neither, row R6'],
+    ['return=representation, respond-async, return=minimal', { respondAsync: true }, '§4.2: neither, row R6'],
+    ['return=minimal, return=minimal', { return: 'minimal' }, '§2: the first counts'],
+    ['return=minimal, return=other', { return: 'minimal' }, '§2: the first counts, row R2'],
+    ['return=minimal, return', { return: 'minimal' }, '§2: the first counts, row R2'],
+    ['return=other, return=minimal', {}, '§2: the first counts, row R2'],
+  ])('%j is %j (RFC 7240 %s)', (field, expected) => {
+    expect(parsePrefer(field)).toEqual(expected)
+  })
+})
