@@ -1,6 +1,17 @@
+import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
+import { entries } from './tsup.config.ts'
+
+const source = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
 
 export default defineConfig({
+  resolve: {
+    // Examples import the package by its name; in tests that name stands for the source.
+    alias: Object.entries(entries).map(([entry, path]) => ({
+      find: new RegExp(`^http-resource-service${entry === 'index' ? '' : `/${entry}`}$`),
+      replacement: source(path),
+    })),
+  },
   test: {
     include: ['test/**/*.test.ts'],
     testTimeout: 20_000,

@@ -1,5 +1,7 @@
 export type { Authorize, ConflictHook, Rendition, ResourceState } from './actions/route.ts'
-export { type AttachOptions, attach, mount } from './adapters/node.ts'
+export { mount } from './adapters/mount.ts'
+export { type AttachOptions, attach } from './adapters/node.ts'
+export * from './auth.ts'
 export {
   type ContentError,
   HttpError,
@@ -12,6 +14,13 @@ export type { Principal, RequestView } from './core/exchange.ts'
 export type { JsonArray, JsonObject, JsonValue } from './core/json.ts'
 export type { Handler, Next } from './core/node-handler.ts'
 export type { StandardSchema } from './core/standard-schema.ts'
+export { type BodyKind, type BodyParseOptions, bodyParse, type MultipartBody } from './handlers/body-parse.ts'
+export { type ConditionalOptions, conditional } from './handlers/conditional.ts'
+export { methodOverride } from './handlers/method-override.ts'
+export { type CorsOptions, type Origins, type PreflightOptions, preflight } from './handlers/preflight.ts'
+export { type RangeOptions, type RangeReader, type RangeSource, range } from './handlers/range.ts'
+export { type RequireHttpsOptions, requireHttps } from './handlers/require-https.ts'
+export * from './patch.ts'
 export { createResourceService, type ResourceService } from './service/create-resource-service.ts'
 export {
   type AcceptedMember,

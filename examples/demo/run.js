@@ -30,10 +30,9 @@ export async function runDemo(createServer) {
 
   const stop = async () => {
     setTimeout(() => server.closeAllConnections(), 3000).unref()
-    server.close()
+    const closed = new Promise((resolve) => server.close(resolve))
     server.closeIdleConnections()
-    await service.close()
-    await new Promise((resolve) => (server.listening ? server.once('close', resolve) : resolve()))
+    await Promise.all([closed, service.close()])
     await store.close?.()
     await closeStore()
     process.exit(0)

@@ -3,7 +3,7 @@ import { checkParsedJson, type ParsedJson, parseJson } from '../body-types/json.
 import { findConsumedBody, readBytes, streamBytes, tooLarge } from '../body-types/read-body.ts'
 import { hasBody } from '../core/discard-body.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
-import type { JsonValue } from '../core/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../core/json.ts'
 import { type MediaType, parseMediaType } from '../protocol/media-type.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 
@@ -26,7 +26,7 @@ export function mediaTypeOf(exchange: ResourceExchange): MediaType {
  */
 export function readContent(exchange: ResourceExchange, limit: number): MaybePromise<Uint8Array> {
   const consumed = findConsumedBody(exchange.req)
-  if (consumed !== undefined) return encodeConsumed(consumed.value, limit)
+  if (consumed !== undefined) return encodeConsumed(consumed.value, exchange.contentType, limit)
   if (!hasBody(exchange.req)) return EMPTY
   return isCoded(exchange) ? gather(streamContent(exchange, limit), limit) : readBytes(exchange, limit)
 }
@@ -57,13 +57,29 @@ function isCoded(exchange: ResourceExchange): boolean {
 }
 
 /** Content that a parser before us consumed, as bytes again. */
-function encodeConsumed(value: unknown, limit: number): Uint8Array {
-  const bytes =
-    value instanceof Uint8Array
-      ? value
-      : Buffer.from(typeof value === 'string' ? value : JSON.stringify(value as JsonValue))
+function encodeConsumed(value: unknown, essence: string, limit: number): Uint8Array {
+  const bytes = value instanceof Uint8Array ? value : Buffer.from(writeConsumed(value, essence))
   if (bytes.length > limit) throw tooLarge(limit)
   return bytes
+}
+
+function writeConsumed(value: unknown, essence: string): string {
+  if (typeof value === 'string') return value
+  if (essence !== 'application/x-www-form-urlencoded' || !isJsonObject(value as JsonValue)) return JSON.stringify(value)
+  const parameters = new URLSearchParams()
+  addParameters(parameters, '', value as JsonObject)
+  return parameters.toString()
+}
+
+/** Names as they were sent: parsers with "extended" syntax make `a[b]` a member `b` of `a`. */
+function addParameters(parameters: URLSearchParams, prefix: string, members: JsonObject): void {
+  for (const [member, value] of Object.entries(members)) {
+    const name = prefix === '' ? member : `${prefix}[${member}]`
+    for (const item of Array.isArray(value) ? value : [value]) {
+      if (isJsonObject(item)) addParameters(parameters, name, item)
+      else parameters.append(name, String(item))
+    }
+  }
 }
 
 async function gather(stream: AsyncIterable<Uint8Array>, limit: number): Promise<Uint8Array> {

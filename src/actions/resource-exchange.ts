@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { Exchange, findExchange, findMount } from '../core/exchange.ts'
+import { Exchange, findExchange, findMount, findTarget } from '../core/exchange.ts'
 import type { ByteRange } from '../protocol/byte-range.ts'
 import type { Validators } from '../protocol/preconditions.ts'
 import { type Preferences, parsePrefer } from '../protocol/prefer.ts'
@@ -57,7 +57,7 @@ export class ResourceExchange extends Exchange {
     this.settings = settings
     this.idleTimeout = settings.idleTimeout
     this.mount = settings.mountPath ?? findMount(req)
-    this.targetText = req.url ?? ''
+    this.targetText = findTarget(req)
     // A piece that ran before us may have found out who sends the request.
     const shared = findExchange(req)
     if (shared !== undefined) {

@@ -4,7 +4,7 @@ import type { Exchange, HostRequest } from '../core/exchange.ts'
 import { isPromise } from '../core/handler.ts'
 import type { Handler } from '../core/node-handler.ts'
 import type { Reply } from '../core/reply.ts'
-import { completeHeaders, groupFields, writeReply } from '../core/write-reply.ts'
+import { completeHeaders, groupFields } from '../core/write-reply.ts'
 
 /** As much of a Koa context as is used; Koa 2 and 3 have it. */
 export interface KoaContext {
@@ -59,7 +59,7 @@ function answer(context: KoaContext, exchange: Exchange, reply: Reply, handler: 
   const isWholeRequest = exchange.bodyState === 'read' || !hasBody(exchange.req)
   if (!isSmall || !isWholeRequest) {
     context.respond = false
-    return writeReply(exchange, reply, handler.writeOptions)
+    return handler.write(exchange, reply)
   }
   const { res } = context
   const headers = completeHeaders(exchange, reply, String(res.getHeader('vary') ?? ''))

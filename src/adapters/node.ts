@@ -1,8 +1,8 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Http2Server } from 'node:http2'
-import type { AnyRequest, AnyResponse } from '../core/exchange.ts'
-import { type HostRequest, sharedExchange } from '../core/exchange.ts'
-import type { Handler, Next } from '../core/node-handler.ts'
+import { sharedExchange } from '../core/exchange.ts'
+import type { Handler } from '../core/node-handler.ts'
+import { mount } from './mount.ts'
 
 /** A server of `node:http`, `node:https` or `node:http2`. */
 export type AnyServer = Server | Http2Server
@@ -64,40 +64,4 @@ function holdContinue(req: IncomingMessage, res: ServerResponse): void {
   }
   exchange.sendContinue = send
   req.on('newListener', onListener)
-}
-
-/**
- * Mounts a handler under a path prefix on a plain server, as `app.use(prefix, handler)` does in Express.
- * @param prefix such as `/api`; empty for the root
- * @returns a listener; requests outside the prefix go to `next`, or are answered 404 where there is none
- * @example
- * createServer(mount('/api', service)).listen(8080)
- */
-export function mount(prefix: string, handler: Handler): (req: AnyRequest, res: AnyResponse, next?: Next) => void {
-  if (prefix !== '' && (!prefix.startsWith('/') || prefix.endsWith('/'))) {
-    throw new TypeError(`mount needs a prefix such as "/api", without a slash at the end, not "${prefix}".`)
-  }
-  if (prefix === '') return handler
-  return (request, response, next) => {
-    const req = request as IncomingMessage & { -readonly [Key in keyof HostRequest]: HostRequest[Key] }
-    const url = req.url ?? ''
-    const rest = url.startsWith(prefix) ? url.slice(prefix.length) : undefined
-    if (rest === undefined || (rest !== '' && rest[0] !== '/' && rest[0] !== '?')) {
-      if (next !== undefined) return next()
-      response.statusCode = 404
-      return void response.end()
-    }
-    const { baseUrl, originalUrl } = req
-    req.originalUrl ??= url
-    req.baseUrl = (baseUrl ?? '') + prefix
-    req.url = rest[0] === '/' ? rest : '/' + rest
-    const restore: Next = (error) => {
-      req.url = url
-      if (baseUrl === undefined) delete req.baseUrl
-      else req.baseUrl = baseUrl
-      if (originalUrl === undefined) delete req.originalUrl
-      next!(error)
-    }
-    handler(req, response, next === undefined ? undefined : restore)
-  }
 }

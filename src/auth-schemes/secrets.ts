@@ -9,3 +9,8 @@ export function digestText(text: string): Buffer {
 export function isEqualSecret(a: string, b: string): boolean {
   return timingSafeEqual(digestText(a), digestText(b))
 }
+
+/** Two ways to type one letter are one letter (RFC 7617 §2.1, RFC 8265 §3.3). */
+export function normalizeName(text: string): string {
+  return text.normalize('NFC')
+}

@@ -139,6 +139,17 @@ export function findMount(req: IncomingMessage & HostRequest): string {
     : originalUrl.split('?')[0]!
 }
 
+/**
+ * The request target below the mount point, as received. Express 4 takes both slashes of "/api//users" for one when it
+ * strips the mount: the second must not get lost, or one resource has two names.
+ */
+export function findTarget(req: IncomingMessage & HostRequest): string {
+  const { url = '', baseUrl, originalUrl } = req
+  const hasLostSlash =
+    baseUrl !== undefined && baseUrl !== '' && originalUrl?.startsWith('//', baseUrl.length) && !url.startsWith('//')
+  return hasLostSlash ? `/${url}` : url
+}
+
 const EXCHANGE = Symbol.for('http-resource-service.exchange')
 
 /** The exchange that pieces mounted on one request share; made by the first of them. */

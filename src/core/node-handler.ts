@@ -20,8 +20,12 @@ export interface Handler {
   handle(exchange: Exchange): MaybePromise<Reply | undefined>
   /** Makes the exchange that `handle` takes. */
   createExchange(req: AnyRequest, res: AnyResponse): Exchange
-  /** What the writer needs, for adapters that use it. */
-  readonly writeOptions: WriteOptions
+  /**
+   * Writes what was decided. A reply whose content cannot be read is still a clean 500.
+   * @param next takes unexpected errors, where the handler forwards them
+   * @returns a promise only for content that takes time; it never rejects
+   */
+  write(exchange: Exchange, reply: Reply, next?: Next): undefined | Promise<void>
 }
 
 /** Not a reply: the request is the host's. What the host does with it is its own affair. */
@@ -99,24 +103,16 @@ export function createHandler<E extends Exchange>(options: HandlerOptions<E>): H
     }
   }
 
-  const handler = (req: AnyRequest, res: AnyResponse, next?: Next): void => {
-    const exchange = handler.createExchange(req, res) as E
-    exchange.canPass = next !== undefined
-    const send = (reply: Reply | undefined): void => {
-      if (reply === undefined) {
-        if (res.destroyed || res.writableEnded) return
-        if (next !== undefined) return next()
-        return send(formatError(new HttpError(404, 'ERR_NOT_FOUND'), exchange))
-      }
-      try {
-        writeReply(exchange, reply, writeOptions)?.catch(fail)
-      } catch (error) {
-        fail(error)
-      }
+  function write(exchange: Exchange, reply: Reply, next?: Next): undefined | Promise<void> {
+    try {
+      return writeReply(exchange, reply, writeOptions)?.catch(fail)
+    } catch (error) {
+      return fail(error)
     }
     /** The reply could not be written: a source that failed before its first byte, or a field that no message may hold. */
-    const fail = (error: unknown): void => {
-      if (isForwarded(error) && next !== undefined && !res.headersSent) return next(error)
+    function fail(error: unknown): undefined {
+      const { res } = exchange
+      if (next !== undefined && !res.headersSent && isForwarded(error)) return void next(error)
       const reply = res.headersSent ? undefined : replyTo(error, exchange)
       if (reply === undefined) return void res.destroy()
       try {
@@ -125,17 +121,36 @@ export function createHandler<E extends Exchange>(options: HandlerOptions<E>): H
         res.destroy()
       }
     }
+  }
+
+  const handler = (req: AnyRequest, res: AnyResponse, next?: Next): void => {
+    const exchange = handler.createExchange(req, res) as E
+    exchange.canPass = next !== undefined
+    const send = (reply: Reply | undefined): void => {
+      if (reply !== undefined) write(exchange, reply, next)
+      else if (res.destroyed || res.writableEnded) return
+      else if (next !== undefined) next()
+      else write(exchange, formatError(new HttpError(404, 'ERR_NOT_FOUND'), exchange))
+    }
     let reply: MaybePromise<Reply | undefined>
     try {
       reply = handle(exchange)
     } catch (error) {
-      return fail(error)
+      return refuse(error)
     }
-    if (isPromise(reply)) reply.then(send, fail)
+    if (isPromise(reply)) reply.then(send, refuse)
     else send(reply)
+
+    /** Errors that are the host's: with nobody to take them they are answered all the same. */
+    function refuse(error: unknown): void {
+      if (next !== undefined) return next(error)
+      const reply = replyTo(error, exchange)
+      if (reply === undefined) res.destroy()
+      else write(exchange, reply)
+    }
   }
   handler.handle = handle
-  handler.writeOptions = writeOptions
+  handler.write = write
   handler.createExchange = (req: AnyRequest, res: AnyResponse): Exchange =>
     create(req as IncomingMessage, res as ServerResponse)
   return handler

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { parseRequestTarget } from '../protocol/request-target.ts'
 import { HttpError } from './errors.ts'
-import { type Exchange, findMount, type HostRequest } from './exchange.ts'
+import { type Exchange, findMount, findTarget, type HostRequest } from './exchange.ts'
 
 /**
  * Puts mount, path and query on the exchange. Pieces on one request may be mounted at different prefixes, so each
@@ -10,7 +10,7 @@ import { type Exchange, findMount, type HostRequest } from './exchange.ts'
  */
 export function readTarget(exchange: Exchange): void {
   const req = exchange.req as IncomingMessage & HostRequest
-  const url = req.url ?? ''
+  const url = findTarget(req)
   exchange.mount = findMount(req)
   if (url === '*') {
     exchange.path = '*'

@@ -1,5 +1,6 @@
 import type { Authorize } from '../actions/route.ts'
-import { type BodyLimits, DEFAULT_LIMITS } from '../body-types/types.ts'
+import { readLimits } from '../body-types/limits.ts'
+import type { BodyLimits } from '../body-types/types.ts'
 import type { HttpError } from '../core/errors.ts'
 import type { Exchange } from '../core/exchange.ts'
 import type { ErrorHook } from '../core/node-handler.ts'
@@ -77,11 +78,22 @@ const NAMES = [
   ...(['onError', 'formatError', 'errors', 'operations', 'idleTimeout', 'explain', 'now'] as const),
 ] as const
 
+/** The options that have no default: left out, they leave something out. */
+type Optional = 'resources' | 'cors' | 'auth' | 'trustProxy' | 'allowedHosts' | 'methodOverride' | 'onError'
+type WithDefault = 'maxTargetLength' | 'patchFormats' | 'codings' | 'cacheControl' | 'fallthrough' | 'idleTimeout'
+
 /** The options of a service with every default filled in. */
-export type ServiceSettings = ReturnType<typeof readServiceOptions>
+export interface ServiceSettings
+  extends Pick<ServiceOptions, Optional | 'formatError' | 'explain'>,
+    Required<Pick<ServiceOptions, WithDefault | 'https' | 'now' | 'operations'>> {
+  readonly mountPath: string | undefined
+  readonly limits: BodyLimits
+  /** Whether unexpected errors are the host's. */
+  readonly forwardErrors: boolean
+}
 
 /** @throws TypeError for options that do not exist or make no sense */
-export function readServiceOptions(given: ServiceOptions | undefined) {
+export function readServiceOptions(given: ServiceOptions | undefined): ServiceSettings {
   const options = readOptions('createResourceService', given, NAMES)
   const { maxTargetLength = 2048, idleTimeout = 30_000, mountPath, https = 'required' } = options
   if (!(maxTargetLength > 0)) throw new TypeError('createResourceService needs a positive maxTargetLength.')
@@ -98,7 +110,7 @@ export function readServiceOptions(given: ServiceOptions | undefined) {
     maxTargetLength,
     idleTimeout,
     mountPath,
-    limits: readLimits(options.limits),
+    limits: readLimits('createResourceService', options.limits),
     patchFormats: options.patchFormats ?? [jsonPatch(), mergePatch()],
     codings: options.codings ?? [],
     cacheControl: options.cacheControl ?? 'no-cache',
@@ -112,14 +124,5 @@ export function readServiceOptions(given: ServiceOptions | undefined) {
       'queue',
     ]),
     now: options.now ?? Date.now,
-  } as const
-}
-
-function readLimits(given: Partial<BodyLimits> | undefined): BodyLimits {
-  const names = Object.keys(DEFAULT_LIMITS) as (keyof BodyLimits)[]
-  const limits = { ...DEFAULT_LIMITS, ...readOptions('limits', given, names) }
-  for (const name of names) {
-    if (!(limits[name] >= 0)) throw new TypeError(`limits.${name} must be a number of at least 0.`)
   }
-  return Object.freeze(limits)
 }

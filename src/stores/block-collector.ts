@@ -7,12 +7,13 @@ const LARGEST_BLOCK = 1024 * 1024
 export interface BlockCollector {
   /** Copies a chunk; its buffer may be reused afterwards. */
   push(chunk: Uint8Array): void
+  /** All bytes: as one value up to 1 MiB, in blocks beyond. */
   finish(): { readonly body: Uint8Array | LargeBody; readonly size: number }
 }
 
 export function createBlockCollector(): BlockCollector {
   const blocks: Uint8Array[] = []
-  let block = new Uint8Array(0)
+  let block: Uint8Array = new Uint8Array(0)
   let used = 0
   let size = 0
   return {
@@ -31,21 +32,34 @@ export function createBlockCollector(): BlockCollector {
       }
     },
     finish() {
-      if (blocks.length === 0) return { body: block, size }
-      if (used < block.length) blocks[blocks.length - 1] = block.slice(0, used)
-      return { body: blocks.length === 1 ? blocks[0]! : joinBlocks(blocks), size }
+      if (size <= LARGEST_BLOCK) return { body: concat(blocks, size), size }
+      // The rest of the last block would be held in vain.
+      if (used < block.length) blocks[blocks.length - 1] = concat([block], used)
+      return { body: createBlockBody(blocks), size }
     },
   }
 }
 
+function concat(blocks: readonly Uint8Array[], size: number): Uint8Array {
+  const whole = Buffer.allocUnsafeSlow(size)
+  let at = 0
+  for (const block of blocks) {
+    const part = block.subarray(0, size - at)
+    whole.set(part, at)
+    at += part.length
+  }
+  return whole
+}
+
 /** Content that lies in several blocks. */
-function joinBlocks(blocks: readonly Uint8Array[]): LargeBody {
+function createBlockBody(blocks: readonly Uint8Array[]): LargeBody {
   return {
     async *open(first, last) {
       let start = 0
       for (const block of blocks) {
+        if (start > last) return
         const end = start + block.length
-        if (end > first && start <= last) yield block.subarray(Math.max(0, first - start), last + 1 - start)
+        if (end > first) yield block.subarray(Math.max(0, first - start), last + 1 - start)
         start = end
       }
     },

@@ -1,0 +1,64 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Exchange } from '../core/exchange.ts'
+import { isPromise, type MaybePromise } from '../core/handler.ts'
+import type { Handler } from '../core/node-handler.ts'
+import { readOptions } from '../core/options.ts'
+import type { Reply } from '../core/reply.ts'
+import { checkPrefix, enterMount } from './mount.ts'
+
+/** As much of a Hono context as is used. */
+export interface HonoContext {
+  readonly env: unknown
+  readonly res: { readonly headers: Headers }
+}
+
+/** Hono middleware. */
+export type HonoMiddleware = (context: HonoContext, next: () => Promise<void>) => Promise<Response | undefined>
+
+export interface HonoOptions {
+  /** Where the middleware is mounted, such as `/api` for `app.use('/api/*', ...)`. Default: the root. */
+  readonly prefix?: string
+}
+
+/** How `@hono/node-server` learns that an answer has been written to the socket already. */
+const ALREADY_SENT = { 'x-hono-already-sent': 'true' }
+
+/**
+ * Makes Hono middleware of a service or a piece, for Hono on `@hono/node-server`.
+ *
+ * Answers are written to the response of `node:http`, with the fields that earlier middleware has set; requests that the
+ * service has no resource for go on to the next middleware.
+ * @throws TypeError for a prefix that does not start with a slash, or ends with one; when used on another runtime
+ * @example
+ * app.use('/api/*', honoMiddleware(service, { prefix: '/api' }))
+ */
+export function honoMiddleware(handler: Handler, options: HonoOptions = {}): HonoMiddleware {
+  const { prefix = '' } = readOptions('honoMiddleware', options, ['prefix'])
+  checkPrefix('honoMiddleware', prefix)
+  return async (context, next) => {
+    const { incoming: req, outgoing: res } = (context.env ?? {}) as {
+      incoming?: IncomingMessage
+      outgoing?: ServerResponse
+    }
+    if (req === undefined || res === undefined) {
+      throw new TypeError('honoMiddleware runs on @hono/node-server only: there is no request of node:http here.')
+    }
+    const leave = enterMount(req, prefix)
+    if (leave === undefined) return void (await next())
+    let exchange: Exchange
+    let decision: MaybePromise<Reply | undefined>
+    try {
+      exchange = handler.createExchange(req, res)
+      exchange.canPass = true
+      decision = handler.handle(exchange)
+    } finally {
+      leave()
+    }
+    const reply = isPromise(decision) ? await decision : decision
+    if (reply !== undefined) {
+      for (const [name, value] of context.res.headers) res.setHeader(name, value)
+      await handler.write(exchange, reply)
+    } else if (!res.destroyed) return void (await next())
+    return new Response(null, { headers: ALREADY_SENT })
+  }
+}

@@ -1,0 +1,20 @@
+/** Authentication: the piece, its schemes, and what helps to verify passwords and tokens. */
+
+export { type BasicOptions, basic, type PasswordVerifier } from './auth-schemes/basic.ts'
+export {
+  type BearerOptions,
+  bearer,
+  insufficientScope,
+  type OpaqueTokenVerifier,
+  type TokenResult,
+  type TokenVerifier,
+} from './auth-schemes/bearer.ts'
+export { type Claims, type JwtOptions, jwt, type KeyInput } from './auth-schemes/jwt.ts'
+export { hashPassword, type PasswordCost, verifyPassword } from './auth-schemes/password-hash.ts'
+export {
+  type AttemptLimitOptions,
+  attemptLimit,
+  type Throttle,
+} from './auth-schemes/throttle.ts'
+export type { AuthResult, AuthScheme, Verdict, VerifiedUser } from './auth-schemes/types.ts'
+export { type AuthOptions, auth, principalOf, type RequireRule } from './handlers/auth.ts'

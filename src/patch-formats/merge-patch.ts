@@ -1,0 +1,46 @@
+import { HttpError } from '../core/errors.ts'
+import { defineMember, equalJson, isDeeperThan, isJsonObject, type JsonValue, readMember } from '../core/json.ts'
+import { readOptions } from '../core/options.ts'
+import type { PatchFormat } from './types.ts'
+
+export interface MergePatchOptions {
+  /** How deep arrays and objects of the patch may be nested. Default 100, at most 1000. */
+  readonly maxDepth?: number
+}
+
+/**
+ * The patch format `application/merge-patch+json` (RFC 7396). A member that is null removes, so null itself cannot be
+ * stored by such a patch.
+ * @throws TypeError for an option that does not exist or makes no sense
+ */
+export function mergePatch(options?: MergePatchOptions): PatchFormat {
+  const { maxDepth = 100 } = readOptions('mergePatch', options, ['maxDepth'])
+  if (!(maxDepth >= 1 && maxDepth <= 1000)) throw new TypeError('mergePatch takes a maxDepth between 1 and 1000.')
+  return {
+    mediaType: 'application/merge-patch+json',
+    parse(document) {
+      if (isDeeperThan(document, maxDepth)) {
+        throw new HttpError(413, 'ERR_TOO_LARGE', { detail: `The patch is nested more than ${maxDepth} levels deep.` })
+      }
+      return { apply: (target) => merge(target, document) }
+    },
+  }
+}
+
+/** RFC 7396 §2, except that the target is not changed, and is itself the result where the patch changes nothing. */
+function merge(target: JsonValue | undefined, patch: JsonValue): JsonValue {
+  if (!isJsonObject(patch)) return target !== undefined && equalJson(target, patch) ? target : patch
+  let copy: Record<string, JsonValue> | undefined
+  let base = target
+  if (!isJsonObject(base)) base = copy = {}
+  for (const name of Object.keys(patch)) {
+    const change = patch[name]!
+    const current = readMember(base, name)
+    const next = change === null ? undefined : merge(current, change)
+    if (next === current) continue
+    copy ??= { ...base }
+    if (next === undefined) delete copy[name]
+    else defineMember(copy, name, next)
+  }
+  return copy ?? base
+}

@@ -1,0 +1,5 @@
+export type { JsonArray, JsonObject, JsonValue } from './core/json.ts'
+export { type JsonPatchOptions, jsonPatch } from './patch-formats/json-patch.ts'
+export { parsePointer } from './patch-formats/json-pointer.ts'
+export { type MergePatchOptions, mergePatch } from './patch-formats/merge-patch.ts'
+export type { ParsedPatch, PatchFormat } from './patch-formats/types.ts'

@@ -1,0 +1,86 @@
+import { isAscii } from 'node:buffer'
+import type { MaybePromise } from '../core/handler.ts'
+import { untilAborted } from './abortable-stream.ts'
+import { createBlockCollector } from './block-collector.ts'
+import { type Content, isStaged, type LargeBody, type SmallBody, type StagedBody, sizeOf } from './types.ts'
+
+/** Bytes up to this length that are ASCII are kept as text: half the memory, and sent without another copy. */
+const TEXT_LIMIT = 16 * 1024
+
+/** Content as it is kept in memory: the store's own, never a stream. */
+export interface HeldBody {
+  readonly body: SmallBody | LargeBody
+  readonly size: number
+}
+
+type Stream = AsyncIterable<Uint8Array>
+
+/** Takes content into memory. */
+export interface ContentHolder {
+  /**
+   * Holds the bodies of some contents; at once when none of them is a stream.
+   * @param taken streams that one call of the store has been given; each is read once, however often it is asked for
+   * @throws TypeError for staged content of another store, or content that was given up
+   */
+  hold(
+    contents: readonly Content[],
+    signal: AbortSignal | undefined,
+    taken?: Map<Stream, Promise<HeldBody>>,
+  ): MaybePromise<readonly HeldBody[]>
+  stage(body: Stream, signal: AbortSignal | undefined): Promise<StagedBody>
+}
+
+export function createContentHolder(): ContentHolder {
+  const staged = new WeakMap<StagedBody, HeldBody>()
+
+  /** Content that is there already; `undefined` for a stream. */
+  function holdNow(body: Content['body']): HeldBody | undefined {
+    if (typeof body === 'string') return { body, size: sizeOf(body) }
+    if (body instanceof Uint8Array) return holdBytes(body)
+    if (!isStaged(body)) return undefined
+    const held = staged.get(body)
+    if (held === undefined) throw new TypeError('The staged content was given up or belongs to another store.')
+    return held
+  }
+
+  return {
+    hold(contents, signal, taken = new Map()) {
+      const held = contents.map(({ body }) => holdNow(body))
+      if (!held.includes(undefined)) return held as HeldBody[]
+      const bodies = contents.map(({ body }, index) => {
+        const now = held[index]
+        if (now !== undefined) return now
+        const stream = body as Stream
+        const known = taken.get(stream) ?? collect(stream, signal)
+        taken.set(stream, known)
+        return known
+      })
+      return Promise.all(bodies)
+    },
+
+    async stage(stream, signal) {
+      const held = await collect(stream, signal)
+      const body: StagedBody = { staged: true, size: held.size, discard: () => void staged.delete(body) }
+      staged.set(body, held)
+      return body
+    },
+  }
+}
+
+/** Copies: what the caller does with its buffer afterwards must not reach what is stored. */
+function holdBytes(bytes: Uint8Array): HeldBody {
+  const { length } = bytes
+  if (length <= TEXT_LIMIT && isAscii(bytes)) {
+    const view = Buffer.from(bytes.buffer, bytes.byteOffset, length)
+    return { body: view.latin1Slice(), size: length }
+  }
+  const copy = Buffer.allocUnsafeSlow(length)
+  copy.set(bytes)
+  return { body: copy, size: length }
+}
+
+async function collect(stream: Stream, signal: AbortSignal | undefined): Promise<HeldBody> {
+  const collector = createBlockCollector()
+  for await (const chunk of untilAborted(stream, signal)) collector.push(chunk)
+  return collector.finish()
+}

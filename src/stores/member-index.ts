@@ -1,0 +1,139 @@
+import { HttpError } from '../core/errors.ts'
+import { compareNames, createSortedMembers, type SortedMembers } from './sorted-members.ts'
+import { type ListOptions, type Page, parseIntegerName, type StoredResource, splitPath } from './types.ts'
+
+const MAX_IDLE_COUNTERS = 10_000
+
+interface Collection {
+  readonly path: string
+  readonly visible: SortedMembers<StoredResource>
+  /** Apart from the others, so that a page costs what it shows, however many are hidden. */
+  readonly hidden: SortedMembers<StoredResource>
+  /** The next name to assign: above every integer that was ever a name here. */
+  next: number
+  /** Names that creations have taken whose content is still on its way. */
+  readonly reserved: Set<number>
+}
+
+/** Which resources are members of which collection, and which names are free there. */
+export interface MemberIndex {
+  /** Adds a resource to its collection, or puts it in the place of the one with the same path. */
+  add(resource: StoredResource): void
+  remove(path: string): void
+  page(collection: string, options: ListOptions): Page
+  /**
+   * Reserves a name that was never used.
+   * @throws HttpError 507 when there is none left
+   */
+  reserve(collection: string): string
+  /** Whether nobody has written a reserved name meanwhile. */
+  isReserved(collection: string, name: string): boolean
+  /** Gives a reservation up. The name stays unused: that is better than two resources that shared it. */
+  release(collection: string, name: string): void
+}
+
+export function createMemberIndex(): MemberIndex {
+  const collections = new Map<string, Collection>()
+  const idleCounters = new Map<string, number>()
+  let firstId = 1
+
+  function open(path: string): Collection {
+    const known = collections.get(path)
+    if (known !== undefined) return known
+    const prefix = path + '/'
+    const collection: Collection = {
+      path,
+      visible: createSortedMembers(prefix),
+      hidden: createSortedMembers(prefix),
+      next: idleCounters.get(path) ?? firstId,
+      reserved: new Set(),
+    }
+    idleCounters.delete(path)
+    collections.set(path, collection)
+    return collection
+  }
+
+  /** An empty collection is reduced to its counter; of too many counters the oldest go, and new ones start above them. */
+  function closeIfEmpty({ path, visible, hidden, reserved, next }: Collection): void {
+    if (visible.size + hidden.size + reserved.size > 0) return
+    collections.delete(path)
+    if (next <= firstId) return
+    idleCounters.set(path, next)
+    if (idleCounters.size <= MAX_IDLE_COUNTERS) return
+    const [oldest, itsNext] = idleCounters.entries().next().value!
+    idleCounters.delete(oldest)
+    firstId = Math.max(firstId, itsNext)
+  }
+
+  return {
+    add(resource) {
+      const place = placeOf(resource.path)
+      if (place === undefined) return
+      const collection = open(place.collection)
+      const [own, other] =
+        resource.hidden === true ? [collection.hidden, collection.visible] : [collection.visible, collection.hidden]
+      own.set(resource)
+      if (other.size > 0) other.delete(resource.path)
+      const id = parseIntegerName(place.name)
+      if (id === undefined) return
+      if (id >= collection.next) collection.next = id + 1
+      else collection.reserved.delete(id)
+    },
+
+    remove(path) {
+      const place = placeOf(path)
+      const collection = place && collections.get(place.collection)
+      if (collection === undefined) return
+      collection.visible.delete(path)
+      collection.hidden.delete(path)
+      closeIfEmpty(collection)
+    },
+
+    page(path, { after, limit, hidden = false }) {
+      const collection = collections.get(path)
+      if (collection === undefined) return { items: [] }
+      // One more than the page holds tells whether there is another page.
+      const visible = collection.visible.page(after, limit + 1)
+      const items =
+        hidden && collection.hidden.size > 0 ? merge(visible, collection.hidden.page(after, limit + 1)) : visible
+      if (items.length <= limit) return { items }
+      items.length = limit
+      return { items, next: nameOf(items[limit - 1]!) }
+    },
+
+    reserve(path) {
+      const collection = open(path)
+      const id = collection.next
+      if (!Number.isSafeInteger(id)) {
+        closeIfEmpty(collection)
+        throw new HttpError(507, 'ERR_OUT_OF_SPACE', { detail: 'The collection has no names left.' })
+      }
+      collection.next = id + 1
+      collection.reserved.add(id)
+      return String(id)
+    },
+
+    isReserved(path, name) {
+      return collections.get(path)?.reserved.has(Number(name)) === true
+    },
+
+    release(path, name) {
+      const collection = collections.get(path)
+      if (collection?.reserved.delete(Number(name))) closeIfEmpty(collection)
+    },
+  }
+}
+
+/** Paths that are members of nothing have no place: without a slash, or with one at the end. */
+function placeOf(path: string): { readonly collection: string; readonly name: string } | undefined {
+  const place = path.includes('/') ? splitPath(path) : undefined
+  return place?.name === '' ? undefined : place
+}
+
+function merge(a: readonly StoredResource[], b: readonly StoredResource[]): StoredResource[] {
+  return [...a, ...b].sort((x, y) => compareNames(nameOf(x), nameOf(y)))
+}
+
+function nameOf({ path }: StoredResource): string {
+  return splitPath(path).name
+}

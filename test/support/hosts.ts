@@ -1,0 +1,171 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer, type IncomingMessage, request as httpRequest, type ServerResponse } from 'node:http'
+import { connect, createServer as createHttp2Server } from 'node:http2'
+import { createServer as createHttpsServer, request as httpsRequest } from 'node:https'
+import type { AddressInfo, Server } from 'node:net'
+import { createAdaptorServer } from '@hono/node-server'
+import express from 'express'
+import express4 from 'express4'
+import fastify from 'fastify'
+import { Hono } from 'hono'
+import Koa from 'koa'
+import koaMount from 'koa-mount'
+import Koa2 from 'koa2'
+import { fastifyPlugin } from '../../src/adapters/fastify.ts'
+import { honoMiddleware } from '../../src/adapters/hono.ts'
+import { koaMiddleware } from '../../src/adapters/koa.ts'
+import { mount } from '../../src/adapters/mount.ts'
+import { type AnyServer, attach } from '../../src/adapters/node.ts'
+import type { Handler } from '../../src/core/node-handler.ts'
+
+const tls = {
+  key: readFileSync(new URL('./tls/key.pem', import.meta.url)),
+  cert: readFileSync(new URL('./tls/cert.pem', import.meta.url)),
+}
+
+export interface Answer {
+  readonly status: number
+  /** By lower-case name; repeated fields have all their values. */
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly body: Buffer
+}
+
+export interface Request {
+  readonly method?: string
+  readonly path: string
+  readonly headers?: Readonly<Record<string, string | string[]>>
+  readonly body?: string | Uint8Array
+}
+
+/** A server of one kind with a handler mounted on it. */
+export interface RunningHost {
+  readonly port: number
+  readonly server: Server
+  send(request: Request): Promise<Answer>
+  close(): Promise<void>
+}
+
+type Create = (handler: Handler, prefix: string) => Server | Promise<Server>
+
+async function createFastify(handler: Handler, prefix: string): Promise<Server> {
+  const app = fastify()
+  await app.register(fastifyPlugin(handler), { prefix })
+  await app.ready()
+  return app.server
+}
+
+function createKoa(App: typeof Koa): Create {
+  return (handler, prefix) => {
+    const app = new App()
+    const middleware = koaMiddleware(handler) as unknown as Koa.Middleware
+    app.use(prefix === '' ? middleware : koaMount(prefix, middleware))
+    return createServer(app.callback())
+  }
+}
+
+function createExpress(create: typeof express): Create {
+  return (handler, prefix) => {
+    const app = create()
+    app.disable('x-powered-by')
+    app.use(prefix === '' ? '/' : prefix, handler as unknown as express.RequestHandler)
+    return createServer(app)
+  }
+}
+
+function createHono(handler: Handler, prefix: string): Server {
+  const app = new Hono()
+  app.use(`${prefix}/*`, honoMiddleware(handler, { prefix }))
+  return createAdaptorServer({ fetch: app.fetch }) as Server
+}
+
+/** Every kind of host that the package supports. */
+export const hosts: Readonly<Record<string, Create>> = {
+  plain: (handler, prefix) => createServer(mount(prefix, handler)),
+  https: (handler, prefix) => createHttpsServer(tls, mount(prefix, handler)),
+  http2: (handler, prefix) => createHttp2Server(mount(prefix, handler)),
+  'Express 4': createExpress(express4 as unknown as typeof express),
+  'Express 5': createExpress(express),
+  'Koa 2': createKoa(Koa2 as unknown as typeof Koa),
+  'Koa 3': createKoa(Koa),
+  Fastify: createFastify,
+  Hono: createHono,
+}
+
+/** Starts one kind of host, with the service attached to its server. */
+export async function startHost(name: string, handler: Handler, prefix = ''): Promise<RunningHost> {
+  const server = await hosts[name]!(handler, prefix)
+  attach(server as unknown as AnyServer, handler)
+  return runServer(server, name === 'https' ? 'https' : name === 'http2' ? 'http2' : 'http')
+}
+
+/** Listens on a free port. */
+export async function runServer(server: Server, protocol: 'http' | 'https' | 'http2' = 'http'): Promise<RunningHost> {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const send = { http: sendHttp, https: sendHttps, http2: sendHttp2 }[protocol]
+  return {
+    port,
+    server,
+    send: (request) => send(port, request),
+    async close() {
+      const closed = new Promise((resolve) => server.close(resolve))
+      if ('closeAllConnections' in server) (server as { closeAllConnections(): void }).closeAllConnections()
+      await closed
+    },
+  }
+}
+
+/** A plain server with a listener; for pieces. */
+export function runListener(listener: (req: IncomingMessage, res: ServerResponse) => unknown): Promise<RunningHost> {
+  return runServer(createServer(listener))
+}
+
+function sendHttp(port: number, request: Request): Promise<Answer> {
+  return exchange(httpRequest({ port, host: '127.0.0.1', agent: false, ...targetOf(request) }), request)
+}
+
+function sendHttps(port: number, request: Request): Promise<Answer> {
+  const options = { port, host: '127.0.0.1', agent: false, rejectUnauthorized: false, ...targetOf(request) }
+  return exchange(httpsRequest(options), request)
+}
+
+function targetOf({ method = 'GET', path, headers }: Request) {
+  return { method, path, headers: headers as Record<string, string | string[]> }
+}
+
+async function exchange(outgoing: ReturnType<typeof httpRequest>, { body }: Request): Promise<Answer> {
+  outgoing.end(body)
+  const [incoming] = (await once(outgoing, 'response')) as [IncomingMessage]
+  const chunks: Buffer[] = []
+  for await (const chunk of incoming) chunks.push(chunk as Buffer)
+  return { status: incoming.statusCode!, headers: groupRaw(incoming.rawHeaders), body: Buffer.concat(chunks) }
+}
+
+function groupRaw(raw: readonly string[]): Answer['headers'] {
+  const groups: Record<string, string | string[]> = {}
+  for (let i = 0; i < raw.length; i += 2) {
+    const name = raw[i]!.toLowerCase()
+    const known = groups[name]
+    groups[name] = known === undefined ? raw[i + 1]! : [known, raw[i + 1]!].flat()
+  }
+  return groups
+}
+
+async function sendHttp2(port: number, { method = 'GET', path, headers = {}, body }: Request): Promise<Answer> {
+  const session = connect(`http://127.0.0.1:${port}`)
+  try {
+    const names = Object.entries(headers).filter(([name]) => !/^(?:host|connection)$/i.test(name))
+    const stream = session.request({ ':method': method, ':path': path, ...Object.fromEntries(names) })
+    stream.end(body)
+    const chunks: Buffer[] = []
+    stream.on('data', (chunk: Buffer) => chunks.push(chunk))
+    const [fields] = (await once(stream, 'response')) as [Record<string, string | string[]>]
+    if (!stream.readableEnded) await once(stream, 'end')
+    const { ':status': status, ...rest } = fields
+    return { status: Number(status), headers: rest, body: Buffer.concat(chunks) }
+  } finally {
+    session.close()
+  }
+}
