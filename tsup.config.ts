@@ -14,6 +14,7 @@ export const entries: Record<string, string> = {
   'body-parse': 'src/handlers/body-parse.ts',
   'method-override': 'src/handlers/method-override.ts',
   'require-https': 'src/handlers/require-https.ts',
+  client: 'src/client.ts',
   errors: 'src/core/errors.ts',
   protocol: 'src/protocol.ts',
   koa: 'src/adapters/koa.ts',

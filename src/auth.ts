@@ -9,12 +9,25 @@ export {
   type TokenResult,
   type TokenVerifier,
 } from './auth-schemes/bearer.ts'
-export { type Claims, type JwtOptions, jwt, type KeyInput } from './auth-schemes/jwt.ts'
-export { hashPassword, type PasswordCost, verifyPassword } from './auth-schemes/password-hash.ts'
 export {
-  type AttemptLimitOptions,
-  attemptLimit,
-  type Throttle,
-} from './auth-schemes/throttle.ts'
+  type DigestAlgorithm,
+  type DigestHashes,
+  type DigestOptions,
+  type DigestSecret,
+  digest,
+  hashDigestSecret,
+  type SharedNonces,
+} from './auth-schemes/digest.ts'
+export { type Claims, type JwtOptions, jwt, type KeyInput } from './auth-schemes/jwt.ts'
+export { type KerberosAcceptorOptions, kerberosAcceptor } from './auth-schemes/kerberos-acceptor.ts'
+export {
+  type NegotiateAcceptor,
+  type NegotiateOptions,
+  type Negotiation,
+  type NegotiationStep,
+  negotiate,
+} from './auth-schemes/negotiate.ts'
+export { hashPassword, type PasswordCost, verifyPassword } from './auth-schemes/password-hash.ts'
+export { type AttemptLimitOptions, attemptLimit, type Throttle } from './auth-schemes/throttle.ts'
 export type { AuthResult, AuthScheme, Verdict, VerifiedUser } from './auth-schemes/types.ts'
 export { type AuthOptions, auth, principalOf, type RequireRule } from './handlers/auth.ts'

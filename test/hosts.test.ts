@@ -138,7 +138,8 @@ function describeAnswer({ status, headers, body }: Answer) {
         .filter((name) => name !== 'date' && !/^(?:connection|keep-alive)$/.test(name))
         .map((name) => [name, VARYING.has(name) ? 'varies' : hide(String(headers[name]))]),
     ),
-    body: body.length > 10_000 ? `${body.length} bytes` : hide(body.toString()).replace(/after=[\w-]+/g, 'after=CURSOR'),
+    body:
+      body.length > 10_000 ? `${body.length} bytes` : hide(body.toString()).replace(/after=[\w-]+/g, 'after=CURSOR'),
   }
 }
 

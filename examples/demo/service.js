@@ -1,5 +1,14 @@
 // The demo service: one definition, served by every host in this folder.
-import { basic, bearer, collection, createResourceService, digest, document, jwt, singleton } from 'http-resource-service'
+import {
+  basic,
+  bearer,
+  collection,
+  createResourceService,
+  digest,
+  document,
+  jwt,
+  singleton,
+} from 'http-resource-service'
 import { z } from 'zod'
 
 const User = z.looseObject({ name: z.string().min(1), email: z.email(), role: z.string().optional() })

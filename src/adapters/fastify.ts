@@ -25,10 +25,7 @@ export interface FastifyInstanceLike {
   readonly prefix: string
   readonly supportedMethods: string[]
   addHttpMethod(method: string, options?: { hasBody: boolean }): unknown
-  addHook(
-    name: 'onRequest',
-    hook: (request: FastifyRequestLike, reply: FastifyReplyLike, done: Done) => void,
-  ): unknown
+  addHook(name: 'onRequest', hook: (request: FastifyRequestLike, reply: FastifyReplyLike, done: Done) => void): unknown
   route(options: {
     method: string[]
     url: string

@@ -59,6 +59,10 @@ export function honoMiddleware(handler: Handler, options: HonoOptions = {}): Hon
       for (const [name, value] of context.res.headers) res.setHeader(name, value)
       await handler.write(exchange, reply)
     } else if (!res.destroyed) return void (await next())
-    return new Response(null, { headers: ALREADY_SENT })
+    const sent = new Response(null, { headers: ALREADY_SENT })
+    // Until somebody asks for its body, the Response that @hono/node-server puts in place of the global one is sent from
+    // a cache whatever the field says: a second head on this connection, which then breaks.
+    void sent.body
+    return sent
   }
 }

@@ -3,9 +3,10 @@ import type { Exchange, RequestView } from '../core/exchange.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/handler.ts'
 import { readOptions } from '../core/options.ts'
 import { formatChallenge } from '../protocol/authorization.ts'
+import { parseBase64 } from './base64.ts'
 import { createMemory } from './memory.ts'
 import { parsePasswordHash, verifyPassword } from './password-hash.ts'
-import { digestText } from './secrets.ts'
+import { digestText, normalizeName } from './secrets.ts'
 import { refuseThrottled, type Throttle } from './throttle.ts'
 import { type AuthResult, type AuthScheme, checkRealm, toPrincipal, type Verdict } from './types.ts'
 
@@ -58,7 +59,7 @@ export function basic(options: BasicOptions): AuthScheme {
 
   function judge(user: string, verdict: Verdict, key: string, exchange: Exchange): AuthResult {
     const principal = toPrincipal('basic', verdict, user)
-    throttle?.report(user, principal === undefined ? 'rejected' : 'accepted', exchange)
+    refuseThrottled(throttle?.report(user, principal === undefined ? 'rejected' : 'accepted', exchange))
     if (principal === undefined) return WRONG
     const result: AuthResult = { outcome: 'accepted', principal }
     if (key !== '') memory.set(key, { result, until: Date.now() + remember * 1000 })
@@ -98,9 +99,8 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
  * @returns `undefined` for anything else
  */
 export function parseBasicCredentials(value: string): { user: string; password: string } | undefined {
-  const bytes = Buffer.from(value, 'base64')
-  // Node ignores what is not base64; two spellings of one password would be two keys and one account.
-  if (bytes.toString('base64') !== value) return undefined
+  const bytes = parseBase64(value)
+  if (bytes === undefined) return undefined
   let text: string
   try {
     text = utf8.decode(bytes)
@@ -129,28 +129,24 @@ function createAccountVerifier(accounts: Readonly<Record<string, string>>): Pass
 }
 
 function createPlainVerifier(entries: readonly [string, string][]): PasswordVerifier {
-  const digests = new Map(entries.map(([user, password]) => [normalize(user), digestText(normalize(password))]))
+  const digests = new Map(entries.map(([user, password]) => [normalizeName(user), digestText(normalizeName(password))]))
   const nobody = digestText('')
   return (user, password) => {
-    const digest = digests.get(normalize(user))
-    const isEqual = timingSafeEqual(digestText(normalize(password)), digest ?? nobody)
+    const digest = digests.get(normalizeName(user))
+    const isEqual = timingSafeEqual(digestText(normalizeName(password)), digest ?? nobody)
     return digest !== undefined && isEqual
   }
 }
 
 function createHashVerifier(entries: readonly [string, string][]): PasswordVerifier {
-  const hashes = new Map(entries.map(([user, hash]) => [normalize(user), hash]))
+  const hashes = new Map(entries.map(([user, hash]) => [normalizeName(user), hash]))
   const list = [...hashes.values()]
   return async (user, password) => {
-    const name = normalize(user)
+    const name = normalizeName(user)
     const hash = hashes.get(name)
     // Somebody's hash stands in for nobody's, always the same for one name: the same work, the same time.
     const work = hash ?? list[digestText(name).readUInt32LE() % list.length]!
     const isEqual = await verifyPassword(password, work)
     return hash !== undefined && isEqual
   }
-}
-
-function normalize(text: string): string {
-  return text.normalize('NFC')
 }

@@ -47,7 +47,10 @@ export function parseDigestCredentials(value: string): DigestCredentials | undef
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** The user name: UTF-8, which Node shows as Latin-1, or in the extended form (RFC 7616 §3.4.4). */
+/**
+ * The user name: UTF-8, which Node shows as Latin-1, or in the extended form (RFC 7616 §3.4.4). Bytes that are not UTF-8
+ * are Latin-1: some clients send the name so and hash it in UTF-8.
+ */
 function readUser(parameters: ReadonlyMap<string, string>): string | undefined {
   const plain = parameters.get('username')
   const extended = parameters.get('username*')
@@ -56,7 +59,7 @@ function readUser(parameters: ReadonlyMap<string, string>): string | undefined {
   try {
     return utf8.decode(Buffer.from(plain, 'latin1'))
   } catch {
-    return undefined
+    return plain
   }
 }
 

@@ -3,7 +3,7 @@ import type { MaybePromise } from '../core/handler.ts'
 import { readOptions } from '../core/options.ts'
 import { createRemoteKeySource, createStaticKeySource, fetchJson, type KeySource } from './key-source.ts'
 import type { Verdict } from './types.ts'
-import { isKnownAlgorithm, type KeyInput, readKeys, type VerificationKey } from './verification-key.ts'
+import { isKeyFor, isKnownAlgorithm, type KeyInput, PUBLIC_KEY_ALGORITHMS, readKeys } from './verification-key.ts'
 
 /** The claims of a token. */
 export type Claims = Readonly<Record<string, unknown>>
@@ -12,13 +12,13 @@ export interface JwtOptions {
   /** Keys that verify: JWKs, a JWK Set, KeyObjects, CryptoKeys, or the bytes of an HMAC secret, 32 at least. */
   readonly keys?: KeyInput | readonly KeyInput[]
   /** Instead of `keys`: the address of the issuer's JWK Set, or a function that fetches one. */
-  readonly jwks?: string | URL | (() => MaybePromise<unknown>)
+  readonly jwks?: string | URL | ((signal: AbortSignal) => MaybePromise<unknown>)
   /** Whose tokens are accepted (`iss`). */
   readonly issuer: string | readonly string[]
   /** Whom tokens must be meant for (`aud`): us. */
   readonly audience: string | readonly string[]
-  /** The signature algorithms that are accepted, `RS256` for instance. */
-  readonly algorithms: readonly string[]
+  /** The signature algorithms that are accepted. Default: those with a public key; `HS256` must be asked for. */
+  readonly algorithms?: readonly string[]
   /** Claims that a token must have besides `iss`, `aud` and `exp`. */
   readonly requiredClaims?: readonly string[]
   /** The `typ` a token must have, `at+jwt` for instance (RFC 9068 §2.1). Default: any. */
@@ -79,7 +79,8 @@ export function resolveJwtOptions(options: JwtOptions): JwtSettings {
   const { clockTolerance: tolerance = 5, typ, maxTokenAge, principal, isRevoked, remember = 10_000 } = read
   const issuer = readNames('issuer', read.issuer)
   const audience = readNames('audience', read.audience)
-  const algorithms = readNames('algorithms', read.algorithms)
+  const algorithms =
+    read.algorithms === undefined ? [...PUBLIC_KEY_ALGORITHMS] : readNames('algorithms', read.algorithms)
   for (const alg of algorithms) {
     if (!isKnownAlgorithm(alg)) throw new TypeError(`"algorithms" has "${alg}", which is no signature algorithm here.`)
   }
@@ -111,26 +112,39 @@ function readNames(option: string, value: unknown): string[] {
   return [...list]
 }
 
-function createSource({ keys, jwks, jwksTimes = {} }: Readonly<JwtOptions>, algorithms: readonly string[]): KeySource {
+function createSource(
+  { keys, jwks, jwksTimes = {}, algorithms: given }: Readonly<JwtOptions>,
+  algorithms: readonly string[],
+): KeySource {
   if ((keys === undefined) === (jwks === undefined)) throw new TypeError('jwt takes either "keys" or "jwks".')
   if (keys !== undefined) {
     const list = readKeys(keys)
     const source = createStaticKeySource(list)
-    for (const alg of algorithms) {
-      const found = source.find(alg, undefined) as readonly VerificationKey[]
-      if (found.length === 0) throw new TypeError(`"keys" has no key for "${alg}".`)
+    const unused = algorithms.filter((alg) => !list.some((key) => isKeyFor(key, alg, undefined)))
+    if (given !== undefined ? unused.length > 0 : unused.length === algorithms.length) {
+      throw new TypeError(`"keys" has no key for ${unused.join(', ')}; an HMAC secret needs "algorithms": ["HS256"].`)
     }
     return source
   }
   // Anybody can read the key set of an issuer: nothing in it can be a secret.
   if (algorithms.some((alg) => alg.startsWith('HS'))) throw new TypeError('HMAC algorithms cannot be used with "jwks".')
-  const { freshFor = 600, staleFor = 3600, cooldown = 30, retryAfter = 5, timeout = 5 } = jwksTimes
-  const times = { freshFor, staleFor, cooldown, retryAfter }
+  const names = ['freshFor', 'staleFor', 'cooldown', 'retryAfter', 'timeout'] as const
+  const {
+    freshFor = 600,
+    staleFor = 3600,
+    cooldown = 30,
+    retryAfter = 5,
+    timeout = 5,
+  } = readOptions('jwksTimes', jwksTimes, names)
+  const times = { freshFor, staleFor, cooldown, retryAfter, timeout }
+  for (const [name, value] of Object.entries(times)) {
+    if (!(value >= 0)) throw new TypeError(`jwksTimes: "${name}" is a number of seconds.`)
+  }
   if (typeof jwks === 'function') return createRemoteKeySource(jwks, times)
   const url = new URL(jwks as string | URL)
   const isLoopback = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname)
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback)) {
     throw new TypeError('"jwks" is an https address: whoever can change keys on their way can make tokens.')
   }
-  return createRemoteKeySource(() => fetchJson(url.href, timeout), times)
+  return createRemoteKeySource((signal) => fetchJson(url.href, signal), times)
 }

@@ -35,6 +35,8 @@ export interface KeySourceTimes {
   readonly cooldown: number
   /** How long a failure stands before the next attempt. */
   readonly retryAfter: number
+  /** The longest that a fetch may take. */
+  readonly timeout: number
 }
 
 /**
@@ -42,8 +44,11 @@ export interface KeySourceTimes {
  * issuer is away. Nothing a client sends makes more fetches than one per cooldown.
  * @param load fetches a JWK Set; anything that it throws means that the keys cannot be had
  */
-export function createRemoteKeySource(load: () => MaybePromise<unknown>, times: KeySourceTimes): KeySource {
-  const { freshFor, staleFor, cooldown, retryAfter } = times
+export function createRemoteKeySource(
+  load: (signal: AbortSignal) => MaybePromise<unknown>,
+  times: KeySourceTimes,
+): KeySource {
+  const { freshFor, staleFor, cooldown, retryAfter, timeout } = times
   let keys: readonly VerificationKey[] = []
   let fetchedAt = Number.NEGATIVE_INFINITY
   let failedAt = Number.NEGATIVE_INFINITY
@@ -84,16 +89,29 @@ export function createRemoteKeySource(load: () => MaybePromise<unknown>, times: 
   }
 
   async function loadKeys(): Promise<void> {
-    let set: unknown
     try {
-      set = await load()
-      replaceKeys(readKeySet(set))
+      replaceKeys(readKeySet(await loadInTime()))
     } catch (cause) {
       failedAt = Date.now()
       throw createUnavailable(retryAfter, cause)
     }
     fetchedAt = Date.now()
     source.freshUntil = fetchedAt + freshFor * 1000
+  }
+
+  /** A fetch that never ends would be waited for by every request. */
+  async function loadInTime(): Promise<unknown> {
+    const controller = new AbortController()
+    const { signal } = controller
+    const timer = setTimeout(() => controller.abort(new Error('The keys took too long.')), timeout * 1000)
+    try {
+      return await new Promise((resolve, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason))
+        Promise.resolve(load(signal)).then(resolve, reject)
+      })
+    } finally {
+      clearTimeout(timer)
+    }
   }
 
   function replaceKeys(next: readonly VerificationKey[]): void {
@@ -127,14 +145,14 @@ function createUnavailable(retryAfter: number, cause?: unknown): HttpError {
 const MAX_SIZE = 1024 * 1024
 
 /**
- * Fetches a JSON document: no redirects, no more than a megabyte, no longer than `timeout` seconds.
+ * Fetches a JSON document: no redirects, no more than a megabyte.
  * @throws Error when anything is not as it should be
  */
-export async function fetchJson(url: string, timeout: number): Promise<unknown> {
+export async function fetchJson(url: string, signal: AbortSignal): Promise<unknown> {
   // Without a prototype: what pollutes Object.prototype must not become an option of the request.
   const options = Object.assign(Object.create(null), {
     redirect: 'error',
-    signal: AbortSignal.timeout(timeout * 1000),
+    signal,
     headers: [['Accept', 'application/jwk-set+json, application/json']],
   }) as RequestInit
   const response = await fetch(url, options)

@@ -15,4 +15,3 @@ export function oncePerRequest(authenticate: AuthScheme['authenticate']): AuthSc
     return result
   }
 }
-

@@ -10,13 +10,17 @@ export interface Throttle {
    * @returns seconds to wait, which are answered with 429 and Retry-After; nothing or 0 to go on
    */
   check(user: string, request: RequestView): MaybePromise<number | undefined>
-  /** Told what came of it. */
-  report(user: string, outcome: 'accepted' | 'rejected', request: RequestView): void
+  /**
+   * Told what came of it.
+   * @returns seconds to wait, where others guessed too often meanwhile: the answer is withheld, even a good one; else
+   * nothing
+   */
+  report(user: string, outcome: 'accepted' | 'rejected', request: RequestView): number | undefined | void
 }
 
 /** @throws HttpError 429 */
-export function refuseThrottled(seconds: number | undefined): undefined {
-  if (seconds === undefined || seconds <= 0) return undefined
+export function refuseThrottled(seconds: number | undefined | void): undefined {
+  if (seconds === undefined || !(seconds > 0)) return undefined
   throw new HttpError(429, 'ERR_TOO_MANY_REQUESTS', { headers: ['Retry-After', String(Math.ceil(seconds))] })
 }
 
@@ -56,20 +60,26 @@ export function attemptLimit(options: AttemptLimitOptions = {}): Throttle {
     return undefined
   }
 
+  function secondsLeft(entry: Failures | undefined): number | undefined {
+    return entry === undefined || entry.count < failures ? undefined : (entry.until - Date.now()) / 1000
+  }
+
   return {
-    check(user, request) {
-      const entry = find(toKey(user, request))
-      if (entry === undefined || entry.count < failures) return undefined
-      return (entry.until - Date.now()) / 1000
-    },
+    check: (user, request) => secondsLeft(find(toKey(user, request))),
     report(user, outcome, request) {
       const key = toKey(user, request)
-      if (outcome === 'accepted') return void counts.delete(key)
       const entry = find(key)
-      if (entry !== undefined) return void entry.count++
-      // The oldest goes first: all live equally long.
-      if (counts.size >= MAX_KEYS) counts.delete(counts.keys().next().value as string)
-      counts.set(key, { count: 1, until: Date.now() + seconds * 1000 })
+      const wait = secondsLeft(entry)
+      // Guesses that were sent at once were all let through: those beyond the limit must not learn anything.
+      if (wait !== undefined) return wait
+      if (outcome === 'accepted') counts.delete(key)
+      else if (entry !== undefined) entry.count++
+      else {
+        // The oldest goes first: all live equally long.
+        if (counts.size >= MAX_KEYS) counts.delete(counts.keys().next().value as string)
+        counts.set(key, { count: 1, until: Date.now() + seconds * 1000 })
+      }
+      return undefined
     },
   }
 }

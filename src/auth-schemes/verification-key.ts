@@ -33,6 +33,8 @@ const ALGORITHMS = new Map<string, { readonly kty: VerificationKey['kty']; reado
   ...(['HS256', 'HS384', 'HS512'] as const).map((alg) => [alg, { kty: 'oct' }] as const),
 ])
 
+export const PUBLIC_KEY_ALGORITHMS: readonly string[] = [...ALGORITHMS.keys()].filter((alg) => !alg.startsWith('HS'))
+
 export function isKnownAlgorithm(alg: string): boolean {
   return ALGORITHMS.has(alg)
 }

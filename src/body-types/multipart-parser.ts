@@ -1,10 +1,9 @@
 /// <reference path="./busboy.d.cts" />
-import { randomBytes } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import busboy from 'busboy'
 import { cleanFilename } from '../protocol/content-disposition.ts'
 import { malformedBody, tooMany } from './body-errors.ts'
-import { createMultipartFraming } from './multipart-framing.ts'
+import { createDelimiterTap } from './delimiter-tap.ts'
 import { type PartHead, parsePartHead } from './part-head.ts'
 import { tooLarge } from './read-body.ts'
 import { decodeText } from './text.ts'
@@ -33,22 +32,32 @@ export interface MultipartParser {
   destroy(): void
 }
 
-// Busboy sees a boundary that no content can hold, because no client knows it, and header sections that are always the
-// same. So it cannot mistake content for a delimiter, skip a part or change a byte; what clients write is read by
-// multipart-framing.ts and part-head.ts alone.
-const BOUNDARY = randomBytes(32).toString('hex')
-const HEADERS = Object.freeze({ 'content-type': `multipart/form-data; boundary=${BOUNDARY}` })
-const OPENING = Buffer.from(`--${BOUNDARY}`)
-const PART_END = Buffer.from(`\r\n--${BOUNDARY}`)
+/** A part that the tap has found, until busboy has given all of it. */
+interface TappedPart {
+  readonly head: PartHead
+  readonly file: ArrivingFile | undefined
+  /** Bytes of its content that the tap has seen. */
+  size: number
+  /** How many of them busboy has given. */
+  delivered: number
+  /** Whether busboy has been shown its beginning, and the tap has seen its end. */
+  isBegun: boolean
+  isEnded: boolean
+  stream: Readable | undefined
+}
+
+// What busboy reads in place of a part's own header section, which parsePartHead has read strictly: busboy would skip a
+// part in silence when it dislikes the section, and decode text leniently.
 const FIELD_HEAD = Buffer.from('\r\nContent-Disposition:form-data\r\n\r\n')
 const FILE_HEAD = Buffer.from('\r\nContent-Disposition:form-data;filename=f\r\n\r\n')
-const CLOSING = Buffer.from('--')
 
-/** The most bytes of a file that is at hand at once. */
-const SMALL = 64 * 1024
+const ASCII = /^[\0-\x7f]*$/
 
 /**
  * Creates a parser of one multipart body that never waits: whoever pushes decides how fast.
+ *
+ * Two readers, who must agree: the tap finds delimiters and header sections, strictly, and judges the limits; busboy
+ * takes the body apart. A part that busboy gives in another size than the tap has seen, or not at all, is refused.
  * @param parts where parts are added, in order: a field when it is complete, a file when it begins
  */
 export function createMultipartParser(
@@ -56,17 +65,20 @@ export function createMultipartParser(
   limits: BodyLimits,
   parts: (FormField | ArrivingFile)[],
 ): MultipartParser {
+  const delimiter = Buffer.from(`\r\n--${boundary}`, 'latin1')
+  /** What busboy has yet to read. */
+  const unread: Uint8Array[] = [delimiter]
+  /** Parts that busboy is to give next, and those that it is giving as streams. */
+  const expected: TappedPart[] = []
+  const streaming: TappedPart[] = []
+  /** The part that the tap is in. */
+  let part: TappedPart | undefined
   let partCount = 0
   let fieldCount = 0
   let fieldsSize = 0
-  let size = 0
-  let head: PartHead | undefined
-  let file: ArrivingFile | undefined
-  let stream: Readable | undefined
-  let value: string | undefined
 
   const parser = busboy({
-    headers: HEADERS,
+    headers: { 'content-type': `multipart/form-data; boundary="${boundary}"` },
     // One character for each byte: the charset is ours to judge, and invalid text ours to refuse.
     defCharset: 'latin1',
     // Its streams are emptied after each write, so they never hold more than was written.
@@ -76,85 +88,134 @@ export function createMultipartParser(
   })
   // Without a listener, an error after we have given up would end the process.
   parser.on('error', () => {})
-  parser.on('field', (_, text) => {
-    value = text
+  parser.on('field', (_, text = '') => {
+    const { head, file, size, delivered } = takeExpected()
+    if (delivered + text.length !== size) throw disagreement()
+    if (file === undefined) {
+      const isPlain = head.charset === undefined && ASCII.test(text)
+      const value = isPlain ? text : decodeText(Buffer.from(text, 'latin1'), head.charset)
+      parts.push({ kind: 'field', name: head.name, value })
+    } else {
+      file.isComplete = true
+      parts.push(file)
+    }
   })
-  parser.on('file', (_, content) => {
-    const target = file!
-    stream = content
-    content.on('error', () => {})
-    content.on('data', (chunk: Uint8Array) => {
-      if (!target.isSkipped) target.chunks.push(chunk)
-    })
+  parser.on('file', (_, stream) => {
+    const tapped = takeExpected()
+    tapped.stream = stream
+    streaming.push(tapped)
+    parts.push(tapped.file!)
+    stream.on('error', () => {})
+    stream.on('data', (chunk: Uint8Array) => deliver(tapped, chunk))
   })
-  parser.write(OPENING)
 
-  /** Has the stream emit what it holds now rather than in a later tick. */
-  function flush(): void {
-    while (stream !== undefined && stream.read() !== null);
+  function takeExpected(): TappedPart {
+    const tapped = expected.shift()
+    if (tapped === undefined) throw disagreement()
+    return tapped
   }
 
-  function begin(isStream: boolean): void {
-    parser.write(isStream ? FILE_HEAD : FIELD_HEAD)
+  function deliver(tapped: TappedPart, chunk: Uint8Array): void {
+    tapped.delivered += chunk.length
+    const file = tapped.file!
+    if (!file.isSkipped) file.chunks.push(chunk)
   }
 
-  const framing = createMultipartFraming(boundary, {
+  function begin(tapped: TappedPart, head: Uint8Array): void {
+    tapped.isBegun = true
+    expected.push(tapped)
+    unread.push(head)
+  }
+
+  const tap = createDelimiterTap(boundary, {
     onHead(section) {
       if (++partCount > limits.parts) throw tooMany('parts', limits.parts)
-      head = parsePartHead(section, limits)
-      size = 0
-      if (head.isFile) {
-        if (partCount - fieldCount > limits.files) throw tooMany('files', limits.files)
-        file = {
-          kind: 'file',
-          name: head.name,
-          filename: cleanFilename(head.filename) || undefined,
-          contentType: head.contentType ?? 'application/octet-stream',
-          chunks: [],
-          isComplete: false,
-          isSkipped: false,
-        }
-        parts.push(file)
-      } else if (++fieldCount > limits.fields) throw tooMany('fields', limits.fields)
+      const head = parsePartHead(section, limits)
+      if (!head.isFile && ++fieldCount > limits.fields) throw tooMany('fields', limits.fields)
+      if (head.isFile && partCount - fieldCount > limits.files) throw tooMany('files', limits.files)
+      const file = head.isFile ? createArrivingFile(head) : undefined
+      part = { head, file, size: 0, delivered: 0, isBegun: false, isEnded: false, stream: undefined }
     },
     onContent(bytes, isLast) {
-      size += bytes.length
+      const tapped = part!
+      tapped.size += bytes.length
+      const { size, file, stream, delivered } = tapped
       if (file === undefined) {
         fieldsSize += bytes.length
         if (size > limits.fieldSize) throw tooLarge(limits.fieldSize)
         if (fieldsSize > limits.fieldsSize) throw tooLarge(limits.fieldsSize)
       } else if (size > limits.fileSize) throw tooLarge(limits.fileSize)
-      // A stream costs more than the rest of a small form: a file that is at hand travels like a field.
-      if (size === bytes.length) begin(file !== undefined && !(isLast && size <= SMALL))
-      parser.write(bytes)
-      flush()
+      // A stream costs more than the rest of a small form: of a file that is at hand, busboy sees an empty part.
+      const isAtHand = file !== undefined && isLast && !tapped.isBegun
+      if (!tapped.isBegun) begin(tapped, file === undefined || isAtHand ? FIELD_HEAD : FILE_HEAD)
+      // In the midst of a file, with nothing held back, it would only search a second time what the tap has searched.
+      const isMidst = stream !== undefined && !isLast && unread.length === 0 && delivered === size - bytes.length
+      if (isAtHand || isMidst) deliver(tapped, bytes)
+      else unread.push(bytes)
     },
     onPartEnd() {
-      if (size === 0) begin(false)
-      parser.write(PART_END)
-      flush()
-      const bytes = value === undefined ? undefined : Buffer.from(value, 'latin1')
-      if (bytes === undefined && stream === undefined) throw malformedBody('A part cannot be read.')
-      if (file === undefined) {
-        const { name, charset } = head!
-        parts.push({ kind: 'field', name, value: decodeText(bytes!, charset) })
-      } else {
-        if (bytes !== undefined && bytes.length > 0) file.chunks.push(bytes)
-        file.isComplete = true
-      }
-      file = stream = value = undefined
+      const tapped = part!
+      part = undefined
+      if (!tapped.isBegun) begin(tapped, FIELD_HEAD)
+      tapped.isEnded = true
+      unread.push(delimiter)
     },
   })
 
+  /** Has busboy read what the tap has passed, and takes what it gives. */
+  function feed(): void {
+    if (part?.file !== undefined && !part.isBegun) begin(part, FILE_HEAD)
+    if (unread.length > 0) {
+      parser.write(unread.length === 1 ? unread[0]! : Buffer.concat(unread))
+      unread.length = 0
+    }
+    if (expected[0]?.isEnded) throw disagreement()
+    while (streaming.length > 0) {
+      const tapped = streaming[0]!
+      // Has the stream emit what it holds now rather than in a later tick.
+      while (tapped.stream!.read() !== null);
+      if (!tapped.isEnded) return
+      if (tapped.delivered !== tapped.size) throw disagreement()
+      tapped.file!.isComplete = true
+      streaming.shift()
+    }
+  }
+
   return {
-    push: framing.push,
+    push(chunk) {
+      // What comes before a fault is given before the fault is told.
+      try {
+        tap.push(chunk)
+      } finally {
+        feed()
+      }
+    },
     end() {
-      framing.end()
-      parser.end(CLOSING)
+      try {
+        tap.end()
+      } finally {
+        feed()
+      }
     },
     destroy() {
       // Not while it may be in the midst of a write.
       process.nextTick(() => parser.destroy())
     },
   }
+}
+
+function createArrivingFile({ name, filename, contentType = 'application/octet-stream' }: PartHead): ArrivingFile {
+  return {
+    kind: 'file',
+    name,
+    filename: cleanFilename(filename) || undefined,
+    contentType,
+    chunks: [],
+    isComplete: false,
+    isSkipped: false,
+  }
+}
+
+function disagreement(): Error {
+  return malformedBody('A part cannot be read.')
 }

@@ -41,8 +41,9 @@ export function discardUnreadBody(
   const { req, res } = exchange
   if (exchange.isHttp2) {
     const { stream } = res as unknown as Http2ServerResponse
-    // NO_ERROR after a complete answer asks the client to stop sending (RFC 9113 §8.1).
-    res.once('finish', () => stream.close(0))
+    // NO_ERROR after a complete answer asks the client to stop sending (RFC 9113 §8.1). The response before the stream
+    // is finished only when the client is.
+    stream.once('finish', () => stream.close(0))
     return false
   }
   const waitsForContinue = exchange.sendContinue !== undefined

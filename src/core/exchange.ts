@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
-import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
+import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from 'node:http2'
 
 /** A request as any host gives it: `node:http`, `node:https`, or the compatibility interface of `node:http2`. */
 export type AnyRequest = IncomingMessage | Http2ServerRequest
@@ -40,6 +40,8 @@ export interface RequestView {
 
 /** Fields that every answer carries. */
 export const BASE_FIELDS: readonly string[] = Object.freeze(['X-Content-Type-Options', 'nosniff'])
+/** RFC 9113 §7. */
+const INTERNAL_ERROR = 2
 const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze(Object.create(null))
 
 /** How far the content of the request has been dealt with. */
@@ -106,11 +108,10 @@ export class Exchange implements RequestView {
     if (this.#controller === undefined) {
       const controller = new AbortController()
       this.#controller = controller
-      const { res } = this
-      if (res.destroyed && !res.writableFinished) controller.abort()
+      if (this.isClosed && !this.isSent) controller.abort()
       else
-        res.once('close', () => {
-          if (!res.writableFinished) controller.abort()
+        this.res.once('close', () => {
+          if (!this.isSent) controller.abort()
         })
     }
     return this.#controller.signal
@@ -119,6 +120,27 @@ export class Exchange implements RequestView {
   /** Whether HTTP/2 carries the exchange: no Connection field, no status text. */
   get isHttp2(): boolean {
     return this.req.httpVersionMajor === 2
+  }
+
+  /** The stream of an HTTP/2 exchange: the response before it does not tell that it was reset, and cannot reset it. */
+  get #stream(): ServerHttp2Stream {
+    return (this.res as unknown as Http2ServerResponse).stream
+  }
+
+  /** Whether nothing can be sent any more: all has been, the client has gone away, or the exchange was broken off. */
+  get isClosed(): boolean {
+    return this.isHttp2 ? this.#stream.destroyed : this.res.destroyed
+  }
+
+  /** Whether the whole answer has left. */
+  get isSent(): boolean {
+    return this.isHttp2 ? this.res.writableEnded : this.res.writableFinished
+  }
+
+  /** Ends the exchange so that the client sees that the answer is not whole (RFC 9112 §8, RFC 9113 §8.1.1). */
+  breakOff(): void {
+    if (this.isHttp2) this.#stream.close(INTERNAL_ERROR)
+    else this.res.destroy()
   }
 }
 

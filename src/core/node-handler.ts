@@ -67,7 +67,7 @@ export function createHandler<E extends Exchange>(options: HandlerOptions<E>): H
   /** The reply for an error, or the error itself where the host shall have it. */
   function replyTo(error: unknown, exchange: Exchange): Reply | undefined {
     if (error instanceof RequestAborted) {
-      exchange.res.destroy()
+      exchange.breakOff()
       return undefined
     }
     const known = toHttpError(error)
@@ -114,11 +114,11 @@ export function createHandler<E extends Exchange>(options: HandlerOptions<E>): H
       const { res } = exchange
       if (next !== undefined && !res.headersSent && isForwarded(error)) return void next(error)
       const reply = res.headersSent ? undefined : replyTo(error, exchange)
-      if (reply === undefined) return void res.destroy()
+      if (reply === undefined) return void exchange.breakOff()
       try {
-        writeReply(exchange, reply, writeOptions)?.catch(() => res.destroy())
+        writeReply(exchange, reply, writeOptions)?.catch(() => exchange.breakOff())
       } catch {
-        res.destroy()
+        exchange.breakOff()
       }
     }
   }
@@ -128,7 +128,7 @@ export function createHandler<E extends Exchange>(options: HandlerOptions<E>): H
     exchange.canPass = next !== undefined
     const send = (reply: Reply | undefined): void => {
       if (reply !== undefined) write(exchange, reply, next)
-      else if (res.destroyed || res.writableEnded) return
+      else if (exchange.isClosed || res.writableEnded) return
       else if (next !== undefined) next()
       else write(exchange, formatError(new HttpError(404, 'ERR_NOT_FOUND'), exchange))
     }
@@ -145,7 +145,7 @@ export function createHandler<E extends Exchange>(options: HandlerOptions<E>): H
     function refuse(error: unknown): void {
       if (next !== undefined) return next(error)
       const reply = replyTo(error, exchange)
-      if (reply === undefined) res.destroy()
+      if (reply === undefined) exchange.breakOff()
       else write(exchange, reply)
     }
   }

@@ -41,7 +41,11 @@ function multipartReply(
   const boundary = randomBytes(18).toString('base64url')
   const typeAt = fields.indexOf('Content-Type') + 1
   const heads = ranges.map((range, index) => {
-    const lines = [`--${boundary}`, `Content-Type: ${fields[typeAt]}`, `Content-Range: ${formatContentRange(range, size)}`]
+    const lines = [
+      `--${boundary}`,
+      `Content-Type: ${fields[typeAt]}`,
+      `Content-Range: ${formatContentRange(range, size)}`,
+    ]
     return Buffer.from(`${index === 0 ? '' : '\r\n'}${lines.join('\r\n')}\r\n\r\n`, 'latin1')
   })
   const end = Buffer.from(`\r\n--${boundary}--\r\n`, 'latin1')

@@ -1,11 +1,11 @@
-import type { ServerResponse } from 'node:http'
+import { type ServerResponse, STATUS_CODES } from 'node:http'
 import { mergeVary } from '../protocol/vary.ts'
 import { discardUnreadBody } from './discard-body.ts'
 import type { Exchange } from './exchange.ts'
 import { watchIdle } from './idle-watch.ts'
 import type { ContentSource, Reply } from './reply.ts'
 
-/** Content in memory above this size is written in pieces, so that a slow reader is noticed. */
+/** More than this is written in pieces: a client that reads slowly but steadily must be seen to read. */
 const PIECE = 1024 * 1024
 
 export interface WriteOptions {
@@ -34,7 +34,7 @@ export function completeHeaders(exchange: Exchange, reply: Reply, present: strin
 export function writeReply(exchange: Exchange, reply: Reply, options: WriteOptions): undefined | Promise<void> {
   const { res } = exchange
   const { body } = reply
-  if (res.headersSent || res.destroyed) return undefined
+  if (res.headersSent || exchange.isClosed) return undefined
   if (body !== undefined && exchange.method !== 'HEAD') {
     if (typeof body === 'string' || (body instanceof Uint8Array && body.length <= PIECE)) {
       if (discardUnreadBody(exchange, (fields) => writeHead(exchange, reply, fields), body)) return undefined
@@ -44,7 +44,7 @@ export function writeReply(exchange: Exchange, reply: Reply, options: WriteOptio
       else res.end(body)
       return undefined
     }
-    return writeSource(exchange, reply, body instanceof Uint8Array ? inPieces(body) : body, options)
+    return writeSource(exchange, reply, body instanceof Uint8Array ? fromBytes(body) : body, options)
   }
   if (discardUnreadBody(exchange, (fields) => writeHead(exchange, reply, fields), undefined)) return undefined
   writeHead(exchange, reply, undefined)
@@ -57,11 +57,23 @@ function writeHead(exchange: Exchange, reply: Reply, more: readonly string[] | u
   const present = res.getHeader('vary')
   const headers = completeHeaders(exchange, reply, present === undefined ? '' : String(present))
   const all = more === undefined ? headers : headers.concat(more)
-  if (!exchange.isHttp2) res.writeHead(reply.status, all as string[])
-  else {
-    // The HTTP/2 interface takes no repeated names in a list.
-    for (const [name, value] of groupFields(all)) res.setHeader(name, value)
-    res.writeHead(reply.status)
+  // The phrase too: a head that could not be written leaves its own behind, and 500 would be called "OK".
+  const phrase = STATUS_CODES[reply.status] ?? ''
+  if (exchange.isHttp2 || res.getHeaderNames().length > 0) {
+    // The HTTP/2 interface takes no repeated names in a list; HTTP/1 takes none beside fields that the host has set.
+    setFields(res, groupFields(all))
+    if (exchange.isHttp2) res.writeHead(reply.status)
+    else res.writeHead(reply.status, phrase)
+  } else res.writeHead(reply.status, phrase, all as string[])
+}
+
+/** All of the fields or, where one cannot be sent, none: what a reply has set would otherwise be on the 500 after it. */
+function setFields(res: ServerResponse, fields: ReadonlyMap<string, string | string[]>): void {
+  try {
+    for (const [name, value] of fields) res.setHeader(name, value)
+  } catch (error) {
+    for (const name of fields.keys()) res.removeHeader(name)
+    throw error
   }
 }
 
@@ -79,11 +91,11 @@ export function groupFields(fields: readonly string[]): Map<string, string | str
   return groups
 }
 
-function inPieces(bytes: Uint8Array): ContentSource {
+function fromBytes(bytes: Uint8Array): ContentSource {
   return {
     size: bytes.length,
     async *open() {
-      for (let at = 0; at < bytes.length; at += PIECE) yield bytes.subarray(at, at + PIECE)
+      yield bytes
     },
   }
 }
@@ -96,33 +108,38 @@ async function writeSource(
 ): Promise<void> {
   const { res } = exchange
   const iterator = source.open()[Symbol.asyncIterator]()
-  // The first chunk before the head: a source that cannot be read is still a clean 500.
-  let chunk = await iterator.next()
-  if (res.destroyed) return closeIterator(iterator)
-  writeHead(exchange, reply, undefined)
-  const drain = createDrain(res, exchange.idleTimeout)
-  let rest = source.size
+  let drain: Drain | undefined
   try {
-    while (!chunk.done && !res.destroyed) {
+    // The first chunk before the head: a source that cannot be read is still a clean 500.
+    let chunk = await iterator.next()
+    if (exchange.isClosed) return
+    writeHead(exchange, reply, undefined)
+    drain = createDrain(exchange)
+    let rest = source.size
+    while (!chunk.done && !exchange.isClosed) {
       const bytes = chunk.value
       rest -= bytes.length
       if (rest < 0) throw new Error('A content source gave more bytes than its size.')
-      // The last chunk ends the message in the same write.
-      const written = drain.next()
-      if (rest === 0) res.end(bytes, written)
-      else res.write(bytes, written)
-      await drain.promise
+      for (let at = 0; at < bytes.length && !exchange.isClosed; at += PIECE) {
+        const piece = bytes.length <= PIECE ? bytes : bytes.subarray(at, at + PIECE)
+        const written = drain.next()
+        // The last piece ends the message in the same write.
+        if (rest === 0 && at + PIECE >= bytes.length) res.end(piece, written)
+        else res.write(piece, written)
+        await drain.promise
+      }
       chunk = await iterator.next()
     }
-    if (rest !== 0 && !res.destroyed) throw new Error('A content source ended before its size.')
+    if (rest !== 0 && !exchange.isClosed) throw new Error('A content source ended before its size.')
     if (source.size === 0) res.end()
   } catch (error) {
+    if (drain === undefined) throw error
     // A client that went away is no failure. Otherwise never end(): a broken connection is the only sign that the
     // content is not whole.
-    if (!res.destroyed) onLateFailure(error, exchange)
-    res.destroy()
+    if (!exchange.isClosed) onLateFailure(error, exchange)
+    exchange.breakOff()
   } finally {
-    drain.close()
+    drain?.close()
     await closeIterator(iterator)
   }
 }
@@ -136,9 +153,17 @@ async function closeIterator(iterator: AsyncIterator<Uint8Array>): Promise<void>
 }
 
 /** Waits until one write has left, the connection has closed, or nothing has moved for too long. */
-function createDrain(res: ServerResponse, idleTimeout: number) {
+interface Drain {
+  readonly promise: Promise<void>
+  /** Starts to wait for a write. */
+  next(): () => void
+  close(): void
+}
+
+function createDrain(exchange: Exchange): Drain {
+  const { res } = exchange
   let settle = () => {}
-  const watch = watchIdle(idleTimeout, () => res.destroy())
+  const watch = watchIdle(exchange.idleTimeout, () => exchange.breakOff())
   const onClose = () => settle()
   res.once('close', onClose)
   const drain = {

@@ -10,6 +10,7 @@ import { readOptions } from '../core/options.ts'
 import { addPending, createVaryMark, passOnPending } from '../core/pending.ts'
 import { readTarget } from '../core/read-target.ts'
 import { formatChallenge, parseAuthorization } from '../protocol/authorization.ts'
+import { isToken } from '../protocol/field-value.ts'
 import { isSafeMethod } from '../protocol/methods.ts'
 import { isPreflightRequest } from './preflight.ts'
 
@@ -28,7 +29,10 @@ export interface AuthenticationOptions {
 
 /** Finds out who sends a request. */
 export interface Authentication {
-  /** Whether a request needs credentials. A preflight never does: browsers send none with it (Fetch, "CORS-preflight fetch"). */
+  /**
+   * Whether a request needs credentials. A preflight never does: browsers send none with it (Fetch, "CORS-preflight
+   * fetch"). Nor does `OPTIONS *`, which is about no resource.
+   */
   isRequired(exchange: Exchange): boolean
   /**
    * Verifies the credentials of a request and puts the principal on the exchange.
@@ -48,13 +52,17 @@ export interface Authentication {
 export function createAuthentication(options: AuthenticationOptions): Authentication {
   const { schemes, require = 'all' } = readOptions('auth', options, ['schemes', 'require'])
   if (!Array.isArray(schemes) || schemes.length === 0) throw new TypeError('auth needs at least one scheme.')
+  for (const scheme of schemes as readonly Partial<AuthScheme>[]) {
+    const isScheme = typeof scheme?.authenticate === 'function' && typeof scheme.challenges === 'function'
+    if (!isScheme || !isToken(scheme.name ?? '')) throw new TypeError('auth has a scheme that is none.')
+  }
   const byName = new Map((schemes as readonly AuthScheme[]).map((scheme) => [scheme.name.toLowerCase(), scheme]))
   if (byName.size < schemes.length) throw new TypeError('auth has two schemes of one name.')
   const needsCredentials = compileRule(require)
   const markAuthorization = createVaryMark('Authorization')
 
   function isRequired(exchange: Exchange, rule = needsCredentials): boolean {
-    return rule(exchange) && !isPreflightRequest(exchange)
+    return rule(exchange) && !isPreflightRequest(exchange) && exchange.path !== '*'
   }
 
   /** 401 with a challenge of every scheme, each a field line of its own: clients differ in how they split one. */
@@ -86,7 +94,8 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
   function authenticate(exchange: Exchange, require = needsCredentials): MaybePromise<undefined> {
     const field = readField(exchange.headers, 'authorization')
     const required = isRequired(exchange, require)
-    if (required) markAuthorization(exchange)
+    // Caches must tell what somebody got from what anybody gets (RFC 9111 §4.1).
+    if (required || field !== undefined) markAuthorization(exchange)
     if (field === undefined) return required ? refuse(exchange) : undefined
     const credentials = parseAuthorization(field)
     const scheme = credentials === undefined ? undefined : byName.get(credentials.scheme)
@@ -135,7 +144,8 @@ const SINGLE = ['authorization']
  * app.use('/api', auth({ schemes: [basic({ verify })], require: 'writes' }))
  */
 export function auth(options: AuthOptions): Handler {
-  const { authorize, onError, ...rest } = options
+  const { authorize, onError, ...rest } = readOptions('auth', options, ['schemes', 'require', 'authorize', 'onError'])
+  if (authorize !== undefined && typeof authorize !== 'function') throw new TypeError('"authorize" is a function.')
   const { authenticate } = createAuthentication(rest)
   return createHandler({
     run(exchange) {

@@ -1,5 +1,7 @@
 /** JSON Pointer (RFC 6901): which value in a document is meant. */
 
+import { formatPointerStep } from '../core/json.ts'
+
 /**
  * Reads a JSON Pointer.
  * @returns its reference tokens, unescaped; none for the whole document; `undefined` when the text is no pointer
@@ -23,4 +25,9 @@ export function parseArrayIndex(token: string): number | undefined {
     if (code < 0x30 || code > 0x39) return undefined
   }
   return token === '' ? undefined : Number(token)
+}
+
+/** Writes a JSON Pointer. */
+export function formatPointer(tokens: readonly (string | number)[]): string {
+  return tokens.map(formatPointerStep).join('')
 }

@@ -72,7 +72,7 @@ function holdBytes(bytes: Uint8Array): HeldBody {
   const { length } = bytes
   if (length <= TEXT_LIMIT && isAscii(bytes)) {
     const view = Buffer.from(bytes.buffer, bytes.byteOffset, length)
-    return { body: view.latin1Slice(), size: length }
+    return { body: view.toString('latin1'), size: length }
   }
   const copy = Buffer.allocUnsafeSlow(length)
   copy.set(bytes)

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { isPromise, type MaybePromise } from '../core/handler.ts'
+import { andThen, isPromise, type MaybePromise } from '../core/handler.ts'
 import { readOptions } from '../core/options.ts'
 import { createContentHolder, type HeldBody } from './held-content.ts'
 import { createMemberIndex } from './member-index.ts'
@@ -11,9 +11,9 @@ import {
   type Expectation,
   isResource,
   memberPath,
+  type ReadOptions,
   type RelatedWrite,
   type RemoveOptions,
-  type RemoveResult,
   type ResourceStore,
   type StoredResource,
   type StoredState,
@@ -29,6 +29,7 @@ export interface MemoryStoreOptions {
   readonly now?: () => number
 }
 
+const NO_OPTIONS: ReadOptions = {}
 const DAY = 24 * 60 * 60 * 1000
 
 /** A new member whose name is reserved. */
@@ -36,10 +37,10 @@ interface Draft {
   readonly name: string
   readonly content: Content
   readonly related: readonly RelatedWrite[]
+  readonly held: MaybePromise<readonly HeldBody[]>
 }
 
 type Created = WriteResult & { outcome: 'created' }
-type NewResource = { -readonly [Name in keyof StoredResource]: StoredResource[Name] }
 
 /**
  * Keeps resources in the memory of this process: the default store, for tests, caches and demos.
@@ -71,10 +72,10 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
   }
 
   /** Shows a new state of a path. */
-  function put(path: string, fields: ContentFields, { body, size }: HeldBody): NewResource {
+  function put(path: string, fields: ContentFields, { body, size }: HeldBody, visibility?: 'hidden'): StoredResource {
     const previous = resources.get(path)?.lastModified ?? tombstones.lastRemoval(path)
     const time = now()
-    const resource: NewResource = {
+    const resource: { -readonly [Name in keyof StoredResource]: StoredResource[Name] } = {
       path,
       version: incarnation + (++versions).toString(36),
       contentType: fields.contentType,
@@ -87,29 +88,23 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
     if (fields.contentEncoding !== undefined) resource.contentEncoding = fields.contentEncoding
     if (fields.contentLanguage !== undefined) resource.contentLanguage = fields.contentLanguage
     if (fields.filename !== undefined) resource.filename = fields.filename
+    if (visibility === 'hidden') resource.hidden = true
     resources.set(path, resource)
-    return resource
-  }
-
-  function write(path: string, content: Content, held: HeldBody): StoredResource {
-    const resource = put(path, content, held)
-    tombstones.unbury(path)
     members.add(resource)
+    tombstones.unbury(path)
     return resource
   }
 
-  function writeRelated(related: readonly RelatedWrite[], held: readonly HeldBody[]): void {
-    for (const [index, { path, content }] of related.entries()) write(path, content, held[index + 1]!)
+  function putRelated(related: readonly RelatedWrite[], held: readonly HeldBody[]): void {
+    for (const [index, { path, content }] of related.entries()) put(path, content, held[index + 1]!)
   }
 
   function drop(path: string, mode: RemoveOptions['mode'], keep: number): void {
     const resource = resources.get(path)
     if (resource === undefined) return
     if (mode === 'hide') {
-      // Made anew: what callers have kept on the state before belongs to that state.
-      const hidden = put(path, resource, resource)
-      hidden.hidden = true
-      members.add(hidden)
+      // A new object: what callers have kept on the old one belongs to the state before.
+      put(path, resource, resource, 'hidden')
       return
     }
     resources.delete(path)
@@ -119,15 +114,18 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
     else tombstones.bury({ removed: true, path, removedAt }, removedAt + keep)
   }
 
-  /** Takes a name and asks for what shall stand under it. */
-  function createDraft(collection: string, content: Content | ((name: string) => Content), options: CreateOptions) {
+  /** Reserves a name and asks for what shall stand under it. */
+  function draftMember(
+    collection: string,
+    content: Content | ((name: string) => Content),
+    { related, signal }: CreateOptions,
+    taken: Map<AsyncIterable<Uint8Array>, Promise<HeldBody>>,
+  ): Draft {
     const name = members.reserve(collection)
     try {
-      return {
-        name,
-        content: typeof content === 'function' ? content(name) : content,
-        related: options.related?.(name) ?? [],
-      }
+      const own = typeof content === 'function' ? content(name) : content
+      const others = related?.(name) ?? []
+      return { name, content: own, related: others, held: holder.hold(contentsOf(own, others), signal, taken) }
     } catch (error) {
       members.release(collection, name)
       throw error
@@ -135,38 +133,61 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
   }
 
   function commitDraft(collection: string, draft: Draft, held: readonly HeldBody[]): Created {
-    const resource = write(memberPath(collection, draft.name), draft.content, held[0]!)
-    writeRelated(draft.related, held)
+    const resource = put(memberPath(collection, draft.name), draft.content, held[0]!)
+    putRelated(draft.related, held)
     return { outcome: 'created', resource }
+  }
+
+  /** Commits once the content is there; under another name when a client has written this one meanwhile. */
+  async function commitDraftLater(
+    collection: string,
+    draft: Draft,
+    redraft: () => Draft,
+    signal: AbortSignal | undefined,
+  ): Promise<Created> {
+    for (;;) {
+      try {
+        const held = await draft.held
+        signal?.throwIfAborted()
+        if (members.isReserved(collection, draft.name)) return commitDraft(collection, draft, held)
+      } finally {
+        members.release(collection, draft.name)
+      }
+      draft = redraft()
+    }
   }
 
   return {
     read(path, options) {
-      if (options?.signal?.aborted === true) return Promise.reject(options.signal.reason)
-      return stateOf(path, options?.hidden === true)
+      const { hidden = false, signal } = options ?? NO_OPTIONS
+      if (signal?.aborted) return Promise.reject(signal.reason)
+      return stateOf(path, hidden)
     },
 
     write(path, content, { expect, related = [], signal }) {
-      if (signal?.aborted === true) return Promise.reject(signal.reason)
+      if (signal?.aborted) return Promise.reject(signal.reason)
       const commit = (held: readonly HeldBody[]): WriteResult => {
+        signal?.throwIfAborted()
         const current = stateOf(path, false)
         if (!isExpected(current, expect)) return { outcome: 'conflict', current }
-        const resource = write(path, content, held[0]!)
-        writeRelated(related, held)
+        const resource = put(path, content, held[0]!)
+        putRelated(related, held)
         return { outcome: isResource(current) ? 'replaced' : 'created', resource }
       }
-      const held = holder.hold(contentsOf(content, related), signal)
-      return isPromise(held) ? held.then(unlessAborted(signal, commit)) : commit(held)
+      return andThen(holder.hold(contentsOf(content, related), signal), commit)
     },
 
     create(collection, content, options = {}) {
       const { signal } = options
-      if (signal?.aborted === true) return Promise.reject(signal.reason)
-      throw new Error('see below')
+      if (signal?.aborted) return Promise.reject(signal.reason)
+      const taken = new Map<AsyncIterable<Uint8Array>, Promise<HeldBody>>()
+      const draft = draftMember(collection, content, options, taken)
+      if (!isPromise(draft.held)) return commitDraft(collection, draft, draft.held)
+      return commitDraftLater(collection, draft, () => draftMember(collection, content, options, taken), signal)
     },
 
-    remove(path, { expect, mode, retention: keep = retention, related = [], signal }): MaybePromise<RemoveResult> {
-      if (signal?.aborted === true) return Promise.reject(signal.reason)
+    remove(path, { expect, mode, retention: keep = retention, related = [], signal }) {
+      if (signal?.aborted) return Promise.reject(signal.reason)
       const current = stateOf(path, false)
       if (!isResource(current) && expect === 'any') return { outcome: 'absent', current }
       if (!isResource(current) || !isExpected(current, expect)) return { outcome: 'conflict', current }
@@ -176,7 +197,7 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
     },
 
     list(collection, options) {
-      if (options.signal?.aborted === true) return Promise.reject(options.signal.reason)
+      if (options.signal?.aborted) return Promise.reject(options.signal.reason)
       return members.page(collection, options)
     },
 
@@ -184,4 +205,14 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
       return holder.stage(body, options?.signal)
     },
   }
+}
+
+function contentsOf(content: Content, related: readonly RelatedWrite[]): readonly Content[] {
+  return related.length === 0 ? [content] : [content, ...related.map((write) => write.content)]
+}
+
+function isExpected(current: StoredState, expect: Expectation): boolean {
+  if (expect === 'any') return true
+  if (expect === 'absent') return !isResource(current)
+  return isResource(current) && (expect === 'present' || current.version === expect.version)
 }

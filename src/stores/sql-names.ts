@@ -10,6 +10,21 @@ export function formatSortKey(name: string): string {
   return String.fromCharCode(0x60 + name.length) + name
 }
 
+const UNFIT = /[\0\u0001\ud800-\udfff]/u
+const ALL_UNFIT = /[\0\u0001\ud800-\udfff]/gu
+
+/** Text as databases keep it: some refuse U+0000, and lone surrogates would all become the same character. */
+export function encodeText(text: string): string {
+  if (!UNFIT.test(text)) return text
+  return text.replace(ALL_UNFIT, (unit) => '\u0001' + unit.charCodeAt(0).toString(16).padStart(4, '0'))
+}
+
+/** The text that `encodeText` was given. */
+export function decodeText(text: string): string {
+  if (!text.includes('\u0001')) return text
+  return text.replace(/\u0001([0-9a-f]{4})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
+}
+
 /**
  * Makes versions. Random per process and counted within it: none comes back, not after a restart either, nor when a
  * backup of the database is restored.

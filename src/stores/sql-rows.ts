@@ -1,3 +1,4 @@
+import { decodeText, encodeText } from './sql-names.ts'
 import {
   type ContentFields,
   type Expectation,
@@ -53,17 +54,17 @@ export type OpenContent = (id: number | string, size: number) => LargeBody
 export function toResource(row: StateRow, open: OpenContent): StoredResource {
   const size = Number(row.size)
   const resource: { -readonly [Name in keyof StoredResource]: StoredResource[Name] } = {
-    path: row.path,
+    path: decodeText(row.path),
     version: row.version,
-    contentType: row.content_type ?? '',
+    contentType: decodeText(row.content_type ?? ''),
     size,
     body: row.content_id === null ? toBytes(row.content) : open(row.content_id, size),
     lastModified: Number(row.changed),
     dateIsStrong: Boolean(row.strong),
   }
-  if (row.content_encoding !== null) resource.contentEncoding = row.content_encoding
-  if (row.content_language !== null) resource.contentLanguage = row.content_language
-  if (row.filename !== null) resource.filename = row.filename
+  if (row.content_encoding !== null) resource.contentEncoding = decodeText(row.content_encoding)
+  if (row.content_language !== null) resource.contentLanguage = decodeText(row.content_language)
+  if (row.filename !== null) resource.filename = decodeText(row.filename)
   if (row.state === HIDDEN) resource.hidden = true
   return resource
 }
@@ -78,7 +79,7 @@ export function toState(
   if (row === undefined) return undefined
   if (row.state === LIVE || (row.state === HIDDEN && hidden === 'shown')) return toResource(row, open)
   if (row.state === REMOVED && Number(row.expires) <= now) return undefined
-  return { removed: true, path: row.path, removedAt: Number(row.changed) }
+  return { removed: true, path: decodeText(row.path), removedAt: Number(row.changed) }
 }
 
 export function isExpected(row: StateRow | undefined, expect: Expectation): boolean {
@@ -131,9 +132,24 @@ export function placeOf(path: string): { readonly collection: string; readonly n
   return place.name === '' ? undefined : place
 }
 
-/** Drivers give binary values as Buffer, Uint8Array or ArrayBuffer, and an empty one possibly as null. */
+/** The columns that describe content: its media type, coding, language and file name. */
+export function encodeFields(content: ContentFields): [string, string | null, string | null, string | null] {
+  const { contentType, contentEncoding, contentLanguage, filename } = content
+  return [
+    encodeText(contentType),
+    contentEncoding === undefined ? null : encodeText(contentEncoding),
+    contentLanguage === undefined ? null : encodeText(contentLanguage),
+    filename === undefined ? null : encodeText(filename),
+  ]
+}
+
+/**
+ * Drivers give binary values as Buffer, Uint8Array or ArrayBuffer, and an empty one possibly as null; Postgres is asked
+ * for Base64, which is decoded many times faster than its own notation.
+ */
 export function toBytes(value: unknown): Uint8Array {
   if (value instanceof Uint8Array) return value
+  if (typeof value === 'string') return Buffer.from(value, 'base64')
   return value instanceof ArrayBuffer ? new Uint8Array(value) : new Uint8Array(0)
 }
 

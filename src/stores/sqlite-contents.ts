@@ -78,7 +78,7 @@ export function createSqliteContents(
       const row = statements.findExpired.get(now()) as { id: number } | undefined
       if (row === undefined) return 'all'
       statements.abandonContent.run(row.id)
-      const chunks = statements.sweepChunks.all(row.id) as unknown[]
+      const chunks = statements.sweepChunks.all(row.id, row.id) as unknown[]
       if (chunks.length === 0) statements.sweepContent.run(row.id)
       return 'part'
     },

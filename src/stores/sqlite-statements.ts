@@ -17,7 +17,8 @@ function writeStatements(prefix: string) {
   const chunks = `${prefix}chunks`
   const listed = (state: number) =>
     `SELECT ${FACTS_AND_CONTENT}, sort_key FROM ${states} INDEXED BY ${states}_listed ` +
-    `WHERE collection = ?1 AND state = ${state} AND sort_key > ?2 ORDER BY sort_key LIMIT ?3`
+    `WHERE collection = ? AND state = ${state} AND sort_key > ? ORDER BY sort_key LIMIT ?`
+  // Parameters are anonymous throughout: better-sqlite3 takes ?1 for a named one.
   return {
     readState: `SELECT ${FACTS_AND_CONTENT} FROM ${states} WHERE path = ?`,
     readFacts: `SELECT ${FACTS} FROM ${states} WHERE path = ?`,
@@ -37,7 +38,7 @@ function writeStatements(prefix: string) {
       'content_type = NULL, content_encoding = NULL, content_language = NULL, filename = NULL, content_id = NULL, ' +
       'content = NULL WHERE path = ?',
     listLive: listed(LIVE),
-    listAll: `SELECT * FROM (${listed(LIVE)}) UNION ALL SELECT * FROM (${listed(HIDDEN)}) ORDER BY sort_key LIMIT ?3`,
+    listAll: `SELECT * FROM (${listed(LIVE)}) UNION ALL SELECT * FROM (${listed(HIDDEN)}) ORDER BY sort_key LIMIT ?`,
 
     // Beyond 2^53 - 1 there is no row, and so no name.
     nextName:
@@ -63,8 +64,8 @@ function writeStatements(prefix: string) {
     // 0 marks content as lost: no write can link it any more, so its chunks can go in several steps.
     findExpired: `SELECT id FROM ${contents} WHERE expires IS NOT NULL AND expires < ? ORDER BY expires LIMIT 1`,
     sweepChunks:
-      `DELETE FROM ${chunks} WHERE content_id = ?1 AND chunk IN ` +
-      `(SELECT chunk FROM ${chunks} WHERE content_id = ?1 LIMIT 64) RETURNING 1`,
+      `DELETE FROM ${chunks} WHERE content_id = ? AND chunk IN ` +
+      `(SELECT chunk FROM ${chunks} WHERE content_id = ? LIMIT 64) RETURNING 1`,
     sweepContent: `DELETE FROM ${contents} WHERE id = ?`,
   } as const
 }

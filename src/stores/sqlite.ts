@@ -1,34 +1,19 @@
-import { HttpError } from '../core/errors.ts'
-import { type MaybePromise, andThen } from '../core/handler.ts'
+import { andThen, type MaybePromise } from '../core/handler.ts'
 import { readOptions } from '../core/options.ts'
 import { commitContents, createIntakeFactory, type Taken } from './sql-intake.ts'
-import { checkTablePrefix, createVersions, formatSortKey } from './sql-names.ts'
-import {
-  type Change,
-  createWrittenResource,
-  decideChange,
-  encodeBody,
-  isExpected,
-  LIVE,
-  placeOf,
-  REMOVED,
-  type StateRow,
-  toResource,
-  toState,
-} from './sql-rows.ts'
+import { checkTablePrefix, encodeText, formatSortKey } from './sql-names.ts'
+import { isExpected, LIVE, type StateRow, toResource, toState } from './sql-rows.ts'
 import { createSweeper } from './sql-sweeper.ts'
 import { createSqliteContents } from './sqlite-contents.ts'
 import { blockWhileBusy, createSqliteConnection, type SqliteHandle } from './sqlite-handle.ts'
 import { migrateSqlite } from './sqlite-schema.ts'
 import { prepareStatements } from './sqlite-statements.ts'
+import { createSqliteStates } from './sqlite-states.ts'
 import {
   type Content,
-  type ContentFields,
   type CreateOptions,
   memberPath,
-  parseIntegerName,
   type RelatedWrite,
-  type RemoveOptions,
   type ResourceStore,
   type StoredResource,
   splitPath,
@@ -107,75 +92,13 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
   )
   const contents = createSqliteContents(connection, statements, { grace, now, onRelease: sweeper.hurry })
   const { createIntake, stage } = createIntakeFactory(contents, { inlineLimit, batchSize: BATCH_SIZE })
-  const nextVersion = createVersions()
-
-  const readFacts = (path: string) => statements.readFacts.get(path) as StateRow | undefined
-  const readState = (path: string) => statements.readState.get(path) as StateRow | undefined
-
-  /** Within a transaction. */
-  function put(path: string, row: StateRow | undefined, content: ContentFields, taken: Taken): StoredResource {
-    const change = decideChange(row, now())
-    const version = nextVersion()
-    const place = placeOf(path)
-    if (taken.id !== undefined) contents.link(taken.id)
-    statements.putState.run(
-      path,
-      place?.collection ?? null,
-      place === undefined ? null : formatSortKey(place.name),
-      version,
-      change.changed,
-      change.strong ? 1 : 0,
-      taken.size,
-      content.contentType,
-      content.contentEncoding ?? null,
-      content.contentLanguage ?? null,
-      content.filename ?? null,
-      taken.id ?? null,
-      taken.id === undefined ? encodeBody(taken.body) : null,
-    )
-    release(row)
-    // A path that has a row has raised the counter before.
-    if (row === undefined && place !== undefined) raiseCounter(place.collection, place.name)
-    return createWrittenResource(path, version, content, taken, change)
-  }
-
-  function putRelated(writes: readonly RelatedWrite[], taken: readonly Taken[]): void {
-    for (const [index, { path, content }] of writes.entries()) put(path, readFacts(path), content, taken[index]!)
-  }
-
-  function release(row: StateRow | undefined): void {
-    if (row !== undefined && row.content_id !== null) contents.release(row.content_id)
-  }
-
-  function raiseCounter(collection: string, name: string): void {
-    const id = parseIntegerName(name)
-    if (id !== undefined && id > 0) statements.raiseCounter.run(collection, id + 1)
-  }
-
-  /** Within a transaction. */
-  function drop(row: StateRow, mode: RemoveOptions['mode'], keep: number): void {
-    const time = now()
-    const { changed, strong }: Change = decideChange(row, time)
-    if (mode === 'hide') {
-      statements.hideState.run(nextVersion(), changed, strong ? 1 : 0, row.path)
-      return
-    }
-    const expires = mode === 'erase' ? time : Math.min(time + keep, Number.MAX_SAFE_INTEGER)
-    statements.removeState.run(nextVersion(), changed, strong ? 1 : 0, expires, row.path)
-    release(row)
-  }
-
-  /** Within a transaction. */
-  function takeName(collection: string): string {
-    const row = statements.nextName.get(collection) as { id: number } | undefined
-    if (row !== undefined) return String(row.id)
-    throw new HttpError(507, 'ERR_OUT_OF_SPACE', { detail: 'The collection has no names left.' })
-  }
+  const states = createSqliteStates(statements, contents, now)
 
   return {
     read(path, { hidden = false, metadataOnly = false } = {}) {
       const statement = metadataOnly ? statements.readFacts : statements.readState
-      const row = connection.attempt(() => statement.get(path)) as MaybePromise<StateRow | undefined>
+      const key = encodeText(path)
+      const row = connection.attempt(() => statement.get(key)) as MaybePromise<StateRow | undefined>
       return andThen(row, (row) => toState(row, hidden ? 'shown' : 'not-shown', now(), contents.open))
     },
 
@@ -183,12 +106,12 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
       const all = related.length === 0 ? [content] : [content, ...related.map((write) => write.content)]
       return commitContents(createIntake(), all, signal, ([own, ...others]) =>
         connection.transact((): WriteResult => {
-          const row = readFacts(path)
+          const row = states.readFacts(path)
           if (!isExpected(row, expect)) {
-            return { outcome: 'conflict', current: toState(readState(path), 'not-shown', now(), contents.open) }
+            return { outcome: 'conflict', current: toState(states.readState(path), 'not-shown', now(), contents.open) }
           }
-          const resource = put(path, row, content, own!)
-          putRelated(related, others)
+          const resource = states.put(path, row, content, own!)
+          states.putRelated(related, others)
           return { outcome: row?.state === LIVE ? 'replaced' : 'created', resource }
         }),
       )
@@ -204,14 +127,14 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
         const draft = drafted !== undefined && isFree(drafted) ? drafted : createDraft()
         const taken = intake.held(contentsOf(draft))
         if (taken === undefined) return draft
-        const resource = put(memberPath(collection, draft.name), undefined, draft.content, taken[0]!)
-        putRelated(draft.related, taken.slice(1))
+        const resource = states.put(memberPath(collection, draft.name), undefined, draft.content, taken[0]!)
+        states.putRelated(draft.related, taken.slice(1))
         used = taken
         return { outcome: 'created', resource }
       }
 
       function createDraft(): Draft {
-        const name = takeName(collection)
+        const name = states.takeName(collection)
         return {
           name,
           content: typeof content === 'function' ? content(name) : content,
@@ -221,7 +144,7 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
 
       /** A client may have written the name while the content came in. */
       function isFree(draft: Draft): boolean {
-        return readFacts(memberPath(collection, draft.name)) === undefined
+        return states.readFacts(memberPath(collection, draft.name)) === undefined
       }
 
       async function takeAndAttempt(draft: Draft): Promise<Created> {
@@ -246,23 +169,21 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
     remove(path, { expect, mode, retention: keep = retention, related = [], signal }) {
       signal?.throwIfAborted()
       return connection.transact(() => {
-        const row = readState(path)
+        const row = states.readState(path)
         const current = toState(row, 'not-shown', now(), contents.open)
         if (row?.state !== LIVE && expect === 'any') return { outcome: 'absent', current: current as undefined }
         if (row === undefined || !isExpected(row, expect)) return { outcome: 'conflict', current }
-        drop(row, mode, keep)
-        for (const other of related) {
-          const row = readFacts(other)
-          if (row !== undefined && row.state !== REMOVED) drop(row, mode, keep)
-        }
+        states.drop(row, mode, keep)
+        states.dropRelated(related, mode, keep)
         return { outcome: 'removed', resource: current as StoredResource }
       })
     },
 
     list(collection, { after, limit, hidden = false }) {
-      const statement = hidden ? statements.listAll : statements.listLive
-      const from = after === undefined ? '' : formatSortKey(after)
-      const rows = connection.attempt(() => statement.all(collection, from, limit + 1)) as MaybePromise<StateRow[]>
+      const page = [encodeText(collection), after === undefined ? '' : encodeText(formatSortKey(after)), limit + 1]
+      const rows = connection.attempt(() =>
+        hidden ? statements.listAll.all(...page, ...page, limit + 1) : statements.listLive.all(...page),
+      ) as MaybePromise<StateRow[]>
       return andThen(rows, (rows) => {
         const items = rows.slice(0, limit).map((row) => toResource(row, contents.open))
         return rows.length > limit ? { items, next: splitPath(items[limit - 1]!.path).name } : { items }

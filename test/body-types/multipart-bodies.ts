@@ -110,7 +110,7 @@ export const BODIES: readonly Row[] = [
   // Delimiters (RFC 2046 §5.1.1)
   ['a preamble and an epilogue (F8)', 'Ignore me.\r\n' + part(FIELD) + 'And me.\r\n--b0undary\r\n', ['a=v']],
   ['an empty line as preamble', '\r\n' + part(FIELD), ['a=v']],
-  ['a preamble that begins like a delimiter', '--b0undaryX\r\n' + part(FIELD), ['a=v']],
+  ['a preamble that begins like a delimiter (threat 73)', '--b0undaryX\r\n' + part(FIELD), 400],
   ['a preamble full of dashes', '--\r\n--b0\r\n-\r\n' + part(FIELD), ['a=v']],
   ['an epilogue right after the final delimiter', lines('--', FIELD, '', 'v', '----', 'more'), ['a=v']],
   [
@@ -120,9 +120,10 @@ export const BODIES: readonly Row[] = [
   ],
   ['blanks after the final delimiter, then the end', `--b0undary\r\n${FIELD}\r\n\r\nv\r\n--b0undary-- \t`, ['a=v']],
   ['blanks after the delimiter of an empty part', `--b0undary \r\n${FIELD}\r\n\r\n--b0undary-- \r\n`, ['a=']],
-  ['a line in a value that begins like a delimiter', part(FIELD, 'x\r\n--b0undaryX\r\ny'), ['a=x\r\n--b0undaryX\r\ny']],
-  ['the same with one dash', part(FIELD, 'x\r\n--b0undary-\r\ny'), ['a=x\r\n--b0undary-\r\ny']],
-  ['a value that is such a line', part(FIELD, '--b0undaryX'), ['a=--b0undaryX']],
+  ['a line in a value that begins like a delimiter (threat 73)', part(FIELD, 'x\r\n--b0undaryX\r\ny'), 400],
+  ['the same with one dash', part(FIELD, 'x\r\n--b0undary-\r\ny'), 400],
+  ['a value that is such a line', part(FIELD, '--b0undaryX'), 400],
+  ['a file with such a line', part(FILE, 'x\r\n--b0undaryX\r\ny'), 400],
   ['a delimiter not at the beginning of a line', part(FIELD, 'x--b0undary\r\ny'), ['a=x--b0undary\r\ny']],
   ['a delimiter after a bare LF', part(FIELD, 'x\n--b0undary\n--b0undary--\ny'), ['a=x\n--b0undary\n--b0undary--\ny']],
   ['a delimiter after a bare CR', part(FIELD, 'x\r--b0undary\ry'), ['a=x\r--b0undary\ry']],
@@ -142,8 +143,8 @@ export const BODIES: readonly Row[] = [
   ['a bare LF after a delimiter', `--b0undary\n${FIELD}\n\nv\n--b0undary--\n`, 400],
   ['a bare CR after a delimiter', `--b0undary\rx\r\n${FIELD}\r\n\r\nv\r\n--b0undary--\r\n`, 400],
   ['a bare CR at the very end', `--b0undary\r\n${FIELD}\r\n\r\nv\r\n--b0undary--\r`, 400],
-  ['1024 blanks after a delimiter', `--b0undary${' '.repeat(1024)}\r\n${FIELD}\r\n\r\nv\r\n--b0undary--`, ['a=v']],
-  ['1025 blanks after a delimiter', `--b0undary${' '.repeat(1025)}\r\n${FIELD}\r\n\r\nv\r\n--b0undary--`, 400],
+  ['1022 blanks after a delimiter', `--b0undary${' '.repeat(1022)}\r\n${FIELD}\r\n\r\nv\r\n--b0undary--`, ['a=v']],
+  ['1023 blanks after a delimiter', `--b0undary${' '.repeat(1023)}\r\n${FIELD}\r\n\r\nv\r\n--b0undary--`, 400],
 
   // Cut short (F9)
   ['nothing', '', 400],

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { createServer, type IncomingMessage, request as httpRequest, type ServerResponse } from 'node:http'
+import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
 import { connect, createServer as createHttp2Server } from 'node:http2'
 import { createServer as createHttpsServer, request as httpsRequest } from 'node:https'
 import type { AddressInfo, Server } from 'node:net'

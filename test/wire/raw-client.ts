@@ -4,6 +4,8 @@ import { connect, type Socket } from 'node:net'
 /** One response as it came over the wire. */
 export interface RawResponse {
   readonly status: number
+  /** The reason phrase. */
+  readonly phrase: string
   /** Names in lower case and values, in order, repeated fields as often as they were sent. */
   readonly fields: readonly (readonly [name: string, value: string])[]
   readonly body: Buffer
@@ -64,13 +66,13 @@ export async function openRawClient(port: number): Promise<RawClient> {
     if (end < 0) return undefined
     const [statusLine = '', ...lines] = received.toString('latin1', 0, end).split('\r\n')
     received = received.subarray(end + 4)
-    const match = /^HTTP\/1\.1 (\d{3}) /.exec(statusLine)
+    const match = /^HTTP\/1\.1 (\d{3}) (.*)$/.exec(statusLine)
     if (match === null) throw new Error(`Not a status line: ${JSON.stringify(statusLine)}`)
     const fields = lines.map((line) => {
       const colon = line.indexOf(': ')
       return [line.slice(0, colon).toLowerCase(), line.slice(colon + 2)] as const
     })
-    return { status: Number(match[1]), fields }
+    return { status: Number(match[1]), phrase: match[2]!, fields }
   }
 
   return {

@@ -86,6 +86,18 @@ function* endless(size = 64 * 1024): Iterable<Uint8Array> {
   for (;;) yield chunk
 }
 
+/** A source that cannot be read. */
+function failing(error: Error): AsyncIterable<Uint8Array> {
+  return {
+    [Symbol.asyncIterator]: () => ({
+      async next() {
+        await immediate()
+        throw error
+      },
+    }),
+  }
+}
+
 const TEXT = ['Content-Type', 'text/plain']
 /** Whether it is the source, not the client, that ends: never. */
 const HUGE = 2 ** 40
@@ -252,7 +264,7 @@ describe('the writer on HTTP/1.1', () => {
       client.send(request('GET', '/') + request('GET', '/source') + request('HEAD', '/'))
       for (const method of ['GET', 'GET', 'HEAD']) {
         const response = await client.read(method)
-        expect(response.status).toBe(500)
+        expect([response.status, response.phrase]).toEqual([500, 'Internal Server Error'])
         expect(valuesOf(response, 'x-evil')).toEqual([])
         expect(valuesOf(response, 'x-name')).toEqual([])
       }
@@ -358,10 +370,7 @@ describe('content from a source', () => {
 
   it('that fails before its first byte is answered with 500, and the connection lives on (row H180)', async () => {
     const failure = new Error('disk gone: /secret/path')
-    const { source } = recordedSource(10, async function* (): AsyncGenerator<Uint8Array> {
-      await immediate()
-      throw failure
-    })
+    const { source } = recordedSource(10, () => failing(failure))
     const { port, errors } = await serve(({ req }) => (req.url === '/ok' ? emptyReply(204, []) : sourceReply(source)))
     const client = await open(port)
     client.send(request('GET') + request('GET', '/ok'))
@@ -375,9 +384,9 @@ describe('content from a source', () => {
   })
 
   it('may choose its answer before its first byte', async () => {
-    const { source } = recordedSource(10, async function* (): AsyncGenerator<Uint8Array> {
-      throw new HttpError(503, 'ERR_UNAVAILABLE', { headers: ['Retry-After', '7'] })
-    })
+    const { source } = recordedSource(10, () =>
+      failing(new HttpError(503, 'ERR_UNAVAILABLE', { headers: ['Retry-After', '7'] })),
+    )
     const { port, errors } = await serve(() => sourceReply(source))
     const client = await open(port)
     client.send(request('GET'))
@@ -552,19 +561,17 @@ describe('content from a source', () => {
     client.send(request('GET'))
     let received = 0
     // About 10 MB a second: the one chunk takes four times as long as idleTimeout.
-    const timer = setInterval(() => {
-      for (let taken = 0; taken < 256 * 1024; ) {
-        const chunk: Buffer | null = client.socket.read()
-        if (chunk === null) break
-        taken += chunk.length
-      }
-    }, 25)
-    closers.push(() => clearInterval(timer))
+    let due = 0
     client.socket.removeAllListeners('data')
     client.socket.on('data', (chunk: Buffer) => {
       received += chunk.length
+      if (received >= due) client.socket.pause()
     })
-    client.socket.pause()
+    const timer = setInterval(() => {
+      due = received + 256 * 1024
+      client.socket.resume()
+    }, 25)
+    closers.push(() => clearInterval(timer))
     await expect.poll(() => received >= size || client.socket.destroyed, { timeout: 15_000 }).toBe(true)
     expect(received).toBeGreaterThanOrEqual(size)
     expect(errors).toEqual([])
@@ -749,7 +756,7 @@ describe('a client that waits for 100 Continue', () => {
     const { port } = await serveContinue(() => contentReply(401, 'who?', TEXT))
     const client = await open(port)
     client.send(expecting('HEAD'))
-    expect((await client.readToEnd()).toString()).toMatch(/^HTTP\/1\.1 401 [^]*\r\n\r\n$/)
+    expect((await client.readToEnd()).toString()).toMatch(/^HTTP\/1\.1 401 .*\r\n\r\n$/s)
   })
 
   it('is told to go on before its content is read (RFC 9110 §10.1.1, rows H77 and H81)', async () => {
@@ -837,7 +844,7 @@ describe('the writer on HTTP/2', () => {
     })
     const stream = session.request({ ':path': '/' })
     const raw: string[] = await new Promise((resolve) => {
-      stream.once('response', (_headers, _flags, raw: string[]) => resolve(raw))
+      stream.once('response', (_headers: unknown, _flags: unknown, raw: string[]) => resolve(raw))
     })
     stream.resume()
     const values = (name: string) => raw.filter((_, i) => i % 2 === 1 && raw[i - 1] === name)

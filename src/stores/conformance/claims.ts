@@ -1,11 +1,11 @@
 import { AssertionError } from 'node:assert'
-import { isDeepStrictEqual, inspect } from 'node:util'
+import { inspect, isDeepStrictEqual } from 'node:util'
 import {
+  type Content,
   isLargeBody,
   isResource,
   type LargeBody,
   type SmallBody,
-  type Content,
   type StoredResource,
   type StoredState,
 } from '../types.ts'
@@ -44,7 +44,7 @@ export async function claimContent(state: StoredState, content: Content, sentenc
   const expected = toBuffer(content.body as SmallBody)
   claimEqual(resource.contentType, content.contentType, `${sentence} The media type is another.`)
   claimEqual(resource.size, expected.length, `${sentence} The size is wrong.`)
-  claimBytes(await readBody(resource.body), expected, sentence)
+  claimBytes(await readContent(resource), expected, sentence)
 }
 
 /** Fails unless two byte strings are equal; tells where they part. */
@@ -53,21 +53,32 @@ export function claimBytes(actual: Uint8Array, expected: Uint8Array, sentence: s
   let at = 0
   while (at < actual.length && actual[at] === expected[at]) at++
   const message =
-    `${sentence} Expected ${expected.length} bytes and found ${actual.length}; ` +
-    `they differ from byte ${at} on.`
+    `${sentence} Expected ${expected.length} bytes and found ${actual.length}; ` + `they differ from byte ${at} on.`
   throw new AssertionError({ message, stackStartFn: claimBytes })
 }
 
-/** All bytes of a body. */
-export async function readBody(body: SmallBody | LargeBody): Promise<Buffer> {
-  if (!isLargeBody(body)) return toBuffer(body)
-  return readStream(body.open(0, Number.MAX_SAFE_INTEGER))
+/** Fails unless a call is settled within five seconds. */
+export async function claimSettles<Result>(call: Promise<Result>, sentence: string): Promise<Result> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new AssertionError({ message: sentence, stackStartFn: claimSettles })), 5000)
+  })
+  try {
+    return await Promise.race([call, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** All bytes of a resource. */
+export function readContent(resource: StoredResource): Promise<Buffer> {
+  return readRange(resource, 0, resource.size - 1)
 }
 
 /** The bytes of a range, by whatever way the body offers. */
-export async function readRange(resource: StoredResource, first: number, last: number): Promise<Buffer> {
-  const { body } = resource
-  return isLargeBody(body) ? readStream(body.open(first, last)) : toBuffer(body).subarray(first, last + 1)
+export async function readRange({ body }: StoredResource, first: number, last: number): Promise<Buffer> {
+  if (!isLargeBody(body)) return toBuffer(body).subarray(first, last + 1)
+  return last < first ? Buffer.alloc(0) : readStream(body.open(first, last))
 }
 
 async function readStream(stream: AsyncIterable<Uint8Array>): Promise<Buffer> {

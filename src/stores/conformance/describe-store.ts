@@ -5,10 +5,12 @@ import { content } from './cases/content.ts'
 import { creation } from './cases/creation.ts'
 import { dates } from './cases/dates.ts'
 import { durability } from './cases/durability.ts'
+import { faults } from './cases/faults.ts'
 import { hiding } from './cases/hiding.ts'
+import { isolation } from './cases/isolation.ts'
 import { listing } from './cases/listing.ts'
-import { ranges } from './cases/ranges.ts'
 import { races } from './cases/races.ts'
+import { ranges } from './cases/ranges.ts'
 import { reading } from './cases/reading.ts'
 import { related } from './cases/related.ts'
 import { removal } from './cases/removal.ts'
@@ -16,7 +18,7 @@ import { staging } from './cases/staging.ts'
 import { versions } from './cases/versions.ts'
 import { walks } from './cases/walks.ts'
 import { writing } from './cases/writing.ts'
-import type { Case, DescribeStoreOptions, StoreCapabilities, StoreFixture, TestRunner } from './types.ts'
+import type { Capability, Case, DescribeStoreOptions, StoreFixture, TestRunner } from './types.ts'
 
 const GROUPS: Readonly<Record<string, readonly Case[]>> = {
   read: reading,
@@ -28,6 +30,8 @@ const GROUPS: Readonly<Record<string, readonly Case[]>> = {
   list: listing,
   'list, page by page': walks,
   content,
+  'content that fails': faults,
+  'content that takes time': isolation,
   'ranges of content': ranges,
   dates,
   'related writes': related,
@@ -36,15 +40,16 @@ const GROUPS: Readonly<Record<string, readonly Case[]>> = {
   durability,
 }
 
-const DEFAULTS: Required<StoreCapabilities> = {
-  durable: false,
+/** `offered`: where the store or its fixture has what it takes. */
+const DEFAULTS: Readonly<Record<Capability, boolean | 'offered'>> = {
+  durable: 'offered',
   contents: true,
   paths: true,
   dates: true,
   tombstones: true,
   hiding: true,
   related: true,
-  stage: true,
+  stage: 'offered',
 }
 
 /**
@@ -56,21 +61,22 @@ const DEFAULTS: Required<StoreCapabilities> = {
  * import { describeStore } from 'http-resource-service/testing'
  *
  * describeStore('userStore', async () => ({ store: userStore(pool), close: () => emptyTable() }), { describe, it })
+ * describeStore('cacheStore', () => cacheStore(), { describe, it, hiding: false })
  * ```
  *
  * @param name the name of the store
- * @param create makes a store without data; called for every case
+ * @param create makes a store without data, alone or with what belongs to it; called for every case
  * @param options what the store can do beyond the core of the contract, and the functions of the runner. Default for
  *   these: global ones, then those of node:test
- * @throws TypeError when no runner is found
+ * @throws TypeError for an unknown option, or when no runner is found
  */
 export function describeStore(
   name: string,
-  create: () => MaybePromise<StoreFixture>,
+  create: () => MaybePromise<StoreFixture | ResourceStore>,
   options?: DescribeStoreOptions,
 ): void {
   const given = readOptions('describeStore', options, [
-    ...(Object.keys(DEFAULTS) as (keyof StoreCapabilities)[]),
+    ...(Object.keys(DEFAULTS) as Capability[]),
     'describe',
     'it',
     'collection',
@@ -82,29 +88,50 @@ export function describeStore(
 
   describe(name, () => {
     for (const [group, cases] of Object.entries(GROUPS)) {
-      const fitting = cases.filter(({ needs = [] }) => needs.every((capability) => can[capability]))
+      const fitting = cases.filter(({ needs = [] }) => needs.every((capability) => can[capability] !== false))
       if (fitting.length === 0) continue
       describe(group, () => {
-        for (const { title, run } of fitting) it(title, () => runCase(run))
+        // A function that declares a parameter would be taken for one with a callback by some runners.
+        for (const one of fitting) it(one.title, (...context) => runCase(one, context[0]))
       })
     }
   })
 
-  async function runCase(run: Case['run']): Promise<void> {
-    const fixture = await create()
+  async function runCase({ needs = [], run }: Case, context: unknown): Promise<void> {
+    const created = await create()
+    const fixture: StoreFixture = 'store' in created ? created : { store: created }
     const stores: ResourceStore[] = [fixture.store]
+    const { reopen, crash } = fixture
+
+    async function open(): Promise<ResourceStore> {
+      if (reopen === undefined) {
+        if (can.durable === true) throw new TypeError('A durable store needs `reopen` beside `store`.')
+        return fixture.store
+      }
+      const store = await reopen()
+      stores.push(store)
+      return store
+    }
+
     try {
+      const offers: Partial<Record<Capability, boolean>> = {
+        durable: reopen !== undefined,
+        stage: fixture.store.stage !== undefined,
+      }
+      const missing = needs.find((capability) => can[capability] === 'offered' && offers[capability] === false)
+      if (missing !== undefined) return skip(context, missing)
       await run({
         store: fixture.store,
         collection,
         path: (name) => `${collection}/${name}`,
         content: (seed, path) => createContent(seed, splitPath(path).name),
-        async reopen() {
-          if (!can.durable) return fixture.store
-          if (fixture.reopen === undefined) throw new TypeError('A durable store needs `reopen` beside `store`.')
-          const store = await fixture.reopen()
-          stores.push(store)
-          return store
+        reopen: open,
+        async crash() {
+          if (crash !== undefined) {
+            await crash()
+            stores.splice(stores.indexOf(fixture.store), 1)
+          }
+          return open()
         },
       })
     } finally {
@@ -112,6 +139,12 @@ export function describeStore(
       await fixture.close?.()
     }
   }
+}
+
+/** Tells the runner, where it can be told. */
+function skip(context: unknown, missing: Capability): void {
+  const { skip } = (context ?? {}) as { skip?: (note: string) => void }
+  skip?.call(context, `The store does not offer this (${missing}).`)
 }
 
 function createSample(seed: number): Content {

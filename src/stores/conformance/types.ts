@@ -1,21 +1,26 @@
 import type { MaybePromise } from '../../core/handler.ts'
 import type { Content, ResourceStore } from '../types.ts'
 
-/** A store without data, made for one case. */
+/** A store without data, made for one case, and what belongs to it. */
 export interface StoreFixture {
   readonly store: ResourceStore
   /**
-   * Opens the same data once more, as another process would, or this one after it was killed: `store` is neither told
-   * nor closed, and may go on. Needed when `durable` is declared.
+   * Opens the same data once more, as another process would: `store` is neither told nor closed, and goes on.
+   * Offering it says that the store is durable.
    */
   readonly reopen?: () => MaybePromise<ResourceStore>
+  /**
+   * Ends `store` as a power cut would: it is told nothing, and answers nobody any more. The data are opened with
+   * `reopen` afterwards. Left out, the cases for crashes just leave `store` alone.
+   */
+  readonly crash?: () => MaybePromise<void>
   /** Ends all that was opened and removes the data. Stores are closed before. */
   readonly close?: () => MaybePromise<void>
 }
 
 /** What a store can do beyond the core of the contract. */
 export interface StoreCapabilities {
-  /** Keeps its data beyond the process, and shares it among processes. Default false. */
+  /** Keeps its data beyond the process, and shares it among processes. Default: whether there is a `reopen`. */
   readonly durable?: boolean
   /** Any media type and any bytes, as one value or as a stream, kept exactly. Default true. */
   readonly contents?: boolean
@@ -29,7 +34,7 @@ export interface StoreCapabilities {
   readonly hiding?: boolean
   /** Writes and removes related paths in the same atomic step. Default true. */
   readonly related?: boolean
-  /** Has the method `stage`. Default true. */
+  /** Takes content in before it is known where it belongs. Default: whether there is a method `stage`. */
   readonly stage?: boolean
 }
 
@@ -38,7 +43,7 @@ export type Capability = keyof StoreCapabilities
 /** The functions of a test runner: of vitest, of node:test, or of any other that has them in this form. */
 export interface TestRunner {
   readonly describe: (name: string, define: () => void) => unknown
-  readonly it: (title: string, run: () => Promise<void>) => unknown
+  readonly it: (title: string, run: (...context: unknown[]) => Promise<void>) => unknown
 }
 
 export interface DescribeStoreOptions extends StoreCapabilities, Partial<TestRunner> {
@@ -60,8 +65,10 @@ export interface Bench {
   readonly path: (name: string | number) => string
   /** Small content that may stand at a path of the collection. */
   readonly content: (seed: number, path: string) => Content
-  /** The same data, opened once more. Without `durable`: the same store. */
+  /** The same data, opened once more. Without `reopen`: the same store. */
   readonly reopen: () => Promise<ResourceStore>
+  /** The same data, after the store has come to a sudden end. Without `reopen`: the same store. */
+  readonly crash: () => Promise<ResourceStore>
 }
 
 /** One property that a store has or has not. */

@@ -62,7 +62,11 @@ export const hiding: readonly Case[] = [
       for (const name of [2, 3, 7, 12]) await store.remove(path(name), { expect: 'any', mode: 'hide' })
       const visible = await store.list(collection, { limit: 20 })
       const visiblePaths = [1, 4, 5, 6, 8, 9, 10, 11].map(path)
-      claimEqual(visible.items.map((item) => item.path), visiblePaths, 'Hidden resources are not listed unasked.')
+      claimEqual(
+        visible.items.map((item) => item.path),
+        visiblePaths,
+        'Hidden resources are not listed unasked.',
+      )
       const found: string[] = []
       for (let after: string | undefined; ; ) {
         const page = await store.list(collection, { limit: 3, hidden: true, after })
@@ -70,7 +74,10 @@ export const hiding: readonly Case[] = [
         if (page.next === undefined) break
         after = page.next
       }
-      const expected = Array.from({ length: 12 }, (_, i) => path(i + 1) + ([2, 3, 7, 12].includes(i + 1) ? ' hidden' : ''))
+      const expected = Array.from(
+        { length: 12 },
+        (_, i) => path(i + 1) + ([2, 3, 7, 12].includes(i + 1) ? ' hidden' : ''),
+      )
       claimEqual(found, expected, 'A listing with hidden resources has all of them, marked, in order.')
     },
   },

@@ -9,7 +9,10 @@ export const versions: readonly Case[] = [
       for (const seed of [1, 2, 3]) {
         const { version } = await put(store, path(1), content(seed, path(1)))
         claim(typeof version === 'string', 'A version is text.')
-        claim(version.length >= 1 && version.length <= 200, `The version ${JSON.stringify(version)} is too short or long.`)
+        claim(
+          version.length >= 1 && version.length <= 200,
+          `The version ${JSON.stringify(version)} is too short or long.`,
+        )
       }
     },
   },

@@ -83,7 +83,8 @@ export const writing: readonly Case[] = [
     title: 'leaves other paths alone',
     async run({ store, path, content }) {
       const versions = new Map<number, string>()
-      for (const name of [1, 2, 3, 12]) versions.set(name, (await put(store, path(name), content(name, path(name)))).version)
+      for (const name of [1, 2, 3, 12])
+        versions.set(name, (await put(store, path(name), content(name, path(name)))).version)
       await put(store, path(2), content(20, path(2)))
       for (const name of [1, 3, 12]) {
         const state = claimResource(await store.read(path(name)), 'A write removed another resource.')

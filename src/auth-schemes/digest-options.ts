@@ -1,0 +1,160 @@
+import { randomBytes } from 'node:crypto'
+import type { RequestView } from '../core/exchange.ts'
+import { andThen, type MaybePromise } from '../core/handler.ts'
+import { readOptions } from '../core/options.ts'
+import { DIGEST_ALGORITHMS, type DigestAlgorithm, hashAccount } from './digest-response.ts'
+import { createNonceCounts } from './nonce-counts.ts'
+import { createNonces, type Nonces } from './nonces.ts'
+import { normalizeName } from './secrets.ts'
+import type { Throttle } from './throttle.ts'
+import { checkRealm, type Verdict } from './types.ts'
+
+/** Stands for a password in one realm: whoever has it can log in there, but does not know the password. */
+export type DigestHashes = Readonly<Partial<Record<DigestAlgorithm, string>>>
+
+/** A password in clear, or what `hashDigestSecret` made of it. */
+export type DigestSecret = string | DigestHashes
+
+export interface DigestOptions {
+  /** What the client shows when it asks for a password, and hashes with it; printable ASCII. Default: `Resources`. */
+  readonly realm?: string
+  /** Secrets by user name. */
+  readonly accounts?: Readonly<Record<string, DigestSecret>>
+  /** Instead of `accounts`: finds the secret of a user. */
+  readonly findSecret?: (user: string, request: RequestView) => MaybePromise<DigestSecret | null | undefined>
+  /** Who a user is, asked once the password was right. Default: the user name. */
+  readonly principal?: (user: string, request: RequestView) => MaybePromise<Verdict>
+  /**
+   * The hashes that are offered, MD5 last: it is for clients that know nothing else (RFC 7616 §5.11).
+   * Default: `SHA-256` alone.
+   */
+  readonly algorithms?: readonly DigestAlgorithm[]
+  /** Seconds for which a nonce is good; the client gets a new one without asking its user. Default: 300. */
+  readonly nonceLifetime?: number
+  /** Slows down guessing: 429. Default: none; see `attemptLimit`. */
+  readonly throttle?: Throttle
+  /** For several processes that answer the same clients. Default: nonces are good in the process that made them. */
+  readonly shared?: SharedNonces
+  /**
+   * The target of a request as its client sent it, where a proxy changes it on the way. Default: that of the request
+   * line.
+   */
+  readonly targetOf?: (request: RequestView) => string
+}
+
+/** Nonces that several processes take from each other. */
+export interface SharedNonces {
+  /** 32 bytes at least, secret, the same in every process. */
+  readonly key: Uint8Array
+  /**
+   * Takes a count of a nonce, atomically for all processes: a request that was sent to one could be sent again to another.
+   * @param expires milliseconds since the epoch; nothing need be kept longer
+   * @returns whether the count was still free
+   */
+  readonly claim: (nonce: string, count: number, expires: number) => MaybePromise<boolean>
+}
+
+/** The options of the scheme, checked. */
+export interface DigestSettings {
+  readonly realm: string
+  readonly algorithms: readonly DigestAlgorithm[]
+  /** Milliseconds. */
+  readonly lifetime: number
+  readonly nonces: Nonces
+  readonly claim: (nonce: string, count: number, time: number) => MaybePromise<boolean>
+  /** H(A1) of a user, or of nobody: the same work for both. */
+  readonly findAccount: (user: string, algorithm: DigestAlgorithm, request: RequestView) => MaybePromise<Account>
+  readonly principal: DigestOptions['principal']
+  readonly throttle: Throttle | undefined
+  readonly targetOf: DigestOptions['targetOf']
+}
+
+export interface Account {
+  readonly hash: string
+  readonly isKnown: boolean
+}
+
+const MIN_KEY = 32
+/** Nonces whose counts are kept; only those that a right password was used with take a place. */
+const MAX_NONCES = 10_000
+
+/** @throws TypeError for options that are missing, out of bounds, or contradict each other */
+export function resolveDigestOptions(options: DigestOptions): DigestSettings {
+  const read = readOptions('digest', options, [
+    ...(['realm', 'accounts', 'findSecret', 'principal', 'algorithms'] as const),
+    ...(['nonceLifetime', 'throttle', 'shared', 'targetOf'] as const),
+  ])
+  const realm = checkRealm('digest', read.realm ?? 'Resources')
+  const algorithms = readAlgorithms(read.algorithms ?? ['SHA-256'])
+  const { nonceLifetime = 300, shared } = read
+  if (!(nonceLifetime > 0 && nonceLifetime < Number.POSITIVE_INFINITY)) {
+    throw new TypeError('digest takes a "nonceLifetime" in seconds: every nonce ends some time.')
+  }
+  if ((read.accounts === undefined) === (read.findSecret === undefined)) {
+    throw new TypeError('digest takes either "accounts" or "findSecret".')
+  }
+  const lifetime = nonceLifetime * 1000
+  const find = read.findSecret ?? createFinder(read.accounts!, algorithms)
+  return {
+    ...{ realm, algorithms, lifetime, principal: read.principal, throttle: read.throttle, targetOf: read.targetOf },
+    nonces: createNonces(shared === undefined ? randomBytes(MIN_KEY) : readKey(shared), realm),
+    claim: createClaim(shared, lifetime),
+    findAccount: createAccountFinder(find, realm),
+  }
+}
+
+function readAlgorithms(algorithms: readonly DigestAlgorithm[]): readonly DigestAlgorithm[] {
+  const isKnown = Array.isArray(algorithms) && algorithms.every((name) => DIGEST_ALGORITHMS.includes(name))
+  if (!isKnown || algorithms.length === 0)
+    throw new TypeError('digest takes "algorithms": SHA-256, or SHA-256 and MD5.')
+  // The client takes the first that it knows (RFC 7616 §3.7).
+  return DIGEST_ALGORITHMS.filter((name) => algorithms.includes(name))
+}
+
+function readKey({ key, claim }: SharedNonces): Uint8Array {
+  if (!(key instanceof Uint8Array) || key.length < MIN_KEY) {
+    throw new TypeError(`digest takes a shared "key" of at least ${MIN_KEY} bytes.`)
+  }
+  if (typeof claim !== 'function') throw new TypeError('digest needs "claim" beside a shared "key".')
+  return Uint8Array.from(key)
+}
+
+function createClaim(shared: SharedNonces | undefined, lifetime: number): DigestSettings['claim'] {
+  if (shared !== undefined) return (nonce, count, time) => shared.claim(nonce, count, time + lifetime)
+  return createNonceCounts(MAX_NONCES, lifetime).claim
+}
+
+function createFinder(
+  accounts: Readonly<Record<string, DigestSecret>>,
+  algorithms: readonly DigestAlgorithm[],
+): (user: string) => DigestSecret | undefined {
+  const entries = Object.entries(accounts)
+  if (entries.length === 0) throw new TypeError('"accounts" is empty: nobody could get in.')
+  for (const [user, secret] of entries) {
+    const isComplete =
+      typeof secret === 'string' ||
+      (secret !== null && algorithms.every((name) => readHash(secret, name) !== undefined))
+    if (!isComplete) throw new TypeError(`The account "${user}" has neither a password nor a hash for each algorithm.`)
+  }
+  const secrets = new Map(entries.map(([user, secret]) => [normalizeName(user), secret]))
+  return (user) => secrets.get(normalizeName(user))
+}
+
+function createAccountFinder(
+  find: NonNullable<DigestOptions['findSecret']>,
+  realm: string,
+): DigestSettings['findAccount'] {
+  const nobody = randomBytes(16).toString('hex')
+  return (user, algorithm, request) =>
+    andThen(find(user, request), (secret) => {
+      const known = typeof secret === 'object' && secret !== null ? readHash(secret, algorithm) : secret
+      const hash = hashAccount(algorithm, user, realm, typeof secret === 'string' ? secret : nobody)
+      if (typeof secret === 'object' && typeof known === 'string') return { hash: known, isKnown: true }
+      return { hash, isKnown: typeof known === 'string' }
+    })
+}
+
+function readHash(hashes: DigestHashes, algorithm: DigestAlgorithm): string | undefined {
+  const hash = Object.hasOwn(hashes, algorithm) ? hashes[algorithm] : undefined
+  return typeof hash === 'string' && /^(?:[\da-f]{32}){1,2}$/.test(hash) ? hash : undefined
+}

@@ -1,0 +1,116 @@
+import type { Exchange, RequestView } from '../core/exchange.ts'
+import { isForwarded, readField } from '../core/fields.ts'
+import { andThen, type MaybePromise } from '../core/handler.ts'
+import { readOptions } from '../core/options.ts'
+import { connectionOf } from '../core/peer.ts'
+import { formatChallenge } from '../protocol/authorization.ts'
+import { parseBase64 } from './base64.ts'
+import { oncePerRequest } from './once-per-request.ts'
+import { type AuthResult, type AuthScheme, toPrincipal, type Verdict } from './types.ts'
+
+/** What one step of a negotiation came to; tokens are base64. */
+export type NegotiationStep =
+  /** `name` is who the client is; `token` proves to it who we are. */
+  | { readonly outcome: 'complete'; readonly name: string; readonly token?: string }
+  /** The client has to answer `token`. */
+  | { readonly outcome: 'continue'; readonly token: string }
+  /** `reason` is for the operator. */
+  | { readonly outcome: 'rejected'; readonly reason: string }
+
+/** The server's side of one negotiation (GSS-API, RFC 2743 §2.2.2). */
+export interface Negotiation {
+  /** Takes a token of the client, in base64. Throw an HttpError 503 when it cannot be judged. */
+  step(token: string): MaybePromise<NegotiationStep>
+}
+
+/** Begins a negotiation; `kerberosAcceptor` makes one. */
+export type NegotiateAcceptor = () => MaybePromise<Negotiation>
+
+export interface NegotiateOptions {
+  /** What judges the tokens. */
+  readonly acceptor: NegotiateAcceptor
+  /** Who a name is to us. Default: the name, `ada@EXAMPLE.TEST`, of whatever realm is trusted. */
+  readonly principal?: (name: string, request: RequestView) => MaybePromise<Verdict>
+  /**
+   * Whether requests count that a proxy passed on. A negotiation belongs to a connection, and one that a proxy shares
+   * among its clients belongs to all of them: say `'trusted'` only where every client has a connection of its own.
+   * Default: `'refused'`.
+   */
+  readonly proxies?: 'refused' | 'trusted'
+}
+
+/** Kerberos takes one step, rarely two. */
+const MAX_STEPS = 8
+const NO_CHALLENGES: readonly string[] = []
+const CHALLENGES: readonly string[] = [formatChallenge('Negotiate', [])]
+const MALFORMED: AuthResult = { outcome: 'rejected', reason: 'malformed Negotiate token' }
+const NO_CONNECTION: AuthResult = { outcome: 'rejected', reason: 'Negotiate over HTTP/2 or a proxy' }
+const NOT_KNOWN: AuthResult = { outcome: 'rejected', reason: 'nobody by the name of the ticket' }
+
+/**
+ * The Negotiate scheme (RFC 4559): Kerberos tickets, by SPNEGO.
+ *
+ * Only the steps of an unfinished negotiation are kept with the connection. Every request proves who sends it, so one
+ * that arrives on a connection where somebody logged in is still nobody's. The token covers neither the request nor its
+ * content: without https whoever is on the way can change both. Refused over HTTP/2, whose connections carry several
+ * requests at once.
+ * @throws TypeError without an acceptor, or for options that do not exist
+ * @example
+ * auth({ schemes: [negotiate({ acceptor: kerberosAcceptor() })] })
+ */
+export function negotiate(options: NegotiateOptions): AuthScheme {
+  const {
+    acceptor,
+    principal,
+    proxies = 'refused',
+  } = readOptions('negotiate', options, ['acceptor', 'principal', 'proxies'])
+  if (typeof acceptor !== 'function') throw new TypeError('negotiate needs an "acceptor": kerberosAcceptor(), for one.')
+  if (proxies !== 'refused' && proxies !== 'trusted') {
+    throw new TypeError('negotiate takes "proxies": "refused" or "trusted".')
+  }
+  const unfinished = new WeakMap<object, { readonly negotiation: Negotiation; readonly steps: number }>()
+
+  function isPossible({ req, headers }: Exchange): boolean {
+    if (req.httpVersionMajor !== 1) return false
+    return proxies === 'trusted' || (!isForwarded(headers) && readField(headers, 'via') === undefined)
+  }
+
+  function conclude(
+    step: NegotiationStep,
+    negotiation: Negotiation,
+    steps: number,
+    exchange: Exchange,
+  ): MaybePromise<AuthResult> {
+    if (step.outcome === 'rejected') return step
+    if (step.outcome === 'complete') return accept(step.name, step.token, exchange)
+    if (steps >= MAX_STEPS) return MALFORMED
+    unfinished.set(connectionOf(exchange.req), { negotiation, steps })
+    return { outcome: 'rejected', reason: 'unfinished', challenges: [`Negotiate ${step.token}`] }
+  }
+
+  function accept(name: string, token: string | undefined, exchange: Exchange): MaybePromise<AuthResult> {
+    return andThen(principal === undefined ? true : principal(name, exchange), (verdict) => {
+      const known = toPrincipal('negotiate', verdict, name)
+      if (known === undefined) return NOT_KNOWN
+      const mutual = token === undefined ? [] : ['WWW-Authenticate', `Negotiate ${token}`]
+      // Otherwise clients take the next request on the connection for authenticated ([MS-N2HT] §2.2.5).
+      return { outcome: 'accepted', principal: known, fields: [...mutual, 'Persistent-Auth', 'false'] }
+    })
+  }
+
+  return {
+    name: 'Negotiate',
+    challenges: (exchange) => (isPossible(exchange) ? CHALLENGES : NO_CHALLENGES),
+    authenticate: oncePerRequest((value, exchange) => {
+      if (!isPossible(exchange)) return NO_CONNECTION
+      if (value === '' || parseBase64(value) === undefined) return MALFORMED
+      const connection = connectionOf(exchange.req)
+      const begun = unfinished.get(connection)
+      unfinished.delete(connection)
+      const steps = (begun?.steps ?? 0) + 1
+      return andThen(begun?.negotiation ?? acceptor(), (negotiation) =>
+        andThen(negotiation.step(value), (step) => conclude(step, negotiation, steps, exchange)),
+      )
+    }),
+  }
+}

@@ -1,0 +1,62 @@
+import { checkContentCoding } from '../body-types/content-coding.ts'
+import { checkParsedJson, parseJson } from '../body-types/json.ts'
+import { findConsumedBody, readBytes, tooLarge } from '../body-types/read-body.ts'
+import { isUtf8Charset } from '../body-types/text.ts'
+import type { BodyLimits } from '../body-types/types.ts'
+import { declaredLength, hasBody } from '../core/discard-body.ts'
+import { HttpError } from '../core/errors.ts'
+import type { Exchange } from '../core/exchange.ts'
+import { countField, readField } from '../core/fields.ts'
+import { andThen, type MaybePromise } from '../core/handler.ts'
+import type { JsonValue } from '../core/json.ts'
+import { formatAcceptPatch, selectPatchFormat } from '../patch-formats/select.ts'
+import type { PatchFormat } from '../patch-formats/types.ts'
+import { parseMediaType } from '../protocol/media-type.ts'
+
+const EMPTY = new Uint8Array(0)
+
+/**
+ * Selects the format of the patch that a request carries, before a byte of it is read.
+ * @throws HttpError 415 with Accept-Patch or Accept-Encoding; 400 for a Content-Type that is malformed or repeated; 413
+ */
+export function selectFormat(
+  { req, headers }: Exchange,
+  formats: readonly PatchFormat[],
+  limits: BodyLimits,
+): PatchFormat {
+  if (countField(req, 'content-type') > 1) {
+    throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: 'Content-Type is given more than once.' })
+  }
+  const contentType = readField(headers, 'content-type')
+  const format = selectPatchFormat(contentType, formats)
+  // RFC 8259 §8.1
+  if (contentType !== format.mediaType && !isUtf8Charset(parseMediaType(contentType!)?.parameters.get('charset'))) {
+    throw new HttpError(415, 'ERR_UNSUPPORTED_MEDIA_TYPE', {
+      detail: 'JSON is encoded as UTF-8.',
+      headers: ['Accept-Patch', formatAcceptPatch(formats)],
+    })
+  }
+  // A parser before us has decoded what it consumed.
+  if (findConsumedBody(req) === undefined) {
+    checkContentCoding(readField(headers, 'content-encoding'), [])
+    if ((declaredLength(req) ?? 0) > limits.parsedSize) throw tooLarge(limits.parsedSize)
+  }
+  return format
+}
+
+/**
+ * Reads the patch document.
+ * @throws HttpError 400, 408, 413, 422
+ */
+export function readPatch(exchange: Exchange, limits: BodyLimits): MaybePromise<JsonValue> {
+  const consumed = findConsumedBody(exchange.req)
+  if (consumed === undefined) {
+    const bytes = hasBody(exchange.req) ? readBytes(exchange, limits.parsedSize) : EMPTY
+    return andThen(bytes, (bytes) => parseJson(bytes, limits).value)
+  }
+  const { value } = consumed
+  if (typeof value !== 'string' && !(value instanceof Uint8Array)) return checkParsedJson(value, limits)
+  const bytes = typeof value === 'string' ? Buffer.from(value) : value
+  if (bytes.length > limits.parsedSize) throw tooLarge(limits.parsedSize)
+  return parseJson(bytes, limits).value
+}

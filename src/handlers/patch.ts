@@ -1,0 +1,194 @@
+import { readLimits } from '../body-types/limits.ts'
+import { tooLarge } from '../body-types/read-body.ts'
+import type { BodyLimits } from '../body-types/types.ts'
+import { HttpError } from '../core/errors.ts'
+import type { Exchange, RequestView } from '../core/exchange.ts'
+import { readField } from '../core/fields.ts'
+import { andThen, type MaybePromise } from '../core/handler.ts'
+import type { JsonValue } from '../core/json.ts'
+import { createHandler, type ErrorHook, type Handler } from '../core/node-handler.ts'
+import { readOptions } from '../core/options.ts'
+import { readTarget } from '../core/read-target.ts'
+import { contentReply, emptyReply, encodeText, type Reply } from '../core/reply.ts'
+import { jsonPatch } from '../patch-formats/json-patch.ts'
+import { mergePatch } from '../patch-formats/merge-patch.ts'
+import { formatAcceptPatch } from '../patch-formats/select.ts'
+import type { ParsedPatch, PatchFormat } from '../patch-formats/types.ts'
+import { parsePrefer } from '../protocol/prefer.ts'
+import { formatPath } from '../protocol/request-target.ts'
+import { evaluateConditions } from './evaluate.ts'
+import { readPatch, selectFormat } from './patch-content.ts'
+import { requireCondition } from './required-condition.ts'
+import { formatValidators, type KnownValidators, resolveValidators } from './validators.ts'
+
+/** What is to be patched. Further members, such as a version, reach `write` with it. */
+export interface PatchTarget extends KnownValidators {
+  /** The current document. It is not changed. */
+  readonly document: JsonValue
+}
+
+/** A patch that has been applied and is to be stored. */
+export interface PatchedTarget<Target extends PatchTarget = PatchTarget> {
+  /** What `read` gave. */
+  readonly current: Target
+  /** The patched document. It shares what the patch left alone with the current one: change neither. */
+  readonly document: JsonValue
+  /** The patched document as JSON text. */
+  readonly text: string
+}
+
+/** What has been stored. */
+export interface PatchResult extends KnownValidators {
+  /** The document as stored, where that is another one than the patched. */
+  readonly document?: JsonValue
+}
+
+export interface PatchOptions<Target extends PatchTarget = PatchTarget> {
+  /** Gives the current document and its validators; `undefined` when there is none, which is 404. */
+  readonly read: (request: RequestView) => MaybePromise<Target | undefined>
+  /**
+   * Stores the patched document, if the state is still the one that was read; otherwise `'conflict'`, and the patch is
+   * judged and applied anew. Without that comparison one of two patches at a time is lost.
+   */
+  readonly write: (
+    patched: PatchedTarget<Target>,
+    request: RequestView,
+  ) => MaybePromise<PatchResult | 'conflict' | undefined | void>
+  /** Patch formats. Default: JSON Patch and JSON Merge Patch. */
+  readonly formats?: readonly PatchFormat[]
+  /** `parsedSize` limits the patch and the patched document, `depth` the patch; see {@link BodyLimits}. */
+  readonly limits?: Partial<BodyLimits>
+  /** Whether a patch needs a condition; 428 without one (RFC 6585 §3). Default false. */
+  readonly required?: boolean
+  /**
+   * What is answered where the client prefers nothing (RFC 7240): the patched document (200), or nothing (204).
+   * Default `'representation'`.
+   */
+  readonly reply?: 'representation' | 'minimal'
+  /** Content-Type of the document. Default `application/json`. */
+  readonly contentType?: string
+  /** Told of unexpected errors where there is no `next`. Default: `console.error`. */
+  readonly onError?: ErrorHook
+  /** The clock, in milliseconds since the epoch. Default `Date.now`. */
+  readonly now?: () => number
+}
+
+const NAMES = ['read', 'write', 'formats', 'limits', 'required', 'reply', 'contentType', 'onError', 'now'] as const
+const MAX_ATTEMPTS = 100
+const PATIENT_ATTEMPTS = 3
+
+/**
+ * A piece that applies patch documents (RFC 5789) to documents that the user keeps: all of a patch or nothing, under
+ * the conditions of the request (RFC 9110 §13). Answers 200 or 204, and 400, 404, 409, 412, 413, 415 and 428; throw an
+ * `HttpError` from `read` or `write` for any other. Other methods go on to `next`.
+ * @returns a handler for `http.createServer`, Express and Connect, and for Koa through `koaMiddleware`
+ * @throws TypeError for an option that does not exist or makes no sense
+ * @example
+ * app.patch('/users/:id', patch({
+ *   read: async ({ req }) => await users.find(req.params.id), // { document, version, entityTag }
+ *   write: async ({ current, text }) =>
+ *     (await users.update(text, { onlyIfVersion: current.version })) ?? 'conflict',
+ * }))
+ */
+export function patch<Target extends PatchTarget>(options: PatchOptions<Target>): Handler {
+  const given = readOptions('patch', options, NAMES)
+  const { read, write, onError, required = false, now = Date.now, contentType = 'application/json' } = given
+  if (typeof read !== 'function' || typeof write !== 'function') {
+    throw new TypeError('patch takes two functions, read and write.')
+  }
+  const formats = given.formats ?? [jsonPatch(), mergePatch()]
+  if (formats.length === 0) throw new TypeError('patch without any format refuses every patch.')
+  const limits = readLimits('patch', given.limits)
+  const defaultReply = given.reply ?? 'representation'
+  if (defaultReply !== 'representation' && defaultReply !== 'minimal') {
+    throw new TypeError("patch takes reply: 'representation' or 'minimal'.")
+  }
+  const acceptPatch = ['Accept-Patch', formatAcceptPatch(formats)]
+
+  /** The current state, if the request may be performed on it. */
+  function load(exchange: Exchange): MaybePromise<Target> {
+    return andThen(read(exchange), (current) => {
+      if (current === undefined) throw new HttpError(404, 'ERR_NOT_FOUND')
+      const time = now()
+      const validators = resolveValidators(current, time)
+      if (required) requireCondition(exchange, validators, time)
+      evaluateConditions(exchange, validators, time)
+      return current
+    })
+  }
+
+  function apply(exchange: Exchange, parsed: ParsedPatch, current: Target, attempts: number): MaybePromise<Reply> {
+    const document = parsed.apply(current.document)
+    if (document === current.document) return createReply(exchange, current, 'minimal')
+    const text = JSON.stringify(document)
+    if (Buffer.byteLength(text) > limits.parsedSize) throw tooLarge(limits.parsedSize)
+    return andThen(write({ current, document, text }, exchange), (result) => {
+      if (result !== 'conflict') {
+        const known = result ?? {}
+        return createReply(exchange, known, defaultReply, known.document === undefined ? text : undefined)
+      }
+      if (attempts === MAX_ATTEMPTS) {
+        throw new HttpError(409, 'ERR_CONFLICT', { detail: 'The resource is being changed by others all the time.' })
+      }
+      const reloaded = attempts < PATIENT_ATTEMPTS ? load(exchange) : pause(attempts).then(() => load(exchange))
+      return andThen(reloaded, (current) => apply(exchange, parsed, current, attempts + 1))
+    })
+  }
+
+  function createReply(
+    exchange: Exchange,
+    known: PatchResult,
+    usual: 'representation' | 'minimal',
+    text?: string,
+  ): Reply {
+    const prefer = readField(exchange.headers, 'prefer')
+    const preferred = prefer === undefined ? undefined : parsePrefer(prefer).return
+    const fields = [
+      ...formatValidators(resolveValidators(known, now())),
+      'Cache-Control',
+      exchange.isAuthorized ? 'private, no-cache' : 'no-cache',
+    ]
+    if (preferred !== undefined) fields.push('Preference-Applied', `return=${preferred}`)
+    if ((preferred ?? usual) === 'minimal') return emptyReply(204, fields)
+    // Says that the content is the document itself, not a report on what was done (RFC 9110 §6.4.2).
+    const location = exchange.mount + formatPath(exchange.path)
+    fields.push('Content-Type', contentType, 'Content-Location', location + queryOf(exchange))
+    return contentReply(200, encodeText(text ?? JSON.stringify(known.document)), fields)
+  }
+
+  return createHandler({
+    run(exchange) {
+      const { method } = exchange
+      if (method !== 'PATCH') return passOn(exchange, acceptPatch)
+      readTarget(exchange)
+      const format = selectFormat(exchange, formats, limits)
+      return andThen(load(exchange), (current) =>
+        andThen(readPatch(exchange, limits), (document) => {
+          const parsed = format.parse(document)
+          return apply(exchange, parsed, current, 1)
+        }),
+      )
+    },
+    onError,
+    forwardErrors: true,
+  })
+}
+
+/** OPTIONS tells the formats (RFC 5789 §3.1); any other method is the host's, where there is one. */
+function passOn({ method, res, canPass }: Exchange, acceptPatch: readonly string[]): Reply | undefined {
+  if (method === 'OPTIONS') {
+    if (!canPass) return emptyReply(204, ['Allow', 'OPTIONS, PATCH', ...acceptPatch])
+    res.setHeader(acceptPatch[0]!, acceptPatch[1]!)
+  }
+  if (canPass) return undefined
+  throw new HttpError(405, 'ERR_METHOD_NOT_ALLOWED', { headers: ['Allow', 'OPTIONS, PATCH'] })
+}
+
+function queryOf({ queryText }: Exchange): string {
+  return queryText === '' ? '' : `?${queryText}`
+}
+
+/** Waits a random moment, longer after more attempts, so that rivals do not meet again at once. */
+function pause(attempts: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, Math.random() * Math.min(50, attempts * 2)))
+}

@@ -1,0 +1,3 @@
+import type { Case } from '../types.ts'
+
+export const faults: readonly Case[] = []

@@ -1,0 +1,74 @@
+import { describe, expect, it } from 'vitest'
+import { hashPassword, parsePasswordHash, verifyPassword } from '../../src/auth-schemes/password-hash.ts'
+import { isHttpError } from '../../src/core/errors.ts'
+
+const CHEAP = { log2n: 4, parallelization: 1 }
+
+describe('hashPassword', () => {
+  it('makes another hash each time, in the PHC string format', async () => {
+    const [a, b] = await Promise.all([hashPassword('p', CHEAP), hashPassword('p', CHEAP)])
+    expect(a).toMatch(/^\$scrypt\$ln=4,r=8,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/)
+    expect(a).not.toBe(b)
+  })
+
+  it('is dear by default', async () => {
+    expect(await hashPassword('p')).toMatch(/^\$scrypt\$ln=15,r=8,p=3\$/)
+  })
+
+  it.each([
+    { log2n: 0 },
+    { log2n: 21 },
+    { blockSize: 0 },
+    { blockSize: 33 },
+    { parallelization: 0 },
+    { parallelization: 17 },
+    { log2n: 4.5 },
+  ])('refuses the cost %j', async (cost) => {
+    await expect(hashPassword('p', cost)).rejects.toThrow(TypeError)
+  })
+
+  it('makes hundreds wait, and sends the rest away for a moment (threat 99)', async () => {
+    const tries = await Promise.allSettled(Array.from({ length: 200 }, () => hashPassword('p', CHEAP)))
+    const refused = tries.filter((result) => result.status === 'rejected')
+    expect(tries.length - refused.length).toBeGreaterThanOrEqual(66)
+    expect(refused.length).toBeGreaterThan(0)
+    for (const { reason } of refused) {
+      expect(isHttpError(reason) && reason.status).toBe(503)
+      expect(reason.headers['Retry-After']).toBe('1')
+    }
+    expect(await verifyPassword('p', await hashPassword('p', CHEAP))).toBe(true)
+  })
+})
+
+describe('verifyPassword', () => {
+  it('knows the password, in whatever form its letters were typed (RFC 8265 §4.2)', async () => {
+    const hash = await hashPassword('pässwörd €', CHEAP)
+    expect(await verifyPassword('pässwörd €'.normalize('NFD'), hash)).toBe(true)
+    expect(await verifyPassword('passwörd €', hash)).toBe(false)
+    expect(await verifyPassword('', hash)).toBe(false)
+  })
+
+  it('knows a hash that another program made (RFC 7914 §12)', async () => {
+    // scrypt("pleaseletmein", "SodiumChloride", 16384, 8, 1), the first 64 bytes.
+    const key =
+      '7023bdcb3afd7348461c06cd81fd38ebfda8fbba904f8e3ea9b543f6545da1f2d5432955613f0fcf62d49705242a9af9e61e85dc0d651e40dfcf017b45575887'
+    const text = (bytes: Buffer) => bytes.toString('base64').replace(/=+$/, '')
+    const hash = `$scrypt$ln=14,r=8,p=1$${text(Buffer.from('SodiumChloride'))}$${text(Buffer.from(key, 'hex'))}`
+    expect(await verifyPassword('pleaseletmein', hash)).toBe(true)
+    expect(await verifyPassword('pleaseletmeiN', hash)).toBe(false)
+  })
+
+  it.each([
+    '',
+    'p',
+    '$scrypt$',
+    '$scrypt$ln=21,r=8,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAA',
+    '$scrypt$ln=4,r=99,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAA',
+    '$scrypt$ln=4,r=8,p=1$AAAA$AAAAAAAAAAAAAAAAAAAAAA',
+    '$scrypt$ln=4,r=8,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAA',
+    '$2b$10$N9qo8uLOickgx2ZMRZoMyeIjZAgcfl7p92ldGxad68LJZdL17lhWy',
+  ])('takes %j for no hash', async (hash) => {
+    expect(parsePasswordHash(hash)).toBeUndefined()
+    await expect(verifyPassword('p', hash)).rejects.toThrow(TypeError)
+  })
+})

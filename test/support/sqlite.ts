@@ -1,0 +1,54 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { SqliteHandle } from '../../src/stores/sqlite.ts'
+
+export type ClosableHandle = SqliteHandle & { close(): void }
+
+/** The libraries that can be loaded here, each with the function that opens a file. */
+export const sqliteLibraries: Readonly<Record<string, (file: string) => ClosableHandle>> = loadLibraries()
+
+function loadLibraries(): Record<string, (file: string) => ClosableHandle> {
+  const require = createRequire(import.meta.url)
+  const Libsql = require('libsql') as new (file: string) => ClosableHandle
+  const libraries: Record<string, (file: string) => ClosableHandle> = { libsql: (file) => new Libsql(file) }
+  const builtIn = process.getBuiltinModule?.('node:sqlite') as
+    | { DatabaseSync: new (file: string) => ClosableHandle }
+    | undefined
+  if (builtIn !== undefined) libraries['node:sqlite'] = (file) => new builtIn.DatabaseSync(file)
+  return libraries
+}
+
+export interface DatabaseFile {
+  readonly path: string
+  /** Opens a further connection. */
+  open(): ClosableHandle
+  /** Closes every connection and removes the file. */
+  remove(): Promise<void>
+}
+
+/** A database file of its own, for one test. */
+export async function createDatabaseFile(open = sqliteLibraries['libsql']!): Promise<DatabaseFile> {
+  const folder = await mkdtemp(join(tmpdir(), 'sqlite-store-'))
+  const path = join(folder, 'store.db')
+  const handles: ClosableHandle[] = []
+  return {
+    path,
+    open() {
+      const handle = open(path)
+      handles.push(handle)
+      return handle
+    },
+    async remove() {
+      for (const handle of handles) {
+        try {
+          handle.close()
+        } catch {
+          // Closed by the test already.
+        }
+      }
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
