@@ -5,6 +5,7 @@ import { hasBody } from '../core/discard-body.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../core/json.ts'
 import { type MediaType, parseMediaType } from '../protocol/media-type.ts'
+import type { Content } from '../stores/types.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 
 const EMPTY = new Uint8Array(0)
@@ -34,6 +35,8 @@ export function readContent(exchange: ResourceExchange, limit: number): MaybePro
 /** The content as a stream, decoded from its content coding. */
 export function streamContent(exchange: ResourceExchange, limit: number): AsyncIterable<Uint8Array> {
   const { codings } = exchange.route.context
+  const consumed = findConsumedBody(exchange.req)
+  if (consumed !== undefined) return streamConsumed(consumed.value, exchange.contentType, limit)
   if (!isCoded(exchange)) return streamBytes(exchange, limit)
   const coding = exchange.headers['content-encoding']!
   return decodeContent(streamBytes(exchange, Number.POSITIVE_INFINITY), coding, { accepted: codings, limit })
@@ -48,12 +51,36 @@ export function readJson(exchange: ResourceExchange): MaybePromise<ParsedJson> {
     const value = checkParsedJson(consumed.value, limits)
     return { value, text: JSON.stringify(value), isVerbatim: false }
   }
-  return andThen(readContent(exchange, limits.parsedSize), (bytes) => parseJson(bytes, limits))
+  return andThen(readContent(exchange, limits.parsedSize), (bytes) => {
+    const parsed = parseJson(bytes, limits)
+    return parsed.isVerbatim && !isAsSent(exchange) ? { ...parsed, isVerbatim: false } : parsed
+  })
 }
 
-function isCoded(exchange: ResourceExchange): boolean {
+/** Whether the content has a content coding, which is decoded before it is stored. */
+export function isCoded(exchange: ResourceExchange): boolean {
   const coding = exchange.headers['content-encoding']
   return coding !== undefined && coding.toLowerCase() !== 'identity'
+}
+
+/** Whether the bytes that are read here are those that were sent. */
+export function isAsSent(exchange: ResourceExchange): boolean {
+  const consumed = findConsumedBody(exchange.req)
+  return !isCoded(exchange) && (consumed === undefined || consumed.value instanceof Uint8Array)
+}
+
+/** Gives up content that no path has come to show; it would stay in the store until that sweeps. */
+export async function discardContent({ body }: Content): Promise<void> {
+  if (typeof body === 'object' && 'staged' in body) await body.discard()
+}
+
+async function* streamConsumed(value: unknown, essence: string, limit: number): AsyncGenerator<Uint8Array> {
+  if (essence === 'multipart/form-data' && !(value instanceof Uint8Array)) {
+    throw new TypeError(
+      'The multipart content was parsed before http-resource-service saw it. Mount the service before that parser.',
+    )
+  }
+  yield encodeConsumed(value, essence, limit)
 }
 
 /** Content that a parser before us consumed, as bytes again. */

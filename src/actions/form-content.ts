@@ -7,8 +7,7 @@ import { andThen, type MaybePromise } from '../core/handler.ts'
 import { defineMember, type JsonObject, type JsonValue } from '../core/json.ts'
 import type { StandardSchema } from '../core/standard-schema.ts'
 import type { MediaType } from '../protocol/media-type.ts'
-import type { Content } from '../stores/types.ts'
-import { readContent, streamContent } from './content.ts'
+import { discardContent, readContent, streamContent } from './content.ts'
 import { type MemberFile, type NewMember, newMemberOf } from './new-member.ts'
 import { readSmall } from './read-small.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
@@ -51,13 +50,9 @@ async function readMultipart(exchange: ResourceExchange, type: MediaType): Promi
     return await complete(exchange, fields, files)
   } catch (error) {
     // Nothing refers to what was taken in so far.
-    for (const { content } of files) await discard(content)
+    for (const { content } of files) await discardContent(content)
     throw error
   }
-}
-
-async function discard({ body }: Content): Promise<void> {
-  if (typeof body === 'object' && 'staged' in body) await body.discard()
 }
 
 async function takeFile(exchange: ResourceExchange, part: FilePart): Promise<MemberFile & { summary: JsonObject }> {
@@ -150,5 +145,7 @@ function coerceText(text: string): JsonValue {
   if (text === 'false') return false
   if (text.length > 32 || !NUMBER.test(text)) return text
   const value = Number(text)
-  return Number.isFinite(value) ? value : text
+  // A number that would be rounded is none that was sent.
+  const isRounded = Number.isInteger(value) && !Number.isSafeInteger(value)
+  return Number.isFinite(value) && !isRounded ? value : text
 }

@@ -1,6 +1,7 @@
 import { andThen, type MaybePromise } from '../core/handler.ts'
 import { isJsonObject, type JsonObject } from '../core/json.ts'
 import type { Content, RelatedWrite } from '../stores/types.ts'
+import { unknownMembers } from './preferences.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import { type Document, idOf, insertId, invalid, validateDocument } from './validation.ts'
 
@@ -30,10 +31,10 @@ export function newMemberOf(
   const { value } = document
   if (!isJsonObject(value)) throw invalid([{ pointer: '', detail: 'A JSON object is expected.' }])
   if (Object.hasOwn(value, 'id')) throw invalid([{ pointer: '/id', detail: 'The server assigns the id.' }])
-  return andThen(validateDocument(document, route), (validated) => {
+  return andThen(validateDocument(document, memberRules(route), unknownMembers(exchange)), (validated) => {
     const valid = route.collection!.create === 'accepted' ? markPending(validated) : validated
     const base = exchange.storePath === '/' ? '' : exchange.storePath
-    const kind = route.collection!.names === 'uuid' ? 'string' : 'integer'
+    const kind = idKind(route)
     return {
       content: (name) => ({
         contentType: 'application/json',
@@ -42,6 +43,11 @@ export function newMemberOf(
       related: (name) => files.map((file) => ({ path: `${base}/${name}/${file.name}`, content: file.content })),
     }
   })
+}
+
+/** The id of a new member is missing still, and its document is an object for certain. */
+function memberRules({ schema }: Route): Pick<Route, 'schema' | 'idMember'> {
+  return { schema, idMember: 'integer' }
 }
 
 /** Accepted work shows on the member itself: `pending`, then `ready` or `failed`. */

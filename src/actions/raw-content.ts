@@ -4,11 +4,9 @@ import { declaredLength } from '../core/discard-body.ts'
 import { parseContentDisposition } from '../protocol/content-disposition.ts'
 import { isJsonType } from '../protocol/media-type.ts'
 import type { Content, ContentFields } from '../stores/types.ts'
-import { readContent, streamContent } from './content.ts'
+import { isCoded, readContent, streamContent } from './content.ts'
+import { readSmall, readUpTo, SMALL } from './read-small.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
-
-/** Content up to this size is passed to the store as one value. */
-const SMALL = 64 * 1024
 
 /**
  * The content as it is kept: bytes in, the same bytes out. JSON is checked to be JSON where it is small enough to be
@@ -16,21 +14,26 @@ const SMALL = 64 * 1024
  * same.
  */
 export async function readRawContent(exchange: ResourceExchange): Promise<Content> {
-  const { context } = exchange.route
+  const { limits, store } = exchange.route.context
   const fields = contentFields(exchange)
   const limit = exchange.action.content!.limit(exchange.contentType)
-  const length = declaredLength(exchange.req)
-  const isParsed = isJsonType(exchange.contentType) && (length === undefined || length <= context.limits.parsedSize)
-  if (findConsumedBody(exchange.req) !== undefined || isParsed || (length !== undefined && length <= SMALL)) {
-    const bytes = await readContent(exchange, isParsed ? Math.min(limit, context.limits.parsedSize) : limit)
-    if (isParsed) checkJson(bytes, context.limits)
-    return { ...fields, body: bytes }
+  const isJson = isJsonType(exchange.contentType)
+  const most = isJson ? Math.max(limits.parsedSize, SMALL) : SMALL
+  // Of coded content nobody knows the length.
+  const length = isCoded(exchange) ? undefined : declaredLength(exchange.req)
+  const isSmall = findConsumedBody(exchange.req) !== undefined || (length !== undefined && length <= most)
+  const content = isSmall
+    ? await readContent(exchange, limit)
+    : length === undefined
+      ? await readUpTo(streamContent(exchange, limit), most)
+      : streamContent(exchange, limit)
+  if (content instanceof Uint8Array) {
+    if (isJson && content.length <= limits.parsedSize) checkJson(content, limits)
+    return { ...fields, body: content }
   }
-  const stream = streamContent(exchange, limit)
   // A write that may have to be tried again needs content that can be given twice.
   const mayRetry = exchange.isConditional || exchange.route.conflict !== undefined
-  if (mayRetry && context.store.stage !== undefined) return { ...fields, body: await context.store.stage(stream) }
-  return { ...fields, body: stream }
+  return { ...fields, body: mayRetry ? (await readSmall(content, limits, store)).body : content }
 }
 
 function contentFields(exchange: ResourceExchange): ContentFields {

@@ -1,9 +1,9 @@
-import { tooLarge } from '../body-types/read-body.ts'
+import { collectBytes } from '../body-types/collect-bytes.ts'
 import type { BodyLimits } from '../body-types/types.ts'
 import type { ResourceStore, StagedBody } from '../stores/types.ts'
 
-/** Content up to this size is kept as one value; more is staged in the store. */
-const SMALL = 64 * 1024
+/** Content up to this size is passed to the store as one value. */
+export const SMALL: number = 64 * 1024
 
 /** Takes in a stream of unknown length: a small one as a value, a large one by staging it. */
 export async function readSmall(
@@ -11,26 +11,40 @@ export async function readSmall(
   limits: BodyLimits,
   store: ResourceStore,
 ): Promise<{ readonly body: Uint8Array | StagedBody; readonly size: number }> {
+  if (store.stage === undefined) {
+    const body = await collectBytes(source, limits.parsedSize)
+    return { body, size: body.length }
+  }
+  const content = await readUpTo(source, SMALL)
+  const body = content instanceof Uint8Array ? content : await store.stage(content)
+  return { body, size: body instanceof Uint8Array ? body.length : body.size }
+}
+
+/** Reads a stream of unknown length: as one value where it has at most `most` bytes, else as a stream again. */
+export async function readUpTo(
+  source: AsyncIterable<Uint8Array>,
+  most: number,
+): Promise<Uint8Array | AsyncGenerator<Uint8Array, void, undefined>> {
   const iterator = source[Symbol.asyncIterator]()
   const head: Uint8Array[] = []
   let size = 0
-  const most = store.stage === undefined ? limits.parsedSize : SMALL
   for (let next = await iterator.next(); !next.done; next = await iterator.next()) {
     head.push(next.value)
     size += next.value.length
-    if (size <= most) continue
-    if (store.stage === undefined) throw tooLarge(limits.parsedSize)
-    const body = await store.stage(rejoin(head, iterator))
-    return { body, size: body.size }
+    if (size > most) return rejoin(head, iterator)
   }
-  return { body: Buffer.concat(head, size), size }
+  return Buffer.concat(head, size)
 }
 
 /** What has been read already, then the rest. */
 async function* rejoin(
-  head: readonly Uint8Array[],
+  head: Uint8Array[],
   rest: AsyncIterator<Uint8Array>,
 ): AsyncGenerator<Uint8Array, void, undefined> {
-  yield* head
-  for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value
+  try {
+    for (let chunk = head.shift(); chunk !== undefined; chunk = head.shift()) yield chunk
+    for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value
+  } finally {
+    await rest.return?.()
+  }
 }

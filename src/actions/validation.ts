@@ -1,6 +1,6 @@
 import { type ContentError, HttpError } from '../core/errors.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
-import { equalJson, isJsonObject, type JsonObject, type JsonValue } from '../core/json.ts'
+import { equalJson, formatPointerStep, isJsonObject, type JsonObject, type JsonValue, readMember } from '../core/json.ts'
 import type { StandardIssue, StandardResult, StandardSchema } from '../core/standard-schema.ts'
 import { parseIntegerName } from '../stores/types.ts'
 import type { Route } from './route.ts'
@@ -25,19 +25,27 @@ export function idOf(name: string, kind: Route['idMember']): string | number {
 
 /**
  * Validates a document by the schema of the route. What the schema returns is what is stored: defaults and stripped
- * members count.
+ * members count. The id is ours: the schema need not know it, and may be strict about members that it does not know.
+ * @param unknown what becomes of members that the schema strips; `refuse` is `Prefer: handling=strict`
  * @throws HttpError 422 with a JSON Pointer for each issue
  */
-export function validateDocument(document: Document, route: Route): MaybePromise<Document> {
-  const { schema, idMember } = route
+export function validateDocument(
+  document: Document,
+  { schema, idMember }: Pick<Route, 'schema' | 'idMember'>,
+  unknown: 'strip' | 'refuse',
+): MaybePromise<Document> {
   if (idMember !== undefined && !isJsonObject(document.value)) {
     throw invalid([{ pointer: '', detail: 'A JSON object is expected.' }])
   }
   if (schema === undefined) return document
-  return andThen(validateValue(schema, document.value), (result) => {
+  const { id, input } = idMember === undefined ? { id: undefined, input: document.value } : splitId(document.value)
+  return andThen(validateValue(schema, input), (result) => {
     if (result.issues !== undefined) throw invalid(result.issues.map(toContentError))
-    const value = keepId(result.value as JsonValue, document.value, idMember)
-    if (value === document.value || equalJson(value, document.value)) return document
+    if (equalJson(result.value as JsonValue, input)) return document
+    // Through text, so that the value is what the next reader of the text will see: dates are strings there.
+    const output = JSON.parse(JSON.stringify(result.value)) as JsonValue
+    checkStripped(findStripped(input, output), unknown)
+    const value = idMember === undefined ? output : joinId(id, output)
     return { value, text: JSON.stringify(value), isVerbatim: false }
   })
 }
@@ -46,17 +54,51 @@ export function validateValue(schema: StandardSchema, value: JsonValue): MaybePr
   return schema['~standard'].validate(value)
 }
 
-/** The id is ours, not the schema's: a schema that strips unknown members must not strip it. */
-function keepId(output: JsonValue, input: JsonValue, idMember: Route['idMember']): JsonValue {
-  if (idMember === undefined || !isJsonObject(output) || !isJsonObject(input)) return output
-  const { id } = input
-  return id === undefined || Object.hasOwn(output, 'id') ? output : { id, ...output }
+function splitId(value: JsonValue): { readonly id: JsonValue | undefined; readonly input: JsonValue } {
+  if (!isJsonObject(value) || !Object.hasOwn(value, 'id')) return { id: undefined, input: value }
+  const { id, ...input } = value
+  return { id, input }
+}
+
+function joinId(id: JsonValue | undefined, output: JsonValue): JsonValue {
+  const { input: members } = splitId(output)
+  return id === undefined || !isJsonObject(members) ? members : { id, ...members }
+}
+
+/** Members that schemas leave out for their own safety, even where they keep all others. */
+const UNSAFE = /\/(?:__proto__|constructor|prototype)$/
+
+function checkStripped(pointers: readonly string[], unknown: 'strip' | 'refuse'): void {
+  if (unknown === 'refuse' && pointers.length > 0) {
+    throw invalid(pointers.map((pointer) => ({ pointer, detail: 'This member is not known.' })))
+  }
+  // Accepted with a part missing would be worse than refused.
+  const unsafe = pointers.filter((pointer) => UNSAFE.test(pointer))
+  if (unsafe.length === 0) return
+  throw new HttpError(400, 'ERR_MALFORMED_BODY', {
+    detail: 'The content has a member of a name that cannot be stored here.',
+    errors: unsafe.map((pointer) => ({ pointer, detail: 'This name cannot be stored.' })),
+  })
+}
+
+/** Pointers to the members of a document that a schema has left out. */
+function findStripped(input: JsonValue, output: JsonValue, pointer = ''): readonly string[] {
+  if (Array.isArray(input)) {
+    if (!Array.isArray(output) || output.length !== input.length) return []
+    return input.flatMap((item, index) => findStripped(item, output[index], pointer + formatPointerStep(index)))
+  }
+  if (!isJsonObject(input) || !isJsonObject(output)) return []
+  return Object.keys(input).flatMap((name) => {
+    const at = pointer + formatPointerStep(name)
+    const kept = readMember(output, name)
+    return kept === undefined ? [at] : findStripped(input[name]!, kept, at)
+  })
 }
 
 export function toContentError(issue: StandardIssue): ContentError {
   const pointer = (issue.path ?? []).map((segment) => {
     const key = typeof segment === 'object' ? segment.key : segment
-    return '/' + String(key).replaceAll('~', '~0').replaceAll('/', '~1')
+    return formatPointerStep(String(key))
   })
   return { pointer: pointer.join(''), detail: issue.message }
 }

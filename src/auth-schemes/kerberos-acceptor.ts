@@ -1,5 +1,3 @@
-import { publishFailure } from '../core/diagnostics.ts'
-import { HttpError } from '../core/errors.ts'
 import { readOptions } from '../core/options.ts'
 import type { NegotiateAcceptor, Negotiation, NegotiationStep } from './negotiate.ts'
 
@@ -37,22 +35,16 @@ export function kerberosAcceptor(options: KerberosAcceptorOptions = {}): Negotia
   let loading: Promise<KerberosModule> | undefined
 
   function load(): Promise<KerberosModule> {
-    loading ??= importKerberos().catch((error: unknown) => {
+    loading ??= importKerberos().catch((cause: unknown) => {
       loading = undefined
-      throw error
+      throw new Error('kerberosAcceptor needs the npm package "kerberos".', { cause })
     })
     return loading
   }
 
-  return async () => {
-    try {
-      return createNegotiation(await (await load()).initializeServer(service))
-    } catch (cause) {
-      // No package, no keytab, no key: the client is not at fault.
-      publishFailure({ error: cause, stage: 'background' })
-      throw new HttpError(503, 'ERR_UNAVAILABLE', { cause, headers: ['Retry-After', '60'] })
-    }
-  }
+  // What fails here is the operator's: no package, no keytab, no key for the service. It is no HttpError, so that it is
+  // reported.
+  return async () => createNegotiation(await (await load()).initializeServer(service))
 }
 
 function createNegotiation(server: KerberosServer): Negotiation {

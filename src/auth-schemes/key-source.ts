@@ -73,7 +73,7 @@ export function createRemoteKeySource(
     if (now < source.freshUntil) return undefined
     if (now >= fetchedAt + (freshFor + staleFor) * 1000) return fetchKeys()
     if (pending === undefined && now >= failedAt + retryAfter * 1000) {
-      fetchKeys().catch((error: unknown) => publishFailure({ error, stage: 'background' }))
+      fetchKeys().catch(() => {}) // has been published
     }
     return undefined
   }
@@ -93,6 +93,7 @@ export function createRemoteKeySource(
       replaceKeys(readKeySet(await loadInTime()))
     } catch (cause) {
       failedAt = Date.now()
+      publishFailure({ error: cause, stage: 'background' })
       throw createUnavailable(retryAfter, cause)
     }
     fetchedAt = Date.now()

@@ -17,9 +17,17 @@ export interface ConsumedBody {
  * @throws TypeError when the content has been read and nothing was left of it; waiting for it would never end
  */
 export function findConsumedBody(req: IncomingMessage & HostRequest): ConsumedBody | undefined {
-  if (!req.readableDidRead && !req.readableEnded) return undefined
+  if (!wasRead(req)) return undefined
   if (req.body !== undefined) return { value: req.body }
-  throw new TypeError(
+  throw gone()
+}
+
+function wasRead(req: IncomingMessage): boolean {
+  return req.readableDidRead || req.readableEnded
+}
+
+function gone(): TypeError {
+  return new TypeError(
     'The request content was read before http-resource-service saw it, and req.body does not hold it. ' +
       'Mount the service before the body parser, or let the parser set req.body.',
   )
@@ -40,10 +48,11 @@ export function tooLarge(limit: number): HttpError {
 /**
  * Reads the whole content of a request.
  * @param limit the most bytes to take; one more is 413
- * @throws HttpError 413, 408; {@link RequestAborted} when the client goes away
+ * @throws HttpError 413, 408; {@link RequestAborted} when the client goes away; TypeError when the content has been read
  */
 export function readBytes(exchange: Exchange, limit: number): MaybePromise<Uint8Array> {
   const { req } = exchange
+  if (wasRead(req)) throw gone()
   const length = declaredLength(req)
   if (length !== undefined && length > limit) throw tooLarge(limit)
   sendContinue(exchange)
@@ -88,7 +97,8 @@ const HIGH_WATER = 256 * 1024
 /**
  * The content of a request as a stream, with back-pressure; ends only when all of it has arrived.
  * @param limit the most bytes to take; one more is 413
- * @throws HttpError 413, 408; {@link RequestAborted} when the client goes away; all of them while it is being read
+ * @throws HttpError 413, 408; {@link RequestAborted} when the client goes away; TypeError when the content has been read;
+ *   all of them while it is being read
  */
 export function streamBytes(exchange: Exchange, limit: number): AsyncIterable<Uint8Array> {
   return { [Symbol.asyncIterator]: () => createBodyIterator(exchange, limit) }
@@ -96,6 +106,7 @@ export function streamBytes(exchange: Exchange, limit: number): AsyncIterable<Ui
 
 function createBodyIterator(exchange: Exchange, limit: number): AsyncIterator<Uint8Array, undefined> {
   const { req } = exchange
+  if (wasRead(req)) throw gone()
   const chunks: Uint8Array[] = []
   let waiting = 0
   let size = 0
@@ -113,7 +124,8 @@ function createBodyIterator(exchange: Exchange, limit: number): AsyncIterator<Ui
     notify()
   }
   const fail = (error: unknown): void => {
-    failure ??= error
+    if (ended || failure !== undefined) return
+    failure = error
     settle()
     req.on('error', () => {}) // nobody else listens any more, and the connection may still break
     req.pause()

@@ -1,4 +1,5 @@
-/** What `generate-merge-patch.ts` uses of json-merge-patch 1.0, which comes without types. */
+/** What is used of json-merge-patch 1.0, which comes without types; `apply` in tests only. */
 declare module 'json-merge-patch' {
   export function generate(before: unknown, after: unknown): unknown
+  export function apply(document: unknown, patch: unknown): unknown
 }

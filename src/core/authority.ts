@@ -1,12 +1,12 @@
 import type { IncomingMessage } from 'node:http'
 import { formatOrigin, parseAuthority, parseTargetAuthority } from '../protocol/authority.ts'
-import type { HostRequest } from './exchange.ts'
+import { type HostRequest, isHttp2 } from './exchange.ts'
 import { readField } from './fields.ts'
 
 /** The authority that a request is for, as received: `:authority`, that of an absolute-form target, or Host. */
 export function readAuthority(req: IncomingMessage): string | undefined {
   const { headers } = req
-  if (req.httpVersionMajor === 2) return readField(headers, ':authority') ?? readField(headers, 'host')
+  if (isHttp2(req)) return readField(headers, ':authority') ?? readField(headers, 'host')
   const target = (req as IncomingMessage & HostRequest).originalUrl ?? req.url ?? ''
   // An absolute-form target overrides Host (RFC 9112 §3.2.2).
   return parseTargetAuthority(target) ?? readField(headers, 'host')

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
-import type { Exchange } from './exchange.ts'
+import { type Exchange, isHttp2 } from './exchange.ts'
 
 /** How much of an unwanted body is read so that the client gets to read our answer. */
 const DRAIN_LIMIT = 512 * 1024
@@ -13,7 +13,7 @@ export function hasBody(req: IncomingMessage): boolean {
   if (headers['transfer-encoding'] !== undefined) return true
   const length = headers['content-length']
   if (length !== undefined) return length !== '0'
-  return req.httpVersionMajor === 2 && !(req as unknown as Http2ServerRequest).stream.endAfterHeaders
+  return isHttp2(req) && !(req as unknown as Http2ServerRequest).stream.endAfterHeaders
 }
 
 /** The declared length of the content, or `undefined` when it is not declared. */
@@ -41,9 +41,14 @@ export function discardUnreadBody(
   const { req, res } = exchange
   if (exchange.isHttp2) {
     const { stream } = res as unknown as Http2ServerResponse
-    // NO_ERROR after a complete answer asks the client to stop sending (RFC 9113 §8.1). The response before the stream
-    // is finished only when the client is.
-    stream.once('finish', () => stream.close(0))
+    drain(req, DRAIN_LIMIT, () => req.pause())
+    // NO_ERROR after a complete answer asks the client to stop sending (RFC 9113 §8.1); at once it would cut the answer
+    // off. The response before the stream is finished only when the client is.
+    stream.once('finish', () => {
+      const timer = setTimeout(() => stream.close(0), LINGER)
+      timer.unref()
+      stream.once('close', () => clearTimeout(timer))
+    })
     return false
   }
   const waitsForContinue = exchange.sendContinue !== undefined

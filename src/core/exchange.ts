@@ -119,7 +119,7 @@ export class Exchange implements RequestView {
 
   /** Whether HTTP/2 carries the exchange: no Connection field, no status text. */
   get isHttp2(): boolean {
-    return this.req.httpVersionMajor === 2
+    return isHttp2(this.req)
   }
 
   /** The stream of an HTTP/2 exchange: the response before it does not tell that it was reset, and cannot reset it. */
@@ -142,6 +142,11 @@ export class Exchange implements RequestView {
     if (this.isHttp2) this.#stream.close(INTERNAL_ERROR)
     else this.res.destroy()
   }
+}
+
+/** Whether HTTP/2 carries a request. The version alone does not tell: over HTTP/1 a client may write what it likes. */
+export function isHttp2(req: IncomingMessage): boolean {
+  return req.httpVersionMajor === 2 && 'stream' in req
 }
 
 /**

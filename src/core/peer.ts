@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Http2ServerRequest } from 'node:http2'
 import { BlockList, isIP, Socket } from 'node:net'
+import { isHttp2 } from './exchange.ts'
 
 /** Who is at the other end of a connection. */
 export interface Peer {
@@ -16,7 +17,7 @@ export interface Peer {
  * symbol, because finding them out costs more than the rest of a small request.
  */
 export function connectionOf(req: IncomingMessage): object {
-  if (req.httpVersionMajor !== 2) return req.socket
+  if (!isHttp2(req)) return req.socket
   return (req as unknown as Http2ServerRequest).stream.session ?? req.socket
 }
 
@@ -27,8 +28,7 @@ export function readPeer(req: IncomingMessage): Peer {
   const isEncrypted = (socket as { encrypted?: boolean }).encrypted === true
   if (address !== undefined) return { isEncrypted, isLocal: isLoopback(address), address }
   // A TCP socket whose peer has gone has no remote address either, but still a local one: it is not a Unix socket.
-  const isUnix =
-    req.httpVersionMajor !== 2 && socket instanceof Socket && !socket.destroyed && socket.localAddress === undefined
+  const isUnix = !isHttp2(req) && socket instanceof Socket && !socket.destroyed && socket.localAddress === undefined
   return { isEncrypted, isLocal: isUnix, address }
 }
 

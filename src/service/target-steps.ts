@@ -23,16 +23,27 @@ export function createLengthStep(limit: number): Step<ResourceExchange> {
   }
 }
 
+/** What a host name, an address or a port may consist of (RFC 3986 §3.2); "@" as well, which decides nothing here. */
+const HOST = /^[\w.~!$&'()*+,;=:%@[\]-]*$/
+
 /** 400 for a target or message that is malformed; 431 for more fields than Node can be trusted to pass on. */
 export function checkTarget(exchange: ResourceExchange): undefined {
   if (exchange.isMalformed) {
     throw new HttpError(400, 'ERR_MALFORMED_TARGET', { detail: 'The request target is malformed.' })
   }
-  const { req } = exchange
+  const { req, headers } = exchange
+  // Node takes a request line that ends in HTTP/2.0 (RFC 9110 §15.6.6).
+  if (req.httpVersionMajor !== 1 && !exchange.isHttp2) throw new HttpError(505, 'ERR_VERSION_NOT_SUPPORTED')
   if (req.rawHeaders.length >= MAX_RAW_HEADERS) throw new HttpError(431, 'ERR_FIELDS_TOO_LARGE')
   const repeated = findRepeatedField(req, SINGLE)
-  if (repeated === undefined) return undefined
-  throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: `The field ${repeated} was sent more than once.` })
+  if (repeated !== undefined) {
+    throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: `The field ${repeated} was sent more than once.` })
+  }
+  // RFC 9112 §3.2
+  if (headers.host !== undefined && !HOST.test(headers.host)) {
+    throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: 'Host is malformed.' })
+  }
+  return undefined
 }
 
 /** OPTIONS * asks about the server as a whole. */

@@ -1,3 +1,4 @@
+import { HttpError } from '../core/errors.ts'
 import type { MaybePromise } from '../core/handler.ts'
 import { type Content, isStaged, type LargeBody, type SmallBody, type StagedBody, sizeOf } from './types.ts'
 
@@ -43,6 +44,12 @@ export interface IntakeFactory {
 }
 
 const FIRST_BUFFER = 16 * 1024
+
+export function createLostContentError(): HttpError {
+  return new HttpError(500, 'ERR_INTERNAL', {
+    detail: 'Staged content was used by another write already, was given up, or was left until it was swept.',
+  })
+}
 
 /** Takes streams in: a part in memory, the rest as chunks. At most one batch of each stream is in memory at a time. */
 export function createIntakeFactory(sink: ChunkSink, { inlineLimit, batchSize }: IntakeOptions): IntakeFactory {

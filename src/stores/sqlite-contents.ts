@@ -1,5 +1,5 @@
 import { andThen } from '../core/handler.ts'
-import type { ChunkSink, ContentId } from './sql-intake.ts'
+import { type ChunkSink, type ContentId, createLostContentError } from './sql-intake.ts'
 import { createLargeBody } from './sql-large-body.ts'
 import { toBytes } from './sql-rows.ts'
 import type { SqliteConnection } from './sqlite-handle.ts'
@@ -83,10 +83,4 @@ export function createSqliteContents(
       return 'part'
     },
   }
-}
-
-function createLostContentError(): Error {
-  return new Error(
-    'Staged content was used by another write already, was given up, or was left for so long that it has been swept.',
-  )
 }

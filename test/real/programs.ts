@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
+import { createRequire } from 'node:module'
 import { delimiter, join } from 'node:path'
 
 /**
@@ -46,4 +47,15 @@ export function run(
     )
     child.stdin?.end(options.input ?? '')
   })
+}
+
+/** Whether an npm package that is built on the machine is there. */
+export function findPackage(name: string): boolean {
+  try {
+    createRequire(import.meta.url).resolve(name)
+    return true
+  } catch {
+    if (process.env['REAL_PARTS'] === 'required') throw new Error(`The tests need the package ${name}.`)
+    return false
+  }
 }

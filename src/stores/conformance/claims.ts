@@ -4,7 +4,6 @@ import {
   type Content,
   isLargeBody,
   isResource,
-  type LargeBody,
   type SmallBody,
   type StoredResource,
   type StoredState,

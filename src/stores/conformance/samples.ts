@@ -13,7 +13,7 @@ export function createBytes(size: number, seed: number): Buffer {
   return bytes
 }
 
-export const MEBIBYTE = 1024 * 1024
+export const MEBIBYTE = 1_048_576
 
 export function binary(body: Content['body']): Content {
   return { contentType: 'application/octet-stream', body }
@@ -94,4 +94,46 @@ export async function waitFor(
   sentence: string,
 ): Promise<void> {
   for (const end = Date.now() + 5000; !isReached(await read()); await sleep(5)) claim(Date.now() < end, sentence)
+}
+
+/** A stream that stops in the middle until it is told to go on. */
+export interface StalledStream {
+  readonly body: AsyncIterable<Uint8Array>
+  /** Fulfilled once the first half has been taken. */
+  readonly reached: Promise<void>
+  /** Whether whoever read the stream has finished with it. */
+  readonly isClosed: () => boolean
+  resume(): void
+}
+
+export function stall(bytes: Uint8Array): StalledStream {
+  let reach = () => {}
+  let resume = () => {}
+  let isClosed = false
+  const reached = new Promise<void>((resolve) => {
+    reach = resolve
+  })
+  const resumed = new Promise<void>((resolve) => {
+    resume = resolve
+  })
+  async function* read(): AsyncGenerator<Uint8Array> {
+    try {
+      const half = bytes.length >> 1
+      yield* stream(bytes.subarray(0, half), 50_000)
+      reach()
+      await resumed
+      yield* stream(bytes.subarray(half), 50_000)
+    } finally {
+      isClosed = true
+    }
+  }
+  return { body: read(), reached, isClosed: () => isClosed, resume }
+}
+
+/** The moments at which something changes while a stream is taken in: runs a task between two chunks. */
+export async function* interrupt(bytes: Uint8Array, task: () => unknown): AsyncGenerator<Uint8Array> {
+  const half = bytes.length >> 1
+  yield* stream(bytes.subarray(0, half), 50_000)
+  await task()
+  yield* stream(bytes.subarray(half), 50_000)
 }

@@ -1,0 +1,109 @@
+import type { PostgresConnection, PostgresStatement } from './postgres-connection.ts'
+import { isRelationMissing, isSchemaRace } from './postgres-errors.ts'
+
+/** Bytes of one chunk of large content. Part of the schema: chunks are found by it. */
+export const CHUNK_SIZE = 262_144
+
+type Migration = (prefix: string) => readonly string[]
+
+/**
+ * What leads from each version of the schema to the next. Released steps never change. Every statement may run again,
+ * because not every database undoes them with their transaction.
+ *
+ * Keys are bytes: text is ordered, and thus found, by rules that change with the system's libraries.
+ */
+const MIGRATIONS: readonly Migration[] = [
+  (prefix) => [
+    `CREATE TABLE IF NOT EXISTS ${prefix}states (
+      path bytea NOT NULL PRIMARY KEY,
+      collection bytea,
+      sort_key bytea,
+      state smallint NOT NULL,
+      version text NOT NULL,
+      changed bigint NOT NULL,
+      strong boolean NOT NULL,
+      expires bigint,
+      size bigint NOT NULL,
+      content_type text,
+      content_encoding text,
+      content_language text,
+      filename text,
+      content_id text,
+      content bytea,
+      was_state smallint,
+      was_content_id text
+    )`,
+    `CREATE INDEX IF NOT EXISTS ${prefix}states_listed ON ${prefix}states (collection, state, sort_key)`,
+    `CREATE INDEX IF NOT EXISTS ${prefix}states_expiring ON ${prefix}states (expires) WHERE expires IS NOT NULL`,
+    `CREATE TABLE IF NOT EXISTS ${prefix}counters (collection bytea NOT NULL PRIMARY KEY, next bigint NOT NULL)`,
+    `CREATE TABLE IF NOT EXISTS ${prefix}contents (id text NOT NULL PRIMARY KEY, expires bigint)`,
+    `CREATE INDEX IF NOT EXISTS ${prefix}contents_expiring ON ${prefix}contents (expires) WHERE expires IS NOT NULL`,
+    `CREATE TABLE IF NOT EXISTS ${prefix}chunks (
+      content_id text NOT NULL,
+      chunk integer NOT NULL,
+      bytes bytea NOT NULL,
+      PRIMARY KEY (content_id, chunk)
+    )`,
+  ],
+]
+
+const MAX_ATTEMPTS = 20
+
+/**
+ * Brings the tables to the version that this release works with. Several processes may do so at the same time; a role
+ * that may not create tables does well when they are there already.
+ * @throws Error when the tables were made by a newer release
+ */
+export async function migratePostgres(connection: PostgresConnection, prefix: string): Promise<void> {
+  const table = `${prefix}schema`
+  const readVersion = unnamed(`SELECT version FROM ${table} WHERE id = 1`)
+
+  async function findVersion(): Promise<number> {
+    try {
+      const [row] = await connection.read<{ version: number }>(readVersion, [])
+      return row?.version ?? 0
+    } catch (error) {
+      if (isRelationMissing(error)) return 0
+      throw error
+    }
+  }
+
+  async function migrate(): Promise<void> {
+    await connection.run(
+      unnamed(`CREATE TABLE IF NOT EXISTS ${table} (id integer NOT NULL PRIMARY KEY, version integer NOT NULL)`),
+      [],
+    )
+    await connection.run(unnamed(`INSERT INTO ${table} VALUES (1, 0) ON CONFLICT (id) DO NOTHING`), [])
+    await connection.transact(async (run) => {
+      // The lock on this row keeps other processes out until the migration is complete.
+      const [row] = await run<{ version: number }>(unnamed(`${readVersion.text} FOR UPDATE`), [])
+      for (const migration of MIGRATIONS.slice(row!.version)) {
+        for (const text of migration(prefix)) await run(unnamed(text), [])
+      }
+      await run(unnamed(`UPDATE ${table} SET version = ${MIGRATIONS.length} WHERE id = 1`), [])
+    })
+  }
+
+  for (let attempt = 1; ; attempt++) {
+    const version = await findVersion()
+    if (version === MIGRATIONS.length) return
+    if (version > MIGRATIONS.length) {
+      throw new Error(
+        `The tables ${prefix}* have schema version ${version}, and this release knows versions up to ` +
+          `${MIGRATIONS.length}. Run the release that made them, or a newer one.`,
+      )
+    }
+    try {
+      await migrate()
+    } catch (error) {
+      // "IF NOT EXISTS" fails when another process creates the same table at the same moment.
+      if (!isSchemaRace(error) || attempt === MAX_ATTEMPTS) throw error
+      await new Promise((resolve) => setTimeout(resolve, 10 + Math.random() * 40))
+    }
+  }
+}
+
+/** Runs once in a while only: no connection keeps it prepared. */
+function unnamed(text: string): PostgresStatement {
+  return { name: '', text }
+}

@@ -1,0 +1,135 @@
+import { createHash } from 'node:crypto'
+import type { PostgresStatement } from './postgres-connection.ts'
+import { HIDDEN, KEPT_AFTER_EXPIRY, LIVE, REMOVED } from './sql-rows.ts'
+
+type Texts = ReturnType<typeof writeStatements>
+export type PostgresStatements = Readonly<Record<keyof Texts, PostgresStatement>>
+
+/** Every statement of the store. The name tells the text apart from that of any other release or prefix. */
+export function nameStatements(prefix: string): PostgresStatements {
+  const statements: Record<string, PostgresStatement> = {}
+  for (const [key, text] of Object.entries(writeStatements(prefix))) {
+    const digest = createHash('sha256').update(text).digest('base64url')
+    statements[key] = { name: `http-resource-service ${key} ${digest.slice(0, 16)}`, text }
+  }
+  return statements as PostgresStatements
+}
+
+/** The clock of the database, in milliseconds: those of several machines differ. */
+const NOW = '(extract(epoch from now()) * 1000)::bigint'
+
+const FACTS =
+  "convert_from(path, 'UTF8') AS path, state, version, changed, strong, expires, size, content_type, " +
+  `content_encoding, content_language, filename, content_id, ${NOW} AS now`
+const CONTENT = "encode(content, 'base64') AS content"
+
+/** Which rows `putState` may replace: those whose state is at least this. */
+export const REPLACE = { any: LIVE, absent: HIDDEN, none: REMOVED + 1 } as const
+
+function writeStatements(prefix: string) {
+  const states = `${prefix}states`
+  const counters = `${prefix}counters`
+  const contents = `${prefix}contents`
+  const chunks = `${prefix}chunks`
+
+  // $1 path, $2 version, $3 size, $4 to $7 the four fields, $8 content id, $9 content, $10 grace; in all of them.
+  const replaced = (second: string) =>
+    `state = ${LIVE}, version = $2, changed = GREATEST(s.changed, ${NOW}), ` +
+    `strong = floor(s.changed / 1000.0) < floor(${NOW} / 1000.0), expires = NULL, size = $3, content_type = $4, ` +
+    'content_encoding = $5, content_language = $6, filename = $7, content_id = $8, content = $9, ' +
+    `was_state = s.state, was_content_id = s.content_id ${second}`
+  const insert =
+    `INSERT INTO ${states} AS s (path, collection, sort_key, state, version, changed, strong, expires, size, ` +
+    'content_type, content_encoding, content_language, filename, content_id, content) ' +
+    `VALUES ($1::bytea, $11::bytea, $12::bytea, ${LIVE}, $2::text, ${NOW}, true, NULL, $3::bigint, $4::text, ` +
+    '$5::text, $6::text, $7::text, $8::text, $9::bytea) ' +
+    `ON CONFLICT (path) DO UPDATE SET ${replaced('WHERE s.state >= $13::smallint')} ` +
+    'RETURNING changed, strong, was_state, was_content_id'
+  const update =
+    `UPDATE ${states} AS s SET ${replaced('')} ` +
+    `WHERE s.path = $1::bytea AND s.state = ${LIVE} AND ($11::text IS NULL OR s.version = $11) ` +
+    'RETURNING changed, strong, was_state, was_content_id'
+  // The content that is not shown any more goes to the sweep in the same step.
+  const released =
+    `released AS (UPDATE ${contents} AS c SET expires = ${NOW} + $10::bigint FROM put ` +
+    'WHERE c.id = put.was_content_id RETURNING 1)'
+  const raised =
+    `raised AS (INSERT INTO ${counters} AS c SELECT $11::bytea, $14::bigint FROM put WHERE was_state IS NULL ` +
+    'ON CONFLICT (collection) DO UPDATE SET next = excluded.next WHERE c.next < excluded.next RETURNING next)'
+  const listed = (state: number) =>
+    `SELECT ${FACTS}, ${CONTENT}, sort_key FROM ${states} ` +
+    `WHERE collection = $1::bytea AND state = ${state} AND sort_key > $2::bytea ORDER BY sort_key LIMIT $3::integer`
+
+  const removed = (columns: string, mark: string) =>
+    // FOR UPDATE reads the row as it is once the lock is held, and the update then changes that one.
+    `WITH old AS (SELECT ${FACTS}, path AS key${columns} FROM ${states} WHERE path = $1::bytea AND ` +
+    `state = ${LIVE} AND ($2::text IS NULL OR version = $2) FOR UPDATE), ` +
+    `dropped AS (UPDATE ${states} AS s SET ${mark} FROM old WHERE s.path = old.key RETURNING 1)`
+  const dated =
+    `version = $3::text, changed = GREATEST(s.changed, ${NOW}), ` +
+    `strong = floor(s.changed / 1000.0) < floor(${NOW} / 1000.0)`
+
+  return {
+    readState: `SELECT ${FACTS}, ${CONTENT} FROM ${states} WHERE path = $1::bytea`,
+    readFacts: `SELECT ${FACTS} FROM ${states} WHERE path = $1::bytea`,
+    listLive: listed(LIVE),
+    listAll:
+      `SELECT * FROM ((${listed(LIVE)}) UNION ALL (${listed(HIDDEN)})) AS members ` +
+      'ORDER BY sort_key LIMIT $3::integer',
+
+    /** $11 collection, $12 sort key, $13 which states may be replaced. */
+    putState: `WITH put AS (${insert}), ${released} SELECT put.*, NULL AS next FROM put`,
+    /** $14 as well: the value to which the counter of the collection is raised. */
+    putNamed:
+      `WITH put AS (${insert}), ${released}, ${raised} SELECT put.*, COALESCE((SELECT max(next) FROM raised), ` +
+      `(SELECT next FROM ${counters} WHERE collection = $11::bytea)) AS next FROM put`,
+    /** $11 the version to replace, or null. */
+    replaceState: `WITH put AS (${update}), ${released} SELECT put.*, NULL AS next FROM put`,
+
+    /** $1 path, $2 the version to hide, or null, $3 the new version. */
+    hideState:
+      removed(`, ${CONTENT}`, `state = ${HIDDEN}, ${dated}`) + ' SELECT * FROM old',
+    /** $4 retention, or null to forget at once, $5 grace. */
+    removeState:
+      removed(
+        `, ${CONTENT}`,
+        `state = ${REMOVED}, ${dated}, expires = ${NOW} + COALESCE($4::bigint, 0), size = 0, content_type = NULL, ` +
+          'content_encoding = NULL, content_language = NULL, filename = NULL, content_id = NULL, content = NULL',
+      ) +
+      `, released AS (UPDATE ${contents} AS c SET expires = ${NOW} + $5::bigint FROM old ` +
+      'WHERE c.id = old.content_id RETURNING 1) SELECT * FROM old',
+
+    // Beyond 2^53 - 1 there is no row, and so no name.
+    leaseNames:
+      `INSERT INTO ${counters} AS c VALUES ($1::bytea, 1 + $2::bigint) ON CONFLICT (collection) DO UPDATE SET ` +
+      `next = c.next + $2 WHERE c.next + $2 <= ${Number.MAX_SAFE_INTEGER + 1} RETURNING next`,
+
+    // `expires` of content: null while a path shows it; otherwise the time from which the sweep may take it.
+    beginContent: `INSERT INTO ${contents} VALUES ($1::text, ${NOW} + $2::bigint)`,
+    addChunk:
+      `WITH touched AS (UPDATE ${contents} SET expires = ${NOW} + $2::bigint WHERE id = $1::text AND expires > 0 ` +
+      `RETURNING id) INSERT INTO ${chunks} SELECT id, $3::integer, $4::bytea FROM touched RETURNING 1`,
+    addTwoChunks:
+      `WITH touched AS (UPDATE ${contents} SET expires = ${NOW} + $2::bigint WHERE id = $1::text AND expires > 0 ` +
+      `RETURNING id) INSERT INTO ${chunks} SELECT id, $3::integer, $4::bytea FROM touched ` +
+      'UNION ALL SELECT id, $3::integer + 1, $5::bytea FROM touched RETURNING 1',
+    linkContent: `UPDATE ${contents} SET expires = NULL WHERE id = $1::text AND expires > 0 RETURNING 1`,
+    abandonContent: `UPDATE ${contents} SET expires = 0 WHERE id = $1::text AND expires IS NOT NULL`,
+    readChunk:
+      "SELECT encode(substring(bytes FROM $3::integer FOR $4::integer), 'base64') AS bytes " +
+      `FROM ${chunks} WHERE content_id = $1::text AND chunk = $2::integer`,
+
+    // The condition stands twice: a row found by the inner query may have been written anew meanwhile.
+    sweepStates:
+      `DELETE FROM ${states} WHERE path IN (SELECT path FROM ${states} WHERE expires < ${NOW} - ` +
+      `${KEPT_AFTER_EXPIRY} LIMIT 500) AND expires < ${NOW} - ${KEPT_AFTER_EXPIRY} RETURNING 1`,
+    // 0 marks content as lost: no write can link it any more, so its chunks can go in several steps.
+    claimExpired:
+      `UPDATE ${contents} SET expires = 0 WHERE id IN (SELECT id FROM ${contents} WHERE expires < ${NOW} ` +
+      `ORDER BY expires LIMIT 1) AND expires < ${NOW} RETURNING id`,
+    sweepChunks:
+      `DELETE FROM ${chunks} WHERE content_id = $1::text AND chunk IN ` +
+      `(SELECT chunk FROM ${chunks} WHERE content_id = $1 LIMIT 64) RETURNING 1`,
+    sweepContent: `DELETE FROM ${contents} WHERE id = $1::text AND expires = 0`,
+  } as const
+}

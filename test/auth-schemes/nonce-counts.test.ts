@@ -1,0 +1,90 @@
+import fc from 'fast-check'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { createNonceCounts } from '../../src/auth-schemes/nonce-counts.ts'
+import { createNonces } from '../../src/auth-schemes/nonces.ts'
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+describe('createNonceCounts', () => {
+  it('takes what comes late, 127 back and no further', () => {
+    const { claim } = createNonceCounts(10, 1000)
+    expect(claim('n', 1000, 1)).toBe(true)
+    expect([claim('n', 873, 1), claim('n', 872, 1)]).toEqual([true, false])
+    expect(claim('n', 873, 1)).toBe(false)
+    expect([claim('n', 0xffffffff, 1), claim('n', 1000, 1), claim('n', 0xffffffff, 1)]).toEqual([true, false, false])
+    expect([claim('n', 0xffffffff - 127, 1), claim('n', 0xffffffff - 128, 1)]).toEqual([true, false])
+  })
+
+  it('never takes a count twice, and takes every new one that is not too far back', () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 0, max: 400 }), { maxLength: 300 }), (counts) => {
+        const { claim } = createNonceCounts(10, 1000)
+        const taken = new Set<number>()
+        let highest = 0
+        for (const count of counts) {
+          const expected = count > 0 && count > highest - 128 && !taken.has(count)
+          if (claim('n', count, 1) !== expected) return false
+          if (expected) taken.add(count)
+          highest = Math.max(highest, expected ? count : 0)
+        }
+        return true
+      }),
+    )
+  })
+
+  it('keeps no more nonces than it may, and takes none that is as old as one it forgot', () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: 100 })
+    const { claim } = createNonceCounts(2, 1000)
+    expect([claim('a', 1, 50), claim('b', 1, 60), claim('c', 1, 70)]).toEqual([true, true, true])
+    expect([claim('a', 1, 50), claim('a', 2, 50), claim('z', 1, 50), claim('z', 1, 49)]).toEqual([
+      false,
+      false,
+      false,
+      false,
+    ])
+    expect([claim('b', 1, 60), claim('b', 2, 60), claim('d', 1, 80), claim('b', 3, 60)]).toEqual([
+      false,
+      true,
+      true,
+      false,
+    ])
+  })
+
+  it('minds no nonce that it forgot after its lifetime', () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: 5000 })
+    const { claim } = createNonceCounts(1, 1000)
+    expect([claim('a', 1, 4000), claim('b', 1, 3999)]).toEqual([true, true])
+  })
+})
+
+describe('createNonces', () => {
+  const key = Buffer.alloc(32, 7)
+
+  it('reads the time of its own nonces', () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: 1_234_567_890_123 })
+    const nonces = createNonces(key, 'r')
+    const nonce = nonces.create()
+    expect(nonces.readTime(nonce)).toBe(1_234_567_890_123)
+    expect(createNonces(key, 'r').readTime(nonce)).toBe(1_234_567_890_123)
+    expect(createNonces(key, 's').readTime(nonce)).toBeUndefined()
+    expect(createNonces(Buffer.alloc(32, 8), 'r').readTime(nonce)).toBeUndefined()
+  })
+
+  it('makes no nonce twice in one millisecond', () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    const nonces = createNonces(key, 'r')
+    expect(new Set(Array.from({ length: 1000 }, () => nonces.create())).size).toBe(1000)
+  })
+
+  it('takes nothing else for a nonce', () => {
+    const nonces = createNonces(key, 'r')
+    fc.assert(fc.property(fc.string({ maxLength: 60 }), (text) => nonces.readTime(text) === undefined))
+    const nonce = nonces.create()
+    for (let i = 0; i < nonce.length; i++) {
+      const changed = nonce.slice(0, i) + (nonce[i] === 'A' ? 'B' : 'A') + nonce.slice(i + 1)
+      expect(nonces.readTime(changed)).toBeUndefined()
+    }
+  })
+})

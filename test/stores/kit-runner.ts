@@ -1,0 +1,34 @@
+import type { MaybePromise } from '../../src/core/handler.ts'
+import type { ResourceStore } from '../../src/stores/types.ts'
+import { type DescribeStoreOptions, describeStore, type StoreFixture } from '../../src/testing.ts'
+
+export interface KitRun {
+  /** Titles of all cases, in order. */
+  readonly titles: readonly string[]
+  readonly skipped: readonly string[]
+  /** What the cases that failed have thrown, by title. */
+  readonly failures: ReadonlyMap<string, unknown>
+}
+
+/** Runs the kit without a test runner, for tests of the kit itself. */
+export async function runKit(
+  create: () => MaybePromise<StoreFixture | ResourceStore>,
+  options: DescribeStoreOptions = {},
+): Promise<KitRun> {
+  const cases: { title: string; run: (context: unknown) => Promise<void> }[] = []
+  describeStore('the store', create, {
+    ...options,
+    describe: (_, define) => define(),
+    it: (title, run) => cases.push({ title, run }),
+  })
+  const failures = new Map<string, unknown>()
+  const skipped: string[] = []
+  for (const { title, run } of cases) {
+    try {
+      await run({ skip: () => skipped.push(title) })
+    } catch (error) {
+      failures.set(title, error)
+    }
+  }
+  return { titles: cases.map(({ title }) => title), skipped, failures }
+}

@@ -1,0 +1,166 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { build } from 'tsup'
+import { describe, expect, it } from 'vitest'
+import { memoryStore } from '../../src/stores/memory.ts'
+import { describeStore } from '../../src/testing.ts'
+import { runKit } from './kit-runner.ts'
+import { alwaysStrong } from './mutants/always-strong.ts'
+import { checkThenWrite } from './mutants/check-then-write.ts'
+import { deafToSignals } from './mutants/deaf-to-signals.ts'
+import { exclusiveRange } from './mutants/exclusive-range.ts'
+import { forgetful } from './mutants/forgetful.ts'
+import { idFromMaximum } from './mutants/id-from-maximum.ts'
+import { keptBuffer } from './mutants/kept-buffer.ts'
+import { offsetCursor } from './mutants/offset-cursor.ts'
+import { partialContent } from './mutants/partial-content.ts'
+import { relatedApart } from './mutants/related-apart.ts'
+import { shownWhenHidden } from './mutants/shown-when-hidden.ts'
+import { versionFromContent } from './mutants/version-from-content.ts'
+
+/** Broken stores, and a case that must find each of them out. */
+const MUTANTS = [
+  [checkThenWrite, 'lets exactly one of many writers win that expect the same version'],
+  [checkThenWrite, 'behaves, towards all who use one resource at once, as if one call came after the other'],
+  [versionFromContent, 'refuses a version of an earlier life of the resource'],
+  [idFromMaximum, 'never assigns a name again once its resource was removed'],
+  [partialContent, 'leaves nothing of a stream that breaks off, and passes its error on'],
+  [offsetCursor, 'sees every member once while members before the cursor are removed'],
+  [keptBuffer, 'has taken a chunk when it asks for the next one, so that the source may use its buffer again'],
+  [deafToSignals, 'does nothing when the signal is aborted already'],
+  [relatedApart, 'writes nothing at all when the write meets a conflict'],
+  [exclusiveRange, 'opens every range, the first and the last byte included'],
+  [shownWhenHidden, 'lists hidden resources, marked and in their place, only when asked'],
+  [alwaysStrong, 'calls a date strong while the resource changed once in that second, and only then'],
+  [forgetful, 'has everything that was acknowledged after a sudden end, exactly as it was'],
+] as const
+
+describe('describeStore', () => {
+  it('finds no fault with a store that keeps the contract', async () => {
+    const { failures, titles } = await runKit(() => memoryStore())
+    expect(failures).toEqual(new Map())
+    expect(titles.length).toBeGreaterThan(100)
+    expect(new Set(titles).size).toBe(titles.length)
+  })
+
+  for (const [create, title] of MUTANTS) {
+    it(`fails a broken store at the case that "${title}"`, async () => {
+      const { failures } = await runKit(create)
+      expect([...failures.keys()]).toContain(title)
+      // What fails reads like a sentence.
+      expect(failures.get(title)).toMatchObject({ message: expect.stringMatching(/^[A-Z][^]*[.]$/) })
+    })
+  }
+
+  it('takes a store as it is, or with what belongs to it, which is closed after every case', async () => {
+    const closed = { stores: 0, fixtures: 0 }
+    const create = () => ({
+      store: { ...memoryStore(), close: () => void closed.stores++ },
+      close: () => void closed.fixtures++,
+    })
+    const { titles, failures } = await runKit(create)
+    expect(failures).toEqual(new Map())
+    expect(closed).toEqual({ stores: titles.length, fixtures: titles.length })
+  })
+
+  it('leaves out what a store says it cannot do', async () => {
+    const withAll = await runKit(() => memoryStore())
+    const off = ['hiding', 'tombstones', 'related', 'stage', 'dates', 'paths', 'contents', 'durable'] as const
+    const options = Object.fromEntries(off.map((name) => [name, false]))
+    const { stage: _, ...bare } = memoryStore()
+    const { titles, failures } = await runKit(
+      () => ({ ...memoryStore(), stage: undefined, ...{} }) as typeof bare,
+      options,
+    )
+    expect(failures).toEqual(new Map())
+    expect(titles.length).toBeGreaterThan(30)
+    expect(titles.length).toBeLessThan(withAll.titles.length)
+  })
+
+  it('skips, and says so, what a store does not offer', async () => {
+    const { skipped, failures } = await runKit(() => {
+      const { stage: _, ...bare } = memoryStore()
+      return bare
+    })
+    expect(failures).toEqual(new Map())
+    expect(skipped).toContain('keeps staged content after a conflict, for another try')
+    expect(skipped).toContain('never uses a version again after a sudden end')
+  })
+
+  it('fails a store that is said to be durable and cannot be opened again', async () => {
+    const { failures } = await runKit(() => memoryStore(), { durable: true })
+    expect(failures.get('never uses a version again after a sudden end')).toMatchObject({
+      message: 'A durable store needs `reopen` beside `store`.',
+    })
+  })
+
+  it('ends a store with its own hook before the data are opened again', async () => {
+    let crashes = 0
+    const { failures } = await runKit(() => {
+      const store = memoryStore()
+      return { store, reopen: () => store, crash: () => void crashes++ }
+    })
+    expect(failures).toEqual(new Map())
+    expect(crashes).toBeGreaterThan(3)
+  })
+
+  it('works in a collection and with content of the user', async () => {
+    const { failures } = await runKit(
+      () => {
+        const sound = memoryStore()
+        const check = (body: unknown) => {
+          if (!(JSON.parse(String(body)) as { title?: string }).title) throw new Error('No title.')
+        }
+        return {
+          ...sound,
+          write(path, content, options) {
+            if (!path.startsWith('/articles/')) throw new Error('Not a path of this store.')
+            check(content.body)
+            return sound.write(path, content, options)
+          },
+        }
+      },
+      {
+        ...{ contents: false, paths: false, related: false, stage: false },
+        collection: '/articles',
+        content: (seed, name) => ({
+          contentType: 'application/json',
+          body: JSON.stringify({ title: `${name} ${seed}` }),
+        }),
+      },
+    )
+    expect(failures).toEqual(new Map())
+  })
+
+  it('refuses an option that it does not have', () => {
+    const options = { describe: () => {}, it: () => {}, tombstone: false } as object
+    expect(() => describeStore('x', () => memoryStore(), options)).toThrow(/has no option "tombstone"/)
+  })
+
+  it('refuses half a runner, and finds none by itself inside of another one', () => {
+    expect(() => describeStore('x', () => memoryStore(), { describe: () => {} })).toThrow(/no test runner/)
+    expect(() => describeStore('x', () => memoryStore())).toThrow(/no test runner/)
+  })
+
+  it('runs under node:test without being given its functions', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'kit-'))
+    try {
+      await build({
+        entry: [join(import.meta.dirname, 'kit.node-test.ts')],
+        ...{ outDir: directory, format: 'esm', platform: 'node', config: false, silent: true, clean: false },
+        outExtension: () => ({ js: '.mjs' }),
+      })
+      const { VITEST: _, NODE_OPTIONS: __, ...env } = process.env
+      const file = join(directory, 'kit.node-test.mjs')
+      const { stdout } = await promisify(execFile)(process.execPath, ['--test', '--test-reporter=tap', file], { env })
+      expect(stdout).toMatch(/^# fail 0$/m)
+      expect(Number(/^# pass (\d+)$/m.exec(stdout)?.[1])).toBeGreaterThan(100)
+      expect(Number(/^# skipped (\d+)$/m.exec(stdout)?.[1])).toBeGreaterThan(0)
+    } finally {
+      await rm(directory, { recursive: true, force: true })
+    }
+  })
+})
