@@ -5,7 +5,7 @@ import { createDemo, seed } from './service.js'
 
 /**
  * Runs the demo on one host.
- * @param {(service: import('http-resource-service').ResourceService) => import('node:http').Server} createServer
+ * @param {(service: import('http-resource-service').ResourceService) => import("node:http").Server | Promise<import("node:http").Server>} createServer
  */
 export async function runDemo(createServer) {
   const { env } = process
@@ -18,7 +18,7 @@ export async function runDemo(createServer) {
   const { store, close: closeStore } = await openStore(env.STORE ?? 'memory')
   await seed(store)
   const service = createDemo(store, settings)
-  const server = createServer(service)
+  const server = await createServer(service)
   const host = env.HOST ?? '127.0.0.1'
   const port = Number(env.PORT ?? 8080)
 

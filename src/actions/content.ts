@@ -5,7 +5,7 @@ import { hasBody } from '../core/discard-body.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../core/json.ts'
 import { type MediaType, parseMediaType } from '../protocol/media-type.ts'
-import type { Content } from '../stores/types.ts'
+import { type Content, isStaged } from '../stores/types.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 
 const EMPTY = new Uint8Array(0)
@@ -51,9 +51,10 @@ export function readJson(exchange: ResourceExchange): MaybePromise<ParsedJson> {
     const value = checkParsedJson(consumed.value, limits)
     return { value, text: JSON.stringify(value), isVerbatim: false }
   }
+  const asSent = isAsSent(exchange)
   return andThen(readContent(exchange, limits.parsedSize), (bytes) => {
     const parsed = parseJson(bytes, limits)
-    return parsed.isVerbatim && !isAsSent(exchange) ? { ...parsed, isVerbatim: false } : parsed
+    return asSent ? parsed : { ...parsed, isVerbatim: false }
   })
 }
 
@@ -63,7 +64,7 @@ export function isCoded(exchange: ResourceExchange): boolean {
   return coding !== undefined && coding.toLowerCase() !== 'identity'
 }
 
-/** Whether the bytes that are read here are those that were sent. */
+/** Whether the bytes that are read here are those that were sent. To be asked before they are read. */
 export function isAsSent(exchange: ResourceExchange): boolean {
   const consumed = findConsumedBody(exchange.req)
   return !isCoded(exchange) && (consumed === undefined || consumed.value instanceof Uint8Array)
@@ -71,7 +72,7 @@ export function isAsSent(exchange: ResourceExchange): boolean {
 
 /** Gives up content that no path has come to show; it would stay in the store until that sweeps. */
 export async function discardContent({ body }: Content): Promise<void> {
-  if (typeof body === 'object' && 'staged' in body) await body.discard()
+  if (isStaged(body)) await body.discard()
 }
 
 async function* streamConsumed(value: unknown, essence: string, limit: number): AsyncGenerator<Uint8Array> {

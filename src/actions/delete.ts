@@ -1,9 +1,17 @@
 import { andThen, type MaybePromise } from '../core/handler.ts'
 import { contentReply, emptyReply, encodeText, type Reply } from '../core/reply.ts'
 import { formatPath } from '../protocol/request-target.ts'
-import { memberPath, type RemoveResult, type StoredResource, splitPath } from '../stores/types.ts'
+import {
+  isLargeBody,
+  memberPath,
+  type RemoveOptions,
+  type RemoveResult,
+  type StoredResource,
+  splitPath,
+} from '../stores/types.ts'
 import { commit } from './commit.ts'
 import { expectationOf } from './conditions.ts'
+import { appliedPreferences, preferredReturn } from './preferences.ts'
 import { writtenReply } from './put.ts'
 import { cacheControlFor } from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
@@ -34,15 +42,20 @@ function attempt(exchange: ResourceExchange): MaybePromise<Exclude<RemoveResult,
   return andThen(relatedPaths(route, storePath), (related) => {
     const result = route.context.store.remove(storePath, {
       expect: expect === 'absent' ? 'any' : expect,
-      mode: route.removal === 'soft' ? 'hide' : route.retention === 0 ? 'erase' : 'tombstone',
-      retention: route.retention === 0 ? undefined : route.retention,
       related,
+      ...removalOf(route),
     })
     return andThen(result, (result) => {
       // Somebody else was faster: judged anew, and then 404 or 410.
       return result.outcome === 'absent' ? { outcome: 'conflict', current: result.current } : result
     })
   })
+}
+
+/** How the store removes what belongs to a route. */
+export function removalOf({ removal, retention }: Route): Pick<RemoveOptions, 'mode' | 'retention'> {
+  if (removal === 'soft') return { mode: 'hide' }
+  return retention === 0 ? { mode: 'erase' } : { mode: 'tombstone', retention }
 }
 
 const MAX_FILES = 1000
@@ -58,12 +71,14 @@ export function relatedPaths(route: Route, path: string): MaybePromise<readonly 
 
 function createReply(exchange: ResourceExchange, resource: StoredResource): Reply {
   const { route } = exchange
-  const preferred = exchange.headers['prefer'] === undefined ? undefined : exchange.preferences.return
-  const byDefault = preferred === 'representation' ? 'confirmation' : preferred === 'minimal' ? 'none' : route.removed
-  const wanted = preferred === 'representation' && route.removed === 'representation' ? 'representation' : byDefault
-  const fields = preferred === undefined ? [] : ['Preference-Applied', `return=${preferred}`]
+  const preferred = preferredReturn(exchange)
+  const content = route.removed === 'none' ? 'confirmation' : route.removed
+  const wanted = preferred === 'minimal' ? 'none' : preferred === 'representation' ? content : route.removed
+  const fields = appliedPreferences(exchange)
   if (wanted === 'none') return emptyReply(204, [...fields, 'Cache-Control', cacheControlFor(exchange)])
-  if (wanted === 'representation') return writtenReply(exchange, resource, 200, fields, false)
+  // Large content is gone by now; nobody could read it out of the store.
+  if (wanted === 'representation' && !isLargeBody(resource.body))
+    return writtenReply(exchange, resource, 200, fields, false)
   const id = idOf(splitPath(resource.path).name, route.idMember ?? 'integer')
   return contentReply(200, encodeText(JSON.stringify({ deleted: true, id })), [
     'Content-Type',

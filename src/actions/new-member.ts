@@ -31,10 +31,11 @@ export function newMemberOf(
   const { value } = document
   if (!isJsonObject(value)) throw invalid([{ pointer: '', detail: 'A JSON object is expected.' }])
   if (Object.hasOwn(value, 'id')) throw invalid([{ pointer: '/id', detail: 'The server assigns the id.' }])
-  return andThen(validateDocument(document, memberRules(route), unknownMembers(exchange)), (validated) => {
+  const kind = route.collection!.names === 'uuid' ? 'string' : 'integer'
+  const rules = { schema: route.schema, idMember: kind } as const
+  return andThen(validateDocument(document, rules, unknownMembers(exchange)), (validated) => {
     const valid = route.collection!.create === 'accepted' ? markPending(validated) : validated
     const base = exchange.storePath === '/' ? '' : exchange.storePath
-    const kind = idKind(route)
     return {
       content: (name) => ({
         contentType: 'application/json',
@@ -43,11 +44,6 @@ export function newMemberOf(
       related: (name) => files.map((file) => ({ path: `${base}/${name}/${file.name}`, content: file.content })),
     }
   })
-}
-
-/** The id of a new member is missing still, and its document is an object for certain. */
-function memberRules({ schema }: Route): Pick<Route, 'schema' | 'idMember'> {
-  return { schema, idMember: 'integer' }
 }
 
 /** Accepted work shows on the member itself: `pending`, then `ready` or `failed`. */

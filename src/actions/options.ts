@@ -14,12 +14,14 @@ export function serverOptions(): Reply {
 }
 
 /** The fields that tell a client what a resource takes, derived from its actions. */
-export function capabilitiesOf(route: Pick<Route, 'actions' | 'methods'>): readonly string[] {
+export function capabilitiesOf(route: Pick<Route, 'actions' | 'methods' | 'collection'>): readonly string[] {
   const fields = ['Allow', route.methods.join(', ')]
   for (const method of ['POST', 'PATCH'] as const) {
     const content = route.actions[method]?.content
     if (content !== undefined) fields.push(content.hint, content.types.join(', '))
   }
-  if (route.actions.GET !== undefined) fields.push('Accept-Ranges', 'bytes')
+  // A listing is sent whole; where any path may be one, another may be a resource.
+  const isListing = route.collection !== undefined && route.collection.content !== 'any'
+  if (route.actions.GET !== undefined && !isListing) fields.push('Accept-Ranges', 'bytes')
   return fields
 }

@@ -1,6 +1,6 @@
 import { HttpError } from '../core/errors.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
-import type { JsonValue } from '../core/json.ts'
+import { isJsonObject, type JsonValue, readMember } from '../core/json.ts'
 import { emptyReply, type Reply } from '../core/reply.ts'
 import { selectPatchFormat } from '../patch-formats/select.ts'
 import type { ParsedPatch } from '../patch-formats/types.ts'
@@ -11,6 +11,7 @@ import { commit } from './commit.ts'
 import { readJson } from './content.ts'
 import { textOf } from './hooks.ts'
 import { recallDocument, rememberDocument } from './parsed-documents.ts'
+import { appliedPreferences, preferredReturn, unknownMembers } from './preferences.ts'
 import { writtenReply } from './put.ts'
 import { cacheControlFor, validatorFields } from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
@@ -52,17 +53,20 @@ function attempt(exchange: ResourceExchange, parsed: ParsedPatch): MaybePromise<
   if (patched === document) return { outcome: 'unchanged', resource }
   requireSameId(exchange, document, patched)
   const text = JSON.stringify(patched)
-  return andThen(validateDocument({ value: patched, text, isVerbatim: true }, route), (valid) => {
-    if (Buffer.byteLength(valid.text) > route.context.limits.parsedSize) {
-      throw new HttpError(413, 'ERR_TOO_LARGE', { detail: 'The patched document would be too large.' })
-    }
-    const content = { contentType: resource.contentType, contentLanguage: resource.contentLanguage, body: valid.text }
-    const expect = { version: resource.version }
-    return andThen(route.context.store.write(exchange.storePath, content, { expect }), (result) => {
-      if (result.outcome !== 'conflict') rememberDocument(result.resource, valid.value)
-      return result
-    })
-  })
+  return andThen(
+    validateDocument({ value: patched, text, isVerbatim: true }, route, unknownMembers(exchange)),
+    (valid) => {
+      if (Buffer.byteLength(valid.text) > route.context.limits.parsedSize) {
+        throw new HttpError(413, 'ERR_TOO_LARGE', { detail: 'The patched document would be too large.' })
+      }
+      const content = { contentType: resource.contentType, contentLanguage: resource.contentLanguage, body: valid.text }
+      const expect = { version: resource.version }
+      return andThen(route.context.store.write(exchange.storePath, content, { expect }), (result) => {
+        if (result.outcome !== 'conflict') rememberDocument(result.resource, valid.value)
+        return result
+      })
+    },
+  )
 }
 
 /** The parsed content of a resource; shared, and therefore never changed. */
@@ -79,19 +83,19 @@ function currentDocument(resource: StoredResource): JsonValue {
   }
 }
 
-/** @throws HttpError 422 when a patch takes or changes the id of a member */
+/** @throws HttpError 422 when a patch changes the id of a member, or takes it away */
 function requireSameId(exchange: ResourceExchange, before: JsonValue, after: JsonValue): void {
   const { idMember } = exchange.route
-  if (idMember === undefined) return
+  if (idMember === undefined || !isJsonObject(after)) return
   const id = idOf(splitPath(exchange.storePath).name, idMember)
-  const [had, has] = [before, after].map((value) => (value as { readonly id?: JsonValue } | null)?.id === id)
-  if (had && !has) throw invalid([{ pointer: '/id', detail: 'The id of a resource does not change.' }])
+  const given = readMember(after, 'id')
+  const isKept = given === id || (given === undefined && isJsonObject(before) && readMember(before, 'id') === undefined)
+  if (!isKept) throw invalid([{ pointer: '/id', detail: 'The id of a resource does not change.' }])
 }
 
 function createReply(exchange: ResourceExchange, result: Exclude<Patched, { outcome: 'conflict' }>): Reply {
-  const preferred = exchange.headers['prefer'] === undefined ? undefined : exchange.preferences.return
-  const wanted = preferred ?? (result.outcome === 'unchanged' ? 'minimal' : 'representation')
-  const fields = preferred === undefined ? [] : ['Preference-Applied', `return=${preferred}`]
+  const wanted = preferredReturn(exchange) ?? (result.outcome === 'unchanged' ? 'minimal' : 'representation')
+  const fields = appliedPreferences(exchange)
   if (wanted === 'minimal') {
     const headers = [...fields, ...validatorFields(result.resource, exchange.route)]
     return emptyReply(204, [...headers, 'Cache-Control', cacheControlFor(exchange)])

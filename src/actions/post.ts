@@ -7,6 +7,7 @@ import { memberPath, type StoredResource, splitPath, type WriteResult } from '..
 import { mediaTypeOf, readJson } from './content.ts'
 import { readForm } from './form-content.ts'
 import { type NewMember, newMemberOf } from './new-member.ts'
+import { appliedPreferences, preferredReturn } from './preferences.ts'
 import { writtenReply } from './put.ts'
 import { readRawContent } from './raw-content.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
@@ -84,11 +85,9 @@ function locationOf(exchange: ResourceExchange, resource: StoredResource): strin
 
 /** 201 with the stored representation. Cacheable only where the definition says for how long (RFC 9110 §9.3.3). */
 function createReply(exchange: ResourceExchange, resource: StoredResource): Reply {
-  const fields = locationOf(exchange, resource)
-  const preferred = exchange.headers['prefer'] === undefined ? undefined : exchange.preferences.return
-  if (preferred !== undefined) fields.push('Preference-Applied', `return=${preferred}`)
+  const fields = [...locationOf(exchange, resource), ...appliedPreferences(exchange)]
   const { createdCacheControl } = exchange.route
-  if (preferred === 'minimal') return emptyReply(201, [...fields, 'Cache-Control', createdCacheControl])
+  if (preferredReturn(exchange) === 'minimal') return emptyReply(201, [...fields, 'Cache-Control', createdCacheControl])
   const reply = writtenReply(exchange, resource, 201, [...fields, 'Content-Location', fields[1]!])
   const headers = reply.headers.with(reply.headers.indexOf('Cache-Control') + 1, createdCacheControl)
   return { ...reply, headers }
@@ -96,9 +95,10 @@ function createReply(exchange: ResourceExchange, resource: StoredResource): Repl
 
 /** 201 for content that is kept as it came: the answer says under which id. */
 function createRawReply(exchange: ResourceExchange, resource: StoredResource): Reply {
+  const fields = [...locationOf(exchange, resource), 'Cache-Control', exchange.route.createdCacheControl]
+  if (preferredReturn(exchange) === 'minimal') {
+    return emptyReply(201, [...fields, 'Preference-Applied', 'return=minimal'])
+  }
   const id = idOf(splitPath(resource.path).name, exchange.route.collection!.names === 'uuid' ? 'string' : 'integer')
-  return contentReply(201, encodeText(JSON.stringify({ id })), [
-    ...locationOf(exchange, resource),
-    ...['Content-Type', 'application/json', 'Cache-Control', exchange.route.createdCacheControl],
-  ])
+  return contentReply(201, encodeText(JSON.stringify({ id })), [...fields, 'Content-Type', 'application/json'])
 }

@@ -3,15 +3,28 @@ import { andThen, type MaybePromise } from '../core/handler.ts'
 import { isJsonObject } from '../core/json.ts'
 import { emptyReply, type Reply } from '../core/reply.ts'
 import { formatPath } from '../protocol/request-target.ts'
-import { type Content, isResource, type StoredResource, splitPath, type WriteResult } from '../stores/types.ts'
+import {
+  type Content,
+  type Expectation,
+  isStaged,
+  type StoredResource,
+  splitPath,
+  type WriteResult,
+} from '../stores/types.ts'
+import { checkAuthorization } from './authorization.ts'
 import { commit } from './commit.ts'
-import { expectationOf } from './conditions.ts'
-import { readJson } from './content.ts'
+import { checkConditions, expectationOf } from './conditions.ts'
+import { discardContent, isAsSent, readJson } from './content.ts'
 import { viewState } from './hooks.ts'
+import { appliedPreferences, preferredReturn, unknownMembers } from './preferences.ts'
 import { readRawContent } from './raw-content.ts'
 import { cacheControlFor, representationReply, validatorFields } from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
+import type { ConflictHook } from './route.ts'
+import { setState } from './state.ts'
 import { type Document, idOf, insertId, validateDocument } from './validation.ts'
+
+type Written = Exclude<WriteResult, { outcome: 'conflict' }>
 
 /** Content that is ready to be stored under the target. */
 interface Proposal {
@@ -23,23 +36,33 @@ interface Proposal {
 /** PUT: stores the enclosed representation at the target (interface, PUT 1). */
 export function put(exchange: ResourceExchange): MaybePromise<Reply> {
   const { route } = exchange
-  const proposal = route.isJson ? readDocument(exchange) : readRawContent(exchange).then(verbatim)
-  return andThen(proposal, ({ content, isVerbatim }) =>
-    andThen(
-      commit(exchange, () => attempt(exchange, content)),
-      (result) => createReply(exchange, result, isVerbatim),
-    ),
-  )
+  const proposal = route.isJson ? readDocument(exchange) : readRawProposal(exchange)
+  return andThen(proposal, ({ content, isVerbatim }) => {
+    const write = (): MaybePromise<Written> => commit(exchange, () => attempt(exchange, content))
+    const result = isStaged(content.body) ? orDiscard(content, write) : write()
+    return andThen(result, (result) => createReply(exchange, result, isVerbatim))
+  })
 }
 
-function verbatim(content: Content): Proposal {
-  return { content, isVerbatim: true }
+async function readRawProposal(exchange: ResourceExchange): Promise<Proposal> {
+  const isVerbatim = isAsSent(exchange)
+  return { content: await readRawContent(exchange), isVerbatim }
+}
+
+/** Writes staged content, or gives it up. */
+async function orDiscard(content: Content, write: () => MaybePromise<Written>): Promise<Written> {
+  try {
+    return await write()
+  } catch (error) {
+    await discardContent(content)
+    throw error
+  }
 }
 
 function readDocument(exchange: ResourceExchange): MaybePromise<Proposal> {
   const { route } = exchange
   return andThen(readJson(exchange), (document) =>
-    andThen(validateDocument(document, route), (valid) => {
+    andThen(validateDocument(document, route, unknownMembers(exchange)), (valid) => {
       const complete = completeId(exchange, valid)
       const content: Content = { contentType: exchange.contentType, body: complete.text }
       return { content, isVerbatim: complete.isVerbatim }
@@ -64,25 +87,37 @@ function completeId(exchange: ResourceExchange, document: Document): Document {
 }
 
 function attempt(exchange: ResourceExchange, content: Content): MaybePromise<WriteResult> {
-  const { store } = exchange.route.context
-  return andThen(checkConflict(exchange, content), () =>
-    store.write(exchange.storePath, content, { expect: expectationOf(exchange) }),
+  const { route, storePath } = exchange
+  const { store } = route.context
+  if (route.conflict === undefined) return store.write(storePath, content, { expect: expectationOf(exchange) })
+  return andThen(checkConflict(exchange, content, route.conflict), (expect) =>
+    store.write(storePath, content, { expect }),
   )
 }
 
-/** Asks the definition about a conflict (interface, PUT 4); from then on the write insists on the state that was seen. */
-function checkConflict(exchange: ResourceExchange, content: Content): MaybePromise<void> {
-  const { conflict, context } = exchange.route
-  if (conflict === undefined) return undefined
-  // The state was read for its validators only: the hook sees its content.
-  return andThen(context.store.read(exchange.storePath), (state) => {
-    const current = isResource(state) ? state : undefined
-    exchange.state = state
-    exchange.isConditional = true
-    const size = typeof content.body === 'string' ? Buffer.byteLength(content.body) : sizeOfBody(content)
-    const proposed = viewState({ ...content, path: exchange.storePath, version: '', size, body: smallBody(content) })
-    return andThen(conflict(proposed, current && viewState(current), exchange), (detail) => {
-      if (detail !== undefined) throw new HttpError(409, 'ERR_CONFLICT', { detail })
+/**
+ * Asks the definition about a conflict (interface, PUT 4).
+ * @returns the state that was seen: the write insists on it
+ */
+function checkConflict(
+  exchange: ResourceExchange,
+  content: Content,
+  conflict: ConflictHook,
+): MaybePromise<Expectation> {
+  const { store } = exchange.route.context
+  // The state was read for its validators only, if at all: the hook sees its content.
+  return andThen(store.read(exchange.storePath), (state) => {
+    // It may be another state than the one that was judged.
+    setState(exchange, state)
+    return andThen(checkAuthorization(exchange), () => {
+      checkConditions(exchange)
+      const { current } = exchange
+      const size = typeof content.body === 'string' ? Buffer.byteLength(content.body) : sizeOfBody(content)
+      const proposed = viewState({ ...content, path: exchange.storePath, version: '', size, body: smallBody(content) })
+      return andThen(conflict(proposed, current && viewState(current), exchange), (detail) => {
+        if (detail !== undefined) throw new HttpError(409, 'ERR_CONFLICT', { detail })
+        return current === undefined ? 'absent' : { version: current.version }
+      })
     })
   })
 }
@@ -96,18 +131,13 @@ function sizeOfBody({ body }: Content): number {
   return typeof body === 'object' && 'staged' in body ? body.size : 0
 }
 
-function createReply(
-  exchange: ResourceExchange,
-  result: Exclude<WriteResult, { outcome: 'conflict' }>,
-  isVerbatim: boolean,
-): MaybePromise<Reply> {
+function createReply(exchange: ResourceExchange, result: Written, isVerbatim: boolean): MaybePromise<Reply> {
   const { route } = exchange
   const isCreated = result.outcome === 'created'
-  const preferred = exchange.headers['prefer'] === undefined ? undefined : exchange.preferences.return
   const byDefault = isCreated || route.replaced === 'none' ? 'minimal' : 'representation'
-  const wanted = preferred ?? byDefault
+  const wanted = preferredReturn(exchange) ?? byDefault
   const fields = isCreated ? ['Location', exchange.mount + formatPath(exchange.path)] : []
-  if (preferred !== undefined) fields.push('Preference-Applied', `return=${preferred}`)
+  fields.push(...appliedPreferences(exchange))
   if (wanted === 'minimal') {
     if (isVerbatim) fields.push(...validatorFields(result.resource, route))
     fields.push('Cache-Control', cacheControlFor(exchange))

@@ -1,5 +1,5 @@
 import { rangeReply } from '../core/range-reply.ts'
-import type { RangedBody, Reply } from '../core/reply.ts'
+import { type CompletedFields, createCompletedFields, type RangedBody, type Reply } from '../core/reply.ts'
 import { formatEntityTag } from '../protocol/entity-tag.ts'
 import { formatHttpDate } from '../protocol/http-date.ts'
 import { isSecondOver, type Validators } from '../protocol/preconditions.ts'
@@ -16,9 +16,15 @@ interface Prepared {
   readonly fields: readonly string[]
   /** ETag, or Last-Modified where there is no tag: what says which state it is. */
   readonly validatorFields: readonly string[]
-  /** All fields of a 200, without and with authorisation; made on first use. */
-  whole: readonly string[] | undefined
-  wholePrivate: readonly string[] | undefined
+  /** Fields of whole answers, by whether credentials had a part in them; made on first use. */
+  readonly ok: KeptFields[]
+  readonly notModified: KeptFields[]
+}
+
+/** The fields of an answer that is given again and again. */
+interface KeptFields {
+  readonly headers: readonly string[]
+  readonly completed: CompletedFields
 }
 
 const PREPARED = Symbol('prepared representation')
@@ -56,8 +62,8 @@ function describe(resource: StoredResource, route: Route): Prepared {
     validators,
     fields,
     validatorFields: tag === '' ? dateFields : tagFields,
-    whole: undefined,
-    wholePrivate: undefined,
+    ok: [],
+    notModified: [],
   }
 }
 
@@ -96,24 +102,29 @@ export function representationReply(exchange: ResourceExchange, resource: Stored
     const fields = [...prepared.fields, 'Cache-Control', cacheControlFor(exchange), 'Accept-Ranges', 'bytes']
     return rangeReply(exchange.ranges, fields, body, resource.size)
   }
-  const headers = exchange.isAuthorized
-    ? (prepared.wholePrivate ??= wholeFields(prepared, exchange, resource.size))
-    : (prepared.whole ??= wholeFields(prepared, exchange, resource.size))
-  return { status, headers, body }
+  const { headers, completed } = (prepared.ok[Number(exchange.isAuthorized)] ??= keep([
+    ...prepared.fields,
+    ...['Content-Length', String(resource.size), 'Cache-Control', cacheControlFor(exchange), 'Accept-Ranges', 'bytes'],
+  ]))
+  return { status, headers, body, completed }
 }
 
-function wholeFields(prepared: Prepared, exchange: ResourceExchange, size: number): readonly string[] {
-  return [
-    ...prepared.fields,
-    ...['Content-Length', String(size), 'Cache-Control', cacheControlFor(exchange), 'Accept-Ranges', 'bytes'],
-  ]
+function keep(headers: readonly string[]): KeptFields {
+  return { headers, completed: createCompletedFields() }
 }
 
 /** 304 with the fields of the 200 that caches need, and no others (RFC 9110 §15.4.5). */
 export function notModifiedReply(exchange: ResourceExchange, resource: StoredResource): Reply {
-  const { validatorFields: known } = prepare(resource, exchange.route)
-  const fields = exchange.rendition < 0 ? known : ['ETag', renditionTag(resource, exchange.rendition)]
-  return { status: 304, headers: [...fields, 'Cache-Control', cacheControlFor(exchange)] }
+  if (exchange.rendition >= 0) {
+    const tag = renditionTag(resource, exchange.rendition)
+    return { status: 304, headers: ['ETag', tag, 'Cache-Control', cacheControlFor(exchange)] }
+  }
+  const { notModified, validatorFields } = prepare(resource, exchange.route)
+  const { headers, completed } = (notModified[Number(exchange.isAuthorized)] ??= keep([
+    ...validatorFields,
+    ...['Cache-Control', cacheControlFor(exchange)],
+  ]))
+  return { status: 304, headers, completed }
 }
 
 /** The content of a resource as a reply sends it. */

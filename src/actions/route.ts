@@ -41,24 +41,24 @@ export interface Rendition {
 }
 
 /** A state of a resource as hooks see it. */
-export interface ResourceState {
+export interface ResourceState<Value = JsonValue> {
   readonly path: string
   readonly contentType: string
   /** Milliseconds since the epoch. */
   readonly lastModified: number | undefined
   readonly size: number
   /** The parsed content of a JSON resource; `undefined` for other media types and for content too large to parse. */
-  readonly value: JsonValue | undefined
+  readonly value: Value | undefined
 }
 
 /**
  * Whether a request may go on: `true`; `false` for 403; `'hide'` for 404, where even existence is a secret.
  * Left undefined counts as false.
  */
-export type Authorize = (
+export type Authorize<Value = JsonValue> = (
   principal: RequestView['principal'],
   request: RequestView,
-  current: ResourceState | undefined,
+  current: ResourceState<Value> | undefined,
 ) => MaybePromise<boolean | 'hide'>
 
 /**
@@ -66,9 +66,9 @@ export type Authorize = (
  * only if the state it saw is still the current one.
  * @returns nothing, or a sentence that tells the client what is in the way
  */
-export type ConflictHook = (
-  proposed: ResourceState,
-  current: ResourceState | undefined,
+export type ConflictHook<Value = JsonValue> = (
+  proposed: ResourceState<Value>,
+  current: ResourceState<Value> | undefined,
   request: RequestView,
 ) => MaybePromise<string | undefined>
 

@@ -1,6 +1,13 @@
 import { type ContentError, HttpError } from '../core/errors.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
-import { equalJson, formatPointerStep, isJsonObject, type JsonObject, type JsonValue, readMember } from '../core/json.ts'
+import {
+  equalJson,
+  formatPointerStep,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  readMember,
+} from '../core/json.ts'
 import type { StandardIssue, StandardResult, StandardSchema } from '../core/standard-schema.ts'
 import { parseIntegerName } from '../stores/types.ts'
 import type { Route } from './route.ts'

@@ -12,6 +12,8 @@ export interface KoaContext {
   readonly res: ServerResponse
   readonly originalUrl: string
   readonly request: { body?: unknown }
+  /** Where a router has been. */
+  readonly params?: Readonly<Record<string, string>>
   body: unknown
   status: number
   respond?: boolean
@@ -39,6 +41,7 @@ export function koaMiddleware(handler: Handler): KoaMiddleware {
     const req = context.req as IncomingMessage & { -readonly [Key in keyof HostRequest]: HostRequest[Key] }
     // Koa keeps both on its own objects.
     req.originalUrl ??= context.originalUrl
+    if (context.params !== undefined) req.params = context.params
     if (req.body === undefined && context.request.body !== undefined) req.body = context.request.body
     const exchange = handler.createExchange(req, context.res)
     exchange.canPass = true

@@ -10,7 +10,8 @@ export function readLimits(owner: string, given: Partial<BodyLimits> | undefined
   const names = Object.keys(DEFAULT_LIMITS) as (keyof BodyLimits)[]
   const limits = { ...DEFAULT_LIMITS, ...readOptions(`${owner} limits`, given, names) }
   for (const name of names) {
-    if (!(limits[name] >= 0)) throw new TypeError(`${owner} takes a limits.${name} of at least 0.`)
+    if (typeof limits[name] !== 'number' || !(limits[name] >= 0))
+      throw new TypeError(`${owner} takes a limits.${name} of at least 0.`)
   }
   return Object.freeze(limits)
 }

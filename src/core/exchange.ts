@@ -28,7 +28,7 @@ export interface RequestView {
   readonly query: URLSearchParams
   /** Request fields by lower-case name, as Node gives them. */
   readonly headers: IncomingHttpHeaders
-  /** Values of the `{names}` in the pattern of the resource. */
+  /** Values of the `{names}` in the pattern of the resource; for a piece, what the router of the host has found. */
   readonly params: Readonly<Record<string, string>>
   /** Who sends the request; `undefined` while nobody is known. */
   readonly principal: Principal | undefined
@@ -51,6 +51,8 @@ export type BodyState = 'unread' | 'reading' | 'read'
 export interface HostRequest {
   readonly baseUrl?: string
   readonly originalUrl?: string
+  /** What a router found in the path. */
+  readonly params?: Readonly<Record<string, string>>
   /** What a body parser before us left. */
   body?: unknown
 }
@@ -69,7 +71,9 @@ export class Exchange implements RequestView {
   /** What follows `?` in the target, as received. */
   queryText = ''
   get params(): Readonly<Record<string, string>> {
-    return NO_PARAMS
+    // Read anew each time: a router changes it from one layer to the next.
+    const { params } = this.req as HostRequest
+    return params !== undefined && Object.hasOwn(this.req, 'params') ? params : NO_PARAMS
   }
 
   principal: Principal | undefined = undefined

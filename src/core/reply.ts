@@ -29,6 +29,21 @@ export interface Reply {
   readonly headers: readonly string[]
   /** Left out when there is no content. */
   readonly body?: ReplyBody | undefined
+  /** Kept by whoever answers with the same `headers` again and again; the writer remembers in it what they became. */
+  readonly completed?: CompletedFields | undefined
+}
+
+/** The fields that left with a reply the last time: its own, those pending, and Vary. */
+export interface CompletedFields {
+  headers: readonly string[] | undefined
+  pending: readonly string[] | undefined
+  vary: string
+  fields: readonly string[]
+}
+
+/** @see CompletedFields */
+export function createCompletedFields(): CompletedFields {
+  return { headers: undefined, pending: undefined, vary: '', fields: [] }
 }
 
 /** Text as it is sent: itself when it is ASCII, else its UTF-8 bytes. */

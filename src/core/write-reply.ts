@@ -19,9 +19,15 @@ export interface WriteOptions {
  */
 export function completeHeaders(exchange: Exchange, reply: Reply, present: string): readonly string[] {
   const vary = mergeVary(present, exchange.vary)
-  const headers = reply.headers.concat(exchange.pending)
-  if (vary !== '') headers.push('Vary', vary)
-  return headers
+  const { completed, headers } = reply
+  const { pending } = exchange
+  if (completed?.headers === headers && completed.pending === pending && completed.vary === vary) {
+    return completed.fields
+  }
+  const fields = headers.concat(pending)
+  if (vary !== '') fields.push('Vary', vary)
+  if (completed !== undefined) Object.assign(completed, { headers, pending, vary, fields })
+  return fields
 }
 
 /**

@@ -1,8 +1,9 @@
+import type { IncomingMessage } from 'node:http'
 import { readLimits } from '../body-types/limits.ts'
 import { tooLarge } from '../body-types/read-body.ts'
 import type { BodyLimits } from '../body-types/types.ts'
 import { HttpError } from '../core/errors.ts'
-import type { Exchange, RequestView } from '../core/exchange.ts'
+import type { Exchange, HostRequest, RequestView } from '../core/exchange.ts'
 import { readField } from '../core/fields.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
 import type { JsonValue } from '../core/json.ts'
@@ -15,7 +16,6 @@ import { mergePatch } from '../patch-formats/merge-patch.ts'
 import { formatAcceptPatch } from '../patch-formats/select.ts'
 import type { ParsedPatch, PatchFormat } from '../patch-formats/types.ts'
 import { parsePrefer } from '../protocol/prefer.ts'
-import { formatPath } from '../protocol/request-target.ts'
 import { evaluateConditions } from './evaluate.ts'
 import { readPatch, selectFormat } from './patch-content.ts'
 import { requireCondition } from './required-condition.ts'
@@ -84,8 +84,8 @@ const PATIENT_ATTEMPTS = 3
  * @returns a handler for `http.createServer`, Express and Connect, and for Koa through `koaMiddleware`
  * @throws TypeError for an option that does not exist or makes no sense
  * @example
- * app.patch('/users/:id', patch({
- *   read: async ({ req }) => await users.find(req.params.id), // { document, version, entityTag }
+ * app.use('/users', patch({
+ *   read: ({ path }) => users.find(path.slice(1)), // { document, version, entityTag }
  *   write: async ({ current, text }) =>
  *     (await users.update(text, { onlyIfVersion: current.version })) ?? 'conflict',
  * }))
@@ -151,8 +151,7 @@ export function patch<Target extends PatchTarget>(options: PatchOptions<Target>)
     if (preferred !== undefined) fields.push('Preference-Applied', `return=${preferred}`)
     if ((preferred ?? usual) === 'minimal') return emptyReply(204, fields)
     // Says that the content is the document itself, not a report on what was done (RFC 9110 §6.4.2).
-    const location = exchange.mount + formatPath(exchange.path)
-    fields.push('Content-Type', contentType, 'Content-Location', location + queryOf(exchange))
+    fields.push('Content-Type', contentType, 'Content-Location', targetOf(exchange.req))
     return contentReply(200, encodeText(text ?? JSON.stringify(known.document)), fields)
   }
 
@@ -184,8 +183,9 @@ function passOn({ method, res, canPass }: Exchange, acceptPatch: readonly string
   throw new HttpError(405, 'ERR_METHOD_NOT_ALLOWED', { headers: ['Allow', 'OPTIONS, PATCH'] })
 }
 
-function queryOf({ queryText }: Exchange): string {
-  return queryText === '' ? '' : `?${queryText}`
+/** The target as the client sent it. */
+function targetOf(req: IncomingMessage & HostRequest): string {
+  return req.originalUrl ?? req.url!
 }
 
 /** Waits a random moment, longer after more attempts, so that rivals do not meet again at once. */

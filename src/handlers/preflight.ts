@@ -7,7 +7,7 @@ import { isPromise, type MaybePromise } from '../core/handler.ts'
 import { createHandler, type ErrorHook, type Handler } from '../core/node-handler.ts'
 import { addPending, createVaryMark, passOnPending } from '../core/pending.ts'
 import { readTarget } from '../core/read-target.ts'
-import { emptyReply, type Reply } from '../core/reply.ts'
+import { createCompletedFields, emptyReply, type Reply } from '../core/reply.ts'
 import { formatAllowedMethods, isOrigin } from '../protocol/cors.ts'
 import { METHODS, type Method } from '../protocol/methods.ts'
 import { type CorsOptions, resolveCorsOptions } from './cors-options.ts'
@@ -80,7 +80,8 @@ export function createCors(options: CorsOptions): Cors {
       const fields = ['Access-Control-Allow-Methods', formatAllowedMethods(methods)]
       if (policy.allowed !== '') fields.push('Access-Control-Allow-Headers', policy.allowed)
       fields.push('Access-Control-Max-Age', policy.maxAge, 'Cache-Control', 'no-store')
-      preflights.set(methods, (reply = emptyReply(204, fields)))
+      reply = { ...emptyReply(204, fields), completed: createCompletedFields() }
+      preflights.set(methods, reply)
     }
     return reply
   }

@@ -9,25 +9,11 @@ import type { RangedBody, Reply } from '../core/reply.ts'
 import { selectRanges } from '../protocol/byte-range.ts'
 import { evaluateIfRange, type Validators } from '../protocol/preconditions.ts'
 import { evaluateConditions } from './evaluate.ts'
-import { formatValidators, type KnownValidators, resolveValidators } from './validators.ts'
+import type { RangeSource } from './range-source.ts'
+import { findValidators, formatValidators } from './validators.ts'
 
-/** A representation of which any part can be sent. */
-export interface RangeSource extends KnownValidators {
-  /** Content-Type. */
-  readonly contentType: string
-  /** The content: in memory, or a way to read a part of it. */
-  readonly content: string | Uint8Array | RangeReader
-  /** Cache-Control. Default `no-cache`. */
-  readonly cacheControl?: string
-}
-
-/** Content that is read in parts. */
-export interface RangeReader {
-  /** Length in bytes. */
-  readonly size: number
-  /** Reads bytes `first` to `last`, both inclusive. Of one version only, whatever happens meanwhile. */
-  open(first: number, last: number): AsyncIterable<Uint8Array>
-}
+export { openFile } from './open-file.ts'
+export type { RangeReader, RangeSource } from './range-source.ts'
 
 export interface RangeOptions {
   /** The clock, in milliseconds since the epoch. Default `Date.now`. */
@@ -37,11 +23,25 @@ export interface RangeOptions {
 /**
  * A piece that sends a representation, whole or in the ranges that were asked for (RFC 9110 §14), after evaluating the
  * preconditions (§13): 200, 206, 304, 412, 416. Other methods than GET and HEAD go on to `next`.
+ *
+ * Validators may come from `conditional` before it on the same route. Without any, If-Range never holds, and a client
+ * that resumes a download gets the whole.
  * @param source gives the representation; `undefined` when there is none, and the request goes on to `next`
- * @returns a handler for `http.createServer`, Express and Connect, and for Koa through `koaMiddleware`
+ * @returns a handler for `http.createServer`, Express and Connect, and for Koa through `koaMiddleware`. Cache-Control
+ *   is what the source or the host says, otherwise `no-cache`
  * @throws TypeError for an option that does not exist
  * @example
- * app.get('/film', range(async () => ({ contentType: 'video/mp4', entityTag: '"7"', content: await openFilm() })))
+ * // A file, bytes at hand, and a back end of your own
+ * app.get('/film', range(() => openFile('film.mp4', { contentType: 'video/mp4' })))
+ * app.get('/report', range(async () => ({ contentType: 'text/csv', entityTag: '"7"', content: await createReport() })))
+ * app.get('/blobs/:id', range(async ({ params }) => {
+ *   const blob = await bucket.head(params.id)
+ *   if (blob === undefined) return undefined
+ *   const open = (first, last) => bucket.read(params.id, { first, last })
+ *   return { contentType: blob.type, entityTag: `"${blob.hash}"`, content: { size: blob.size, open } }
+ * }))
+ * // Koa
+ * router.get('/film', koaMiddleware(range(() => openFile('film.mp4', { contentType: 'video/mp4' }))))
  */
 export function range(
   source: (request: RequestView) => MaybePromise<RangeSource | undefined>,
@@ -53,17 +53,33 @@ export function range(
     run(exchange) {
       if (exchange.method !== 'GET' && exchange.method !== 'HEAD') return undefined
       readTarget(exchange)
-      return andThen(source(exchange), (found) =>
-        found === undefined ? undefined : createReply(exchange, found, now()),
-      )
+      return andThen(source(exchange), (found) => {
+        if (found === undefined) return undefined
+        closeAfterwards(exchange, found.content)
+        return createReply(exchange, found, now())
+      })
     },
     forwardErrors: true,
   })
 }
 
+/** Whatever becomes of the request, its response closes; nothing else is sure to happen. */
+function closeAfterwards(exchange: Exchange, content: RangeSource['content']): void {
+  if (typeof content === 'string' || content instanceof Uint8Array || content.close === undefined) return
+  const close = async () => {
+    try {
+      await content.close?.()
+    } catch {
+      // Everything has been read, or nobody is left to read it.
+    }
+  }
+  if (exchange.isClosed) close()
+  else exchange.res.once('close', close)
+}
+
 function createReply(exchange: Exchange, source: RangeSource, now: number): Reply {
-  const validators = resolveValidators(source, now)
-  const caching = ['Cache-Control', source.cacheControl ?? 'no-cache']
+  const validators = findValidators(exchange, source, now)
+  const caching = formatCaching(exchange, source)
   const tags = formatValidators(validators)
   if (evaluateConditions(exchange, validators, now) === 'not-modified') {
     return { status: 304, headers: [...tags.slice(0, 2), ...caching] }
@@ -76,6 +92,11 @@ function createReply(exchange: Exchange, source: RangeSource, now: number): Repl
   }
   if (selection !== 'whole') return rangeReply(selection, fields, body, size)
   return { status: 200, headers: [...fields, 'Content-Length', String(size)], body }
+}
+
+function formatCaching({ res }: Exchange, { cacheControl }: RangeSource): string[] {
+  if (cacheControl === undefined && res.hasHeader('cache-control')) return []
+  return ['Cache-Control', cacheControl ?? 'no-cache']
 }
 
 /** Range counts on GET only, and only while If-Range still names the representation (RFC 9110 §13.1.5, §14.2). */

@@ -1,3 +1,4 @@
+import type { Exchange } from '../core/exchange.ts'
 import { isEntityTag } from '../protocol/entity-tag.ts'
 import { formatHttpDate } from '../protocol/http-date.ts'
 import { isSecondOver, type Validators } from '../protocol/preconditions.ts'
@@ -10,6 +11,25 @@ export interface KnownValidators {
   readonly lastModified?: Date | number | undefined
   /** Whether it changed once only in that second. Default: whether that second is over. */
   readonly dateIsStrong?: boolean | undefined
+}
+
+/** Validators, and the field that has to be the same on 200 and 304 (RFC 9110 §15.4.5). */
+export interface KnownState extends KnownValidators {
+  /** Cache-Control of the answer. */
+  readonly cacheControl?: string | undefined
+}
+
+const remembered = new WeakMap<Exchange, Validators>()
+
+/** Keeps the validators for a piece further on, so that a route need not name them twice. */
+export function rememberValidators(exchange: Exchange, validators: Validators): void {
+  remembered.set(exchange, validators)
+}
+
+/** The validators that a route names or, when it names none, those that a piece before has been given. */
+export function findValidators(exchange: Exchange, known: KnownValidators, now: number): Validators {
+  const isSilent = known.entityTag === undefined && known.lastModified === undefined
+  return (isSilent ? remembered.get(exchange) : undefined) ?? resolveValidators(known, now)
 }
 
 /** @throws TypeError for a tag that is no entity tag, which would never match anything */

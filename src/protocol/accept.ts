@@ -11,13 +11,14 @@ export interface AcceptRange {
   readonly quality: number
 }
 
-const QVALUE = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/
+/** Also `.2`: Java has long sent `*; q=.2`, and without that member nothing would be acceptable to it. */
+const QVALUE = /^(?:0(?:\.\d{0,3})?|\.\d{1,3}|1(?:\.0{0,3})?)$/
 
 /** Reads Accept; malformed members are dropped, because a client's mistake there must not cost it the answer. */
 export function parseAccept(field: string): AcceptRange[] {
   const ranges: AcceptRange[] = []
   for (const member of splitList(field)) {
-    const type = parseMediaType(member)
+    const type = parseMediaType(/^\*(?!\/)/.test(member) ? '*/*' + member.slice(1) : member)
     if (type === undefined) continue
     const q = type.parameters.get('q')
     if (q !== undefined && !QVALUE.test(q)) continue

@@ -8,6 +8,7 @@ import { put } from '../actions/put.ts'
 import type { Action, Authorize, CollectionFacts, ContentRule, Route, RouteContext } from '../actions/route.ts'
 import { loadIfPresent, loadPresent } from '../actions/state.ts'
 import type { RequestView } from '../core/exchange.ts'
+import type { JsonValue } from '../core/json.ts'
 import { isJsonType, isMediaRange, parseMediaType } from '../protocol/media-type.ts'
 import { completeMethods, isSafeMethod, type Method } from '../protocol/methods.ts'
 import { parseIntegerName } from '../stores/types.ts'
@@ -58,7 +59,7 @@ function compileSingleton(
 
 function compileCollection(
   pattern: string,
-  options: Readonly<CollectionOptions>,
+  options: Readonly<CollectionOptions<JsonValue>>,
   defaults: ServiceDefaults,
 ): readonly RouteEntry[] {
   const isAccepting = options.create === 'accepted'
@@ -105,7 +106,7 @@ function compileCollection(
 /** The files below a member: raw, read-only, gone with the member. */
 function compileFiles(
   pattern: string,
-  options: Readonly<CollectionOptions>,
+  options: Readonly<CollectionOptions<JsonValue>>,
   defaults: ServiceDefaults,
   files: CollectionFacts['files'],
 ): readonly RouteEntry[] {
@@ -124,7 +125,7 @@ function acceptsName(names: CollectionFacts['names']): RouteEntry['accepts'] {
 
 function compileCollectionItself(
   pattern: string,
-  options: Readonly<CollectionOptions>,
+  options: Readonly<CollectionOptions<JsonValue>>,
   defaults: ServiceDefaults,
   facts: CollectionFacts,
   types: readonly string[],
@@ -237,7 +238,7 @@ function completeRoute(
     removal,
     removed: options.removed ?? 'none',
     retention: options.retention,
-    capabilities: capabilitiesOf({ actions, methods }),
+    capabilities: capabilitiesOf({ actions, methods, collection: facts.collection }),
     keeps: options.keeps ?? [],
     inline: options.inline ?? [],
     context: defaults.context,

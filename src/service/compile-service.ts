@@ -1,4 +1,4 @@
-import type { RouteContext } from '../actions/route.ts'
+import type { Route, RouteContext } from '../actions/route.ts'
 import type { ResourceStore } from '../stores/types.ts'
 import { compileDefinition, compileMonitor, compileOpenRoute, type ServiceDefaults } from './compile-definition.ts'
 import { createOperations, type Operations } from './operations.ts'
@@ -26,7 +26,8 @@ export function compileService(
   if (resources === undefined) {
     const route = compileOpenRoute(defaults)
     // Every path, but not one that ends with a slash: it would name a second time what is named without it.
-    return { routes: { find: (path) => (path.length > 1 && path.endsWith('/') ? undefined : route) }, operations }
+    const find = (path: string): Route | undefined => (path.length > 1 && path.endsWith('/') ? undefined : route)
+    return { routes: { isOpen: true, find }, operations }
   }
   for (const [pattern, definition] of definitions) entries.push(...compileDefinition(pattern, definition, defaults))
   if (operations !== undefined) entries.push(compileMonitor(operations, defaults))

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { relatedPaths } from '../actions/delete.ts'
+import { relatedPaths, removalOf } from '../actions/delete.ts'
 import { parseStored } from '../actions/hooks.ts'
+import { cacheControlFor } from '../actions/representation.ts'
 import type { ResourceExchange } from '../actions/resource-exchange.ts'
 import type { AcceptedWork, Route, RouteContext } from '../actions/route.ts'
 import { idOf } from '../actions/validation.ts'
@@ -11,8 +12,9 @@ import { emptyReply, type Reply } from '../core/reply.ts'
 import { formatPath } from '../protocol/request-target.ts'
 import { isLargeBody, isResource, memberPath, type StoredResource, splitPath } from '../stores/types.ts'
 import type { Process } from './resource-definitions.ts'
-import { type ClaimedWork, createWorkQueue } from './work-queue.ts'
+import { type ClaimedWork, createWorkQueue, type WorkRecord } from './work-queue.ts'
 import { createWorkRunner, type WorkHandler } from './work-runner.ts'
+import { createExternalScheduler, createLocalScheduler } from './work-scheduler.ts'
 
 /** How accepted work is done; see {@link ServiceOptions.operations}. */
 export interface OperationsOptions {
@@ -25,10 +27,13 @@ export interface OperationsOptions {
   /** Milliseconds between looks for work left behind by a crash. Default 5000. */
   readonly pollInterval?: number
   /**
-   * A queue of your own (BullMQ, pg-boss, SQS) in place of the built-in runner: it is told the id of each piece of work
-   * that has been recorded, and calls `service.runOperation(id)` where and when the work shall be done.
+   * A queue of your own (BullMQ, pg-boss, SQS) in place of the built-in one: it is told the id of each piece of work that
+   * has been recorded, and how many milliseconds to wait, and calls `service.runOperation(id)` where and when the work
+   * shall be done. It may be told of an id more than once; a second run of work that is done does nothing.
    */
-  readonly queue?: { readonly enqueue: (id: string) => MaybePromise<unknown> }
+  readonly queue?: {
+    readonly enqueue: (id: string, options: { readonly delay: number }) => MaybePromise<unknown>
+  }
 }
 
 export interface Operations {
@@ -54,23 +59,31 @@ export function createOperations(
   const { store, now } = context
   const { path: base = '/operations', queue: external } = options
   const queue = createWorkQueue(store, now)
+  const { concurrency = 4, maxAttempts = 5, pollInterval = 5000 } = options
   const runner = createWorkRunner({
     queue,
     handler: createWorkHandler(context, findRoute),
-    concurrency: options.concurrency ?? 4,
-    maxAttempts: options.maxAttempts ?? 5,
-    pollInterval: options.pollInterval ?? 5000,
+    announce: (id, pause) => scheduler.announce(id, pause),
+    maxAttempts,
   })
-  const announce = (id: string): MaybePromise<unknown> =>
-    external === undefined ? runner.notify(id) : external.enqueue(id)
+  const scheduler =
+    external === undefined
+      ? createLocalScheduler({ queue, run: runner.run, concurrency, pollInterval })
+      : createExternalScheduler(external, { queue, pollInterval })
+
+  async function withdraw(monitor: string): Promise<void> {
+    if (await queue.withdraw(splitPath(monitor).name, monitor)) return
+    throw new HttpError(409, 'ERR_CONFLICT', { detail: 'The work has been started and cannot be called back.' })
+  }
 
   return {
     path: base,
     run: runner.run,
-    close: runner.close,
+    start: scheduler.start,
 
-    start() {
-      if (external === undefined) runner.start()
+    close() {
+      scheduler.close()
+      return runner.close()
     },
 
     work: {
@@ -78,34 +91,35 @@ export function createOperations(
         const { route } = exchange
         const id = randomUUID()
         const monitor = memberPath(base, id)
-        const { path, version } = resource
+        const { path } = resource
+        // The work on a new member changes its state, and must not stand in the way of its removal.
+        const version = route.showsWork && !exchange.isConditional ? undefined : resource.version
         const record = queue.record(id, { kind: 'remove', pattern: route.pattern, path, version, monitor })
         const target = exchange.mount + formatPath(exchange.path)
         const body = { id, kind: 'removal', target, state: 'pending', accepted: new Date(now()) }
         const content = { contentType: 'application/json', body: JSON.stringify(body) }
         const written = store.write(monitor, content, { expect: 'absent', related: [record] })
-        return andThen(written, () => andThen(announce(id), () => monitor))
+        return andThen(written, () => {
+          scheduler.announce(id, 0)
+          return monitor
+        })
       },
 
       prepareProcessing(route, path) {
         const id = randomUUID()
         const record = queue.record(id, { kind: 'process', pattern: route.pattern, path })
-        return { record, start: () => void announce(id) }
+        return { record, start: () => scheduler.announce(id, 0) }
       },
     },
 
     cancel(exchange) {
       const { storePath, current } = exchange
       const monitor = parseStored(current!) as JsonObject
-      const isOpen = monitor['state'] === 'pending'
-      const withdrawn = isOpen ? queue.withdraw(splitPath(storePath).name) : true
-      return andThen(withdrawn, (withdrawn) => {
-        if (!withdrawn) {
-          throw new HttpError(409, 'ERR_CONFLICT', { detail: 'The work has been started and cannot be called back.' })
-        }
-        const removed = store.remove(storePath, { expect: 'any', mode: 'tombstone' })
-        return andThen(removed, () => emptyReply(204, ['Cache-Control', 'no-cache']))
-      })
+      const removed =
+        monitor['state'] === 'pending'
+          ? withdraw(storePath)
+          : andThen(store.remove(storePath, { expect: 'any', mode: 'erase' }), () => undefined)
+      return andThen(removed, () => emptyReply(204, ['Cache-Control', cacheControlFor(exchange)]))
     },
   }
 }
@@ -131,16 +145,22 @@ function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute: FindW
     return update(path, (value) => (value['state'] === 'pending' ? { ...value, ...members } : undefined))
   }
 
+  /** Another release of the service may know what this one does not: it is tried again, not passed over. */
+  function requireKnown({ pattern }: WorkRecord): NonNullable<ReturnType<FindWorkRoute>> {
+    const known = findRoute(pattern)
+    if (known === undefined) throw new Error(`No resource definition for accepted work at ${pattern}.`)
+    return known
+  }
+
   async function remove({ record }: ClaimedWork): Promise<void> {
     const { path, version, monitor } = record
-    const route = findRoute(record.pattern)?.route
+    const { route } = requireKnown(record)
     const state = await store.read(path)
     if (isResource(state)) {
       const result = await store.remove(path, {
-        expect: { version: version! },
-        mode: route?.retention === 0 ? 'erase' : 'tombstone',
-        retention: route?.retention === 0 ? undefined : route?.retention,
-        related: route === undefined ? [] : await relatedPaths(route, path),
+        expect: version === undefined ? 'any' : { version },
+        related: await relatedPaths(route, path),
+        ...removalOf(route),
       })
       if (result.outcome === 'conflict' && isResource(result.current)) {
         throw new HttpError(409, 'ERR_CONFLICT', { detail: 'The resource was changed after its removal was accepted.' })
@@ -151,9 +171,7 @@ function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute: FindW
   }
 
   async function process({ record }: ClaimedWork, signal: AbortSignal): Promise<void> {
-    const known = findRoute(record.pattern)
-    // Another release of the service may know it: it is tried again, not passed over.
-    if (known === undefined) throw new Error(`No resource definition for accepted work at ${record.pattern}.`)
+    const known = requireKnown(record)
     const state = await store.read(record.path)
     if (!isResource(state)) return
     const value = parseStored(state) as JsonObject

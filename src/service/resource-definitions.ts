@@ -1,17 +1,20 @@
 import type { Authorize, ConflictHook, RemovalMode, Rendition } from '../actions/route.ts'
 import type { RequestView } from '../core/exchange.ts'
 import type { MaybePromise } from '../core/handler.ts'
-import type { JsonObject } from '../core/json.ts'
+import type { JsonObject, JsonValue } from '../core/json.ts'
 import { readOptions } from '../core/options.ts'
 import type { StandardSchema } from '../core/standard-schema.ts'
 import type { Method } from '../protocol/methods.ts'
 
-/** What every kind of resource can be told. */
-export interface ResourceOptions {
+/**
+ * What every kind of resource can be told.
+ * @typeParam Value what the schema gives, as hooks see it
+ */
+export interface ResourceOptions<Value = JsonValue> {
   /** The methods that are allowed, of those that the kind has. Default: all of them. HEAD comes with GET; OPTIONS always. */
   readonly methods?: readonly Method[]
   /** Any Standard Schema (zod, valibot, arktype …). Validates bodies and the results of patches; 422 otherwise. */
-  readonly schema?: StandardSchema
+  readonly schema?: StandardSchema<unknown, Value>
   /** Cache-Control of successful answers. Default: that of the service, `no-cache`. */
   readonly cacheControl?: string
   /** Cache-Control of answers to POST, which caches may keep only with explicit freshness. Default `no-store`. */
@@ -21,9 +24,9 @@ export interface ResourceOptions {
   /** Which requests need credentials. Default: what the service's `auth.require` says. */
   readonly require?: 'all' | 'writes' | 'none' | ((request: RequestView) => boolean)
   /** Who may do what; see {@link Authorize}. Default: the service's `auth.authorize`. */
-  readonly authorize?: Authorize
+  readonly authorize?: Authorize<Value>
   /** Refuses replacements that conflict with the current state; see {@link ConflictHook}. */
-  readonly conflict?: ConflictHook
+  readonly conflict?: ConflictHook<Value>
   /** What PUT answers when it replaces: 200 with the representation, or 204. Default `'none'`. */
   readonly replaced?: 'representation' | 'none'
   /**
@@ -39,7 +42,7 @@ export interface ResourceOptions {
   readonly representations?: readonly Rendition[]
 }
 
-export interface DocumentOptions extends ResourceOptions {
+export interface DocumentOptions<Value = JsonValue> extends ResourceOptions<Value> {
   /** Media ranges that PUT takes. JSON types alone make it a JSON resource, parsed and validated. Default: any type. */
   readonly types?: readonly string[]
   /** The most bytes of content that is not parsed. Default `Infinity`. */
@@ -50,17 +53,17 @@ export interface DocumentOptions extends ResourceOptions {
   readonly inline?: readonly string[]
 }
 
-export interface SingletonOptions extends ResourceOptions {
+export interface SingletonOptions<Value = JsonValue> extends ResourceOptions<Value> {
   /** Further paths of the same resource. */
   readonly aliases?: readonly string[]
 }
 
 /** A member of an accepting collection, as its `process` hook gets it. */
-export interface AcceptedMember {
+export interface AcceptedMember<Value = JsonObject> {
   readonly path: string
   readonly id: string | number
   /** The member as it is stored. */
-  readonly value: JsonObject
+  readonly value: Value
   /** Reads a file of the member; `undefined` when it has none of that name. */
   file(
     name: string,
@@ -76,13 +79,13 @@ export interface AcceptedMember {
  * @returns members to add to the representation, or nothing
  * @throws HttpError below 500 to fail for good; anything else is tried again
  */
-export type Process = (member: AcceptedMember) => MaybePromise<JsonObject | undefined | void>
+export type Process<Value = JsonObject> = (member: AcceptedMember<Value>) => MaybePromise<JsonObject | undefined | void>
 
-export interface CollectionOptions extends DocumentOptions {
+export interface CollectionOptions<Value = JsonObject> extends DocumentOptions<Value> {
   /** `'accepted'`: POST answers 202, the member says `"state": "pending"` until `process` is done. Default `'created'`. */
   readonly create?: 'created' | 'accepted'
   /** The work behind an accepted creation. Without it, members are `"ready"` at once. */
-  readonly process?: Process
+  readonly process?: Process<Value>
   /** Form field names and the members they stand for: `{ pri: 'priority' }`. */
   readonly form?: Readonly<Record<string, string>>
   /** The member that the content of a text/plain POST becomes. Default: such a POST is 415, or stored as it is. */
@@ -104,7 +107,7 @@ export interface CollectionOptions extends DocumentOptions {
 
 /** A resource definition, made by {@link collection}, {@link document} or {@link singleton}. */
 export type ResourceDefinition =
-  | { readonly kind: 'collection'; readonly options: Readonly<CollectionOptions> }
+  | { readonly kind: 'collection'; readonly options: Readonly<CollectionOptions<JsonValue>> }
   | { readonly kind: 'document'; readonly options: Readonly<DocumentOptions> }
   | { readonly kind: 'singleton'; readonly options: Readonly<SingletonOptions> }
 
@@ -125,8 +128,8 @@ const COLLECTION = [
  * Members are JSON objects with an `id` unless `types` says otherwise.
  * @throws TypeError for options that do not exist or contradict each other
  */
-export function collection(options?: CollectionOptions): ResourceDefinition {
-  const read = readOptions('collection', options, COLLECTION)
+export function collection<Value = JsonObject>(options?: CollectionOptions<Value>): ResourceDefinition {
+  const read = readOptions('collection', options as CollectionOptions<JsonValue> | undefined, COLLECTION)
   checkCommon('collection', read)
   if (read.process !== undefined && read.create !== 'accepted') {
     throw new TypeError("collection has a process, which runs only with create: 'accepted'.")
@@ -144,8 +147,8 @@ export function collection(options?: CollectionOptions): ResourceDefinition {
  * byte for byte.
  * @throws TypeError for options that do not exist or contradict each other
  */
-export function document(options?: DocumentOptions): ResourceDefinition {
-  const read = readOptions('document', options, DOCUMENT)
+export function document<Value = JsonValue>(options?: DocumentOptions<Value>): ResourceDefinition {
+  const read = readOptions('document', options as DocumentOptions | undefined, DOCUMENT)
   checkCommon('document', read)
   return Object.freeze({ kind: 'document', options: read })
 }
@@ -154,8 +157,8 @@ export function document(options?: DocumentOptions): ResourceDefinition {
  * One JSON resource that is always the same: `'/config/app': singleton()`. GET, PUT, PATCH.
  * @throws TypeError for options that do not exist or contradict each other
  */
-export function singleton(options?: SingletonOptions): ResourceDefinition {
-  const read = readOptions('singleton', options, [...COMMON, 'aliases'])
+export function singleton<Value = JsonValue>(options?: SingletonOptions<Value>): ResourceDefinition {
+  const read = readOptions('singleton', options as SingletonOptions | undefined, [...COMMON, 'aliases'])
   checkCommon('singleton', read)
   for (const alias of read.aliases ?? []) {
     if (alias.includes('{')) throw new TypeError('singleton takes aliases without {names}: they are one resource.')

@@ -4,6 +4,8 @@ import type { Route } from '../actions/route.ts'
 export interface RouteTable {
   /** The route for a decoded path, or `undefined`. */
   find(path: string): Route | undefined
+  /** Whether every path is ours. */
+  readonly isOpen: boolean
 }
 
 /** A route and the paths it serves. */
@@ -29,6 +31,7 @@ export function createRouteTable(entries: readonly RouteEntry[]): RouteTable {
   const root = createNode()
   for (const entry of entries) add(root, entry)
   return {
+    isOpen: false,
     find: (path) => (path === '/' ? root.entry?.route : find(root, path, 1)),
   }
 }

@@ -54,6 +54,7 @@ function negotiateStored(exchange: ResourceExchange): void {
 function selectOffer(exchange: ResourceExchange, offers: Parameters<typeof selectMediaType>[1]): void {
   const index = selectMediaType(exchange.headers.accept, offers)
   if (index < 0) {
+    exchange.vary = mergeVary(exchange.vary, 'Accept')
     throw new HttpError(406, 'ERR_NOT_ACCEPTABLE', {
       detail: `Available: ${offers.map((offer) => offer.essence).join(', ')}.`,
     })

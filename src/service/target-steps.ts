@@ -62,9 +62,8 @@ export function createRouteStep(table: RouteTable, fallthrough: boolean): Step<R
       exchange.route = table.find(target.path)!
       if (exchange.route !== undefined) exchange.storePath = exchange.route.storePath ?? target.path
     }
-    return exchange.route === undefined && fallthrough && exchange.canPass && exchange.targetText !== '*'
-      ? PASS
-      : undefined
+    const isOurs = exchange.route !== undefined || exchange.targetText === '*' || (table.isOpen && exchange.isMalformed)
+    return isOurs || !fallthrough || !exchange.canPass ? undefined : PASS
   }
 }
 

@@ -9,8 +9,8 @@ export interface WorkRecord {
   readonly pattern: string
   /** Path of the resource that the work is about. */
   readonly path: string
-  /** The state that a removal was asked for. */
-  readonly version?: string
+  /** The state that a removal was asked for; any state when it is left out. */
+  readonly version?: string | undefined
   /** Path of the monitor that tells of the work. */
   readonly monitor?: string
   /** How often it has been tried. */
@@ -26,9 +26,16 @@ export interface ClaimedWork {
   version: string
 }
 
+/** Work that could be started. */
+export interface DueWork {
+  readonly ids: readonly string[]
+  /** Milliseconds until the next of the others is due, as far as they were looked at; `undefined` when there is none. */
+  readonly wait: number | undefined
+}
+
 const COLLECTION = 'work'
-/** Milliseconds for which claimed work is nobody else's; renewed while it lasts. */
-export const LEASE = 30_000
+/** Milliseconds for which claimed work is nobody else's; renewed while it lasts. After a crash it is resumed then. */
+export const LEASE = 10_000
 
 /** Accepted work as records in the store; several processes share it by compare-and-swap. */
 export interface WorkQueue {
@@ -38,14 +45,21 @@ export interface WorkQueue {
   claim(id: string): Promise<ClaimedWork | undefined>
   /** Keeps a claim alive. @returns whether it still is ours */
   renew(work: ClaimedWork): Promise<boolean>
-  /** Puts work back, to be tried again after a pause in milliseconds. */
-  postpone(work: ClaimedWork, pause: number): Promise<void>
+  /**
+   * Puts work back, to be tried again after a pause in milliseconds.
+   * @param attempts how often it has been tried by now
+   */
+  postpone(work: ClaimedWork, pause: number, attempts?: number): Promise<void>
   /** Forgets work that is done. */
   finish(id: string): Promise<void>
-  /** Takes work back that nobody has started. @returns whether that was so */
-  withdraw(id: string): Promise<boolean>
-  /** Ids of work that is due. */
-  due(limit: number): Promise<readonly string[]>
+  /**
+   * Takes work back that nobody has started.
+   * @param monitor goes in the same atomic step
+   * @returns whether that was so
+   */
+  withdraw(id: string, monitor: string): Promise<boolean>
+  /** Looks for work that is due. */
+  due(limit: number): Promise<DueWork>
 }
 
 export function createWorkQueue(store: ResourceStore, now: () => number): WorkQueue {
@@ -82,33 +96,36 @@ export function createWorkQueue(store: ResourceStore, now: () => number): WorkQu
       return replace(work, { ...work.record, notBefore: now() + LEASE })
     },
 
-    async postpone(work, pause) {
-      await replace(work, { ...work.record, notBefore: now() + pause })
+    async postpone(work, pause, attempts = work.record.attempts) {
+      await replace(work, { ...work.record, attempts, notBefore: now() + pause })
     },
 
     async finish(id) {
       await store.remove(pathOf(id), { expect: 'any', mode: 'erase' })
     },
 
-    async withdraw(id) {
+    async withdraw(id, monitor) {
       const found = await read(id)
       if (found === undefined || found.record.notBefore > now()) return false
       const { version } = found.resource
-      const result = await store.remove(pathOf(id), { expect: { version }, mode: 'erase' })
+      const result = await store.remove(pathOf(id), { expect: { version }, mode: 'erase', related: [monitor] })
       return result.outcome === 'removed'
     },
 
     async due(limit) {
       const ids: string[] = []
+      let wait: number | undefined
       let after: string | undefined
       do {
         const page = await store.list(COLLECTION, { limit: 100, after })
         for (const item of page.items) {
-          if (parseRecord(item).notBefore <= now()) ids.push(item.path.slice(COLLECTION.length + 1))
+          const rest = parseRecord(item).notBefore - now()
+          if (rest <= 0) ids.push(item.path.slice(COLLECTION.length + 1))
+          else wait = Math.min(wait ?? rest, rest)
         }
         after = page.next
       } while (after !== undefined && ids.length < limit)
-      return ids.slice(0, limit)
+      return { ids: ids.slice(0, limit), wait }
     },
   }
 }

@@ -103,6 +103,32 @@ export async function migratePostgres(connection: PostgresConnection, prefix: st
   }
 }
 
+/** A connection whose first statement waits until the tables are there; after a failure the next one tries again. */
+export function connectWhenMigrated(connection: PostgresConnection, prefix: string): PostgresConnection {
+  let migration: Promise<void> | undefined
+  let isReady = false
+
+  async function migrate(): Promise<void> {
+    try {
+      await migratePostgres(connection, prefix)
+      isReady = true
+    } finally {
+      migration = undefined
+    }
+  }
+
+  async function whenReady<Result>(action: () => Promise<Result>): Promise<Result> {
+    if (!isReady) await (migration ??= migrate())
+    return action()
+  }
+
+  return {
+    read: (statement, values) => whenReady(() => connection.read(statement, values)),
+    run: (statement, values) => whenReady(() => connection.run(statement, values)),
+    transact: (work) => whenReady(() => connection.transact(work)),
+  }
+}
+
 /** Runs once in a while only: no connection keeps it prepared. */
 function unnamed(text: string): PostgresStatement {
   return { name: '', text }

@@ -2,8 +2,30 @@ import { createHash } from 'node:crypto'
 import type { PostgresStatement } from './postgres-connection.ts'
 import { HIDDEN, KEPT_AFTER_EXPIRY, LIVE, REMOVED } from './sql-rows.ts'
 
-type Texts = ReturnType<typeof writeStatements>
-export type PostgresStatements = Readonly<Record<keyof Texts, PostgresStatement>>
+type StatementName =
+  | 'readState'
+  | 'readFacts'
+  | 'listLive'
+  | 'listAll'
+  | 'putState'
+  | 'putNamed'
+  | 'replaceState'
+  | 'hideState'
+  | 'removeState'
+  | 'leaseNames'
+  | 'beginContent'
+  | 'addChunk'
+  | 'addTwoChunks'
+  | 'linkContent'
+  | 'releaseContent'
+  | 'abandonContent'
+  | 'readChunk'
+  | 'sweepStates'
+  | 'claimExpired'
+  | 'sweepChunks'
+  | 'sweepContent'
+
+export type PostgresStatements = Readonly<Record<StatementName, PostgresStatement>>
 
 /** Every statement of the store. The name tells the text apart from that of any other release or prefix. */
 export function nameStatements(prefix: string): PostgresStatements {
@@ -24,9 +46,13 @@ const FACTS =
 const CONTENT = "encode(content, 'base64') AS content"
 
 /** Which rows `putState` may replace: those whose state is at least this. */
-export const REPLACE = { any: LIVE, absent: HIDDEN, none: REMOVED + 1 } as const
+export const REPLACE: Readonly<Record<'any' | 'absent' | 'vacant', number>> = {
+  any: LIVE,
+  absent: HIDDEN,
+  vacant: REMOVED + 1,
+}
 
-function writeStatements(prefix: string) {
+function writeStatements(prefix: string): Readonly<Record<StatementName, string>> {
   const states = `${prefix}states`
   const counters = `${prefix}counters`
   const contents = `${prefix}contents`
@@ -53,6 +79,8 @@ function writeStatements(prefix: string) {
   const released =
     `released AS (UPDATE ${contents} AS c SET expires = ${NOW} + $10::bigint FROM put ` +
     'WHERE c.id = put.was_content_id RETURNING 1)'
+  // Content that was begun after this statement saw the database has escaped it.
+  const isReleased = (id: string) => `(${id} IS NULL OR EXISTS (SELECT 1 FROM released)) AS is_released`
   const raised =
     `raised AS (INSERT INTO ${counters} AS c SELECT $11::bytea, $14::bigint FROM put WHERE was_state IS NULL ` +
     'ON CONFLICT (collection) DO UPDATE SET next = excluded.next WHERE c.next < excluded.next RETURNING next)'
@@ -60,11 +88,11 @@ function writeStatements(prefix: string) {
     `SELECT ${FACTS}, ${CONTENT}, sort_key FROM ${states} ` +
     `WHERE collection = $1::bytea AND state = ${state} AND sort_key > $2::bytea ORDER BY sort_key LIMIT $3::integer`
 
-  const removed = (columns: string, mark: string) =>
+  const dropping = (changes: string) =>
     // FOR UPDATE reads the row as it is once the lock is held, and the update then changes that one.
-    `WITH old AS (SELECT ${FACTS}, path AS key${columns} FROM ${states} WHERE path = $1::bytea AND ` +
-    `state = ${LIVE} AND ($2::text IS NULL OR version = $2) FOR UPDATE), ` +
-    `dropped AS (UPDATE ${states} AS s SET ${mark} FROM old WHERE s.path = old.key RETURNING 1)`
+    `WITH old AS (SELECT ${FACTS}, ${CONTENT}, path AS key FROM ${states} WHERE path = $1::bytea AND ` +
+    'state <= $4::smallint AND ($2::text IS NULL OR version = $2) FOR UPDATE), ' +
+    `dropped AS (UPDATE ${states} AS s SET ${changes} FROM old WHERE s.path = old.key RETURNING 1)`
   const dated =
     `version = $3::text, changed = GREATEST(s.changed, ${NOW}), ` +
     `strong = floor(s.changed / 1000.0) < floor(${NOW} / 1000.0)`
@@ -78,26 +106,24 @@ function writeStatements(prefix: string) {
       'ORDER BY sort_key LIMIT $3::integer',
 
     /** $11 collection, $12 sort key, $13 which states may be replaced. */
-    putState: `WITH put AS (${insert}), ${released} SELECT put.*, NULL AS next FROM put`,
+    putState: `WITH put AS (${insert}), ${released} SELECT put.*, ${isReleased('was_content_id')}, NULL AS next FROM put`,
     /** $14 as well: the value to which the counter of the collection is raised. */
     putNamed:
-      `WITH put AS (${insert}), ${released}, ${raised} SELECT put.*, COALESCE((SELECT max(next) FROM raised), ` +
-      `(SELECT next FROM ${counters} WHERE collection = $11::bytea)) AS next FROM put`,
+      `WITH put AS (${insert}), ${released}, ${raised} SELECT put.*, ${isReleased('was_content_id')}, ` +
+      `COALESCE((SELECT max(next) FROM raised), (SELECT next FROM ${counters} WHERE collection = $11::bytea)) AS next FROM put`,
     /** $11 the version to replace, or null. */
-    replaceState: `WITH put AS (${update}), ${released} SELECT put.*, NULL AS next FROM put`,
+    replaceState: `WITH put AS (${update}), ${released} SELECT put.*, ${isReleased('was_content_id')}, NULL AS next FROM put`,
 
-    /** $1 path, $2 the version to hide, or null, $3 the new version. */
-    hideState:
-      removed(`, ${CONTENT}`, `state = ${HIDDEN}, ${dated}`) + ' SELECT * FROM old',
-    /** $4 retention, or null to forget at once, $5 grace. */
+    /** $1 path, $2 the version to remove, or null, $3 the new version, $4 the states to remove: up to this one. */
+    hideState: `${dropping(`state = ${HIDDEN}, ${dated}`)} SELECT * FROM old`,
+    /** $5 milliseconds until the tombstone is forgotten, $6 grace, as well. */
     removeState:
-      removed(
-        `, ${CONTENT}`,
-        `state = ${REMOVED}, ${dated}, expires = ${NOW} + COALESCE($4::bigint, 0), size = 0, content_type = NULL, ` +
+      dropping(
+        `state = ${REMOVED}, ${dated}, expires = ${NOW} + $5::bigint, size = 0, content_type = NULL, ` +
           'content_encoding = NULL, content_language = NULL, filename = NULL, content_id = NULL, content = NULL',
       ) +
-      `, released AS (UPDATE ${contents} AS c SET expires = ${NOW} + $5::bigint FROM old ` +
-      'WHERE c.id = old.content_id RETURNING 1) SELECT * FROM old',
+      `, released AS (UPDATE ${contents} AS c SET expires = ${NOW} + $6::bigint FROM old ` +
+      `WHERE c.id = old.content_id RETURNING 1) SELECT old.*, ${isReleased('old.content_id')} FROM old`,
 
     // Beyond 2^53 - 1 there is no row, and so no name.
     leaseNames:
@@ -114,6 +140,7 @@ function writeStatements(prefix: string) {
       `RETURNING id) INSERT INTO ${chunks} SELECT id, $3::integer, $4::bytea FROM touched ` +
       'UNION ALL SELECT id, $3::integer + 1, $5::bytea FROM touched RETURNING 1',
     linkContent: `UPDATE ${contents} SET expires = NULL WHERE id = $1::text AND expires > 0 RETURNING 1`,
+    releaseContent: `UPDATE ${contents} SET expires = ${NOW} + $2::bigint WHERE id = $1::text`,
     abandonContent: `UPDATE ${contents} SET expires = 0 WHERE id = $1::text AND expires IS NOT NULL`,
     readChunk:
       "SELECT encode(substring(bytes FROM $3::integer FOR $4::integer), 'base64') AS bytes " +
@@ -131,5 +158,5 @@ function writeStatements(prefix: string) {
       `DELETE FROM ${chunks} WHERE content_id = $1::text AND chunk IN ` +
       `(SELECT chunk FROM ${chunks} WHERE content_id = $1 LIMIT 64) RETURNING 1`,
     sweepContent: `DELETE FROM ${contents} WHERE id = $1::text AND expires = 0`,
-  } as const
+  }
 }

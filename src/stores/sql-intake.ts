@@ -1,5 +1,6 @@
 import { HttpError } from '../core/errors.ts'
 import type { MaybePromise } from '../core/handler.ts'
+import { untilAborted } from './abortable-stream.ts'
 import { type Content, isStaged, type LargeBody, type SmallBody, type StagedBody, sizeOf } from './types.ts'
 
 /** Names a set of chunks. */
@@ -61,8 +62,7 @@ export function createIntakeFactory(sink: ChunkSink, { inlineLimit, batchSize }:
     let used = 0
     let size = 0
     try {
-      for await (const chunk of stream) {
-        signal?.throwIfAborted()
+      for await (const chunk of untilAborted(stream, signal)) {
         size += chunk.length
         for (let from = 0; from < chunk.length; ) {
           if (used === buffer.length && used === batchSize) {

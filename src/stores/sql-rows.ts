@@ -41,7 +41,7 @@ export interface StateRow {
 }
 
 /** The columns of a row, without the content. */
-export const FACTS =
+export const FACTS: string =
   'path, state, version, changed, strong, expires, size, content_type, content_encoding, content_language, filename, ' +
   'content_id'
 

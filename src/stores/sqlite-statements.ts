@@ -1,7 +1,30 @@
 import { FACTS, FACTS_AND_CONTENT, HIDDEN, KEPT_AFTER_EXPIRY, LIVE } from './sql-rows.ts'
 import type { SqliteHandle, SqliteStatement } from './sqlite-handle.ts'
 
-export type SqliteStatements = Readonly<Record<keyof ReturnType<typeof writeStatements>, SqliteStatement>>
+type StatementName =
+  | 'readState'
+  | 'readFacts'
+  | 'putState'
+  | 'hideState'
+  | 'removeState'
+  | 'listLive'
+  | 'listAll'
+  | 'nextName'
+  | 'raiseCounter'
+  | 'beginContent'
+  | 'touchContent'
+  | 'linkContent'
+  | 'releaseContent'
+  | 'abandonContent'
+  | 'addChunk'
+  | 'readChunk'
+  | 'readPart'
+  | 'sweepStates'
+  | 'findExpired'
+  | 'sweepChunks'
+  | 'sweepContent'
+
+export type SqliteStatements = Readonly<Record<StatementName, SqliteStatement>>
 
 /** Every statement of the store, prepared once. */
 export function prepareStatements(handle: SqliteHandle, prefix: string): SqliteStatements {
@@ -10,7 +33,7 @@ export function prepareStatements(handle: SqliteHandle, prefix: string): SqliteS
   return statements as SqliteStatements
 }
 
-function writeStatements(prefix: string) {
+function writeStatements(prefix: string): Readonly<Record<StatementName, string>> {
   const states = `${prefix}states`
   const counters = `${prefix}counters`
   const contents = `${prefix}contents`
@@ -67,5 +90,5 @@ function writeStatements(prefix: string) {
       `DELETE FROM ${chunks} WHERE content_id = ? AND chunk IN ` +
       `(SELECT chunk FROM ${chunks} WHERE content_id = ? LIMIT 64) RETURNING 1`,
     sweepContent: `DELETE FROM ${contents} WHERE id = ?`,
-  } as const
+  }
 }

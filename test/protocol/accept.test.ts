@@ -31,14 +31,14 @@ describe('parseAccept', () => {
     expect(read(`a/b;q=${q}`)).toEqual([['a/b', {}, quality]])
   })
 
-  it.each(['-1', '2', '1.001', '1.0000', '0.1234', '.5', '00', '1e0', 'x', 'NaN', ''])(
+  it.each(['-1', '2', '1.001', '1.0000', '0.1234', '.', '.1234', '00', '1e0', 'x', 'NaN', ''])(
     'drops a member with the weight %j (RFC 9110 §12.4.2, row H96)',
     (q) => {
       expect(read(`a/b;q=${q}, c/d`)).toEqual([['c/d', {}, 1]])
     },
   )
 
-  it.each(['', ';;;', ',', '*', 'text', 'text/', '/', '*/*;', '"a/b"', 'a/b;q=1;q=0', 'a/b c/d'])(
+  it.each(['', ';;;', ',', '*', '*a', 'text', 'text/', '/', '*/*;', '"a/b"', 'a/b;q=1;q=0', 'a/b c/d'])(
     'never fails: %j (row H96)',
     (field) => {
       expect(read(field).length).toBeLessThanOrEqual(1)
@@ -52,6 +52,13 @@ describe('parseAccept', () => {
 })
 
 describe('selectMediaType', () => {
+  it('understands what Java sends: a lone asterisk, and a weight without its zero', () => {
+    const field = 'text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2'
+    expect(select(field, 'application/json')).toBe('application/json')
+    expect(select('text/html, *', 'application/json')).toBe('application/json')
+    expect(select('text/html, */*;q=.2', 'application/json')).toBe('application/json')
+  })
+
   const select = (field: string | undefined, ...offers: string[]): string | undefined =>
     offers[
       selectMediaType(

@@ -56,7 +56,7 @@ describe.runIf(isHere)('kerberosAcceptor, with a key distribution centre and cur
     const url = `http://localhost:${guarded.port}/`
     const { code, stdout } = await ask(await realm.login('ada', 'secret'), `${url}a`, `${url}b`)
     expect(code).toBe(0)
-    expect(stdout.match(/^HTTP\/1.1 200/gm)).toHaveLength(2)
+    expect(stdout.match(/HTTP\/1.1 200/g)).toHaveLength(2)
     expect(stdout.match(/"id":"ada@EXAMPLE.TEST"/g)).toHaveLength(2)
     expect(stdout.match(/^WWW-Authenticate: Negotiate [A-Za-z0-9+/=]{100,}\r$/gm)).toHaveLength(2)
     expect(guarded.failures).toEqual([])

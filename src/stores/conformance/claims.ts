@@ -56,11 +56,14 @@ export function claimBytes(actual: Uint8Array, expected: Uint8Array, sentence: s
   throw new AssertionError({ message, stackStartFn: claimBytes })
 }
 
-/** Fails unless a call is settled within five seconds. */
-export async function claimSettles<Result>(call: Promise<Result>, sentence: string): Promise<Result> {
+/**
+ * Fails unless a call is settled in time.
+ * @param limit milliseconds
+ */
+export async function claimSettles<Result>(call: Promise<Result>, sentence: string, limit = 5000): Promise<Result> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new AssertionError({ message: sentence, stackStartFn: claimSettles })), 5000)
+    timer = setTimeout(() => reject(new AssertionError({ message: sentence, stackStartFn: claimSettles })), limit)
   })
   try {
     return await Promise.race([call, late])

@@ -18,6 +18,7 @@ import { staging } from './cases/staging.ts'
 import { versions } from './cases/versions.ts'
 import { walks } from './cases/walks.ts'
 import { writing } from './cases/writing.ts'
+import { claimSettles } from './claims.ts'
 import type { Capability, Case, DescribeStoreOptions, StoreFixture, TestRunner } from './types.ts'
 
 const GROUPS: Readonly<Record<string, readonly Case[]>> = {
@@ -120,7 +121,7 @@ export function describeStore(
       }
       const missing = needs.find((capability) => can[capability] === 'offered' && offers[capability] === false)
       if (missing !== undefined) return skip(context, missing)
-      await run({
+      const done = run({
         store: fixture.store,
         collection,
         path: (name) => `${collection}/${name}`,
@@ -134,6 +135,7 @@ export function describeStore(
           return open()
         },
       })
+      await claimSettles(done, 'A call was never answered: the case did not come to its end in 20 seconds.', 20_000)
     } finally {
       for (const store of stores) await store.close?.()
       await fixture.close?.()

@@ -137,3 +137,8 @@ export async function* interrupt(bytes: Uint8Array, task: () => unknown): AsyncG
   await task()
   yield* stream(bytes.subarray(half), 50_000)
 }
+
+/** Lets others come between: a store that answers at once would otherwise never be interrupted. */
+export function pause(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}

@@ -153,7 +153,7 @@ export const faults: readonly Case[] = [
       })
       async function* source() {
         try {
-          for (;;) {
+          for (let i = 0; i < 200; i++) {
             yield createBytes(20_000, 1)
             controller.abort()
           }

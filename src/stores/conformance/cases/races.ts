@@ -1,13 +1,10 @@
 import { isResource } from '../../types.ts'
 import { claim, claimContent, claimEqual, claimResource } from '../claims.ts'
 import { explainHistory, type Operation } from '../register-history.ts'
-import { binary, create, createBytes, nameOf, put, stream, times } from '../samples.ts'
+import { binary, create, createBytes, nameOf, pause, put, stream, times } from '../samples.ts'
 import type { Case } from '../types.ts'
 
 const WRITERS = 16
-
-/** Lets others come between: a store that answers at once would otherwise never be interrupted. */
-const pause = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 export const races: readonly Case[] = [
   {
@@ -102,10 +99,12 @@ export const races: readonly Case[] = [
       const stores = [store, await reopen()]
       await put(store, path(1), content(0, path(1)))
       let swaps = 0
+      let attempts = 0
       const seen = new Map<string, string>()
       await times(8, async (writer) => {
         const own = stores[writer % 2]!
         for (let done = 0; done < 5; ) {
+          claim(attempts++ < 5000, 'Writers that read, change and swap meet conflicts for ever.')
           const before = claimResource(await own.read(path(1)), 'The resource is gone.')
           await pause()
           const { version } = before

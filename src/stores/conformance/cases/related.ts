@@ -1,6 +1,6 @@
 import { isResource } from '../../types.ts'
 import { claim, claimContent, claimEqual, claimFails, claimResource } from '../claims.ts'
-import { binary, brokenStream, createBytes, nameOf, put, stream, text } from '../samples.ts'
+import { binary, brokenStream, createBytes, nameOf, pause, put, stream, text } from '../samples.ts'
 import type { Case } from '../types.ts'
 
 export const related: readonly Case[] = [
@@ -121,28 +121,32 @@ export const related: readonly Case[] = [
       await write(0)
       let isOver = false
       const writer = (async () => {
-        for (let count = 1; count <= 60; count++) {
-          await write(count)
-          await new Promise((resolve) => setImmediate(resolve))
+        try {
+          for (let count = 1; count <= 60; count++) {
+            await write(count)
+            await pause()
+          }
+        } finally {
+          isOver = true
         }
-        isOver = true
       })()
       const countAt = async (name: number) => {
         const { body } = claimResource(await other.read(path(name)), 'The resource was not found.')
         return Number(typeof body === 'string' ? body : Buffer.from(body as Uint8Array).toString())
       }
-      while (!isOver) {
-        for (const [earlier, later] of [
-          [1, 2],
-          [2, 1],
-        ] as const) {
-          const first = await countAt(earlier)
-          const second = await countAt(later)
-          claim(second >= first, `A reader saw write ${first} at one path and then only write ${second} at the other.`)
-        }
-        await new Promise((resolve) => setImmediate(resolve))
+      async function readBoth(earlier: number, later: number): Promise<void> {
+        const first = await countAt(earlier)
+        const second = await countAt(later)
+        claim(second >= first, `A reader saw write ${first} at one path and then only write ${second} at the other.`)
       }
-      await writer
+      const reader = (async () => {
+        while (!isOver) {
+          await readBoth(1, 2)
+          await readBoth(2, 1)
+          await pause()
+        }
+      })()
+      await Promise.all([reader, writer])
     },
   },
 ]

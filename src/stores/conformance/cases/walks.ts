@@ -1,6 +1,6 @@
 import type { StoredResource } from '../../types.ts'
 import { claim, claimEqual } from '../claims.ts'
-import { create, nameOf, put, times } from '../samples.ts'
+import { create, nameOf, pause, put, times } from '../samples.ts'
 import type { Bench, Case } from '../types.ts'
 
 /** Walks through all pages; `between` runs after every page. */
@@ -92,12 +92,12 @@ export const walks: readonly Case[] = [
           if (i % 3 === 0) await store.remove(path(name), { expect: 'any', mode: 'erase' })
           if (i % 7 === 0) await create(store, collection, (name) => content(1, path(name)))
           // A store that answers at once must not keep the walker from its turn.
-          if (i % 5 === 0) await new Promise((resolve) => setImmediate(resolve))
+          if (i % 5 === 0) await pause()
         }
       })
       try {
         for (const limit of [3, 7]) {
-          const items = await walk(bench, limit, () => new Promise((resolve) => setImmediate(resolve)))
+          const items = await walk(bench, limit, pause)
           claimSeenOnce(items, lasting)
           const names = items.map((item) => Number(nameOf(item)))
           claimEqual(

@@ -1,0 +1,129 @@
+import type { MaybePromise } from '../core/handler.ts'
+import type { WorkQueue } from './work-queue.ts'
+import { reportFailure } from './work-runner.ts'
+
+/** Sees to it that accepted work is done: soon after it was recorded, and after a crash as well. */
+export interface WorkScheduler {
+  /** Starts looking for work: what a crash left behind is found here. */
+  start(): void
+  /** Tells of work that is there to be done, now or after a pause in milliseconds. Never throws. */
+  announce(id: string, pause: number): void
+  close(): void
+}
+
+export interface SchedulerOptions {
+  readonly queue: WorkQueue
+  /** Does one piece of work. */
+  readonly run: (id: string) => Promise<unknown>
+  /** How many pieces of work this process does at a time. */
+  readonly concurrency: number
+  /** Milliseconds between looks for work that nobody here was told of: left by a crash, or due again. */
+  readonly pollInterval: number
+}
+
+/** A queue of the user's own, which has the work done wherever it likes. */
+export interface ExternalQueue {
+  enqueue(id: string, options: { readonly delay: number }): MaybePromise<unknown>
+}
+
+/** How often a queue of the user's own is told of work that is still there, in milliseconds. */
+const REPEAT = 60_000
+
+/** Has the work done in this process. */
+export function createLocalScheduler({ queue, run, concurrency, pollInterval }: SchedulerOptions): WorkScheduler {
+  const waiting = new Set<string>()
+  const running = new Set<string>()
+  const look = async (): Promise<number | undefined> => {
+    const { ids, wait } = await queue.due(concurrency * 8)
+    for (const id of ids) notify(id)
+    return wait
+  }
+  const poll = createPoll(look, pollInterval)
+
+  function notify(id: string): void {
+    if (poll.isClosed || running.has(id)) return
+    waiting.add(id)
+    setImmediate(pump)
+  }
+
+  function pump(): void {
+    for (const id of waiting) {
+      if (running.size >= concurrency || poll.isClosed) return
+      waiting.delete(id)
+      running.add(id)
+      const goOn = (): void => {
+        running.delete(id)
+        pump()
+      }
+      run(id).catch(reportFailure).then(goOn)
+    }
+  }
+
+  return {
+    start: poll.start,
+    announce(id, pause) {
+      if (pause === 0) notify(id)
+      else setTimeout(notify, pause + 1, id).unref()
+    },
+    close: poll.close,
+  }
+}
+
+/**
+ * Tells a queue of the user's own. It is told again of work that nobody has done for a while: it may have been away when
+ * it was told first, or the process may have ended before that.
+ */
+export function createExternalScheduler(
+  external: ExternalQueue,
+  { queue, pollInterval }: Pick<SchedulerOptions, 'queue' | 'pollInterval'>,
+): WorkScheduler {
+  let told = new Map<string, number>()
+  const look = async (): Promise<undefined> => {
+    const { ids } = await queue.due(1000)
+    const late = Date.now() - REPEAT
+    told = new Map([...told].filter(([id]) => ids.includes(id)))
+    for (const id of ids) if ((told.get(id) ?? 0) <= late) await tell(id, 0)
+  }
+  const poll = createPoll(look, pollInterval)
+
+  async function tell(id: string, delay: number): Promise<void> {
+    told.set(id, Date.now())
+    try {
+      await external.enqueue(id, { delay })
+    } catch (error) {
+      told.delete(id)
+      reportFailure(error)
+    }
+  }
+
+  return { start: poll.start, announce: (id, pause) => void tell(id, pause), close: poll.close }
+}
+
+/** Calls a function again and again: after the interval, or sooner when the function says after how long. */
+function createPoll(look: () => Promise<number | undefined>, interval: number) {
+  let timer: NodeJS.Timeout | undefined
+  const schedule = (delay: number): void => {
+    timer = setTimeout(turn, delay)
+    timer.unref()
+  }
+  const turn = async (): Promise<void> => {
+    // Not in step with other processes that were started at the same time.
+    const usual = interval * (0.75 + Math.random() / 2)
+    let wait: number | undefined
+    try {
+      wait = await look()
+    } catch (error) {
+      reportFailure(error) // the store may be away for a while: the next look will tell
+    }
+    if (!poll.isClosed) schedule(wait === undefined ? usual : Math.min(usual, wait + 1))
+  }
+  const poll = {
+    isClosed: false,
+    start: (): void => schedule(0),
+    close(): void {
+      poll.isClosed = true
+      clearTimeout(timer)
+    },
+  }
+  return poll
+}

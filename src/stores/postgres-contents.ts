@@ -1,0 +1,80 @@
+import type { PostgresConnection, RunStatement } from './postgres-connection.ts'
+import { CHUNK_SIZE } from './postgres-schema.ts'
+import type { PostgresStatements } from './postgres-statements.ts'
+import { type ChunkSink, type ContentId, createLostContentError } from './sql-intake.ts'
+import { createLargeBody } from './sql-large-body.ts'
+import { toBytes } from './sql-rows.ts'
+import type { Swept } from './sql-sweeper.ts'
+
+export interface PostgresContentsOptions {
+  /** Milliseconds for which content that no path shows is kept: for readers that are still on it, and for slow uploads. */
+  readonly grace: number
+  readonly nextId: () => string
+  /** Told when content was given up. */
+  readonly onRelease: () => void
+}
+
+/** Large content in chunks that never change. */
+export interface PostgresContents extends ChunkSink {
+  /** Within a transaction: content becomes that of a path. */
+  link(run: RunStatement, id: ContentId): Promise<void>
+  /** One bounded step of clearing away; several processes may take it at the same time. */
+  sweep(): Promise<Swept>
+}
+
+/** Bytes that are appended in one statement: two chunks. */
+export const BATCH_SIZE: number = 2 * CHUNK_SIZE
+
+export function createPostgresContents(
+  connection: PostgresConnection,
+  statements: PostgresStatements,
+  { grace, nextId, onRelease }: PostgresContentsOptions,
+): PostgresContents {
+  return {
+    open(id, size) {
+      return createLargeBody(size, CHUNK_SIZE, async (index, offset, length) => {
+        const [row] = await connection.read<{ bytes: string }>(statements.readChunk, [id, index, offset + 1, length])
+        return row === undefined ? undefined : toBytes(row.bytes)
+      })
+    },
+
+    async begin() {
+      const id = nextId()
+      await connection.run(statements.beginContent, [id, grace])
+      return id
+    },
+
+    async append(id, from, bytes) {
+      const index = from / CHUNK_SIZE
+      const rows =
+        bytes.length <= CHUNK_SIZE
+          ? await connection.run(statements.addChunk, [id, grace, index, bytes])
+          : await connection.run(statements.addTwoChunks, [
+              id,
+              grace,
+              index,
+              bytes.subarray(0, CHUNK_SIZE),
+              bytes.subarray(CHUNK_SIZE),
+            ])
+      if (rows.length === 0) throw createLostContentError()
+    },
+
+    async abandon(id) {
+      await connection.run(statements.abandonContent, [id])
+      onRelease()
+    },
+
+    async link(run, id) {
+      const rows = await run(statements.linkContent, [id])
+      if (rows.length === 0) throw createLostContentError()
+    },
+
+    async sweep() {
+      const [row] = await connection.run<{ id: string }>(statements.claimExpired, [])
+      if (row === undefined) return 'all'
+      const chunks = await connection.run(statements.sweepChunks, [row.id])
+      if (chunks.length === 0) await connection.run(statements.sweepContent, [row.id])
+      return 'part'
+    },
+  }
+}

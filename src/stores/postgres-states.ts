@@ -1,0 +1,148 @@
+import type { PostgresConnection, PostgresValue, RunStatement } from './postgres-connection.ts'
+import type { PostgresContents } from './postgres-contents.ts'
+import type { NameSource } from './postgres-names.ts'
+import { type PostgresStatements, REPLACE } from './postgres-statements.ts'
+import type { Taken } from './sql-intake.ts'
+import { encodeText, formatSortKey } from './sql-names.ts'
+import { createWrittenResource, encodeBody, encodeFields, HIDDEN, LIVE, placeOf, type StateRow } from './sql-rows.ts'
+import {
+  type ContentFields,
+  type Expectation,
+  parseIntegerName,
+  type RemoveOptions,
+  type StoredResource,
+} from './types.ts'
+
+/** A row, and the time at which the database read it. */
+export type DatedRow = StateRow & { readonly now: number }
+
+/** `vacant`: no row at all may be there, not that of a removed resource either. */
+export type PutExpectation = Expectation | 'vacant'
+
+export interface PutResult {
+  readonly outcome: 'created' | 'replaced'
+  readonly resource: StoredResource
+  /** Where the counter of the collection stands once this write is committed. */
+  readonly counter: { readonly collection: string; readonly next: number } | undefined
+}
+
+/** The rows of the paths. Each change is one statement, atomic by itself. */
+export interface PostgresStates {
+  read(path: string, content: 'with-content' | 'without-content'): Promise<DatedRow | undefined>
+  /** Writes a path; `undefined` when its state was not the expected one. */
+  put(
+    run: RunStatement,
+    path: string,
+    content: ContentFields,
+    taken: Taken,
+    expect: PutExpectation,
+  ): Promise<PutResult | undefined>
+  /** Removes a path and returns the row as it was; `undefined` when its state was not the expected one. */
+  drop(run: RunStatement, path: string, options: DropOptions): Promise<DatedRow | undefined>
+}
+
+export interface DropOptions {
+  readonly mode: RemoveOptions['mode']
+  /** Milliseconds for which a tombstone stays. */
+  readonly keep: number
+  readonly expect: RemoveOptions['expect']
+  /** Whether a hidden resource is removed as well. */
+  readonly reach: 'live' | 'live-and-hidden'
+}
+
+/** What a statement tells of the row that it wrote. */
+interface WrittenRow {
+  readonly changed: number
+  readonly strong: boolean
+  readonly was_state: number | null
+  readonly was_content_id: string | null
+  readonly is_released: boolean
+  readonly next: number | null
+}
+
+const LONGEST_RETENTION = 2 ** 52
+
+export function createPostgresStates(
+  connection: PostgresConnection,
+  statements: PostgresStatements,
+  contents: PostgresContents,
+  names: NameSource,
+  { grace, nextVersion }: { readonly grace: number; readonly nextVersion: () => string },
+): PostgresStates {
+  async function release(run: RunStatement, id: string | number | null): Promise<void> {
+    await run(statements.releaseContent, [id, grace])
+  }
+
+  function runPut(
+    run: RunStatement,
+    path: string,
+    version: string,
+    content: ContentFields,
+    taken: Taken,
+    expect: PutExpectation,
+  ): Promise<WrittenRow[]> {
+    const values: PostgresValue[] = [
+      encodeKey(path),
+      version,
+      taken.size,
+      ...encodeFields(content),
+      taken.id ?? null,
+      taken.id === undefined ? encodeBody(taken.body) : null,
+      grace,
+    ]
+    if (expect === 'present' || typeof expect === 'object') {
+      values.push(expect === 'present' ? null : expect.version)
+      return run(statements.replaceState, values)
+    }
+    const place = placeOf(path)
+    values.push(place === undefined ? null : encodeKey(place.collection))
+    values.push(place === undefined ? null : encodeKey(formatSortKey(place.name)))
+    values.push(REPLACE[expect])
+    const id = place === undefined ? undefined : parseIntegerName(place.name)
+    // An assigned name has come from the counter.
+    const raised = id === undefined || expect === 'vacant' ? undefined : names.raiseFor(place!.collection, id)
+    if (raised === undefined) return run(statements.putState, values)
+    values.push(raised)
+    return run(statements.putNamed, values)
+  }
+
+  return {
+    async read(path, content) {
+      const statement = content === 'with-content' ? statements.readState : statements.readFacts
+      const [row] = await connection.read<DatedRow>(statement, [encodeKey(path)])
+      return row
+    },
+
+    async put(run, path, content, taken, expect) {
+      const version = nextVersion()
+      const [row] = await runPut(run, path, version, content, taken, expect)
+      if (row === undefined) return undefined
+      if (taken.id !== undefined) await contents.link(run, taken.id)
+      if (!row.is_released) await release(run, row.was_content_id)
+      return {
+        outcome: row.was_state === LIVE ? 'replaced' : 'created',
+        resource: createWrittenResource(path, version, content, taken, row),
+        counter: row.next === null ? undefined : { collection: placeOf(path)!.collection, next: row.next },
+      }
+    },
+
+    async drop(run, path, { mode, keep, expect, reach }) {
+      const values: PostgresValue[] = [
+        encodeKey(path),
+        typeof expect === 'object' ? expect.version : null,
+        nextVersion(),
+        reach === 'live' ? LIVE : HIDDEN,
+      ]
+      if (mode === 'hide') return (await run<DatedRow>(statements.hideState, values))[0]
+      values.push(mode === 'erase' ? 0 : Math.min(Math.floor(keep), LONGEST_RETENTION), grace)
+      const [row] = await run<DatedRow & { is_released: boolean }>(statements.removeState, values)
+      if (row?.is_released === false) await release(run, row.content_id)
+      return row
+    },
+  }
+}
+
+/** Keys are bytes. */
+export function encodeKey(text: string): Uint8Array {
+  return Buffer.from(encodeText(text), 'utf8')
+}

@@ -1,0 +1,221 @@
+import { readOptions } from '../core/options.ts'
+import { createPostgresConnection, type PostgresPool } from './postgres-connection.ts'
+import { BATCH_SIZE, createPostgresContents } from './postgres-contents.ts'
+import { createUnavailableError } from './postgres-errors.ts'
+import { createNameSource } from './postgres-names.ts'
+import { connectWhenMigrated } from './postgres-schema.ts'
+import { nameStatements } from './postgres-statements.ts'
+import {
+  createPostgresStates,
+  type DatedRow,
+  encodeKey,
+  type PutExpectation,
+  type PutResult,
+} from './postgres-states.ts'
+import { commitContents, createIntakeFactory, type Taken } from './sql-intake.ts'
+import { checkTablePrefix, createVersions, formatSortKey } from './sql-names.ts'
+import { isExpected, LIVE, type StateRow, toResource, toState } from './sql-rows.ts'
+import { createSweeper } from './sql-sweeper.ts'
+import {
+  type Content,
+  type ContentFields,
+  memberPath,
+  type RelatedWrite,
+  type ResourceStore,
+  type StoredState,
+  splitPath,
+  type WriteResult,
+} from './types.ts'
+
+export type { PostgresClient, PostgresPool, PostgresQuery } from './postgres-connection.ts'
+
+export interface PostgresStoreOptions {
+  /** A `Pool` of `pg`. The store holds a connection only while the database works for it. */
+  readonly pool: PostgresPool
+  /** What the names of the tables begin with: lower-case letters, digits, underscores. Default `resource_`. */
+  readonly tablePrefix?: string
+  /** Milliseconds that one statement may take before the answer is 503. Default 10 000. */
+  readonly statementTimeout?: number
+  /** Milliseconds to wait for a connection before the answer is 503. Default 5000. */
+  readonly connectTimeout?: number
+  /** Whether connections keep statements prepared; not through every pooler. Default true. */
+  readonly preparedStatements?: boolean
+  /** Bytes up to which content is kept in one piece and read at once. Default 65 536. */
+  readonly inlineLimit?: number
+  /** Milliseconds after which a tombstone is forgotten. Default 30 days. */
+  readonly retention?: number
+  /** Milliseconds for which replaced large content stays readable, and unfinished uploads stay. Default 10 minutes. */
+  readonly grace?: number
+  /** Milliseconds between two sweeps; 0 for none. Default 60 000. */
+  readonly sweepInterval?: number
+}
+
+const DAY = 24 * 60 * 60 * 1000
+const MAX_ATTEMPTS = 10
+
+/**
+ * Keeps resources in a Postgres database, shared by any number of processes and machines.
+ * The tables are made at the first use. While the database is away every call fails with `HttpError` 503 and
+ * Retry-After; once it is back the store works again.
+ * @throws TypeError for an unknown option, a missing pool or an unfit prefix
+ */
+export function postgresStore(options: PostgresStoreOptions): ResourceStore {
+  const {
+    pool,
+    tablePrefix = 'resource_',
+    statementTimeout = 10_000,
+    connectTimeout = 5000,
+    preparedStatements = true,
+    inlineLimit = 65_536,
+    retention = 30 * DAY,
+    grace = 10 * 60 * 1000,
+    sweepInterval = 60_000,
+  } = readOptions('postgresStore', options, [
+    'pool',
+    'tablePrefix',
+    'statementTimeout',
+    'connectTimeout',
+    'preparedStatements',
+    'inlineLimit',
+    'retention',
+    'grace',
+    'sweepInterval',
+  ])
+  if (typeof pool?.connect !== 'function') throw new TypeError('postgresStore needs a `pool`: new Pool() of pg.')
+  const prefix = checkTablePrefix('postgresStore', tablePrefix)
+  const connection = connectWhenMigrated(
+    createPostgresConnection(pool, { statementTimeout, connectTimeout, preparedStatements }),
+    prefix,
+  )
+  const statements = nameStatements(prefix)
+  const nextVersion = createVersions()
+  const sweeper = createSweeper(async () => {
+    const states = await connection.run(statements.sweepStates, [])
+    return (await contents.sweep()) === 'part' || states.length > 0 ? 'part' : 'all'
+  }, sweepInterval)
+  const contents = createPostgresContents(connection, statements, {
+    grace,
+    nextId: nextVersion,
+    onRelease: sweeper.hurry,
+  })
+  const names = createNameSource(connection, statements)
+  const states = createPostgresStates(connection, statements, contents, names, { grace, nextVersion })
+  const { createIntake, stage } = createIntakeFactory(contents, { inlineLimit, batchSize: BATCH_SIZE })
+
+  const toFoundState = (row: DatedRow | undefined, hidden: 'shown' | 'not-shown' = 'not-shown'): StoredState =>
+    toState(row, hidden, row?.now ?? 0, contents.open)
+
+  /** Writes content that has been taken in; `undefined` when the state was not the expected one. */
+  async function put(
+    path: string,
+    content: ContentFields,
+    expect: PutExpectation,
+    related: readonly RelatedWrite[],
+    [own, ...others]: readonly Taken[],
+  ): Promise<PutResult | undefined> {
+    // One statement is atomic by itself, and costs one round trip.
+    if (related.length === 0 && own!.id === undefined) {
+      const result = await states.put(connection.run, path, content, own!, expect)
+      if (result?.counter !== undefined) names.learn(result.counter.collection, result.counter.next)
+      return result
+    }
+    const results = await connection.transact(async (run) => {
+      const first = await states.put(run, path, content, own!, expect)
+      if (first === undefined) return []
+      const results = [first]
+      for (const [index, write] of related.entries()) {
+        results.push((await states.put(run, write.path, write.content, others[index]!, 'any'))!)
+      }
+      return results
+    })
+    for (const { counter } of results) if (counter !== undefined) names.learn(counter.collection, counter.next)
+    return results[0]
+  }
+
+  return {
+    async read(path, { hidden = false, metadataOnly = false } = {}) {
+      const row = await states.read(path, metadataOnly ? 'without-content' : 'with-content')
+      return toFoundState(row, hidden ? 'shown' : 'not-shown')
+    },
+
+    write(path, content, { expect, related = [], signal }) {
+      return commitContents(
+        createIntake(),
+        withRelated(content, related),
+        signal,
+        async (taken): Promise<WriteResult> => {
+          for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+            const written = await put(path, content, expect, related, taken)
+            if (written !== undefined) return { outcome: written.outcome, resource: written.resource }
+            const row = await states.read(path, 'with-content')
+            if (!isExpected(row, expect)) return { outcome: 'conflict', current: toFoundState(row) }
+            // It has become the expected one in between.
+          }
+          throw createUnavailableError(new Error('The state changed at every attempt.'))
+        },
+      )
+    },
+
+    async create(collection, content, { related, signal } = {}) {
+      signal?.throwIfAborted()
+      const intake = createIntake()
+      let used: readonly Taken[] = []
+      try {
+        for (;;) {
+          const name = await names.take(collection)
+          const own = typeof content === 'function' ? content(name) : content
+          const others = related?.(name) ?? []
+          const all = withRelated(own, others)
+          const taken = intake.held(all) ?? (await intake.take(all, signal))
+          const written = await put(memberPath(collection, name), own, 'vacant', others, taken)
+          // A client has written the name: the next one.
+          if (written === undefined) continue
+          used = taken
+          return { outcome: 'created', resource: written.resource }
+        }
+      } finally {
+        intake.close(used)
+      }
+    },
+
+    async remove(path, { expect, mode, retention: keep = retention, related = [], signal }) {
+      signal?.throwIfAborted()
+      const own = { mode, keep, expect, reach: 'live' } as const
+      const other = { mode, keep, expect: 'any', reach: 'live-and-hidden' } as const
+      for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+        const removed =
+          related.length === 0
+            ? await states.drop(connection.run, path, own)
+            : await connection.transact(async (run) => {
+                const row = await states.drop(run, path, own)
+                if (row !== undefined) for (const path of related) await states.drop(run, path, other)
+                return row
+              })
+        if (removed !== undefined) return { outcome: 'removed', resource: toResource(removed, contents.open) }
+        const row = await states.read(path, 'with-content')
+        const current = toFoundState(row)
+        if (row?.state !== LIVE && expect === 'any') return { outcome: 'absent', current: current as undefined }
+        if (!isExpected(row, expect)) return { outcome: 'conflict', current }
+      }
+      throw createUnavailableError(new Error('The state changed at every attempt.'))
+    },
+
+    async list(collection, { after, limit, hidden = false }) {
+      const rows = await connection.read<StateRow>(hidden ? statements.listAll : statements.listLive, [
+        encodeKey(collection),
+        after === undefined ? '' : encodeKey(formatSortKey(after)),
+        limit + 1,
+      ])
+      const items = rows.slice(0, limit).map((row) => toResource(row, contents.open))
+      return rows.length > limit ? { items, next: splitPath(items[limit - 1]!.path).name } : { items }
+    },
+
+    stage: (body, { signal } = {}) => stage(body, signal),
+
+    close: () => sweeper.close(),
+  }
+}
+
+function withRelated(content: Content, related: readonly RelatedWrite[]): readonly Content[] {
+  return related.length === 0 ? [content] : [content, ...related.map((write) => write.content)]
+}

@@ -1,0 +1,393 @@
+import { createSecretKey, webcrypto } from 'node:crypto'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { bearer } from '../../src/auth-schemes/bearer.ts'
+import { type JwtOptions, jwt } from '../../src/auth-schemes/jwt.ts'
+import { isPromise } from '../../src/core/handler.ts'
+import { type GuardedServer, serveGuarded } from './guarded-server.ts'
+import { bearerHeader, claims, createIssuer, issue, now, signToken } from './tokens.ts'
+
+const rsa = createIssuer('RS256', 'rsa')
+const ec = createIssuer('ES256', 'ec')
+const ed = createIssuer('EdDSA', 'ed')
+const stranger = createIssuer('RS256', 'rsa')
+const secret = Buffer.alloc(32, 's')
+
+const SETTINGS = { issuer: 'https://issuer.test', audience: 'api' } as const
+const REQUEST = {} as Parameters<ReturnType<typeof jwt>['verifyToken']>[1]
+
+let guarded: GuardedServer | undefined
+
+async function serve(options: Partial<JwtOptions> = {}): Promise<GuardedServer> {
+  guarded = await serveGuarded({
+    schemes: [bearer(jwt({ ...SETTINGS, keys: [rsa.jwk, ec.jwk, ed.jwk], ...options }))],
+  })
+  return guarded
+}
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['Date'], now: 1_800_000_000_000 })
+})
+
+afterEach(async () => {
+  vi.useRealTimers()
+  await guarded?.close()
+  guarded = undefined
+})
+
+const INVALID = 'Bearer realm="Resources", error="invalid_token", error_description='
+
+describe('jwt', () => {
+  it.each([rsa, ec, ed])('knows who bears a token signed with $alg', async (issuer) => {
+    const answer = await (await serve()).send(bearerHeader(issue(issuer, { scope: 'a b' })))
+    expect(answer.principal).toEqual({ scheme: 'bearer', id: 'ada', claims: claims({ scope: 'a b' }) })
+  })
+
+  it.each([
+    ['a KeyObject', ec.publicKey],
+    ['a JWK', ec.jwk],
+    ['a JWK Set', { keys: [ec.jwk] }],
+    ['a list', [rsa.publicKey, ec.publicKey]],
+  ])('takes %s for keys', async (_, keys) => {
+    expect((await (await serve({ keys })).send(bearerHeader(issue(ec)))).status).toBe(200)
+  })
+
+  it('takes a CryptoKey', async () => {
+    const key = await webcrypto.subtle.importKey(
+      'jwk',
+      ec.jwk as webcrypto.JsonWebKey,
+      { name: 'ECDSA', namedCurve: 'P-256' },
+      true,
+      ['verify'],
+    )
+    expect((await (await serve({ keys: key, algorithms: ['ES256'] })).send(bearerHeader(issue(ec)))).status).toBe(200)
+  })
+
+  it.each([
+    ['bytes', secret],
+    ['a KeyObject', createSecretKey(secret)],
+    ['a JWK', { kty: 'oct', k: secret.toString('base64url') }],
+  ])('takes an HMAC secret as %s, where HS256 is asked for', async (_, keys) => {
+    const { send } = await serve({ keys, algorithms: ['HS256'] })
+    expect((await send(bearerHeader(signToken(secret, { alg: 'HS256' }, claims())))).status).toBe(200)
+    expect((await send(bearerHeader(signToken(Buffer.alloc(32), { alg: 'HS256' }, claims())))).status).toBe(401)
+  })
+
+  describe('refuses a forged token (threat 102):', () => {
+    const pem = rsa.publicKey.export({ type: 'spki', format: 'pem' }) as string
+    const der = rsa.publicKey.export({ type: 'spki', format: 'der' })
+    const good = issue(rsa)
+    const [header, payload, signature] = good.split('.') as [string, string, string]
+    const json = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
+
+    it.each<[string, () => string]>([
+      ...['none', 'None', 'NONE', 'nOnE', ''].map(
+        (alg) =>
+          [`alg ${JSON.stringify(alg)}, not signed`, () => signToken(undefined, { alg }, claims())] as [
+            string,
+            () => string,
+          ],
+      ),
+      ['alg none, signature kept', () => `${json({ alg: 'none' })}.${payload}.${signature}`],
+      ['no alg', () => signToken(rsa.privateKey, {}, claims())],
+      ['alg that is no text', () => signToken(rsa.privateKey, { alg: ['RS256'] }, claims())],
+      ['alg in other case', () => signToken(rsa.privateKey, { alg: 'rs256' }, claims())],
+      ['alg of every object', () => signToken(rsa.privateKey, { alg: 'constructor' }, claims())],
+      ['HS256 with the public key as PEM', () => signToken(Buffer.from(pem), { alg: 'HS256', kid: 'rsa' }, claims())],
+      ['HS256 with the public key, trimmed', () => signToken(Buffer.from(pem.trim()), { alg: 'HS256' }, claims())],
+      ['HS256 with the public key as DER', () => signToken(der, { alg: 'HS256' }, claims())],
+      [
+        'HS256 with the modulus',
+        () => signToken(Buffer.from(String(rsa.jwk['n']), 'base64url'), { alg: 'HS256' }, claims()),
+      ],
+      ['HS256 with nothing', () => signToken(Buffer.alloc(0), { alg: 'HS256' }, claims())],
+      ['an embedded jwk', () => signToken(stranger.privateKey, { alg: 'RS256', jwk: stranger.jwk }, claims())],
+      ['the key of a stranger by the same kid', () => issue(stranger)],
+      ['a key of another type by the same kid', () => signToken(ec.privateKey, { alg: 'ES256', kid: 'rsa' }, claims())],
+      ['an unknown kid', () => signToken(rsa.privateKey, { alg: 'RS256', kid: 'other' }, claims())],
+      ['a kid that is no text', () => signToken(rsa.privateKey, { alg: 'RS256', kid: { $ne: null } }, claims())],
+      ['a kid that is a path', () => signToken(rsa.privateKey, { alg: 'RS256', kid: '../../dev/null' }, claims())],
+      ['crit', () => issue(rsa, {}, { crit: ['exp'] })],
+      ['crit of nothing', () => issue(rsa, {}, { crit: [] })],
+      ['crit with a name that it has', () => issue(rsa, {}, { crit: ['x'], x: 1 })],
+      ['b64 false', () => issue(rsa, {}, { b64: false, crit: ['b64'] })],
+      ['another payload', () => `${header}.${json(claims({ sub: 'root' }))}.${signature}`],
+      ['another header', () => `${json({ alg: 'RS256', kid: 'rsa', x: 1 })}.${payload}.${signature}`],
+      ['no signature', () => `${header}.${payload}.`],
+      ['two parts', () => `${header}.${payload}`],
+      ['four parts', () => `${good}.x`],
+      ['five parts', () => `${good}.x.y`],
+      ['an empty header', () => `.${payload}.${signature}`],
+      ['a header that is no JSON', () => signToken(rsa.privateKey, 'RS256', claims())],
+      ['a header that is a list', () => signToken(rsa.privateKey, '[]', claims())],
+      ['a header that is null', () => signToken(rsa.privateKey, 'null', claims())],
+      ['a payload that is no JSON', () => signToken(rsa.privateKey, { alg: 'RS256' }, 'x')],
+      ['a payload that is a list', () => signToken(rsa.privateKey, { alg: 'RS256' }, '[]')],
+      ['a payload that is null', () => signToken(rsa.privateKey, { alg: 'RS256' }, 'null')],
+      ['a payload that is text', () => signToken(rsa.privateKey, { alg: 'RS256' }, '"x"')],
+      ['padding (threat 104)', () => `${good}=`],
+      ['padding in every part', () => `${header}=.${payload}=.${signature}=`],
+      ['base64 instead of base64url', () => `${header}.${payload}.${signature.replace(/-/g, '+').replace(/_/g, '/')}`],
+      [
+        'bits to spare in the last character (threat 104)',
+        () => good.slice(0, -1) + String.fromCharCode(good.charCodeAt(good.length - 1) + 1),
+      ],
+      ['more than 8 KiB (threat 105)', () => issue(rsa, { pad: 'x'.repeat(6000) })],
+    ])('%s', async (_, forge) => {
+      const server = await serve()
+      const token = forge()
+      const { status, challenges } = await server.send(bearerHeader(token))
+      expect(status).toBe(401)
+      expect(challenges).toHaveLength(1)
+      expect(challenges[0]).toContain(INVALID)
+      expect(server.failures).toEqual([])
+    })
+
+    it.each(['jku', 'x5u'])('%s, and asks nobody', async (name) => {
+      const jwks = vi.fn(() => ({ keys: [stranger.jwk] }))
+      const other = await serveGuarded({ schemes: [bearer(jwt({ ...SETTINGS, jwks }))] })
+      const seen: string[] = []
+      other.server.prependListener('request', (req) => seen.push(String(req.url)))
+      const { send } = await serve()
+      const token = signToken(stranger.privateKey, { alg: 'RS256', [name]: `${other.origin}/keys` }, claims())
+      expect((await send(bearerHeader(token))).status).toBe(401)
+      expect(seen).toEqual([])
+      await other.close()
+    })
+
+    it('whose alg is not among those that are accepted, although a key would fit', async () => {
+      const { send } = await serve({ algorithms: ['ES256'] })
+      expect((await send(bearerHeader(issue(rsa)))).status).toBe(401)
+      expect((await send(bearerHeader(issue(ec)))).status).toBe(200)
+    })
+
+    it('whose alg is not the one that its key is for', async () => {
+      const { send } = await serve({ keys: { ...rsa.jwk, alg: 'RS384' } })
+      expect((await send(bearerHeader(issue(rsa)))).status).toBe(401)
+    })
+  })
+
+  describe('looks at the claims (threat 103):', () => {
+    const infinite = () =>
+      signToken(rsa.privateKey, { alg: 'RS256' }, JSON.stringify(claims()).replace(/"exp":\d+/, '"exp":1e400'))
+
+    it.each<[string, number, Readonly<Record<string, unknown>>]>([
+      ['no exp', 401, { exp: undefined }],
+      ['exp as text', 401, { exp: String(now() + 600) }],
+      ['exp of null', 401, { exp: null }],
+      ['exp five seconds ago', 401, { exp: 1_800_000_000 - 5 }],
+      ['exp four seconds ago', 200, { exp: 1_800_000_000 - 4 }],
+      ['nbf in six seconds', 401, { nbf: 1_800_000_000 + 6 }],
+      ['nbf in five seconds', 200, { nbf: 1_800_000_000 + 5 }],
+      ['nbf as text', 401, { nbf: '0' }],
+      ['no iss', 401, { iss: undefined }],
+      ['another iss', 401, { iss: 'https://issuer.test/' }],
+      ['a list for iss', 401, { iss: ['https://issuer.test'] }],
+      ['no aud', 401, { aud: undefined }],
+      ['another aud', 401, { aud: 'API' }],
+      ['aud among others', 200, { aud: ['other', 'api'] }],
+      ['an empty list for aud', 401, { aud: [] }],
+      ['an object for aud', 401, { aud: { api: true } }],
+    ])('%s is %i', async (_, expected, changes) => {
+      const { send } = await serve()
+      expect((await send(bearerHeader(issue(rsa, { exp: now() + 600, ...changes })))).status).toBe(expected)
+    })
+
+    it('exp that is read as infinite is 401', async () => {
+      expect((await (await serve()).send(bearerHeader(infinite()))).status).toBe(401)
+    })
+
+    it('exp further away than the longest lifetime is 401', async () => {
+      const { send } = await serve({ maxLifetime: 600 })
+      expect((await send(bearerHeader(issue(rsa, { exp: now() + 600 })))).status).toBe(200)
+      expect((await send(bearerHeader(issue(rsa, { exp: now() + 601 })))).status).toBe(401)
+    })
+
+    it('iat too long ago, in the future, or missing is 401, where an age is asked for', async () => {
+      const { send } = await serve({ maxTokenAge: 60 })
+      const ask = async (iat: unknown) => (await send(bearerHeader(issue(rsa, { iat })))).status
+      expect([await ask(now() - 65), await ask(now() - 66)]).toEqual([200, 401])
+      expect([await ask(now() + 5), await ask(now() + 6), await ask(undefined)]).toEqual([200, 401, 401])
+    })
+
+    it('typ is what is asked for (RFC 9068 §2.1)', async () => {
+      const { send } = await serve({ typ: 'at+jwt' })
+      expect((await send(bearerHeader(issue(rsa, {}, { typ: 'at+jwt' })))).status).toBe(200)
+      expect((await send(bearerHeader(issue(rsa, {}, { typ: 'JWT' })))).status).toBe(401)
+      expect((await send(bearerHeader(issue(rsa)))).status).toBe(401)
+    })
+
+    it('claims that are asked for are there', async () => {
+      const { send } = await serve({ requiredClaims: ['jti'] })
+      expect((await send(bearerHeader(issue(rsa, { jti: 'x' })))).status).toBe(200)
+      expect((await send(bearerHeader(issue(rsa)))).status).toBe(401)
+    })
+
+    it('one of several issuers and audiences will do', async () => {
+      const { send } = await serve({ issuer: ['a', 'b'], audience: ['c', 'd'] })
+      expect((await send(bearerHeader(issue(rsa, { iss: 'b', aud: 'd' })))).status).toBe(200)
+    })
+
+    it('the bearer is whom the hook says, or the client without a user', async () => {
+      const principal = async ({ sub }: { readonly sub?: unknown }) => (sub === 'eve' ? false : { id: `#${sub}` })
+      const hooked = await serve({ principal })
+      expect((await hooked.send(bearerHeader(issue(rsa)))).principal).toMatchObject({
+        id: '#ada',
+        claims: { sub: 'ada' },
+      })
+      expect((await hooked.send(bearerHeader(issue(rsa, { sub: 'eve' })))).status).toBe(401)
+      await hooked.close()
+      const { send } = await serve()
+      const token = issue(rsa, { sub: undefined, client_id: 'robot' })
+      expect((await send(bearerHeader(token))).principal?.id).toBe('robot')
+    })
+
+    it('scopes are where the hook finds them', async () => {
+      const verifier = jwt({ ...SETTINGS, keys: rsa.jwk, scopes: (claims) => [String(claims['role'])] })
+      const result = await verifier.verifyToken(issue(rsa, { role: 'x', scope: 'y' }), REQUEST)
+      expect(result).toMatchObject({ outcome: 'accepted', scopes: ['x'] })
+    })
+  })
+
+  describe('remembers a token that it verified:', () => {
+    it('the second time at once, without a promise', async () => {
+      const verifier = jwt({ ...SETTINGS, keys: rsa.jwk })
+      const token = issue(rsa)
+      const first = verifier.verifyToken(token, REQUEST)
+      expect(isPromise(first)).toBe(true)
+      const expected = await first
+      const second = verifier.verifyToken(token, REQUEST)
+      expect(isPromise(second)).toBe(false)
+      expect(second).toBe(expected)
+    })
+
+    it('never past exp', async () => {
+      const { send } = await serve()
+      const token = issue(rsa, { exp: now() + 10 })
+      expect((await send(bearerHeader(token))).status).toBe(200)
+      vi.setSystemTime(Date.now() + 14_999)
+      expect((await send(bearerHeader(token))).status).toBe(200)
+      vi.setSystemTime(Date.now() + 1)
+      const { status, challenges } = await send(bearerHeader(token))
+      expect([status, challenges[0]]).toEqual([401, `${INVALID}"The token has expired."`])
+    })
+
+    it('never past its greatest age', async () => {
+      const { send } = await serve({ maxTokenAge: 10, clockTolerance: 0 })
+      const token = issue(rsa, { iat: now() })
+      expect((await send(bearerHeader(token))).status).toBe(200)
+      vi.setSystemTime(Date.now() + 10_999)
+      expect((await send(bearerHeader(token))).status).toBe(200)
+      vi.setSystemTime(Date.now() + 1)
+      expect((await send(bearerHeader(token))).status).toBe(401)
+    })
+
+    it('in one spelling only: another is another token (threat 104)', async () => {
+      const { send } = await serve()
+      const token = issue(rsa)
+      expect((await send(bearerHeader(token))).status).toBe(200)
+      const last = token.charCodeAt(token.length - 1)
+      expect((await send(bearerHeader(token.slice(0, -1) + String.fromCharCode(last + 1)))).status).toBe(401)
+      expect((await send(bearerHeader(`${token}=`))).status).toBe(401)
+    })
+
+    it('asks about a revocation on every request, and stops at once', async () => {
+      const revoked = new Set<unknown>()
+      const { send } = await serve({ isRevoked: async ({ jti }) => revoked.has(jti) })
+      const token = issue(rsa, { jti: 'x' })
+      expect([(await send(bearerHeader(token))).status, (await send(bearerHeader(token))).status]).toEqual([200, 200])
+      revoked.add('x')
+      expect((await send(bearerHeader(token))).status).toBe(401)
+    })
+
+    it('asks who the bearer is once', async () => {
+      const principal = vi.fn(() => true)
+      const { send } = await serve({ principal })
+      const token = issue(rsa)
+      await send(bearerHeader(token))
+      await send(bearerHeader(token))
+      expect(principal).toHaveBeenCalledTimes(1)
+    })
+
+    it('gives every request claims that no other can have changed', async () => {
+      const verifier = jwt({ ...SETTINGS, keys: rsa.jwk })
+      const result = await verifier.verifyToken(issue(rsa, { roles: ['user'] }), REQUEST)
+      const { roles } = (result as { principal: { claims: { roles: string[] } } }).principal.claims
+      expect(() => roles.push('admin')).toThrow(TypeError)
+    })
+
+    it('no more tokens than it may', async () => {
+      const principal = vi.fn(() => true)
+      const verifier = jwt({ ...SETTINGS, keys: secret, algorithms: ['HS256'], principal, remember: 4 })
+      const tokens = Array.from({ length: 6 }, (_, i) => signToken(secret, { alg: 'HS256' }, claims({ jti: i })))
+      for (const token of tokens) await verifier.verifyToken(token, REQUEST)
+      expect(isPromise(verifier.verifyToken(tokens[5]!, REQUEST))).toBe(false)
+      expect(isPromise(verifier.verifyToken(tokens[0]!, REQUEST))).toBe(true)
+    })
+
+    it('none, where it is told to', async () => {
+      const verifier = jwt({ ...SETTINGS, keys: rsa.jwk, remember: 0 })
+      const token = issue(rsa)
+      await verifier.verifyToken(token, REQUEST)
+      expect(isPromise(verifier.verifyToken(token, REQUEST))).toBe(true)
+    })
+  })
+
+  const weak = createIssuer('RS256', undefined, 1024)
+
+  it.each<[string, Readonly<Record<string, unknown>>]>([
+    ['no issuer', { issuer: undefined }],
+    ['no audience, as from a missing environment variable', { audience: undefined }],
+    ['an empty audience', { audience: '' }],
+    ['an empty list of audiences', { audience: [] }],
+    ['an audience that is undefined among others', { audience: ['api', undefined] }],
+    ['no algorithms', { algorithms: [] }],
+    ['alg none', { algorithms: ['none'] }],
+    ['an unknown algorithm', { algorithms: ['RS255'] }],
+    ['an algorithm that no key is for', { algorithms: ['RS256', 'EdDSA'] }],
+    ['neither keys nor jwks', { keys: undefined }],
+    ['both', { jwks: 'https://issuer.test/jwks' }],
+    ['an HMAC secret that nobody asked for', { keys: secret }],
+    [
+      'a PEM in its bytes, for RS256',
+      { keys: Buffer.from(rsa.publicKey.export({ type: 'spki', format: 'pem' })), algorithms: ['RS256'] },
+    ],
+    ['a PEM', { keys: rsa.publicKey.export({ type: 'spki', format: 'pem' }) }],
+    ['a secret of 31 bytes', { keys: Buffer.alloc(31), algorithms: ['HS256'] }],
+    ['a private key', { keys: rsa.privateKey }],
+    ['a private JWK', { keys: rsa.privateKey.export({ format: 'jwk' }) }],
+    ['an RSA key of 1024 bits', { keys: weak.jwk }],
+    ['a key for encryption', { keys: { ...rsa.jwk, use: 'enc' } }],
+    ['a key that is broken', { keys: { ...ec.jwk, x: 'AAAA' } }],
+    ['no keys', { keys: [] }],
+    ['a tolerance that is none', { clockTolerance: Number.NaN }],
+    ['an option that does not exist', { audiences: 'api' }],
+  ])('is not made with %s (threat 103)', (_, changes) => {
+    const options = { ...SETTINGS, keys: [rsa.jwk], ...changes }
+    expect(() => jwt(options as unknown as JwtOptions)).toThrow(TypeError)
+  })
+
+  it.each<[string, Readonly<Record<string, unknown>>]>([
+    ['an http address', { jwks: 'http://issuer.test/jwks' }],
+    ['an address that is none', { jwks: 'issuer.test' }],
+    ['a file', { jwks: 'file:///etc/keys' }],
+    ['HMAC algorithms', { jwks: 'https://issuer.test/jwks', algorithms: ['HS256'] }],
+    ['a time that is none', { jwks: 'https://issuer.test/jwks', jwksTimes: { cooldown: -1 } }],
+    ['a time that does not exist', { jwks: 'https://issuer.test/jwks', jwksTimes: { cooldwn: 1 } }],
+  ])('is not made with jwks and %s', (_, changes) => {
+    expect(() => jwt({ ...SETTINGS, ...changes } as unknown as JwtOptions)).toThrow(TypeError)
+  })
+
+  it('takes options from nobody else (threat 150)', async () => {
+    const polluted = Object.prototype as Record<string, unknown>
+    polluted['audience'] = 'other'
+    polluted['algorithms'] = ['none']
+    try {
+      expect(() => jwt({ issuer: 'x', keys: rsa.jwk } as never)).toThrow(TypeError)
+      const { send } = await serve()
+      expect((await send(bearerHeader(issue(rsa, { aud: 'other' })))).status).toBe(401)
+    } finally {
+      delete polluted['audience']
+      delete polluted['algorithms']
+    }
+  })
+})

@@ -1,0 +1,53 @@
+import { createServer } from 'node:http'
+import { afterEach } from 'vitest'
+import { attach } from '../../src/adapters/node.ts'
+import { createResourceService } from '../../src/service/create-resource-service.ts'
+import { collection, document } from '../../src/service/resource-definitions.ts'
+import type { ServiceOptions } from '../../src/service/service-options.ts'
+import type { ResourceStore } from '../../src/stores/types.ts'
+import { ask, type RawAnswer } from '../support/ask.ts'
+import { createFixtureStore, type FixtureStore } from '../support/fixture-store.ts'
+import { runServer } from '../support/hosts.ts'
+
+export interface Served {
+  readonly port: number
+  /** Sends one request, with field lines as they are sent; the answer has passed the linter. */
+  send(method: string, target: string, fields?: readonly string[], body?: string | Uint8Array): Promise<RawAnswer>
+}
+
+const closers: (() => Promise<unknown>)[] = []
+/** Ends what a test started; for servers that it starts itself. */
+export function closeAfterTest(close: () => Promise<unknown>): void {
+  closers.push(close)
+}
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close()
+})
+
+/** Sends requests to a server that listens. */
+export function senderTo(port: number): Served['send'] {
+  return (method, target, fields = [], body) =>
+    ask(port, { method, target, fields, ...(body === undefined ? {} : { body }) })
+}
+
+/** Serves a store on a plain server, for one test. */
+export async function serve(store: ResourceStore, options: ServiceOptions): Promise<Served> {
+  const service = createResourceService(store, { fallthrough: false, ...options })
+  const server = createServer(service)
+  attach(server, service)
+  const host = await runServer(server)
+  closeAfterTest(() => Promise.all([host.close(), service.close()]))
+  return { port: host.port, send: senderTo(host.port) }
+}
+
+export const FIXTURE_RESOURCES: NonNullable<ServiceOptions['resources']> = {
+  '/docs/{name}': document(),
+  '/users': collection(),
+  '/plain': collection({ types: ['text/plain'], methods: ['GET'] }),
+}
+
+/** Serves the fixtures: tags, dates and bytes that are known. */
+export async function serveFixtures(options: ServiceOptions = {}): Promise<Served & { readonly store: FixtureStore }> {
+  const store = createFixtureStore()
+  return { ...(await serve(store, { resources: FIXTURE_RESOURCES, ...options })), store }
+}

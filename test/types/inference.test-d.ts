@@ -1,0 +1,33 @@
+// Compiled, not run: hooks know what the schema gives.
+import { z } from 'zod'
+import { collection, document, singleton } from '../../src/index.ts'
+
+type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
+declare function expectType<Expected>(): <Actual>(value: Actual, same: Equal<Expected, Actual>) => void
+
+const User = z.object({ name: z.string(), role: z.enum(['admin', 'member']).optional() })
+type User = z.infer<typeof User>
+
+collection({
+  schema: User,
+  conflict(proposed, current) {
+    expectType<User | undefined>()(proposed.value, true)
+    expectType<User | undefined>()(current?.value, true)
+    return undefined
+  },
+  authorize: (principal, _request, current) => current?.value?.name === principal?.id,
+})
+
+collection({
+  schema: User,
+  create: 'accepted',
+  process: (member) => expectType<User>()(member.value, true),
+})
+
+document({ schema: User, conflict: (proposed) => proposed.value?.name })
+singleton({ schema: User, conflict: (proposed) => proposed.value?.name })
+
+// @ts-expect-error: an option that does not exist
+collection({ scheme: User })
+// @ts-expect-error: the schema has no such member
+document({ schema: User, conflict: (proposed) => proposed.value?.email })
