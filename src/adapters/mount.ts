@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { AnyRequest, AnyResponse, HostRequest } from '../core/exchange.ts'
-import type { Handler, Next } from '../core/node-handler.ts'
+import { createHandler, type Handler, type Next } from '../core/node-handler.ts'
 
 type MountedRequest = IncomingMessage & { -readonly [Key in keyof HostRequest]: HostRequest[Key] }
 
@@ -13,11 +13,14 @@ type MountedRequest = IncomingMessage & { -readonly [Key in keyof HostRequest]: 
 export function enterMount(request: AnyRequest, prefix: string): (() => void) | undefined {
   const req = request as MountedRequest
   const { url = '', baseUrl, originalUrl } = req
-  const rest = url.startsWith(prefix) ? url.slice(prefix.length) : undefined
+  // An absolute-form target names the host before the path (RFC 9112 §3.2.2).
+  const origin = url.startsWith('/') ? '' : (/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i.exec(url)?.[0] ?? '')
+  const path = url.slice(origin.length)
+  const rest = path.startsWith(prefix) ? path.slice(prefix.length) : undefined
   if (rest === undefined || (prefix !== '' && rest !== '' && rest[0] !== '/' && rest[0] !== '?')) return undefined
   req.originalUrl ??= url
   req.baseUrl = (baseUrl ?? '') + prefix
-  if (prefix !== '') req.url = rest[0] === '/' ? rest : '/' + rest
+  if (prefix !== '') req.url = origin + (rest[0] === '/' ? rest : '/' + rest)
   return () => {
     req.url = url
     if (baseUrl === undefined) delete req.baseUrl
@@ -34,6 +37,9 @@ export function checkPrefix(owner: string, prefix: string): string {
   return prefix
 }
 
+/** Takes no request: 404. */
+const notFound = createHandler({ run: () => undefined, forwardErrors: true })
+
 /**
  * Mounts a handler under a path prefix on a plain server, as `app.use(prefix, handler)` does in Express.
  * @param prefix such as `/api`; empty for the root
@@ -47,11 +53,7 @@ export function mount(prefix: string, handler: Handler): (req: AnyRequest, res: 
   if (prefix === '') return handler
   return (req, res, next) => {
     const leave = enterMount(req, prefix)
-    if (leave === undefined) {
-      if (next !== undefined) return next()
-      res.statusCode = 404
-      return void res.end()
-    }
+    if (leave === undefined) return next === undefined ? notFound(req, res) : next()
     handler(
       req,
       res,

@@ -177,7 +177,7 @@ export function findMount(req: IncomingMessage & HostRequest): string {
 export function findTarget(req: IncomingMessage & HostRequest): string {
   const { url = '', baseUrl, originalUrl } = req
   const hasLostSlash =
-    baseUrl !== undefined && baseUrl !== '' && originalUrl?.startsWith('//', baseUrl.length) && !url.startsWith('//')
+    baseUrl !== undefined && baseUrl !== '' && originalUrl?.startsWith(`${baseUrl}//`) && !url.startsWith('//')
   return hasLostSlash ? `/${url}` : url
 }
 

@@ -1,5 +1,6 @@
 import { HttpError } from '../core/errors.ts'
 import type { MaybePromise } from '../core/handler.ts'
+import { createCommitQueue } from './sqlite-commit-queue.ts'
 
 export type SqliteValue = string | number | Uint8Array | null
 
@@ -21,8 +22,8 @@ export interface SqliteConnection {
   readonly handle: SqliteHandle
   /** Runs a read. A promise is returned only when the database is busy. */
   attempt<Result>(action: () => Result): MaybePromise<Result>
-  /** Runs work in one transaction that is durable when it returns. The work must not wait for anything. */
-  transact<Result>(work: () => Result): MaybePromise<Result>
+  /** Runs work in a transaction; fulfilled once it is durable. The work must not wait for anything, and may run again. */
+  transact<Result>(work: () => Result): Promise<Result>
   /** The same for work whose loss in a power failure does no harm before a later durable commit: no wait for the disk. */
   transactLazily<Result>(work: () => Result): MaybePromise<Result>
 }
@@ -95,10 +96,12 @@ export function createSqliteConnection(handle: SqliteHandle, busyTimeout: number
     }
   }
 
+  const { add: transact } = createCommitQueue((work) => attempt(() => runTransaction(work)))
+
   return {
     handle,
     attempt,
-    transact: (work) => attempt(() => runTransaction(work)),
+    transact,
     transactLazily: (work) => attempt(() => runLazily(work)),
   }
 }

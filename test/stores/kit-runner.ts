@@ -10,10 +10,14 @@ export interface KitRun {
   readonly failures: ReadonlyMap<string, unknown>
 }
 
-/** Runs the kit without a test runner, for tests of the kit itself. */
+/**
+ * Runs the kit without a test runner, for tests of the kit itself.
+ * @param only title of the one case to run; left out, all of them
+ */
 export async function runKit(
   create: () => MaybePromise<StoreFixture | ResourceStore>,
   options: DescribeStoreOptions = {},
+  only?: string,
 ): Promise<KitRun> {
   const cases: { title: string; run: (context: unknown) => Promise<void> }[] = []
   describeStore('the store', create, {
@@ -24,6 +28,7 @@ export async function runKit(
   const failures = new Map<string, unknown>()
   const skipped: string[] = []
   for (const { title, run } of cases) {
+    if (only !== undefined && title !== only) continue
     try {
       await run({ skip: () => skipped.push(title) })
     } catch (error) {

@@ -47,8 +47,8 @@ describe('describeStore', () => {
   })
 
   for (const [create, title] of MUTANTS) {
-    it(`fails a broken store at the case that "${title}"`, async () => {
-      const { failures } = await runKit(create)
+    it(`fails a store that should and does not: "${title}"`, async () => {
+      const { failures } = await runKit(create, {}, title)
       expect([...failures.keys()]).toContain(title)
       // What fails reads like a sentence.
       expect(failures.get(title)).toMatchObject({ message: expect.stringMatching(/^[A-Z].*[.]$/s) })

@@ -9,6 +9,7 @@ import { createResourceService, type ResourceService } from '../../src/service/c
 import type { ServiceOptions } from '../../src/service/service-options.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
+import { lintResponse } from '../support/lint-response.ts'
 
 /** A response as it came over the wire. */
 export interface Answer {
@@ -86,13 +87,19 @@ async function serve(store: ResourceStore, service: ResourceService): Promise<Ta
 
 /** Bytes of a request on a connection of its own; everything that comes back until the connection closes. */
 export async function sendBytes(port: number, ...pieces: readonly (string | Uint8Array)[]): Promise<Answer> {
+  const method = String(pieces[0]).split(' ')[0]!
   const socket = connect({ port, host: '127.0.0.1' })
   const chunks: Buffer[] = []
   socket.on('data', (chunk: Buffer) => chunks.push(chunk))
   socket.on('error', () => {}) // a server that closes early may reset what is still being sent
   for (const piece of pieces) socket.write(typeof piece === 'string' ? Buffer.from(piece, 'latin1') : piece)
   await once(socket, 'close')
-  return parseAnswer(Buffer.concat(chunks))
+  const answer = parseAnswer(Buffer.concat(chunks))
+  // What is wrong with any answer whatever is wrong with this one; a refusal by Node itself is not ours.
+  const faults =
+    answer.field('x-content-type-options') === undefined ? [] : lintResponse(method, { ...answer, body: answer.bytes })
+  if (faults.length > 0) throw new Error(faults.join('\n'))
+  return answer
 }
 
 /** One request on a connection of its own. */

@@ -18,7 +18,7 @@ export function claim(condition: boolean, sentence: string): asserts condition {
 export function claimEqual(actual: unknown, expected: unknown, sentence: string): void {
   if (isDeepStrictEqual(actual, expected)) return
   const message = `${sentence} Expected: ${show(expected)}. Found: ${show(actual)}.`
-  throw new AssertionError({ message, actual, expected, operator: 'deepStrictEqual', stackStartFn: claimEqual })
+  throw new AssertionError({ message, actual, expected, operator: 'claimEqual', stackStartFn: claimEqual })
 }
 
 /** Fails with a sentence unless a call throws or rejects. */

@@ -1,0 +1,69 @@
+import type { MaybePromise } from '../core/handler.ts'
+
+/** Gathers the writes of one turn of the event loop into one transaction: they share one wait for the disk. */
+export interface CommitQueue {
+  /**
+   * Runs work in a transaction; fulfilled once it is durable. Work that throws changes nothing and spoils no other, but
+   * may make the others of its turn run again.
+   */
+  add<Result>(work: () => Result): Promise<Result>
+}
+
+interface Entry {
+  readonly work: () => unknown
+  readonly resolve: (result: unknown) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** Other processes wait for the lock meanwhile. */
+const LARGEST_BATCH = 64
+
+/** @param transact runs work in one transaction; undoes all of it when it throws */
+export function createCommitQueue(transact: (work: () => void) => MaybePromise<void>): CommitQueue {
+  let queue: Entry[] = []
+  let isScheduled = false
+
+  async function commitAll(): Promise<void> {
+    while (queue.length > 0) {
+      const batch = queue.slice(0, LARGEST_BATCH)
+      queue = queue.slice(LARGEST_BATCH)
+      await commit(batch)
+    }
+    isScheduled = false
+  }
+
+  async function commit(batch: readonly Entry[]): Promise<void> {
+    const results: unknown[] = []
+    let culprit: Entry | undefined
+    try {
+      await transact(() => {
+        for (const [index, entry] of batch.entries()) {
+          culprit = entry
+          results[index] = entry.work()
+        }
+        culprit = undefined
+      })
+    } catch (error) {
+      if (culprit === undefined) {
+        for (const entry of batch) entry.reject(error)
+        return
+      }
+      culprit.reject(error)
+      const others = batch.filter((entry) => entry !== culprit)
+      if (others.length > 0) await commit(others)
+      return
+    }
+    for (const [index, entry] of batch.entries()) entry.resolve(results[index])
+  }
+
+  return {
+    add<Result>(work: () => Result): Promise<Result> {
+      return new Promise<Result>((resolve, reject) => {
+        queue.push({ work, resolve: resolve as (result: unknown) => void, reject })
+        if (isScheduled) return
+        isScheduled = true
+        setImmediate(commitAll)
+      })
+    },
+  }
+}
