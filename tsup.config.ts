@@ -23,15 +23,17 @@ export const entries: Record<string, string> = {
   testing: 'src/testing.ts',
 }
 
+const isWhole = process.env['npm_lifecycle_event'] !== 'build:js'
+
 export default defineConfig({
   entry: entries,
   format: 'esm',
   target: 'node20',
   platform: 'node',
-  // Declarations take seconds; `npm start` does without.
-  dts: process.env['npm_lifecycle_event'] !== 'build:js',
+  // Declarations take seconds; `npm start` does without, and leaves alone what a program that runs may still need.
+  dts: isWhole,
   splitting: true,
   treeshake: true,
   sourcemap: false,
-  clean: true,
+  clean: isWhole,
 })

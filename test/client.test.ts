@@ -65,6 +65,7 @@ describe('createResourceClient beside createResourceService', () => {
       return changed as JsonObject
     })
     expect(edited.document).toEqual({ list: [1, 2, 3], sub: { x: 1, y: 2 }, at: '1970-01-01T00:00:00.000Z' })
+    expect(await createResourceClient().read(url)).toEqual(edited)
   })
 
   it('sends nothing where the change makes no difference', async () => {

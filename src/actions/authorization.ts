@@ -1,3 +1,4 @@
+import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
 import { viewState } from './hooks.ts'
@@ -19,6 +20,7 @@ export function checkAuthorization(exchange: ResourceExchange): MaybePromise<voi
     const verdict = authorize(exchange.principal, exchange, current === undefined ? undefined : viewState(current))
     return andThen(verdict, (verdict) => {
       if (verdict === true) return
+      note(exchange, verdict === 'hide' ? 'authorize hides it' : 'authorize refused')
       if (verdict === 'hide') throw new HttpError(404, 'ERR_NOT_FOUND')
       throw new HttpError(403, 'ERR_FORBIDDEN')
     })

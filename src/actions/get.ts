@@ -7,7 +7,7 @@ import { listReply, loadPage } from './list.ts'
 import { renditionReply } from './rendition.ts'
 import { representationReply } from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
-import { readState, requirePresent } from './state.ts'
+import { neededOf, readState, requirePresent } from './state.ts'
 
 /** GET and HEAD: the selected representation of the state that was read. */
 export function get(exchange: ResourceExchange): Reply {
@@ -24,7 +24,7 @@ export function get(exchange: ResourceExchange): Reply {
 
 /** Finds what a path of the open service holds: a resource, or else the members below it. */
 export function loadResourceOrMembers(exchange: ResourceExchange): MaybePromise<void> {
-  return andThen(readState(exchange), () => {
+  return andThen(readState(exchange, neededOf(exchange)), () => {
     if (isResource(exchange.state)) return undefined
     return andThen(loadPage(exchange), () => {
       if (exchange.page!.items.length > 0) return

@@ -1,4 +1,5 @@
 import { hasConditions } from '../core/conditions.ts'
+import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/handler.ts'
 import { isResource, type StoredState } from '../stores/types.ts'
@@ -34,14 +35,21 @@ export function loadIfPresent(exchange: ResourceExchange): MaybePromise<void> {
   return readState(exchange, METADATA)
 }
 
+/** What HEAD needs of a state: no content, unless fields of the answer are made from it. */
+export function neededOf({ method, route }: ResourceExchange): typeof METADATA | undefined {
+  return method === 'HEAD' && route.renditions.length === 0 && !route.showsWork ? METADATA : undefined
+}
+
 /** Reads the state of a target that must exist, with its content unless the method is HEAD. */
 export function loadPresent(exchange: ResourceExchange): MaybePromise<void> {
-  return andThen(readState(exchange, exchange.method === 'HEAD' ? METADATA : undefined), () => requirePresent(exchange))
+  return andThen(readState(exchange, neededOf(exchange)), () => requirePresent(exchange))
 }
 
 /** @throws HttpError 404, or 410 where the resource is known to have been removed (RFC 9110 §15.5.11) */
 export function requirePresent(exchange: ResourceExchange): void {
   const { state } = exchange
+  if (isResource(state)) return
+  note(exchange, state === undefined ? 'nothing is stored here' : 'it was removed')
   if (state === undefined) throw new HttpError(404, 'ERR_NOT_FOUND')
-  if (!isResource(state)) throw new HttpError(410, 'ERR_GONE')
+  throw new HttpError(410, 'ERR_GONE')
 }

@@ -3,6 +3,7 @@ import { hasBody } from '../core/discard-body.ts'
 import type { Exchange, HostRequest } from '../core/exchange.ts'
 import { isPromise } from '../core/handler.ts'
 import type { Handler } from '../core/node-handler.ts'
+import { collectPending } from '../core/pending.ts'
 import type { Reply } from '../core/reply.ts'
 import { completeHeaders, groupFields } from '../core/write-reply.ts'
 
@@ -49,11 +50,21 @@ export function koaMiddleware(handler: Handler): KoaMiddleware {
       if (reply !== undefined) return answer(context, exchange, reply, handler)
       if (context.res.destroyed) return undefined
       if (req.body !== undefined) context.request.body = req.body
-      return next()
+      return next().catch((error: unknown) => {
+        throw keepPending(exchange, error)
+      })
     }
     const reply = handler.handle(exchange)
     return isPromise(reply) ? reply.then(proceed) : proceed(reply)
   }
+}
+
+/** Koa answers an error with no field but those of the error; what a piece has put on every answer has to be among them. */
+function keepPending(exchange: Exchange, error: unknown): unknown {
+  const fields = collectPending(exchange, '')
+  if (fields.size === 0 || typeof error !== 'object' || error === null) return error
+  const host = error as { headers?: Readonly<Record<string, unknown>> }
+  return Object.assign(host, { headers: { ...Object.fromEntries(fields), ...host.headers } })
 }
 
 function answer(context: KoaContext, exchange: Exchange, reply: Reply, handler: Handler): unknown {

@@ -1,13 +1,13 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { Exchange, RequestView } from '../core/exchange.ts'
-import { andThen, isPromise, type MaybePromise } from '../core/handler.ts'
+import { andThen, type MaybePromise } from '../core/handler.ts'
 import { readOptions } from '../core/options.ts'
 import { formatChallenge } from '../protocol/authorization.ts'
 import { parseBase64 } from './base64.ts'
 import { createMemory } from './memory.ts'
 import { parsePasswordHash, verifyPassword } from './password-hash.ts'
 import { digestText, normalizeName } from './secrets.ts'
-import { refuseThrottled, type Throttle } from './throttle.ts'
+import { passThrottle, reportAttempt, type Throttle } from './throttle.ts'
 import { type AuthResult, type AuthScheme, checkRealm, toPrincipal, type Verdict } from './types.ts'
 
 /** Decides whether a user has this password. */
@@ -59,7 +59,7 @@ export function basic(options: BasicOptions): AuthScheme {
 
   function judge(user: string, verdict: Verdict, key: string, exchange: Exchange): AuthResult {
     const principal = toPrincipal('basic', verdict, user)
-    refuseThrottled(throttle?.report(user, principal === undefined ? 'rejected' : 'accepted', exchange))
+    reportAttempt(throttle, user, principal === undefined ? 'rejected' : 'accepted', exchange)
     if (principal === undefined) return WRONG
     const result: AuthResult = { outcome: 'accepted', principal }
     if (key !== '') memory.set(key, { result, until: Date.now() + remember * 1000 })
@@ -67,10 +67,7 @@ export function basic(options: BasicOptions): AuthScheme {
   }
 
   function check(user: string, password: string, key: string, exchange: Exchange): MaybePromise<AuthResult> {
-    const verdict = verify(user, password, exchange)
-    return isPromise(verdict)
-      ? verdict.then((verdict) => judge(user, verdict, key, exchange))
-      : judge(user, verdict, key, exchange)
+    return andThen(verify(user, password, exchange), (verdict) => judge(user, verdict, key, exchange))
   }
 
   return {
@@ -83,11 +80,7 @@ export function basic(options: BasicOptions): AuthScheme {
       const credentials = parseBasicCredentials(value)
       if (credentials === undefined) return MALFORMED
       const { user, password } = credentials
-      if (throttle === undefined) return check(user, password, key, exchange)
-      return andThen(throttle.check(user, exchange), (seconds) => {
-        refuseThrottled(seconds)
-        return check(user, password, key, exchange)
-      })
+      return passThrottle(throttle, user, exchange, () => check(user, password, key, exchange))
     },
   }
 }

@@ -13,7 +13,7 @@ import {
 } from './digest-response.ts'
 import { oncePerRequest } from './once-per-request.ts'
 import { isEqualSecret } from './secrets.ts'
-import { refuseThrottled } from './throttle.ts'
+import { passThrottle, reportAttempt } from './throttle.ts'
 import { type AuthResult, type AuthScheme, toPrincipal } from './types.ts'
 
 export type { DigestHashes, DigestOptions, DigestSecret, SharedNonces } from './digest-options.ts'
@@ -64,14 +64,14 @@ export function digest(options: DigestOptions): AuthScheme {
       credentials.response,
     )
     if (!isEqual || !account.isKnown) {
-      refuseThrottled(throttle?.report(user, 'rejected', exchange))
+      reportAttempt(throttle, user, 'rejected', exchange)
       return WRONG
     }
     const time = nonces.readTime(nonce)
     if (time === undefined || Date.now() - time >= lifetime) return refuseNonce()
     return andThen(claim(nonce, Number.parseInt(nc, 16), time), (isFree) => {
       if (isFree !== true) return refuseNonce()
-      refuseThrottled(throttle?.report(user, 'accepted', exchange))
+      reportAttempt(throttle, user, 'accepted', exchange)
       return accept(credentials, account, exchange)
     })
   }
@@ -97,13 +97,9 @@ export function digest(options: DigestOptions): AuthScheme {
       const { user, algorithm, uri } = credentials
       if (credentials.realm !== realm || !algorithms.includes(algorithm)) return NOT_OFFERED
       if (uri !== targetOf(exchange)) return MOVED
-      const find = () =>
-        andThen(findAccount(user, algorithm, exchange), (account) => judge(credentials, account, exchange))
-      if (throttle === undefined) return find()
-      return andThen(throttle.check(user, exchange), (seconds) => {
-        refuseThrottled(seconds)
-        return find()
-      })
+      return passThrottle(throttle, user, exchange, () =>
+        andThen(findAccount(user, algorithm, exchange), (account) => judge(credentials, account, exchange)),
+      )
     }),
   }
 }

@@ -1,6 +1,6 @@
 import { HttpError } from '../core/errors.ts'
 import type { RequestView } from '../core/exchange.ts'
-import type { MaybePromise } from '../core/handler.ts'
+import { andThen, type MaybePromise } from '../core/handler.ts'
 import { readOptions } from '../core/options.ts'
 
 /** Slows down whoever guesses passwords. */
@@ -18,9 +18,38 @@ export interface Throttle {
   report(user: string, outcome: 'accepted' | 'rejected', request: RequestView): number | undefined | void
 }
 
-/** @throws HttpError 429 */
-export function refuseThrottled(seconds: number | undefined | void): undefined {
-  if (seconds === undefined || !(seconds > 0)) return undefined
+/**
+ * Goes on with `next` unless the throttle says to wait.
+ * @throws HttpError 429
+ */
+export function passThrottle<Result>(
+  throttle: Throttle | undefined,
+  user: string,
+  request: RequestView,
+  next: () => MaybePromise<Result>,
+): MaybePromise<Result> {
+  if (throttle === undefined) return next()
+  return andThen(throttle.check(user, request), (seconds) => {
+    refuseThrottled(seconds)
+    return next()
+  })
+}
+
+/**
+ * Tells the throttle what came of an attempt.
+ * @throws HttpError 429 when it withholds the answer
+ */
+export function reportAttempt(
+  throttle: Throttle | undefined,
+  user: string,
+  outcome: 'accepted' | 'rejected',
+  request: RequestView,
+): void {
+  if (throttle !== undefined) refuseThrottled(throttle.report(user, outcome, request))
+}
+
+function refuseThrottled(seconds: number | undefined | void): void {
+  if (seconds === undefined || !(seconds > 0)) return
   throw new HttpError(429, 'ERR_TOO_MANY_REQUESTS', { headers: ['Retry-After', String(Math.ceil(seconds))] })
 }
 

@@ -1,4 +1,5 @@
 import { channel } from 'node:diagnostics_channel'
+import { isHttpError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 
 /** One event a request, on the channel `http-resource-service:request`, when the answer has been decided. */
@@ -41,6 +42,14 @@ export function note(exchange: Exchange, text: string): void {
   if (trace === undefined) return
   const step = trace.pop()
   trace.push(step === undefined ? text : step.includes(': ') ? `${step}; ${text}` : `${step}: ${text}`)
+}
+
+/** Adds why a request failed: what the client is told about it, or an unexpected error as it is. */
+export function noteError(exchange: Exchange, error: unknown): void {
+  if (exchange.trace === undefined) return
+  if (!isHttpError(error)) return note(exchange, String(error))
+  if (error.detail !== undefined) note(exchange, error.detail)
+  for (const { pointer, detail } of error.errors ?? []) note(exchange, `${pointer || 'content'} ${detail}`)
 }
 
 /** Publishes the trace of a request. */

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { publishFailure, publishTrace, startTrace } from './diagnostics.ts'
+import { noteError, publishFailure, publishTrace, startTrace } from './diagnostics.ts'
 import { createErrorReply, toHttpError } from './error-reply.ts'
 import { HttpError, RequestAborted } from './errors.ts'
 import { type AnyRequest, type AnyResponse, type Exchange, sharedExchange } from './exchange.ts'
@@ -99,6 +99,7 @@ export function createHandler<E extends Exchange>(options: HandlerOptions<E>): H
     }
     function fail(error: unknown): Reply | undefined {
       if (isForwarded(error)) throw error
+      noteError(exchange, error)
       return finish(replyTo(error, exchange))
     }
   }

@@ -23,20 +23,29 @@ export function createVaryMark(name: string): (exchange: Exchange) => void {
 }
 
 /**
+ * The pending fields by name, for a host that answers by itself; the base fields are not among them.
+ * @param present the value of Vary that the host has already set, if any
+ */
+export function collectPending(exchange: Exchange, present: string): Map<string, string | string[]> {
+  const { pending, vary } = exchange
+  const fields = new Map<string, string | string[]>()
+  for (let i = 0; i < pending.length; i += 2) {
+    const name = pending[i]!
+    const value = pending[i + 1]!
+    if (BASE_FIELDS.includes(name)) continue
+    const known = fields.get(name)
+    fields.set(name, known === undefined ? value : [known, value].flat())
+  }
+  if (vary !== '') fields.set('Vary', mergeVary(present, vary))
+  return fields
+}
+
+/**
  * Puts the pending fields on the host's response, for a piece that lets the request go on: whoever answers it does
  * not know of the exchange. A writer of ours replaces them, so that none is sent twice.
  */
 export function passOnPending(exchange: Exchange): void {
-  const { res, pending } = exchange
+  const { res } = exchange
   if (res.headersSent) return
-  const fields = new Map<string, string[]>()
-  for (let i = 0; i < pending.length; i += 2) {
-    const name = pending[i]!
-    if (BASE_FIELDS.includes(name)) continue
-    const values = fields.get(name)
-    if (values === undefined) fields.set(name, [pending[i + 1]!])
-    else values.push(pending[i + 1]!)
-  }
-  for (const [name, values] of fields) res.setHeader(name, values.length === 1 ? values[0]! : values)
-  if (exchange.vary !== '') res.setHeader('Vary', mergeVary(String(res.getHeader('vary') ?? ''), exchange.vary))
+  for (const [name, value] of collectPending(exchange, String(res.getHeader('vary') ?? ''))) res.setHeader(name, value)
 }

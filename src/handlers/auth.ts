@@ -155,10 +155,10 @@ export function auth(options: AuthOptions): Handler {
       }
       return andThen(authenticate(exchange), () =>
         andThen(authorize === undefined ? true : authorize(exchange.principal, exchange), (verdict) => {
-          passOnPending(exchange)
-          if (verdict === true) return undefined
           if (verdict === 'hide') throw new HttpError(404, 'ERR_NOT_FOUND')
-          throw new HttpError(403, 'ERR_FORBIDDEN')
+          if (verdict !== true) throw new HttpError(403, 'ERR_FORBIDDEN')
+          passOnPending(exchange)
+          return undefined
         }),
       )
     },

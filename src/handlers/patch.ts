@@ -11,8 +11,7 @@ import { createHandler, type ErrorHook, type Handler } from '../core/node-handle
 import { readOptions } from '../core/options.ts'
 import { readTarget } from '../core/read-target.ts'
 import { contentReply, emptyReply, encodeText, type Reply } from '../core/reply.ts'
-import { jsonPatch } from '../patch-formats/json-patch.ts'
-import { mergePatch } from '../patch-formats/merge-patch.ts'
+import { createDefaultFormats } from '../patch-formats/default-formats.ts'
 import { formatAcceptPatch } from '../patch-formats/select.ts'
 import type { ParsedPatch, PatchFormat } from '../patch-formats/types.ts'
 import { parsePrefer } from '../protocol/prefer.ts'
@@ -96,9 +95,9 @@ export function patch<Target extends PatchTarget>(options: PatchOptions<Target>)
   if (typeof read !== 'function' || typeof write !== 'function') {
     throw new TypeError('patch takes two functions, read and write.')
   }
-  const formats = given.formats ?? [jsonPatch(), mergePatch()]
-  if (formats.length === 0) throw new TypeError('patch without any format refuses every patch.')
   const limits = readLimits('patch', given.limits)
+  const formats = given.formats ?? createDefaultFormats(limits.depth)
+  if (formats.length === 0) throw new TypeError('patch without any format refuses every patch.')
   const defaultReply = given.reply ?? 'representation'
   if (defaultReply !== 'representation' && defaultReply !== 'minimal') {
     throw new TypeError("patch takes reply: 'representation' or 'minimal'.")

@@ -88,6 +88,8 @@ function createReply(exchange: Exchange, source: RangeSource, now: number): Repl
   const { body, size } = readable(source.content)
   const selection = selectFor(exchange, validators, size, now)
   if (selection === 'unsatisfiable') {
+    // What conditional before us has set describes the representation, not this error (§15.5.17).
+    for (const name of ['ETag', 'Last-Modified']) exchange.res.removeHeader(name)
     throw new HttpError(416, 'ERR_RANGE_NOT_SATISFIABLE', { headers: ['Content-Range', `bytes */${size}`] })
   }
   if (selection !== 'whole') return rangeReply(selection, fields, body, size)

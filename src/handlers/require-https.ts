@@ -76,7 +76,7 @@ export function createHttpsCheck(options: HttpsOptions = {}): HttpsCheck {
     if (transport === 'encrypted' || isSecure(exchange)) return undefined
     // A program on this machine talks to us in the open; one that forwards speaks for somebody else.
     if ((transport === 'local' || transport === 'local proxy') && !isForwarded(exchange.headers)) return undefined
-    note(exchange, transport)
+    note(exchange, isForwarded(exchange.headers) ? `${transport}, forwarded` : transport)
     throw createCleartextError(exchange, status)
   }
 

@@ -4,6 +4,7 @@ import { render, selectedSize } from '../actions/rendition.ts'
 import { notModifiedReply } from '../actions/representation.ts'
 import type { ResourceExchange } from '../actions/resource-exchange.ts'
 import { setState } from '../actions/state.ts'
+import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
 import type { Reply } from '../core/reply.ts'
@@ -80,11 +81,15 @@ function selectRequestedRanges(exchange: ResourceExchange): undefined {
   const { headers, method, validators } = exchange
   if (headers.range === undefined || method !== 'GET' || exchange.page !== undefined) return undefined
   const ifRange = headers['if-range']
-  if (ifRange !== undefined && !evaluateIfRange(String(ifRange), validators!, exchange.route.context.now()))
+  if (ifRange !== undefined && !evaluateIfRange(String(ifRange), validators!, exchange.route.context.now())) {
+    note(exchange, 'If-Range does not match')
     return undefined
+  }
   const size = selectedSize(exchange)
   const selection = selectRanges(headers.range, size)
+  if (selection === 'whole') note(exchange, 'Range ignored')
   if (selection === 'unsatisfiable') {
+    note(exchange, `no byte of ${size} is asked for`)
     throw new HttpError(416, 'ERR_RANGE_NOT_SATISFIABLE', { headers: ['Content-Range', `bytes */${size}`] })
   }
   if (selection !== 'whole') exchange.ranges = selection

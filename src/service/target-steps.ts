@@ -1,5 +1,6 @@
 import { serverOptions } from '../actions/options.ts'
 import type { ResourceExchange } from '../actions/resource-exchange.ts'
+import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import { findRepeatedField } from '../core/fields.ts'
 import type { Step } from '../core/handler.ts'
@@ -17,9 +18,11 @@ const SINGLE = ['host', 'content-type', 'content-length', 'authorization', 'orig
 
 /** 414 for a target that is too long (RFC 9110 §15.5.15). @param limit characters */
 export function createLengthStep(limit: number): Step<ResourceExchange> {
-  return function checkTargetLength({ targetText }) {
-    if (targetText.length > limit) throw new HttpError(414, 'ERR_TARGET_TOO_LONG')
-    return undefined
+  return function checkTargetLength(exchange) {
+    const { length } = exchange.targetText
+    if (length <= limit) return undefined
+    note(exchange, `${length} characters`)
+    throw new HttpError(414, 'ERR_TARGET_TOO_LONG')
   }
 }
 
@@ -33,8 +36,12 @@ export function checkTarget(exchange: ResourceExchange): undefined {
   }
   const { req, headers } = exchange
   // Node takes a request line that ends in HTTP/2.0 (RFC 9110 §15.6.6).
-  if (req.httpVersionMajor !== 1 && !exchange.isHttp2) throw new HttpError(505, 'ERR_VERSION_NOT_SUPPORTED')
-  if (req.rawHeaders.length >= MAX_RAW_HEADERS) throw new HttpError(431, 'ERR_FIELDS_TOO_LARGE')
+  if (req.httpVersionMajor !== 1 && !exchange.isHttp2) {
+    throw new HttpError(505, 'ERR_VERSION_NOT_SUPPORTED', { detail: 'This is a server of HTTP/1.1.', expose: true })
+  }
+  if (req.rawHeaders.length >= MAX_RAW_HEADERS) {
+    throw new HttpError(431, 'ERR_FIELDS_TOO_LARGE', { detail: 'The request has too many fields.' })
+  }
   const repeated = findRepeatedField(req, SINGLE)
   if (repeated !== undefined) {
     throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: `The field ${repeated} was sent more than once.` })
@@ -55,8 +62,11 @@ export function answerServerOptions(exchange: ResourceExchange): Reply | undefin
 export function createRouteStep(table: RouteTable, fallthrough: boolean): Step<ResourceExchange> {
   return function findRoute(exchange) {
     const target = parseRequestTarget(exchange.targetText)
-    if (target === undefined) exchange.isMalformed = exchange.targetText !== '*' || exchange.method !== 'OPTIONS'
-    else {
+    if (target === undefined) {
+      exchange.isMalformed = exchange.targetText !== '*' || exchange.method !== 'OPTIONS'
+      // For the log; an absolute-form target may hold a password.
+      exchange.path = /^[/*][^?]*/.exec(exchange.targetText)?.[0] ?? ''
+    } else {
       exchange.path = target.path
       exchange.queryText = target.query
       exchange.route = table.find(target.path)!
@@ -69,9 +79,13 @@ export function createRouteStep(table: RouteTable, fallthrough: boolean): Step<R
 
 /** 501 for a method nobody here knows (RFC 9110 §15.6.2); 404 for a path that names nothing. */
 export function checkMethodKnown(exchange: ResourceExchange): undefined {
-  if (!isKnownMethod(exchange.method)) throw new HttpError(501, 'ERR_METHOD_NOT_IMPLEMENTED')
-  if (exchange.route === undefined) throw new HttpError(404, 'ERR_NOT_FOUND')
-  return undefined
+  if (!isKnownMethod(exchange.method)) {
+    note(exchange, 'unknown method')
+    throw new HttpError(501, 'ERR_METHOD_NOT_IMPLEMENTED')
+  }
+  if (exchange.route !== undefined) return undefined
+  note(exchange, 'no definition is for this path')
+  throw new HttpError(404, 'ERR_NOT_FOUND')
 }
 
 /** 405 with Allow (RFC 9110 §15.5.6). */
@@ -79,7 +93,9 @@ export function checkMethodAllowed(exchange: ResourceExchange): undefined {
   const { route } = exchange
   const action = route.actions[exchange.method as Method]
   if (action === undefined) {
-    throw new HttpError(405, 'ERR_METHOD_NOT_ALLOWED', { headers: ['Allow', route.methods.join(', ')] })
+    const allow = route.methods.join(', ')
+    note(exchange, `allowed are ${allow}`)
+    throw new HttpError(405, 'ERR_METHOD_NOT_ALLOWED', { headers: ['Allow', allow] })
   }
   exchange.action = action
   return undefined

@@ -73,7 +73,7 @@ function startExpress(create: typeof express): Start {
   return (options, route, upstream) => {
     const app = create()
     if (upstream === 'gone') app.use((req, _, next) => void drain(req).then(() => next()))
-    else if (upstream !== undefined) app.use(create[upstream]({ type: '*/*' } as never))
+    else if (upstream !== undefined) app.use(create[upstream]({ type: '*/*', extended: true } as never))
     app.use(bodyParse(options) as unknown as express.RequestHandler)
     app.use((req, res) => answerWith(route)(req, res))
     app.use(((error, req, res, _next) => answerWith(route)(req, res, error)) as express.ErrorRequestHandler)
@@ -84,6 +84,7 @@ function startExpress(create: typeof express): Start {
 function startKoa(App: typeof Koa): Start {
   return (options, route, upstream) => {
     const app = new App()
+    app.silent = true
     app.use(async (context, next) => {
       try {
         if (upstream !== undefined) await drain(context.req)

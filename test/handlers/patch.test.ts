@@ -334,6 +334,22 @@ describe('patch, options', () => {
     expect(write).toHaveBeenCalledTimes(100)
   })
 
+  it('reads anew, and judges the condition anew, before every attempt', async () => {
+    let version = 0
+    const read = () => ({ document: { version }, version, entityTag: `"${version}"` })
+    const write = vi.fn(({ current }: PatchedTarget<VersionedTarget>) => {
+      if (current.version === 6) return undefined
+      version++
+      return 'conflict' as const
+    })
+    await start(patch({ read, write }))
+    expect((await send({ a: 1 })).json()).toEqual({ version: 6, a: 1 })
+    expect(write).toHaveBeenCalledTimes(7)
+    version = 0
+    expect((await send({ a: 1 }, { 'If-Match': '"0", "1", "2", "3", "4"' })).status).toBe(412)
+    expect(write).toHaveBeenCalledTimes(12)
+  })
+
   it('answers 404 when the document disappears between two attempts', async () => {
     const found = [{ document: {} }]
     await start(patch({ read: () => found.pop(), write: () => 'conflict' as const }))

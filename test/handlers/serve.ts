@@ -82,6 +82,7 @@ export const HOSTS: readonly (readonly [name: string, mount: Mount])[] = [
     'Koa',
     (pieces, route) => {
       const app = new Koa()
+      app.silent = true
       for (const piece of pieces) app.use(koaMiddleware(piece))
       if (route !== undefined) {
         app.use((context) => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { JsonValue } from '../../src/core/json.ts'
+import { createDefaultFormats } from '../../src/patch-formats/default-formats.ts'
 import { jsonPatch } from '../../src/patch-formats/json-patch.ts'
 import { faultOf } from './fault.ts'
 
@@ -348,12 +349,32 @@ describe('jsonPatch, limits (row J24, threats 87 and 88)', () => {
     expect(faultOf(() => apply({}, ...operations))).toMatchObject(tooLarge)
   })
 
-  it('lets copies grow to the limit, and not by one more', () => {
-    const limited = jsonPatch({ maxGrowth: 80 })
-    const copies = (count: number) =>
-      Array.from({ length: count }, (_, i) => ({ op: 'copy', from: '/a', path: `/c${i}` }))
-    expect(Object.keys(limited.parse(copies(10)).apply({ a: 1 }) as object)).toHaveLength(11)
-    expect(faultOf(() => limited.parse(copies(11)).apply({ a: 1 }))).toMatchObject(tooLarge)
+  const grown: [string, JsonValue, number][] = [
+    ['a number', 1, 8],
+    ['a string', 'x'.repeat(10), 20],
+    ['a string full of escapes', '\u0001'.repeat(10), 70],
+    ['an array', [1, 2], 24],
+    ['an object with its names', { xxxxxxxxxx: 1 }, 36],
+    ['an object with names full of escapes', { ['\u0001'.repeat(10)]: 1 }, 86],
+  ]
+  it.each(grown)('counts what a copy adds to the text: %s', (_, value, growth) => {
+    const copy = [{ op: 'copy', from: '/a', path: '/b' }]
+    const document = { a: value }
+    expect(jsonPatch({ maxGrowth: growth }).parse(copy).apply(document)).toEqual({ a: value, b: value })
+    expect(
+      faultOf(() =>
+        jsonPatch({ maxGrowth: growth - 1 })
+          .parse(copy)
+          .apply(document),
+      ),
+    ).toMatchObject(tooLarge)
+    expect(
+      faultOf(() =>
+        jsonPatch({ maxGrowth: growth })
+          .parse([...copy, ...copy])
+          .apply(document),
+      ),
+    ).toMatchObject(tooLarge)
   })
 
   const bombs: [string, JsonValue, (index: number) => JsonValue][] = [
@@ -369,10 +390,33 @@ describe('jsonPatch, limits (row J24, threats 87 and 88)', () => {
     expect(performance.now() - start).toBeLessThan(1000)
   })
 
+  it('copies what it changes once, not once per operation (threat 88)', () => {
+    const document = Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`k${index}`, index]))
+    const operations = Array.from({ length: 1000 }, (_, index) => ({ op: 'replace', path: `/k${index}`, value: 'x' }))
+    const start = performance.now()
+    expect(apply(document, ...operations)).toMatchObject({ k999: 'x', k1000: 1000 })
+    expect(performance.now() - start).toBeLessThan(1000)
+  })
+
   it('takes 1000 insertions at the front of a long array, and stops them in an enormous one', () => {
     const operations = Array.from({ length: 1000 }, () => ({ op: 'add', path: '/0', value: 0 }))
     expect(apply(Array(100_000).fill(1), ...operations)).toHaveLength(101_000)
     expect(faultOf(() => apply(Array(1_000_000).fill(1), ...operations))).toMatchObject(tooLarge)
+  })
+})
+
+describe('createDefaultFormats', () => {
+  it.each([
+    [0, 1],
+    [5, 5],
+    [Number.POSITIVE_INFINITY, 1000],
+  ])('takes %s levels for %s', (depth, maxDepth) => {
+    for (const format of createDefaultFormats(depth)) {
+      const isJsonPatch = format.mediaType.includes('json-patch')
+      const patch = (value: JsonValue) => (isJsonPatch ? [{ op: 'add', path: '', value }] : value)
+      expect(format.parse(patch(nested(maxDepth))).apply({})).toEqual(nested(maxDepth))
+      expect(faultOf(() => format.parse(patch(nested(maxDepth + 1)))).status).toBe(413)
+    }
   })
 })
 

@@ -1,5 +1,301 @@
-import { describe, it } from 'vitest'
-import { memoryStore } from '../../src/stores/memory.ts'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { describe, expect, it } from 'vitest'
+import { isPromise } from '../../src/core/handler.ts'
+import { type MemoryStoreOptions, memoryStore } from '../../src/stores/memory.ts'
+import {
+  type Content,
+  isLargeBody,
+  type ResourceStore,
+  type StoredResource,
+  type WriteResult,
+} from '../../src/stores/types.ts'
 import { describeStore } from '../../src/testing.ts'
 
 describeStore('memoryStore', () => memoryStore(), { describe, it, durable: false })
+
+const text = (body: string) => ({ contentType: 'text/plain', body })
+const bytes = (body: Uint8Array) => ({ contentType: 'application/octet-stream', body })
+
+function put(store: ResourceStore, path: string, content: Content = text('x')): StoredResource {
+  const result = store.write(path, content, { expect: 'any' }) as WriteResult
+  if (result.outcome === 'conflict') throw new Error('A write without a condition was refused.')
+  return result.resource
+}
+
+function createdName(store: ResourceStore, collection: string): string {
+  const { resource } = store.create(collection, text('x')) as WriteResult & { outcome: 'created' }
+  return resource.path.slice(collection.length + 1)
+}
+
+/** A store whose clock the test moves. */
+function createTimed(options: MemoryStoreOptions = {}) {
+  const clock = { time: Date.UTC(2026, 0, 1) }
+  return { clock, store: memoryStore({ ...options, now: () => clock.time }) }
+}
+
+async function* stream(size: number): AsyncGenerator<Uint8Array> {
+  for (let rest = size; rest > 0; rest -= 65_536) yield new Uint8Array(Math.min(rest, 65_536)).fill(200)
+}
+
+describe('memoryStore, for speed', () => {
+  it('answers without a promise wherever no stream is involved (performance.md 6.2)', () => {
+    const store = memoryStore()
+    const answers = [
+      store.write('/a/1', text('x'), { expect: 'any' }),
+      store.write('/a/1', bytes(Buffer.from('x')), {
+        expect: 'present',
+        related: [{ path: '/a/2', content: text('y') }],
+      }),
+      store.create('/a', (name) => text(name)),
+      store.read('/a/1'),
+      store.list('/a', { limit: 10 }),
+      store.remove('/a/1', { expect: 'any', mode: 'tombstone' }),
+    ]
+    expect(answers.some(isPromise)).toBe(false)
+  })
+
+  it('returns the same object for the same state, on which callers keep what they derive', () => {
+    const store = memoryStore()
+    const written = put(store, '/a/1')
+    expect(store.read('/a/1')).toBe(written)
+    expect(store.read('/a/1', { metadataOnly: true })).toBe(written)
+    expect(store.list('/a', { limit: 1 })).toMatchObject({ items: [written] })
+  })
+
+  it('does not hand on what callers kept on a state to the state that hiding makes of it', () => {
+    const store = memoryStore()
+    const kept = Symbol('kept')
+    Object.assign(put(store, '/a/1'), { [kept]: 'derived from the first state' })
+    store.remove('/a/1', { expect: 'any', mode: 'hide' })
+    expect(Object.getOwnPropertySymbols(store.read('/a/1', { hidden: true }))).toEqual([])
+  })
+
+  it('keeps ASCII of up to 16 KiB as text, and all else as bytes of its own', () => {
+    const store = memoryStore()
+    const kindOf = (body: Uint8Array) => typeof put(store, '/a/1', bytes(body)).body
+    expect(kindOf(Buffer.alloc(16_384, 'a'))).toBe('string')
+    expect(kindOf(Buffer.alloc(16_385, 'a'))).toBe('object')
+    expect(kindOf(Buffer.from([0x7f]))).toBe('string')
+    expect(kindOf(Buffer.from([0x80]))).toBe('object')
+    const slice = Buffer.alloc(1_000_000, 0xff).subarray(0, 10)
+    const { body } = put(store, '/a/2', bytes(slice))
+    expect((body as Uint8Array).buffer.byteLength, 'a slice must not keep the whole buffer alive').toBe(10)
+  })
+
+  it('makes one value of a stream of up to 1 MiB, and blocks of a longer one', async () => {
+    const store = memoryStore()
+    for (const [size, isLarge] of [
+      [1_048_576, false],
+      [1_048_577, true],
+    ] as const) {
+      const content = { contentType: 'application/octet-stream', body: stream(size) }
+      const result = await store.write('/a/1', content, { expect: 'any' })
+      expect(result.outcome !== 'conflict' && isLargeBody(result.resource.body)).toBe(isLarge)
+    }
+  })
+
+  it('reads a page of 50 and one item as fast from 100 000 members as from 1 000', () => {
+    const durations = [1000, 100_000].map((count) => {
+      const store = memoryStore()
+      for (let i = 1; i <= count; i++) put(store, `/a/${i}`)
+      let best = Number.POSITIVE_INFINITY
+      for (let round = 0; round < 30; round++) {
+        const start = performance.now()
+        for (let i = 0; i < 100; i++) {
+          store.list('/a', { limit: 50, after: String((count >> 1) + i) })
+          store.read(`/a/${(count >> 1) + i}`)
+        }
+        best = Math.min(best, performance.now() - start)
+      }
+      return best
+    })
+    expect(durations[1]! / durations[0]!).toBeLessThan(3)
+  })
+
+  it('lists a few visible members among many hidden ones at the cost of the page', () => {
+    const durations = [10, 50_000].map((hidden) => {
+      const store = memoryStore()
+      for (let i = 1; i <= hidden; i++) {
+        put(store, `/a/${i}`)
+        store.remove(`/a/${i}`, { expect: 'any', mode: 'hide' })
+      }
+      for (let i = hidden + 1; i <= hidden + 5; i++) put(store, `/a/${i}`)
+      expect(store.list('/a', { limit: 50 })).toMatchObject({ items: { length: 5 } })
+      let best = Number.POSITIVE_INFINITY
+      for (let round = 0; round < 30; round++) {
+        const start = performance.now()
+        for (let i = 0; i < 100; i++) store.list('/a', { limit: 50 })
+        best = Math.min(best, performance.now() - start)
+      }
+      return best
+    })
+    expect(durations[1]! / durations[0]!).toBeLessThan(5)
+  })
+})
+
+describe('memoryStore, tombstones', () => {
+  it('forgets a tombstone when its retention is over, and not a millisecond before', () => {
+    const { clock, store } = createTimed({ retention: 1000 })
+    put(store, '/a/1')
+    store.remove('/a/1', { expect: 'any', mode: 'tombstone' })
+    clock.time += 999
+    expect(store.read('/a/1')).toMatchObject({ removed: true })
+    clock.time += 1
+    expect(store.read('/a/1')).toBeUndefined()
+  })
+
+  it('lets a removal choose its own retention', () => {
+    const { clock, store } = createTimed({ retention: 1000 })
+    put(store, '/a/1')
+    store.remove('/a/1', { expect: 'any', mode: 'tombstone', retention: Number.POSITIVE_INFINITY })
+    clock.time += 1e15
+    expect(store.read('/a/1')).toMatchObject({ removed: true })
+  })
+
+  it('keeps no more of them than it may; the oldest go first', () => {
+    const store = memoryStore({ maxTombstones: 2 })
+    for (const path of ['/a/1', '/a/2', '/a/3']) {
+      put(store, path)
+      store.remove(path, { expect: 'any', mode: 'tombstone' })
+    }
+    expect(['/a/1', '/a/2', '/a/3'].map((path) => store.read(path) !== undefined)).toEqual([false, true, true])
+    const none = memoryStore({ maxTombstones: 0 })
+    put(none, '/a/1')
+    none.remove('/a/1', { expect: 'any', mode: 'tombstone' })
+    expect(none.read('/a/1')).toBeUndefined()
+  })
+
+  it('remembers a removal for the rest of the second although its tombstone is gone (RFC 9110 §8.8.2.2)', () => {
+    for (const options of [{ maxTombstones: 0 }, { retention: 10 }]) {
+      const { clock, store } = createTimed(options)
+      put(store, '/a/1')
+      store.remove('/a/1', { expect: 'any', mode: 'tombstone' })
+      clock.time += 20
+      expect(store.read('/a/1')).toBeUndefined()
+      expect(put(store, '/a/1').dateIsStrong).toBe(false)
+      clock.time += 980
+      expect(put(store, '/a/1').dateIsStrong).toBe(true)
+    }
+  })
+
+  it('grows with neither removals nor failed creations (threat 142)', async () => {
+    setFlagsFromString('--expose-gc')
+    const collectGarbage = runInNewContext('gc') as () => void
+    const store = memoryStore()
+    async function churn(count: number): Promise<void> {
+      for (let i = 0; i < count; i++) {
+        const name = createdName(store, `/c${i}`)
+        put(store, `/c${i}/x${name}`)
+        for (const path of [`/c${i}/${name}`, `/c${i}/x${name}`])
+          store.remove(path, { expect: 'any', mode: 'tombstone' })
+        try {
+          await store.create(`/d${i}`, () => {
+            throw new Error('no content')
+          })
+        } catch {}
+      }
+    }
+    await churn(11_000)
+    collectGarbage()
+    const before = process.memoryUsage().heapUsed
+    await churn(11_000)
+    collectGarbage()
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(4_000_000)
+  })
+})
+
+describe('memoryStore, names', () => {
+  it('counts on where it was in a collection that was empty meanwhile', () => {
+    const store = memoryStore()
+    expect([createdName(store, '/a'), createdName(store, '/a')]).toEqual(['1', '2'])
+    for (const name of ['1', '2']) store.remove(`/a/${name}`, { expect: 'any', mode: 'erase' })
+    expect(createdName(store, '/a')).toBe('3')
+  })
+
+  it('assigns no name again although it has forgotten the counters of thousands of empty collections', () => {
+    const store = memoryStore()
+    const used = new Map<string, string>()
+    for (let i = 0; i < 12_000; i++) {
+      used.set(`/c${i}`, createdName(store, `/c${i}`))
+      store.remove(`/c${i}/${used.get(`/c${i}`)}`, { expect: 'any', mode: 'erase' })
+    }
+    for (const [collection, name] of used) expect(Number(createdName(store, collection))).toBeGreaterThan(Number(name))
+  })
+
+  it('asks for the content again when a client takes the name while the content comes in', async () => {
+    const store = memoryStore()
+    const given: string[] = []
+    async function* body() {
+      yield Buffer.from('a')
+      put(store, '/a/1')
+      yield Buffer.from('b')
+    }
+    const stream = body()
+    const { resource } = await store.create('/a', (name) => {
+      given.push(name)
+      return { contentType: `text/x${name}`, body: stream }
+    })
+    expect(given).toEqual(['1', '2'])
+    expect(resource).toMatchObject({ path: '/a/2', contentType: 'text/x2', size: 2 })
+    expect(store.list('/a', { limit: 5 })).toMatchObject({ items: [{ path: '/a/1' }, { path: '/a/2' }] })
+  })
+
+  it('does not take a path without any slash for a member of the root', () => {
+    const store = memoryStore()
+    put(store, 'alone')
+    put(store, '/1')
+    expect(store.list('', { limit: 5 })).toMatchObject({ items: [{ path: '/1' }] })
+  })
+})
+
+describe('memoryStore, the clock', () => {
+  it('never lets a date go back, whatever the clock does', () => {
+    const { clock, store } = createTimed()
+    const first = put(store, '/a/1')
+    clock.time -= 60_000
+    const second = put(store, '/a/1')
+    expect(second).toMatchObject({ lastModified: first.lastModified, dateIsStrong: false })
+    store.remove('/a/1', { expect: 'any', mode: 'tombstone' })
+    expect(store.read('/a/1')).toMatchObject({ removedAt: first.lastModified })
+    expect(put(store, '/a/1')).toMatchObject({ lastModified: first.lastModified, dateIsStrong: false })
+  })
+
+  it('calls a date strong from the first millisecond of the next second on', () => {
+    const { clock, store } = createTimed()
+    put(store, '/a/1')
+    clock.time += 999
+    expect(put(store, '/a/1').dateIsStrong).toBe(false)
+    clock.time += 1
+    expect(put(store, '/a/1').dateIsStrong).toBe(true)
+  })
+})
+
+describe('memoryStore, options', () => {
+  const wrong: readonly [object, RegExp][] = [
+    [{ maxTombstone: 1 }, /memoryStore has no option "maxTombstone"/],
+    [{ maxTombstones: -1 }, /maxTombstones must be a number of 0 or more/],
+    [{ maxTombstones: Number.NaN }, /maxTombstones must be a number of 0 or more/],
+    [{ retention: -1 }, /retention must be a number of milliseconds/],
+    [{ retention: 'long' }, /retention must be a number of milliseconds/],
+  ]
+  for (const [options, message] of wrong) {
+    it(`refuses ${JSON.stringify(options)} in a sentence`, () => {
+      expect(() => memoryStore(options)).toThrow(TypeError)
+      expect(() => memoryStore(options)).toThrow(message)
+    })
+  }
+
+  it('does not read options from a polluted prototype (threat 150)', () => {
+    const prototype = Object.prototype as { maxTombstones?: number }
+    prototype.maxTombstones = 0
+    try {
+      const store = memoryStore({})
+      put(store, '/a/1')
+      store.remove('/a/1', { expect: 'any', mode: 'tombstone' })
+      expect(store.read('/a/1')).toMatchObject({ removed: true })
+    } finally {
+      delete prototype.maxTombstones
+    }
+  })
+})

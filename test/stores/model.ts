@@ -61,7 +61,7 @@ const COLLECTIONS = ['/c', '/c/1/d', '', 'q', '/none']
 export async function checkModel(create: () => MaybePromise<ModelSubject>, options: ModelOptions = {}): Promise<void> {
   const { numRuns = 100, maxCommands = 40, seed } = options
   await fc.assert(
-    fc.asyncProperty(fc.commands(commandArbitraries(), { maxCommands }), async (commands) => {
+    fc.asyncProperty(fc.commands(commandArbitraries(), { maxCommands, size: 'max' }), async (commands) => {
       const { store, close } = await create()
       try {
         const setup = () => ({ model: { entries: new Map(), versions: new Map(), names: new Map() }, real: store })

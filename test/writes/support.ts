@@ -14,6 +14,7 @@ import { lintResponse } from '../support/lint-response.ts'
 /** A response as it came over the wire. */
 export interface Answer {
   readonly status: number
+  readonly phrase: string
   readonly text: string
   readonly bytes: Buffer
   /** Names in lower case, in the order they were sent. */
@@ -139,7 +140,8 @@ function parseAnswer(received: Buffer): Answer {
   }
   const bytes = field('transfer-encoding') === 'chunked' ? joinChunks(rest) : rest
   const text = bytes.toString()
-  return { status: Number(statusLine.split(' ')[1]), fields, field, bytes, text, json: () => JSON.parse(text) }
+  const [, status, ...phrase] = statusLine.split(' ')
+  return { status: Number(status), phrase: phrase.join(' '), fields, field, bytes, text, json: () => JSON.parse(text) }
 }
 
 function joinChunks(rest: Buffer): Buffer {

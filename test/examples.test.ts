@@ -1,0 +1,129 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { type Program, runProgram } from './support/run-program.ts'
+
+const running: Program[] = []
+afterEach(async () => {
+  for (const program of running.splice(0)) await program.stop('SIGKILL')
+})
+
+async function start(file: string, env: Record<string, string> = {}): Promise<{ base: string; program: Program }> {
+  const program = runProgram(`examples/${file}`, { PORT: '0', ...env })
+  running.push(program)
+  const [, base] = await program.waitFor(/listening on (http:\S+)/)
+  return { base: base!, program }
+}
+
+const demo = { DEMO_SECRET: 'secret', DEMO_USER: 'demo', DEMO_PASSWORD: 'password' }
+const account = { Authorization: `Basic ${btoa('demo:password')}` }
+
+describe.each(['plain-http.js', 'express.js', 'koa.js', 'fastify.js', 'hono.js'])('examples/%s', (file) => {
+  it('serves the demo at the root and under /api, and stops cleanly on SIGTERM', async () => {
+    const { base, program } = await start(file, demo)
+    const created = await fetch(`${base}/api/users`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ name: 'Ada', email: 'ada@example.org' }),
+    })
+    expect(created.status).toBe(201)
+    expect(created.headers.get('location')).toBe('/api/users/1')
+    expect(await (await fetch(`${base}/users/1`)).json()).toEqual({ id: 1, name: 'Ada', email: 'ada@example.org' })
+    expect((await fetch(`${base}/users/1`, { method: 'DELETE' })).status).toBe(401)
+    expect((await fetch(`${base}/users/1`, { method: 'DELETE', headers: account })).status).toBe(204)
+    expect((await fetch(`${base}/users/1`)).status).toBe(410)
+    const range = await fetch(`${base}/file.bin`, { headers: { Range: 'bytes=250-252' } })
+    expect([...new Uint8Array(await range.arrayBuffer())]).toEqual([250, 0, 1])
+    expect(await program.stop()).toBe(0)
+  })
+})
+
+describe('examples/nest.js', () => {
+  it('serves the service below /api of a NestJS application', async () => {
+    const { base } = await start('nest.js')
+    const created = await fetch(`${base}/api/users`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: '{"name":"Ada"}',
+    })
+    expect(created.status).toBe(201)
+    expect(await created.json()).toEqual({ id: 1, name: 'Ada' })
+    expect((await fetch(`${base}/other`)).status).toBe(404)
+  })
+})
+
+describe('examples/pieces.js', () => {
+  it('uses each piece in an application that has routes of its own', async () => {
+    const { base } = await start('pieces.js')
+    const settings = await fetch(`${base}/settings`, { headers: { Origin: 'https://app.example' } })
+    expect(settings.headers.get('etag')).toBe('"1"')
+    expect(settings.headers.get('access-control-allow-origin')).toBe('https://app.example')
+    expect((await fetch(`${base}/settings`, { headers: { 'If-None-Match': '"1"' } })).status).toBe(304)
+    const json = { 'Content-Type': 'application/json' }
+    expect((await fetch(`${base}/settings`, { method: 'PUT', headers: json, body: '{}' })).status).toBe(428)
+    const put = await fetch(`${base}/settings`, {
+      method: 'PUT',
+      headers: { ...json, 'If-Match': '"1"' },
+      body: '{"theme":"dark"}',
+    })
+    expect([put.status, put.headers.get('etag')]).toEqual([204, '"2"'])
+    const patched = await fetch(`${base}/settings`, {
+      method: 'POST',
+      headers: {
+        'Content-Type': 'application/merge-patch+json',
+        'X-HTTP-Method-Override': 'PATCH',
+        'If-Match': '"2"',
+      },
+      body: '{"size":14}',
+    })
+    expect(await patched.json()).toEqual({ theme: 'dark', size: 14 })
+    const film = await fetch(`${base}/film`, { headers: { Range: 'bytes=0-3' } })
+    expect([film.status, await film.text()]).toEqual([206, 'film'])
+    const form = new FormData()
+    form.append('title', 'Two photos')
+    form.append('a', new Blob(['x'.repeat(1000)]), 'a.jpg')
+    form.append('b', new Blob(['y'.repeat(200_000)]), 'b.jpg')
+    const photos = await fetch(`${base}/photos`, { method: 'POST', body: form })
+    expect(await photos.json()).toEqual({ a: 1000, b: 200_000 })
+    expect((await fetch(`${base}/me`)).status).toBe(401)
+    const me = await fetch(`${base}/me`, { headers: { Authorization: `Basic ${btoa('ada:lovelace')}` } })
+    expect(await me.text()).toBe('ada')
+  })
+})
+
+describe('examples/optimistic-concurrency.js', () => {
+  it('shows 428 and 412, and ten edits at once of which none is lost', async () => {
+    const { program } = await start('optimistic-concurrency.js')
+    await program.waitFor(/after ten edits: .*\n/)
+    expect(program.output().split('\n').slice(1, 6)).toEqual([
+      'create: 201',
+      'without a condition: 428',
+      'with the tag: 204',
+      'with the same tag again: 412',
+      'after ten edits: {"count":11}',
+    ])
+  })
+})
+
+describe('examples/jwt-issuer.js', () => {
+  it('reads freely, and asks for a token to write', async () => {
+    const { base } = await start('jwt-issuer.js')
+    expect((await fetch(`${base}/notes`)).status).toBe(200)
+    const refused = await fetch(`${base}/notes`, { method: 'POST', body: '{}' })
+    expect([refused.status, refused.headers.get('www-authenticate')]).toEqual([401, 'Bearer realm="Resources"'])
+  })
+})
+
+describe('examples/uploads.js', () => {
+  it('accepts an upload, and tells when it has been worked on', async () => {
+    const { base } = await start('uploads.js')
+    expect(await (await fetch(base)).text()).toContain('upload.onprogress')
+    const form = new FormData()
+    form.append('title', 'Three lines')
+    form.append('file', new Blob(['a\nb\nc']), 'lines.txt')
+    const accepted = await fetch(`${base}/uploads`, { method: 'POST', body: form })
+    expect([accepted.status, accepted.headers.get('location')]).toEqual([202, '/uploads/1'])
+    let item: { state: string; lines?: number }
+    do item = (await (await fetch(`${base}/uploads/1`)).json()) as typeof item
+    while (item.state === 'pending')
+    expect(item).toMatchObject({ title: 'Three lines', state: 'ready', lines: 3 })
+  })
+})

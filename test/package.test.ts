@@ -1,0 +1,103 @@
+import { execFile } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { builtinModules, createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import ts from 'typescript'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { entries } from '../tsup.config.ts'
+
+const run = promisify(execFile)
+const manifest = JSON.parse(readFileSync('package.json', 'utf8'))
+const subpaths = Object.keys(manifest.exports).filter((subpath) => subpath !== './package.json')
+const nameOf = (subpath: string): string => manifest.name + subpath.slice(1)
+
+let folder: string
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'package-'))
+  mkdirSync(join(folder, 'node_modules'))
+  symlinkSync(resolve('.'), join(folder, 'node_modules', manifest.name))
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+/** Everything that a built file imports, now or later. */
+function importsOf(file: string): string[] {
+  return ts.preProcessFile(readFileSync(file, 'utf8')).importedFiles.map(({ fileName }) => fileName)
+}
+
+/** The packages that an import path loads, through files of this package. */
+function packagesBehind(file: string, seen: Set<string> = new Set()): string[] {
+  if (seen.has(file)) return []
+  seen.add(file)
+  return importsOf(file).flatMap((name) => {
+    if (name.startsWith('.')) return packagesBehind(join(dirname(file), name), seen)
+    return name.startsWith('node:') || builtinModules.includes(name) ? [] : [name]
+  })
+}
+
+describe('package.json', () => {
+  it('exports exactly what is built', () => {
+    const built = Object.keys(entries).map((entry) => (entry === 'index' ? '.' : `./${entry}`))
+    expect(subpaths.sort()).toEqual(built.sort())
+    for (const subpath of subpaths) {
+      const file = subpath === '.' ? 'index' : subpath.slice(2)
+      expect(manifest.exports[subpath]).toEqual({ types: `./dist/${file}.d.ts`, default: `./dist/${file}.js` })
+    }
+  })
+
+  it('exports every path that the documentation imports', () => {
+    const pages = ['README.md', ...readdirSync('docs', { recursive: true, encoding: 'utf8' }).map((p) => `docs/${p}`)]
+    const named = pages
+      .filter((page) => page.endsWith('.md'))
+      .flatMap((page) => [...readFileSync(page, 'utf8').matchAll(/from '(http-resource-service[^']*)'/g)])
+      .map(([, path]) => path!)
+    expect([...new Set(named)].filter((path) => !subpaths.map(nameOf).includes(path))).toEqual([])
+  })
+
+  it('depends on every package that the built files import, and on no other', () => {
+    const files = readdirSync('dist', { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.js'))
+    const imported = files.flatMap((file) => importsOf(join('dist', file)))
+    const packages = [...new Set(imported)].filter(
+      (name) =>
+        !name.startsWith('.') &&
+        !name.startsWith('node:') &&
+        !builtinModules.includes(name) &&
+        !name.startsWith(manifest.name),
+    )
+    const optional = Object.keys(manifest.peerDependencies ?? {})
+    const allowed = [...Object.keys(manifest.dependencies), ...optional]
+    expect(packages.filter((name) => !allowed.includes(name))).toEqual([])
+    expect(Object.keys(manifest.dependencies).filter((name) => !packages.includes(name))).toEqual([])
+  })
+})
+
+describe('the built package', () => {
+  it('has no other package inlined', () => {
+    const files = readdirSync('dist', { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.js'))
+    const inlined = files.filter((file) => readFileSync(join('dist', file), 'utf8').includes('node_modules/'))
+    expect(inlined).toEqual([])
+  })
+
+  it.each(subpaths)('can be required and imported: %s', async (subpath) => {
+    const require = createRequire(join(folder, 'index.js'))
+    const program = `
+      import { createRequire } from 'node:module'
+      const required = createRequire(import.meta.url)('${nameOf(subpath)}')
+      const imported = await import('${nameOf(subpath)}')
+      if (Object.keys(required).join() !== Object.keys(imported).join()) throw new Error('They differ.')
+      if (Object.keys(imported).length === 0) throw new Error('It is empty.')
+    `
+    const file = join(folder, `${subpath.replaceAll(/\W/g, '-')}.mjs`)
+    writeFileSync(file, program)
+    await run(process.execPath, ['--no-warnings', file])
+    expect(require.resolve(nameOf(subpath))).toContain('dist')
+  })
+
+  it.each(['conditional', 'range', 'preflight', 'patch', 'method-override', 'require-https', 'protocol', 'errors'])(
+    'loads no dependency for the piece %s',
+    (piece) => {
+      expect(packagesBehind(join('dist', `${piece}.js`))).toEqual([])
+    },
+  )
+})

@@ -1,0 +1,174 @@
+import { describe, expect, it } from 'vitest'
+import { collection, document, singleton } from '../../src/service/resource-definitions.ts'
+import { memoryStore } from '../../src/stores/memory.ts'
+import { serve, serveFixtures } from './serve.ts'
+
+const json = 'Content-Type: application/json'
+const toText = { type: 'text/plain', render: (bytes: Uint8Array) => `text of ${bytes.length} bytes` }
+const toCsv = { type: 'text/csv; header=present', render: () => 'id,name\r\n1,Ä\r\n' }
+
+/** A member with three representations: JSON as stored, text and CSV. */
+async function serveVariants() {
+  const served = await serve(memoryStore(), {
+    resources: {
+      '/users': collection({ representations: [toText, toCsv] }),
+      '/single': document({ types: ['application/json'] }),
+      '/any/{name}': document({ representations: [toText] }),
+    },
+  })
+  await served.send('POST', '/users', [json], '{"name":"Ada"}')
+  await served.send('PUT', '/single', [json], '{"a":1}')
+  await served.send('PUT', '/any/x', ['Content-Type: image/png'], 'bytes')
+  return served
+}
+
+describe('Accept (RFC 9110 §12.5.1)', () => {
+  it.each([
+    [undefined, 'application/json'],
+    ['', 'application/json'],
+    ['*/*', 'application/json'],
+    ['application/json', 'application/json'],
+    ['APPLICATION/JSON', 'application/json'],
+    ['application/*', 'application/json'],
+    ['text/plain', 'text/plain'],
+    ['text/csv', 'text/csv; header=present'],
+    ['text/csv;header=present', 'text/csv; header=present'],
+    ['text/*', 'text/plain'],
+    ['application/json;q=0.2, text/plain', 'text/plain'],
+    ['application/json;q=0.2,text/plain;q=0.3', 'text/plain'],
+    ['application/json;q=0, */*', 'text/plain'],
+    ['text/*;q=0.1, text/plain;q=0.9, */*;q=0.5', 'text/plain'],
+    ['text/plain;q=0.1, text/*;q=0.9, */*;q=0.05', 'text/csv; header=present'],
+    ['application/json;q=0.5, text/plain;q=0.5', 'application/json'],
+    [',application/json,', 'application/json'],
+    ['image/png, text/plain;q=0.001', 'text/plain'],
+    ['image/png, */*;q=0.1', 'application/json'],
+    // Malformed members cost nobody the answer (row H96).
+    [';;;', 'application/json'],
+    ['text', 'application/json'],
+    ['text/plain;q=x, application/json;q=0.1', 'application/json'],
+    ['application/json;q=1.5', 'application/json'],
+    ['text/plain;q=0.1234, text/csv', 'text/csv; header=present'],
+    ['application/json; charset=utf-8', 'application/json'],
+  ])('%s selects %s (rows H12, H92 to H94)', async (accept, expected) => {
+    const { send } = await serveVariants()
+    const fields = accept === undefined ? [] : [`Accept: ${accept}`]
+    const answer = await send('GET', '/users/1', fields)
+    expect([answer.status, answer.field('Content-Type'), answer.field('Vary')]).toEqual([200, expected, 'Accept'])
+    const head = await send('HEAD', '/users/1', fields)
+    expect(head.fields.filter(([name]) => name !== 'date')).toEqual(answer.fields.filter(([name]) => name !== 'date'))
+  })
+
+  it.each(['image/png', 'application/json;q=0', '*/*;q=0', 'application/xml, image/*', 'text/csv; header=absent'])(
+    '%s is answered 406, which tells what there is (row H95)',
+    async (accept) => {
+      const { send } = await serveVariants()
+      for (const target of ['/single', accept === 'application/json;q=0' ? '/single' : '/users/1']) {
+        const answer = await send('GET', target, [`Accept: ${accept}`])
+        expect([answer.status, answer.field('Vary')]).toEqual([406, 'Accept'])
+        expect(answer.text).toContain('application/json')
+        expect((await send('HEAD', target, [`Accept: ${accept}`])).status).toBe(406)
+      }
+    },
+  )
+
+  it('judges what only the store knows by the type that is stored', async () => {
+    const { send } = await serveVariants()
+    expect((await send('GET', '/any/x', ['Accept: image/png'])).field('Content-Type')).toBe('image/png')
+    expect((await send('GET', '/any/x', ['Accept: text/plain'])).text).toBe('text of 5 bytes')
+    expect((await send('GET', '/any/x', ['Accept: application/json'])).status).toBe(406)
+    expect((await send('GET', '/any/none', ['Accept: application/json'])).status).toBe(404)
+    const fixtures = await serveFixtures()
+    const gzipped = await fixtures.send('GET', '/docs/coded.gz', ['Accept: text/plain'])
+    expect(gzipped.field('Content-Type')).toBe('text/plain')
+  })
+
+  it('concerns reads only: a write is answered in the type that there is', async () => {
+    const { send } = await serveVariants()
+    expect((await send('PUT', '/single', [json, 'Accept: image/png'], '{"a":2}')).status).toBe(204)
+    expect((await send('POST', '/users', [json, 'Accept: image/png'], '{}')).status).toBe(201)
+    expect((await send('OPTIONS', '/users/1', ['Accept: image/png'])).status).toBe(204)
+  })
+})
+
+describe('Vary (RFC 9110 §12.5.5, row H98)', () => {
+  it('names Accept on every answer of a resource with several representations, and on no other', async () => {
+    const { send } = await serveVariants()
+    const tag = (await send('GET', '/users/1')).field('ETag')
+    expect((await send('GET', '/users/1', [`If-None-Match: ${tag}`])).field('Vary')).toBe('Accept')
+    expect((await send('GET', '/users/1', ['Range: bytes=0-1'])).field('Vary')).toBe('Accept')
+    expect((await send('GET', '/users/1', ['Range: bytes=99-'])).field('Vary')).toBe('Accept')
+    expect((await send('GET', '/users/9')).field('Vary')).toBe('Accept')
+    expect((await send('GET', '/single')).field('Vary')).toBeUndefined()
+    expect((await send('GET', '/single', ['Accept: */*'])).field('Vary')).toBeUndefined()
+    expect((await send('GET', '/users')).field('Vary')).toBeUndefined()
+  })
+})
+
+describe('representations of one state', () => {
+  it('have strong tags of their own (RFC 9110 §8.8.3.3, row H41)', async () => {
+    const { send } = await serveVariants()
+    const tags = new Set<string | undefined>()
+    for (const type of ['application/json', 'text/plain', 'text/csv'])
+      tags.add((await send('GET', '/users/1', [`Accept: ${type}`])).field('ETag'))
+    expect(tags.size).toBe(3)
+  })
+
+  it('are not confused by a condition with the tag of another', async () => {
+    const { send } = await serveVariants()
+    const tag = (await send('GET', '/users/1')).field('ETag')
+    const text = 'Accept: text/plain'
+    expect((await send('GET', '/users/1', [text, `If-None-Match: ${tag}`])).status).toBe(200)
+    expect((await send('GET', '/users/1', [text, `If-Match: ${tag}`])).status).toBe(412)
+    const own = (await send('GET', '/users/1', [text])).field('ETag')
+    const same = await send('GET', '/users/1', [text, `If-None-Match: ${own}`])
+    expect([same.status, same.field('ETag')]).toEqual([304, own])
+    expect((await send('GET', '/users/1', [text, 'Range: bytes=0-3', `If-Range: ${own}`])).text).toBe('text')
+    expect((await send('GET', '/users/1', [text, 'Range: bytes=0-3', `If-Range: ${tag}`])).status).toBe(200)
+  })
+
+  it('can each be the one that a change is made from (row H44)', async () => {
+    for (const type of ['application/json', 'text/plain', 'text/csv']) {
+      const { send } = await serveVariants()
+      const tag = (await send('GET', '/users/1', [`Accept: ${type}`])).field('ETag')
+      const fields = ['Content-Type: application/merge-patch+json', `If-Match: ${tag}`]
+      expect((await send('PATCH', '/users/1', fields, '{"role":"admin"}')).status).toBe(200)
+      expect((await send('PATCH', '/users/1', fields, '{"role":"user"}')).status).toBe(412)
+    }
+  })
+
+  it('are sent in ranges like any other', async () => {
+    const { send } = await serveVariants()
+    const answer = await send('GET', '/users/1', ['Accept: text/csv', 'Range: bytes=-5'])
+    expect([answer.status, answer.field('Content-Range')]).toEqual([206, 'bytes 10-14/15'])
+    expect(answer.text).toBe(',Ä\r\n')
+  })
+})
+
+describe('Accept-Encoding, Accept-Charset and Accept-Language', () => {
+  it.each([
+    ...[
+      'Accept-Encoding: gzip',
+      'Accept-Encoding: gzip;q=0',
+      'Accept-Encoding: identity;q=0, *;q=0',
+      'Accept-Encoding: ',
+    ],
+    ...['Accept-Charset: iso-8859-1', 'Accept-Charset: *;q=0', 'Accept-Language: fr', 'Accept-Language: *;q=0'],
+  ])('%s changes nothing, and Vary does not name it (rows H97, H99)', async (field) => {
+    const { send } = await serve(memoryStore(), { resources: { '/config': singleton() } })
+    await send('PUT', '/config', [json], '{"a":"ä"}')
+    const plain = await send('GET', '/config')
+    const answer = await send('GET', '/config', [field])
+    expect(answer.fields.filter(([name]) => name !== 'date')).toEqual(plain.fields.filter(([name]) => name !== 'date'))
+    expect(answer.text).toBe('{"a":"ä"}')
+  })
+})
+
+describe('HEAD of a representation that is made', () => {
+  it('has the length that GET has, whatever the store leaves out for HEAD (RFC 9110 §8.6, row H23)', async () => {
+    const { send } = await serveFixtures({ resources: { '/docs/{name}': document({ representations: [toText] }) } })
+    const text = 'Accept: text/plain'
+    expect((await send('HEAD', '/docs/a.bin', [text])).field('Content-Length')).toBe('16')
+    expect((await send('GET', '/docs/a.bin', [text])).text).toBe('text of 26 bytes')
+  })
+})

@@ -1,0 +1,84 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { createSortedList } from '../../src/stores/sorted-list.ts'
+import { compareNames, createSortedMembers } from '../../src/stores/sorted-members.ts'
+
+function pageThrough(members: ReturnType<typeof createSortedMembers>, limit: number): string[] {
+  const paths: string[] = []
+  for (let after: string | undefined; ; ) {
+    const page = members.page(after, limit)
+    paths.push(...page.map((member) => member.path))
+    if (page.length < limit) return paths
+    after = paths.at(-1)!.slice('/c/'.length)
+  }
+}
+
+describe('createSortedMembers', () => {
+  it('has its members in order, integers by value, through any changes', () => {
+    const name = fc.oneof(fc.nat(40).map(String), fc.constantFrom('007', 'a', 'b', 'é', '-1', '9007199254740992', '🜚'))
+    const change = fc.record({ name, isDeletion: fc.boolean() })
+    fc.assert(
+      fc.property(
+        fc.array(change, { maxLength: 200, size: 'max' }),
+        fc.integer({ min: 1, max: 9 }),
+        (changes, limit) => {
+          const members = createSortedMembers('/c/')
+          const names = new Set<string>()
+          for (const { name, isDeletion } of changes) {
+            if (isDeletion) members.delete(`/c/${name}`)
+            else members.set({ path: `/c/${name}` })
+            names[isDeletion ? 'delete' : 'add'](name)
+          }
+          expect(members.size).toBe(names.size)
+          expect(pageThrough(members, limit)).toEqual([...names].sort(compareNames).map((name) => `/c/${name}`))
+        },
+      ),
+    )
+  })
+
+  it('puts a member in the place of the one with the same path', () => {
+    const members = createSortedMembers<{ path: string; state: number }>('/c/')
+    for (const state of [1, 2]) for (const name of ['1', 'x']) members.set({ path: `/c/${name}`, state })
+    expect(members.page(undefined, 9)).toEqual([
+      { path: '/c/1', state: 2 },
+      { path: '/c/x', state: 2 },
+    ])
+  })
+})
+
+describe('createSortedList', () => {
+  const orders: readonly [string, (keys: number[]) => number[]][] = [
+    ['ascending', (keys) => keys],
+    ['descending', (keys) => keys.toReversed()],
+    ['scattered', (keys) => keys.map((_, i) => keys[(i * 7919) % keys.length]!)],
+  ]
+  for (const [name, arrange] of orders) {
+    it(`keeps thousands of keys in order that come ${name}, and gives any part of them`, () => {
+      const keys = Array.from({ length: 5000 }, (_, i) => i * 2)
+      const list = createSortedList<number, string>()
+      for (const key of arrange(keys)) list.set(key, `item ${key}`)
+      expect(list.size).toBe(5000)
+      for (const after of [undefined, -1, 0, 1, 1022, 1023, 1024, 1025, 4999, 9996, 9997, 9998, 9999]) {
+        const items: string[] = []
+        list.collect(after, 600, items)
+        const expected = keys.filter((key) => after === undefined || key > after).slice(0, 600)
+        expect(items).toEqual(expected.map((key) => `item ${key}`))
+      }
+      for (const key of arrange(keys)) if (key % 6 !== 0) list.delete(key)
+      const rest: string[] = []
+      list.collect(undefined, 9999, rest)
+      expect(rest).toEqual(keys.filter((key) => key % 6 === 0).map((key) => `item ${key}`))
+      for (const key of keys) list.delete(key)
+      expect(list.size).toBe(0)
+    })
+  }
+
+  it('ignores the deletion of a key that it has not', () => {
+    const list = createSortedList<string, number>()
+    list.delete('a')
+    list.set('b', 1)
+    list.delete('a')
+    list.delete('c')
+    expect(list.size).toBe(1)
+  })
+})

@@ -1,0 +1,50 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+
+/** A program that runs, and what it has printed. */
+export interface Program {
+  readonly child: ChildProcess
+  readonly output: () => string
+  /** Waits until it has printed something that matches. */
+  waitFor(pattern: RegExp): Promise<RegExpExecArray>
+  /** Ends it with a signal and waits for it. @returns its exit code */
+  stop(signal?: NodeJS.Signals): Promise<number | null>
+}
+
+/** Runs a module of this project with Node. */
+export function runProgram(file: string, env: Record<string, string> = {}, args: readonly string[] = []): Program {
+  const child = spawn(process.execPath, [...args, file], {
+    env: { ...process.env, NODE_OPTIONS: '', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let text = ''
+  let wake = (): void => {}
+  const add = (chunk: Buffer): void => {
+    text += chunk.toString()
+    wake()
+  }
+  child.stdout.on('data', add)
+  child.stderr.on('data', add)
+  const exited = once(child, 'exit').then(([code]) => {
+    wake()
+    return code as number | null
+  })
+  return {
+    child,
+    output: () => text,
+    async waitFor(pattern) {
+      for (;;) {
+        const match = pattern.exec(text)
+        if (match !== null) return match
+        if (child.exitCode !== null || child.signalCode !== null) throw new Error(`${file} ended: ${text}`)
+        await new Promise<void>((resolve) => {
+          wake = resolve
+        })
+      }
+    },
+    async stop(signal = 'SIGTERM') {
+      if (child.exitCode === null && child.signalCode === null) child.kill(signal)
+      return exited
+    },
+  }
+}

@@ -1,0 +1,84 @@
+import { expect } from 'vitest'
+import { isResource } from '../../src/stores/types.ts'
+import type { StoreProgram } from './processes.ts'
+import { openStore, type StorePlace } from './sql-stores.ts'
+import { COUNTERS, createNumberedBytes, readBytes } from './store-tasks.ts'
+
+/** Processes write and are killed; whatever was acknowledged must be there, or something later, and never a part. */
+export async function killWriters(
+  program: StoreProgram,
+  place: StorePlace,
+  { kills, writers, acknowledged }: { kills: number; writers: number; acknowledged: number },
+): Promise<void> {
+  const last = new Map<string, number>()
+  for (let round = 1; round <= kills; round++) {
+    const from = round * 1_000_000
+    const processes = Array.from({ length: writers }, (_, writer) =>
+      program.start({ place, task: { task: 'write', writer, from } }),
+    )
+    await Promise.all(processes.map((process) => process.told(acknowledged + Math.floor(Math.random() * 20))))
+    await Promise.all(processes.map((process) => process.kill()))
+    for (const line of processes.flatMap((process) => process.lines)) {
+      const [path, number] = line.split(' ')
+      last.set(path!, Number(number))
+    }
+    await expectAll(place, last)
+  }
+}
+
+async function expectAll(place: StorePlace, last: ReadonlyMap<string, number>): Promise<void> {
+  const { store, close } = openStore(place)
+  for (const [path, number] of last) {
+    const state = await store.read(path)
+    if (!isResource(state)) throw new Error(`${path} was acknowledged as ${number} and is gone.`)
+    const bytes = await readBytes(state)
+    const found = bytes.readUInt32BE()
+    expect(found, path).toBeGreaterThanOrEqual(number)
+    expect(bytes.equals(createNumberedBytes(found)), `${path} is torn`).toBe(true)
+  }
+  const { items } = await store.list('/written', { limit: 1000 })
+  expect(items.map((item) => item.path)).toEqual(expect.arrayContaining([...last.keys()]))
+  await close()
+}
+
+/** Processes count up together by compare-and-swap: no step may be lost. */
+export async function countTogether(
+  program: StoreProgram,
+  place: StorePlace,
+  { processes, count }: { processes: number; count: number },
+): Promise<void> {
+  const started = Array.from({ length: processes }, () => program.start({ place, task: { task: 'count', count } }))
+  await Promise.all(started.map((process) => process.done()))
+  const { store, close } = openStore(place)
+  let sum = 0
+  for (const path of COUNTERS) {
+    const state = await store.read(path)
+    if (isResource(state)) sum += Number((await readBytes(state)).toString())
+  }
+  await close()
+  expect(sum).toBe(processes * count)
+}
+
+/** Processes create members together: no name may be given twice. */
+export async function createTogether(
+  program: StoreProgram,
+  place: StorePlace,
+  { processes, count }: { processes: number; count: number },
+): Promise<void> {
+  const started = Array.from({ length: processes }, () => program.start({ place, task: { task: 'create', count } }))
+  await Promise.all(started.map((process) => process.done()))
+  const told = started.map((process) => process.lines.map((path) => Number(path.slice('/members/'.length))))
+  const names = told.flat()
+  expect(names).toHaveLength(processes * count)
+  expect(new Set(names).size).toBe(names.length)
+  const { store, close } = openStore(place)
+  const members = new Set<string>()
+  for (let after: string | undefined, isLast = false; !isLast; ) {
+    const page = await store.list('/members', { limit: 500, after })
+    for (const item of page.items) members.add(item.path)
+    after = page.next
+    isLast = after === undefined
+  }
+  await close()
+  expect(members.size).toBe(names.length)
+}
