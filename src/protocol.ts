@@ -1,9 +1,11 @@
 /** HTTP as pure functions: strings and numbers in, data and decisions out. */
 
 export * from './protocol/accept.ts'
+export * from './protocol/authority.ts'
 export * from './protocol/authorization.ts'
 export * from './protocol/byte-range.ts'
 export * from './protocol/content-disposition.ts'
+export * from './protocol/cors.ts'
 export * from './protocol/entity-tag.ts'
 export * from './protocol/field-value.ts'
 export * from './protocol/forwarded.ts'

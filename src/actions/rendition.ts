@@ -28,7 +28,7 @@ export function renditionReply(exchange: ResourceExchange, resource: StoredResou
   const dateAt = known.indexOf('Last-Modified')
   const fields = [
     ...['Content-Type', route.renditions[rendition]!.type, 'ETag', renditionTag(resource, rendition)],
-    ...(dateAt < 0 ? [] : known.slice(dateAt, dateAt + 2)),
+    ...(dateAt < 0 ? [] : known.slice(dateAt)),
     ...['Cache-Control', cacheControlFor(exchange), 'Accept-Ranges', 'bytes'],
   ]
   if (ranges !== undefined) return rangeReply(ranges, fields, body, body.length)

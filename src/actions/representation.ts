@@ -79,14 +79,26 @@ export function selectedValidators(exchange: ResourceExchange, resource: StoredR
   return { ...validators, entityTags: validators.entityTags.slice(exchange.rendition + 1) }
 }
 
-/** ETag and Last-Modified of a state, for answers that carry no representation. */
+/** ETag and Last-Modified of a state, and the Date that goes with them, for answers that carry no representation. */
 export function validatorFields(resource: StoredResource, route: Route): readonly string[] {
   const { fields } = prepare(resource, route)
   const picked: string[] = []
   for (let i = 2; i < fields.length; i += 2) {
     if (fields[i] === 'ETag' || fields[i] === 'Last-Modified') picked.push(fields[i]!, fields[i + 1]!)
   }
-  return picked
+  return [...picked, ...dateOf(resource, route)]
+}
+
+const NO_FIELDS: readonly string[] = []
+
+/**
+ * Date for a state as young as this second: the Date that Node keeps may be some milliseconds behind, and then earlier
+ * than Last-Modified (RFC 9110 §8.8.2.1).
+ */
+function dateOf({ lastModified }: StoredResource, { context }: Route): readonly string[] {
+  if (lastModified === undefined) return NO_FIELDS
+  const now = context.now()
+  return isSecondOver(lastModified, now) ? NO_FIELDS : ['Date', formatHttpDate(now)]
 }
 
 /** Cache-Control for an answer from a definition: private once credentials had a part in it (RFC 9111 §3.5). */
@@ -98,15 +110,16 @@ export function cacheControlFor(exchange: ResourceExchange): string {
 export function representationReply(exchange: ResourceExchange, resource: StoredResource, status = 200): Reply {
   const prepared = prepare(resource, exchange.route)
   const body = replyBodyOf(resource)
+  const date = dateOf(resource, exchange.route)
   if (exchange.ranges !== undefined) {
-    const fields = [...prepared.fields, 'Cache-Control', cacheControlFor(exchange), 'Accept-Ranges', 'bytes']
+    const fields = [...prepared.fields, 'Cache-Control', cacheControlFor(exchange), 'Accept-Ranges', 'bytes', ...date]
     return rangeReply(exchange.ranges, fields, body, resource.size)
   }
   const { headers, completed } = (prepared.ok[Number(exchange.isAuthorized)] ??= keep([
     ...prepared.fields,
     ...['Content-Length', String(resource.size), 'Cache-Control', cacheControlFor(exchange), 'Accept-Ranges', 'bytes'],
   ]))
-  return { status, headers, body, completed }
+  return date === NO_FIELDS ? { status, headers, body, completed } : { status, headers: [...headers, ...date], body }
 }
 
 function keep(headers: readonly string[]): KeptFields {

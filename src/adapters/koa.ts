@@ -48,7 +48,7 @@ export function koaMiddleware(handler: Handler): KoaMiddleware {
     exchange.canPass = true
     const proceed = (reply: Reply | undefined): unknown => {
       if (reply !== undefined) return answer(context, exchange, reply, handler)
-      if (context.res.destroyed) return undefined
+      if (exchange.isClosed) return undefined
       if (req.body !== undefined) context.request.body = req.body
       return next().catch((error: unknown) => {
         throw keepPending(exchange, error)

@@ -131,6 +131,8 @@ function createFinder(
   const entries = Object.entries(accounts)
   if (entries.length === 0) throw new TypeError('"accounts" is empty: nobody could get in.')
   for (const [user, secret] of entries) {
+    // Colons separate what is hashed: two accounts could have one hash.
+    if (user.includes(':')) throw new TypeError(`The user name "${user}" has a colon, which Digest cannot tell apart.`)
     const isComplete =
       typeof secret === 'string' ||
       (secret !== null && algorithms.every((name) => readHash(secret, name) !== undefined))

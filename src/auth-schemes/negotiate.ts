@@ -89,6 +89,7 @@ export function negotiate(options: NegotiateOptions): AuthScheme {
   }
 
   function accept(name: string, token: string | undefined, exchange: Exchange): MaybePromise<AuthResult> {
+    if (typeof name !== 'string' || name === '') throw new TypeError('The acceptor names nobody.')
     return andThen(principal === undefined ? true : principal(name, exchange), (verdict) => {
       const known = toPrincipal('negotiate', verdict, name)
       if (known === undefined) return NOT_KNOWN

@@ -55,7 +55,7 @@ export interface PatchOptions<Target extends PatchTarget = PatchTarget> {
   ) => MaybePromise<PatchResult | 'conflict' | undefined | void>
   /** Patch formats. Default: JSON Patch and JSON Merge Patch. */
   readonly formats?: readonly PatchFormat[]
-  /** `parsedSize` limits the patch and the patched document, `depth` the patch; see {@link BodyLimits}. */
+  /** `parsedSize` and `depth` limit the patch and the patched document; see {@link BodyLimits}. */
   readonly limits?: Partial<BodyLimits>
   /** Whether a patch needs a condition; 428 without one (RFC 6585 §3). Default false. */
   readonly required?: boolean

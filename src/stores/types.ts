@@ -40,7 +40,8 @@ export interface ContentFields {
 export interface Content extends ContentFields {
   /**
    * Small content as one value; larger content as a stream, or as what `stage` returned. A stream that throws means
-   * that nothing is written.
+   * that nothing is written, and the call fails with its error. The buffers stay the caller's: a value may change once
+   * the call is settled, a chunk once the next one is asked for.
    */
   readonly body: SmallBody | AsyncIterable<Uint8Array> | StagedBody
 }
@@ -64,7 +65,7 @@ export interface StoredResource extends ContentFields {
   readonly version: string
   /** A ready entity tag instead, possibly weak: `"abc"` or `W/"abc"`. An empty string: this state has no tag. */
   readonly entityTag?: string | undefined
-  /** Milliseconds since the epoch of the last change; left out when it is not known. */
+  /** Milliseconds since the epoch of the last change, never before that of an earlier state; left out when not known. */
   readonly lastModified?: number | undefined
   /**
    * Whether the resource changed once only within the second of `lastModified`. Only then does that second name one
@@ -74,6 +75,7 @@ export interface StoredResource extends ContentFields {
   readonly dateIsStrong?: boolean | undefined
   /** Length of the content in bytes. */
   readonly size: number
+  /** Small content may be the store's own memory: read it, never change it. */
   readonly body: SmallBody | LargeBody
   /** Set when the resource is hidden (soft deletion); such states are returned only when `hidden` is asked for. */
   readonly hidden?: boolean | undefined
@@ -108,6 +110,10 @@ export interface WriteOptions {
   readonly expect: Expectation
   /** Further resources to write in the same atomic step, whatever their state. */
   readonly related?: readonly RelatedWrite[]
+  /**
+   * Ends the call with its reason, at once also while the source of the content is silent; nothing is written then, and
+   * the source is closed.
+   */
   readonly signal?: AbortSignal
 }
 
@@ -124,6 +130,7 @@ export type WriteResult =
 export interface CreateOptions {
   /** Further resources to write in the same atomic step, once the name is known. */
   readonly related?: (name: string) => readonly RelatedWrite[]
+  /** As for `write`. */
   readonly signal?: AbortSignal
 }
 
@@ -148,7 +155,10 @@ export type RemoveResult =
   | { readonly outcome: 'conflict'; readonly current: StoredState }
 
 export interface ListOptions {
-  /** The cursor of the page before; left out for the first page. */
+  /**
+   * The cursor of the page before; left out for the first page. It has been with the client: whatever it says, answer
+   * with some page or throw an `HttpError` below 500.
+   */
   readonly after?: string | undefined
   /** The most items to return, at least 1. */
   readonly limit: number

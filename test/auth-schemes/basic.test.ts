@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { type BasicOptions, basic, parseBasicCredentials } from '../../src/auth-schemes/basic.ts'
 import { hashPassword } from '../../src/auth-schemes/password-hash.ts'
@@ -54,6 +55,17 @@ describe('parseBasicCredentials', () => {
     ['a truncated character', encode(Buffer.from([0x75, 0x3a, 0xe2, 0x82]))],
   ])('reads nothing from %s (row B2, threat 98)', (_, value) => {
     expect(parseBasicCredentials(value)).toBeUndefined()
+  })
+})
+
+describe('parseBasicCredentials, whatever is sent', () => {
+  it('never throws, and reads one spelling of each pair only', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), fc.base64String()), (value) => {
+        const read = parseBasicCredentials(value)
+        return read === undefined || encode(`${read.user}:${read.password}`) === value
+      }),
+    )
   })
 })
 

@@ -1,4 +1,5 @@
 import { Agent } from 'node:http'
+import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { type DigestOptions, digest, hashDigestSecret } from '../../src/auth-schemes/digest.ts'
 import {
@@ -6,6 +7,7 @@ import {
   type DigestAlgorithm,
   type DigestCredentials,
   hashAccount,
+  parseDigestCredentials,
 } from '../../src/auth-schemes/digest-response.ts'
 import { attemptLimit } from '../../src/auth-schemes/throttle.ts'
 import { answerChallenge, type DigestRequest, readChallenge } from './digest-client.ts'
@@ -54,6 +56,18 @@ describe('computeResponse', () => {
   ])('gives the example of RFC 7616 §3.9.1 with %s', (algorithm, expected) => {
     const account = hashAccount(algorithm, credentials.user, credentials.realm, 'Circle of Life')
     expect(computeResponse({ ...credentials, algorithm }, account, 'GET')).toBe(expected)
+  })
+})
+
+describe('parseDigestCredentials', () => {
+  const piece = fc.oneof(
+    fc.constantFrom('username', 'realm', 'nonce', 'uri', 'qop', 'nc', 'cnonce', 'response', 'algorithm', 'username*'),
+    fc.constantFrom('=', ',', ' ', '"', '\\', 'auth', '00000001', 'SHA-256', "UTF-8''%zz", '__proto__'),
+    fc.string({ maxLength: 5 }),
+  )
+
+  it('never throws', () => {
+    fc.assert(fc.property(fc.array(piece, { maxLength: 40 }), (pieces) => void parseDigestCredentials(pieces.join(''))))
   })
 })
 
@@ -379,6 +393,7 @@ describe('digest', () => {
       { accounts: { a: { 'SHA-256': '0'.repeat(64) } }, algorithms: ['SHA-256', 'MD5'] },
     ],
     ['a hash that is none', { accounts: { a: { 'SHA-256': 'x' } } }],
+    ['a user with a colon', { accounts: { 'a:b': 'c' } }],
     ['no algorithm', { accounts: { a: 'b' }, algorithms: [] }],
     ['an unknown algorithm', { accounts: { a: 'b' }, algorithms: ['SHA-1'] }],
     ['nonces for ever', { accounts: { a: 'b' }, nonceLifetime: Number.POSITIVE_INFINITY }],

@@ -180,6 +180,16 @@ describe('negotiate', () => {
     expect([down.status, down.headers['retry-after']]).toEqual([503, '9'])
   })
 
+  it('lets nobody in whom the acceptor does not name', async () => {
+    for (const name of ['', undefined]) {
+      const step = (): NegotiationStep => ({ outcome: 'complete', name: name as string })
+      const { send, close, failures } = await serve({ acceptor: () => ({ step }) })
+      expect([(await send({ headers: token('ada') })).status, failures.length]).toEqual([500, 1])
+      await close()
+    }
+    guarded = undefined
+  })
+
   it('asks who a name is to us', async () => {
     const principal = async (name: string) => (name === 'ada@TEST' ? { id: 'ada', claims: { role: 'x' } } : false)
     const { send } = await serve({ acceptor: createAcceptor(), principal })

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type RequestListener, type Server } from 'node:http'
+import { connect as connectHttp2, createServer as createHttp2Server } from 'node:http2'
 import { type AddressInfo, connect } from 'node:net'
 import express from 'express'
 import express4 from 'express4'
@@ -216,6 +217,34 @@ describe('auth', () => {
     const { port } = await listen((req, res) => guard(req, res))
     expect((await send(port, { headers: ada })).status).toBe(404)
     expect((await send(port)).status).toBe(401)
+  })
+
+  it('works over HTTP/2, with every challenge a field of its own', async () => {
+    const guard = auth({ schemes: [bearer(() => false), digest({ accounts }), basic({ accounts })] })
+    const server = createHttp2Server((req, res) => guard(req, res, () => res.end(principalOf(req)?.id ?? '')))
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const client = connectHttp2(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    const ask = async (fields: Readonly<Record<string, string>>) => {
+      const stream = client.request({ ':path': '/a?b', ...fields })
+      let raw: readonly string[] = []
+      stream.once('response', (_, __, list: readonly string[]) => {
+        raw = list
+      })
+      let body = ''
+      for await (const chunk of stream) body += chunk
+      const challenges = raw.flatMap((name, i) => (i % 2 === 0 && name === 'www-authenticate' ? [raw[i + 1]!] : []))
+      return { body, challenges }
+    }
+    const { challenges } = await ask({})
+    expect(challenges.map((text) => text.split(' ')[0])).toEqual(['Bearer', 'Digest', 'Basic'])
+    expect((await ask({ authorization: ada.Authorization })).body).toBe('ada')
+    const authorization = answerChallenge(challenges[1], { uri: '/a?b' })
+    expect((await ask({ authorization })).body).toBe('ada')
+    expect((await ask({ authorization })).challenges).toHaveLength(3)
+    client.close()
+    server.close()
+    await once(server, 'close')
   })
 
   it('takes a scheme of the user', async () => {

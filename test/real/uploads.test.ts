@@ -115,13 +115,15 @@ describe.each(Object.keys(STORES))('an upload to the %s store', (name) => {
 })
 
 describe('POST /uploads', () => {
-  it('answers every multipart body with 4xx where it is malformed, whole and byte by byte, and goes on', async () => {
+  it('answers every multipart body with 4xx where it is malformed, whole and byte by byte', async () => {
     const demo = await start('memory')
-    const client = await openRawClient(demo.port)
     const ask = async (headers: readonly string[], body: Uint8Array) => {
+      const client = await openRawClient(demo.port)
       const fields = [`Content-Type: ${TYPE}`, ...headers]
       client.send(formatRequest({ method: 'POST', target: '/uploads', fields, body }))
-      return (await client.read('POST')).status
+      const { status } = await client.read('POST')
+      client.socket.destroy()
+      return status
     }
     for (const [description, body, expectation] of BODIES) {
       const bytes = Buffer.from(body as string)
@@ -134,6 +136,5 @@ describe('POST /uploads', () => {
       // None of the well-formed ones is an upload: a title or the file is missing, or there is a file too many.
       for (const status of statuses) expect([malformed ?? 422, 422], description).toContain(status)
     }
-    client.socket.destroy()
   })
 })

@@ -70,11 +70,7 @@ describe('describeStore', () => {
     const withAll = await runKit(() => memoryStore())
     const off = ['hiding', 'tombstones', 'related', 'stage', 'dates', 'paths', 'contents', 'durable'] as const
     const options = Object.fromEntries(off.map((name) => [name, false]))
-    const { stage: _, ...bare } = memoryStore()
-    const { titles, failures } = await runKit(
-      () => ({ ...memoryStore(), stage: undefined, ...{} }) as typeof bare,
-      options,
-    )
+    const { titles, failures } = await runKit(() => memoryStore(), options)
     expect(failures).toEqual(new Map())
     expect(titles.length).toBeGreaterThan(30)
     expect(titles.length).toBeLessThan(withAll.titles.length)
@@ -88,6 +84,21 @@ describe('describeStore', () => {
     expect(failures).toEqual(new Map())
     expect(skipped).toContain('keeps staged content after a conflict, for another try')
     expect(skipped).toContain('never uses a version again after a sudden end')
+  })
+
+  it('does not open a store again that is said not to be durable', async () => {
+    const create = () => ({
+      store: memoryStore(),
+      reopen: () => Promise.reject(new Error('There is nothing to open.')),
+    })
+    expect((await runKit(create, { durable: false })).failures).toEqual(new Map())
+  })
+
+  it('fails a call that is never answered', { timeout: 60_000 }, async () => {
+    const title = 'finds nothing at a path that was never written'
+    const silent = () => ({ ...memoryStore(), read: () => new Promise<undefined>(() => {}) })
+    const { failures } = await runKit(silent, {}, title)
+    expect(failures.get(title)).toMatchObject({ message: expect.stringMatching(/^A call was never answered/) })
   })
 
   it('fails a store that is said to be durable and cannot be opened again', async () => {

@@ -1,6 +1,8 @@
+import { PassThrough } from 'node:stream'
 import type { Pool } from 'pg'
-import { afterAll, beforeAll, describe, it } from 'vitest'
-import { postgresStore } from '../../src/stores/postgres.ts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type PostgresPool, type PostgresStoreOptions, postgresStore } from '../../src/stores/postgres.ts'
+import { isLargeBody, isResource, type LargeBody, type ResourceStore } from '../../src/stores/types.ts'
 import { describeStore } from '../../src/testing.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 
@@ -13,14 +15,325 @@ beforeAll(async () => {
 })
 afterAll(() => server.stop())
 
-let fixtures = 0
+let prefixes = 0
+const createPrefix = (): string => `test_${++prefixes}_`
+
+const text = (body: string) => ({ contentType: 'text/plain', body })
+const binary = (body: Uint8Array | AsyncIterable<Uint8Array>) => ({ contentType: 'application/octet-stream', body })
 
 describeStore(
   'postgresStore',
   () => {
-    const tablePrefix = `kit_${++fixtures}_`
+    const tablePrefix = createPrefix()
     const open = () => postgresStore({ pool, tablePrefix })
     return { store: open(), reopen: open }
   },
   { describe, it },
 )
+
+/** A pool that tells of every statement that passes through it. */
+function watchPool(pool: Pool): { pool: PostgresPool; statements: string[] } {
+  const statements: string[] = []
+  return {
+    statements,
+    pool: {
+      on() {},
+      async connect() {
+        const client = await pool.connect()
+        return {
+          on() {},
+          release: (destroy) => client.release(destroy),
+          query(query) {
+            statements.push(query.text)
+            return client.query(query as never)
+          },
+        }
+      },
+    },
+  }
+}
+
+/** The statements of an action, once the store has settled. */
+async function countStatements(
+  options: Partial<PostgresStoreOptions>,
+  prepare: (store: ResourceStore) => unknown,
+  action: (store: ResourceStore) => unknown,
+): Promise<number> {
+  const watched = watchPool(pool)
+  const store = postgresStore({ tablePrefix: createPrefix(), sweepInterval: 0, ...options, pool: watched.pool })
+  await prepare(store)
+  watched.statements.length = 0
+  await action(store)
+  await store.close?.()
+  return watched.statements.length
+}
+
+async function countRows(table: string): Promise<number> {
+  const { rows } = await pool.query<{ count: string }>(`SELECT count(*) FROM ${table}`)
+  return Number(rows[0]!.count)
+}
+
+describe('postgresStore, round trips', () => {
+  const big = Buffer.alloc(600_000, 'x')
+
+  it.each<[string, number, (store: ResourceStore) => unknown]>([
+    ['reads', 1, (store) => store.read('/a/1')],
+    ['lists', 1, (store) => store.list('/a', { limit: 10 })],
+    ['replaces', 1, (store) => store.write('/a/1', text('b'), { expect: 'any' })],
+    ['creates at a path', 1, (store) => store.write('/a/name', text('b'), { expect: 'absent' })],
+    ['creates at a path that is counted', 1, (store) => store.write('/a/100', text('b'), { expect: 'absent' })],
+    ['replaces what is present', 1, (store) => store.write('/a/1', text('b'), { expect: 'present' })],
+    ['replaces large content by small', 1, (store) => store.write('/a/big', text('b'), { expect: 'any' })],
+    ['removes', 1, (store) => store.remove('/a/1', { expect: 'any', mode: 'tombstone' })],
+    ['hides', 1, (store) => store.remove('/a/1', { expect: 'present', mode: 'hide' })],
+    ['finds a conflict, and the state', 2, (store) => store.write('/a/1', text('b'), { expect: 'absent' })],
+    ['assigns a name, and creates', 2, (store) => store.create('/a', text('b'))],
+  ])('%s small content in %i', async (_, count, action) => {
+    const prepare = async (store: ResourceStore) => {
+      await store.write('/a/1', text('a'), { expect: 'any' })
+      await store.write('/a/big', binary(big), { expect: 'any' })
+    }
+    expect(await countStatements({}, prepare, action)).toBe(count)
+  })
+
+  it('assigns more names at once the faster they are asked for', async () => {
+    const count = await countStatements(
+      {},
+      (store) => store.create('/a', text('first')),
+      async (store) => {
+        for (let i = 0; i < 500; i++) await store.create('/a', text(String(i)))
+      },
+    )
+    expect(count - 500).toBeLessThan(10)
+  })
+
+  it('assigns names in a row while creations are rare', async () => {
+    const store = postgresStore({ pool, tablePrefix: createPrefix() })
+    await store.write('/a/7', text('client'), { expect: 'any' })
+    const { resource } = await store.create('/a', text('server'))
+    expect(resource.path).toBe('/a/8')
+    await store.close?.()
+  })
+})
+
+describe('postgresStore, pool discipline', () => {
+  const content = Buffer.alloc(2_000_000, 'abcdefghijklm')
+
+  it('holds no connection while uploads are slow', async () => {
+    const store = postgresStore({ pool: server.createPool({ max: 1 }), tablePrefix: createPrefix() })
+    const sources = Array.from({ length: 5 }, () => new PassThrough())
+    const writes = sources.map((source, i) => store.write(`/u/${i}`, binary(source), { expect: 'any' }))
+    for (const source of sources) source.write(content)
+    expect(await store.read('/u/1')).toBeUndefined()
+    await store.write('/u/other', text('meanwhile'), { expect: 'any' })
+    for (const source of sources) source.end(content)
+    for (const written of await Promise.all(writes)) expect(written).toMatchObject({ resource: { size: 4_000_000 } })
+    await store.close?.()
+  })
+
+  it('holds no connection while downloads are slow', async () => {
+    const store = postgresStore({ pool: server.createPool({ max: 1 }), tablePrefix: createPrefix() })
+    await store.write('/d', binary(content), { expect: 'any' })
+    const readers = await Promise.all(
+      [1, 2, 3].map(async () => {
+        const state = await store.read('/d')
+        if (!isResource(state) || !isLargeBody(state.body)) throw new Error('The content is not large.')
+        const reader = state.body.open(0, content.length - 1)[Symbol.asyncIterator]()
+        await reader.next()
+        return reader
+      }),
+    )
+    expect(await store.read('/none')).toBeUndefined()
+    for (const reader of readers) await reader.return?.()
+    await store.close?.()
+  })
+
+  it('answers 503 when no connection becomes free in time', async () => {
+    const narrow = server.createPool({ max: 1 })
+    const store = postgresStore({ pool: narrow, tablePrefix: createPrefix(), connectTimeout: 50 })
+    await store.read('/a')
+    const client = await narrow.connect()
+    await expect(store.read('/a')).rejects.toMatchObject({ status: 503, headers: { 'Retry-After': '1' } })
+    client.release()
+    expect(await store.read('/a')).toBeUndefined()
+    await store.close?.()
+  })
+
+  it('answers 503 when a statement takes too long, and goes on with another connection', async () => {
+    const tablePrefix = createPrefix()
+    const store = postgresStore({ pool: server.createPool({ max: 2 }), tablePrefix, statementTimeout: 100 })
+    await store.write('/a', text('a'), { expect: 'any' })
+    const blocker = await pool.connect()
+    await blocker.query(`BEGIN; SELECT 1 FROM ${tablePrefix}states FOR UPDATE`)
+    await expect(store.write('/a', text('b'), { expect: 'any' })).rejects.toMatchObject({ status: 503 })
+    const related = [{ path: '/b', content: text('b') }]
+    await expect(store.write('/a', text('b'), { expect: 'any', related })).rejects.toMatchObject({ status: 503 })
+    expect(await store.read('/a')).toMatchObject({ path: '/a' })
+    await blocker.query('ROLLBACK')
+    blocker.release()
+    await store.close?.()
+  })
+
+  it('repeats what the database has rolled back for the sake of others (SQLSTATE 40001)', async () => {
+    const options = '-c default_transaction_isolation=serializable'
+    const store = postgresStore({ pool: server.createPool({ max: 8, options }), tablePrefix: createPrefix() })
+    const steps = Array.from({ length: 60 }, async (_, i) => {
+      for (;;) {
+        const state = await store.read('/n')
+        const value = isResource(state) ? Number(Buffer.from(state.body as Uint8Array).toString()) : 0
+        const expect = isResource(state) ? { version: state.version } : 'absent'
+        const related = [{ path: `/related/${i % 3}`, content: text(String(i)) }]
+        const result = await store.write('/n', text(String(value + 1)), { expect, related })
+        if (result.outcome !== 'conflict') return
+      }
+    })
+    await Promise.all(steps)
+    const state = await store.read('/n')
+    expect(isResource(state) && Buffer.from(state.body as Uint8Array).toString()).toBe('60')
+    await store.close?.()
+  })
+})
+
+describe('postgresStore, the sweep', () => {
+  it('clears uploads away that were given up or forgotten, and nothing that a path shows', async () => {
+    const tablePrefix = createPrefix()
+    const options = { pool, tablePrefix, grace: 50, sweepInterval: 100 }
+    const stores = [postgresStore(options), postgresStore(options), postgresStore(options)]
+    const [store] = stores as [ResourceStore]
+    const content = Buffer.alloc(1_000_000, 7)
+    const stream = async function* () {
+      yield content
+    }
+    await store.stage!(stream())
+    await (await store.stage!(stream())).discard()
+    await store.write('/kept', binary(content), { expect: 'any' })
+    await store.write('/replaced', binary(content), { expect: 'any' })
+    await store.write('/replaced', text('small'), { expect: 'any' })
+    await store.write('/removed', binary(content), { expect: 'any' })
+    await store.remove('/removed', { expect: 'any', mode: 'erase' })
+    for (const end = Date.now() + 10_000; (await countRows(`${tablePrefix}contents`)) > 1; ) {
+      if (Date.now() > end) throw new Error('The sweep has left content that nobody shows.')
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+    expect(await countRows(`${tablePrefix}chunks`)).toBe(4)
+    const kept = await store.read('/kept')
+    const chunks: Uint8Array[] = []
+    for await (const chunk of (kept as { body: LargeBody }).body.open(0, content.length)) chunks.push(chunk)
+    expect(Buffer.concat(chunks).equals(content)).toBe(true)
+    for (const store of stores) await store.close?.()
+  })
+
+  it('clears expired tombstones away, but not a path that is written again meanwhile', async () => {
+    const tablePrefix = createPrefix()
+    const first = postgresStore({ pool, tablePrefix, sweepInterval: 0 })
+    for (const path of ['/a', '/b', '/c']) {
+      await first.write(path, text(path), { expect: 'any' })
+      await first.remove(path, { expect: 'any', mode: path === '/a' ? 'erase' : 'tombstone', retention: 1 })
+    }
+    await pool.query(`UPDATE ${tablePrefix}states SET expires = expires - 3600000`)
+    await first.write('/c', text('again'), { expect: 'any' })
+    const second = postgresStore({ pool, tablePrefix, sweepInterval: 50 })
+    for (const end = Date.now() + 10_000; (await countRows(`${tablePrefix}states`)) > 1; ) {
+      if (Date.now() > end) throw new Error('The sweep has left tombstones.')
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+    expect(await second.read('/c')).toMatchObject({ path: '/c' })
+    await second.close?.()
+  })
+
+  it('ends with close', async () => {
+    const tablePrefix = createPrefix()
+    const store = postgresStore({ pool, tablePrefix, sweepInterval: 20, grace: 0 })
+    await store.read('/a')
+    await store.close?.()
+    const other = postgresStore({ pool, tablePrefix, sweepInterval: 0, grace: 0 })
+    await other.stage!(
+      (async function* () {
+        yield Buffer.alloc(100_000)
+      })(),
+    )
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    expect(await countRows(`${tablePrefix}contents`)).toBe(1)
+  })
+})
+
+describe('postgresStore, its tables', () => {
+  it('are made once by many processes at the same time', async () => {
+    const tablePrefix = createPrefix()
+    const stores = Array.from({ length: 8 }, () => postgresStore({ pool, tablePrefix }))
+    const written = await Promise.all(stores.map((store, i) => store.write(`/a/${i}`, text('a'), { expect: 'absent' })))
+    expect(written.map((result) => result.outcome)).toEqual(Array(8).fill('created'))
+    expect((await stores[0]!.list('/a', { limit: 10 })).items).toHaveLength(8)
+    for (const store of stores) await store.close?.()
+  })
+
+  it('are refused when a newer release has made them', async () => {
+    const tablePrefix = createPrefix()
+    const store = postgresStore({ pool, tablePrefix, sweepInterval: 0 })
+    await store.read('/a')
+    await pool.query(`UPDATE ${tablePrefix}schema SET version = 99`)
+    await expect(async () => postgresStore({ pool, tablePrefix, sweepInterval: 0 }).read('/a')).rejects.toThrow(
+      /schema version 99, and this release knows versions up to 1/,
+    )
+  })
+
+  it('need no right to create anything once they exist', async () => {
+    const tablePrefix = createPrefix()
+    await postgresStore({ pool, tablePrefix, sweepInterval: 0 }).read('/a')
+    const role = `${tablePrefix}role`
+    await pool.query(`CREATE ROLE ${role} LOGIN; REVOKE CREATE ON SCHEMA public FROM PUBLIC`)
+    for (const table of ['schema', 'states', 'counters', 'contents', 'chunks']) {
+      await pool.query(`GRANT SELECT, INSERT, UPDATE, DELETE ON ${tablePrefix}${table} TO ${role}`)
+    }
+    const connectionString = server.connectionString.replace('postgres@', `${role}@`)
+    const store = postgresStore({ pool: server.createPool({ connectionString }), tablePrefix, sweepInterval: 0 })
+    await store.write('/a', binary(Buffer.alloc(300_000)), { expect: 'any' })
+    expect(await store.read('/a')).toMatchObject({ size: 300_000 })
+  })
+})
+
+describe('postgresStore, values', () => {
+  it('keeps paths and file names with U+0000 and lone surrogates apart', async () => {
+    const store = postgresStore({ pool, tablePrefix: createPrefix() })
+    const names = ['a\0b', 'a\u0001b', 'a\u00010000b', '\ud800', '\udc00', '\ufffd', '😀']
+    for (const name of names) await store.write(`/n/${name}`, { ...text(name), filename: name }, { expect: 'absent' })
+    const { items } = await store.list('/n', { limit: 20 })
+    expect(items.map((item) => item.path.slice(3)).sort()).toEqual([...names].sort())
+    for (const name of names)
+      expect(await store.read(`/n/${name}`)).toMatchObject({ path: `/n/${name}`, filename: name })
+    await store.close?.()
+  })
+
+  it('does not depend on the parsers that the program has set for its own queries', async () => {
+    const types = { getTypeParser: () => () => 'not what the store expects' }
+    const store = postgresStore({ pool: server.createPool({ types: types as never }), tablePrefix: createPrefix() })
+    await store.write('/a', text('a'), { expect: 'any' })
+    expect(await store.read('/a')).toMatchObject({ size: 1, dateIsStrong: true, lastModified: expect.any(Number) })
+    await store.close?.()
+  })
+
+  it('takes a path of 2048 bytes, and answers 414 to one that no index holds', async () => {
+    const store = postgresStore({ pool, tablePrefix: createPrefix() })
+    let state = 1
+    const noise = (length: number): string =>
+      Array.from({ length }, () => String.fromCharCode(97 + ((state = (state * 48271) % 2147483647) % 26))).join('')
+    const path = `/${noise(2047)}`
+    expect(await store.write(path, text('a'), { expect: 'any' })).toMatchObject({ outcome: 'created' })
+    const tooLong = store.write(`/${noise(12_000)}`, text('a'), { expect: 'any' })
+    await expect(tooLong).rejects.toMatchObject({ status: 414 })
+    await store.close?.()
+  })
+
+  it('works without statements kept prepared', async () => {
+    const store = postgresStore({ pool, tablePrefix: createPrefix(), preparedStatements: false })
+    await store.write('/a/1', text('a'), { expect: 'absent' })
+    expect(await store.create('/a', text('b'))).toMatchObject({ resource: { path: '/a/2' } })
+    await store.close?.()
+  })
+
+  it('takes a pool of pg and nothing else that it needs to know the type of', () => {
+    expect(() => postgresStore({} as never)).toThrow(TypeError)
+    expect(() => postgresStore({ pool, tablePrefix: 'x; DROP TABLE y' })).toThrow(TypeError)
+    expect(() => postgresStore({ pool, prefix: 'x' } as never)).toThrow(/no option "prefix"/)
+  })
+})

@@ -1,7 +1,15 @@
-import { describe, it } from 'vitest'
-import { sqliteStore } from '../../src/stores/sqlite.ts'
+import { afterEach, describe, expect, it } from 'vitest'
+import { type SqliteHandle, type SqliteStoreOptions, sqliteStore } from '../../src/stores/sqlite.ts'
+import { isResource, type LargeBody, type ResourceStore, type StoredResource } from '../../src/stores/types.ts'
 import { describeStore } from '../../src/testing.ts'
-import { createDatabaseFile, sqliteLibraries } from '../support/sqlite.ts'
+import { type ClosableHandle, createDatabaseFile, type DatabaseFile, sqliteLibraries } from '../support/sqlite.ts'
+
+const text = (body: string) => ({ contentType: 'text/plain', body })
+const binary = (body: Uint8Array | AsyncIterable<Uint8Array>) => ({ contentType: 'application/octet-stream', body })
+
+async function* streamOf(...chunks: Uint8Array[]): AsyncGenerator<Uint8Array> {
+  yield* chunks
+}
 
 for (const [library, open] of Object.entries(sqliteLibraries)) {
   describeStore(
@@ -14,6 +22,254 @@ for (const [library, open] of Object.entries(sqliteLibraries)) {
         close: () => file.remove(),
       }
     },
-    { describe, it, durable: true },
+    { describe, it },
   )
+
+  describe(`sqliteStore on ${library}, its own ways`, () => {
+    const files: DatabaseFile[] = []
+    const stores: ResourceStore[] = []
+    afterEach(async () => {
+      for (const store of stores.splice(0)) await store.close?.()
+      for (const file of files.splice(0)) await file.remove()
+    })
+
+    async function createFile(): Promise<DatabaseFile> {
+      const file = await createDatabaseFile(open)
+      files.push(file)
+      return file
+    }
+
+    function openStore(handle: SqliteHandle, options?: SqliteStoreOptions): ResourceStore {
+      const store = sqliteStore(handle, options)
+      stores.push(store)
+      return store
+    }
+
+    function countRows(handle: SqliteHandle, table: string): number {
+      return (handle.prepare(`SELECT count(*) AS n FROM ${table}`).get() as { n: number }).n
+    }
+
+    async function until(condition: () => boolean, sentence: string): Promise<void> {
+      for (const end = Date.now() + 10_000; !condition(); await new Promise((resolve) => setTimeout(resolve, 5))) {
+        if (Date.now() > end) throw new Error(sentence)
+      }
+    }
+
+    function readPragma(handle: SqliteHandle, name: string): unknown {
+      return Object.values(handle.prepare(`PRAGMA ${name}`).get() as object)[0]
+    }
+
+    it('keeps a write-ahead log, and has every commit on the disk before it is acknowledged', async () => {
+      const handle = (await createFile()).open()
+      const store = openStore(handle)
+      expect(readPragma(handle, 'journal_mode')).toBe('wal')
+      // Chunks that no path shows yet do not wait for the disk, what follows them does again.
+      await store.write('/big', binary(streamOf(Buffer.alloc(900_000))), { expect: 'any' })
+      expect(readPragma(handle, 'synchronous')).toBe(2)
+    })
+
+    it('works on a database in memory', async () => {
+      const handle = open(':memory:')
+      const store = openStore(handle)
+      await store.write('/a', text('a'), { expect: 'any' })
+      expect(await store.read('/a')).toMatchObject({ size: 1 })
+      await store.close?.()
+      handle.close()
+    })
+
+    it('reads small content with one statement', async () => {
+      const watched = watchHandle((await createFile()).open())
+      const store = openStore(watched.handle)
+      await store.write('/a', text('a'), { expect: 'any' })
+      watched.runs.length = 0
+      store.read('/a')
+      expect(watched.runs).toHaveLength(1)
+    })
+
+    it('reads only the chunks that a range lies in', async () => {
+      const watched = watchHandle((await createFile()).open())
+      const store = openStore(watched.handle)
+      await store.write('/big', binary(Buffer.alloc(5_000_000)), { expect: 'any' })
+      const state = (await store.read('/big')) as StoredResource & { body: LargeBody }
+      watched.runs.length = 0
+      let length = 0
+      for await (const chunk of state.body.open(3_000_000, 3_065_535)) length += chunk.length
+      expect(length).toBe(65_536)
+      expect(watched.runs.length).toBeLessThanOrEqual(2)
+    })
+
+    it('commits the writes of one turn together, each with its own outcome', async () => {
+      const watched = watchHandle((await createFile()).open())
+      const store = openStore(watched.handle)
+      await store.write('/a/1', text('a'), { expect: 'any' })
+      watched.runs.length = 0
+      const outcomes = await Promise.all([
+        store.write('/a/1', text('b'), { expect: 'absent' }),
+        store.write('/a/2', text('b'), { expect: 'absent' }),
+        store.remove('/a/1', { expect: 'any', mode: 'erase' }),
+        store.write('/a/1', text('b'), { expect: 'absent' }),
+        store.create('/a', text('c')),
+      ])
+      expect(outcomes.map(({ outcome }) => outcome)).toEqual(['conflict', 'created', 'removed', 'created', 'created'])
+      expect(watched.runs.filter((sql) => sql === 'COMMIT')).toHaveLength(1)
+    })
+
+    it('undoes nothing of the others when one of them throws', async () => {
+      const store = openStore((await createFile()).open())
+      const error = new Error('no content')
+      const results = await Promise.allSettled([
+        store.write('/b/1', text('1'), { expect: 'any' }),
+        store.create('/c', () => {
+          throw error
+        }),
+        store.write('/b/2', text('2'), { expect: 'any' }),
+      ])
+      expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+      expect(results[1]).toMatchObject({ reason: error })
+      expect((await store.list('/b', { limit: 5 })).items).toHaveLength(2)
+    })
+
+    it('waits for another process that writes, and goes on with other things meanwhile', async () => {
+      const file = await createFile()
+      const store = openStore(file.open())
+      await store.write('/a', text('a'), { expect: 'any' })
+      const other = file.open()
+      other.exec('BEGIN IMMEDIATE')
+      let isWritten = false
+      const writing = Promise.resolve(store.write('/a', text('b'), { expect: 'any' })).then(() => {
+        isWritten = true
+      })
+      for (let turn = 0; turn < 5; turn++) {
+        const start = performance.now()
+        await new Promise((resolve) => setTimeout(resolve, 10))
+        expect(performance.now() - start).toBeLessThan(500)
+        expect(await store.read('/a')).toMatchObject({ size: 1 })
+      }
+      expect(isWritten).toBe(false)
+      other.exec('COMMIT')
+      await writing
+      expect(Buffer.from(((await store.read('/a')) as StoredResource).body as Uint8Array).toString()).toBe('b')
+    })
+
+    it('answers 503 with Retry-After when another process keeps the lock for too long', async () => {
+      const file = await createFile()
+      const store = openStore(file.open(), { busyTimeout: 60 })
+      const other = file.open()
+      other.exec('BEGIN IMMEDIATE')
+      await expect(store.write('/a', text('b'), { expect: 'any' })).rejects.toMatchObject({
+        status: 503,
+        headers: { 'Retry-After': '1' },
+      })
+      expect(await store.read('/a')).toBeUndefined()
+      other.exec('COMMIT')
+      expect(await store.write('/a', text('b'), { expect: 'any' })).toMatchObject({ outcome: 'created' })
+    })
+
+    it('clears uploads away that were given up or forgotten, and nothing that a path shows', async () => {
+      const file = await createFile()
+      const handle = file.open()
+      const options = { grace: 30, sweepInterval: 50 }
+      const store = openStore(handle, options)
+      openStore(file.open(), options)
+      const content = Buffer.alloc(1_000_000, 7)
+      await store.stage!(streamOf(content))
+      await (await store.stage!(streamOf(content))).discard()
+      await store.write('/kept', binary(content), { expect: 'any' })
+      await store.write('/replaced', binary(content), { expect: 'any' })
+      await store.write('/replaced', text('small'), { expect: 'any' })
+      await store.write('/removed', binary(content), { expect: 'any' })
+      await store.remove('/removed', { expect: 'any', mode: 'tombstone' })
+      await until(() => countRows(handle, 'resource_contents') === 1, 'The sweep has left content that nobody shows.')
+      expect(countRows(handle, 'resource_chunks')).toBe(16)
+      const chunks: Uint8Array[] = []
+      const kept = (await store.read('/kept')) as StoredResource & { body: LargeBody }
+      for await (const chunk of kept.body.open(0, content.length)) chunks.push(Buffer.from(chunk))
+      expect(Buffer.concat(chunks).equals(content)).toBe(true)
+    })
+
+    it('clears expired tombstones away', async () => {
+      const handle = (await createFile()).open()
+      const first = openStore(handle, { sweepInterval: 0 })
+      for (const [path, mode] of [
+        ['/a', 'erase'],
+        ['/b', 'tombstone'],
+        ['/c', 'tombstone'],
+      ] as const) {
+        await first.write(path, text('a'), { expect: 'any' })
+        await first.remove(path, { expect: 'any', mode, retention: path === '/c' ? 86_400_000 : 1 })
+      }
+      openStore(handle, { sweepInterval: 20, now: () => Date.now() + 3_600_000 })
+      await until(() => countRows(handle, 'resource_states') === 1, 'The sweep has left expired tombstones.')
+      expect(await first.read('/c')).toMatchObject({ removed: true })
+    })
+
+    it('keeps tables of several prefixes apart in one file', async () => {
+      const handle = (await createFile()).open()
+      const one = openStore(handle, { tablePrefix: 'one_' })
+      const two = openStore(handle, { tablePrefix: 'two_' })
+      await one.write('/a', text('a'), { expect: 'any' })
+      expect(await two.read('/a')).toBeUndefined()
+    })
+
+    it('refuses tables that a newer release has made', async () => {
+      const handle = (await createFile()).open()
+      openStore(handle, { sweepInterval: 0 })
+      handle.exec('UPDATE resource_schema SET version = 99')
+      expect(() => sqliteStore(handle)).toThrow(/schema version 99, and this release knows versions up to 1/)
+    })
+
+    it('keeps paths and file names with U+0000 and lone surrogates apart', async () => {
+      const store = openStore((await createFile()).open())
+      const names = ['a\0b', 'a\u0001b', 'a\u00010000b', '\ud800', '\udc00', '\ufffd', '😀']
+      for (const name of names) await store.write(`/n/${name}`, { ...text(name), filename: name }, { expect: 'absent' })
+      const { items } = await store.list('/n', { limit: 20 })
+      expect(items.map((item) => item.path.slice(3)).sort()).toEqual([...names].sort())
+      for (const name of names) {
+        expect(await store.read(`/n/${name}`)).toMatchObject({ path: `/n/${name}`, filename: name })
+      }
+    })
+
+    it('refuses options that do not exist and prefixes that are not names', async () => {
+      const handle = (await createFile()).open()
+      expect(() => sqliteStore(handle, { tablePrefix: 'x; DROP TABLE y' })).toThrow(TypeError)
+      expect(() => sqliteStore(handle, { prefix: 'x' } as never)).toThrow(/no option "prefix"/)
+    })
+
+    it('answers a page as fast among many members as among few', async () => {
+      const handle = (await createFile()).open()
+      const store = openStore(handle)
+      await Promise.all(Array.from({ length: 300 }, () => store.create('/few', text('a'))))
+      const plan = handle
+        .prepare(
+          'EXPLAIN QUERY PLAN SELECT path FROM resource_states INDEXED BY resource_states_listed ' +
+            "WHERE collection = '/few' AND state = 0 AND sort_key > 'c' ORDER BY sort_key LIMIT 10",
+        )
+        .all() as { detail: string }[]
+      expect(plan.map(({ detail }) => detail).join()).toMatch(/SEARCH .*collection=\? AND state=\? AND sort_key>\?/)
+      expect(plan.map(({ detail }) => detail).join()).not.toMatch(/TEMP B-TREE/)
+      const page = await store.list('/few', { limit: 2, after: '250' })
+      expect(page.items.filter(isResource).map(({ path }) => path)).toEqual(['/few/251', '/few/252'])
+    })
+  })
+}
+
+/** A handle that tells of every statement that runs on it. */
+function watchHandle(handle: ClosableHandle): { handle: SqliteHandle; runs: string[] } {
+  const runs: string[] = []
+  return {
+    runs,
+    handle: {
+      exec: (sql) => handle.exec(sql),
+      prepare(sql) {
+        const statement = handle.prepare(sql)
+        const watch =
+          <Result>(run: (...values: never[]) => Result) =>
+          (...values: unknown[]): Result => {
+            runs.push(sql)
+            return run.call(statement, ...(values as never[]))
+          }
+        return { get: watch(statement.get), all: watch(statement.all), run: watch(statement.run) }
+      },
+    },
+  }
 }

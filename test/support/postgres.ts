@@ -31,10 +31,10 @@ const NOBODY = { uid: 65_534, gid: 65_534 }
 
 export async function startPostgres(): Promise<PostgresServer> {
   const { initdb, postgres } = await findBinaries()
-  const identity = process.getuid?.() === 0 ? NOBODY : {}
+  const identity: { uid?: number; gid?: number } = process.getuid?.() === 0 ? NOBODY : {}
   const folder = mkdtempSync(join(tmpdir(), 'postgres-store-'))
   const data = join(folder, 'data')
-  if ('uid' in identity) chownSync(folder, identity.uid, identity.gid)
+  if (identity.uid !== undefined) chownSync(folder, identity.uid, identity.gid!)
   chmodSync(folder, 0o700)
   execFileSync(initdb, ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-locale', '--no-sync'], {
     ...identity,

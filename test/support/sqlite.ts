@@ -10,14 +10,19 @@ export type ClosableHandle = SqliteHandle & { close(): void }
 /** The libraries that can be loaded here, each with the function that opens a file. */
 export const sqliteLibraries: Readonly<Record<string, (file: string) => ClosableHandle>> = loadLibraries()
 
+type Opener = new (file: string) => ClosableHandle
+
 function loadLibraries(): Record<string, (file: string) => ClosableHandle> {
   const require = createRequire(import.meta.url)
-  const Libsql = require('libsql') as new (file: string) => ClosableHandle
+  const Libsql = require('libsql') as Opener
   const libraries: Record<string, (file: string) => ClosableHandle> = { libsql: (file) => new Libsql(file) }
-  const builtIn = process.getBuiltinModule?.('node:sqlite') as
-    | { DatabaseSync: new (file: string) => ClosableHandle }
-    | undefined
+  const builtIn = process.getBuiltinModule?.('node:sqlite') as { DatabaseSync: Opener } | undefined
   if (builtIn !== undefined) libraries['node:sqlite'] = (file) => new builtIn.DatabaseSync(file)
+  try {
+    // Not among our dependencies, because it has to be compiled; tested where NODE_PATH leads to it.
+    const BetterSqlite = require('better-sqlite3') as Opener
+    libraries['better-sqlite3'] = (file) => new BetterSqlite(file)
+  } catch {}
   return libraries
 }
 

@@ -105,7 +105,7 @@ export function describeStore(
     const { reopen, crash } = fixture
 
     async function open(): Promise<ResourceStore> {
-      if (reopen === undefined) {
+      if (reopen === undefined || can.durable === false) {
         if (can.durable === true) throw new TypeError('A durable store needs `reopen` beside `store`.')
         return fixture.store
       }

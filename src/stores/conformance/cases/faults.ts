@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events'
 import type { Content, ResourceStore } from '../../types.ts'
 import { claim, claimContent, claimEqual, claimFails, claimResource, claimSettles } from '../claims.ts'
 import { binary, brokenStream, create, createBytes, listAll, put, stall, stream, text } from '../samples.ts'
@@ -166,6 +167,27 @@ export const faults: readonly Case[] = [
         'A write succeeded although its signal had been aborted.',
       )
       await claimSettles(closed, 'The source of an aborted write was never closed: it would be held for ever.')
+    },
+  },
+  {
+    title: 'leaves no listener on a signal that did not abort',
+    needs: ['contents'],
+    async run({ store, path, collection }) {
+      const { signal } = new AbortController()
+      const body = () => binary(stream(createBytes(200_000, 1), 10_000))
+      await store.write(path(1), body(), { expect: 'any', signal })
+      await store.write(path(1), body(), { expect: 'absent', signal })
+      await store.create(collection, body(), { signal })
+      const broken = binary(brokenStream(createBytes(100_000, 1), new Error('gone')))
+      await claimFails(
+        async () => store.write(path(1), broken, { expect: 'any', signal }),
+        'The write should have failed.',
+      )
+      await store.read(path(1), { signal })
+      await store.list(collection, { limit: 1, signal })
+      await store.remove(path(1), { expect: 'any', mode: 'erase', signal })
+      const { length } = getEventListeners(signal, 'abort')
+      claimEqual(length, 0, 'Listeners stay on the signal, and with them all that they hold.')
     },
   },
   {

@@ -1,0 +1,46 @@
+// Installs the packed library into an empty project, as a user would, and compiles a user's program there with the oldest
+// and the newest TypeScript. dist/ must be built.
+import { execFileSync } from 'node:child_process'
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+const folder = mkdtempSync(join(tmpdir(), 'consumer-'))
+const run = (command, ...args) => execFileSync(command, args, { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] })
+
+try {
+  const [{ filename }] = JSON.parse(
+    execFileSync('npm', ['pack', '--json', '--pack-destination', folder], { encoding: 'utf8' }),
+  )
+  writeFileSync(join(folder, 'package.json'), '{ "private": true, "type": "module" }')
+  cpSync('test/consumer/index.ts', join(folder, 'index.ts'))
+  const types = ['@types/node@20', '@types/express@5', '@types/koa@2', '@types/pg']
+  const hosts = ['express@5', 'koa@3', 'fastify@5', 'hono@4', 'pg@8']
+  run('npm', 'install', '--no-audit', '--no-fund', '--silent', `./${filename}`, ...types, ...hosts)
+  for (const version of ['5.9.3', 'latest']) {
+    run('npm', 'install', '--no-audit', '--no-fund', '--silent', '--no-save', `typescript@${version}`)
+    for (const [module, resolution] of [
+      ['nodenext', 'nodenext'],
+      ['esnext', 'bundler'],
+    ]) {
+      const config = {
+        compilerOptions: {
+          ...{ strict: true, noEmit: true, target: 'es2022', module, moduleResolution: resolution, types: ['node'] },
+          ...{ exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true, skipLibCheck: true },
+        },
+        files: ['index.ts'],
+      }
+      writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config))
+      try {
+        run('npx', 'tsc', '-p', '.')
+      } catch (error) {
+        console.error(`TypeScript ${version}, ${resolution}:\n${error.stdout}`)
+        process.exitCode = 1
+        continue
+      }
+      console.log(`compiles with TypeScript ${version}, ${resolution}`)
+    }
+  }
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}

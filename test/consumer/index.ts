@@ -1,0 +1,95 @@
+// A user's project: compiled against the packed library by scripts/check-consumers.js, never run.
+import { createServer } from 'node:http'
+import { createServer as createHttp2Server } from 'node:http2'
+import { createServer as createHttpsServer } from 'node:https'
+import express from 'express'
+import fastify from 'fastify'
+import { Hono } from 'hono'
+import {
+  attach,
+  basic,
+  bearer,
+  collection,
+  createResourceService,
+  document,
+  HttpError,
+  type HttpErrorCode,
+  jwt,
+  memoryStore,
+  mount,
+  type ResourceStore,
+  singleton,
+} from 'http-resource-service'
+import { auth, digest, hashPassword, negotiate, principalOf } from 'http-resource-service/auth'
+import { bodyParse, type MultipartBody } from 'http-resource-service/body-parse'
+import { createResourceClient } from 'http-resource-service/client'
+import { conditional } from 'http-resource-service/conditional'
+import { fastifyPlugin } from 'http-resource-service/fastify'
+import { honoMiddleware } from 'http-resource-service/hono'
+import { koaMiddleware } from 'http-resource-service/koa'
+import { methodOverride } from 'http-resource-service/method-override'
+import { patch } from 'http-resource-service/patch'
+import { preflight } from 'http-resource-service/preflight'
+import { matchEntityTags, parseHttpDate } from 'http-resource-service/protocol'
+import { range } from 'http-resource-service/range'
+import { requireHttps } from 'http-resource-service/require-https'
+import { postgresStore } from 'http-resource-service/stores/postgres'
+import { sqliteStore } from 'http-resource-service/stores/sqlite'
+import { describeStore } from 'http-resource-service/testing'
+import Koa from 'koa'
+import pg from 'pg'
+
+const store: ResourceStore = memoryStore()
+const service = createResourceService(store, {
+  resources: {
+    '/users': collection({ form: { pri: 'priority' }, remove: 'soft' }),
+    '/docs/{name}': document({ preconditions: 'required' }),
+    '/config': singleton({ aliases: ['/config.json'] }),
+  },
+  cors: { origins: ['https://app.example'], credentials: true },
+  auth: {
+    schemes: [
+      bearer(jwt({ jwks: 'https://issuer.example/jwks', issuer: 'https://issuer.example', audience: 'api' })),
+      basic({ realm: 'api', accounts: { ada: await hashPassword('lovelace') } }),
+      digest({ realm: 'api', accounts: { ada: 'lovelace' } }),
+    ],
+    require: 'writes',
+    authorize: (principal, request) => request.method !== 'DELETE' || principal?.id === 'ada',
+  },
+})
+
+createServer(service)
+createServer(mount('/api', service))
+createHttpsServer(service)
+createHttp2Server(service)
+attach(createServer(), service, { direct: '/api' })
+
+const app = express()
+app.use('/api', service)
+app.use(requireHttps(), methodOverride(), preflight({ origins: '*' }), bodyParse())
+app.get(
+  '/a',
+  conditional(() => ({ entityTag: '"1"' })),
+  range(() => ({ contentType: 'text/plain', content: 'text' })),
+)
+app.patch('/a', patch({ read: () => ({ document: {}, entityTag: '"1"' }), write: () => undefined }))
+app.post('/a', auth({ schemes: [basic({ realm: 'a', accounts: {} })] }), async (req, res) => {
+  for await (const part of req.body as MultipartBody) {
+    if (part.kind === 'file') for await (const chunk of part.content) res.write(chunk)
+  }
+  res.end(principalOf(req)?.id)
+})
+
+new Koa().use(koaMiddleware(service))
+await fastify().register(fastifyPlugin(service), { prefix: '/api' })
+new Hono().use('/api/*', honoMiddleware(service, { prefix: '/api' }))
+
+createResourceService(postgresStore({ pool: new pg.Pool() }))
+declare const database: Parameters<typeof sqliteStore>[0]
+createResourceService(sqliteStore(database))
+createResourceClient()
+
+const code: HttpErrorCode = new HttpError(409, 'ERR_CONFLICT').code
+const date: number | undefined = parseHttpDate('Sun, 06 Nov 1994 08:49:37 GMT', Date.now())
+
+export { code, date, describeStore, matchEntityTags, negotiate }

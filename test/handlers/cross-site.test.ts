@@ -1,0 +1,82 @@
+import { describe, expect, it } from 'vitest'
+import { createHandler } from '../../src/core/node-handler.ts'
+import { type CrossSiteOptions, createCrossSiteCheck } from '../../src/handlers/cross-site.ts'
+import { ask, type Fields, listen } from './serve.ts'
+
+const EVIL = 'https://evil.test'
+const FRIEND = 'https://friend.test'
+const BASIC = { Authorization: 'Basic YTpi' }
+
+async function start(options?: CrossSiteOptions) {
+  const piece = createHandler({ run: createCrossSiteCheck(options), forwardErrors: false })
+  const port = await listen((req, res) => piece(req, res, () => void res.end('done')))
+  const statusOf = async (method: string, fields: Fields) => (await ask(port, method, '/', fields)).status
+  return { port, statusOf }
+}
+
+describe('createCrossSiteCheck', () => {
+  const allows = (origin: string) => origin === FRIEND
+
+  it.each<[string, Fields]>([
+    ['Basic', BASIC],
+    ['basic', { Authorization: 'basic YTpi' }],
+    ['Digest', { Authorization: 'Digest username="a"' }],
+    ['Negotiate', { Authorization: 'Negotiate abc' }],
+    ['a cookie', { Cookie: 'session=1' }],
+    ['a cookie beside a token', { Cookie: 'session=1', Authorization: 'Bearer t' }],
+  ])(
+    'refuses a change by another site with %s, which a browser attaches by itself (threats 112 and 132)',
+    async (_what, credentials) => {
+      const { statusOf } = await start({ allows })
+      for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
+        expect(await statusOf(method, { ...credentials, Origin: EVIL })).toBe(403)
+        expect(await statusOf(method, { ...credentials, Origin: 'null' })).toBe(403)
+        expect(await statusOf(method, { ...credentials, Origin: EVIL, 'Sec-Fetch-Site': 'cross-site' })).toBe(403)
+        expect(await statusOf(method, { ...credentials, 'Sec-Fetch-Site': 'cross-site' })).toBe(403)
+        expect(await statusOf(method, { ...credentials, Origin: EVIL, 'Sec-Fetch-Site': 'same-site' })).toBe(403)
+      }
+    },
+  )
+
+  it.each<[string, string, Fields]>([
+    ['a read', 'GET', { ...BASIC, Origin: EVIL, 'Sec-Fetch-Site': 'cross-site' }],
+    ['OPTIONS', 'OPTIONS', { ...BASIC, Origin: EVIL }],
+    ['a program, which sends neither field', 'POST', BASIC],
+    [
+      'a token, which no browser attaches',
+      'POST',
+      { Authorization: 'Bearer t', Origin: EVIL, 'Sec-Fetch-Site': 'cross-site' },
+    ],
+    ['nobody in particular (row X17)', 'POST', { Origin: EVIL, 'Sec-Fetch-Site': 'cross-site' }],
+    ['an origin that CORS allows', 'POST', { ...BASIC, Origin: FRIEND, 'Sec-Fetch-Site': 'cross-site' }],
+    ['an own page', 'POST', { ...BASIC, 'Sec-Fetch-Site': 'same-origin' }],
+    ['an own page without a referrer', 'POST', { ...BASIC, Origin: 'null', 'Sec-Fetch-Site': 'same-origin' }],
+    ['the user in person', 'POST', { ...BASIC, 'Sec-Fetch-Site': 'none' }],
+  ])('lets %s pass', async (_who, method, fields) => {
+    expect(await (await start({ allows })).statusOf(method, fields)).toBe(200)
+  })
+
+  it('knows its own origin without Sec-Fetch-Site: the same host and port, either scheme while nobody knows better', async () => {
+    const { port, statusOf } = await start()
+    expect(await statusOf('POST', { ...BASIC, Origin: `http://127.0.0.1:${port}` })).toBe(200)
+    expect(await statusOf('POST', { ...BASIC, Origin: `https://127.0.0.1:${port}` })).toBe(200)
+    expect(await statusOf('POST', { ...BASIC, Origin: `http://127.0.0.1:${port + 1}` })).toBe(403)
+    expect(await statusOf('POST', { ...BASIC, Origin: 'http://127.0.0.1' })).toBe(403)
+    expect(await statusOf('POST', { ...BASIC, Host: 'a.test', Origin: 'https://a.test' })).toBe(200)
+    expect(await statusOf('POST', { ...BASIC, Host: 'a.test:443', Origin: 'https://a.test' })).toBe(200)
+    expect(await statusOf('POST', { ...BASIC, Host: 'a.test', Origin: 'https://b.a.test' })).toBe(403)
+  })
+
+  it('does not take a cleartext page of the same host for its own when the request came by https', async () => {
+    const { statusOf } = await start({ isSecure: () => true })
+    expect(await statusOf('POST', { ...BASIC, Host: 'a.test', Origin: 'http://a.test' })).toBe(403)
+    expect(await statusOf('POST', { ...BASIC, Host: 'a.test', Origin: 'https://a.test' })).toBe(200)
+  })
+
+  it('waits for a function that takes its time, and takes nothing but true for yes', async () => {
+    const answers: Record<string, unknown> = { [FRIEND]: Promise.resolve(true), [EVIL]: 'yes' }
+    const { statusOf } = await start({ allows: (origin) => answers[origin] as boolean })
+    expect(await statusOf('POST', { ...BASIC, Origin: FRIEND })).toBe(200)
+    expect(await statusOf('POST', { ...BASIC, Origin: EVIL })).toBe(403)
+  })
+})

@@ -1,0 +1,329 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, it } from 'vitest'
+import { HttpError } from '../../src/core/errors.ts'
+import { createResourceService } from '../../src/service/create-resource-service.ts'
+import { collection, type Process } from '../../src/service/resource-definitions.ts'
+import type { ServiceOptions } from '../../src/service/service-options.ts'
+import { memoryStore } from '../../src/stores/memory.ts'
+import { ADMIN, type Answer, jsonOf, startDemo, startService, type Target, uploadOf, waitFor } from './support.ts'
+
+function start(
+  process: Process,
+  operations: ServiceOptions['operations'] = {},
+  store = memoryStore(),
+): Promise<Target> {
+  return startService(
+    { resources: { '/jobs': collection({ create: 'accepted', process, remove: 'queued' }) }, operations },
+    store,
+  )
+}
+
+const stateOf = (answer: Answer): string => answer.json().state
+const until = (target: Target, path: string, state: string): Promise<Answer> =>
+  waitFor(
+    () => target.send('GET', path),
+    (answer) => answer.status === 200 && stateOf(answer) === state,
+  )
+
+/** A promise and the function that keeps it. */
+function gate(): { readonly opened: Promise<void>; open(): void } {
+  let open = (): void => {}
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  return { opened, open: () => open() }
+}
+
+describe('an accepted creation', () => {
+  it('says pending with Retry-After, then ready with what the work found (DESIGN §3)', async () => {
+    const { opened, open } = gate()
+    const target = await start(async ({ value }) => {
+      await opened
+      return { length: String(value['text']).length }
+    })
+    const accepted = await target.send('POST', '/jobs', jsonOf({ text: 'abc' }))
+    expect([accepted.status, accepted.field('location'), accepted.text]).toEqual([202, '/jobs/1', ''])
+    const pending = await target.send('GET', '/jobs/1')
+    expect([stateOf(pending), pending.field('retry-after')]).toEqual(['pending', '1'])
+    open()
+    expect((await until(target, '/jobs/1', 'ready')).json()).toEqual({ id: 1, text: 'abc', state: 'ready', length: 3 })
+    await target.close()
+  })
+
+  it('fails for good with a problem (DESIGN §3)', async () => {
+    const target = await start(() => {
+      throw new HttpError(422, 'ERR_INVALID_CONTENT', { detail: 'A virus.' })
+    })
+    await target.send('POST', '/jobs', jsonOf({}))
+    const failed = await until(target, '/jobs/1', 'failed')
+    expect(failed.json().problem).toMatchObject({ status: 422, detail: 'A virus.' })
+    await target.close()
+  })
+
+  it('is tried again after a failure that may pass, and fails in the end without a word of the reason', async () => {
+    const attempts: number[] = []
+    const target = await start(
+      ({ attempt, id }) => {
+        if (id === 1) attempts.push(attempt)
+        if (id === 1 && attempt === 2) return undefined
+        throw new Error('secret')
+      },
+      { maxAttempts: 2 },
+    )
+    await target.send('POST', '/jobs', jsonOf({}))
+    await until(target, '/jobs/1', 'ready')
+    expect(attempts).toEqual([1, 2])
+    await target.send('POST', '/jobs', jsonOf({}))
+    const failed = await until(target, '/jobs/2', 'failed')
+    expect([failed.json().problem.status, failed.text.includes('secret')]).toEqual([500, false])
+    await target.close()
+  })
+
+  it('can be removed before its work is done: the removal wins', async () => {
+    const { opened, open } = gate()
+    let runs = 0
+    const target = await start(async () => {
+      runs++
+      await opened
+    })
+    await target.send('POST', '/jobs', jsonOf({}))
+    await until(target, '/jobs/1', 'pending')
+    const removal = await target.send('DELETE', '/jobs/1')
+    expect(removal.status).toBe(202)
+    const done = await until(target, removal.field('location')!, 'done')
+    expect(done.json().result).toEqual({ deleted: true, id: 1 })
+    open()
+    expect((await target.send('GET', '/jobs/1')).status).toBe(410)
+    await sleep(20)
+    expect([(await target.send('GET', '/jobs/1')).status, runs]).toEqual([410, 1])
+    await target.close()
+  })
+
+  it('is removed even when its work changed it meanwhile', async () => {
+    const { opened, open } = gate()
+    const target = await start(() => opened, { concurrency: 1 })
+    await target.send('POST', '/jobs', jsonOf({}))
+    const removal = await target.send('DELETE', '/jobs/1')
+    open()
+    expect((await until(target, removal.field('location')!, 'done')).status).toBe(200)
+    expect((await target.send('GET', '/jobs/1')).status).toBe(410)
+    await target.close()
+  })
+})
+
+describe('a queued removal', () => {
+  it('answers 202 with a monitor that tells how it ended (interface DELETE 2, row H69)', async () => {
+    const demo = await startDemo()
+    const path = (await demo.send('POST', '/uploads', uploadOf())).field('location')!
+    await until(demo, path, 'ready')
+    const removal = await demo.send('DELETE', path, { fields: ADMIN })
+    expect([removal.status, removal.text, removal.field('content-length')]).toEqual([202, '', '0'])
+    expect(removal.field('location')).toMatch(/^\/operations\/[0-9a-f-]{36}$/)
+    const done = await until(demo, removal.field('location')!, 'done')
+    expect(done.json()).toMatchObject({ kind: 'removal', target: path, result: { deleted: true } })
+    for (const gone of [path, `${path}/file`]) expect((await demo.send('GET', gone)).status).toBe(410)
+    expect((await demo.send('DELETE', path, { fields: ADMIN })).status).toBe(410)
+    expect((await demo.store.list('work', { limit: 10 })).items).toEqual([])
+    await demo.close()
+  })
+
+  it('may be asked for twice', async () => {
+    const demo = await startDemo()
+    const path = (await demo.send('POST', '/uploads', uploadOf())).field('location')!
+    const answers = await Promise.all([1, 2, 3].map(() => demo.send('DELETE', path, { fields: ADMIN })))
+    for (const answer of answers) {
+      if (answer.status === 202) await until(demo, answer.field('location')!, 'done')
+      else expect(answer.status).toBe(410)
+    }
+    await demo.close()
+  })
+
+  it('is called back by DELETE of its monitor while nobody has begun (DESIGN §3)', async () => {
+    const target = await startService({
+      resources: { '/a': collection({ remove: 'queued' }) },
+      operations: { queue: { enqueue: () => {} }, pollInterval: 3_600_000 },
+    })
+    await target.send('POST', '/a', jsonOf({}))
+    const monitor = (await target.send('DELETE', '/a/1')).field('location')!
+    expect(stateOf(await target.send('GET', monitor))).toBe('pending')
+    expect((await target.send('DELETE', monitor)).status).toBe(204)
+    expect((await target.send('GET', monitor)).status).toBe(404)
+    expect(await target.service.runOperation(monitor.slice('/operations/'.length))).toBe(false)
+    expect((await target.send('GET', '/a/1')).status).toBe(200)
+    await target.close()
+  })
+
+  it('is not called back once it has begun: 409', async () => {
+    const { opened, open } = gate()
+    const begun = gate()
+    const store = memoryStore()
+    const target = await startService(
+      { resources: { '/a': collection({ remove: 'queued' }) } },
+      {
+        ...store,
+        async remove(path, options) {
+          if (path !== '/a/1') return store.remove(path, options)
+          begun.open()
+          await opened
+          return store.remove(path, options)
+        },
+      },
+    )
+    await target.send('POST', '/a', jsonOf({}))
+    const monitor = (await target.send('DELETE', '/a/1')).field('location')!
+    await begun.opened
+    expect((await target.send('DELETE', monitor)).status).toBe(409)
+    open()
+    await until(target, monitor, 'done')
+    expect((await target.send('DELETE', monitor)).status).toBe(204)
+    await target.close()
+  })
+
+  it('spares what was changed after it was accepted, and says so', async () => {
+    const target = await startService({
+      resources: { '/a': collection({ remove: 'queued' }) },
+      operations: { queue: { enqueue: () => {} }, pollInterval: 3_600_000 },
+    })
+    await target.send('POST', '/a', jsonOf({}))
+    const monitor = (await target.send('DELETE', '/a/1')).field('location')!
+    await target.send('PUT', '/a/1', jsonOf({ new: 1 }))
+    expect(await target.service.runOperation(monitor.slice('/operations/'.length))).toBe(true)
+    const failed = await target.send('GET', monitor)
+    expect([stateOf(failed), failed.json().problem.status]).toEqual(['failed', 409])
+    expect((await target.send('GET', '/a/1')).json()).toEqual({ id: 1, new: 1 })
+    await target.close()
+  })
+})
+
+describe('a queue of the user’s own', () => {
+  it('is told of each piece of work, and has it done when it likes (issue 4)', async () => {
+    const told: [string, number][] = []
+    let fails = 1
+    const target = await start(
+      () => {
+        if (fails-- > 0) throw new Error('not yet')
+      },
+      { queue: { enqueue: (id, { delay }) => told.push([id, delay]) }, pollInterval: 3_600_000 },
+    )
+    await target.send('POST', '/jobs', jsonOf({}))
+    expect(told).toHaveLength(1)
+    await sleep(20)
+    expect(stateOf(await target.send('GET', '/jobs/1'))).toBe('pending')
+    const [[id]] = told as [[string, number]]
+    expect(await target.service.runOperation(id)).toBe(true)
+    expect(stateOf(await target.send('GET', '/jobs/1'))).toBe('pending')
+    // It failed: the queue is told when to try again, and not before.
+    expect(told).toEqual([
+      [id, 0],
+      [id, 500],
+    ])
+    expect(await target.service.runOperation(id)).toBe(false)
+    await sleep(510)
+    expect(await target.service.runOperation(id)).toBe(true)
+    expect(stateOf(await target.send('GET', '/jobs/1'))).toBe('ready')
+    expect(await target.service.runOperation(id)).toBe(false)
+    expect(await target.service.runOperation('no such work')).toBe(false)
+    await target.close()
+  })
+
+  it('is told again when it was away, and the client gets its 202 all the same', async () => {
+    let isAway = true
+    const told = gate()
+    let id = ''
+    const target = await start(() => undefined, {
+      pollInterval: 20,
+      queue: {
+        async enqueue(given) {
+          if (isAway) throw new Error('away')
+          id = given
+          told.open()
+        },
+      },
+    })
+    expect((await target.send('POST', '/jobs', jsonOf({}))).status).toBe(202)
+    isAway = false
+    await told.opened
+    await target.service.runOperation(id)
+    expect(stateOf(await target.send('GET', '/jobs/1'))).toBe('ready')
+    await target.close()
+  })
+})
+
+describe('the life of accepted work', () => {
+  it('goes on in the next process when one is shut down, and is not counted as tried (DESIGN §3)', async () => {
+    const store = memoryStore()
+    const attempts: number[] = []
+    const begun = gate()
+    const process: Process = async ({ attempt, signal }) => {
+      attempts.push(attempt)
+      if (attempts.length > 1) return
+      begun.open()
+      await sleep(60_000, undefined, { signal })
+    }
+    const first = await start(process, {}, store)
+    await first.send('POST', '/jobs', jsonOf({}))
+    await begun.opened
+    await first.close()
+    const second = await start(process, {}, store)
+    await until(second, '/jobs/1', 'ready')
+    expect(attempts).toEqual([1, 1])
+    await second.close()
+  })
+
+  it('is shared: of several processes one does a piece of work, and every piece is done once', async () => {
+    const store = memoryStore()
+    const done = new Map<number, number>()
+    const process: Process = async ({ id }) => {
+      await sleep(1)
+      done.set(Number(id), (done.get(Number(id)) ?? 0) + 1)
+    }
+    const definition = { '/jobs': collection({ create: 'accepted', process }) }
+    const others = [1, 2, 3].map(() =>
+      createResourceService(store, { resources: definition, operations: { pollInterval: 5 } }),
+    )
+    const target = await start(process, { pollInterval: 5 }, store)
+    await Promise.all(Array.from({ length: 40 }, () => target.send('POST', '/jobs', jsonOf({}))))
+    for (let id = 1; id <= 40; id++) await until(target, `/jobs/${id}`, 'ready')
+    expect([...done.values()]).toEqual(Array.from({ length: 40 }, () => 1))
+    await Promise.all(others.map((other) => other.close()))
+    await target.close()
+  })
+
+  it('is resumed when the process that had it is gone: its lease runs out', async () => {
+    const store = memoryStore()
+    const record = { kind: 'process', pattern: '/jobs', path: '/jobs/1', attempts: 1, notBefore: Date.now() + 200 }
+    const json = (value: unknown) => ({ contentType: 'application/json', body: JSON.stringify(value) })
+    await store.write('/jobs/1', json({ id: 1, state: 'pending' }), { expect: 'any' })
+    await store.write('work/left-behind', json(record), { expect: 'any' })
+    const attempts: number[] = []
+    const target = await start(({ attempt }) => void attempts.push(attempt), {}, store)
+    await until(target, '/jobs/1', 'ready')
+    expect([attempts, Date.now() >= record.notBefore]).toEqual([[2], true])
+    expect(await store.read('work/left-behind')).toBeUndefined()
+    await target.close()
+  })
+
+  it('ends even when it ends the process whenever it is tried', async () => {
+    const store = memoryStore()
+    const record = { kind: 'process', pattern: '/jobs', path: '/jobs/1', attempts: 5, notBefore: 0 }
+    const json = (value: unknown) => ({ contentType: 'application/json', body: JSON.stringify(value) })
+    await store.write('/jobs/1', json({ id: 1, state: 'pending' }), { expect: 'any' })
+    await store.write('work/poison', json(record), { expect: 'any' })
+    const target = await start(() => process.exit(1), {}, store)
+    expect((await until(target, '/jobs/1', 'failed')).json().problem.status).toBe(500)
+    await target.close()
+  })
+
+  it('shows nothing of its records to anybody', async () => {
+    const target = await startService({
+      resources: { '/a': collection({ remove: 'queued' }) },
+      operations: { queue: { enqueue: () => {} } },
+    })
+    await target.send('POST', '/a', jsonOf({}))
+    await target.send('DELETE', '/a/1')
+    for (const path of ['/work', 'work', '/operations', '/operations/', '/operations/x']) {
+      expect([400, 404]).toContain((await target.send('GET', path)).status)
+    }
+    await target.close()
+  })
+})
