@@ -57,7 +57,12 @@ describe('createResourceClient beside createResourceService', () => {
     expect(await client.read(url)).toEqual(edited)
   })
 
-  it('takes a change that is made in place or later, and leaves out what JSON does not know', async () => {
+  it('takes a change that is made in place', async () => {
+    await createResourceClient().edit(url, (document) => Object.assign(document as object, { name: 'b' }))
+    expect((await createResourceClient().read(url)).document).toMatchObject({ name: 'b' })
+  })
+
+  it('takes a change that is made later, and leaves out what JSON does not know', async () => {
     const edited = await createResourceClient().edit(new URL(url), async (document) => {
       const changed = document as Record<string, unknown>
       changed['name'] = undefined

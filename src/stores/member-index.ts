@@ -1,4 +1,5 @@
 import { HttpError } from '../core/errors.ts'
+import { createBoundedMap } from './bounded-map.ts'
 import { compareNames, createSortedMembers, type SortedMembers } from './sorted-members.ts'
 import { type ListOptions, type Page, parseIntegerName, type StoredResource, splitPath } from './types.ts'
 
@@ -34,8 +35,11 @@ export interface MemberIndex {
 
 export function createMemberIndex(): MemberIndex {
   const collections = new Map<string, Collection>()
-  const idleCounters = new Map<string, number>()
   let firstId = 1
+  /** Of emptied collections. Of too many the oldest go, and new collections start above them. */
+  const idleCounters = createBoundedMap<number>(MAX_IDLE_COUNTERS, (_, next) => {
+    firstId = Math.max(firstId, next)
+  })
 
   function open(path: string): Collection {
     const known = collections.get(path)
@@ -53,16 +57,11 @@ export function createMemberIndex(): MemberIndex {
     return collection
   }
 
-  /** An empty collection is reduced to its counter; of too many counters the oldest go, and new ones start above them. */
+  /** An empty collection is reduced to its counter. */
   function closeIfEmpty({ path, visible, hidden, reserved, next }: Collection): void {
     if (visible.size + hidden.size + reserved.size > 0) return
     collections.delete(path)
-    if (next <= firstId) return
-    idleCounters.set(path, next)
-    if (idleCounters.size <= MAX_IDLE_COUNTERS) return
-    const [oldest, itsNext] = idleCounters.entries().next().value!
-    idleCounters.delete(oldest)
-    firstId = Math.max(firstId, itsNext)
+    if (next > firstId) idleCounters.set(path, next)
   }
 
   return {

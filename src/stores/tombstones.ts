@@ -1,3 +1,4 @@
+import { createBoundedMap } from './bounded-map.ts'
 import type { Tombstone } from './types.ts'
 
 interface Grave {
@@ -21,7 +22,7 @@ export interface Tombstones {
 
 /** @param most the most tombstones kept */
 export function createTombstones(most: number): Tombstones {
-  const graves = new Map<string, Grave>()
+  const graves = createBoundedMap<Grave>(most, (path, { tombstone }) => forget(path, tombstone.removedAt))
   // Without these a date could name two states: one before the removal and one after it, in the same second.
   let second = 0
   const forgotten = new Map<string, number>()
@@ -48,9 +49,6 @@ export function createTombstones(most: number): Tombstones {
 
     bury(tombstone, expires) {
       graves.set(tombstone.path, { tombstone, expires })
-      if (graves.size <= most) return
-      const [path, oldest] = graves.entries().next().value!
-      forget(path, oldest.tombstone.removedAt)
     },
 
     lastRemoval(path) {

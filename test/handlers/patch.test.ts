@@ -1,85 +1,25 @@
 import { once } from 'node:events'
-import { createServer, request as httpRequest, type RequestListener, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import express from 'express'
-import express4 from 'express4'
-import Koa from 'koa'
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { koaMiddleware } from '../../src/adapters/koa.ts'
+import { request as httpRequest } from 'node:http'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { HttpError } from '../../src/core/errors.ts'
 import type { JsonValue } from '../../src/core/json.ts'
-import type { Handler } from '../../src/core/node-handler.ts'
-import { type PatchedTarget, type PatchOptions, type PatchTarget, patch } from '../../src/handlers/patch.ts'
+import { type PatchedTarget, patch } from '../../src/handlers/patch.ts'
 import { jsonPatch } from '../../src/patch-formats/json-patch.ts'
 import { mergePatch } from '../../src/patch-formats/merge-patch.ts'
-
-const JSON_PATCH = 'application/json-patch+json'
-const MERGE_PATCH = 'application/merge-patch+json'
-const CHANGED = Date.UTC(2025, 0, 2, 3, 4, 5)
-
-interface VersionedTarget extends PatchTarget {
-  readonly version: number
-}
-
-/** A document with versions, written by compare-and-swap: what a user of the piece brings along. */
-function createRecord(document: JsonValue) {
-  let current: VersionedTarget | undefined = { document, version: 1, entityTag: '"1"', lastModified: CHANGED }
-  return {
-    get current() {
-      return current
-    },
-    writes: 0,
-    remove() {
-      current = undefined
-    },
-    read: async (): Promise<VersionedTarget | undefined> => current,
-    async write({ current: read, document, text }: PatchedTarget<VersionedTarget>) {
-      this.writes++
-      expect(JSON.parse(text)).toEqual(document)
-      await new Promise(setImmediate)
-      if (current?.version !== read.version) return 'conflict' as const
-      const version = read.version + 1
-      current = { document, version, entityTag: `"${version}"`, lastModified: CHANGED + version * 1000 }
-      return current
-    },
-  }
-}
-
-type Record = ReturnType<typeof createRecord>
-
-function pieceFor(record: Record, options: Partial<PatchOptions<VersionedTarget>> = {}): Handler {
-  return patch<VersionedTarget>({ read: record.read, write: (patched) => record.write(patched), ...options })
-}
-
-let server: Server
-let origin: string
-
-async function start(listener: RequestListener): Promise<void> {
-  server = createServer(listener).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-}
-
-async function send(
-  body: JsonValue | string,
-  headers: globalThis.Record<string, string> = {},
-  { path = '/doc', method = 'PATCH' } = {},
-): Promise<{ status: number; headers: Headers; text: string; json: () => JsonValue }> {
-  const content = typeof body === 'string' ? body : JSON.stringify(body)
-  const type = Array.isArray(body) ? JSON_PATCH : MERGE_PATCH
-  const response = await fetch(origin + path, { method, headers: { 'Content-Type': type, ...headers }, body: content })
-  const text = await response.text()
-  return { status: response.status, headers: response.headers, text, json: () => JSON.parse(text) }
-}
-
-afterEach(async () => {
-  server.closeAllConnections()
-  server.close()
-  await once(server, 'close')
-})
+import {
+  createRecord,
+  JSON_PATCH,
+  MERGE_PATCH,
+  origin,
+  type PatchedRecord,
+  pieceFor,
+  send,
+  start,
+  type VersionedTarget,
+} from './patched-record.ts'
 
 describe('patch on node:http', () => {
-  let record: Record
+  let record: PatchedRecord
   beforeEach(async () => {
     record = createRecord({ name: 'Ada', list: [1] })
     await start(pieceFor(record))
@@ -176,7 +116,7 @@ describe('patch on node:http', () => {
     expect((await send({ name: 'Bo' }, { 'If-Match': '"1"' })).status).toBe(404)
   })
 
-  const conditions: [string, globalThis.Record<string, string>, number][] = [
+  const conditions: [string, Record<string, string>, number][] = [
     ['If-Match with the tag', { 'If-Match': '"0", "1"' }, 200],
     ['If-Match with another tag', { 'If-Match': '"0"' }, 412],
     ['If-Match with the tag as a weak one (RFC 9110 §13.1.1)', { 'If-Match': 'W/"1"' }, 412],
@@ -365,88 +305,5 @@ describe('patch, options', () => {
     expect(() => patch({ ...given, retries: 1 } as never)).toThrow(TypeError)
     expect(() => patch({ read: given.read } as never)).toThrow(TypeError)
     expect(() => patch(undefined as never)).toThrow(TypeError)
-  })
-})
-
-describe.each([
-  ['Express 5', express],
-  ['Express 4', express4],
-] as const)('patch on %s', (_, framework) => {
-  let record: Record
-  let app: ReturnType<typeof express>
-  beforeEach(() => {
-    record = createRecord({ name: 'Ada' })
-    app = framework()
-  })
-
-  it('answers below a mount point, and lets other methods go on', async () => {
-    const router = framework.Router()
-    router.use('/doc', pieceFor(record))
-    router.get('/doc', (_req, res) => void res.json({ from: 'express' }))
-    router.options('/doc', (_req, res) => void res.status(200).end())
-    app.use('/api', router)
-    await start(app)
-    const path = '/api/doc'
-    const answer = await send({ name: 'Bo' }, {}, { path })
-    expect([answer.status, answer.headers.get('content-location')]).toEqual([200, path])
-    expect(await (await fetch(origin + path)).json()).toEqual({ from: 'express' })
-    const options = await fetch(origin + path, { method: 'OPTIONS' })
-    expect(options.headers.get('accept-patch')).toBe(`${JSON_PATCH}, ${MERGE_PATCH}`)
-  })
-
-  const parsers: [string, express.RequestHandler][] = [
-    ['json', framework.json({ type: [JSON_PATCH, MERGE_PATCH] })],
-    ['text', framework.text({ type: '*/*' })],
-    ['raw', framework.raw({ type: '*/*' })],
-    ['json, which leaves patches unread', framework.json()],
-  ]
-  it.each(parsers)('takes the content from a parser before it: %s', async (_, parser) => {
-    app.use(parser)
-    app.patch('/doc', pieceFor(record))
-    await start(app)
-    expect((await send([{ op: 'add', path: '/x', value: 1 }])).json()).toEqual({ name: 'Ada', x: 1 })
-    expect((await send({ x: null })).json()).toEqual({ name: 'Ada' })
-    expect(await send([{ op: 'remove', path: '/x' }])).toMatchObject({ status: 409 })
-  })
-
-  it('holds content that another parser parsed to the same rules', async () => {
-    app.use(framework.json({ type: [JSON_PATCH, MERGE_PATCH], limit: '10mb' }))
-    app.patch('/doc', pieceFor(record))
-    await start(app)
-    const merge = await send('{"__proto__":{"isAdmin":true},"constructor":{"x":1}}')
-    expect(merge.text).toBe('{"name":"Ada","__proto__":{"isAdmin":true},"constructor":{"x":1}}')
-    expect(Reflect.get({}, 'isAdmin')).toBeUndefined()
-    expect((await send(`{"a":${'['.repeat(3000)}${']'.repeat(3000)}}`)).status).toBe(400)
-  })
-
-  it('gives unexpected errors to the error handler', async () => {
-    app.patch('/doc', patch({ read: () => Promise.reject(new Error('away')), write: () => undefined }))
-    app.use(
-      ((error, _req, res, _next) =>
-        void res.status(500).send(`caught ${error.message}`)) as express.ErrorRequestHandler,
-    )
-    await start(app)
-    expect((await send({ a: 1 })).text).toBe('caught away')
-  })
-
-  it('does not wait for content that is gone', async () => {
-    app.use((req, _res, next) => void req.resume().on('end', next))
-    app.patch('/doc', pieceFor(record))
-    app.use(((error, _req, res, _next) => void res.status(500).send(error.name)) as express.ErrorRequestHandler)
-    await start(app)
-    expect(await send({ a: 1 })).toMatchObject({ status: 500, text: 'TypeError' })
-  })
-})
-
-describe('patch on Koa', () => {
-  it('answers through koaMiddleware, and lets other methods go on', async () => {
-    const app = new Koa()
-    app.use(koaMiddleware(pieceFor(createRecord({ name: 'Ada' }))))
-    app.use((context) => {
-      context.body = 'koa'
-    })
-    await start(app.callback())
-    expect((await send({ name: 'Bo' })).json()).toEqual({ name: 'Bo' })
-    expect(await (await fetch(origin)).text()).toBe('koa')
   })
 })

@@ -99,7 +99,12 @@ describe('large content', () => {
         async stage(body, options) {
           const staged = await store.stage!(body, options)
           const { discard } = staged
-          return Object.assign(staged, { discard: () => (discarded++, discard()) })
+          return Object.assign(staged, {
+            discard() {
+              discarded++
+              return discard()
+            },
+          })
         },
       },
     )

@@ -1,0 +1,388 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type Browser, chromium, type Page } from 'playwright-core'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { basic } from '../../src/auth-schemes/basic.ts'
+import { bearer } from '../../src/auth-schemes/bearer.ts'
+import type { CorsOptions } from '../../src/handlers/preflight.ts'
+import { createResourceService } from '../../src/service/create-resource-service.ts'
+import { collection, document } from '../../src/service/resource-definitions.ts'
+import { memoryStore } from '../../src/stores/memory.ts'
+import { findProgram } from './programs.ts'
+
+const executablePath = ['chromium', 'chromium-browser', 'google-chrome']
+  .map(findFirst)
+  .find((path) => path !== undefined)
+
+/** One of the three is enough, also on a machine that has to have a browser. */
+function findFirst(name: string, index: number, names: readonly string[]): string | undefined {
+  try {
+    return findProgram(name)
+  } catch (error) {
+    if (index === names.length - 1) throw error
+    return undefined
+  }
+}
+
+/** What a script gets to see. */
+interface Seen {
+  /** Set when the browser does not let the script see anything. */
+  readonly refused?: string
+  readonly status?: number
+  readonly headers?: Readonly<Record<string, string>>
+  readonly text?: string
+}
+
+interface Request {
+  readonly method?: string
+  readonly headers?: Record<string, string>
+  readonly body?: string
+  readonly credentials?: 'include' | 'omit' | 'same-origin'
+  readonly cache?: 'default' | 'no-store' | 'no-cache'
+  readonly mode?: 'cors' | 'no-cors'
+}
+
+/** What arrived at a server, preflights included. */
+interface Arrival {
+  readonly method: string
+  readonly path: string
+  readonly headers: IncomingMessage['headers']
+}
+
+const TOKEN = 'letmein'
+const JSON_TYPE = { 'Content-Type': 'application/json' }
+
+describe.runIf(executablePath !== undefined)('a browser on another origin', () => {
+  const servers: Server[] = []
+  const arrivals: Arrival[] = []
+  let browser: Browser
+  let good: Page
+  let evil: Page
+  let goodOrigin: string
+  /** Services by what is special about their CORS. */
+  const services: Record<'plain' | 'credentials' | 'any' | 'brief', string> = {
+    plain: '',
+    credentials: '',
+    any: '',
+    brief: '',
+  }
+
+  async function listen(listener: RequestListener): Promise<number> {
+    const server = createServer(listener)
+    servers.push(server)
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    return (server.address() as AddressInfo).port
+  }
+
+  async function serveWith(cors: CorsOptions): Promise<string> {
+    const service = createResourceService(memoryStore(), {
+      resources: {
+        '/users': collection(),
+        '/docs': collection({ types: ['*/*'] }),
+        '/readonly': document({ methods: ['GET'] }),
+        '/secret': document(),
+      },
+      cors,
+      auth: {
+        schemes: [
+          bearer({ verify: (token) => (token === TOKEN ? { id: 'ada' } : undefined) }),
+          basic({ realm: 'test', accounts: { ada: 'lovelace' } }),
+        ],
+        require: ({ path, method }) => path === '/secret' || method === 'DELETE',
+      },
+      onError: (error) => {
+        throw error
+      },
+    })
+    const port = await listen((req, res) => {
+      arrivals.push({ method: req.method!, path: req.url!, headers: req.headers })
+      // A session that a browser attaches by itself.
+      if (req.url === '/login') return void res.writeHead(204, { 'Set-Cookie': 'session=1; Path=/' }).end()
+      service(req, res)
+    })
+    return `http://127.0.0.1:${port}`
+  }
+
+  /** Runs fetch in a page. */
+  function ask(page: Page, url: string, request: Request = {}): Promise<Seen> {
+    return page.evaluate(
+      async ([url, init]) => {
+        try {
+          const response = await fetch(url!, init as object)
+          return { status: response.status, headers: Object.fromEntries(response.headers), text: await response.text() }
+        } catch (error) {
+          return { refused: String(error) }
+        }
+      },
+      [url, request] as const,
+    )
+  }
+
+  const methodsOf = (): string[] => arrivals.map(({ method }) => method)
+
+  beforeAll(async () => {
+    const pages = await listen(
+      (_req, res) => void res.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html>'),
+    )
+    // By name: another site than the address, so that cookies and Sec-Fetch-Site are those of a foreign site.
+    goodOrigin = `http://localhost:${pages}`
+    const evilPages = await listen(
+      (_req, res) => void res.writeHead(200, { 'Content-Type': 'text/html' }).end('<!doctype html>'),
+    )
+    services.plain = await serveWith({ origins: goodOrigin })
+    services.credentials = await serveWith({ origins: [goodOrigin], credentials: true })
+    services.any = await serveWith({ origins: '*' })
+    services.brief = await serveWith({ origins: goodOrigin, maxAge: 0 })
+    browser = await chromium.launch({ executablePath: executablePath!, args: ['--no-sandbox', '--no-proxy-server'] })
+    ;[good, evil] = [await browser.newPage(), await browser.newPage()]
+    await good.goto(goodOrigin)
+    await evil.goto(`http://localhost:${evilPages}`)
+    for (const base of Object.values(services)) {
+      for (const [path, text] of [
+        ['/docs/a', 'hello'],
+        ['/secret', 'secret'],
+      ] as const) {
+        const headers = { 'Content-Type': 'text/plain', Authorization: `Bearer ${TOKEN}` }
+        expect((await fetch(base + path, { method: 'PUT', headers, body: text })).status).toBe(201)
+      }
+    }
+  })
+
+  afterAll(async () => {
+    await browser?.close()
+    for (const server of servers) server.closeAllConnections()
+    await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
+  })
+
+  beforeEach(() => {
+    arrivals.length = 0
+  })
+
+  it('reads with a simple GET, without a preflight (interface OPTIONS 6)', async () => {
+    const seen = await ask(good, `${services.plain}/docs/a`)
+    expect([seen.status, seen.text]).toEqual([200, 'hello'])
+    expect(methodsOf()).toEqual(['GET'])
+  })
+
+  it('reads what HEAD tells, without a preflight', async () => {
+    const seen = await ask(good, `${services.plain}/docs/a`, { method: 'HEAD' })
+    expect([seen.status, seen.headers?.['content-length']]).toEqual([200, '5'])
+    expect(methodsOf()).toEqual(['HEAD'])
+  })
+
+  it.each(['text/plain', 'application/x-www-form-urlencoded'])(
+    'posts %s without a preflight (interface OPTIONS 6)',
+    async (type) => {
+      const seen = await ask(good, `${services.plain}/docs`, {
+        method: 'POST',
+        headers: { 'Content-Type': type },
+        body: 'a=b',
+      })
+      expect(seen.status).toBe(201)
+      expect(methodsOf()).toEqual(['POST'])
+    },
+  )
+
+  it('posts JSON after a preflight, and learns where it went (interface OPTIONS 5)', async () => {
+    const seen = await ask(good, `${services.plain}/users`, {
+      method: 'POST',
+      headers: JSON_TYPE,
+      body: '{"name":"Ada"}',
+    })
+    expect([seen.status, JSON.parse(seen.text!).name]).toEqual([201, 'Ada'])
+    expect(seen.headers?.['location']).toMatch(/^\/users\/\d+$/)
+    expect(methodsOf()).toEqual(['OPTIONS', 'POST'])
+    expect(arrivals[0]!.headers['access-control-request-headers']).toBe('content-type')
+  })
+
+  it('puts, patches and deletes, each after a preflight (interface OPTIONS 5)', async () => {
+    const url = `${services.plain}/users/900`
+    expect((await ask(good, url, { method: 'PUT', headers: JSON_TYPE, body: '{"name":"Ada"}' })).status).toBe(201)
+    const type = { 'Content-Type': 'application/merge-patch+json' }
+    const patched = await ask(good, url, { method: 'PATCH', headers: type, body: '{"role":"admin"}' })
+    expect([patched.status, JSON.parse(patched.text!)]).toEqual([200, { id: 900, name: 'Ada', role: 'admin' }])
+    const deleted = await ask(good, url, { method: 'DELETE', headers: { Authorization: `Bearer ${TOKEN}` } })
+    expect(deleted.status).toBe(204)
+    expect((await ask(good, url)).status).toBe(410)
+    expect(methodsOf().filter((method) => method !== 'OPTIONS')).toEqual(['PUT', 'PATCH', 'DELETE', 'GET'])
+  })
+
+  it('sends Authorization, which the preflight lists (interface Authentication 8, row X10)', async () => {
+    const seen = await ask(good, `${services.plain}/secret`, { headers: { Authorization: `Bearer ${TOKEN}` } })
+    expect([seen.status, seen.text]).toEqual([200, 'secret'])
+    expect(arrivals[0]!.headers['access-control-request-headers']).toBe('authorization')
+  })
+
+  it('sends Authorization where every origin and field is allowed, too', async () => {
+    const seen = await ask(good, `${services.any}/secret`, { headers: { Authorization: `Bearer ${TOKEN}` } })
+    expect([seen.status, seen.text]).toEqual([200, 'secret'])
+  })
+
+  it('reads a 401 and its challenges (row X15)', async () => {
+    const seen = await ask(good, `${services.plain}/secret`)
+    expect(seen.status).toBe(401)
+    expect(seen.headers?.['www-authenticate']).toContain('Bearer')
+  })
+
+  it('asks for a protected resource without a preflight that fails for want of credentials (row X2)', async () => {
+    const seen = await ask(good, `${services.plain}/secret`, { method: 'PUT', headers: JSON_TYPE, body: '{}' })
+    expect(seen.status).toBe(401)
+    expect(methodsOf()[0]).toBe('OPTIONS')
+  })
+
+  it.each([
+    [404, '/docs/none', {}],
+    [405, '/docs/a', { method: 'POST', headers: { 'Content-Type': 'text/plain' }, body: 'x' }],
+    [412, '/docs/a', { headers: { 'If-Match': '"x"' } }],
+    [415, '/users', { method: 'POST', headers: { 'Content-Type': 'text/plain;charset=x-none' }, body: 'x' }],
+    [416, '/docs/a', { headers: { Range: 'bytes=99-' } }],
+    [400, '/users', { method: 'POST', headers: JSON_TYPE, body: '{' }],
+  ] as const)('reads a %i (row X15)', async (status, path, request) => {
+    expect((await ask(good, services.plain + path, request)).status).toBe(status)
+  })
+
+  it('reads the fields that are exposed by default (row X14)', async () => {
+    const seen = await ask(good, `${services.plain}/docs/a`)
+    for (const name of ['etag', 'last-modified', 'accept-ranges', 'cache-control', 'content-type']) {
+      expect([name, typeof seen.headers?.[name]]).toEqual([name, 'string'])
+    }
+    const options = await ask(good, `${services.plain}/users`, { method: 'OPTIONS' })
+    expect([options.status, options.headers?.['allow']]).toEqual([204, expect.stringContaining('POST')])
+    expect(options.headers?.['x-content-type-options']).toBeUndefined()
+  })
+
+  it('reads a range', async () => {
+    const seen = await ask(good, `${services.plain}/docs/a`, { headers: { Range: 'bytes=1-3' } })
+    expect([seen.status, seen.text, seen.headers?.['content-range']]).toEqual([206, 'ell', 'bytes 1-3/5'])
+  })
+
+  it('reads a 304 that it asked for itself (row H137)', async () => {
+    const url = `${services.plain}/docs/a`
+    const { headers } = await ask(good, url)
+    const seen = await ask(good, url, { headers: { 'If-None-Match': headers!['etag']! } })
+    expect([seen.status, seen.headers?.['etag']]).toEqual([304, headers!['etag']])
+  })
+
+  it('is served from its own cache after a 304 (rows H137 and X8)', async () => {
+    const url = `${services.plain}/docs/a?cached`
+    await ask(good, url)
+    arrivals.length = 0
+    const seen = await ask(good, url)
+    expect([seen.status, seen.text]).toEqual([200, 'hello'])
+    expect(arrivals.map(({ headers }) => typeof headers['if-none-match'])).toEqual(['string'])
+  })
+
+  it('changes what it has read, and only that (If-Match)', async () => {
+    const url = `${services.plain}/docs/b`
+    const type = { 'Content-Type': 'text/plain' }
+    const created = await ask(good, url, { method: 'PUT', headers: type, body: '1' })
+    const etag = created.headers!['etag']!
+    expect((await ask(good, url, { method: 'PUT', headers: { ...type, 'If-Match': etag }, body: '2' })).status).toBe(
+      204,
+    )
+    expect((await ask(good, url, { method: 'PUT', headers: { ...type, 'If-Match': etag }, body: '3' })).status).toBe(
+      412,
+    )
+  })
+
+  it('keeps the answer to a preflight for as long as Access-Control-Max-Age says (row X12)', async () => {
+    const put = { method: 'PUT', headers: JSON_TYPE, body: '{}' }
+    for (const [base, preflights] of [
+      [services.plain, 1],
+      [services.brief, 3],
+    ] as const) {
+      arrivals.length = 0
+      for (let i = 0; i < 3; i++) await ask(good, `${base}/docs/aged`, put)
+      expect(methodsOf().filter((method) => method === 'OPTIONS')).toHaveLength(preflights)
+    }
+  })
+
+  it('is refused a method that the resource has not, before it is sent (row X23)', async () => {
+    const seen = await ask(good, `${services.plain}/readonly`, { method: 'PUT', headers: JSON_TYPE, body: '{}' })
+    expect(seen.refused).toContain('TypeError')
+    expect(methodsOf()).toEqual(['OPTIONS'])
+  })
+
+  it('is refused a field that is not allowed, before it is sent (row X18)', async () => {
+    const seen = await ask(good, `${services.plain}/docs/a`, { headers: { 'X-Anything': '1' } })
+    expect(seen.refused).toContain('TypeError')
+    expect(methodsOf()).toEqual(['OPTIONS'])
+  })
+
+  it('cannot tunnel a method that is not enabled (interface OPTIONS 7)', async () => {
+    const seen = await ask(good, `${services.plain}/docs/a`, {
+      method: 'POST',
+      headers: { 'X-HTTP-Method-Override': 'DELETE' },
+    })
+    expect(seen.refused).toContain('TypeError')
+    expect((await ask(good, `${services.plain}/docs/a`)).status).toBe(200)
+  })
+
+  it('on an origin that is not allowed sees nothing (row X17)', async () => {
+    const seen = await ask(evil, `${services.plain}/docs/a`)
+    expect(seen.refused).toContain('TypeError')
+    expect((await ask(evil, `${services.plain}/docs/none`)).refused).toContain('TypeError')
+  })
+
+  it('on an origin that is not allowed changes nothing (rows X4 and X17)', async () => {
+    const url = `${services.plain}/docs/evil`
+    for (const method of ['PUT', 'PATCH', 'DELETE']) {
+      expect((await ask(evil, url, { method, headers: JSON_TYPE, body: '{}' })).refused).toContain('TypeError')
+    }
+    expect(methodsOf()).toEqual(['OPTIONS', 'OPTIONS', 'OPTIONS'])
+    expect((await ask(good, url)).status).toBe(404)
+  })
+
+  it('on any origin reads what everybody may, with "*" (row X5)', async () => {
+    expect((await ask(evil, `${services.any}/docs/a`)).text).toBe('hello')
+    expect((await ask(evil, `${services.any}/docs/a`, { credentials: 'include' })).refused).toContain('TypeError')
+  })
+
+  it('with a sandboxed document, whose origin is null, sees nothing (row X16)', async () => {
+    const seen = await good.evaluate(async (url) => {
+      const frame = document.createElement('iframe')
+      frame.setAttribute('sandbox', 'allow-scripts')
+      frame.srcdoc = `<script>fetch(${JSON.stringify(url)}).then((r) => 'read ' + r.status, String).then((t) => parent.postMessage(t, '*'))</script>`
+      const told = new Promise((resolve) => addEventListener('message', ({ data }) => resolve(data), { once: true }))
+      document.body.append(frame)
+      return told
+    }, `${services.plain}/docs/a`)
+    expect(seen).toContain('TypeError')
+    expect(arrivals[0]!.headers.origin).toBe('null')
+  })
+
+  it('reads with credentials only where they are allowed (rows X6 and X7)', async () => {
+    const include = { credentials: 'include' } as const
+    expect((await ask(good, `${services.credentials}/docs/a`, include)).text).toBe('hello')
+    expect((await ask(good, `${services.plain}/docs/a`, include)).refused).toContain('TypeError')
+    expect((await ask(evil, `${services.credentials}/docs/a`, include)).refused).toContain('TypeError')
+    const put = await ask(good, `${services.credentials}/docs/c`, {
+      method: 'PUT',
+      headers: JSON_TYPE,
+      body: '{}',
+      ...include,
+    })
+    expect(put.status).toBe(201)
+  })
+
+  it('of a foreign site cannot use the session of a user for a change without a preflight (threat 112)', async () => {
+    const page = await browser.newPage()
+    await page.goto(`${services.credentials}/login`).catch(() => {})
+    await page.context().addCookies([{ name: 'session', value: '1', url: services.credentials, sameSite: 'Lax' }])
+    await page.goto(evil.url())
+    // A form, as any site may send one: no script has to read the answer for the change to happen.
+    await page.evaluate((url) => {
+      const form = document.createElement('form')
+      Object.assign(form, { method: 'post', action: url, enctype: 'text/plain' })
+      form.innerHTML = '<input name="a" value="b">'
+      document.body.append(form)
+      form.submit()
+    }, `${services.credentials}/docs`)
+    await page.waitForURL(`${services.credentials}/docs`)
+    const arrival = arrivals.find(({ method, path }) => method === 'POST' && path === '/docs')!
+    expect(arrival.headers['sec-fetch-site']).toBe('cross-site')
+    await page.close()
+  })
+})

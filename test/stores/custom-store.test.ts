@@ -1,0 +1,76 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Pool } from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+// @ts-expect-error the example is JavaScript, as its readers will write it
+import { preparation, userStore } from '../../examples/custom-store.js'
+import { createResourceService } from '../../src/service/create-resource-service.ts'
+import { collection } from '../../src/service/resource-definitions.ts'
+import { describeStore } from '../../src/testing.ts'
+import { type PostgresServer, startPostgres } from '../support/postgres.ts'
+
+let server: PostgresServer
+let pool: Pool
+
+beforeAll(async () => {
+  server = await startPostgres()
+  pool = server.createPool()
+  pool.setMaxListeners(0)
+  await pool.query(preparation)
+})
+afterAll(() => server.stop())
+
+describeStore(
+  'the store of examples/custom-store.js',
+  async () => {
+    await pool.query('TRUNCATE users RESTART IDENTITY')
+    return { store: userStore(pool), reopen: () => userStore(pool) }
+  },
+  {
+    describe,
+    it,
+    collection: '/users',
+    content: (seed, name) => ({
+      contentType: 'application/json',
+      body: JSON.stringify({ id: Number(name), name: `User ${seed}`, email: `${seed}@example.org` }),
+    }),
+    contents: false,
+    paths: false,
+    dates: false,
+    tombstones: false,
+    hiding: false,
+    related: false,
+  },
+)
+
+describe('the service over examples/custom-store.js', () => {
+  it('serves the rows, whoever has written them, and sees every change of them', async () => {
+    await pool.query('TRUNCATE users RESTART IDENTITY')
+    const service = createResourceService(userStore(pool), { resources: { '/users': collection({ remove: 'erase' }) } })
+    const http = createServer(service).listen(0, '127.0.0.1')
+    await new Promise((resolve) => http.once('listening', resolve))
+    const users = `http://127.0.0.1:${(http.address() as AddressInfo).port}/users`
+    const headers = { 'Content-Type': 'application/json' }
+    try {
+      const created = await fetch(users, { method: 'POST', headers, body: '{"name":"Ada","email":"ada@example.org"}' })
+      expect([created.status, created.headers.get('Location')]).toEqual([201, '/users/1'])
+      const read = await fetch(`${users}/1`)
+      const ETag = read.headers.get('ETag')!
+      expect(await read.json()).toEqual({ id: 1, name: 'Ada', email: 'ada@example.org' })
+
+      await pool.query("UPDATE users SET role = 'admin' WHERE id = 1")
+      const body = '{"name":"Eve","email":"eve@example.org"}'
+      const stale = await fetch(`${users}/1`, { method: 'PUT', headers: { ...headers, 'If-Match': ETag }, body })
+      expect(stale.status).toBe(412)
+      expect(await (await fetch(users)).json()).toEqual([
+        { id: 1, name: 'Ada', email: 'ada@example.org', role: 'admin' },
+      ])
+      expect((await fetch(`${users}/1`, { method: 'DELETE' })).status).toBe(204)
+      expect((await fetch(`${users}/1`)).status).toBe(404)
+    } finally {
+      http.closeAllConnections()
+      http.close()
+      await service.close()
+    }
+  })
+})

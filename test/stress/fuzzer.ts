@@ -1,0 +1,311 @@
+import type { RawClient, RawResponse } from '../wire/raw-client.ts'
+import { openRawClient } from '../wire/raw-client.ts'
+
+/** A request as bytes, and what is needed to read its answer. */
+export interface FuzzedRequest {
+  readonly method: string
+  readonly bytes: Buffer
+  /** Whether the client goes away before the content is complete. */
+  readonly isCut: boolean
+}
+
+type Random = (below: number) => number
+
+/** A generator of numbers that gives the same numbers for the same seed. */
+export function createRandom(seed: number): Random {
+  let state = seed >>> 0
+  return (below) => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 0x1_0000_0000) * below)
+  }
+}
+
+const METHODS = [
+  'GET',
+  'HEAD',
+  'POST',
+  'POST',
+  'POST',
+  'PUT',
+  'PUT',
+  'PUT',
+  'PATCH',
+  'PATCH',
+  'PATCH',
+  'DELETE',
+  'OPTIONS',
+]
+const ODD_METHODS = ['TRACE', 'PROPFIND', 'QUERY', 'LOCK', 'SEARCH', 'get', 'M-SEARCH']
+const PATHS = [
+  ...[
+    '/',
+    '/users',
+    '/users/1',
+    '/users/2',
+    '/users/01',
+    '/jobs',
+    '/jobs/1',
+    '/uploads',
+    '/uploads/1',
+    '/uploads/1/file',
+  ],
+  ...['/config/app', '/config/app.json', '/docs', '/docs/1', '/docs/a', '/docs/b.json', '/docs/c.json', '/articles'],
+  ...[
+    '/articles/1',
+    '/strict/a',
+    '/file.bin',
+    '/operations/x',
+    '/users?deleted=true',
+    '/articles?limit=2',
+    '/docs/__proto__',
+  ],
+]
+const ODD_PATHS = [
+  ...['//', '/users/', '/%', '/%zz', '/docs/%00', '/docs/%2e%2e%2fx', '/docs/..', '/docs/a%2Fb', '/docs/%c0%ae', '*'],
+  ...[
+    '/constructor',
+    '/__proto__/x',
+    'http://evil.example/users',
+    '/docs/%E6%97%A5',
+    '/docs/' + 'n'.repeat(3000),
+    '/a\\b',
+  ],
+  ...[
+    '/docs/%ED%A0%80',
+    '/docs/a;b=c',
+    '/users/1.0',
+    '/users/9007199254740993',
+    '/docs/a?' + 'x=1&'.repeat(50),
+    '/docs#x',
+  ],
+]
+const NAMES = [
+  'a',
+  'b',
+  'name',
+  'email',
+  'title',
+  'priority',
+  'pri',
+  'id',
+  'list',
+  '__proto__',
+  'constructor',
+  'toJSON',
+  '',
+  '~',
+  'a/b',
+  '0',
+  'hasOwnProperty',
+  'état',
+]
+const TYPES = [
+  ...[
+    'application/json',
+    'application/json',
+    'application/json-patch+json',
+    'application/merge-patch+json',
+    'text/plain',
+  ],
+  ...['application/x-www-form-urlencoded', 'multipart/form-data; boundary=b', 'image/png', 'application/octet-stream'],
+]
+const ODD_TYPES = [
+  ...[
+    '',
+    'x',
+    'a/b; c="',
+    'application/json; charset=utf-7',
+    'multipart/form-data',
+    'multipart/form-data; boundary=""',
+  ],
+  ...[
+    'text/plain; charset=x-none',
+    'application/jsonx',
+    'APPLICATION/JSON;x=1',
+    'application/json,text/plain',
+    `a/${'b'.repeat(300)}`,
+  ],
+]
+const FIELDS: readonly (readonly [string, readonly string[]])[] = [
+  ['If-Match', ['*', '"x"', 'W/"x"', '"', '"a", "b"', ',', '"a"'.repeat(50)]],
+  ['If-None-Match', ['*', '"x"', 'x', ' ', '"a,b"']],
+  ['If-Modified-Since', ['Sun, 06 Nov 1994 08:49:37 GMT', 'banana', 'Sun Nov  6 08:49:37 1994']],
+  ['If-Unmodified-Since', ['Sun, 06 Nov 1994 08:49:37 GMT', 'Sunday, 06-Nov-94 08:49:37 GMT', '0']],
+  ['If-Range', ['"x"', 'Sun, 06 Nov 1994 08:49:37 GMT', 'W/"x"']],
+  [
+    'Range',
+    ['bytes=0-4', 'bytes=-5', 'bytes=5-2', 'bytes=0-0,2-3,5-', 'items=1', 'bytes=99999999999999999999-', 'bytes=,,'],
+  ],
+  ['Accept', ['application/json', 'text/*;q=0.1', '*/*;q=0', ';;;', 'image/png', 'a/b;q=2']],
+  ['Accept-Encoding', ['gzip', 'identity;q=0']],
+  [
+    'Prefer',
+    ['return=minimal', 'return=representation', 'handling=strict', 'respond-async', ';;="', 'return="minimal'],
+  ],
+  [
+    'Authorization',
+    ['Basic !!!', 'Basic ZGVtbzpkZW1v', 'Bearer x.y.z', 'Digest username="a"', 'Negotiate YII=', 'x', 'Bearer a b'],
+  ],
+  ['Origin', ['http://localhost:3000', 'https://evil.example', 'null']],
+  ['Access-Control-Request-Method', ['PUT', 'x y', 'DELETE']],
+  ['Access-Control-Request-Headers', ['x-a,,x-b', 'x a', 'authorization']],
+  ['Content-Encoding', ['gzip', 'identity', 'gzip, gzip', 'x']],
+  ['Content-Range', ['bytes 0-1/2', 'x']],
+  ['Expect', ['100-continue', 'banana']],
+  ['X-HTTP-Method-Override', ['DELETE', 'TRACE', 'put, delete']],
+  ['X-Forwarded-Proto', ['https', 'x']],
+  ['Content-Disposition', ['attachment; filename="x"', "attachment; filename*=UTF-8''%zz"]],
+  ['Content-Type', ['text/html', 'application/json']],
+  ['Content-Language', ['fr', '']],
+]
+
+/** Makes requests that are nearly right, and some that are not. @param authorization credentials that some of them carry */
+export function createFuzzer(seed: number, authorization: string): () => FuzzedRequest {
+  const random = createRandom(seed)
+  const pick = <Item>(items: readonly Item[]): Item => items[random(items.length)]!
+  const chance = (percent: number): boolean => random(100) < percent
+
+  function value(depth = 0): unknown {
+    switch (random(depth > 3 ? 6 : 9)) {
+      case 0:
+        return random(3) - 1
+      case 1:
+        return pick(['', 'x', 'ann@example.com', '\u0000', '\ud800', 'true', '5', '日本', '</script>'])
+      case 2:
+        return pick([true, false, null])
+      case 3:
+        return random(1e9) * 1.5
+      case 4:
+        return pick(NAMES)
+      case 5:
+        return 9007199254740991
+      case 6:
+        return Array.from({ length: random(4) }, () => value(depth + 1))
+      default:
+        return Object.fromEntries(Array.from({ length: random(5) }, () => [pick(NAMES), value(depth + 1)]))
+    }
+  }
+
+  const pointer = (): string =>
+    pick(['', '/', '/-', '/list/-', '/list/0', '/a~1b', '/~2', 'a', ...NAMES.map((name) => `/${name}`)])
+
+  function patch(): unknown {
+    return Array.from({ length: random(6) }, () => {
+      const operation: Record<string, unknown> = {
+        op: pick(['add', 'remove', 'replace', 'move', 'copy', 'test', 'spam']),
+      }
+      if (chance(95)) operation['path'] = pointer()
+      if (chance(70)) operation['value'] = value()
+      if (chance(50)) operation['from'] = pointer()
+      return operation
+    })
+  }
+
+  const member = (): object => ({
+    ...{ name: 'Ann', email: 'ann@example.com', title: 'T', priority: random(9) },
+    ...{ debug: chance(50), port: random(70_000), logLevel: 'info' },
+    ...(chance(30) ? (value(3) as object) : {}),
+  })
+
+  const form = (): string =>
+    Array.from(
+      { length: random(6) },
+      () => `${pick([...NAMES, 'a[b]', '%zz', '%ff', '+'])}=${pick(['1', 'x', '%E6', '+', '', '%00'])}`,
+    ).join('&')
+
+  function multipart(): string {
+    const part = (): string => {
+      const file = chance(50) ? `; filename="${pick(['a.txt', '../x', 'a%22', '', '日'])}"` : ''
+      const head = pick([
+        '',
+        '',
+        '',
+        'Content-Type: text/plain\r\n',
+        'Content-Transfer-Encoding: base64\r\n',
+        'X: y\r\n',
+        'bad\r\n',
+      ])
+      return `--b\r\nContent-Disposition: form-data; name="${pick(['title', 'file', 'file', ...NAMES])}"${file}\r\n${head}\r\n${'z'.repeat(random(2000))}\r\n`
+    }
+    return Array.from({ length: random(4) }, part).join('') + (chance(85) ? '--b--\r\n' : '')
+  }
+
+  function content(type: string): string {
+    if (chance(5)) return pick(['[', '{"a":1,"a":2}', '['.repeat(5000), '', 'null', '\ufeff{}', '1e999', '{"a":'])
+    if (type.startsWith('multipart')) return multipart()
+    if (type.includes('urlencoded')) return form()
+    if (type.includes('json-patch')) return JSON.stringify(chance(80) ? patch() : value())
+    return JSON.stringify(chance(60) ? member() : value())
+  }
+
+  /** Changes, inserts or takes away some bytes. */
+  function mutate(bytes: Buffer): Buffer {
+    const copy = Buffer.from(bytes)
+    for (let n = random(4); n >= 0 && copy.length > 0; n--) copy[random(copy.length)] = random(256)
+    return chance(50)
+      ? copy
+      : Buffer.concat([copy.subarray(0, random(copy.length + 1)), copy.subarray(random(copy.length + 1))])
+  }
+
+  return () => {
+    const method = chance(96) ? pick(METHODS) : pick(ODD_METHODS)
+    const path = chance(90) ? pick(PATHS) : pick(ODD_PATHS)
+    const fields = [['Host', 'localhost']]
+    const hasBody = chance(method === 'GET' || method === 'HEAD' ? 5 : 90)
+    const patches = method === 'PATCH' && chance(80)
+    const type = patches ? pick(TYPES.slice(2, 4)) : chance(92) ? pick(TYPES) : pick(ODD_TYPES)
+    if (hasBody && chance(96)) fields.push(['Content-Type', type])
+    for (let n = random(100) < 60 ? 0 : 1 + random(3); n > 0; n--) {
+      const [name, values] = pick(FIELDS)
+      fields.push([name, pick(values)])
+    }
+    if (chance(40)) fields.push(['Authorization', authorization])
+    let body = hasBody ? Buffer.from(content(type)) : Buffer.alloc(0)
+    if (hasBody && chance(10)) body = mutate(body)
+    const isChunked = hasBody && chance(20)
+    const isCut = hasBody && body.length > 10 && chance(3)
+    if (isChunked) {
+      fields.push(['Transfer-Encoding', 'chunked'])
+      const size = body.length === 0 ? '' : `${body.length.toString(16)}\r\n`
+      body = Buffer.concat([Buffer.from(size), body, Buffer.from(size === '' ? '0\r\n\r\n' : '\r\n0\r\n\r\n')])
+    } else if (hasBody) fields.push(['Content-Length', String(body.length)])
+    const head = `${method} ${path} HTTP/1.1\r\n${fields.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`
+    if (isCut) body = body.subarray(0, random(body.length - 1))
+    return { method, bytes: Buffer.concat([Buffer.from(head, 'latin1'), body]), isCut }
+  }
+}
+
+/**
+ * Sends fuzzed requests one after the other, on one connection for as long as the server keeps it.
+ * @param check looks at each answer
+ */
+export async function runFuzzer(
+  port: number,
+  next: () => FuzzedRequest,
+  count: number,
+  check: (request: FuzzedRequest, response: RawResponse) => void,
+): Promise<void> {
+  let client: RawClient | undefined
+  const leave = (): void => {
+    client?.socket.destroy()
+    client = undefined
+  }
+  for (let n = 0; n < count; n++) {
+    const request = next()
+    client ??= await openRawClient(port)
+    client.send(request.bytes)
+    if (request.isCut) {
+      await new Promise((resolve) => setImmediate(resolve))
+      leave()
+      continue
+    }
+    let response: RawResponse
+    do response = await client.read(request.method)
+    while (response.status < 200)
+    check(request, response)
+    if (response.fields.some(([name, value]) => name === 'connection' && value === 'close')) leave()
+  }
+  leave()
+}
