@@ -96,7 +96,7 @@ export function userStore(pool) {
       return { outcome: rows[0].created ? 'created' : 'replaced', resource: toResource(rows[0]) }
     },
 
-    async create(collection, content, { signal } = {}) {
+    async create(_collection, content, { signal } = {}) {
       signal?.throwIfAborted()
       for (;;) {
         const [{ id }] = await query("SELECT nextval('users_id_seq') AS id")
@@ -119,10 +119,13 @@ export function userStore(pool) {
         [parseId(path) ?? -1, version],
       )
       if (row !== undefined) return { outcome: 'removed', resource: toResource(row) }
-      return expect === 'any' ? { outcome: 'absent' } : { outcome: 'conflict', current: await read(path) }
+      return expect === 'any'
+        ? { outcome: 'absent', current: undefined }
+        : { outcome: 'conflict', current: await read(path) }
     },
 
     async list(collection, { after, limit }) {
+      if (collection !== '/users') return { items: [] }
       const from = after === undefined ? -1 : (parseId(`/users/${after}`) ?? Number.MAX_SAFE_INTEGER)
       const rows = await query(`SELECT ${COLUMNS} FROM users WHERE id > $1 ORDER BY id LIMIT $2`, [from, limit + 1])
       const items = rows.slice(0, limit).map(toResource)

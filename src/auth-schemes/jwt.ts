@@ -1,5 +1,4 @@
 import { subtle, type webcrypto } from 'node:crypto'
-import { decodeProtectedHeader, errors, importJWK, jwtVerify } from 'jose'
 import type { RequestView } from '../core/exchange.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
 import { MALFORMED, readScopes, type TokenResult, type TokenVerifier } from './bearer.ts'
@@ -20,6 +19,15 @@ interface KnownToken {
   readonly generation: number
 }
 
+type Jose = typeof import('jose')
+let library: Promise<Jose> | undefined
+
+/** Loaded by the first verifier, not by everybody who imports this package: it takes longer than all the rest. */
+function loadJose(): Promise<Jose> {
+  library ??= import('jose')
+  return library
+}
+
 /** A token can be made to fit several keys; each costs a signature. */
 const MAX_KEYS = 4
 const INVALID: TokenResult = { outcome: 'rejected', description: 'The token is not valid.' }
@@ -37,6 +45,7 @@ export function jwt(options: JwtOptions): TokenVerifier {
   const settings = resolveJwtOptions(options)
   const { source, tolerance, verifyOptions, isRevoked } = settings
   const memory = createMemory<KnownToken>(settings.remember)
+  void loadJose().catch(() => {}) // reported by the first request that needs it
 
   function recall(key: string): KnownToken | undefined {
     const known = memory.get(key)
@@ -52,6 +61,7 @@ export function jwt(options: JwtOptions): TokenVerifier {
 
   async function verifySignature(token: string, key: string, request: RequestView): Promise<TokenResult> {
     if (!isCompactJws(token)) return MALFORMED
+    const { decodeProtectedHeader, errors, jwtVerify } = await loadJose()
     let header: { alg?: string; kid?: unknown }
     try {
       header = decodeProtectedHeader(token)
@@ -138,6 +148,7 @@ async function importMaterial({ material }: VerificationKey, alg: string): Promi
     return subtle.importKey('raw', material, algorithm, false, ['verify'])
   }
   if (!Object.hasOwn(material, 'kty')) return material as webcrypto.CryptoKey
+  const { importJWK } = await loadJose()
   return (await importJWK({ ...(material as PublicJwk) }, alg)) as webcrypto.CryptoKey
 }
 

@@ -228,7 +228,7 @@ describe('auth', () => {
     const ask = async (fields: Readonly<Record<string, string>>) => {
       const stream = client.request({ ':path': '/a?b', ...fields })
       let raw: readonly string[] = []
-      stream.once('response', (_, __, list: readonly string[]) => {
+      stream.once('response', (_fields: unknown, _flags: unknown, list: readonly string[]) => {
         raw = list
       })
       let body = ''

@@ -171,7 +171,7 @@ describe('createDefaultFormats', () => {
     [0, 1],
     [5, 5],
     [Number.POSITIVE_INFINITY, 1000],
-  ])('takes %s levels for %s', (depth, maxDepth) => {
+  ])('given a depth of %s takes %s levels', (depth, maxDepth) => {
     for (const format of createDefaultFormats(depth)) {
       const isJsonPatch = format.mediaType.includes('json-patch')
       const patch = (value: JsonValue) => (isJsonPatch ? [{ op: 'add', path: '', value }] : value)
