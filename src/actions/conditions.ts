@@ -1,8 +1,7 @@
-import { conditionsOf, hasConditions } from '../core/conditions.ts'
-import { HttpError } from '../core/errors.ts'
+import { hasConditions } from '../core/conditions.ts'
 import { evaluateConditions } from '../handlers/evaluate.ts'
+import { requireCondition } from '../handlers/required-condition.ts'
 import { isSafeMethod } from '../protocol/methods.ts'
-import { type Conditions, evaluatePreconditions } from '../protocol/preconditions.ts'
 import type { Expectation } from '../stores/types.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 
@@ -13,36 +12,14 @@ import type { ResourceExchange } from './resource-exchange.ts'
  *   requires a condition and the request has none that counts
  */
 export function checkConditions(exchange: ResourceExchange): 'proceed' | 'not-modified' {
-  const { validators, route } = exchange
-  if (!hasConditions(exchange)) {
-    if (route.preconditions === 'required') requireCondition(exchange, {})
-    return 'proceed'
+  const { validators, route, method } = exchange
+  if (route.preconditions === 'required' && validators !== undefined && !isSafeMethod(method) && method !== 'POST') {
+    requireCondition(exchange, validators, route.context.now())
   }
-  if (route.preconditions === 'required') requireCondition(exchange, conditionsOf(exchange))
+  if (!hasConditions(exchange)) return 'proceed'
   const outcome = evaluateConditions(exchange, validators, route.context.now())
   if (outcome === 'proceed') exchange.isConditional = true
   return outcome
-}
-
-/** RFC 6585 §3. Only for changes of what exists; a date that is ignored is no condition. */
-function requireCondition(exchange: ResourceExchange, conditions: Conditions): void {
-  const { validators, method, route } = exchange
-  if (validators === undefined || isSafeMethod(method) || method === 'POST') return
-  if (conditions.ifMatch !== undefined || conditions.ifNoneMatch !== undefined) return
-  if (conditions.ifUnmodifiedSince !== undefined) {
-    // An ignored condition must not count as given: try it against a state that fails every date.
-    const probe = { entityTags: [], lastModified: Number.MAX_SAFE_INTEGER }
-    const result = evaluatePreconditions(
-      { ifUnmodifiedSince: conditions.ifUnmodifiedSince },
-      probe,
-      method,
-      route.context.now(),
-    )
-    if (result.outcome === 'failed' && validators.lastModified !== undefined) return
-  }
-  throw new HttpError(428, 'ERR_PRECONDITION_REQUIRED', {
-    detail: 'This resource is changed only under a condition: read it, then send its ETag in If-Match.',
-  })
 }
 
 /** The state in which a write may happen so that the conditions that were met are still met. */

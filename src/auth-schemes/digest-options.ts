@@ -133,6 +133,9 @@ function createFinder(
   for (const [user, secret] of entries) {
     // Colons separate what is hashed: two accounts could have one hash.
     if (user.includes(':')) throw new TypeError(`The user name "${user}" has a colon, which Digest cannot tell apart.`)
+    if (typeof secret === 'string' && secret.startsWith('$scrypt$')) {
+      throw new TypeError(`The account "${user}" has a hash that hashPassword made: Digest needs hashDigestSecret.`)
+    }
     const isComplete =
       typeof secret === 'string' ||
       (secret !== null && algorithms.every((name) => readHash(secret, name) !== undefined))

@@ -74,8 +74,9 @@ export function createDelimiterTap(boundary: string, events: TapEvents): Delimit
         if (matched === delimiter.length) endContent()
         return at + size
       }
-      // No delimiter begins within the beginning of one: its only CR is the first byte.
-      pass(delimiter.subarray(isImplied ? 2 : 0, matched), false)
+      // No delimiter begins within the beginning of one: its only CR is the first byte. A copy, because whoever reads
+      // content may write into it.
+      pass(Buffer.from(delimiter.subarray(isImplied ? 2 : 0, matched)), false)
       matched = 0
       isImplied = false
     }
@@ -108,6 +109,7 @@ export function createDelimiterTap(boundary: string, events: TapEvents): Delimit
     endsPart = state === 'content'
     state = 'line'
   }
+
   /** Returns the index after the line. */
   function readLine(data: Buffer, at: number): number {
     const lineFeed = data.indexOf(LF, at)

@@ -12,7 +12,7 @@ import { readTarget } from '../core/read-target.ts'
 import { formatChallenge, parseAuthorization } from '../protocol/authorization.ts'
 import { isToken } from '../protocol/field-value.ts'
 import { isSafeMethod } from '../protocol/methods.ts'
-import { isPreflightRequest } from './preflight.ts'
+import { isPreflightRequest } from './preflight-request.ts'
 
 /** Decides which requests need credentials. */
 export type RequireRule = 'all' | 'writes' | ((request: RequestView) => boolean)

@@ -11,6 +11,7 @@ import { createCompletedFields, emptyReply, type Reply } from '../core/reply.ts'
 import { formatAllowedMethods, isOrigin } from '../protocol/cors.ts'
 import { METHODS, type Method } from '../protocol/methods.ts'
 import { type CorsOptions, resolveCorsOptions } from './cors-options.ts'
+import { isPreflightRequest } from './preflight-request.ts'
 
 export type { CorsOptions, Origins } from './cors-options.ts'
 
@@ -139,16 +140,6 @@ export function createCors(options: CorsOptions): Cors {
         : decide(exchange, methods, origin, isAllowed === true)
     },
   }
-}
-
-/** Whether a request is a preflight: OPTIONS with Origin and Access-Control-Request-Method; other OPTIONS asks for Allow. */
-export function isPreflightRequest(exchange: Exchange): boolean {
-  const { headers } = exchange
-  return (
-    exchange.method === 'OPTIONS' &&
-    readField(headers, 'access-control-request-method') !== undefined &&
-    readField(headers, 'origin') !== undefined
-  )
 }
 
 /** @param fields a list that begins with the base fields: whoever comes first shares it instead of making one */

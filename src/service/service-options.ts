@@ -9,8 +9,7 @@ import type { TrustProxy } from '../core/peer.ts'
 import type { Reply } from '../core/reply.ts'
 import type { AuthOptions } from '../handlers/auth.ts'
 import type { CorsOptions } from '../handlers/preflight.ts'
-import { jsonPatch } from '../patch-formats/json-patch.ts'
-import { mergePatch } from '../patch-formats/merge-patch.ts'
+import { createDefaultFormats } from '../patch-formats/default-formats.ts'
 import type { PatchFormat } from '../patch-formats/types.ts'
 import type { OperationsOptions } from './operations.ts'
 import type { ResourceDefinition } from './resource-definitions.ts'
@@ -104,14 +103,15 @@ export function readServiceOptions(given: ServiceOptions | undefined): ServiceSe
   if (https !== 'required' && https !== 'optional') {
     throw new TypeError("createResourceService takes https: 'required' or 'optional'.")
   }
+  const limits = readLimits('createResourceService', options.limits)
   return {
     ...options,
     https,
     maxTargetLength,
     idleTimeout,
     mountPath,
-    limits: readLimits('createResourceService', options.limits),
-    patchFormats: options.patchFormats ?? [jsonPatch(), mergePatch()],
+    limits,
+    patchFormats: options.patchFormats ?? createDefaultFormats(limits.depth),
     codings: options.codings ?? [],
     cacheControl: options.cacheControl ?? 'no-cache',
     fallthrough: options.fallthrough ?? true,

@@ -35,7 +35,7 @@ export function createContentHolder(): ContentHolder {
 
   /** Content that is there already; `undefined` for a stream. */
   function holdNow(body: Content['body']): HeldBody | undefined {
-    if (typeof body === 'string') return { body, size: sizeOf(body) }
+    if (typeof body === 'string') return holdText(body)
     if (body instanceof Uint8Array) return holdBytes(body)
     if (!isStaged(body)) return undefined
     const held = staged.get(body)
@@ -65,6 +65,12 @@ export function createContentHolder(): ContentHolder {
       return body
     },
   }
+}
+
+/** Text beyond ASCII is encoded once, here, and not by every reader. */
+function holdText(text: string): HeldBody {
+  const size = sizeOf(text)
+  return { body: size === text.length ? text : Buffer.from(text), size }
 }
 
 /** Copies: what the caller does with its buffer afterwards must not reach what is stored. */

@@ -1,6 +1,14 @@
 import { HttpError } from '../core/errors.ts'
 import { createBoundedMap } from './bounded-map.ts'
-import { compareNames, createSortedMembers, type SortedMembers } from './sorted-members.ts'
+import {
+  compareNames,
+  countMembers,
+  createSortedMembers,
+  deleteMember,
+  pageOfMembers,
+  type SortedMembers,
+  setMember,
+} from './sorted-members.ts'
 import { type ListOptions, type Page, parseIntegerName, type StoredResource, splitPath } from './types.ts'
 
 const MAX_IDLE_COUNTERS = 10_000
@@ -9,11 +17,11 @@ interface Collection {
   readonly path: string
   readonly visible: SortedMembers<StoredResource>
   /** Apart from the others, so that a page costs what it shows, however many are hidden. */
-  readonly hidden: SortedMembers<StoredResource>
+  hidden: SortedMembers<StoredResource> | undefined
   /** The next name to assign: above every integer that was ever a name here. */
   next: number
   /** Names that creations have taken whose content is still on its way. */
-  readonly reserved: Set<number>
+  reserved: Set<number> | undefined
 }
 
 /** Which resources are members of which collection, and which names are free there. */
@@ -44,13 +52,12 @@ export function createMemberIndex(): MemberIndex {
   function open(path: string): Collection {
     const known = collections.get(path)
     if (known !== undefined) return known
-    const prefix = path + '/'
     const collection: Collection = {
       path,
-      visible: createSortedMembers(prefix),
-      hidden: createSortedMembers(prefix),
+      visible: createSortedMembers(path + '/'),
+      hidden: undefined,
       next: idleCounters.get(path) ?? firstId,
-      reserved: new Set(),
+      reserved: undefined,
     }
     idleCounters.delete(path)
     collections.set(path, collection)
@@ -59,7 +66,8 @@ export function createMemberIndex(): MemberIndex {
 
   /** An empty collection is reduced to its counter. */
   function closeIfEmpty({ path, visible, hidden, reserved, next }: Collection): void {
-    if (visible.size + hidden.size + reserved.size > 0) return
+    const hiddenCount = hidden === undefined ? 0 : countMembers(hidden)
+    if (countMembers(visible) + hiddenCount + (reserved?.size ?? 0) > 0) return
     collections.delete(path)
     if (next > firstId) idleCounters.set(path, next)
   }
@@ -69,22 +77,26 @@ export function createMemberIndex(): MemberIndex {
       const place = placeOf(resource.path)
       if (place === undefined) return
       const collection = open(place.collection)
-      const [own, other] =
-        resource.hidden === true ? [collection.hidden, collection.visible] : [collection.visible, collection.hidden]
-      own.set(resource)
-      if (other.size > 0) other.delete(resource.path)
+      if (resource.hidden === true) {
+        collection.hidden ??= createSortedMembers(collection.visible.prefix)
+        setMember(collection.hidden, resource)
+        deleteMember(collection.visible, resource.path)
+      } else {
+        setMember(collection.visible, resource)
+        if (collection.hidden !== undefined) deleteMember(collection.hidden, resource.path)
+      }
       const id = parseIntegerName(place.name)
       if (id === undefined) return
       if (id >= collection.next) collection.next = id + 1
-      else collection.reserved.delete(id)
+      else collection.reserved?.delete(id)
     },
 
     remove(path) {
       const place = placeOf(path)
       const collection = place && collections.get(place.collection)
       if (collection === undefined) return
-      collection.visible.delete(path)
-      collection.hidden.delete(path)
+      deleteMember(collection.visible, path)
+      if (collection.hidden !== undefined) deleteMember(collection.hidden, path)
       closeIfEmpty(collection)
     },
 
@@ -92,9 +104,10 @@ export function createMemberIndex(): MemberIndex {
       const collection = collections.get(path)
       if (collection === undefined) return { items: [] }
       // One more than the page holds tells whether there is another page.
-      const visible = collection.visible.page(after, limit + 1)
-      const items =
-        hidden && collection.hidden.size > 0 ? merge(visible, collection.hidden.page(after, limit + 1)) : visible
+      let items = pageOfMembers(collection.visible, after, limit + 1)
+      if (hidden && collection.hidden !== undefined) {
+        items = merge(items, pageOfMembers(collection.hidden, after, limit + 1))
+      }
       if (items.length <= limit) return { items }
       items.length = limit
       return { items, next: nameOf(items[limit - 1]!) }
@@ -108,17 +121,18 @@ export function createMemberIndex(): MemberIndex {
         throw new HttpError(507, 'ERR_OUT_OF_SPACE', { detail: 'The collection has no names left.' })
       }
       collection.next = id + 1
+      collection.reserved ??= new Set()
       collection.reserved.add(id)
       return String(id)
     },
 
     isReserved(path, name) {
-      return collections.get(path)?.reserved.has(Number(name)) === true
+      return collections.get(path)?.reserved?.has(Number(name)) === true
     },
 
     release(path, name) {
       const collection = collections.get(path)
-      if (collection?.reserved.delete(Number(name))) closeIfEmpty(collection)
+      if (collection?.reserved?.delete(Number(name))) closeIfEmpty(collection)
     },
   }
 }

@@ -1,4 +1,4 @@
-import { createSortedList } from './sorted-list.ts'
+import { collectItems, createSortedList, deleteItem, type SortedList, setItem } from './sorted-list.ts'
 import { parseIntegerName } from './types.ts'
 
 /** Something that stands under a name in a collection. */
@@ -8,48 +8,47 @@ export interface Member {
 
 /** The members of one collection in listing order: integer names by value, then all others by code unit. */
 export interface SortedMembers<M extends Member> {
-  readonly size: number
-  /** Adds a member, or puts it in the place of the one with the same path. */
-  set(member: M): void
-  delete(path: string): void
-  /** At most `limit` members after a name, in order; the first ones when it is left out. */
-  page(after: string | undefined, limit: number): M[]
+  /** What every path begins with before the name: the path of the collection and a slash. */
+  readonly prefix: string
+  readonly integers: SortedList<number, M>
+  /** By path: all paths share the prefix, so whole paths are in the order of the names. */
+  readonly others: SortedList<string, M>
 }
 
-/** @param prefix what every path begins with before the name: the path of the collection and a slash */
 export function createSortedMembers<M extends Member>(prefix: string): SortedMembers<M> {
-  const integers = createSortedList<number, M>()
-  // All paths share the prefix, so whole paths are in the order of the names.
-  const others = createSortedList<string, M>()
+  return { prefix, integers: createSortedList(), others: createSortedList() }
+}
 
-  const integerOf = (path: string): number | undefined => parseIntegerName(path.slice(prefix.length))
+export function countMembers({ integers, others }: SortedMembers<Member>): number {
+  return integers.size + others.size
+}
 
-  return {
-    get size() {
-      return integers.size + others.size
-    },
+/** Adds a member, or puts it in the place of the one with the same path. */
+export function setMember<M extends Member>({ prefix, integers, others }: SortedMembers<M>, member: M): void {
+  const { path } = member
+  const integer = parseIntegerName(path.slice(prefix.length))
+  if (integer === undefined) setItem(others, path, member)
+  else setItem(integers, integer, member)
+}
 
-    set(member) {
-      const integer = integerOf(member.path)
-      if (integer === undefined) others.set(member.path, member)
-      else integers.set(integer, member)
-    },
+export function deleteMember({ prefix, integers, others }: SortedMembers<Member>, path: string): void {
+  const integer = parseIntegerName(path.slice(prefix.length))
+  if (integer === undefined) deleteItem(others, path)
+  else deleteItem(integers, integer)
+}
 
-    delete(path) {
-      const integer = integerOf(path)
-      if (integer === undefined) others.delete(path)
-      else integers.delete(integer)
-    },
-
-    page(after, limit) {
-      const items: M[] = []
-      const integer = after === undefined ? undefined : parseIntegerName(after)
-      const isAmongOthers = after !== undefined && integer === undefined
-      if (!isAmongOthers) integers.collect(integer, limit, items)
-      others.collect(isAmongOthers ? prefix + after : undefined, limit, items)
-      return items
-    },
-  }
+/** At most `limit` members after a name, in order; the first ones when it is left out. */
+export function pageOfMembers<M extends Member>(
+  { prefix, integers, others }: SortedMembers<M>,
+  after: string | undefined,
+  limit: number,
+): M[] {
+  const items: M[] = []
+  const integer = after === undefined ? undefined : parseIntegerName(after)
+  const isAmongOthers = after !== undefined && integer === undefined
+  if (!isAmongOthers) collectItems(integers, integer, limit, items)
+  collectItems(others, isAmongOthers ? prefix + after : undefined, limit, items)
+  return items
 }
 
 /** Integer names by value, then all others by code unit. */

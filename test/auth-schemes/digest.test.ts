@@ -394,6 +394,7 @@ describe('digest', () => {
     ],
     ['a hash that is none', { accounts: { a: { 'SHA-256': 'x' } } }],
     ['a user with a colon', { accounts: { 'a:b': 'c' } }],
+    ['a hash for Basic', { accounts: { a: '$scrypt$ln=4,r=8,p=1$AAAA$AAAA' } }],
     ['no algorithm', { accounts: { a: 'b' }, algorithms: [] }],
     ['an unknown algorithm', { accounts: { a: 'b' }, algorithms: ['SHA-1'] }],
     ['nonces for ever', { accounts: { a: 'b' }, nonceLifetime: Number.POSITIVE_INFINITY }],

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parseAccept, refusesIdentity, selectMediaType } from '../../src/protocol/accept.ts'
+import { formatOrigin, parseAuthority, parseTargetAuthority } from '../../src/protocol/authority.ts'
 import { isToken68, parseAuthorization, parseAuthParameters } from '../../src/protocol/authorization.ts'
 import { selectRanges } from '../../src/protocol/byte-range.ts'
 import {
@@ -9,6 +10,7 @@ import {
   parseContentDisposition,
   parseExtendedValue,
 } from '../../src/protocol/content-disposition.ts'
+import { isOrigin, matchesOriginPattern, parseOriginPattern } from '../../src/protocol/cors.ts'
 import {
   formatEntityTag,
   isEntityTag,
@@ -26,7 +28,7 @@ import {
   splitList,
   trimWhitespace,
 } from '../../src/protocol/field-value.ts'
-import { parseForwarded } from '../../src/protocol/forwarded.ts'
+import { decideForwardedTransport, parseForwarded } from '../../src/protocol/forwarded.ts'
 import { formatHttpDate, parseHttpDate } from '../../src/protocol/http-date.ts'
 import { isMediaRange, parseMediaType } from '../../src/protocol/media-type.ts'
 import { isKnownMethod } from '../../src/protocol/methods.ts'
@@ -85,6 +87,14 @@ const PARSERS: Readonly<Record<string, (text: string) => unknown>> = {
   parseAuthorization,
   parseAuthParameters,
   parseForwarded,
+  'decideForwardedTransport, both fields': (text) => decideForwardedTransport(text, text),
+  parseAuthority,
+  parseTargetAuthority,
+  'parseTargetAuthority behind "http://"': (text) => parseTargetAuthority(`http://${text}`),
+  isOrigin,
+  'isOrigin behind "https://"': (text) => isOrigin(`https://${text}`),
+  parseOriginPattern,
+  'parseOriginPattern behind "https://*."': (text) => parseOriginPattern(`https://*.${text}`),
 }
 
 /** Any text at all, and text made of the characters that grammars care about. */
@@ -442,6 +452,48 @@ function asctimeDate(time: number): string {
   const day = String(date.getUTCDate()).padStart(2, ' ')
   return `${DAYS[date.getUTCDay()]!.slice(0, 3)} ${MONTHS[date.getUTCMonth()]} ${day} ${clock(date)} ${date.getUTCFullYear()}`
 }
+
+describe('origins', () => {
+  const label = fc.stringMatching(/^[a-z0-9]([a-z0-9-]{0,8}[a-z0-9])?$/)
+  const host = fc.array(label, { minLength: 1, maxLength: 4 }).map((labels) => labels.join('.'))
+  const port = fc.oneof(fc.constant(''), fc.integer({ min: 1, max: 65535 }).map(String))
+  const scheme = fc.constantFrom('http' as const, 'https' as const)
+
+  it('that are written are origins, and are read as the URL standard reads them', () => {
+    fc.assert(
+      fc.property(scheme, host, port, (scheme, host, port) => {
+        const origin = formatOrigin(scheme, { host, port })
+        expect(isOrigin(origin)).toBe(true)
+        // A last label of digits makes the host an IPv4 address, which that standard writes differently.
+        fc.pre(!/(^|\.)(0x[0-9a-f]*|\d+)$/.test(host) && URL.canParse(origin))
+        expect(new URL(origin).origin).toBe(origin)
+      }),
+    )
+  })
+
+  it('come back from their authority', () => {
+    fc.assert(
+      fc.property(host, port, (host, port) => {
+        expect(parseAuthority(port === '' ? host : `${host}:${port}`)).toEqual({ host, port })
+      }),
+    )
+  })
+
+  it('match a pattern exactly when they lie below its host, as a reference decides by labels', () => {
+    fc.assert(
+      fc.property(scheme, host, scheme, host, fc.boolean(), (scheme, base, otherScheme, other, isBelow) => {
+        const pattern = parseOriginPattern(`${scheme}://*.${base}`)!
+        const candidate = isBelow ? `${other}.${base}` : other
+        const [labels, baseLabels] = [candidate.split('.'), base.split('.')]
+        const expected =
+          scheme === otherScheme &&
+          labels.length > baseLabels.length &&
+          labels.slice(-baseLabels.length).join('.') === base
+        expect(matchesOriginPattern(pattern, `${otherScheme}://${candidate}`)).toBe(expected)
+      }),
+    )
+  })
+})
 
 describe('selectRanges', () => {
   type Spec = { first?: number | undefined; last?: number | undefined; text?: string | undefined }

@@ -15,7 +15,7 @@ async function findPythonWithRequests(): Promise<string | undefined> {
   for (const program of [findProgram('python3'), '/usr/bin/python3']) {
     if (program !== undefined && (await run(program, ['-c', 'import requests'])).code === 0) return program
   }
-  if (process.env['REAL_PARTS'] === 'required') throw new Error('The tests need python3 with requests.')
+  if (process.env['REQUIRE_REAL_PARTS'] === '1') throw new Error('The tests need python3 with requests.')
   return undefined
 }
 

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module'
 import { delimiter, join } from 'node:path'
 
 /**
- * The path of a program of the system; `undefined` when it is not there. A machine that sets REAL_PARTS=required, as CI
+ * The path of a program of the system; `undefined` when it is not there. A machine that sets REQUIRE_REAL_PARTS=1, as CI
  * does, has them all.
  */
 export function findProgram(name: string): string | undefined {
@@ -18,7 +18,7 @@ export function findProgram(name: string): string | undefined {
       // Not in this folder.
     }
   }
-  if (process.env['REAL_PARTS'] === 'required') throw new Error(`The tests need the program ${name}.`)
+  if (process.env['REQUIRE_REAL_PARTS'] === '1') throw new Error(`The tests need the program ${name}.`)
   return undefined
 }
 
@@ -55,7 +55,7 @@ export function findPackage(name: string): boolean {
     createRequire(import.meta.url).resolve(name)
     return true
   } catch {
-    if (process.env['REAL_PARTS'] === 'required') throw new Error(`The tests need the package ${name}.`)
+    if (process.env['REQUIRE_REAL_PARTS'] === '1') throw new Error(`The tests need the package ${name}.`)
     return false
   }
 }

@@ -1,12 +1,19 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createSortedList } from '../../src/stores/sorted-list.ts'
-import { compareNames, createSortedMembers } from '../../src/stores/sorted-members.ts'
+import { collectItems, createSortedList, deleteItem, setItem } from '../../src/stores/sorted-list.ts'
+import {
+  compareNames,
+  countMembers,
+  createSortedMembers,
+  deleteMember,
+  pageOfMembers,
+  setMember,
+} from '../../src/stores/sorted-members.ts'
 
 function pageThrough(members: ReturnType<typeof createSortedMembers>, limit: number): string[] {
   const paths: string[] = []
   for (let after: string | undefined; ; ) {
-    const page = members.page(after, limit)
+    const page = pageOfMembers(members, after, limit)
     paths.push(...page.map((member) => member.path))
     if (page.length < limit) return paths
     after = paths.at(-1)!.slice('/c/'.length)
@@ -25,11 +32,11 @@ describe('createSortedMembers', () => {
           const members = createSortedMembers('/c/')
           const names = new Set<string>()
           for (const { name, isDeletion } of changes) {
-            if (isDeletion) members.delete(`/c/${name}`)
-            else members.set({ path: `/c/${name}` })
+            if (isDeletion) deleteMember(members, `/c/${name}`)
+            else setMember(members, { path: `/c/${name}` })
             names[isDeletion ? 'delete' : 'add'](name)
           }
-          expect(members.size).toBe(names.size)
+          expect(countMembers(members)).toBe(names.size)
           expect(pageThrough(members, limit)).toEqual([...names].sort(compareNames).map((name) => `/c/${name}`))
         },
       ),
@@ -38,8 +45,8 @@ describe('createSortedMembers', () => {
 
   it('puts a member in the place of the one with the same path', () => {
     const members = createSortedMembers<{ path: string; state: number }>('/c/')
-    for (const state of [1, 2]) for (const name of ['1', 'x']) members.set({ path: `/c/${name}`, state })
-    expect(members.page(undefined, 9)).toEqual([
+    for (const state of [1, 2]) for (const name of ['1', 'x']) setMember(members, { path: `/c/${name}`, state })
+    expect(pageOfMembers(members, undefined, 9)).toEqual([
       { path: '/c/1', state: 2 },
       { path: '/c/x', state: 2 },
     ])
@@ -56,29 +63,29 @@ describe('createSortedList', () => {
     it(`keeps thousands of keys in order that come ${name}, and gives any part of them`, () => {
       const keys = Array.from({ length: 5000 }, (_, i) => i * 2)
       const list = createSortedList<number, string>()
-      for (const key of arrange(keys)) list.set(key, `item ${key}`)
+      for (const key of arrange(keys)) setItem(list, key, `item ${key}`)
       expect(list.size).toBe(5000)
       for (const after of [undefined, -1, 0, 1, 1022, 1023, 1024, 1025, 4999, 9996, 9997, 9998, 9999]) {
         const items: string[] = []
-        list.collect(after, 600, items)
+        collectItems(list, after, 600, items)
         const expected = keys.filter((key) => after === undefined || key > after).slice(0, 600)
         expect(items).toEqual(expected.map((key) => `item ${key}`))
       }
-      for (const key of arrange(keys)) if (key % 6 !== 0) list.delete(key)
+      for (const key of arrange(keys)) if (key % 6 !== 0) deleteItem(list, key)
       const rest: string[] = []
-      list.collect(undefined, 9999, rest)
+      collectItems(list, undefined, 9999, rest)
       expect(rest).toEqual(keys.filter((key) => key % 6 === 0).map((key) => `item ${key}`))
-      for (const key of keys) list.delete(key)
+      for (const key of keys) deleteItem(list, key)
       expect(list.size).toBe(0)
     })
   }
 
   it('ignores the deletion of a key that it has not', () => {
     const list = createSortedList<string, number>()
-    list.delete('a')
-    list.set('b', 1)
-    list.delete('a')
-    list.delete('c')
+    deleteItem(list, 'a')
+    setItem(list, 'b', 1)
+    deleteItem(list, 'a')
+    deleteItem(list, 'c')
     expect(list.size).toBe(1)
   })
 })

@@ -75,9 +75,10 @@ describe.each(Object.keys(services))('a process that serves %s', (name) => {
     const statuses = new Map<number, number>()
     for (let round = 0; round < ROUNDS; round++) {
       await runFuzzer(target.port, next, REQUESTS / ROUNDS, (request, response) => {
+        const text = request.bytes.toString('latin1')
+        if (response === undefined) throw new Error(`No answer to ${text}`)
         const { status, fields, body } = response
         statuses.set(status, (statuses.get(status) ?? 0) + 1)
-        const text = request.bytes.toString('latin1')
         if (status >= 500 && status !== 501) throw new Error(`${status} for ${text}\n${logged.map(String).join('\n')}`)
         // What Node refuses by itself does not come from us.
         if (!fields.some(([name]) => name === 'x-content-type-options')) {

@@ -1,5 +1,6 @@
-import type { RawClient, RawResponse } from '../wire/raw-client.ts'
-import { openRawClient } from '../wire/raw-client.ts'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import type { RawResponse } from '../wire/raw-client.ts'
 
 /** A request as bytes, and what is needed to read its answer. */
 export interface FuzzedRequest {
@@ -262,7 +263,7 @@ export function createFuzzer(seed: number, authorization: string): () => FuzzedR
       fields.push([name, pick(values)])
     }
     if (chance(40)) fields.push(['Authorization', authorization])
-    let body = hasBody ? Buffer.from(content(type)) : Buffer.alloc(0)
+    let body: Buffer = hasBody ? Buffer.from(content(type)) : Buffer.alloc(0)
     if (hasBody && chance(10)) body = mutate(body)
     const isChunked = hasBody && chance(20)
     const isCut = hasBody && body.length > 10 && chance(3)
@@ -277,35 +278,96 @@ export function createFuzzer(seed: number, authorization: string): () => FuzzedR
   }
 }
 
+/** A connection that is kept for as long as the server keeps it. */
+interface Connection {
+  readonly socket: Socket
+  /** The next response; `undefined` when the server closes the connection without one. */
+  read(method: string): Promise<RawResponse | undefined>
+}
+
+async function openConnection(port: number): Promise<Connection> {
+  const socket = connect({ port, host: '127.0.0.1' })
+  let received = Buffer.alloc(0)
+  let isClosed = false
+  let wake = (): void => {}
+  socket.on('data', (chunk: Buffer) => {
+    received = Buffer.concat([received, chunk])
+    wake()
+  })
+  socket.on('error', () => {}) // a server that answers early may reset what is still being sent
+  socket.on('close', () => {
+    isClosed = true
+    wake()
+  })
+  await once(socket, 'connect')
+
+  /** Waits for what `take` finds, or the end. */
+  async function waitFor<Value>(take: () => Value | undefined): Promise<Value | undefined> {
+    for (;;) {
+      const value = take()
+      if (value !== undefined || isClosed) return value
+      await new Promise<void>((resolve) => {
+        wake = resolve
+      })
+    }
+  }
+
+  return {
+    socket,
+    async read(method) {
+      const end = await waitFor(() => (received.includes('\r\n\r\n') ? received.indexOf('\r\n\r\n') : undefined))
+      if (end === undefined) return undefined
+      const [line = '', ...lines] = received.toString('latin1', 0, end).split('\r\n')
+      received = received.subarray(end + 4)
+      const fields = lines.map(
+        (line) => [line.split(': ', 1)[0]!.toLowerCase(), line.slice(line.indexOf(': ') + 2)] as const,
+      )
+      const status = Number(line.slice(9, 12))
+      const length = fields.find(([name]) => name === 'content-length')?.[1]
+      const hasNone = method === 'HEAD' || status < 200 || status === 204 || status === 304
+      // Of what Node refuses by itself there is no length: an empty chunk, or nothing until the connection closes.
+      const isChunked = fields.some(([name]) => name === 'transfer-encoding')
+      const size = hasNone ? 0 : isChunked ? 5 : length === undefined ? Number.POSITIVE_INFINITY : Number(length)
+      await waitFor(() => (received.length >= size ? true : undefined))
+      const body = received.subarray(0, Math.min(size, received.length))
+      received = received.subarray(body.length)
+      return { status, phrase: line.slice(13), fields, body }
+    },
+  }
+}
+
 /**
  * Sends fuzzed requests one after the other, on one connection for as long as the server keeps it.
- * @param check looks at each answer
+ * @param check looks at each answer; `undefined` is a connection closed without one
  */
 export async function runFuzzer(
   port: number,
   next: () => FuzzedRequest,
   count: number,
-  check: (request: FuzzedRequest, response: RawResponse) => void,
+  check: (request: FuzzedRequest, response: RawResponse | undefined) => void,
 ): Promise<void> {
-  let client: RawClient | undefined
-  const leave = (): void => {
-    client?.socket.destroy()
-    client = undefined
-  }
+  let connection: Connection | undefined
   for (let n = 0; n < count; n++) {
     const request = next()
-    client ??= await openRawClient(port)
-    client.send(request.bytes)
+    connection ??= await openConnection(port)
+    const { socket } = connection
+    socket.write(request.bytes)
     if (request.isCut) {
       await new Promise((resolve) => setImmediate(resolve))
-      leave()
+      socket.destroy()
+      connection = undefined
       continue
     }
-    let response: RawResponse
-    do response = await client.read(request.method)
-    while (response.status < 200)
+    const isLate = AbortSignal.timeout(10_000)
+    isLate.onabort = () => socket.destroy(new Error('No answer within ten seconds.'))
+    let response = await connection.read(request.method)
+    while (response !== undefined && response.status < 200) response = await connection.read(request.method)
+    isLate.onabort = null
     check(request, response)
-    if (response.fields.some(([name, value]) => name === 'connection' && value === 'close')) leave()
+    if (response === undefined || response.fields.some(([name, value]) => name === 'connection' && value === 'close')) {
+      socket.destroy()
+      connection = undefined
+    }
   }
-  leave()
+  connection?.socket.destroy()
 }

@@ -8,8 +8,8 @@ import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { startHost } from '../support/hosts.ts'
 import { createDatabaseFile } from '../support/sqlite.ts'
 
-// STRESS=full npx vitest run test/stress
-const MIB = process.env['STRESS'] === 'full' ? 1024 : 64
+/** More by hand: `UPLOAD_MIB=1024 npx vitest run test/stress/uploads.test.ts`. */
+const MIB = Number(process.env['UPLOAD_MIB'] ?? 64)
 const TIMEOUT = 600_000
 
 const cleanups: (() => Promise<void>)[] = []

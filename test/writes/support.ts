@@ -94,7 +94,7 @@ export async function sendBytes(port: number, ...pieces: readonly (string | Uint
   socket.on('data', (chunk: Buffer) => chunks.push(chunk))
   socket.on('error', () => {}) // a server that closes early may reset what is still being sent
   for (const piece of pieces) socket.write(typeof piece === 'string' ? Buffer.from(piece, 'latin1') : piece)
-  await once(socket, 'close')
+  await new Promise((resolve) => socket.once('close', resolve))
   const answer = parseAnswer(Buffer.concat(chunks))
   // What is wrong with any answer whatever is wrong with this one; a refusal by Node itself is not ours.
   const faults =

@@ -1,0 +1,77 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Program, runProgram } from '../support/run-program.ts'
+import { createDatabaseFile, type DatabaseFile } from '../support/sqlite.ts'
+import { jsonOf, send } from './support.ts'
+
+const SERVER = fileURLToPath(new URL('accepted-work-server.mjs', import.meta.url))
+
+let file: DatabaseFile
+beforeAll(async () => {
+  file = await createDatabaseFile()
+})
+afterAll(() => file.remove())
+
+async function start(): Promise<{ readonly program: Program; readonly port: number }> {
+  const program = runProgram(SERVER, { DATABASE: file.path })
+  const [, port] = await program.waitFor(/listening on (\d+)/)
+  return { program, port: Number(port) }
+}
+
+describe('accepted work in a process that is killed', () => {
+  it('is all finished after a restart, and none of it comes to its end twice (I7, issue 4)', async () => {
+    const created = new Set<string>()
+    const removed = new Map<string, string>()
+    const runs = new Map<string, string>()
+    for (let round = 0; round < 4; round++) {
+      const { program, port } = await start()
+      const clients = Array.from({ length: 20 }, async (_, index) => {
+        const answer = await send(port, 'POST', '/jobs', jsonOf({ round, index }))
+        expect(answer.status).toBe(202)
+        const path = answer.field('location')!
+        created.add(path)
+        if (index % 4 === 0) {
+          const removal = await send(port, 'DELETE', path)
+          expect(removal.status).toBe(202)
+          removed.set(path, removal.field('location')!)
+        }
+        const { state, run } = (await send(port, 'GET', path)).json()
+        if (state === 'ready') runs.set(path, run)
+      })
+      // Those that were not answered before the end have been promised nothing.
+      const settled = Promise.allSettled(clients)
+      await sleep(100 + Math.random() * 300)
+      await program.stop('SIGKILL')
+      for (const result of await settled) {
+        if (result.status === 'rejected') expect(String(result.reason)).toMatch(/No response|ECONNREFUSED|JSON/)
+      }
+    }
+    expect(created.size).toBeGreaterThan(10)
+
+    const { program, port } = await start()
+    for (const path of created) {
+      if (removed.has(path)) continue
+      const item = await until(port, path, 'ready')
+      if (runs.has(path)) expect(item.run).toBe(runs.get(path))
+      runs.set(path, item.run)
+    }
+    for (const [path, monitor] of removed) {
+      expect((await until(port, monitor, 'done')).result.deleted).toBe(true)
+      expect((await send(port, 'GET', path)).status).toBe(410)
+    }
+    for (const path of created) {
+      if (!removed.has(path)) expect((await send(port, 'GET', path)).json().run).toBe(runs.get(path))
+    }
+    expect(await program.stop()).toBe(null)
+  }, 120_000)
+})
+
+async function until(port: number, path: string, state: string) {
+  for (const end = Date.now() + 60_000; ; ) {
+    const item = (await send(port, 'GET', path)).json()
+    if (item.state === state) return item
+    if (Date.now() > end) throw new Error(`${path} is still ${item.state}.`)
+    await sleep(50)
+  }
+}
