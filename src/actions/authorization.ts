@@ -1,7 +1,7 @@
 import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
-import { viewState } from './hooks.ts'
+import { loadView } from './hooks.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import { readState } from './state.ts'
 
@@ -17,7 +17,8 @@ export function checkAuthorization(exchange: ResourceExchange): MaybePromise<voi
   return andThen(wantsState && isAboutState(exchange) ? readState(exchange) : undefined, () => {
     const { current } = exchange
     if (wantsState) exchange.isConditional = true
-    const verdict = authorize(exchange.principal, exchange, current === undefined ? undefined : viewState(current))
+    const view = wantsState ? loadView(current, exchange.route.context.limits.parsedSize) : undefined
+    const verdict = andThen(view, (view) => authorize(exchange.principal, exchange, view))
     return andThen(verdict, (verdict) => {
       if (verdict === true) return
       note(exchange, verdict === 'hide' ? 'authorize hides it' : 'authorize refused')

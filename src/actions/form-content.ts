@@ -43,7 +43,9 @@ async function readMultipart(exchange: ResourceExchange, type: MediaType): Promi
       if (part.kind === 'field') fields.push(part)
       else {
         requireKnownFile(part, collection!, files)
-        files.push(await takeFile(exchange, part))
+        const file = await takeFile(exchange, part)
+        // What a browser sends for a file input in which nothing was chosen.
+        if (part.filename !== undefined || file.summary['size'] !== 0) files.push(file)
       }
     }
     requireFiles(collection!, files)

@@ -9,7 +9,7 @@ import { formatPath } from '../protocol/request-target.ts'
 import { type StoredResource, splitPath, type WriteResult } from '../stores/types.ts'
 import { commit } from './commit.ts'
 import { readJson } from './content.ts'
-import { textOf } from './hooks.ts'
+import { fetchJson, textOf } from './hooks.ts'
 import { recallDocument, rememberDocument } from './parsed-documents.ts'
 import { appliedPreferences, preferredReturn, unknownMembers } from './preferences.ts'
 import { writtenReply } from './put.ts'
@@ -48,8 +48,19 @@ function attempt(exchange: ResourceExchange, parsed: ParsedPatch): MaybePromise<
   requirePresent(exchange)
   const { route } = exchange
   const resource = exchange.current!
-  const document = currentDocument(resource)
-  const patched = parsed.apply(document)
+  return andThen(currentDocument(resource, route.context.limits.parsedSize), (document) =>
+    write(exchange, resource, document, parsed.apply(document)),
+  )
+}
+
+/** Writes a patched document, if it still is what the definition takes, over the state that was patched. */
+function write(
+  exchange: ResourceExchange,
+  resource: StoredResource,
+  document: JsonValue,
+  patched: JsonValue,
+): MaybePromise<Patched> {
+  const { route } = exchange
   if (patched === document) return { outcome: 'unchanged', resource }
   requireSameId(exchange, document, patched)
   const text = JSON.stringify(patched)
@@ -70,9 +81,11 @@ function attempt(exchange: ResourceExchange, parsed: ParsedPatch): MaybePromise<
 }
 
 /** The parsed content of a resource; shared, and therefore never changed. */
-function currentDocument(resource: StoredResource): JsonValue {
-  const known = recallDocument(resource)
-  if (known !== undefined) return known
+function currentDocument(resource: StoredResource, limit: number): MaybePromise<JsonValue> {
+  return recallDocument(resource) ?? andThen(fetchJson(resource, limit), parseDocument)
+}
+
+function parseDocument(resource: StoredResource): JsonValue {
   const text = textOf(resource)
   if (text === undefined)
     throw new HttpError(413, 'ERR_TOO_LARGE', { detail: 'The resource is too large to be patched.' })

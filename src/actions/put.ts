@@ -15,7 +15,7 @@ import { checkAuthorization } from './authorization.ts'
 import { commit } from './commit.ts'
 import { checkConditions, expectationOf } from './conditions.ts'
 import { discardContent, isAsSent, readJson } from './content.ts'
-import { viewState } from './hooks.ts'
+import { loadView, viewState } from './hooks.ts'
 import { appliedPreferences, preferredReturn, unknownMembers } from './preferences.ts'
 import { readRawContent } from './raw-content.ts'
 import { cacheControlFor, representationReply, validatorFields } from './representation.ts'
@@ -104,7 +104,7 @@ function checkConflict(
   content: Content,
   conflict: ConflictHook,
 ): MaybePromise<Expectation> {
-  const { store } = exchange.route.context
+  const { store, limits } = exchange.route.context
   // The state was read for its validators only, if at all: the hook sees its content.
   return andThen(store.read(exchange.storePath), (state) => {
     // It may be another state than the one that was judged.
@@ -114,7 +114,9 @@ function checkConflict(
       const { current } = exchange
       const size = typeof content.body === 'string' ? Buffer.byteLength(content.body) : sizeOfBody(content)
       const proposed = viewState({ ...content, path: exchange.storePath, version: '', size, body: smallBody(content) })
-      return andThen(conflict(proposed, current && viewState(current), exchange), (detail) => {
+      const view = loadView(current, limits.parsedSize)
+      const verdict = andThen(view, (view) => conflict(proposed, view, exchange))
+      return andThen(verdict, (detail) => {
         if (detail !== undefined) throw new HttpError(409, 'ERR_CONFLICT', { detail })
         return current === undefined ? 'absent' : { version: current.version }
       })

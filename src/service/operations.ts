@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { relatedPaths, removalOf } from '../actions/delete.ts'
-import { parseStored } from '../actions/hooks.ts'
+import { fetchJson, parseStored } from '../actions/hooks.ts'
 import { cacheControlFor } from '../actions/representation.ts'
 import type { ResourceExchange } from '../actions/resource-exchange.ts'
 import type { AcceptedWork, Route, RouteContext } from '../actions/route.ts'
@@ -127,12 +127,16 @@ export function createOperations(
 function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute: FindWorkRoute): WorkHandler {
   const { store } = context
 
+  async function readValue(state: StoredResource): Promise<JsonObject> {
+    return parseStored(await fetchJson(state, context.limits.parsedSize)) as JsonObject
+  }
+
   /** Changes a JSON resource; `change` sees its current value and returns the next, or nothing to leave it. */
   async function update(path: string, change: (value: JsonObject) => JsonObject | undefined): Promise<void> {
     for (;;) {
       const state = await store.read(path)
       if (!isResource(state)) return // removed meanwhile: nobody asks any more
-      const next = change(parseStored(state) as JsonObject)
+      const next = change(await readValue(state))
       if (next === undefined) return
       const content = { contentType: state.contentType, body: JSON.stringify(next) }
       const result = await store.write(path, content, { expect: { version: state.version } })
@@ -174,7 +178,7 @@ function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute: FindW
     const known = requireKnown(record)
     const state = await store.read(record.path)
     if (!isResource(state)) return
-    const value = parseStored(state) as JsonObject
+    const value = await readValue(state)
     if (value['state'] !== 'pending') return
     const members = await known.process?.({
       path: record.path,
