@@ -1,4 +1,5 @@
 import { collectFields, parseForm } from '../body-types/form.ts'
+import { checkParsedJson } from '../body-types/json.ts'
 import { parseMultipart } from '../body-types/multipart.ts'
 import { decodeText } from '../body-types/text.ts'
 import type { FilePart, FormField } from '../body-types/types.ts'
@@ -101,6 +102,8 @@ function complete(
     if (Object.hasOwn(document, name)) throw invalid([{ pointer: `/${name}`, detail: 'Given as text and as a file.' }])
     defineMember(document, name, summary)
   }
+  // What JSON is refused for is refused in a form as well: U+0000, which not every store can keep.
+  checkParsedJson(document)
   return andThen(schema === undefined ? document : coerce(document, schema), (value) =>
     newMemberOf(exchange, { value, text: JSON.stringify(value), isVerbatim: false }, files),
   )

@@ -56,7 +56,8 @@ export function honoMiddleware(handler: Handler, options: HonoOptions = {}): Hon
     }
     const reply = isPromise(decision) ? await decision : decision
     if (reply !== undefined) {
-      for (const [name, value] of context.res.headers) res.setHeader(name, value)
+      // One entry for each cookie: setting would keep the last.
+      for (const [name, value] of context.res.headers) res.appendHeader(name, value)
       await handler.write(exchange, reply)
     } else if (!res.destroyed) return void (await next())
     const sent = new Response(null, { headers: ALREADY_SENT })

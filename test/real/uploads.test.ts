@@ -79,6 +79,7 @@ describe.each(Object.keys(STORES))('an upload to the %s store', (name) => {
       415,
     ],
     ['with a second file of the name', upload('--', FILE_HEAD, '', 'v'), 422],
+    ['with U+0000 in its title (threat 64)', upload().replace('A title', 'A\0title'), 422],
     ['with a file that is not expected', upload('--', FILE_HEAD.replace('file"', 'other"'), '', 'v'), 422],
     ['without its file', lines(...TITLE, '----', ''), 422],
     ['without its title', lines('--', FILE_HEAD, '', 'v', '----', ''), 422],

@@ -38,6 +38,29 @@ const METHODS = [
   'DELETE',
   'OPTIONS',
 ]
+/** What the service is for; the rest of the requests finds out what it is not for. */
+const USUAL: readonly (readonly [method: string, path: string, type?: string])[] = [
+  ['POST', '/users', 'application/json'],
+  ['POST', '/jobs', 'application/x-www-form-urlencoded'],
+  ['POST', '/uploads', 'multipart/form-data; boundary=b'],
+  ['POST', '/docs', 'text/plain'],
+  ['POST', '/articles', 'application/json'],
+  ['PUT', '/users/1', 'application/json'],
+  ['PUT', '/docs/a', 'text/plain'],
+  ['PUT', '/docs/b.json', 'application/json'],
+  ['PUT', '/config/app', 'application/json'],
+  ['PUT', '/strict/a', 'image/png'],
+  ['PUT', '/articles/1', 'application/json'],
+  ['PATCH', '/users/1', 'application/merge-patch+json'],
+  ['PATCH', '/docs/b.json', 'application/json-patch+json'],
+  ['PATCH', '/config/app', 'application/merge-patch+json'],
+  ['DELETE', '/users/1'],
+  ['DELETE', '/uploads/1'],
+  ['DELETE', '/articles/1'],
+  ['GET', '/users/1'],
+  ['GET', '/docs/a'],
+  ['GET', '/uploads/1'],
+]
 const ODD_METHODS = ['TRACE', 'PROPFIND', 'QUERY', 'LOCK', 'SEARCH', 'get', 'M-SEARCH']
 const PATHS = [
   ...[
@@ -211,12 +234,18 @@ export function createFuzzer(seed: number, authorization: string): () => FuzzedR
   })
 
   const form = (): string =>
+    (chance(50) ? `name=x&pri=${random(9)}&` : '') +
     Array.from(
       { length: random(6) },
       () => `${pick([...NAMES, 'a[b]', '%zz', '%ff', '+'])}=${pick(['1', 'x', '%E6', '+', '', '%00'])}`,
     ).join('&')
 
   function multipart(): string {
+    const whole = [
+      '--b\r\nContent-Disposition: form-data; name="title"\r\n\r\nT\r\n',
+      '--b\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\nxyz\r\n',
+    ]
+    if (chance(40)) return `${whole.join('')}--b--\r\n`
     const part = (): string => {
       const file = chance(50) ? `; filename="${pick(['a.txt', '../x', 'a%22', '', '日'])}"` : ''
       const head = pick([
@@ -251,12 +280,14 @@ export function createFuzzer(seed: number, authorization: string): () => FuzzedR
   }
 
   return () => {
-    const method = chance(96) ? pick(METHODS) : pick(ODD_METHODS)
-    const path = chance(90) ? pick(PATHS) : pick(ODD_PATHS)
+    const usual = chance(60) ? pick(USUAL) : undefined
+    const method = usual?.[0] ?? (chance(92) ? pick(METHODS) : pick(ODD_METHODS))
+    const path = usual?.[1] ?? (chance(80) ? pick(PATHS) : pick(ODD_PATHS))
     const fields = [['Host', 'localhost']]
     const hasBody = chance(method === 'GET' || method === 'HEAD' ? 5 : 90)
     const patches = method === 'PATCH' && chance(80)
-    const type = patches ? pick(TYPES.slice(2, 4)) : chance(92) ? pick(TYPES) : pick(ODD_TYPES)
+    const known = usual?.[2] ?? (patches ? pick(TYPES.slice(2, 4)) : pick(TYPES))
+    const type = chance(95) ? known : pick(ODD_TYPES)
     if (hasBody && chance(96)) fields.push(['Content-Type', type])
     for (let n = random(100) < 60 ? 0 : 1 + random(3); n > 0; n--) {
       const [name, values] = pick(FIELDS)

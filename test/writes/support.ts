@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
+import { createRequire } from 'node:module'
 import { type AddressInfo, connect } from 'node:net'
 // @ts-expect-error a plain script, as its readers have it
 import { createDemo, seed } from '../../examples/demo/service.js'
@@ -8,6 +9,7 @@ import { attach } from '../../src/adapters/node.ts'
 import { createResourceService, type ResourceService } from '../../src/service/create-resource-service.ts'
 import type { ServiceOptions } from '../../src/service/service-options.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
+import { type SqliteHandle, sqliteStore } from '../../src/stores/sqlite.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
 import { lintResponse } from '../support/lint-response.ts'
 
@@ -54,15 +56,22 @@ export function signToken(claims: Readonly<Record<string, unknown>> = { role: 'a
 
 export const ADMIN: Readonly<Record<string, string>> = { Authorization: `Bearer ${signToken()}` }
 
+/** All of these tests hold for every store: `STORE=sqlite npx vitest run test/writes`. */
+function createStore(): ResourceStore {
+  if (process.env['STORE'] !== 'sqlite') return memoryStore()
+  const Database = createRequire(import.meta.url)('libsql') as new (file: string) => SqliteHandle
+  return sqliteStore(new Database(':memory:'))
+}
+
 /** The demo service on a server of its own. */
-export async function startDemo(store: ResourceStore = memoryStore()): Promise<Target> {
+export async function startDemo(store: ResourceStore = createStore()): Promise<Target> {
   await seed(store)
   const settings = { secret: SECRET, user: 'demo', password: 'demo', origins: ['http://localhost:3000'] }
   return serve(store, createDemo(store, settings))
 }
 
 /** A service with definitions of the test's own. */
-export function startService(options: ServiceOptions = {}, store: ResourceStore = memoryStore()): Promise<Target> {
+export function startService(options: ServiceOptions = {}, store: ResourceStore = createStore()): Promise<Target> {
   return serve(store, createResourceService(store, options))
 }
 

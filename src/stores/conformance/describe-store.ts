@@ -1,6 +1,6 @@
 import type { MaybePromise } from '../../core/handler.ts'
 import { readOptions } from '../../core/options.ts'
-import { type Content, type ResourceStore, splitPath } from '../types.ts'
+import { type Content, type RemoveOptions, type ResourceStore, splitPath } from '../types.ts'
 import { content } from './cases/content.ts'
 import { creation } from './cases/creation.ts'
 import { dates } from './cases/dates.ts'
@@ -85,6 +85,9 @@ export function describeStore(
   ])
   const { describe, it } = findRunner(given)
   const can = { ...DEFAULTS, ...given }
+  const modes: RemoveOptions['mode'][] = ['erase']
+  if (can.tombstones !== false) modes.push('tombstone')
+  if (can.hiding !== false) modes.push('hide')
   const { collection = '/things', content: createContent = createSample } = given
 
   describe(name, () => {
@@ -126,6 +129,7 @@ export function describeStore(
         collection,
         path: (name) => `${collection}/${name}`,
         content: (seed, path) => createContent(seed, splitPath(path).name),
+        modes,
         reopen: open,
         async crash() {
           if (crash !== undefined) {

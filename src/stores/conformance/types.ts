@@ -1,5 +1,5 @@
 import type { MaybePromise } from '../../core/handler.ts'
-import type { Content, ResourceStore } from '../types.ts'
+import type { Content, RemoveOptions, ResourceStore } from '../types.ts'
 
 /** A store without data, made for one case, and what belongs to it. */
 export interface StoreFixture {
@@ -65,6 +65,8 @@ export interface Bench {
   readonly path: (name: string | number) => string
   /** Small content that may stand at a path of the collection. */
   readonly content: (seed: number, path: string) => Content
+  /** The modes of removal that the store has: without `hiding` or `tombstones`, nobody asks it for these. */
+  readonly modes: readonly RemoveOptions['mode'][]
   /** The same data, opened once more. Without `reopen`: the same store. */
   readonly reopen: () => Promise<ResourceStore>
   /** The same data, after the store has come to a sudden end. Without `reopen`: the same store. */

@@ -60,9 +60,9 @@ export const creation: readonly Case[] = [
   },
   {
     title: 'never assigns a name again once its resource was removed',
-    async run({ store, collection, path, content }) {
+    async run({ modes, store, collection, path, content }) {
       const used = new Set<number>()
-      for (const mode of ['erase', 'tombstone', 'hide'] as const) {
+      for (const mode of modes) {
         for (let i = 0; i < 3; i++) {
           const member = await create(store, collection, (name) => content(1, path(name)))
           const id = claimAssigned(member, collection)

@@ -6,7 +6,7 @@ import type { Case } from '../types.ts'
 export const related: readonly Case[] = [
   {
     title: 'writes related paths with the write, whatever their state',
-    needs: ['related', 'contents', 'paths'],
+    needs: ['related', 'contents', 'paths', 'tombstones', 'hiding'],
     async run({ store, path, collection }) {
       const bytes = createBytes(400_000, 1)
       await put(store, path(2), text('old'))
@@ -90,8 +90,8 @@ export const related: readonly Case[] = [
   {
     title: 'removes related paths with the removal, in the same mode, and only with it',
     needs: ['related', 'contents', 'paths'],
-    async run({ store, path }) {
-      for (const [name, mode] of (['erase', 'tombstone', 'hide'] as const).entries()) {
+    async run({ modes, store, path }) {
+      for (const [name, mode] of modes.entries()) {
         const file = `${path(name)}/file`
         const { version } = await put(store, path(name), text('own'))
         await put(store, file, text('file'))

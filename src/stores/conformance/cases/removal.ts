@@ -3,13 +3,11 @@ import { claim, claimContent, claimEqual, claimResource } from '../claims.ts'
 import { put, waitFor } from '../samples.ts'
 import type { Case } from '../types.ts'
 
-const MODES = ['erase', 'tombstone', 'hide'] as const
-
 export const removal: readonly Case[] = [
   {
     title: 'removes what is there, returns what it was, and shows it no more',
-    async run({ store, path, collection, content }) {
-      for (const [name, mode] of MODES.entries()) {
+    async run({ store, path, collection, content, modes }) {
+      for (const [name, mode] of modes.entries()) {
         const given = content(name, path(name))
         const { version } = await put(store, path(name), given)
         const result = await store.remove(path(name), { expect: 'any', mode })
@@ -24,8 +22,8 @@ export const removal: readonly Case[] = [
   },
   {
     title: 'finds nothing to remove where nothing is',
-    async run({ store, path, content }) {
-      for (const mode of MODES) {
+    async run({ store, path, content, modes }) {
+      for (const mode of modes) {
         const result = await store.remove(path(9), { expect: 'any', mode })
         claimEqual(result, { outcome: 'absent', current: undefined }, 'Nothing was there to be removed.')
       }
@@ -52,9 +50,9 @@ export const removal: readonly Case[] = [
   },
   {
     title: "expecting 'present' or a version, refuses where nothing is",
-    async run({ store, path }) {
-      for (const expect of ['present', { version: 'nonesuch' }] as const) {
-        const result = await store.remove(path(1), { expect, mode: 'tombstone' })
+    async run({ store, path, modes }) {
+      for (const [i, expect] of (['present', { version: 'nonesuch' }] as const).entries()) {
+        const result = await store.remove(path(1), { expect, mode: modes[i % modes.length]! })
         claimEqual(result, { outcome: 'conflict', current: undefined }, 'The expected resource was not there.')
       }
       claimEqual(await store.read(path(1)), undefined, 'A refused removal left a tombstone.')

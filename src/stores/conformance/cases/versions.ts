@@ -26,10 +26,10 @@ export const versions: readonly Case[] = [
   },
   {
     title: 'never uses a version again after removal and re-creation with the same bytes',
-    async run({ store, path, content }) {
+    async run({ modes, store, path, content }) {
       const seen = new Set<string>()
       let count = 0
-      for (const mode of ['erase', 'tombstone', 'hide'] as const) {
+      for (const mode of modes) {
         for (let i = 0; i < 5; i++) {
           const { version } = await put(store, path(1), content(1, path(1)))
           seen.add(version)

@@ -1,0 +1,128 @@
+import express from 'express'
+import Koa from 'koa'
+import { describe, expect, it } from 'vitest'
+import { createErrorReply, toHttpError } from '../../src/core/error-reply.ts'
+import { createProblem, HttpError, isHttpError, problemType, RequestAborted } from '../../src/core/errors.ts'
+import type { Exchange } from '../../src/core/exchange.ts'
+import { fieldOf } from '../../src/core/reply.ts'
+import { serve } from '../handlers/serve.ts'
+
+const asking = (accept?: string) => ({ headers: accept === undefined ? {} : { accept } }) as Exchange
+
+describe('HttpError', () => {
+  it('has what Express and Koa look for', () => {
+    const error = new HttpError(401, 'ERR_UNAUTHENTICATED', {
+      detail: 'Who?',
+      headers: ['WWW-Authenticate', 'Basic', 'WWW-Authenticate', 'Bearer'],
+    })
+    expect(error).toMatchObject({ name: 'HttpError', status: 401, statusCode: 401, expose: true, message: 'Who?' })
+    expect(error.headers).toEqual({ 'WWW-Authenticate': 'Basic, Bearer' })
+    expect(new HttpError(503, 'ERR_UNAVAILABLE').expose).toBe(false)
+    expect(new HttpError(404, 'ERR_NOT_FOUND').message).toBe('Not Found')
+  })
+
+  it('is known by its mark, not by its class: two copies of the package may meet', () => {
+    const mark = Symbol.for('http-resource-service.HttpError')
+    expect(isHttpError(new HttpError(404, 'ERR_NOT_FOUND'))).toBe(true)
+    expect(isHttpError({ [mark]: true })).toBe(true)
+    for (const value of [undefined, null, 404, new Error('x'), { status: 404 }, new RequestAborted()]) {
+      expect(isHttpError(value)).toBe(false)
+    }
+  })
+
+  it('chooses the answer of Express and of Koa', async () => {
+    const fault = () => new HttpError(409, 'ERR_CONFLICT', { headers: ['X-Why', 'twice'] })
+    const app = express()
+    app.use(() => {
+      throw fault()
+    })
+    const koa = new Koa()
+    koa.silent = true
+    koa.use(() => {
+      throw fault()
+    })
+    for (const listener of [app, koa.callback()]) {
+      const answer = await (await serve(listener))('GET', '/')
+      expect([answer.status, answer.field('x-why')]).toEqual([409, 'twice'])
+    }
+  })
+})
+
+describe('createProblem', () => {
+  it('tells what helps (RFC 9457 §3)', () => {
+    const error = new HttpError(422, 'ERR_INVALID_CONTENT', {
+      detail: 'One member is wrong.',
+      errors: [{ pointer: '/a', detail: 'is missing' }],
+      extensions: { retry: false },
+    })
+    expect(createProblem(error)).toEqual({
+      type: 'urn:problem-type:http-resource-service:invalid-content',
+      title: 'Unprocessable Entity',
+      status: 422,
+      detail: 'One member is wrong.',
+      errors: [{ pointer: '/a', detail: 'is missing' }],
+      retry: false,
+    })
+    expect(problemType('ERR_NOT_FOUND')).toBe('urn:problem-type:http-resource-service:not-found')
+  })
+
+  it('tells nothing of a failure within (threat 124)', () => {
+    const error = new HttpError(500, 'ERR_INTERNAL', { detail: 'secret', extensions: { secret: 1 } })
+    expect(Object.keys(createProblem(error))).toEqual(['type', 'title', 'status'])
+  })
+})
+
+describe('createErrorReply', () => {
+  const error = new HttpError(404, 'ERR_NOT_FOUND', { detail: 'Nothing is here.' })
+
+  it.each([
+    [undefined, 'application/problem+json'],
+    ['*/*', 'application/problem+json'],
+    ['application/json', 'application/problem+json'],
+    ['image/png', 'application/problem+json'],
+    ['text/plain', 'text/plain; charset=utf-8'],
+    ['text/html, text/plain;q=0.5', 'text/plain; charset=utf-8'],
+    [';;;', 'application/problem+json'],
+  ])('answers Accept %j with %s', (accept, type) => {
+    const reply = createErrorReply(error, asking(accept))
+    expect([reply.status, fieldOf(reply, 'content-type'), fieldOf(reply, 'cache-control')]).toEqual([
+      404,
+      type,
+      'no-store',
+    ])
+    expect(String(reply.body)).toContain('Nothing is here.')
+  })
+
+  it('answers 412 with nothing (interface Errors, row H118)', () => {
+    const reply = createErrorReply(new HttpError(412, 'ERR_PRECONDITION_FAILED', { detail: 'x' }), asking())
+    expect([reply.body, fieldOf(reply, 'content-length'), fieldOf(reply, 'content-type')]).toEqual([
+      undefined,
+      '0',
+      undefined,
+    ])
+  })
+})
+
+describe('toHttpError', () => {
+  it.each([
+    ['ENOSPC', 507],
+    ['EDQUOT', 507],
+    ['SQLITE_FULL', 507],
+    ['EMFILE', 503],
+    ['ENFILE', 503],
+    ['ENOENT', 500],
+    ['EACCES', 500],
+  ])('takes %s for %i (threat 140)', (code, status) => {
+    const cause = Object.assign(new Error('at /secret'), { code })
+    expect(toHttpError(cause)).toMatchObject({ status, expose: false, cause })
+  })
+
+  it.each([undefined, null, 'text', 7, {}])('takes %j, thrown, for 500', (value) => {
+    expect(toHttpError(value)).toMatchObject({ status: 500, code: 'ERR_INTERNAL' })
+  })
+
+  it('leaves an error of ours as it is', () => {
+    const error = new HttpError(404, 'ERR_NOT_FOUND')
+    expect(toHttpError(error)).toBe(error)
+  })
+})

@@ -1,0 +1,168 @@
+import express from 'express'
+import { describe, expect, it } from 'vitest'
+import { HttpError, RequestAborted } from '../../src/core/errors.ts'
+import type { Exchange } from '../../src/core/exchange.ts'
+import { andThen, isPromise, runSteps, type Step } from '../../src/core/handler.ts'
+import { createHandler, PASS } from '../../src/core/node-handler.ts'
+import { contentReply, emptyReply, type Reply } from '../../src/core/reply.ts'
+import { serve } from '../handlers/serve.ts'
+
+const REPLY = emptyReply(204, [])
+const exchange = {} as Exchange
+
+describe('isPromise and andThen', () => {
+  it('take whatever has a "then", and wait for nothing else', async () => {
+    expect([isPromise(Promise.resolve()), isPromise({ then() {} } as never)]).toEqual([true, true])
+    expect([isPromise(undefined), isPromise(null), isPromise('then'), isPromise({})]).toEqual([
+      false,
+      false,
+      false,
+      false,
+    ])
+    expect(andThen(1, (n) => n + 1)).toBe(2)
+    expect(await andThen(Promise.resolve(1), (n) => n + 1)).toBe(2)
+  })
+})
+
+describe('runSteps', () => {
+  const record = (ran: string[], replies: Record<string, ReturnType<Step>>): Step[] =>
+    Object.entries(replies).map(([name, reply]) => () => {
+      ran.push(name)
+      return reply
+    })
+
+  it('ends with the first reply, in one turn while nothing has to be awaited', () => {
+    const ran: string[] = []
+    expect(runSteps(record(ran, { a: undefined, b: REPLY, c: REPLY }), exchange)).toBe(REPLY)
+    expect(ran).toEqual(['a', 'b'])
+  })
+
+  it('awaits a step before the next begins', async () => {
+    const ran: string[] = []
+    const steps = record(ran, { a: Promise.resolve(undefined), b: undefined, c: Promise.resolve(REPLY), d: REPLY })
+    const result = runSteps(steps, exchange)
+    expect(ran).toEqual(['a'])
+    expect(await result).toBe(REPLY)
+    expect(ran).toEqual(['a', 'b', 'c'])
+  })
+
+  it('gives nothing when no step replies, and may begin further on', () => {
+    const ran: string[] = []
+    expect(runSteps(record(ran, { a: REPLY, b: undefined }), exchange, 1)).toBeUndefined()
+    expect(ran).toEqual(['b'])
+  })
+
+  it('notes the steps while somebody listens', () => {
+    const trace: string[] = []
+    runSteps(
+      [
+        function checkTarget() {},
+        function route() {
+          return REPLY
+        },
+      ],
+      { trace } as never,
+    )
+    expect(trace).toEqual(['checkTarget', 'route'])
+  })
+})
+
+describe('createHandler', () => {
+  const outcomes: Readonly<Record<string, () => Reply | undefined>> = {
+    '/reply': () => contentReply(200, 'here', []),
+    '/nothing': () => undefined,
+    '/pass': () => PASS,
+    '/refuse': () => {
+      throw new HttpError(409, 'ERR_CONFLICT', { detail: 'Twice.', headers: ['X-Why', 'twice'] })
+    },
+    '/fail': () => {
+      throw new Error('secret path')
+    },
+  }
+  const run = ({ req }: Exchange) => outcomes[req.url!]!()
+  const later = async (exchange: Exchange) => run(exchange)
+
+  it.each([
+    ['at once', run],
+    ['later', later],
+  ])('answers, refuses and fails on its own: %s', async (_when, run) => {
+    const errors: unknown[] = []
+    const send = await serve(createHandler({ run, forwardErrors: false, onError: (error) => errors.push(error) }))
+    expect((await send('GET', '/reply')).text).toBe('here')
+    for (const path of ['/nothing', '/pass']) expect((await send('GET', path)).status).toBe(404)
+    const refused = await send('GET', '/refuse')
+    expect([refused.status, refused.field('x-why'), JSON.parse(refused.text).detail]).toEqual([409, 'twice', 'Twice.'])
+    expect(errors).toEqual([])
+    const failed = await send('GET', '/fail')
+    expect([failed.status, failed.text.includes('secret'), failed.field('cache-control')]).toEqual([
+      500,
+      false,
+      'no-store',
+    ])
+    expect(errors).toEqual([new Error('secret path')])
+  })
+
+  it.each([
+    ['at once', run],
+    ['later', later],
+  ])('leaves to the host what is the host’s: %s', async (_when, run) => {
+    const app = express()
+    app.use(createHandler({ run, forwardErrors: true }))
+    app.use((_req, res) => void res.send('the host'))
+    app.use(
+      ((error: Error, _req, res, _next) => void res.status(503).send(error.message)) as express.ErrorRequestHandler,
+    )
+    const send = await serve(app)
+    for (const path of ['/nothing', '/pass']) expect((await send('GET', path)).text).toBe('the host')
+    expect((await send('GET', '/refuse')).status).toBe(409)
+    expect([(await send('GET', '/fail')).status, (await send('GET', '/fail')).text]).toEqual([503, 'secret path'])
+  })
+
+  it('answers 500 itself where the host takes no errors', async () => {
+    const errors: unknown[] = []
+    const send = await serve(createHandler({ run, forwardErrors: true, onError: (error) => errors.push(error) }))
+    expect((await send('GET', '/fail')).status).toBe(500)
+    expect(errors).toHaveLength(1)
+  })
+
+  it('lets the error reply be chosen, and survives a choice that fails', async () => {
+    const errors: unknown[] = []
+    const onError = (error: unknown) => void errors.push(error)
+    const own = await serve(
+      createHandler({
+        run,
+        forwardErrors: false,
+        onError,
+        formatError: ({ status }) => contentReply(status, 'own', []),
+      }),
+    )
+    expect((await own('GET', '/refuse')).text).toBe('own')
+    const broken = await serve(
+      createHandler({
+        run,
+        forwardErrors: false,
+        onError,
+        formatError() {
+          throw new Error('broken')
+        },
+      }),
+    )
+    expect((await broken('GET', '/refuse')).status).toBe(500)
+    expect(errors).toEqual([new Error('broken')])
+  })
+
+  it('closes the connection of a client that went away, and calls that no failure', async () => {
+    const errors: unknown[] = []
+    const send = await serve(
+      createHandler({
+        run() {
+          throw new RequestAborted('gone')
+        },
+        forwardErrors: true,
+        onError: (error) => errors.push(error),
+      }),
+    )
+    await expect(send('GET', '/')).rejects.toThrow('socket hang up')
+    expect(errors).toEqual([])
+  })
+})

@@ -1,0 +1,76 @@
+import { createRequire } from 'node:module'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { collection, document } from '../../src/service/resource-definitions.ts'
+import { type SqliteHandle, sqliteStore } from '../../src/stores/sqlite.ts'
+import { JSON_PATCH, jsonOf, MERGE_PATCH, startService, type Target, waitFor } from './support.ts'
+
+const Database = createRequire(import.meta.url)('libsql') as new (file: string) => SqliteHandle
+const TEXT = 'x'.repeat(200_000)
+
+let target: Target
+beforeAll(async () => {
+  target = await startService(
+    {
+      resources: {
+        '/docs/{name}': document(),
+        '/owned/{name}': document({
+          authorize: (_principal, request, current) =>
+            current === undefined || (current.value as { owner?: string }).owner === request.headers['x-user'],
+        }),
+        '/versioned/{name}': document({
+          conflict: (proposed, current) =>
+            (proposed.value as { v: number }).v > ((current?.value as { v: number } | undefined)?.v ?? 0)
+              ? undefined
+              : 'Not newer.',
+        }),
+        '/jobs': collection({ create: 'accepted', process: ({ value }) => ({ length: String(value['text']).length }) }),
+      },
+    },
+    sqliteStore(new Database(':memory:')),
+  )
+})
+afterAll(() => target.close())
+
+describe('a document that the store keeps in pieces', () => {
+  it('is patched like any other, up to the limit of parsed content (interface PATCH 1)', async () => {
+    await target.send('PUT', '/docs/a', jsonOf({ text: TEXT, list: [] }))
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, (_, index) =>
+        target.send('PATCH', '/docs/a', jsonOf([{ op: 'add', path: '/list/-', value: index }], JSON_PATCH)),
+      ),
+    )
+    expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 200))
+    const read = (await target.send('GET', '/docs/a')).json()
+    expect([read.text === TEXT, read.list.sort()]).toEqual([true, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]])
+  })
+
+  it('too large to be parsed is not patched: 413', async () => {
+    const small = await startService({ limits: { parsedSize: 100_000 } }, target.store)
+    await small.send('PUT', '/big', jsonOf({ text: TEXT }))
+    expect((await small.send('PATCH', '/big', jsonOf({ a: 1 }, MERGE_PATCH))).status).toBe(413)
+    expect((await small.send('GET', '/big')).json()).toEqual({ text: TEXT })
+    await small.close()
+  })
+
+  it('is seen whole by hooks: whoever may change it, and what it conflicts with', async () => {
+    const mine = { 'X-User': 'ann' }
+    await target.send('PUT', '/owned/a', jsonOf({ owner: 'ann', text: TEXT }, mine))
+    for (const method of ['GET', 'PUT', 'DELETE']) {
+      const options = method === 'PUT' ? jsonOf({ owner: 'eve' }, { 'X-User': 'eve' }) : { fields: { 'X-User': 'eve' } }
+      expect([method, (await target.send(method, '/owned/a', options)).status]).toEqual([method, 403])
+    }
+    expect((await target.send('GET', '/owned/a', { fields: mine })).status).toBe(200)
+    expect((await target.send('PUT', '/versioned/a', jsonOf({ v: 2, text: TEXT }))).status).toBe(201)
+    expect((await target.send('PUT', '/versioned/a', jsonOf({ v: 2, text: TEXT }))).status).toBe(409)
+    expect((await target.send('PUT', '/versioned/a', jsonOf({ v: 3, text: TEXT }))).status).toBe(204)
+  })
+
+  it('may be accepted, worked on and settled', async () => {
+    expect((await target.send('POST', '/jobs', jsonOf({ text: TEXT }))).status).toBe(202)
+    const done = await waitFor(
+      () => target.send('GET', '/jobs/1'),
+      (answer) => answer.json().state === 'ready',
+    )
+    expect(done.json().length).toBe(TEXT.length)
+  })
+})
