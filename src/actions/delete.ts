@@ -26,7 +26,7 @@ export function remove(exchange: ResourceExchange): MaybePromise<Reply> {
   if (work !== undefined && (exchange.route.removal === 'queued' || wantsAsync)) {
     return andThen(work.removeLater(exchange, exchange.current!), (monitor) => {
       const fields = ['Location', exchange.mount + formatPath(monitor), 'Cache-Control', cacheControlFor(exchange)]
-      return emptyReply(202, wantsAsync ? [...fields, 'Preference-Applied', 'respond-async'] : fields)
+      return emptyReply(202, [...fields, ...appliedPreferences(exchange, 'accepted')])
     })
   }
   return andThen(

@@ -51,7 +51,8 @@ function create(exchange: ResourceExchange, member: NewMember): MaybePromise<Rep
   }
   return andThen(store(exchange, accepted), (resource) => {
     started?.()
-    return emptyReply(202, [...locationOf(exchange, resource), 'Cache-Control', 'no-store'])
+    const fields = [...locationOf(exchange, resource), ...appliedPreferences(exchange, 'accepted')]
+    return emptyReply(202, [...fields, 'Cache-Control', 'no-store'])
   })
 }
 

@@ -11,11 +11,12 @@ export function unknownMembers(exchange: ResourceExchange): 'strip' | 'refuse' {
 }
 
 /** Preference-Applied for the preferences that had a part in the answer to a write (RFC 7240 §3). */
-export function appliedPreferences(exchange: ResourceExchange): string[] {
+export function appliedPreferences(exchange: ResourceExchange, answer: 'done' | 'accepted' = 'done'): string[] {
   if (exchange.headers['prefer'] === undefined) return []
-  const { return: wanted, handling } = exchange.preferences
+  const { return: wanted, handling, respondAsync } = exchange.preferences
   const applied: string[] = []
-  if (wanted !== undefined) applied.push(`return=${wanted}`)
+  if (answer === 'done' && wanted !== undefined) applied.push(`return=${wanted}`)
+  if (answer === 'accepted' && respondAsync === true) applied.push('respond-async')
   if (handling === 'strict' && exchange.route.schema !== undefined && exchange.method !== 'DELETE') {
     applied.push('handling=strict')
   }

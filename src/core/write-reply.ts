@@ -68,7 +68,9 @@ function writeHead(exchange: Exchange, reply: Reply, more: readonly string[] | u
   if (exchange.isHttp2 || res.getHeaderNames().length > 0) {
     // The HTTP/2 interface takes no repeated names in a list; HTTP/1 takes none beside fields that the host has set.
     setFields(res, groupFields(all))
-    if (exchange.isHttp2) res.writeHead(reply.status)
+    // Left to what writes or ends: without content the header section then ends the stream. A client that stops its
+    // upload at an error would otherwise be reset for content shorter than it said, before it sees the answer's end.
+    if (exchange.isHttp2) res.statusCode = reply.status
     else res.writeHead(reply.status, phrase)
   } else res.writeHead(reply.status, phrase, all as string[])
 }

@@ -40,7 +40,10 @@ function acceptType(field: string | undefined, rule: ContentRule): string {
     if (field === undefined) throw unsupported(rule, 'The content has no Content-Type.')
   }
   const type = parseMediaType(field)
-  if (type === undefined) throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: 'Content-Type is malformed.' })
+  // It is sent again with the content: what is not ASCII means something else to every recipient.
+  if (type === undefined || /[^\t\x20-\x7e]/.test(field!)) {
+    throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: 'Content-Type is malformed.' })
+  }
   const { essence, parameters } = type
   if (!rule.types.some((range) => isAccepted(range, essence))) {
     throw unsupported(rule, `Content of type ${essence} is not taken here.`)

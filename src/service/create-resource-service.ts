@@ -10,6 +10,7 @@ import { createAccess } from './access.ts'
 import { compileService } from './compile-service.ts'
 import { checkContent } from './content-steps.ts'
 import { createExplainer } from './explain.ts'
+import { decideInOrder } from './pipelining.ts'
 import { evaluateConditions, loadCurrent, negotiate, seeHidden, selectContent } from './selection-steps.ts'
 import { readServiceOptions, type ServiceOptions } from './service-options.ts'
 import * as target from './target-steps.ts'
@@ -65,8 +66,9 @@ export function createResourceService(store: ResourceStore, options?: ServiceOpt
     perform, // 100, then 400 408 413 422, then 409 412; 200 201 202 204 206
   ])
 
+  const decide = (exchange: ResourceExchange): MaybePromise<Reply | undefined> => runSteps(steps, exchange)
   const handler = createHandler<ResourceExchange>({
-    run: (exchange) => runSteps(steps, exchange),
+    run: (exchange) => decideInOrder(exchange, decide),
     createExchange: (req, res) => new ResourceExchange(req, res, settings),
     onError: settings.onError,
     formatError: settings.formatError,

@@ -186,19 +186,17 @@ describe.each(hosts.flatMap((host) => ['', '/api'].map((prefix) => [host, prefix
     })
 
     it('stays in step on one connection whatever is refused on it (row K4)', async () => {
-      const client = await openRawClient(demo.port)
-      const rows = [...targets, ...messages].filter(([, { fields = [] }]) => !fields.includes('Host: a/b'))
-      let open = client
-      for (const [status, request] of rows) {
+      let client = await openRawClient(demo.port)
+      for (const [status, request] of [...targets, ...messages]) {
         const { method = 'GET' } = request
-        open.send(formatRequest(mounted(request)))
-        const answer = checkAnswer(method, await open.read(method))
+        client.send(formatRequest(mounted(request)))
+        const answer = checkAnswer(method, await client.read(method))
         expect([title([status, request]), answer.status]).toEqual([title([status, request]), status])
         if (answer.field('connection') !== 'close') continue
-        await open.closed
-        open = await openRawClient(demo.port)
+        await client.closed
+        client = await openRawClient(demo.port)
       }
-      open.socket.destroy()
+      client.socket.destroy()
     })
 
     it('answers requests that arrive together in their order (RFC 9112 §9.3.2)', async () => {
@@ -210,3 +208,25 @@ describe.each(hosts.flatMap((host) => ['', '/api'].map((prefix) => [host, prefix
     })
   },
 )
+
+describe.each(['Express 4', 'Koa 2', 'Fastify', 'Hono'])('the demo on %s', (host) => {
+  it('answers the same, in step on one connection (rows K1, K4)', async () => {
+    const demo = await startDemo(host)
+    const user = send('POST', '/users', '{"name":"Ada","email":"ada@example.com"}', json)
+    expect((await ask(demo.port, user)).status).toBe(201)
+    let client = await openRawClient(demo.port)
+    // Some hosts refuse a malformed Host in their own words.
+    const rows = messages.filter(([, { fields = [] }]) => !fields.some((line) => line.startsWith('Host:')))
+    for (const [status, request] of rows) {
+      const { method = 'GET' } = request
+      client.send(formatRequest(request))
+      const answer = checkAnswer(method, await client.read(method))
+      expect([title([status, request]), answer.status]).toEqual([title([status, request]), status])
+      if (answer.field('connection') !== 'close') continue
+      await client.closed
+      client = await openRawClient(demo.port)
+    }
+    client.socket.destroy()
+    await demo.close()
+  })
+})

@@ -1,7 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { collection } from '../../src/service/resource-definitions.ts'
-import { type Answer, jsonOf, MERGE_PATCH, startDemo, startService, type Target, USER } from './support.ts'
+import {
+  ADMIN,
+  type Answer,
+  jsonOf,
+  MERGE_PATCH,
+  startDemo,
+  startService,
+  type Target,
+  USER,
+  uploadOf,
+} from './support.ts'
 
 let demo: Target
 beforeAll(async () => {
@@ -98,5 +108,18 @@ describe('Prefer: handling=strict', () => {
       expect([good.json().name, applied(good)]).toEqual([method, 'return=representation, handling=strict'])
     }
     await target.close()
+  })
+})
+
+describe('Prefer: respond-async', () => {
+  it('is said to be applied where the answer is 202 (rows R4, R7)', async () => {
+    const async = { Prefer: 'respond-async, return=minimal' }
+    const { body, fields } = uploadOf()
+    const accepted = await demo.send('POST', '/uploads', { fields: { ...fields, ...async }, body: body! })
+    expect([accepted.status, applied(accepted)]).toEqual([202, 'respond-async'])
+    const queued = await demo.send('DELETE', accepted.field('location')!, { fields: { ...ADMIN, ...async } })
+    expect([queued.status, applied(queued)]).toEqual([202, 'respond-async'])
+    const done = await demo.send('POST', '/users', jsonOf(USER, async))
+    expect([done.status, applied(done)]).toEqual([201, 'return=minimal'])
   })
 })

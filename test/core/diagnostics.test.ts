@@ -1,0 +1,55 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { afterEach, describe, expect, it } from 'vitest'
+import type { FailureEvent, RequestEvent } from '../../src/core/diagnostics.ts'
+import { conditional } from '../../src/handlers/conditional.ts'
+import { range } from '../../src/handlers/range.ts'
+import { serve } from '../handlers/serve.ts'
+
+const undo: (() => void)[] = []
+afterEach(() => {
+  for (const stop of undo.splice(0)) stop()
+})
+
+function record<Event>(channel: string): Event[] {
+  const events: Event[] = []
+  const onEvent = (event: unknown): void => void events.push(event as Event)
+  subscribe(channel, onEvent)
+  undo.push(() => unsubscribe(channel, onEvent))
+  return events
+}
+
+describe('the channel http-resource-service:request', () => {
+  it('says why an answer is what it is, and never what the query was (threat 36)', async () => {
+    const events = record<RequestEvent>('http-resource-service:request')
+    const send = await serve(conditional(() => ({ entityTag: '"e"' })))
+    await send('PUT', '/a?token=secret', { 'If-Match': '"x"' })
+    await send('GET', '/a', { 'If-None-Match': '"e"' })
+    expect(events.map(({ method, target, status, reason }) => ({ method, target, status, reason }))).toEqual([
+      { method: 'PUT', target: '/a', status: 412, reason: 'If-Match failed' },
+      { method: 'GET', target: '/a', status: 304, reason: 'If-None-Match not-modified' },
+    ])
+    for (const { duration } of events) expect(duration).toBeGreaterThanOrEqual(0)
+  })
+})
+
+describe('the channel http-resource-service:failure', () => {
+  it('tells of content that failed after the head had left', async () => {
+    const events = record<FailureEvent>('http-resource-service:failure')
+    const content = {
+      size: 10,
+      async *open() {
+        yield Buffer.from('half ')
+        throw new Error('disk gone')
+      },
+    }
+    const silenced = console.error
+    console.error = () => {}
+    try {
+      const send = await serve(range(() => ({ contentType: 'text/plain', content })))
+      await expect(send('GET', '/')).rejects.toThrow('aborted')
+    } finally {
+      console.error = silenced
+    }
+    expect(events.map(({ stage, error }) => [stage, (error as Error).message])).toEqual([['late', 'disk gone']])
+  })
+})
