@@ -1,6 +1,6 @@
 import { HttpError } from '../core/errors.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
-import { isJsonObject, type JsonValue, readMember } from '../core/json.ts'
+import { equalJson, isJsonObject, type JsonValue, readMember } from '../core/json.ts'
 import { emptyReply, type Reply } from '../core/reply.ts'
 import { selectPatchFormat } from '../patch-formats/select.ts'
 import type { ParsedPatch } from '../patch-formats/types.ts'
@@ -63,6 +63,7 @@ function write(
   const { route } = exchange
   if (patched === document) return { outcome: 'unchanged', resource }
   requireSameId(exchange, document, patched)
+  if (route.showsWork) requireSameState(document, patched)
   const text = JSON.stringify(patched)
   return andThen(
     validateDocument({ value: patched, text, isVerbatim: true }, route, unknownMembers(exchange)),
@@ -104,6 +105,16 @@ function requireSameId(exchange: ResourceExchange, before: JsonValue, after: Jso
   const given = readMember(after, 'id')
   const isKept = given === id || (given === undefined && isJsonObject(before) && readMember(before, 'id') === undefined)
   if (!isKept) throw invalid([{ pointer: '/id', detail: 'The id of a resource does not change.' }])
+}
+
+/** @throws HttpError 422 when a patch changes what only the work on a member may say */
+function requireSameState(before: JsonValue, after: JsonValue): void {
+  if (!isJsonObject(before) || !isJsonObject(after)) return
+  for (const name of ['state', 'problem']) {
+    const [was, is] = [readMember(before, name), readMember(after, name)]
+    if (was === is || (was !== undefined && is !== undefined && equalJson(was, is))) continue
+    throw invalid([{ pointer: `/${name}`, detail: 'The server keeps the state.' }])
+  }
 }
 
 function createReply(exchange: ResourceExchange, result: Exclude<Patched, { outcome: 'conflict' }>): Reply {

@@ -1,9 +1,8 @@
 import { type IncomingMessage, METHODS, type ServerResponse } from 'node:http'
-import type { Exchange } from '../core/exchange.ts'
-import { isPromise, type MaybePromise } from '../core/handler.ts'
+import { isPromise } from '../core/handler.ts'
 import type { Handler } from '../core/node-handler.ts'
 import type { Reply } from '../core/reply.ts'
-import { enterMount } from './mount.ts'
+import { type Decision, decideBelow } from './mount.ts'
 
 /** As much of a Fastify request as is used. */
 export interface FastifyRequestLike {
@@ -58,18 +57,14 @@ export function fastifyPlugin(handler: Handler): FastifyPlugin {
     instance.addHook('onRequest', (request, reply, done) => {
       const req = request.raw as IncomingMessage
       const res = reply.raw as ServerResponse
-      const leave = enterMount(req, prefix)
-      let exchange: Exchange
-      let decision: MaybePromise<Reply | undefined>
+      let decision: Decision | undefined
       try {
-        exchange = handler.createExchange(req, res)
-        exchange.canPass = true
-        decision = handler.handle(exchange)
+        decision = decideBelow(prefix, handler, req, res)
       } catch (error) {
         return done(error as Error)
-      } finally {
-        leave?.()
       }
+      if (decision === undefined) return done()
+      const { exchange } = decision
       const answer = (decided: Reply | undefined): void => {
         if (decided === undefined) return res.destroyed ? void reply.hijack() : done()
         reply.hijack()
@@ -79,8 +74,8 @@ export function fastifyPlugin(handler: Handler): FastifyPlugin {
         }
         handler.write(exchange, decided)
       }
-      if (isPromise(decision)) decision.then(answer, done)
-      else answer(decision)
+      if (isPromise(decision.reply)) decision.reply.then(answer, done)
+      else answer(decision.reply)
     })
 
     const method = instance.supportedMethods.slice()

@@ -1,10 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Exchange } from '../core/exchange.ts'
-import { isPromise, type MaybePromise } from '../core/handler.ts'
 import type { Handler } from '../core/node-handler.ts'
 import { readOptions } from '../core/options.ts'
-import type { Reply } from '../core/reply.ts'
-import { checkPrefix, enterMount } from './mount.ts'
+import { checkPrefix, decideBelow } from './mount.ts'
 
 /** As much of a Hono context as is used. */
 export interface HonoContext {
@@ -43,22 +40,13 @@ export function honoMiddleware(handler: Handler, options: HonoOptions = {}): Hon
     if (req === undefined || res === undefined) {
       throw new TypeError('honoMiddleware runs on @hono/node-server only: there is no request of node:http here.')
     }
-    const leave = enterMount(req, prefix)
-    if (leave === undefined) return void (await next())
-    let exchange: Exchange
-    let decision: MaybePromise<Reply | undefined>
-    try {
-      exchange = handler.createExchange(req, res)
-      exchange.canPass = true
-      decision = handler.handle(exchange)
-    } finally {
-      leave()
-    }
-    const reply = isPromise(decision) ? await decision : decision
+    const decision = decideBelow(prefix, handler, req, res)
+    if (decision === undefined) return void (await next())
+    const reply = await decision.reply
     if (reply !== undefined) {
       // One entry for each cookie: setting would keep the last.
       for (const [name, value] of context.res.headers) res.appendHeader(name, value)
-      await handler.write(exchange, reply)
+      await handler.write(decision.exchange, reply)
     } else if (!res.destroyed) return void (await next())
     const sent = new Response(null, { headers: ALREADY_SENT })
     // Until somebody asks for its body, the Response that @hono/node-server puts in place of the global one is sent from

@@ -10,7 +10,7 @@ type MountedRequest = IncomingMessage & { -readonly [Key in keyof HostRequest]: 
  * @param prefix such as `/api`; empty for the root
  * @returns what puts the request back as it was; `undefined` when its target is not below the prefix
  */
-export function enterMount(request: AnyRequest, prefix: string): (() => void) | undefined {
+function enterMount(request: AnyRequest, prefix: string): (() => void) | undefined {
   const req = request as MountedRequest
   const { url = '', baseUrl, originalUrl } = req
   // An absolute-form target names the host before the path (RFC 9112 §3.2.2).
@@ -26,6 +26,33 @@ export function enterMount(request: AnyRequest, prefix: string): (() => void) | 
     if (baseUrl === undefined) delete req.baseUrl
     else req.baseUrl = baseUrl
     if (originalUrl === undefined) delete req.originalUrl
+  }
+}
+
+/** What a handler decides about a request whose host writes the answer. */
+export interface Decision {
+  readonly exchange: Exchange
+  readonly reply: MaybePromise<Reply | undefined>
+}
+
+/**
+ * Has a handler decide on a request as if it were mounted under a path prefix. The host goes on where it has no reply.
+ * @returns `undefined` when the target is not below the prefix
+ */
+export function decideBelow(
+  prefix: string,
+  handler: Handler,
+  req: IncomingMessage,
+  res: ServerResponse,
+): Decision | undefined {
+  const leave = enterMount(req, prefix)
+  if (leave === undefined) return undefined
+  try {
+    const exchange = handler.createExchange(req, res)
+    exchange.canPass = true
+    return { exchange, reply: handler.handle(exchange) }
+  } finally {
+    leave()
   }
 }
 

@@ -134,6 +134,9 @@ export function collection<Value = JsonObject>(options?: CollectionOptions<Value
   if (read.process !== undefined && read.create !== 'accepted') {
     throw new TypeError("collection has a process, which runs only with create: 'accepted'.")
   }
+  if (read.create === 'accepted' && read.memberMethods?.includes('PUT')) {
+    throw new TypeError('collection keeps the state of members that are accepted: PUT would replace it; use PATCH.')
+  }
   const max = read.pageSize?.max ?? 500
   const usual = read.pageSize?.default ?? Math.min(50, max)
   if (!Number.isInteger(max) || !Number.isInteger(usual) || usual < 1 || usual > max) {

@@ -33,7 +33,10 @@ export function createPostgresContents(
   return {
     open(id, size) {
       return createLargeBody(size, CHUNK_SIZE, async (index, offset, length) => {
-        const [row] = await connection.read<{ bytes: string }>(statements.readChunk, [id, index, offset + 1, length])
+        const rest = offset + length - CHUNK_SIZE
+        const statement = rest > 0 ? statements.readAcross : statements.readChunk
+        const values = [id, index, offset + 1, rest > 0 ? rest : length]
+        const [row] = await connection.read<{ bytes: string }>(statement, values)
         return row === undefined ? undefined : toBytes(row.bytes)
       })
     },

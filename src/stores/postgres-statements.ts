@@ -20,6 +20,7 @@ type StatementName =
   | 'releaseContent'
   | 'abandonContent'
   | 'readChunk'
+  | 'readAcross'
   | 'sweepStates'
   | 'claimExpired'
   | 'sweepChunks'
@@ -145,6 +146,10 @@ function writeStatements(prefix: string): Readonly<Record<StatementName, string>
     readChunk:
       "SELECT encode(substring(bytes FROM $3::integer FOR $4::integer), 'base64') AS bytes " +
       `FROM ${chunks} WHERE content_id = $1::text AND chunk = $2::integer`,
+    readAcross:
+      "SELECT encode(substring(a.bytes FROM $3::integer) || substring(b.bytes FOR $4::integer), 'base64') AS bytes " +
+      `FROM ${chunks} AS a, ${chunks} AS b ` +
+      'WHERE a.content_id = $1::text AND a.chunk = $2::integer AND b.content_id = $1 AND b.chunk = $2 + 1',
 
     // The condition stands twice: a row found by the inner query may have been written anew meanwhile.
     sweepStates:

@@ -32,11 +32,17 @@ export function createSqliteContents(
 ): SqliteContents {
   const expiry = () => now() + grace
 
+  function readPiece(id: ContentId, index: number, offset: number, length: number): unknown {
+    const rest = offset + length - CHUNK_SIZE
+    if (rest > 0) return statements.readAcross.get(offset + 1, rest, id, index, id, index + 1)
+    return statements.readPart.get(offset + 1, length, id, index)
+  }
+
   function open(id: ContentId, size: number): LargeBody {
     return createLargeBody(size, CHUNK_SIZE, (index, offset, length) => {
       const isWhole = offset === 0 && (length === CHUNK_SIZE || index * CHUNK_SIZE + length === size)
       const row = connection.attempt(() =>
-        isWhole ? statements.readChunk.get(id, index) : statements.readPart.get(offset + 1, length, id, index),
+        isWhole ? statements.readChunk.get(id, index) : readPiece(id, index, offset, length),
       )
       return andThen(row, (row) => (row === undefined ? undefined : toBytes((row as { bytes: unknown }).bytes)))
     })

@@ -1,7 +1,7 @@
 import type { SqliteHandle } from './sqlite-handle.ts'
 
 /** Bytes of one chunk of large content. Part of the schema: chunks are found by it. */
-export const CHUNK_SIZE = 65_536
+export const CHUNK_SIZE = 131_072
 
 type Migration = (prefix: string) => string
 

@@ -19,6 +19,7 @@ type StatementName =
   | 'addChunk'
   | 'readChunk'
   | 'readPart'
+  | 'readAcross'
   | 'sweepStates'
   | 'findExpired'
   | 'sweepChunks'
@@ -80,6 +81,11 @@ function writeStatements(prefix: string): Readonly<Record<StatementName, string>
     addChunk: `INSERT INTO ${chunks} VALUES (?, ?, ?)`,
     readChunk: `SELECT bytes FROM ${chunks} WHERE content_id = ? AND chunk = ?`,
     readPart: `SELECT substr(bytes, ?, ?) AS bytes FROM ${chunks} WHERE content_id = ? AND chunk = ?`,
+
+    // "||" makes text of them, byte by byte, and CAST makes bytes of it again.
+    readAcross:
+      `SELECT CAST(substr(a.bytes, ?) || substr(b.bytes, 1, ?) AS BLOB) AS bytes FROM ${chunks} AS a, ${chunks} AS b ` +
+      'WHERE a.content_id = ? AND a.chunk = ? AND b.content_id = ? AND b.chunk = ?',
 
     sweepStates:
       `DELETE FROM ${states} WHERE path IN (SELECT path FROM ${states} ` +

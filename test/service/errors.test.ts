@@ -50,6 +50,8 @@ const rows: readonly Row[] = [
   [501, 'PROPFIND', '/users'],
 ]
 
+const named = rows.map((row) => [row[0], row] as const)
+
 async function serveErrors() {
   const served = await serve(memoryStore(), options)
   await served.send('POST', '/users', [json], '{"name":"Ada"}')
@@ -60,7 +62,7 @@ async function serveErrors() {
 }
 
 describe('error answers', () => {
-  it.each(rows)('%i is a problem document (RFC 9457, rows E1, E2, E4, E7, H184)', async (status, ...request) => {
+  it.each(named)('%i is a problem document (RFC 9457, rows E1, E2, E4, E7, H184)', async (status, [, ...request]) => {
     const { send } = await serveErrors()
     const answer = await send(...request)
     expect([answer.status, answer.field('Content-Type')]).toEqual([status, 'application/problem+json'])
@@ -70,9 +72,9 @@ describe('error answers', () => {
     for (const name of Object.keys(problem)) expect(name).toMatch(/^[A-Za-z]\w{2,}$/)
   })
 
-  it.each(rows)(
+  it.each(named)(
     '%i is text for a client that takes nothing else (row E10)',
-    async (status, method, target, fields = [], body) => {
+    async (status, [, method, target, fields = [], body]) => {
       if (status === 406) return // the client refuses the resource itself
       const { send } = await serveErrors()
       const accept = method === 'GET' && target === '/users/1' ? [] : ['Accept: text/plain']
@@ -85,9 +87,9 @@ describe('error answers', () => {
     },
   )
 
-  it.each(rows)(
+  it.each(named)(
     '%i has the fields of CORS for an origin that may read it (row X15, threat 133)',
-    async (status, method, target, fields = [], body) => {
+    async (status, [, method, target, fields = [], body]) => {
       const { send } = await serveErrors()
       const answer = await send(method, target, [...fields, 'Origin: https://app.example'], body)
       expect(answer.status).toBe(status)
@@ -100,9 +102,9 @@ describe('error answers', () => {
     },
   )
 
-  it.each(rows.filter(([, method]) => method === 'GET'))(
+  it.each(named.filter(([, row]) => row[1] === 'GET'))(
     '%i is the same for HEAD, without content (rows H91, H183, threat 123)',
-    async (status, _, target, fields = []) => {
+    async (status, [, , target, fields = []]) => {
       const { send } = await serveErrors()
       const get = await send('GET', target, fields)
       const head = await send('HEAD', target, fields)

@@ -194,6 +194,14 @@ describe('HEAD (RFC 9110 §9.3.2)', () => {
     expect(await fieldsOf('HEAD')).toEqual(await fieldsOf('GET'))
   })
 
+  it('says when to look again at work that is not done, as GET does (RFC 9110 §10.2.3)', async () => {
+    const store = createFixtureStore()
+    const content = { contentType: 'application/json', body: '{"id":7,"state":"pending"}' }
+    await store.write('/uploads/7', content, { expect: 'absent' })
+    const { send } = await serve(store, { resources: { '/uploads': collection({ create: 'accepted' }) } })
+    for (const method of ['GET', 'HEAD']) expect((await send(method, '/uploads/7')).field('Retry-After')).toBe('1')
+  })
+
   it('reads no content out of the store (row H56)', async () => {
     let opened = 0
     const store = createFixtureStore()

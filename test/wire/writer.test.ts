@@ -156,7 +156,9 @@ describe('the writer on HTTP/1.1', () => {
       const after = await client.read()
       const known = ({ fields }: typeof get) => fields.filter(([name]) => name !== 'date')
       expect([head.status, known(head)]).toEqual([get.status, known(get)])
-      expect([after.status, known(after), after.body]).toEqual([get.status, known(get), get.body])
+      expect([after.status, known(after)]).toEqual([get.status, known(get)])
+      // Megabytes: comparing them one by one takes seconds.
+      expect(after.body.equals(get.body)).toBe(true)
     },
   )
 

@@ -5,7 +5,17 @@ import { createResourceService } from '../../src/service/create-resource-service
 import { collection, type Process } from '../../src/service/resource-definitions.ts'
 import type { ServiceOptions } from '../../src/service/service-options.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
-import { ADMIN, type Answer, jsonOf, startDemo, startService, type Target, uploadOf, waitFor } from './support.ts'
+import {
+  ADMIN,
+  type Answer,
+  jsonOf,
+  MERGE_PATCH,
+  startDemo,
+  startService,
+  type Target,
+  uploadOf,
+  waitFor,
+} from './support.ts'
 
 function start(
   process: Process,
@@ -107,6 +117,25 @@ describe('an accepted creation', () => {
     open()
     expect((await until(target, removal.field('location')!, 'done')).status).toBe(200)
     expect((await target.send('GET', '/jobs/1')).status).toBe(410)
+    await target.close()
+  })
+})
+
+describe('the state of an accepted member', () => {
+  it('is the server’s to tell: a patch that changes it is refused, any other is not (threat 83)', async () => {
+    const methods = ['GET', 'PATCH', 'DELETE'] as const
+    const target = await startService({
+      resources: { '/jobs': collection({ create: 'accepted', memberMethods: methods }) },
+    })
+    await target.send('POST', '/jobs', jsonOf({ title: 'a' }))
+    await until(target, '/jobs/1', 'ready')
+    for (const patch of [{ state: 'failed' }, { state: null }, { problem: {} }]) {
+      expect((await target.send('PATCH', '/jobs/1', jsonOf(patch, MERGE_PATCH))).status).toBe(422)
+    }
+    const renamed = await target.send('PATCH', '/jobs/1', jsonOf({ title: 'b', state: 'ready' }, MERGE_PATCH))
+    expect([renamed.status, renamed.json()]).toEqual([200, { id: 1, title: 'b', state: 'ready' }])
+    expect(() => collection({ create: 'accepted', memberMethods: ['PUT'] })).toThrow(TypeError)
+    expect((await target.send('POST', '/jobs', jsonOf({ state: 'ready' }))).status).toBe(422)
     await target.close()
   })
 })

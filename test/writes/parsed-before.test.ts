@@ -1,0 +1,85 @@
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import express, { type RequestHandler } from 'express'
+import { describe, expect, it } from 'vitest'
+import { createResourceService } from '../../src/service/create-resource-service.ts'
+import { collection } from '../../src/service/resource-definitions.ts'
+import { memoryStore } from '../../src/stores/memory.ts'
+import {
+  type Answer,
+  FORM,
+  JSON_PATCH,
+  JSON_TYPE,
+  MERGE_PATCH,
+  multipartOf,
+  type SendOptions,
+  send,
+} from './support.ts'
+
+const json = express.json({ type: ['application/json', 'application/*+json'] })
+const parsers: Readonly<Record<string, RequestHandler>> = {
+  'express.json()': json,
+  'express.urlencoded({ extended: true })': express.urlencoded({ extended: true }),
+  'express.urlencoded({ extended: false })': express.urlencoded({ extended: false }),
+  "express.text({ type: '*/*' })": express.text({ type: '*/*' }),
+  "express.raw({ type: '*/*' })": express.raw({ type: '*/*' }),
+}
+
+describe.each(Object.keys(parsers))('a service behind %s', (name) => {
+  it('works all the same, and says nothing of bytes that it has not seen (row K2, threat 19, RFC 9110 §9.3.4)', async () => {
+    const errors: unknown[] = []
+    const service = createResourceService(memoryStore(), {
+      resources: {
+        '/c': collection({ form: { pri: 'priority' } }),
+        '/u': collection({ files: { file: {} } }),
+        '/docs': collection({ types: ['*/*'] }),
+      },
+      onError: (error) => errors.push(error),
+    })
+    const app = express().disable('x-powered-by')
+    app.use(parsers[name]!, service)
+    const server = app.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const ask = (method: string, path: string, options?: SendOptions): Promise<Answer> =>
+      send(port, method, path, options)
+
+    const created = await ask('POST', '/c', { fields: JSON_TYPE, body: '{"a":1,"__proto__":{"x":1}}' })
+    expect([created.status, created.text]).toEqual([201, '{"id":1,"a":1,"__proto__":{"x":1}}'])
+    expect((await ask('POST', '/c', { fields: JSON_TYPE, body: '[1]' })).status).toBe(422)
+    const form = await ask('POST', '/c', { fields: FORM, body: 'pri=5&a[b]=1&c=1&c=2' })
+    expect([form.status, form.json()]).toEqual([201, { id: 2, priority: '5', 'a[b]': '1', c: ['1', '2'] }])
+    expect((await ask('PATCH', '/c/1', { fields: MERGE_PATCH, body: '{"a":2,"__proto__":null}' })).json()).toEqual({
+      id: 1,
+      a: 2,
+    })
+    const patch = '[{"op":"add","path":"/b","value":3}]'
+    expect((await ask('PATCH', '/c/1', { fields: JSON_PATCH, body: patch })).json()).toEqual({ id: 1, a: 2, b: 3 })
+
+    for (const [path, fields, body] of [
+      ['/c/1', JSON_TYPE, '{ "id": 1,  "n": 2 }'],
+      ['/docs/x', JSON_TYPE, '{ "a" : 1 }'],
+      ['/docs/t', { 'Content-Type': 'text/plain' }, 'grün'],
+    ] as const) {
+      const put = await ask('PUT', path, { fields, body })
+      expect([200, 201, 204]).toContain(put.status)
+      const read = await ask('GET', path)
+      if (fields === JSON_TYPE) expect(read.json()).toEqual(JSON.parse(body))
+      if (read.text !== body) expect(put.field('etag')).toBeUndefined()
+      if (put.field('etag') !== undefined) expect(put.field('etag')).toBe(read.field('etag'))
+    }
+
+    const upload = multipartOf([
+      { name: 'title', content: 'T' },
+      { name: 'file', filename: 'a', content: 'xyz' },
+    ])
+    const uploaded = await ask('POST', '/u', upload)
+    if (name.includes('text')) {
+      // The bytes are gone: an error that tells the operator why, and never a hang.
+      expect([uploaded.status, String(errors[0]).includes('parsed before')]).toEqual([500, true])
+    } else expect(uploaded.json().file.size).toBe(3)
+    server.closeAllConnections()
+    server.close()
+    await service.close()
+  })
+})
