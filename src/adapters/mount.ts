@@ -1,6 +1,8 @@
-import type { IncomingMessage } from 'node:http'
-import type { AnyRequest, AnyResponse, HostRequest } from '../core/exchange.ts'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { AnyRequest, AnyResponse, Exchange, HostRequest } from '../core/exchange.ts'
+import type { MaybePromise } from '../core/handler.ts'
 import { createHandler, type Handler, type Next } from '../core/node-handler.ts'
+import type { Reply } from '../core/reply.ts'
 
 type MountedRequest = IncomingMessage & { -readonly [Key in keyof HostRequest]: HostRequest[Key] }
 

@@ -44,12 +44,18 @@ function createSink(): { readonly store: ResourceStore; readonly sizes: number[]
 }
 
 /** Sends a request of many equal pieces, with back-pressure, and watches the memory of this process. */
-async function pour(port: number, head: string, total: number, tail = ''): Promise<{ text: string; growth: number }> {
+async function pour(
+  port: number,
+  head: string,
+  total: number,
+  tail = '',
+  wrap = (piece: Buffer): Buffer => piece,
+): Promise<{ text: string; growth: number }> {
   const socket = connect({ port, host: '127.0.0.1' })
   let text = ''
   socket.on('data', (chunk: Buffer) => (text += chunk.toString('latin1')))
   socket.write(head)
-  const piece = Buffer.alloc(MIB, 'x')
+  const piece = wrap(Buffer.alloc(MIB, 'x'))
   const before = process.memoryUsage().rss
   let peak = before
   for (let sent = 0; sent < total; sent += MIB) {
@@ -71,6 +77,11 @@ describe('large content', () => {
     const declared = await pour(target.port, `${head}Content-Length: ${size}\r\n\r\n`, size)
     expect([declared.text.slice(0, 12), sizes]).toEqual(['HTTP/1.1 201', [size]])
     expect(declared.growth).toBeLessThan(64 * MIB)
+    const inChunk = (piece: Buffer): Buffer =>
+      Buffer.concat([Buffer.from(`${piece.length.toString(16)}\r\n`), piece, Buffer.from('\r\n')])
+    const chunked = await pour(target.port, `${head}Transfer-Encoding: chunked\r\n\r\n`, size, '0\r\n\r\n', inChunk)
+    expect([chunked.text.slice(0, 12), sizes]).toEqual(['HTTP/1.1 204', [size, size]])
+    expect(chunked.growth).toBeLessThan(64 * MIB)
     await target.close()
   })
 
