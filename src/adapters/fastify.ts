@@ -66,7 +66,7 @@ export function fastifyPlugin(handler: Handler): FastifyPlugin {
       if (decision === undefined) return done()
       const { exchange } = decision
       const answer = (decided: Reply | undefined): void => {
-        if (decided === undefined) return res.destroyed ? void reply.hijack() : done()
+        if (decided === undefined) return exchange.isClosed ? void reply.hijack() : done()
         reply.hijack()
         // What other hooks have set, CORS for instance, lives on Fastify's reply only.
         for (const [name, value] of Object.entries(reply.getHeaders())) {

@@ -47,7 +47,7 @@ export function honoMiddleware(handler: Handler, options: HonoOptions = {}): Hon
       // One entry for each cookie: setting would keep the last.
       for (const [name, value] of context.res.headers) res.appendHeader(name, value)
       await handler.write(decision.exchange, reply)
-    } else if (!res.destroyed) return void (await next())
+    } else if (!decision.exchange.isClosed) return void (await next())
     const sent = new Response(null, { headers: ALREADY_SENT })
     // Until somebody asks for its body, the Response that @hono/node-server puts in place of the global one is sent from
     // a cache whatever the field says: a second head on this connection, which then breaks.

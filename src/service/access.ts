@@ -4,9 +4,10 @@ import type { Reply } from '../core/reply.ts'
 import { createHostCheck } from '../handlers/allowed-hosts.ts'
 import { createAuthentication } from '../handlers/auth.ts'
 import { createCrossSiteCheck } from '../handlers/cross-site.ts'
-import { overrideMethod } from '../handlers/method-override.ts'
-import { createCors } from '../handlers/preflight.ts'
+import { METHOD_OVERRIDE_FIELD, overrideMethod } from '../handlers/method-override.ts'
+import { type CorsOptions, createCors } from '../handlers/preflight.ts'
 import { createHttpsCheck } from '../handlers/require-https.ts'
+import { DEFAULT_ALLOWED_HEADERS } from '../protocol/cors.ts'
 import type { ServiceSettings } from './service-options.ts'
 
 type OptionalStep = Step<ResourceExchange> | undefined
@@ -24,7 +25,7 @@ export interface Access {
 export function createAccess(settings: ServiceSettings): Access {
   const { allowedHosts, trustProxy } = settings
   const transport = createHttpsCheck({ mode: settings.https, ...(trustProxy === undefined ? {} : { trustProxy }) })
-  const cors = settings.cors === undefined ? undefined : createCors(settings.cors)
+  const cors = settings.cors === undefined ? undefined : createCors(completeCors(settings.cors, settings))
   const { authorize: _, ...authOptions } = settings.auth ?? { schemes: [] }
   const authentication = settings.auth === undefined ? undefined : createAuthentication(authOptions)
 
@@ -47,4 +48,10 @@ export function createAccess(settings: ServiceSettings): Access {
       ...(cors === undefined ? {} : { allows: cors.allows }),
     }),
   }
+}
+
+/** Scripts may name the field that stands for a method, where it does. */
+function completeCors(cors: CorsOptions, { methodOverride }: ServiceSettings): CorsOptions {
+  if (methodOverride !== true || cors.allowedHeaders !== undefined) return cors
+  return { ...cors, allowedHeaders: [...DEFAULT_ALLOWED_HEADERS, METHOD_OVERRIDE_FIELD] }
 }

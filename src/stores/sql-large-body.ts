@@ -13,22 +13,40 @@ export function createLargeBody(size: number, chunkSize: number, readPiece: Read
   return {
     async *open(first, last) {
       const end = Math.min(last + 1, size)
-      for (let at = first; at < end; ) {
-        const index = Math.floor(at / chunkSize)
-        const offset = at - index * chunkSize
-        // What is short comes in one piece, and is sent with one write; of what is long each chunk is read once.
-        const length = end - at <= chunkSize ? end - at : chunkSize - offset
-        const reading = readPiece(index, offset, length)
-        const bytes = isPromise(reading) ? await reading : reading
-        if (bytes?.length !== length) {
-          throw new HttpError(503, 'ERR_UNAVAILABLE', {
-            detail: 'The content was replaced or removed while it was being read.',
-            headers: ['Retry-After', '0'],
-          })
+
+      // What is short comes in one piece, and is sent with one write; of what is long each chunk is read once.
+      function lengthAt(at: number): number {
+        return end - at <= chunkSize ? end - at : chunkSize - (at % chunkSize)
+      }
+
+      function readAt(at: number): MaybePromise<Uint8Array | undefined> {
+        return readPiece(Math.floor(at / chunkSize), at % chunkSize, lengthAt(at))
+      }
+
+      let ahead: MaybePromise<Uint8Array | undefined> | undefined
+      try {
+        for (let at = first; at < end; ) {
+          const reading = ahead ?? readAt(at)
+          ahead = undefined
+          const length = lengthAt(at)
+          const bytes = isPromise(reading) ? await reading : reading
+          if (bytes?.length !== length) throw createBrokenOffError()
+          at += length
+          // While one piece is on its way to the client the next one comes from the database.
+          if (isPromise(reading) && at < end) ahead = readAt(at)
+          yield bytes
         }
-        yield bytes
-        at += length
+      } finally {
+        // Whoever has stopped reading is not told of a failure any more.
+        if (ahead !== undefined && isPromise(ahead)) ahead.then(undefined, () => {})
       }
     },
   }
+}
+
+function createBrokenOffError(): HttpError {
+  return new HttpError(503, 'ERR_UNAVAILABLE', {
+    detail: 'The content was replaced or removed while it was being read.',
+    headers: ['Retry-After', '0'],
+  })
 }

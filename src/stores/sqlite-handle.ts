@@ -4,22 +4,33 @@ import { createCommitQueue } from './sqlite-commit-queue.ts'
 
 export type SqliteValue = string | number | Uint8Array | null
 
-/** A prepared statement, as `node:sqlite`, `libsql` and `better-sqlite3` have it. */
+/** A prepared statement with a place for each value. */
 export interface SqliteStatement {
   get(...values: SqliteValue[]): unknown
   all(...values: SqliteValue[]): unknown
   run(...values: SqliteValue[]): unknown
 }
 
-/** An open database: `DatabaseSync` of `node:sqlite`, or `Database` of `libsql` or `better-sqlite3`. */
+/**
+ * An open database: `DatabaseSync` of `node:sqlite`, or `Database` of `libsql` or `better-sqlite3`.
+ *
+ * Their own declarations disagree about what statements take (those of libsql and better-sqlite3 exclude null, which
+ * they bind), so nothing is asked of it here; what is bound is a {@link SqliteValue}.
+ */
 export interface SqliteHandle {
+  exec(sql: string): unknown
+  prepare(sql: string): Record<keyof SqliteStatement, (...values: never[]) => unknown>
+}
+
+/** The handle, as the store uses it. */
+export interface SqliteDatabase {
   exec(sql: string): unknown
   prepare(sql: string): SqliteStatement
 }
 
 /** Runs work on a handle and waits, without blocking the process, while another process writes. */
 export interface SqliteConnection {
-  readonly handle: SqliteHandle
+  readonly handle: SqliteDatabase
   /** Runs a read. A promise is returned only when the database is busy. */
   attempt<Result>(action: () => Result): MaybePromise<Result>
   /** Runs work in a transaction; fulfilled once it is durable. The work must not wait for anything, and may run again. */
@@ -44,7 +55,7 @@ const CODES: Readonly<Record<string, number>> = { SQLITE_BUSY: BUSY, SQLITE_LOCK
  * @param busyTimeout milliseconds after which a call gives up with 503 while other processes hold the lock
  * @throws Error when the database cannot keep a write-ahead log
  */
-export function createSqliteConnection(handle: SqliteHandle, busyTimeout: number): SqliteConnection {
+export function createSqliteConnection(handle: SqliteDatabase, busyTimeout: number): SqliteConnection {
   handle.exec(`PRAGMA busy_timeout = ${BLOCKING_WAIT}`)
   blockWhileBusy(busyTimeout, () => enterWriteAheadLog(handle))
   // A commit is on the disk before it is acknowledged; NORMAL would lose the last ones in a power failure.
@@ -120,13 +131,13 @@ export function blockWhileBusy<Result>(timeout: number, action: () => Result): R
   }
 }
 
-function enterWriteAheadLog(handle: SqliteHandle): void {
+function enterWriteAheadLog(handle: SqliteDatabase): void {
   const { journal_mode: mode } = handle.prepare('PRAGMA journal_mode = WAL').get() as { journal_mode: string }
   if (mode === 'wal' || mode === 'memory') return
   throw new Error(`sqliteStore needs a write-ahead log, but the journal mode of this database stays "${mode}".`)
 }
 
-function rollBack(handle: SqliteHandle): void {
+function rollBack(handle: SqliteDatabase): void {
   try {
     handle.exec('ROLLBACK')
   } catch {

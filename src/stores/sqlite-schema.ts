@@ -1,4 +1,4 @@
-import type { SqliteHandle } from './sqlite-handle.ts'
+import type { SqliteDatabase } from './sqlite-handle.ts'
 
 /** Bytes of one chunk of large content. Part of the schema: chunks are found by it. */
 export const CHUNK_SIZE = 131_072
@@ -42,7 +42,7 @@ const MIGRATIONS: readonly Migration[] = [
  * Brings the tables to the version that this release works with. Several processes may do so at the same time.
  * @throws Error when the tables were made by a newer release
  */
-export function migrateSqlite(handle: SqliteHandle, prefix: string): void {
+export function migrateSqlite(handle: SqliteDatabase, prefix: string): void {
   if (readVersion(handle, prefix) === MIGRATIONS.length) return
   handle.exec('BEGIN IMMEDIATE')
   try {
@@ -69,7 +69,7 @@ export function migrateSqlite(handle: SqliteHandle, prefix: string): void {
   }
 }
 
-function readVersion(handle: SqliteHandle, prefix: string): number {
+function readVersion(handle: SqliteDatabase, prefix: string): number {
   const table = handle
     .prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND name = ?")
     .get(`${prefix}schema`)

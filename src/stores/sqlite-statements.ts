@@ -1,5 +1,5 @@
 import { FACTS, FACTS_AND_CONTENT, HIDDEN, KEPT_AFTER_EXPIRY, LIVE } from './sql-rows.ts'
-import type { SqliteHandle, SqliteStatement } from './sqlite-handle.ts'
+import type { SqliteDatabase, SqliteStatement } from './sqlite-handle.ts'
 
 type StatementName =
   | 'readState'
@@ -28,7 +28,7 @@ type StatementName =
 export type SqliteStatements = Readonly<Record<StatementName, SqliteStatement>>
 
 /** Every statement of the store, prepared once. */
-export function prepareStatements(handle: SqliteHandle, prefix: string): SqliteStatements {
+export function prepareStatements(handle: SqliteDatabase, prefix: string): SqliteStatements {
   const statements: Record<string, SqliteStatement> = {}
   for (const [name, sql] of Object.entries(writeStatements(prefix))) statements[name] = handle.prepare(sql)
   return statements as SqliteStatements

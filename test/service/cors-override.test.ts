@@ -1,0 +1,29 @@
+import { afterAll, describe, expect, it } from 'vitest'
+import { collection, createResourceService, memoryStore } from '../../src/index.ts'
+import { startHost } from '../support/hosts.ts'
+
+describe('cors with methodOverride', () => {
+  const started = startHost(
+    'plain',
+    createResourceService(memoryStore(), {
+      resources: { '/users': collection() },
+      cors: { origins: ['https://app.example'] },
+      methodOverride: true,
+    }),
+  )
+  afterAll(async () => (await started).close())
+
+  it('lets scripts name the field that stands for the method (Fetch, "CORS protocol")', async () => {
+    const { status, headers } = await (await started).send({
+      method: 'OPTIONS',
+      path: '/users/1',
+      headers: {
+        Origin: 'https://app.example',
+        'Access-Control-Request-Method': 'POST',
+        'Access-Control-Request-Headers': 'x-http-method-override',
+      },
+    })
+    expect(status).toBe(204)
+    expect(headers['access-control-allow-headers']).toContain('X-HTTP-Method-Override')
+  })
+})
