@@ -24,21 +24,22 @@ export function createLargeBody(size: number, chunkSize: number, readPiece: Read
       }
 
       let ahead: MaybePromise<Uint8Array | undefined> | undefined
-      try {
-        for (let at = first; at < end; ) {
-          const reading = ahead ?? readAt(at)
-          ahead = undefined
-          const length = lengthAt(at)
-          const bytes = isPromise(reading) ? await reading : reading
-          if (bytes?.length !== length) throw createBrokenOffError()
-          at += length
-          // While one piece is on its way to the client the next one comes from the database.
-          if (isPromise(reading) && at < end) ahead = readAt(at)
-          yield bytes
-        }
-      } finally {
-        // Whoever has stopped reading is not told of a failure any more.
-        if (ahead !== undefined && isPromise(ahead)) ahead.then(undefined, () => {})
+      for (let at = first; at < end; ) {
+        const reading = ahead ?? readAt(at)
+        const length = lengthAt(at)
+        const bytes = isPromise(reading) ? await reading : reading
+        if (bytes?.length !== length) throw createBrokenOffError()
+        at += length
+        ahead = isPromise(reading) && at < end ? readAhead(at) : undefined
+        yield bytes
+      }
+
+      /** While one piece is on its way to the client the next one comes from the database. */
+      function readAhead(at: number): MaybePromise<Uint8Array | undefined> {
+        const reading = readAt(at)
+        // It may fail before anybody waits for it, or nobody ever does: that must not count as unhandled.
+        if (isPromise(reading)) reading.then(undefined, () => {})
+        return reading
       }
     },
   }

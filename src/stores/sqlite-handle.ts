@@ -55,7 +55,8 @@ const CODES: Readonly<Record<string, number>> = { SQLITE_BUSY: BUSY, SQLITE_LOCK
  * @param busyTimeout milliseconds after which a call gives up with 503 while other processes hold the lock
  * @throws Error when the database cannot keep a write-ahead log
  */
-export function createSqliteConnection(handle: SqliteDatabase, busyTimeout: number): SqliteConnection {
+export function createSqliteConnection(opened: SqliteHandle, busyTimeout: number): SqliteConnection {
+  const handle = opened as SqliteDatabase
   handle.exec(`PRAGMA busy_timeout = ${BLOCKING_WAIT}`)
   blockWhileBusy(busyTimeout, () => enterWriteAheadLog(handle))
   // A commit is on the disk before it is acknowledged; NORMAL would lose the last ones in a power failure.

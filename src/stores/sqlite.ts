@@ -80,8 +80,8 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
   ])
   const prefix = checkTablePrefix('sqliteStore', tablePrefix)
   const connection = createSqliteConnection(handle, busyTimeout)
-  blockWhileBusy(busyTimeout, () => migrateSqlite(handle, prefix))
-  const statements = prepareStatements(handle, prefix)
+  blockWhileBusy(busyTimeout, () => migrateSqlite(connection.handle, prefix))
+  const statements = prepareStatements(connection.handle, prefix)
   const sweeper = createSweeper(
     () =>
       connection.transactLazily(() => {

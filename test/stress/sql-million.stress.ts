@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import Libsql from 'libsql'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { postgresStore } from '../../src/stores/postgres.ts'
-import { type SqliteHandle, sqliteStore } from '../../src/stores/sqlite.ts'
+import { sqliteStore } from '../../src/stores/sqlite.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 
@@ -67,7 +67,7 @@ async function compare(name: string, store: ResourceStore): Promise<void> {
 
 it('sqliteStore', async () => {
   const handle = new Libsql(join(folder, 'million.db'))
-  await compare('sqliteStore', sqliteStore(handle as unknown as SqliteHandle))
+  await compare('sqliteStore', sqliteStore(handle))
   handle.close()
 })
 

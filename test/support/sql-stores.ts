@@ -1,7 +1,7 @@
 import Libsql from 'libsql'
 import pg from 'pg'
 import { postgresStore } from '../../src/stores/postgres.ts'
-import { type SqliteHandle, sqliteStore } from '../../src/stores/sqlite.ts'
+import { sqliteStore } from '../../src/stores/sqlite.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
 
 /** Where a store keeps its data, in a form that can be sent to another process. */
@@ -18,7 +18,7 @@ export interface OpenedStore {
 export function openStore(place: StorePlace): OpenedStore {
   if (place.kind === 'sqlite') {
     const database = new Libsql(place.file)
-    const store = sqliteStore(database as unknown as SqliteHandle)
+    const store = sqliteStore(database)
     return {
       store,
       async close() {
