@@ -22,6 +22,11 @@ export function declaredLength(req: IncomingMessage): number | undefined {
   return length === undefined ? undefined : Number(length)
 }
 
+/** Whether a request is about to be answered before its content was read to the end. */
+export function hasUnreadBody({ bodyState, req }: Exchange): boolean {
+  return bodyState !== 'read' && hasBody(req) && !req.readableEnded
+}
+
 /**
  * Sees to the content of a request that is answered before it was read to its end.
  *
@@ -37,7 +42,6 @@ export function discardUnreadBody(
   writeHead: (fields: readonly string[]) => void,
   body: string | Uint8Array | undefined,
 ): boolean {
-  if (exchange.bodyState === 'read' || exchange.req.readableEnded || !hasBody(exchange.req)) return false
   const { req, res } = exchange
   if (exchange.isHttp2) {
     const { stream } = res as unknown as Http2ServerResponse

@@ -86,69 +86,81 @@ export function createHandler<E extends Exchange>(options: HandlerOptions<E>): H
 
   function handle(exchange: Exchange): MaybePromise<Reply | undefined> {
     startTrace(exchange)
+    let reply: MaybePromise<Reply | undefined>
     try {
-      const reply = run(exchange as E)
-      return isPromise(reply) ? reply.then(finish, fail) : finish(reply)
+      reply = run(exchange as E)
     } catch (error) {
-      return fail(error)
+      return fail(exchange, error)
     }
-    function finish(reply: Reply | undefined): Reply | undefined {
-      if (reply === PASS) return undefined
-      if (reply !== undefined) publishTrace(exchange, reply.status)
-      return reply
-    }
-    function fail(error: unknown): Reply | undefined {
-      if (isForwarded(error)) throw error
-      noteError(exchange, error)
-      return finish(replyTo(error, exchange))
-    }
+    if (!isPromise(reply)) return conclude(exchange, reply)
+    return reply.then(
+      (reply) => conclude(exchange, reply),
+      (error) => fail(exchange, error),
+    )
+  }
+
+  function conclude(exchange: Exchange, reply: Reply | undefined): Reply | undefined {
+    if (reply === PASS) return undefined
+    if (reply !== undefined) publishTrace(exchange, reply.status)
+    return reply
+  }
+
+  function fail(exchange: Exchange, error: unknown): Reply | undefined {
+    if (isForwarded(error)) throw error
+    noteError(exchange, error)
+    return conclude(exchange, replyTo(error, exchange))
   }
 
   function write(exchange: Exchange, reply: Reply, next?: Next): undefined | Promise<void> {
     try {
-      return writeReply(exchange, reply, writeOptions)?.catch(fail)
+      return writeReply(exchange, reply, writeOptions)?.catch((error) => recover(exchange, error, next))
     } catch (error) {
-      return fail(error)
-    }
-    /** The reply could not be written: a source that failed before its first byte, or a field that no message may hold. */
-    function fail(error: unknown): undefined {
-      const { res } = exchange
-      if (next !== undefined && !res.headersSent && isForwarded(error)) return void next(error)
-      const reply = res.headersSent ? undefined : replyTo(error, exchange)
-      if (reply === undefined) return void exchange.breakOff()
-      try {
-        writeReply(exchange, reply, writeOptions)?.catch(() => exchange.breakOff())
-      } catch {
-        exchange.breakOff()
-      }
+      return recover(exchange, error, next)
     }
   }
 
-  const handler = (req: AnyRequest, res: AnyResponse, next?: Next): void => {
-    const exchange = handler.createExchange(req, res) as E
-    exchange.canPass = next !== undefined
-    const send = (reply: Reply | undefined): void => {
-      if (reply !== undefined) write(exchange, reply, next)
-      else if (exchange.isClosed || res.writableEnded) return
-      else if (next !== undefined) next()
-      else write(exchange, formatError(new HttpError(404, 'ERR_NOT_FOUND'), exchange))
+  /** The reply could not be written: a source that failed before its first byte, or a field that no message may hold. */
+  function recover(exchange: Exchange, error: unknown, next: Next | undefined): undefined {
+    const { res } = exchange
+    if (next !== undefined && !res.headersSent && isForwarded(error)) return void next(error)
+    const reply = res.headersSent ? undefined : replyTo(error, exchange)
+    if (reply === undefined) return void exchange.breakOff()
+    try {
+      writeReply(exchange, reply, writeOptions)?.catch(() => exchange.breakOff())
+    } catch {
+      exchange.breakOff()
     }
+  }
+
+  function send(exchange: Exchange, reply: Reply | undefined, next: Next | undefined): void {
+    if (reply !== undefined) write(exchange, reply, next)
+    else if (exchange.isClosed || exchange.res.writableEnded) return
+    else if (next !== undefined) next()
+    else write(exchange, formatError(new HttpError(404, 'ERR_NOT_FOUND'), exchange))
+  }
+
+  /** Errors that are the host's: with nobody to take them they are answered all the same. */
+  function refuse(exchange: Exchange, error: unknown, next: Next | undefined): void {
+    if (next !== undefined) return next(error)
+    const reply = replyTo(error, exchange)
+    if (reply === undefined) exchange.breakOff()
+    else write(exchange, reply)
+  }
+
+  const handler = (req: AnyRequest, res: AnyResponse, next?: Next): void => {
+    const exchange = handler.createExchange(req, res)
+    exchange.canPass = next !== undefined
     let reply: MaybePromise<Reply | undefined>
     try {
       reply = handle(exchange)
     } catch (error) {
-      return refuse(error)
+      return refuse(exchange, error, next)
     }
-    if (isPromise(reply)) reply.then(send, refuse)
-    else send(reply)
-
-    /** Errors that are the host's: with nobody to take them they are answered all the same. */
-    function refuse(error: unknown): void {
-      if (next !== undefined) return next(error)
-      const reply = replyTo(error, exchange)
-      if (reply === undefined) exchange.breakOff()
-      else write(exchange, reply)
-    }
+    if (!isPromise(reply)) return send(exchange, reply, next)
+    reply.then(
+      (reply) => send(exchange, reply, next),
+      (error) => refuse(exchange, error, next),
+    )
   }
   handler.handle = handle
   handler.write = write

@@ -1,6 +1,6 @@
 import { type ServerResponse, STATUS_CODES } from 'node:http'
 import { mergeVary } from '../protocol/vary.ts'
-import { discardUnreadBody } from './discard-body.ts'
+import { discardUnreadBody, hasUnreadBody } from './discard-body.ts'
 import type { Exchange } from './exchange.ts'
 import { watchIdle } from './idle-watch.ts'
 import type { ContentSource, Reply } from './reply.ts'
@@ -43,7 +43,7 @@ export function writeReply(exchange: Exchange, reply: Reply, options: WriteOptio
   if (res.headersSent || exchange.isClosed) return undefined
   if (body !== undefined && exchange.method !== 'HEAD') {
     if (typeof body === 'string' || (body instanceof Uint8Array && body.length <= PIECE)) {
-      if (discardUnreadBody(exchange, (fields) => writeHead(exchange, reply, fields), body)) return undefined
+      if (hasUnreadBody(exchange) && answerEarly(exchange, reply, body)) return undefined
       writeHead(exchange, reply, undefined)
       // ASCII as latin1: header section and content leave as one string, uncopied.
       if (typeof body === 'string') res.end(body, 'latin1')
@@ -52,20 +52,24 @@ export function writeReply(exchange: Exchange, reply: Reply, options: WriteOptio
     }
     return writeSource(exchange, reply, body instanceof Uint8Array ? fromBytes(body) : body, options)
   }
-  if (discardUnreadBody(exchange, (fields) => writeHead(exchange, reply, fields), undefined)) return undefined
+  if (hasUnreadBody(exchange) && answerEarly(exchange, reply, undefined)) return undefined
   writeHead(exchange, reply, undefined)
   res.end()
   return undefined
 }
 
+function answerEarly(exchange: Exchange, reply: Reply, body: string | Uint8Array | undefined): boolean {
+  return discardUnreadBody(exchange, (fields) => writeHead(exchange, reply, fields), body)
+}
+
 function writeHead(exchange: Exchange, reply: Reply, more: readonly string[] | undefined): void {
   const { res } = exchange
-  const present = res.getHeader('vary')
-  const headers = completeHeaders(exchange, reply, present === undefined ? '' : String(present))
+  const isPlain = !exchange.isHttp2 && res.getHeaderNames().length === 0
+  const headers = completeHeaders(exchange, reply, isPlain ? '' : String(res.getHeader('vary') ?? ''))
   const all = more === undefined ? headers : headers.concat(more)
   // The phrase too: a head that could not be written leaves its own behind, and 500 would be called "OK".
   const phrase = STATUS_CODES[reply.status] ?? ''
-  if (exchange.isHttp2 || res.getHeaderNames().length > 0) {
+  if (!isPlain) {
     // The HTTP/2 interface takes no repeated names in a list; HTTP/1 takes none beside fields that the host has set.
     setFields(res, groupFields(all))
     // Left to what writes or ends: without content the header section then ends the stream. A client that stops its

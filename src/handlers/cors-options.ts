@@ -43,6 +43,8 @@ export interface CorsPolicy {
   readonly allowsNull: boolean
   /** Asked about origins other than `null`. */
   readonly mayAllow: (origin: string) => MaybePromise<boolean>
+  /** Whether an origin that was allowed once always is. */
+  readonly isFixed: boolean
   readonly credentials: boolean
   readonly allowed: string
   readonly exposed: string
@@ -89,6 +91,7 @@ export function resolveCorsOptions(options: CorsOptions): CorsPolicy {
     isAnyOrigin,
     allowsNull: Array.isArray(list) && list.includes('null'),
     mayAllow: typeof list === 'function' ? list : createOriginList(isAnyOrigin ? [] : list),
+    isFixed: typeof list !== 'function',
     credentials,
     // An asterisk does not cover Authorization (Fetch, "CORS non-wildcard request-header name").
     allowed: formatNames('allowedHeaders', read.allowedHeaders ?? DEFAULT_ALLOWED_HEADERS, '*, Authorization'),

@@ -88,6 +88,7 @@ export function createCors(options: CorsOptions): Cors {
   }
 
   function allows(origin: string): MaybePromise<boolean> {
+    if (policy.isFixed && grants.has(origin)) return true
     // No pattern and no function is asked about text that is no origin; `null` counts only where it is listed.
     return isAnyOrigin || (origin === 'null' ? policy.allowsNull : isOrigin(origin) && mayAllow(origin))
   }

@@ -29,6 +29,15 @@ export function createLengthStep(limit: number): Step<ResourceExchange> {
 /** What a host name, an address or a port may consist of (RFC 3986 §3.2); "@" as well, which decides nothing here. */
 const HOST = /^[\w.~!$&'()*+,;=:%@[\]-]*$/
 
+/** Requests name one host again and again. */
+let lastHost = ''
+
+function isHost(text: string): boolean {
+  if (!HOST.test(text)) return false
+  lastHost = text
+  return true
+}
+
 /** 400 for a target or message that is malformed; 431 for more fields than Node can be trusted to pass on. */
 export function checkTarget(exchange: ResourceExchange): undefined {
   if (exchange.isMalformed) {
@@ -47,7 +56,7 @@ export function checkTarget(exchange: ResourceExchange): undefined {
     throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: `The field ${repeated} was sent more than once.` })
   }
   // RFC 9112 §3.2
-  if (headers.host !== undefined && !HOST.test(headers.host)) {
+  if (headers.host !== undefined && headers.host !== lastHost && !isHost(headers.host)) {
     throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: 'Host is malformed.' })
   }
   return undefined

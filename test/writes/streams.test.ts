@@ -1,10 +1,12 @@
 import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
+import { type SqliteHandle, sqliteStore } from '../../src/stores/sqlite.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
 import { JSON_TYPE, jsonOf, MERGE_PATCH, sendBytes, startDemo, startService, type Target, uploadOf } from './support.ts'
 
@@ -227,6 +229,40 @@ describe('uploads that are broken off', () => {
     expect((await demo.store.list('/docs', { limit: 10 })).items.map(({ path }) => path)).toEqual(['/docs/kept'])
     expect((await demo.send('GET', '/docs/kept')).text).toBe('kept')
     await demo.close()
+  })
+
+  it('and uploads that are refused at their end leave no content in a SQLite file (threat 11, F12, I5)', async () => {
+    const Database = createRequire(import.meta.url)('libsql') as new (file: string) => SqliteHandle
+    const database = new Database(':memory:')
+    const store = sqliteStore(database)
+    const demo = await startDemo(store)
+    const count = (table: string): unknown => database.prepare(`SELECT count(*) AS n FROM resource_${table}`).all()[0]
+    const countAll = (): unknown[] => ['states', 'contents', 'chunks'].map(count)
+    const tag = (await demo.send('PUT', '/docs/kept', { body: 'k'.repeat(400_000) })).field('etag')!
+    const before = countAll()
+    const { body, fields } = uploadOf('x'.repeat(600_000))
+    const type = (fields as Record<string, string>)['Content-Type']
+    const head = `POST /uploads HTTP/1.1\r\nHost: a\r\nContent-Type: ${type}\r\nContent-Length: ${body!.length}\r\n\r\n`
+    const whole = Buffer.concat([Buffer.from(head), Buffer.from(body!)])
+    for (let round = 0; round < 10; round++) {
+      await Promise.all(
+        Array.from({ length: 4 }, () =>
+          breakOff(demo.port, whole.subarray(0, 1000 + Math.floor(Math.random() * 500_000))),
+        ),
+      )
+    }
+    const untitled = Buffer.from(Buffer.from(body!).toString().replace('name="title"', 'name="other"'))
+    expect((await demo.send('POST', '/uploads', { fields: fields!, body: untitled })).status).toBe(422)
+    const stale = { 'If-Match': tag }
+    const rivals = [1, 2, 3].map((n) => demo.send('PUT', '/docs/kept', { fields: stale, body: `${n}`.repeat(400_000) }))
+    expect((await Promise.all(rivals)).map(({ status }) => status).sort()).toEqual([204, 412, 412])
+    // What the winner replaced stays for a while, for those who are still reading it.
+    const kept = (): boolean => JSON.stringify(countAll()[0]) === JSON.stringify(before[0])
+    expect(kept()).toBe(true)
+    const contents = (): number => (countAll()[1] as { n: number }).n
+    await expect.poll(contents, { timeout: 10_000 }).toBe((before[1] as { n: number }).n + 1)
+    await demo.close()
+    await store.close?.()
   })
 
   it('hold up nobody else: a slow writer keeps no lock (threat 141)', async () => {
