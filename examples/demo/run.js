@@ -5,26 +5,27 @@ import { createDemo, seed } from './service.js'
 
 /**
  * Runs the demo on one host.
- * @param {(service: import('http-resource-service').ResourceService) => import("node:http").Server | Promise<import("node:http").Server>} createServer
+ * @param {(service: import('http-resource-service').ResourceService) => import('node:http').Server | Promise<import('node:http').Server>} createServer
  */
 export async function runDemo(createServer) {
   const { env } = process
+  // An empty variable counts as none: an empty secret would be a key that everybody knows.
   const settings = {
-    secret: env.DEMO_SECRET ?? randomBytes(32).toString('base64url'),
-    user: env.DEMO_USER ?? 'demo',
-    password: env.DEMO_PASSWORD ?? randomBytes(9).toString('base64url'),
-    origins: (env.CORS_ORIGINS ?? 'http://localhost:3000').split(',').map((origin) => origin.trim()),
+    secret: env.DEMO_SECRET || randomBytes(32).toString('base64url'),
+    user: env.DEMO_USER || 'demo',
+    password: env.DEMO_PASSWORD || randomBytes(9).toString('base64url'),
+    origins: (env.CORS_ORIGINS || 'http://localhost:3000').split(',').map((origin) => origin.trim()),
   }
-  const { store, close: closeStore } = await openStore(env.STORE ?? 'memory')
+  const { store, close: closeStore } = await openStore(env.STORE || 'memory')
   await seed(store)
   const service = createDemo(store, settings)
   const server = await createServer(service)
-  const host = env.HOST ?? '127.0.0.1'
-  const port = Number(env.PORT ?? 8080)
+  const host = env.HOST || '127.0.0.1'
+  const port = Number(env.PORT || 8080)
 
   server.listen(port, host, () => {
-    if (env.DEMO_PASSWORD === undefined) console.log(`user ${settings.user}, password ${settings.password}`)
-    if (env.DEMO_SECRET === undefined) console.log(`token of an admin, for a day: ${signToken(settings.secret)}`)
+    if (!env.DEMO_PASSWORD) console.log(`user ${settings.user}, password ${settings.password}`)
+    if (!env.DEMO_SECRET) console.log(`token of an admin, for a day: ${signToken(settings.secret)}`)
     console.log(`listening on http://${host}:${server.address().port}`)
   })
 

@@ -43,7 +43,7 @@ export interface SqliteConnection {
 const BLOCKING_WAIT = 5
 const LONGEST_PAUSE = 25
 
-const MAPPED_BYTES = 1024 * 1024 * 1024
+const MAPPED_BYTES = 32 * 1024 * 1024
 
 const BUSY = 5
 const LOCKED = 6
