@@ -14,8 +14,8 @@ try {
   )
   writeFileSync(join(folder, 'package.json'), '{ "private": true, "type": "module" }')
   cpSync('test/consumer/index.ts', join(folder, 'index.ts'))
-  const types = ['@types/node@20', '@types/express@5', '@types/koa@2', '@types/pg']
-  const hosts = ['express@5', 'koa@3', 'fastify@5', 'hono@4', 'pg@8']
+  const types = ['@types/node@20', '@types/express@5', '@types/koa@2', '@types/pg@8', '@types/better-sqlite3@7']
+  const hosts = ['express@5', 'koa@3', 'fastify@5', 'hono@4', 'pg@8', 'libsql@0.5']
   run('npm', 'install', '--no-audit', '--no-fund', '--silent', `./${filename}`, ...types, ...hosts)
   for (const version of ['5.9.3', 'latest']) {
     run('npm', 'install', '--no-audit', '--no-fund', '--silent', '--no-save', `typescript@${version}`)

@@ -1,8 +1,10 @@
 import { execFile } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
+import ts from 'typescript'
 import { describe, expect, it } from 'vitest'
+import { entries } from '../tsup.config.ts'
 
 const run = promisify(execFile)
 
@@ -35,6 +37,59 @@ async function runBlock(name: string, code: string): Promise<void> {
 describe('documentation', () => {
   it.each(blocks)('has a program that runs: $name', async ({ name, code }) => {
     await runBlock(name, code)
+  })
+
+  it('has programs that compile in an editor that checks types', () => {
+    // The declarations of Node give subscribers of a diagnostics channel nothing but `unknown`.
+    const checked = blocks.filter(({ name }) => !name.startsWith('docs/observability.md'))
+    const files = new Map(checked.map(({ name, code }) => [resolve(`${name.replaceAll(/\W+/g, '-')}.mts`), code]))
+    const options: ts.CompilerOptions = {
+      ...{ strict: true, noImplicitAny: false, noEmit: true, skipLibCheck: true, types: ['node'] },
+      ...{ target: ts.ScriptTarget.ES2023, module: ts.ModuleKind.NodeNext, allowImportingTsExtensions: true },
+      paths: Object.fromEntries(
+        Object.entries(entries).map(([entry, file]) => [
+          `http-resource-service${entry === 'index' ? '' : `/${entry}`}`,
+          [resolve(file)],
+        ]),
+      ),
+    }
+    const host = ts.createCompilerHost(options)
+    const { fileExists, readFile } = host
+    host.fileExists = (file) => files.has(resolve(file)) || fileExists(file)
+    host.readFile = (file) => files.get(resolve(file)) ?? readFile(file)
+    const program = ts.createProgram([...files.keys()], options, host)
+    const found = [...files.keys()]
+      .flatMap((file) => ts.getPreEmitDiagnostics(program, program.getSourceFile(file)))
+      .map(({ file, messageText }) => `${file?.fileName}: ${ts.flattenDiagnosticMessageText(messageText, ' ')}`)
+    expect(found).toEqual([])
+  }, 60_000)
+
+  it('names the steps of a request as the built package does', async () => {
+    const page = readFileSync('docs/how-a-request-flows.md', 'utf8')
+    const steps = [...page.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name)
+    const program = `
+      import { subscribe } from 'node:diagnostics_channel'
+      import { createServer } from 'node:http'
+      import { basic, createResourceService, memoryStore } from 'http-resource-service'
+      const service = createResourceService(memoryStore(), {
+        allowedHosts: ['127.0.0.1'],
+        methodOverride: true,
+        cors: { origins: '*' },
+        auth: { schemes: [basic({ accounts: {} })], require: () => false },
+      })
+      subscribe('http-resource-service:request', ({ steps }) => {
+        console.log(JSON.stringify(steps))
+        process.exit()
+      })
+      const server = createServer(service).listen(0, '127.0.0.1', () => {
+        const { port } = server.address()
+        fetch(\`http://127.0.0.1:\${port}/a\`, { method: 'PUT', body: 'text' }).catch(() => {})
+      })
+    `
+    mkdirSync('.tmp', { recursive: true })
+    writeFileSync(join('.tmp', 'steps.mjs'), program)
+    const { stdout } = await run(process.execPath, [join('.tmp', 'steps.mjs')], { timeout: 15_000 })
+    expect(JSON.parse(stdout)).toEqual(steps)
   })
 
   it('links to pages that exist', () => {

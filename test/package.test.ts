@@ -72,6 +72,21 @@ describe('package.json', () => {
   })
 })
 
+describe('package-lock.json', () => {
+  it('names the optional packages of every platform, without which npm ci fails', () => {
+    const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8')) as {
+      packages: Record<string, { optionalDependencies?: Record<string, string> }>
+    }
+    // An install leaves out what it could not fetch for other platforms, and the next `npm ci` misses it.
+    const isThere = (name: string, at: string): boolean =>
+      [at, ''].some((place) => packages[`${place === '' ? '' : `${place}/`}node_modules/${name}`] !== undefined)
+    const missing = Object.entries(packages).flatMap(([at, { optionalDependencies = {} }]) =>
+      Object.keys(optionalDependencies).filter((name) => !isThere(name, at)),
+    )
+    expect(missing).toEqual([])
+  })
+})
+
 describe('the built package', () => {
   it('has no other package inlined', () => {
     const files = readdirSync('dist', { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.js'))

@@ -42,19 +42,25 @@ export function streamContent(exchange: ResourceExchange, limit: number): AsyncI
   return decodeContent(streamBytes(exchange, Number.POSITIVE_INFINITY), coding, { accepted: codings, limit })
 }
 
-/** Reads the content as a JSON document. */
-export function readJson(exchange: ResourceExchange): MaybePromise<ParsedJson> {
+/**
+ * Reads the content as a JSON document.
+ * @param use goes on with it at once: a promise for every stage would cost more than a small document
+ */
+export function readJson<Result>(
+  exchange: ResourceExchange,
+  use: (document: ParsedJson) => MaybePromise<Result>,
+): MaybePromise<Result> {
   const { limits } = exchange.route.context
   const consumed = findConsumedBody(exchange.req)
   if (consumed !== undefined && typeof consumed.value === 'object' && !(consumed.value instanceof Uint8Array)) {
     // What another parser made of it: the bytes are gone, so it is written anew.
     const value = checkParsedJson(consumed.value, limits)
-    return { value, text: JSON.stringify(value), isVerbatim: false }
+    return use({ value, text: JSON.stringify(value), isVerbatim: false })
   }
   const asSent = isAsSent(exchange)
   return andThen(readContent(exchange, limits.parsedSize), (bytes) => {
     const parsed = parseJson(bytes, limits)
-    return asSent ? parsed : { ...parsed, isVerbatim: false }
+    return use(asSent ? parsed : { ...parsed, isVerbatim: false })
   })
 }
 

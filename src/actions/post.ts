@@ -23,10 +23,9 @@ export function post(exchange: ResourceExchange): MaybePromise<Reply> {
       ),
     )
   }
-  const member = isJsonType(exchange.contentType)
-    ? andThen(readJson(exchange), (document) => newMemberOf(exchange, document, []))
-    : readForm(exchange, mediaTypeOf(exchange))
-  return andThen(member, (member) => create(exchange, member))
+  const go = (member: NewMember): MaybePromise<Reply> => create(exchange, member)
+  if (!isJsonType(exchange.contentType)) return andThen(readForm(exchange, mediaTypeOf(exchange)), go)
+  return readJson(exchange, (document) => andThen(newMemberOf(exchange, document, []), go))
 }
 
 /** Text becomes a resource of its own where the collection has no member for it. */

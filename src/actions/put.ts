@@ -35,13 +35,20 @@ interface Proposal {
 
 /** PUT: stores the enclosed representation at the target (interface, PUT 1). */
 export function put(exchange: ResourceExchange): MaybePromise<Reply> {
-  const { route } = exchange
-  const proposal = route.isJson ? readDocument(exchange) : readRawProposal(exchange)
-  return andThen(proposal, ({ content, isVerbatim }) => {
-    const write = (): MaybePromise<Written> => commit(exchange, () => attempt(exchange, content))
-    const result = isStaged(content.body) ? orDiscard(content, write) : write()
-    return andThen(result, (result) => createReply(exchange, result, isVerbatim))
-  })
+  if (!exchange.route.isJson) return readRawProposal(exchange).then((proposal) => store(exchange, proposal))
+  return readJson(exchange, (document) =>
+    andThen(validateDocument(document, exchange.route, unknownMembers(exchange)), (valid) => {
+      const complete = completeId(exchange, valid)
+      const content: Content = { contentType: exchange.contentType, body: complete.text }
+      return store(exchange, { content, isVerbatim: complete.isVerbatim })
+    }),
+  )
+}
+
+function store(exchange: ResourceExchange, { content, isVerbatim }: Proposal): MaybePromise<Reply> {
+  const write = (): MaybePromise<Written> => commit(exchange, () => attempt(exchange, content))
+  const result = isStaged(content.body) ? orDiscard(content, write) : write()
+  return andThen(result, (result) => createReply(exchange, result, isVerbatim))
 }
 
 async function readRawProposal(exchange: ResourceExchange): Promise<Proposal> {
@@ -57,17 +64,6 @@ async function orDiscard(content: Content, write: () => MaybePromise<Written>): 
     await discardContent(content)
     throw error
   }
-}
-
-function readDocument(exchange: ResourceExchange): MaybePromise<Proposal> {
-  const { route } = exchange
-  return andThen(readJson(exchange), (document) =>
-    andThen(validateDocument(document, route, unknownMembers(exchange)), (valid) => {
-      const complete = completeId(exchange, valid)
-      const content: Content = { contentType: exchange.contentType, body: complete.text }
-      return { content, isVerbatim: complete.isVerbatim }
-    }),
-  )
 }
 
 /** A member of a collection says its id: the one in its path. */

@@ -3,7 +3,7 @@ import { declaredLength } from '../core/discard-body.ts'
 import { HttpError, RequestAborted } from '../core/errors.ts'
 import type { Exchange, HostRequest } from '../core/exchange.ts'
 import type { MaybePromise } from '../core/handler.ts'
-import { watchIdle } from '../core/idle-watch.ts'
+import { stopWatch, watchIdle } from '../core/idle-watch.ts'
 
 const EMPTY = new Uint8Array(0)
 
@@ -45,6 +45,10 @@ export function tooLarge(limit: number): HttpError {
   return new HttpError(413, 'ERR_TOO_LARGE', { detail: `The content is larger than ${limit} bytes.` })
 }
 
+function aborted(): RequestAborted {
+  return new RequestAborted('The client went away before its content was complete.')
+}
+
 /**
  * Reads the whole content of a request.
  * @param limit the most bytes to take; one more is 413
@@ -67,22 +71,21 @@ export function readBytes(exchange: Exchange, limit: number): MaybePromise<Uint8
       else if (first === undefined) first = chunk
       else if (rest === undefined) rest = [first, chunk]
       else rest.push(chunk)
-      watch.refresh()
+      watch.moved = true
     }
     const onEnd = (): void => {
-      settle()
+      stopWatch(watch)
       exchange.bodyState = 'read'
       resolve(rest === undefined ? (first ?? EMPTY) : Buffer.concat(rest, size))
     }
-    const onClose = (): void => fail(new RequestAborted('The client went away before its content was complete.'))
-    const watch = watchIdle(exchange.idleTimeout, () => fail(new HttpError(408, 'ERR_TIMEOUT')))
-    const settle = (): void => {
-      watch.stop()
-      req.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onClose)
+    // Comes after every end as well: the listeners go with the request, taking them off would cost more than they do.
+    const onClose = (): void => {
+      if (exchange.bodyState === 'reading') fail(aborted())
     }
+    const watch = watchIdle(exchange.idleTimeout, () => fail(new HttpError(408, 'ERR_TIMEOUT')))
     const fail = (error: unknown): void => {
-      settle()
-      req.on('error', () => {}) // nobody else listens any more, and the connection may still break
+      stopWatch(watch)
+      req.off('data', onData).off('end', onEnd).off('close', onClose)
       req.pause()
       reject(error)
     }
@@ -119,7 +122,7 @@ function createBodyIterator(exchange: Exchange, limit: number): AsyncIterator<Ui
     wake = undefined
   }
   const settle = (): void => {
-    watch.stop()
+    stopWatch(watch)
     req.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onClose)
     notify()
   }
@@ -131,7 +134,7 @@ function createBodyIterator(exchange: Exchange, limit: number): AsyncIterator<Ui
     req.pause()
   }
   const onData = (chunk: Uint8Array): void => {
-    watch.refresh()
+    watch.moved = true
     size += chunk.length
     if (size > limit) return fail(tooLarge(limit))
     chunks.push(chunk)
@@ -144,10 +147,10 @@ function createBodyIterator(exchange: Exchange, limit: number): AsyncIterator<Ui
     exchange.bodyState = 'read'
     settle()
   }
-  const onClose = (): void => fail(new RequestAborted('The client went away before its content was complete.'))
+  const onClose = (): void => fail(aborted())
   // A client that is held back by a slow consumer is not idle.
   const watch = watchIdle(exchange.idleTimeout, () => {
-    if (req.isPaused()) watch.refresh()
+    if (req.isPaused()) watch.moved = true
     else fail(new HttpError(408, 'ERR_TIMEOUT'))
   })
 

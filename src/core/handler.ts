@@ -34,11 +34,12 @@ export function runSteps<E extends Exchange>(
 ): MaybePromise<Reply | undefined> {
   for (let i = from; i < steps.length; i++) {
     const step = steps[i]!
-    exchange.trace?.push(step.name)
+    // Bundlers tell functions of one name apart by a number.
+    exchange.trace?.push(step.name.replace(/\d+$/, ''))
     const reply = step(exchange)
     if (reply === undefined) continue
-    if (isPromise(reply)) return reply.then((reply) => reply ?? runSteps(steps, exchange, i + 1))
-    return reply
+    if (!isPromise(reply) || i === steps.length - 1) return reply
+    return reply.then((reply) => reply ?? runSteps(steps, exchange, i + 1))
   }
   return undefined
 }

@@ -1,44 +1,37 @@
 /** Notices what has not moved for too long, with one timer for all of it: a timer each would cost more than a small request. */
 
-interface Watched {
-  /** Whether something moved since the last sweep. */
+/** One thing that is being watched. */
+export interface IdleWatch {
+  /** Whether something moved since the last sweep: to be set by whoever sees it move. */
   moved: boolean
   quiet: number
   readonly onIdle: () => void
-}
-
-/** One thing that is being watched. */
-export interface IdleWatch {
-  /** Something moved. */
-  refresh(): void
-  stop(): void
+  /** Everything that is watched beside it. */
+  entries: Set<IdleWatch> | undefined
 }
 
 const SWEEPS = 4
-const watches = new Map<number, (entry: Watched) => Set<Watched>>()
+const watches = new Map<number, (entry: IdleWatch) => Set<IdleWatch>>()
 
 /**
  * Calls `onIdle` whenever nothing has moved for about `timeout` milliseconds (up to a quarter longer), until stopped.
  * @param timeout milliseconds; `Infinity` watches nothing
  */
 export function watchIdle(timeout: number, onIdle: () => void): IdleWatch {
-  if (timeout === Number.POSITIVE_INFINITY) return { refresh() {}, stop() {} }
-  const entry: Watched = { moved: true, quiet: 0, onIdle }
+  const entry: IdleWatch = { moved: true, quiet: 0, onIdle, entries: undefined }
+  if (timeout === Number.POSITIVE_INFINITY) return entry
   let add = watches.get(timeout)
   if (add === undefined) watches.set(timeout, (add = createSweeper(timeout)))
-  const entries = add(entry)
-  return {
-    refresh() {
-      entry.moved = true
-    },
-    stop() {
-      entries.delete(entry)
-    },
-  }
+  entry.entries = add(entry)
+  return entry
 }
 
-function createSweeper(timeout: number): (entry: Watched) => Set<Watched> {
-  const entries = new Set<Watched>()
+export function stopWatch(watch: IdleWatch): void {
+  watch.entries?.delete(watch)
+}
+
+function createSweeper(timeout: number): (entry: IdleWatch) => Set<IdleWatch> {
+  const entries = new Set<IdleWatch>()
   let timer: NodeJS.Timeout | undefined
   let empty = 0
   const sweep = (): void => {

@@ -85,18 +85,21 @@ export function createHandler<E extends Exchange>(options: HandlerOptions<E>): H
   }
 
   function handle(exchange: Exchange): MaybePromise<Reply | undefined> {
-    startTrace(exchange)
-    let reply: MaybePromise<Reply | undefined>
-    try {
-      reply = run(exchange as E)
-    } catch (error) {
-      return fail(exchange, error)
-    }
+    const reply = decide(exchange)
     if (!isPromise(reply)) return conclude(exchange, reply)
     return reply.then(
       (reply) => conclude(exchange, reply),
-      (error) => fail(exchange, error),
+      (error) => conclude(exchange, fail(exchange, error)),
     )
+  }
+
+  function decide(exchange: Exchange): MaybePromise<Reply | undefined> {
+    startTrace(exchange)
+    try {
+      return run(exchange as E)
+    } catch (error) {
+      return fail(exchange, error)
+    }
   }
 
   function conclude(exchange: Exchange, reply: Reply | undefined): Reply | undefined {
@@ -108,7 +111,7 @@ export function createHandler<E extends Exchange>(options: HandlerOptions<E>): H
   function fail(exchange: Exchange, error: unknown): Reply | undefined {
     if (isForwarded(error)) throw error
     noteError(exchange, error)
-    return conclude(exchange, replyTo(error, exchange))
+    return replyTo(error, exchange)
   }
 
   function write(exchange: Exchange, reply: Reply, next?: Next): undefined | Promise<void> {
@@ -139,6 +142,16 @@ export function createHandler<E extends Exchange>(options: HandlerOptions<E>): H
     else write(exchange, formatError(new HttpError(404, 'ERR_NOT_FOUND'), exchange))
   }
 
+  function sendFailure(exchange: Exchange, error: unknown, next: Next | undefined): void {
+    let reply: Reply | undefined
+    try {
+      reply = fail(exchange, error)
+    } catch (error) {
+      return refuse(exchange, error, next)
+    }
+    send(exchange, conclude(exchange, reply), next)
+  }
+
   /** Errors that are the host's: with nobody to take them they are answered all the same. */
   function refuse(exchange: Exchange, error: unknown, next: Next | undefined): void {
     if (next !== undefined) return next(error)
@@ -152,14 +165,14 @@ export function createHandler<E extends Exchange>(options: HandlerOptions<E>): H
     exchange.canPass = next !== undefined
     let reply: MaybePromise<Reply | undefined>
     try {
-      reply = handle(exchange)
+      reply = decide(exchange)
     } catch (error) {
       return refuse(exchange, error, next)
     }
-    if (!isPromise(reply)) return send(exchange, reply, next)
+    if (!isPromise(reply)) return send(exchange, conclude(exchange, reply), next)
     reply.then(
-      (reply) => send(exchange, reply, next),
-      (error) => refuse(exchange, error, next),
+      (reply) => send(exchange, conclude(exchange, reply), next),
+      (error) => sendFailure(exchange, error, next),
     )
   }
   handler.handle = handle

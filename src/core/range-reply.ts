@@ -40,13 +40,14 @@ function multipartReply(
 ): Reply {
   const boundary = randomBytes(18).toString('base64url')
   const typeAt = fields.indexOf('Content-Type') + 1
-  const heads = ranges.map((range, index) => {
+  const heads = ranges.map((range) => {
+    // The first boundary has a line break before it as well (RFC 9110 §14.6 lets it): zsync takes the first line away.
     const lines = [
-      `--${boundary}`,
+      `\r\n--${boundary}`,
       `Content-Type: ${fields[typeAt]}`,
       `Content-Range: ${formatContentRange(range, size)}`,
     ]
-    return Buffer.from(`${index === 0 ? '' : '\r\n'}${lines.join('\r\n')}\r\n\r\n`, 'latin1')
+    return Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1')
   })
   const end = Buffer.from(`\r\n--${boundary}--\r\n`, 'latin1')
   const length = ranges.reduce((sum, range, i) => sum + heads[i]!.length + range.last - range.first + 1, end.length)

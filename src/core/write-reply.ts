@@ -2,11 +2,16 @@ import { type ServerResponse, STATUS_CODES } from 'node:http'
 import { mergeVary } from '../protocol/vary.ts'
 import { discardUnreadBody, hasUnreadBody } from './discard-body.ts'
 import type { Exchange } from './exchange.ts'
-import { watchIdle } from './idle-watch.ts'
-import type { ContentSource, Reply } from './reply.ts'
+import { stopWatch, watchIdle } from './idle-watch.ts'
+import type { ContentSource, Reply, ReplyBody } from './reply.ts'
 
 /** More than this is written in pieces: a client that reads slowly but steadily must be seen to read. */
 const PIECE = 1024 * 1024
+/**
+ * The same on HTTP/2, where a hundred streams write at once: Node resets streams of a session that holds more than
+ * 10 MB (`maxSessionMemory`).
+ */
+const HTTP2_PIECE = 32 * 1024
 
 export interface WriteOptions {
   /** Told of a failure after the head has left; the client sees a connection that breaks off. */
@@ -42,7 +47,7 @@ export function writeReply(exchange: Exchange, reply: Reply, options: WriteOptio
   const { body } = reply
   if (res.headersSent || exchange.isClosed) return undefined
   if (body !== undefined && exchange.method !== 'HEAD') {
-    if (typeof body === 'string' || (body instanceof Uint8Array && body.length <= PIECE)) {
+    if (isInOnePiece(exchange, body)) {
       if (hasUnreadBody(exchange) && answerEarly(exchange, reply, body)) return undefined
       writeHead(exchange, reply, undefined)
       // ASCII as latin1: header section and content leave as one string, uncopied.
@@ -50,7 +55,7 @@ export function writeReply(exchange: Exchange, reply: Reply, options: WriteOptio
       else res.end(body)
       return undefined
     }
-    return writeSource(exchange, reply, body instanceof Uint8Array ? fromBytes(body) : body, options)
+    return writeSource(exchange, reply, sourceOf(body), options)
   }
   if (hasUnreadBody(exchange) && answerEarly(exchange, reply, undefined)) return undefined
   writeHead(exchange, reply, undefined)
@@ -103,7 +108,14 @@ export function groupFields(fields: readonly string[]): Map<string, string | str
   return groups
 }
 
-function fromBytes(bytes: Uint8Array): ContentSource {
+function isInOnePiece(exchange: Exchange, body: ReplyBody): body is string | Uint8Array {
+  if (typeof body !== 'string' && !(body instanceof Uint8Array)) return false
+  return body.length <= (exchange.isHttp2 ? HTTP2_PIECE : PIECE)
+}
+
+function sourceOf(body: ReplyBody): ContentSource {
+  if (typeof body !== 'string' && !(body instanceof Uint8Array)) return body
+  const bytes = typeof body === 'string' ? Buffer.from(body, 'latin1') : body
   return {
     size: bytes.length,
     async *open() {
@@ -120,6 +132,7 @@ async function writeSource(
 ): Promise<void> {
   const { res } = exchange
   const iterator = source.open()[Symbol.asyncIterator]()
+  const most = exchange.isHttp2 ? HTTP2_PIECE : PIECE
   let drain: Drain | undefined
   try {
     // The first chunk before the head: a source that cannot be read is still a clean 500.
@@ -132,11 +145,11 @@ async function writeSource(
       const bytes = chunk.value
       rest -= bytes.length
       if (rest < 0) throw new Error('A content source gave more bytes than its size.')
-      for (let at = 0; at < bytes.length && !exchange.isClosed; at += PIECE) {
-        const piece = bytes.length <= PIECE ? bytes : bytes.subarray(at, at + PIECE)
+      for (let at = 0; at < bytes.length && !exchange.isClosed; at += most) {
+        const piece = bytes.length <= most ? bytes : bytes.subarray(at, at + most)
         const written = drain.next()
         // The last piece ends the message in the same write.
-        if (rest === 0 && at + PIECE >= bytes.length) res.end(piece, written)
+        if (rest === 0 && at + most >= bytes.length) res.end(piece, written)
         else res.write(piece, written)
         await drain.promise
       }
@@ -181,14 +194,14 @@ function createDrain(exchange: Exchange): Drain {
   const drain = {
     promise: Promise.resolve(),
     next(): () => void {
-      watch.refresh()
+      watch.moved = true
       drain.promise = new Promise<void>((resolve) => {
         settle = resolve
       })
       return settle
     },
     close() {
-      watch.stop()
+      stopWatch(watch)
       res.off('close', onClose)
     },
   }

@@ -20,8 +20,8 @@ export interface ConditionalOptions {
 
 /**
  * A piece that evaluates the preconditions of a request before a route does its work (RFC 9110 §13): 304 and 412 are
- * answered here, everything else goes on to `next`, GET and HEAD with ETag, Last-Modified and Cache-Control set on the
- * response. What else has to be on a 304 too, such as Vary, is set before this piece.
+ * answered here, everything else goes on to `next`, GET and HEAD with the ETag, Last-Modified and Cache-Control that `state`
+ * gives set on the response. What else has to be on a 304 too, such as Vary, is set before this piece.
  *
  * A write has to compare versions itself when it commits: between this check and the write somebody else may be faster.
  * @param state gives the validators of the current representation; `undefined` when there is none, whereupon reads go

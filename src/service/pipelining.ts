@@ -6,11 +6,13 @@ import { isSafeMethod } from '../protocol/methods.ts'
 
 type Decision = MaybePromise<Reply | undefined>
 
-/** What has arrived on a connection and is not decided yet. */
+/** The request of a connection that was taken last, with those before it that were not decided then. */
 interface InFlight {
-  readonly settled: PromiseLike<unknown>
   /** Whether safe requests may go beside it: it is safe, and waits for nothing that is not. */
   readonly isSafe: boolean
+  before: InFlight | undefined
+  decision: PromiseLike<Reply | undefined> | undefined
+  isDecided: boolean
 }
 
 const IN_FLIGHT = Symbol('requests in flight')
@@ -22,22 +24,47 @@ const IN_FLIGHT = Symbol('requests in flight')
  */
 export function decideInOrder<E extends Exchange>(exchange: E, decide: (exchange: E) => Decision): Decision {
   if (exchange.isHttp2) return decide(exchange) // streams have no order
-  const connection = exchange.req.socket as Socket & { [IN_FLIGHT]?: InFlight | undefined }
-  const before = connection[IN_FLIGHT]
+  const connection = exchange.req.socket as Socket & { [IN_FLIGHT]?: InFlight }
+  const before = undecided(connection[IN_FLIGHT])
   const isSafe = isSafeMethod(exchange.method)
   const waits = before !== undefined && !(isSafe && before.isSafe)
-  const decision = waits ? before.settled.then(() => decide(exchange)) : decide(exchange)
+  const decision = waits ? whenDecided(before).then(() => decide(exchange)) : decide(exchange)
   if (!isPromise(decision)) return decision
-  const own = decision.then(ignore, ignore)
-  const inFlight: InFlight =
-    before === undefined || waits
-      ? { settled: own, isSafe: isSafe && !waits }
-      : { settled: Promise.all([before.settled, own]), isSafe }
-  connection[IN_FLIGHT] = inFlight
-  inFlight.settled.then(() => {
-    if (connection[IN_FLIGHT] === inFlight) connection[IN_FLIGHT] = undefined
-  })
-  return decision
+  const own: InFlight = { isSafe: isSafe && !waits, before, decision: undefined, isDecided: false }
+  connection[IN_FLIGHT] = own
+  own.decision = decision.then(
+    (reply) => {
+      close(own)
+      return reply
+    },
+    (error) => {
+      close(own)
+      throw error
+    },
+  )
+  return own.decision
 }
 
-function ignore(): void {}
+/** Lets go of what is decided: a connection may live for days. */
+function close(request: InFlight): void {
+  request.isDecided = true
+  request.decision = undefined
+  request.before = undecided(request.before)
+}
+
+/** The last request that is still in flight, if any. */
+function undecided(request: InFlight | undefined): InFlight | undefined {
+  let last = request
+  while (last?.isDecided === true) last = last.before
+  return last
+}
+
+async function whenDecided(request: InFlight): Promise<void> {
+  for (let last = undecided(request); last !== undefined; last = undecided(request)) {
+    try {
+      await last.decision
+    } catch {
+      // Its own request answers for it.
+    }
+  }
+}

@@ -2,6 +2,7 @@
 import { createServer } from 'node:http'
 import { createServer as createHttp2Server } from 'node:http2'
 import { createServer as createHttpsServer } from 'node:https'
+import type BetterSqlite from 'better-sqlite3'
 import express from 'express'
 import fastify from 'fastify'
 import { Hono } from 'hono'
@@ -37,6 +38,7 @@ import { postgresStore } from 'http-resource-service/stores/postgres'
 import { sqliteStore } from 'http-resource-service/stores/sqlite'
 import { describeStore } from 'http-resource-service/testing'
 import Koa from 'koa'
+import Libsql from 'libsql'
 import pg from 'pg'
 
 const store: ResourceStore = memoryStore()
@@ -85,8 +87,9 @@ await fastify().register(fastifyPlugin(service), { prefix: '/api' })
 new Hono().use('/api/*', honoMiddleware(service, { prefix: '/api' }))
 
 createResourceService(postgresStore({ pool: new pg.Pool() }))
-declare const database: Parameters<typeof sqliteStore>[0]
-createResourceService(sqliteStore(database))
+createResourceService(sqliteStore(new Libsql(':memory:')))
+declare const betterSqlite: BetterSqlite.Database
+createResourceService(sqliteStore(betterSqlite))
 createResourceClient()
 
 const code: HttpErrorCode = new HttpError(409, 'ERR_CONFLICT').code

@@ -11,19 +11,7 @@ import { collection, document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import { findProgram } from './programs.ts'
 
-const executablePath = ['chromium', 'chromium-browser', 'google-chrome']
-  .map(findFirst)
-  .find((path) => path !== undefined)
-
-/** One of the three is enough, also on a machine that has to have a browser. */
-function findFirst(name: string, index: number, names: readonly string[]): string | undefined {
-  try {
-    return findProgram(name)
-  } catch (error) {
-    if (index === names.length - 1) throw error
-    return undefined
-  }
-}
+const executablePath = findProgram('chromium', 'chromium-browser', 'google-chrome')
 
 /** What a script gets to see. */
 interface Seen {

@@ -8,7 +8,7 @@ const accounts = { ada: 'se:cr"et', jürgen: 'pässwört' }
 const USERS = Object.entries(accounts)
 const BOTH: readonly DigestAlgorithm[] = ['SHA-256', 'MD5']
 
-const [curl, wget, browser] = ['curl', 'wget', 'chromium'].map(findProgram)
+const [curl, wget, browser] = ['curl', 'wget', 'chromium'].map((name) => findProgram(name))
 const python = await findPythonWithRequests()
 
 async function findPythonWithRequests(): Promise<string | undefined> {

@@ -5,9 +5,8 @@ import { type GuardedServer, serveGuarded } from '../auth-schemes/guarded-server
 import { type KerberosRealm, startKerberosRealm } from './kerberos-realm.ts'
 import { findPackage, findProgram, run } from './programs.ts'
 
-const [krb5kdc, kdb5Util, kadminLocal, kinit, curl] = ['krb5kdc', 'kdb5_util', 'kadmin.local', 'kinit', 'curl'].map(
-  findProgram,
-)
+const programs = ['krb5kdc', 'kdb5_util', 'kadmin.local', 'kinit', 'curl'].map((name) => findProgram(name))
+const [krb5kdc, kdb5Util, kadminLocal, kinit, curl] = programs
 const isHere = krb5kdc && kdb5Util && kadminLocal && kinit && curl && findPackage('kerberos')
 
 describe.runIf(isHere)('kerberosAcceptor, with a key distribution centre and curl', () => {

@@ -4,13 +4,12 @@ import { createRequire } from 'node:module'
 import { delimiter, join } from 'node:path'
 
 /**
- * The path of a program of the system; `undefined` when it is not there. A machine that sets REQUIRE_REAL_PARTS=1, as CI
- * does, has them all.
+ * The path of a program of the system, the first of these names that is there; `undefined` when none is. A machine that
+ * sets REQUIRE_REAL_PARTS=1, as CI does, has them all.
  */
-export function findProgram(name: string): string | undefined {
+export function findProgram(...names: readonly string[]): string | undefined {
   const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin', '/sbin']
-  for (const folder of folders) {
-    const path = join(folder, name)
+  for (const path of names.flatMap((name) => folders.map((folder) => join(folder, name)))) {
     try {
       accessSync(path, constants.X_OK)
       return path
@@ -18,7 +17,7 @@ export function findProgram(name: string): string | undefined {
       // Not in this folder.
     }
   }
-  if (process.env['REQUIRE_REAL_PARTS'] === '1') throw new Error(`The tests need the program ${name}.`)
+  if (process.env['REQUIRE_REAL_PARTS'] === '1') throw new Error(`The tests need the program ${names.join(' or ')}.`)
   return undefined
 }
 
