@@ -41,7 +41,8 @@ export function composeStores(items, { filesDir, uploadPath, uploadsDir, keepsFi
         options.related(name).filter(({ content }) => {
           const isFile = typeof content.body === 'object' && content.body.file !== undefined
           if (isFile) fs.renameSync(content.body.file, uploadPath(Number(name)))
-          return !isFile
+          // What is sent to /forms is taken apart and counted, as the other servers do; it is not kept.
+          return !isFile && collection !== '/forms'
         })
       return items.store.create(collection, content, options.related === undefined ? options : { ...options, related })
     },

@@ -1,3 +1,7 @@
+import { createHmac } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { type Program, runProgram } from './support/run-program.ts'
 
@@ -33,6 +37,76 @@ describe.each(['plain-http.js', 'express.js', 'koa.js', 'fastify.js', 'hono.js']
     const range = await fetch(`${base}/file.bin`, { headers: { Range: 'bytes=250-252' } })
     expect([...new Uint8Array(await range.arrayBuffer())]).toEqual([250, 0, 1])
     expect(await program.stop()).toBe(0)
+  })
+})
+
+describe('examples/demo', () => {
+  const plain = 'plain-http.js'
+  const inAnHour = Math.floor(Date.now() / 1000) + 3600
+  const admin = { iss: 'demo', aud: 'demo', sub: 'ann', role: 'admin', exp: inAnHour }
+
+  /** HS256 over the bytes of the secret, as any client may sign: RFC 7515 §A.1. */
+  function sign(secret: string, claims: object): Record<string, string> {
+    const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+    const input = `${encode({ alg: 'HS256' })}.${encode(claims)}`
+    const signature = createHmac('sha256', Buffer.from(secret)).update(input).digest('base64url')
+    return { Authorization: `Bearer ${input}.${signature}` }
+  }
+
+  it.each(['s', 'žluťoučký kůň', 'of exactly thirty-two characters', 'k'.repeat(100)])(
+    'takes tokens that are signed with the bytes of %j, have an end and come from an admin',
+    async (secret) => {
+      const { base } = await start(plain, { ...demo, DEMO_SECRET: secret })
+      const { exp: _, ...endless } = admin
+      const cases: [number, Record<string, string>][] = [
+        [200, sign(secret, admin)],
+        [403, sign(secret, { ...admin, role: 'member' })],
+        [401, sign(secret, endless)],
+        [401, sign(secret, { ...admin, exp: inAnHour - 7200 })],
+        [401, sign(secret, { ...admin, aud: 'other' })],
+        [401, sign(`${secret}x`, admin)],
+        [200, account],
+        [401, {}],
+      ]
+      for (const [status, headers] of cases) {
+        expect((await fetch(`${base}/articles?deleted=true`, { headers })).status).toBe(status)
+      }
+    },
+  )
+
+  it('keeps what was acknowledged over a restart: STORE=sqlite:FILE', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'demo-'))
+    const env = { ...demo, STORE: `sqlite:${join(folder, 'demo.db')}` }
+    try {
+      const first = await start(plain, env)
+      const put = { method: 'PUT', headers: { 'Content-Type': 'text/plain' }, body: 'kept' }
+      expect((await fetch(`${first.base}/docs/a`, put)).status).toBe(201)
+      const tag = (await fetch(`${first.base}/docs/a`)).headers.get('etag')
+      expect(await first.program.stop()).toBe(0)
+      const second = await start(plain, env)
+      const kept = await fetch(`${second.base}/docs/a`)
+      expect([await kept.text(), kept.headers.get('etag')]).toEqual(['kept', tag])
+      expect(await second.program.stop()).toBe(0)
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
+  })
+
+  it('takes empty variables for none, so that an empty secret is no key', async () => {
+    const { base, program } = await start(plain, { DEMO_SECRET: '', DEMO_PASSWORD: '', STORE: '', CORS_ORIGINS: '' })
+    expect(program.output()).toMatch(/user demo, password \S+\ntoken of an admin, for a day: \S+\n/)
+    expect((await fetch(`${base}/articles?deleted=true`, { headers: sign('', admin) })).status).toBe(401)
+  })
+
+  it('allows the origins of CORS_ORIGINS and no others', async () => {
+    const { base } = await start(plain, { CORS_ORIGINS: 'https://a.example, https://b.example' })
+    const allowed = await Promise.all(
+      ['https://a.example', 'https://b.example', 'http://localhost:3000'].map(async (origin) => {
+        const { headers } = await fetch(`${base}/users`, { headers: { Origin: origin } })
+        return headers.get('access-control-allow-origin')
+      }),
+    )
+    expect(allowed).toEqual(['https://a.example', 'https://b.example', null])
   })
 })
 

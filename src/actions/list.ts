@@ -118,7 +118,17 @@ function streamMembers(members: readonly RangedBody[]): ContentSource {
 /** Where the next page is (RFC 8288), with whatever else the query says. */
 function linkFields(exchange: ResourceExchange, { next }: Page): readonly string[] {
   if (next === undefined) return []
-  const query = new URLSearchParams(exchange.queryText === '' ? '' : exchange.query)
-  query.set('after', Buffer.from(next).toString('base64url'))
+  const query = formatNextQuery(exchange, Buffer.from(next).toString('base64url'))
   return ['Link', `<${exchange.mount}${formatPath(exchange.path)}?${query}>; rel="next"`]
+}
+
+function formatNextQuery(exchange: ResourceExchange, after: string): string {
+  const { queryText } = exchange
+  // The first page of a plain query needs no parser.
+  if (/^[\w\-.~&=%]*$/.test(queryText) && !queryText.includes('after')) {
+    return queryText === '' ? `after=${after}` : `${queryText}&after=${after}`
+  }
+  const query = new URLSearchParams(exchange.query)
+  query.set('after', after)
+  return query.toString()
 }

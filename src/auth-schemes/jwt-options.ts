@@ -19,7 +19,7 @@ export interface JwtOptions {
   readonly audience: string | readonly string[]
   /** The signature algorithms that are accepted. Default: those with a public key; `HS256` must be asked for. */
   readonly algorithms?: readonly string[]
-  /** Claims that a token must have besides `iss`, `aud` and `exp`. */
+  /** Claims that a token must have besides `iss`, `aud` and `exp`. Default: none. */
   readonly requiredClaims?: readonly string[]
   /** The `typ` a token must have, `at+jwt` for instance (RFC 9068 §2.1). Default: any. */
   readonly typ?: string

@@ -27,7 +27,7 @@ export type Fetch = (
 export interface ResourceClientOptions {
   /** Default: the global `fetch`. */
   readonly fetch?: Fetch
-  /** Fields of every request, such as Authorization; or what gives them, asked before each request. */
+  /** Fields of every request, such as Authorization; or what gives them, asked before each request. Default: none. */
   readonly headers?: Readonly<Record<string, string>> | (() => Readonly<Record<string, string>>)
   /** The patch format to prefer: see {@link createPatch}. Default `merge`. */
   readonly prefer?: 'merge' | 'json'

@@ -8,10 +8,10 @@ import type { ContentSource, Reply, ReplyBody } from './reply.ts'
 /** More than this is written in pieces: a client that reads slowly but steadily must be seen to read. */
 const PIECE = 1024 * 1024
 /**
- * The same on HTTP/2, where a hundred streams write at once: Node resets streams of a session that holds more than
- * 10 MB (`maxSessionMemory`).
+ * The same on HTTP/2, one frame: a hundred streams write at once, and Node refuses streams of a session in which more
+ * than 10 MB wait to be sent (`maxSessionMemory`). It goes on counting what waited when a client reset the stream.
  */
-const HTTP2_PIECE = 32 * 1024
+const HTTP2_PIECE = 16 * 1024
 
 export interface WriteOptions {
   /** Told of a failure after the head has left; the client sees a connection that breaks off. */
@@ -141,7 +141,9 @@ async function writeSource(
     writeHead(exchange, reply, undefined)
     drain = createDrain(exchange)
     let rest = source.size
-    while (!chunk.done && !exchange.isClosed) {
+    if (rest === 0) res.end()
+    while (rest > 0 && !exchange.isClosed) {
+      if (chunk.done) throw new Error('A content source ended before its size.')
       const bytes = chunk.value
       rest -= bytes.length
       if (rest < 0) throw new Error('A content source gave more bytes than its size.')
@@ -153,10 +155,9 @@ async function writeSource(
         else res.write(piece, written)
         await drain.promise
       }
-      chunk = await iterator.next()
+      // A source that has given all is not asked again; it is closed.
+      if (rest > 0) chunk = await iterator.next()
     }
-    if (rest !== 0 && !exchange.isClosed) throw new Error('A content source ended before its size.')
-    if (source.size === 0) res.end()
   } catch (error) {
     if (drain === undefined) throw error
     // A client that went away is no failure. Otherwise never end(): a broken connection is the only sign that the

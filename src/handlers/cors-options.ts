@@ -18,6 +18,7 @@ import { isToken } from '../protocol/field-value.ts'
 export type Origins = string | readonly string[] | ((origin: string) => MaybePromise<boolean>)
 
 export interface CorsOptions {
+  /** Which origins may read answers; see {@link Origins}. */
   readonly origins: Origins
   /** Whether browsers may send cookies and remembered passwords along, which `*` forbids. Default: false. */
   readonly credentials?: boolean

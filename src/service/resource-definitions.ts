@@ -13,19 +13,25 @@ import type { Method } from '../protocol/methods.ts'
 export interface ResourceOptions<Value = JsonValue> {
   /** The methods that are allowed, of those that the kind has. Default: all of them. HEAD comes with GET; OPTIONS always. */
   readonly methods?: readonly Method[]
-  /** Any Standard Schema (zod, valibot, arktype …). Validates bodies and the results of patches; 422 otherwise. */
+  /**
+   * Any Standard Schema (zod, valibot, arktype …). Validates bodies and the results of patches; 422 otherwise.
+   * Default: none, any JSON is taken.
+   */
   readonly schema?: StandardSchema<unknown, Value>
   /** Cache-Control of successful answers. Default: that of the service, `no-cache`. */
   readonly cacheControl?: string
   /** Cache-Control of answers to POST, which caches may keep only with explicit freshness. Default `no-store`. */
   readonly createdCacheControl?: string
-  /** `'required'`: changes of what exists need If-Match, If-None-Match or If-Unmodified-Since; 428 otherwise. */
+  /**
+   * `'required'`: changes of what exists need If-Match, If-None-Match or If-Unmodified-Since; 428 otherwise (RFC 6585
+   * §3). Default `'optional'`.
+   */
   readonly preconditions?: 'optional' | 'required'
   /** Which requests need credentials. Default: what the service's `auth.require` says. */
   readonly require?: 'all' | 'writes' | 'none' | ((request: RequestView) => boolean)
   /** Who may do what; see {@link Authorize}. Default: the service's `auth.authorize`. */
   readonly authorize?: Authorize<Value>
-  /** Refuses replacements that conflict with the current state; see {@link ConflictHook}. */
+  /** Refuses replacements that conflict with the current state (409); see {@link ConflictHook}. Default: none. */
   readonly conflict?: ConflictHook<Value>
   /** What PUT answers when it replaces: 200 with the representation, or 204. Default `'none'`. */
   readonly replaced?: 'representation' | 'none'
@@ -38,7 +44,7 @@ export interface ResourceOptions<Value = JsonValue> {
   readonly removed?: 'none' | 'confirmation' | 'representation'
   /** Milliseconds for which a removal is remembered (410); 0 leaves no trace (404). Default: the store's, 30 days. */
   readonly retention?: number
-  /** Further representations that are made from the stored one and offered by Accept. */
+  /** Further representations that are made from the stored one and offered by Accept. Default: none. */
   readonly representations?: readonly Rendition[]
 }
 
@@ -54,7 +60,7 @@ export interface DocumentOptions<Value = JsonValue> extends ResourceOptions<Valu
 }
 
 export interface SingletonOptions<Value = JsonValue> extends ResourceOptions<Value> {
-  /** Further paths of the same resource. */
+  /** Further paths of the same resource. Default: none. */
   readonly aliases?: readonly string[]
 }
 
@@ -86,7 +92,7 @@ export interface CollectionOptions<Value = JsonObject> extends DocumentOptions<V
   readonly create?: 'created' | 'accepted'
   /** The work behind an accepted creation. Without it, members are `"ready"` at once. */
   readonly process?: Process<Value>
-  /** Form field names and the members they stand for: `{ pri: 'priority' }`. */
+  /** Form field names and the members they stand for: `{ pri: 'priority' }`. Default: the same. */
   readonly form?: Readonly<Record<string, string>>
   /** The member that the content of a text/plain POST becomes. Default: such a POST is 415, or stored as it is. */
   readonly text?: string

@@ -37,11 +37,11 @@ export interface ServiceOptions {
   readonly https?: 'required' | 'optional'
   /** Proxies whose word on the scheme counts: addresses, CIDR blocks, `'loopback'`, or a function. Default: none. */
   readonly trustProxy?: TrustProxy
-  /** Hosts that are served; others get 421. Default: all. */
+  /** Hosts that are served; others get 421 (RFC 9110 §15.5.20). Default: all. */
   readonly allowedHosts?: readonly string[]
   /** Whether X-HTTP-Method-Override turns a POST into PUT, PATCH or DELETE. Default false. */
   readonly methodOverride?: boolean
-  /** The longest request target, in characters; 414 beyond. Default 2048. */
+  /** The longest request target, in characters; 414 beyond (RFC 9110 §15.5.15). Default 2048. */
   readonly maxTargetLength?: number
   /** Limits on parsed content; see {@link BodyLimits} for the defaults. */
   readonly limits?: Partial<BodyLimits>
@@ -51,7 +51,7 @@ export interface ServiceOptions {
   readonly codings?: readonly ('gzip' | 'deflate' | 'br')[]
   /** Cache-Control of successful answers, where a definition does not say. Default `no-cache`. */
   readonly cacheControl?: string
-  /** The prefix of Location and Link, where the one that the host mounts us at is not the one clients see. */
+  /** The prefix of Location and Link that clients see. Default: the one that the host mounts the service at. */
   readonly mountPath?: string
   /** Whether a host gets the requests that no definition is for. Default true; false answers them with 404. */
   readonly fallthrough?: boolean
@@ -61,11 +61,14 @@ export interface ServiceOptions {
   readonly formatError?: (error: HttpError, exchange: Exchange) => Reply
   /** `'forward'` gives unexpected errors to the host's `next(error)` instead of answering 500. Default `'answer'`. */
   readonly errors?: 'answer' | 'forward'
-  /** How accepted work is done. */
+  /** How accepted work is done; see {@link OperationsOptions} for the defaults. */
   readonly operations?: OperationsOptions
   /** Milliseconds without progress after which a client that neither sends nor reads is given up. Default 30 000. */
   readonly idleTimeout?: number
-  /** For development: called with one line per request that says why it was answered as it was; `true` logs it. */
+  /**
+   * For development: called with one line per request that says why it was answered as it was; `true` logs
+   * it. Default false.
+   */
   readonly explain?: boolean | ((line: string) => void)
   /** The clock, in milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number

@@ -5,7 +5,8 @@ import type { MaybePromise } from '../core/handler.ts'
 export interface Sweeper {
   /** Sweeps soon: something has just been given up. */
   hurry(): void
-  close(): void
+  /** Ends the sweeps; fulfilled once the step that is running is done, so that the database may be closed. */
+  close(): MaybePromise<void>
 }
 
 /** Whether a step of the sweep found all that there was to do. */
@@ -23,7 +24,7 @@ export function createSweeper(sweep: () => MaybePromise<Swept>, interval: number
   let timer: NodeJS.Timeout | undefined
   let due = Number.POSITIVE_INFINITY
   let isClosed = false
-  let isRunning = false
+  let running: Promise<void> | undefined
   let isHurried = false
 
   function schedule(delay: number): void {
@@ -31,16 +32,21 @@ export function createSweeper(sweep: () => MaybePromise<Swept>, interval: number
     if (isClosed || interval === 0 || time >= due) return
     clearTimeout(timer)
     due = time
-    timer = setTimeout(run, delay).unref()
+    timer = setTimeout(start, delay).unref()
   }
 
-  async function run(): Promise<void> {
+  function start(): void {
     due = Number.POSITIVE_INFINITY
-    if (isRunning) {
+    if (running !== undefined) {
       isHurried = true
       return
     }
-    isRunning = true
+    running = run().finally(() => {
+      running = undefined
+    })
+  }
+
+  async function run(): Promise<void> {
     isHurried = false
     let swept: Swept = 'all'
     try {
@@ -48,7 +54,6 @@ export function createSweeper(sweep: () => MaybePromise<Swept>, interval: number
     } catch (error) {
       publishFailure({ error, stage: 'background' })
     }
-    isRunning = false
     // Processes that were started together should not sweep together.
     schedule(swept === 'part' ? PAUSE : isHurried ? SOON : interval * (0.75 + Math.random() / 2))
   }
@@ -59,6 +64,7 @@ export function createSweeper(sweep: () => MaybePromise<Swept>, interval: number
     close() {
       isClosed = true
       clearTimeout(timer)
+      return running
     },
   }
 }

@@ -5,6 +5,16 @@ const IMF_DATE =
 const ENTITY_TAG = /^(?:W\/)?"[\x21\x23-\x7e]*"$/
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 
+const CACHE_DIRECTIVES =
+  /^(?:(?:no-store|no-cache|private|public|must-revalidate|immutable|(?:max-age|s-maxage)=\d+)(?:, (?!$)|$))+$/
+const QUOTED = String.raw`"(?:[\t !#-[\]-~]|\\[\t -~])*"`
+/** One challenge a line (RFC 9110 §11.6.1). */
+const CHALLENGE = new RegExp(`^[A-Za-z]+(?: [\\w-]+=(?:${QUOTED}|[\\w-]+)(?:, [\\w-]+=(?:${QUOTED}|[\\w-]+))*)?$`)
+const LINK = new RegExp(`^<[^<>\\s]*>; rel=(?:${QUOTED}|[\\w-]+)(?:, <[^<>\\s]*>; rel=(?:${QUOTED}|[\\w-]+))*$`)
+const MEDIA_TYPE = new RegExp(`^[\\w!#$&^.+-]+/[\\w!#$&^.+-]+(?:; ?[\\w-]+=(?:${QUOTED}|[\\w!#$%&'*+.^\`|~-]+))*$`)
+/** What describes content: not on a 304, which has none and whose ETag says it all (RFC 9110 §15.4.5). */
+const METADATA = ['content-type', 'content-encoding', 'content-language', 'content-disposition', 'accept-ranges']
+
 /** Fields that an answer of the service may have, and no others (invariant I8). */
 const KNOWN = new Set([
   ...['date', 'connection', 'keep-alive', 'content-length', 'transfer-encoding', 'upgrade'],
@@ -102,6 +112,35 @@ export function lintResponse(method: string, { status, fields, body }: RawRespon
   fault(location?.startsWith('//') === true, 'Location names another host')
 
   // RFC 9110 §5.6.1, §12.5.5
+  lintCaching(one('cache-control') ?? '', fault)
+  lintRange(status, one, body, fault)
+  for (const value of all('www-authenticate')) fault(!CHALLENGE.test(value), `a malformed challenge: ${value}`)
+  for (const value of all('link')) fault(!LINK.test(value), `Link is malformed: ${value}`)
+  for (const name of ['content-type', 'accept', 'accept-patch', 'accept-post'])
+    for (const type of one(name)?.split(', ') ?? []) {
+      fault(!MEDIA_TYPE.test(type) && type !== '*/*', `${name} names no media type: ${type}`)
+      // RFC 8259 §11: the type has no such parameter; JSON is UTF-8.
+      fault(/json *;.*charset/i.test(type), `${name} gives JSON a charset`)
+    }
+  if (status === 304) {
+    for (const name of METADATA) fault(one(name) !== undefined, `${name} on a 304`)
+    fault(one('etag') !== undefined && one('last-modified') !== undefined, 'Last-Modified beside ETag on a 304')
+  }
+  fault(one('retry-after') !== undefined && !/^\d+$/.test(one('retry-after')!), 'Retry-After is no number of seconds')
+  fault(one('accept-ranges') !== undefined && one('accept-ranges') !== 'bytes', 'Accept-Ranges names an unknown unit')
+  fault(one('accept-encoding') !== undefined && status !== 415, 'Accept-Encoding on an answer that refused no coding')
+  fault(one('accept') !== undefined && status !== 415, 'Accept on an answer that refused no type (RFC 9110 §12.5.1)')
+  const granted = one('access-control-allow-methods')
+  fault(granted !== undefined && method !== 'OPTIONS', 'Access-Control-Allow-Methods outside a preflight (row X13)')
+  fault(granted !== undefined && one('access-control-expose-headers') !== undefined, 'a preflight exposes fields')
+  fault(
+    one('access-control-allow-origin') === undefined &&
+      fields.some(([name]) => name.startsWith('access-control-') && name !== 'access-control-max-age'),
+    'CORS fields without Access-Control-Allow-Origin',
+  )
+  // Either can be met by no client that reads the other way.
+  fault(one('connection') === 'close' && one('keep-alive') !== undefined, 'Keep-Alive beside "Connection: close"')
+
   const names = one('vary')?.split(', ') ?? []
   fault(!names.every((name) => TOKEN.test(name)), `Vary is malformed: ${names.join(', ')}`)
   fault(new Set(names.map((name) => name.toLowerCase())).size !== names.length, 'Vary repeats a name')
@@ -113,4 +152,35 @@ export function lintResponse(method: string, { status, fields, body }: RawRespon
   fault(new Set(allow).size !== allow.length, 'Allow repeats a method')
   fault(allow.includes('GET') !== allow.includes('HEAD'), 'Allow has one of GET and HEAD (RFC 9110 §9.1)')
   return faults
+}
+
+type Fault = (isFault: boolean, text: string) => void
+
+/** RFC 9111 §5.2: directives that are well-formed, given once, and do not contradict each other. */
+function lintCaching(cacheControl: string, fault: Fault): void {
+  fault(!CACHE_DIRECTIVES.test(cacheControl), `Cache-Control is malformed: ${cacheControl}`)
+  const names = cacheControl.split(', ').map((directive) => directive.split('=')[0])
+  const has = (name: string): boolean => names.includes(name)
+  fault(new Set(names).size !== names.length, 'Cache-Control repeats a directive')
+  fault(has('no-store') && names.length > 1, 'Cache-Control says no-store and more')
+  fault(has('private') && (has('public') || has('s-maxage')), 'Cache-Control says private and public')
+  fault(has('no-cache') && (has('max-age') || has('immutable')), 'Cache-Control says no-cache and for how long')
+}
+
+/** RFC 9110 §14.4, §15.3.7, §15.5.17: what is said of ranges is true. */
+function lintRange(status: number, one: (name: string) => string | undefined, body: Buffer, fault: Fault): void {
+  const range = one('content-range')
+  if (status === 416) fault(!/^bytes \*\/\d+$/.test(range ?? ''), `416 with Content-Range: ${range}`)
+  if (status !== 206) return
+  const boundary = /^multipart\/byteranges; boundary=([\w-]{1,70})$/.exec(one('content-type') ?? '')?.[1]
+  const length = Number(one('content-length'))
+  if (boundary === undefined) {
+    const [, first, last, size] = /^bytes (\d+)-(\d+)\/(\d+)$/.exec(range ?? '')?.map(Number) ?? []
+    const isTrue = first !== undefined && first <= last! && last! < size! && last! - first + 1 === length
+    fault(!isTrue, `Content-Range: ${range} for ${length} bytes`)
+  } else {
+    fault(range !== undefined, 'Content-Range on multipart/byteranges (RFC 9110 §15.3.7.2)')
+    const parts = body.toString('latin1').split(`\r\n--${boundary}`)
+    fault(parts.length < 4 || parts[0] !== '' || parts.at(-1) !== '--\r\n', 'multipart/byteranges is malformed')
+  }
 }
