@@ -1,6 +1,7 @@
 import type { Route, RouteContext } from '../actions/route.ts'
 import type { ResourceStore } from '../stores/types.ts'
-import { compileDefinition, compileMonitor, compileOpenRoute, type ServiceDefaults } from './compile-definition.ts'
+import { compileDefinition, compileMonitor, compileOpenRoute } from './compile-definition.ts'
+import type { ServiceDefaults } from './compile-route.ts'
 import { createOperations, type Operations } from './operations.ts'
 import type { Process, ResourceDefinition } from './resource-definitions.ts'
 import { createRouteTable, type RouteEntry, type RouteTable } from './routes.ts'

@@ -43,7 +43,7 @@ export function createResourceService(store: ResourceStore, options?: ServiceOpt
   // The order of decisions (RFC 9110 §13.2.1): what the fields say before what the store says, what the store says
   // before the content is read, and one compare-and-swap at the end.
   const steps = keepPresent<ResourceExchange>([
-    target.createRouteStep(routes, settings.fallthrough), // hands over what is not ours
+    target.createRouteStep(routes, settings), // hands over what is not ours
     target.createLengthStep(settings.maxTargetLength), // 414
     target.checkTarget, // 400 431
     access.checkHost, // 421

@@ -53,6 +53,11 @@ export interface ServiceOptions {
   readonly cacheControl?: string
   /** The prefix of Location and Link that clients see. Default: the one that the host mounts the service at. */
   readonly mountPath?: string
+  /**
+   * Whether the host's mount path has to be spelled exactly as `mountPath`: Express takes `/API` for `/api`, and one
+   * resource would have two names. Others are not ours. Default false.
+   */
+  readonly strictMount?: boolean
   /** Whether a host gets the requests that no definition is for. Default true; false answers them with 404. */
   readonly fallthrough?: boolean
   /** Told of unexpected errors, which clients never see. Default: `console.error`. */
@@ -76,7 +81,16 @@ export interface ServiceOptions {
 
 const NAMES = [
   ...(['resources', 'cors', 'auth', 'https', 'trustProxy', 'allowedHosts', 'methodOverride'] as const),
-  ...(['maxTargetLength', 'limits', 'patchFormats', 'codings', 'cacheControl', 'mountPath', 'fallthrough'] as const),
+  ...([
+    'maxTargetLength',
+    'limits',
+    'patchFormats',
+    'codings',
+    'cacheControl',
+    'mountPath',
+    'strictMount',
+    'fallthrough',
+  ] as const),
   ...(['onError', 'formatError', 'errors', 'operations', 'idleTimeout', 'explain', 'now'] as const),
 ] as const
 
@@ -89,6 +103,8 @@ export interface ServiceSettings
   extends Pick<ServiceOptions, Optional | 'formatError' | 'explain'>,
     Required<Pick<ServiceOptions, WithDefault | 'https' | 'now' | 'operations'>> {
   readonly mountPath: string | undefined
+  /** The only mount path that counts, if one does. */
+  readonly onlyMount: string | undefined
   readonly limits: BodyLimits
   /** Whether unexpected errors are the host's. */
   readonly forwardErrors: boolean
@@ -103,6 +119,9 @@ export function readServiceOptions(given: ServiceOptions | undefined): ServiceSe
   if (mountPath !== undefined && !/^(?:\/[^/?#\s]+)+$|^$/.test(mountPath)) {
     throw new TypeError('createResourceService needs a mountPath such as "/api", without a slash at the end.')
   }
+  if (options.strictMount === true && mountPath === undefined) {
+    throw new TypeError('createResourceService needs a mountPath for strictMount to compare with.')
+  }
   if (https !== 'required' && https !== 'optional') {
     throw new TypeError("createResourceService takes https: 'required' or 'optional'.")
   }
@@ -113,6 +132,7 @@ export function readServiceOptions(given: ServiceOptions | undefined): ServiceSe
     maxTargetLength,
     idleTimeout,
     mountPath,
+    onlyMount: options.strictMount === true ? mountPath : undefined,
     limits,
     patchFormats: options.patchFormats ?? createDefaultFormats(limits.depth),
     codings: options.codings ?? [],

@@ -2,6 +2,7 @@ import { serverOptions } from '../actions/options.ts'
 import type { ResourceExchange } from '../actions/resource-exchange.ts'
 import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
+import { findMount } from '../core/exchange.ts'
 import { findRepeatedField } from '../core/fields.ts'
 import type { Step } from '../core/handler.ts'
 import { PASS } from '../core/node-handler.ts'
@@ -9,6 +10,7 @@ import type { Reply } from '../core/reply.ts'
 import { isKnownMethod, type Method } from '../protocol/methods.ts'
 import { parseRequestTarget } from '../protocol/request-target.ts'
 import type { RouteTable } from './routes.ts'
+import type { ServiceSettings } from './service-options.ts'
 
 /** Node 20 drops fields beyond about a thousand without a word; a trailing If-Match would be gone. */
 const MAX_RAW_HEADERS = 2000
@@ -68,7 +70,11 @@ export function answerServerOptions(exchange: ResourceExchange): Reply | undefin
 }
 
 /** Reads the target and finds its route; where it has none and the host goes on, the request is the host's. */
-export function createRouteStep(table: RouteTable, fallthrough: boolean): Step<ResourceExchange> {
+export function createRouteStep(
+  table: RouteTable,
+  { fallthrough, onlyMount }: Pick<ServiceSettings, 'fallthrough' | 'onlyMount'>,
+): Step<ResourceExchange> {
+  const isMisspelt = ({ req }: ResourceExchange): boolean => onlyMount !== undefined && findMount(req) !== onlyMount
   return function findRoute(exchange) {
     const target = parseRequestTarget(exchange.targetText)
     if (target === undefined) {
@@ -78,7 +84,7 @@ export function createRouteStep(table: RouteTable, fallthrough: boolean): Step<R
     } else {
       exchange.path = target.path
       exchange.queryText = target.query
-      exchange.route = table.find(target.path)!
+      if (!isMisspelt(exchange)) exchange.route = table.find(target.path)!
       if (exchange.route !== undefined) exchange.storePath = exchange.route.storePath ?? target.path
     }
     const isOurs = exchange.route !== undefined || exchange.targetText === '*' || (table.isOpen && exchange.isMalformed)

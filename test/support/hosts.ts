@@ -122,7 +122,7 @@ export function runListener(listener: (req: IncomingMessage, res: ServerResponse
   return runServer(createServer(listener))
 }
 
-function sendHttp(port: number, request: Request): Promise<Answer> {
+export function sendHttp(port: number, request: Request): Promise<Answer> {
   return exchange(httpRequest({ port, host: '127.0.0.1', agent: false, ...targetOf(request) }), request)
 }
 

@@ -1,0 +1,109 @@
+import { get } from '../actions/get.ts'
+import { loadPage, loadPageIfConditional } from '../actions/list.ts'
+import { post } from '../actions/post.ts'
+import type { CollectionFacts, ContentRule, Route } from '../actions/route.ts'
+import type { JsonValue } from '../core/json.ts'
+import { parseIntegerName } from '../stores/types.ts'
+import { compileDocument, isJsonRange, JSON_ONLY } from './compile-document.ts'
+import { completeRoute, restrict, type ServiceDefaults } from './compile-route.ts'
+import type { CollectionOptions } from './resource-definitions.ts'
+import type { RouteEntry } from './routes.ts'
+
+export const FORMS: readonly string[] = ['application/x-www-form-urlencoded', 'multipart/form-data']
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+/** The routes of a collection, its members, and their files. */
+export function compileCollection(
+  pattern: string,
+  options: Readonly<CollectionOptions<JsonValue>>,
+  defaults: ServiceDefaults,
+): readonly RouteEntry[] {
+  const isAccepting = options.create === 'accepted'
+  const types = options.types ?? JSON_ONLY
+  const isJson = types.every(isJsonRange)
+  const names = options.names ?? (isJson ? 'integer' : 'string')
+  const files = options.files === undefined ? (isAccepting ? 'any' : new Map()) : new Map(Object.entries(options.files))
+  const facts: CollectionFacts = {
+    content: isJson ? 'json' : 'raw',
+    names,
+    form: new Map(Object.entries(options.form ?? {})),
+    textMember: options.text,
+    files,
+    create: options.create ?? 'created',
+    pageSize: {
+      default: options.pageSize?.default ?? Math.min(50, options.pageSize?.max ?? 50),
+      max: options.pageSize?.max ?? 500,
+    },
+  }
+  const collection = compileCollectionItself(pattern, options, defaults, facts, types)
+  const byClient = options.clientIds ?? (names !== 'uuid' && !isAccepting)
+  const memberMethods = options.memberMethods ?? (isAccepting ? ['GET', 'DELETE'] : ['GET', 'PUT', 'PATCH', 'DELETE'])
+  const { methods: _, ...memberOptions } = options
+  const member = compileDocument(
+    `${pattern === '/' ? '' : pattern}/{id}`,
+    { ...memberOptions, types },
+    defaults,
+    memberMethods,
+    {
+      idMember: isJson ? (names === 'uuid' ? 'string' : 'integer') : undefined,
+      showsWork: isAccepting,
+      createsByPut: byClient,
+      fileNames: files === 'any' ? 'any' : [...files.keys()],
+    },
+  )
+  const entries: RouteEntry[] = [
+    { pattern, route: collection },
+    { pattern: member.pattern, route: member, accepts: acceptsName(names) },
+  ]
+  if (files === 'any' || files.size > 0) entries.push(...compileFiles(member.pattern, memberOptions, defaults, files))
+  return entries
+}
+
+/** The files below a member: raw, read-only, gone with the member. */
+function compileFiles(
+  pattern: string,
+  options: Readonly<CollectionOptions<JsonValue>>,
+  defaults: ServiceDefaults,
+  files: CollectionFacts['files'],
+): readonly RouteEntry[] {
+  const { schema: _, types: __, representations: ___, ...fileOptions } = options
+  const names = files === 'any' ? ['{file}'] : [...files.keys()]
+  return names.map((name) => {
+    const path = `${pattern}/${name}`
+    return { pattern: path, route: compileDocument(path, fileOptions, defaults, ['GET']) }
+  })
+}
+
+function acceptsName(names: CollectionFacts['names']): RouteEntry['accepts'] {
+  if (names === 'integer') return (name) => parseIntegerName(name) !== undefined
+  return names === 'uuid' ? (name) => UUID.test(name) : undefined
+}
+
+function compileCollectionItself(
+  pattern: string,
+  options: Readonly<CollectionOptions<JsonValue>>,
+  defaults: ServiceDefaults,
+  facts: CollectionFacts,
+  types: readonly string[],
+): Route {
+  const { limits } = defaults.context
+  const hasFiles = facts.files !== 'any' && [...facts.files.values()].some((file) => file.required === true)
+  const text = facts.textMember === undefined ? [] : ['text/plain']
+  const accepted = facts.content === 'raw' ? types : hasFiles ? ['multipart/form-data'] : [...types, ...FORMS, ...text]
+  const content: ContentRule = {
+    types: accepted,
+    hint: 'Accept-Post',
+    limit: (essence) => {
+      if (facts.content === 'raw') return options.maxSize ?? Number.POSITIVE_INFINITY
+      return essence === 'multipart/form-data' ? Number.POSITIVE_INFINITY : limits.parsedSize
+    },
+  }
+  return completeRoute(pattern, options, defaults, {
+    actions: restrict(
+      { GET: { load: loadPage, perform: get }, POST: { load: loadPageIfConditional, perform: post, content } },
+      options.methods,
+    ),
+    collection: facts,
+    offers: [{ essence: 'application/json', parameters: new Map() }],
+  })
+}

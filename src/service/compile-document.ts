@@ -1,0 +1,96 @@
+import { remove } from '../actions/delete.ts'
+import { get } from '../actions/get.ts'
+import { patch } from '../actions/patch.ts'
+import { put } from '../actions/put.ts'
+import type { Action, ContentRule, Route } from '../actions/route.ts'
+import { loadIfPresent, loadPresent } from '../actions/state.ts'
+import { isJsonType, isMediaRange, parseMediaType } from '../protocol/media-type.ts'
+import type { Method } from '../protocol/methods.ts'
+import { completeRoute, restrict, type ServiceDefaults } from './compile-route.ts'
+import type { DocumentOptions, SingletonOptions } from './resource-definitions.ts'
+import type { RouteEntry } from './routes.ts'
+
+export const JSON_ONLY: readonly string[] = ['application/json']
+
+/** What a route knows that its definition does not say. */
+interface DocumentFacts {
+  readonly storePath?: string
+  readonly replaced?: 'representation' | 'none'
+  readonly idMember?: Route['idMember']
+  readonly showsWork?: boolean
+  readonly createsByPut?: boolean
+  readonly fileNames?: Route['fileNames']
+}
+
+/** The route of a resource that has a representation of its own. */
+export function compileDocument(
+  pattern: string,
+  options: Readonly<DocumentOptions>,
+  defaults: ServiceDefaults,
+  methods: readonly Method[],
+  facts: DocumentFacts = {},
+): Route {
+  const { types = ['*/*'], representations = [] } = options
+  for (const type of types) {
+    if (!isMediaRange(type)) throw new TypeError(`${pattern} takes types such as "text/plain" or "*/*", not "${type}".`)
+  }
+  const isJson = types.every(isJsonRange)
+  const { limits, patchFormats } = defaults.context
+  const replacement: ContentRule = {
+    types,
+    hint: 'Accept',
+    limit: () => (isJson ? limits.parsedSize : (options.maxSize ?? Number.POSITIVE_INFINITY)),
+    ...(types.includes('*/*') || types.includes('application/octet-stream')
+      ? { defaultType: 'application/octet-stream' }
+      : {}),
+  }
+  const patches: ContentRule = {
+    types: patchFormats.map((format) => format.mediaType),
+    hint: 'Accept-Patch',
+    limit: () => limits.parsedSize,
+  }
+  const actions: Partial<Record<Method, Action>> = {
+    GET: { load: loadPresent, perform: get },
+    PUT: { load: facts.createsByPut === false ? loadPresent : loadIfPresent, perform: put, content: replacement },
+    DELETE: { load: loadPresent, perform: remove },
+  }
+  if (types.some(takesJson)) actions.PATCH = { load: loadPresent, perform: patch, content: patches }
+  const stored = isJson ? [{ essence: types[0]!, parameters: new Map<string, string>() }] : []
+  return completeRoute(pattern, options, defaults, {
+    ...facts,
+    actions: restrict(actions, options.methods === undefined ? methods : options.methods),
+    isJson,
+    offers: [...stored, ...representations.map(({ type }) => requireMediaType(type, pattern))],
+    renditions: representations,
+  })
+}
+
+/** The routes of a resource and its aliases. */
+export function compileSingleton(
+  pattern: string,
+  options: Readonly<SingletonOptions>,
+  defaults: ServiceDefaults,
+): readonly RouteEntry[] {
+  const { aliases = [] } = options
+  const json = { ...options, types: JSON_ONLY }
+  const route = compileDocument(pattern, json, defaults, ['GET', 'PUT', 'PATCH'], {
+    storePath: pattern,
+    replaced: options.replaced ?? 'representation',
+  })
+  return [pattern, ...aliases].map((path) => ({ pattern: path, route }))
+}
+
+/** Whether all content of a media range is JSON. */
+export function isJsonRange(range: string): boolean {
+  return isJsonType(range) || range === '*/*+json'
+}
+
+function takesJson(range: string): boolean {
+  return isJsonRange(range) || range === '*/*' || range === 'application/*'
+}
+
+function requireMediaType(type: string, pattern: string) {
+  const parsed = parseMediaType(type)
+  if (parsed === undefined) throw new TypeError(`${pattern} offers a representation of no valid media type: "${type}".`)
+  return parsed
+}

@@ -1,0 +1,78 @@
+import { capabilitiesOf } from '../actions/options.ts'
+import type { Action, Authorize, CollectionFacts, Route, RouteContext } from '../actions/route.ts'
+import type { RequestView } from '../core/exchange.ts'
+import { completeMethods, isSafeMethod, type Method } from '../protocol/methods.ts'
+import type { DocumentOptions } from './resource-definitions.ts'
+
+/** What a service says for all its resources where a definition says nothing. */
+export interface ServiceDefaults {
+  readonly context: RouteContext
+  readonly cacheControl: string
+  readonly authorize: Authorize | undefined
+}
+
+/** A route with everything that a definition leaves to the defaults. */
+export function completeRoute(
+  pattern: string,
+  options: Readonly<DocumentOptions>,
+  defaults: ServiceDefaults,
+  facts: Pick<Route, 'actions'> & Partial<Omit<Route, 'collection'>> & { collection?: CollectionFacts },
+): Route {
+  const cacheControl = options.cacheControl ?? defaults.cacheControl
+  const { remove: removal = 'erase' } = options
+  const methods = completeMethods(Object.keys(facts.actions) as Method[])
+  const { actions } = facts
+  const route: Route = {
+    storePath: undefined,
+    isJson: true,
+    idMember: undefined,
+    offers: [],
+    renditions: [],
+    replaced: options.replaced ?? 'none',
+    showsWork: false,
+    fileNames: [],
+    schema: options.schema,
+    ...facts,
+    actions: actions.GET === undefined ? actions : { ...actions, HEAD: actions.GET },
+    collection: facts.collection,
+    pattern,
+    methods,
+    cacheControl,
+    privateCacheControl: makePrivate(cacheControl),
+    createdCacheControl: options.createdCacheControl ?? 'no-store',
+    preconditions: options.preconditions ?? 'optional',
+    requiresCredentials: compileRequire(options.require),
+    authorize: options.authorize ?? defaults.authorize,
+    conflict: options.conflict,
+    removal,
+    removed: options.removed ?? 'none',
+    retention: options.retention,
+    capabilities: capabilitiesOf({ actions, methods, collection: facts.collection }),
+    keeps: options.keeps ?? [],
+    inline: options.inline ?? [],
+    context: defaults.context,
+  }
+  return Object.freeze(route)
+}
+
+/** The actions that a definition allows. */
+export function restrict(
+  actions: Partial<Record<Method, Action>>,
+  methods: readonly Method[] | undefined,
+): Partial<Record<Method, Action>> {
+  if (methods === undefined) return actions
+  return Object.fromEntries(Object.entries(actions).filter(([method]) => methods.includes(method as Method)))
+}
+
+function compileRequire(require: DocumentOptions['require']): Route['requiresCredentials'] {
+  if (require === undefined || typeof require === 'function') return require
+  if (require === 'all') return () => true
+  return require === 'none' ? () => false : (request: RequestView) => !isSafeMethod(request.method)
+}
+
+/** What an authorised request got is not for others, unless the definition says so in so many words. */
+function makePrivate(cacheControl: string): string {
+  return /(?:^|[,\s])(?:public|private|no-store|s-maxage)/i.test(cacheControl)
+    ? cacheControl
+    : `private, ${cacheControl}`
+}
