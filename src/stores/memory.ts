@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { andThen, isPromise, type MaybePromise } from '../core/handler.ts'
 import { readOptions } from '../core/options.ts'
-import { createContentHolder, type HeldBody } from './held-content.ts'
-import { createMemberIndex } from './member-index.ts'
-import { createTombstones } from './tombstones.ts'
+import { createContentHolder, type HeldBody } from './memory/held-content.ts'
+import { createMemberIndex } from './memory/member-index.ts'
+import { createTombstones } from './memory/tombstones.ts'
 import {
   type Content,
   type ContentFields,

@@ -1,21 +1,21 @@
 import { readOptions } from '../core/options.ts'
-import { createPostgresConnection, type PostgresPool } from './postgres-connection.ts'
-import { BATCH_SIZE, createPostgresContents } from './postgres-contents.ts'
-import { createUnavailableError } from './postgres-errors.ts'
-import { createNameSource } from './postgres-names.ts'
-import { connectWhenMigrated } from './postgres-schema.ts'
-import { nameStatements } from './postgres-statements.ts'
+import { createPostgresConnection, type PostgresPool } from './postgres/connection.ts'
+import { BATCH_SIZE, createPostgresContents } from './postgres/contents.ts'
+import { createUnavailableError } from './postgres/errors.ts'
+import { createNameSource } from './postgres/names.ts'
+import { connectWhenMigrated } from './postgres/schema.ts'
+import { nameStatements } from './postgres/statements.ts'
 import {
   createPostgresStates,
   type DatedRow,
   encodeKey,
   type PutExpectation,
   type PutResult,
-} from './postgres-states.ts'
-import { commitContents, createIntakeFactory, type Taken } from './sql-intake.ts'
-import { checkTablePrefix, createVersions, formatSortKey } from './sql-names.ts'
-import { isExpected, LIVE, type StateRow, toResource, toState } from './sql-rows.ts'
-import { createSweeper } from './sql-sweeper.ts'
+} from './postgres/states.ts'
+import { commitContents, createIntakeFactory, type Taken } from './sql/intake.ts'
+import { checkTablePrefix, createVersions, formatSortKey } from './sql/names.ts'
+import { isExpected, LIVE, type StateRow, toResource, toState } from './sql/rows.ts'
+import { createSweeper } from './sql/sweeper.ts'
 import {
   type Content,
   type ContentFields,
@@ -27,7 +27,7 @@ import {
   type WriteResult,
 } from './types.ts'
 
-export type { PostgresClient, PostgresPool, PostgresQuery } from './postgres-connection.ts'
+export type { PostgresClient, PostgresPool, PostgresQuery } from './postgres/connection.ts'
 
 export interface PostgresStoreOptions {
   /** A `Pool` of `pg`. The store holds a connection only while the database works for it. */

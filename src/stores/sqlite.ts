@@ -1,14 +1,14 @@
 import { andThen, type MaybePromise } from '../core/handler.ts'
 import { readOptions } from '../core/options.ts'
-import { commitContents, createIntakeFactory, type Taken } from './sql-intake.ts'
-import { checkTablePrefix, encodeText, formatSortKey } from './sql-names.ts'
-import { isExpected, LIVE, type StateRow, toResource, toState } from './sql-rows.ts'
-import { createSweeper } from './sql-sweeper.ts'
-import { createSqliteContents } from './sqlite-contents.ts'
-import { blockWhileBusy, createSqliteConnection, type SqliteHandle } from './sqlite-handle.ts'
-import { migrateSqlite } from './sqlite-schema.ts'
-import { prepareStatements } from './sqlite-statements.ts'
-import { createSqliteStates } from './sqlite-states.ts'
+import { commitContents, createIntakeFactory, type Taken } from './sql/intake.ts'
+import { checkTablePrefix, encodeText, formatSortKey } from './sql/names.ts'
+import { isExpected, LIVE, type StateRow, toResource, toState } from './sql/rows.ts'
+import { createSweeper } from './sql/sweeper.ts'
+import { createSqliteContents } from './sqlite/contents.ts'
+import { blockWhileBusy, createSqliteConnection, type SqliteHandle } from './sqlite/handle.ts'
+import { migrateSqlite } from './sqlite/schema.ts'
+import { prepareStatements } from './sqlite/statements.ts'
+import { createSqliteStates } from './sqlite/states.ts'
 import {
   type Content,
   type CreateOptions,
@@ -20,7 +20,7 @@ import {
   type WriteResult,
 } from './types.ts'
 
-export type { SqliteHandle, SqliteStatement, SqliteValue } from './sqlite-handle.ts'
+export type { SqliteHandle, SqliteStatement, SqliteValue } from './sqlite/handle.ts'
 
 export interface SqliteStoreOptions {
   /** What the names of the tables begin with: lower-case letters, digits, underscores. Default `resource_`. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { collectItems, createSortedList, deleteItem, setItem } from '../../src/stores/sorted-list.ts'
+import { collectItems, createSortedList, deleteItem, setItem } from '../../src/stores/memory/sorted-list.ts'
 import {
   compareNames,
   countMembers,
@@ -8,7 +8,7 @@ import {
   deleteMember,
   pageOfMembers,
   setMember,
-} from '../../src/stores/sorted-members.ts'
+} from '../../src/stores/memory/sorted-members.ts'
 
 function pageThrough(members: ReturnType<typeof createSortedMembers>, limit: number): string[] {
   const paths: string[] = []

@@ -1,4 +1,5 @@
-import { HttpError } from '../core/errors.ts'
+import { HttpError } from '../../core/errors.ts'
+import { type ListOptions, type Page, parseIntegerName, type StoredResource, splitPath } from '../types.ts'
 import { createBoundedMap } from './bounded-map.ts'
 import {
   compareNames,
@@ -9,7 +10,6 @@ import {
   type SortedMembers,
   setMember,
 } from './sorted-members.ts'
-import { type ListOptions, type Page, parseIntegerName, type StoredResource, splitPath } from './types.ts'
 
 const MAX_IDLE_COUNTERS = 10_000
 

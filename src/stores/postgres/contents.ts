@@ -1,10 +1,10 @@
-import type { PostgresConnection, RunStatement } from './postgres-connection.ts'
-import { CHUNK_SIZE } from './postgres-schema.ts'
-import type { PostgresStatements } from './postgres-statements.ts'
-import { type ChunkSink, type ContentId, createLostContentError } from './sql-intake.ts'
-import { createLargeBody } from './sql-large-body.ts'
-import { toBytes } from './sql-rows.ts'
-import type { Swept } from './sql-sweeper.ts'
+import { type ChunkSink, type ContentId, createLostContentError } from '../sql/intake.ts'
+import { createLargeBody } from '../sql/large-body.ts'
+import { toBytes } from '../sql/rows.ts'
+import type { Swept } from '../sql/sweeper.ts'
+import type { PostgresConnection, RunStatement } from './connection.ts'
+import { CHUNK_SIZE } from './schema.ts'
+import type { PostgresStatements } from './statements.ts'
 
 export interface PostgresContentsOptions {
   /** Milliseconds for which content that no path shows is kept: for readers that are still on it, and for slow uploads. */

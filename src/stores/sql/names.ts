@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { parseIntegerName } from './types.ts'
+import { parseIntegerName } from '../types.ts'
 
 /**
  * The key under which a name is sorted, to be compared by bytes: integers by value, then all others.

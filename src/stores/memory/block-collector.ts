@@ -1,4 +1,4 @@
-import type { LargeBody } from './types.ts'
+import type { LargeBody } from '../types.ts'
 
 const FIRST_BLOCK = 16 * 1024
 const LARGEST_BLOCK = 1024 * 1024

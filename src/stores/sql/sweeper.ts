@@ -1,5 +1,5 @@
-import { publishFailure } from '../core/diagnostics.ts'
-import type { MaybePromise } from '../core/handler.ts'
+import { publishFailure } from '../../core/diagnostics.ts'
+import type { MaybePromise } from '../../core/handler.ts'
 
 /** Clears away what nobody needs any more, now and then, without keeping the process alive. */
 export interface Sweeper {

@@ -1,6 +1,6 @@
-import { HttpError } from '../core/errors.ts'
-import type { MaybePromise } from '../core/handler.ts'
-import { createCommitQueue } from './sqlite-commit-queue.ts'
+import { HttpError } from '../../core/errors.ts'
+import type { MaybePromise } from '../../core/handler.ts'
+import { createCommitQueue } from './commit-queue.ts'
 
 export type SqliteValue = string | number | Uint8Array | null
 

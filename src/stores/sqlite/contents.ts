@@ -1,11 +1,11 @@
-import { andThen } from '../core/handler.ts'
-import { type ChunkSink, type ContentId, createLostContentError } from './sql-intake.ts'
-import { createLargeBody } from './sql-large-body.ts'
-import { toBytes } from './sql-rows.ts'
-import type { SqliteConnection } from './sqlite-handle.ts'
-import { CHUNK_SIZE } from './sqlite-schema.ts'
-import type { SqliteStatements } from './sqlite-statements.ts'
-import type { LargeBody } from './types.ts'
+import { andThen } from '../../core/handler.ts'
+import { type ChunkSink, type ContentId, createLostContentError } from '../sql/intake.ts'
+import { createLargeBody } from '../sql/large-body.ts'
+import { toBytes } from '../sql/rows.ts'
+import type { LargeBody } from '../types.ts'
+import type { SqliteConnection } from './handle.ts'
+import { CHUNK_SIZE } from './schema.ts'
+import type { SqliteStatements } from './statements.ts'
 
 export interface SqliteContentsOptions {
   /** Milliseconds for which content that no path shows is kept: for readers that are still on it, and for slow uploads. */

@@ -1,4 +1,4 @@
-import { HttpError, isHttpError } from '../core/errors.ts'
+import { HttpError, isHttpError } from '../../core/errors.ts'
 
 /** Rolled back for the sake of another transaction: doing the same again may succeed. */
 const REPEATABLE: readonly string[] = ['40001', '40P01']

@@ -1,4 +1,4 @@
-import type { MaybePromise } from '../core/handler.ts'
+import type { MaybePromise } from '../../core/handler.ts'
 
 /** Gathers the writes of one turn of the event loop into one transaction: they share one wait for the disk. */
 export interface CommitQueue {

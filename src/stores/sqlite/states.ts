@@ -1,6 +1,6 @@
-import { HttpError } from '../core/errors.ts'
-import type { Taken } from './sql-intake.ts'
-import { createVersions, encodeText, formatSortKey } from './sql-names.ts'
+import { HttpError } from '../../core/errors.ts'
+import type { Taken } from '../sql/intake.ts'
+import { createVersions, encodeText, formatSortKey } from '../sql/names.ts'
 import {
   createWrittenResource,
   decideChange,
@@ -9,16 +9,16 @@ import {
   placeOf,
   REMOVED,
   type StateRow,
-} from './sql-rows.ts'
-import type { SqliteContents } from './sqlite-contents.ts'
-import type { SqliteStatements } from './sqlite-statements.ts'
+} from '../sql/rows.ts'
 import {
   type ContentFields,
   parseIntegerName,
   type RelatedWrite,
   type RemoveOptions,
   type StoredResource,
-} from './types.ts'
+} from '../types.ts'
+import type { SqliteContents } from './contents.ts'
+import type { SqliteStatements } from './statements.ts'
 
 /** The rows of the paths. Whatever changes them runs within a transaction. */
 export interface SqliteStates {

@@ -1,8 +1,8 @@
 import { isAscii } from 'node:buffer'
-import type { MaybePromise } from '../core/handler.ts'
-import { untilAborted } from './abortable-stream.ts'
+import type { MaybePromise } from '../../core/handler.ts'
+import { untilAborted } from '../abortable-stream.ts'
+import { type Content, isStaged, type LargeBody, type SmallBody, type StagedBody, sizeOf } from '../types.ts'
 import { createBlockCollector } from './block-collector.ts'
-import { type Content, isStaged, type LargeBody, type SmallBody, type StagedBody, sizeOf } from './types.ts'
 
 /** Bytes up to this length that are ASCII are kept as text: half the memory, and sent without another copy. */
 const TEXT_LIMIT = 16 * 1024

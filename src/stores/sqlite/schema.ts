@@ -1,4 +1,4 @@
-import type { SqliteDatabase } from './sqlite-handle.ts'
+import type { SqliteDatabase } from './handle.ts'
 
 /** Bytes of one chunk of large content. Part of the schema: chunks are found by it. */
 export const CHUNK_SIZE = 131_072

@@ -1,6 +1,6 @@
-import { HttpError } from '../core/errors.ts'
-import { isPromise, type MaybePromise } from '../core/handler.ts'
-import type { LargeBody } from './types.ts'
+import { HttpError } from '../../core/errors.ts'
+import { isPromise, type MaybePromise } from '../../core/handler.ts'
+import type { LargeBody } from '../types.ts'
 
 /**
  * Reads `length` bytes from an offset in a chunk on, at most as many as a chunk has; they may end in the next chunk.

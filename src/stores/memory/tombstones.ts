@@ -1,5 +1,5 @@
+import type { Tombstone } from '../types.ts'
 import { createBoundedMap } from './bounded-map.ts'
-import type { Tombstone } from './types.ts'
 
 interface Grave {
   readonly tombstone: Tombstone

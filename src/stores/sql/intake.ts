@@ -1,7 +1,7 @@
-import { HttpError } from '../core/errors.ts'
-import type { MaybePromise } from '../core/handler.ts'
-import { untilAborted } from './abortable-stream.ts'
-import { type Content, isStaged, type LargeBody, type SmallBody, type StagedBody, sizeOf } from './types.ts'
+import { HttpError } from '../../core/errors.ts'
+import type { MaybePromise } from '../../core/handler.ts'
+import { untilAborted } from '../abortable-stream.ts'
+import { type Content, isStaged, type LargeBody, type SmallBody, type StagedBody, sizeOf } from '../types.ts'
 
 /** Names a set of chunks. */
 export type ContentId = number | string

@@ -1,5 +1,5 @@
-import { FACTS, FACTS_AND_CONTENT, HIDDEN, KEPT_AFTER_EXPIRY, LIVE } from './sql-rows.ts'
-import type { SqliteDatabase, SqliteStatement } from './sqlite-handle.ts'
+import { FACTS, FACTS_AND_CONTENT, HIDDEN, KEPT_AFTER_EXPIRY, LIVE } from '../sql/rows.ts'
+import type { SqliteDatabase, SqliteStatement } from './handle.ts'
 
 type StatementName =
   | 'readState'

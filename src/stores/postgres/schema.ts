@@ -1,5 +1,5 @@
-import type { PostgresConnection, PostgresStatement } from './postgres-connection.ts'
-import { isRelationMissing, isSchemaRace } from './postgres-errors.ts'
+import type { PostgresConnection, PostgresStatement } from './connection.ts'
+import { isRelationMissing, isSchemaRace } from './errors.ts'
 
 /** Bytes of one chunk of large content. Part of the schema: chunks are found by it. */
 export const CHUNK_SIZE = 262_144

@@ -1,11 +1,5 @@
-import { publishFailure } from '../core/diagnostics.ts'
-import {
-  createUnavailableError,
-  isConnectionIntact,
-  isConnectionLost,
-  isRepeatable,
-  toHttpError,
-} from './postgres-errors.ts'
+import { publishFailure } from '../../core/diagnostics.ts'
+import { createUnavailableError, isConnectionIntact, isConnectionLost, isRepeatable, toHttpError } from './errors.ts'
 
 /** A pool of connections, as `Pool` of `pg` is one. */
 export interface PostgresPool {

@@ -1,4 +1,3 @@
-import { decodeText, encodeText } from './sql-names.ts'
 import {
   type ContentFields,
   type Expectation,
@@ -7,7 +6,8 @@ import {
   type StoredResource,
   type StoredState,
   splitPath,
-} from './types.ts'
+} from '../types.ts'
+import { decodeText, encodeText } from './names.ts'
 
 /** Anybody may read it. */
 export const LIVE = 0

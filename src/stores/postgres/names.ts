@@ -1,8 +1,8 @@
-import { HttpError } from '../core/errors.ts'
-import type { PostgresConnection, PostgresValue } from './postgres-connection.ts'
-import type { PostgresStatements } from './postgres-statements.ts'
-import { encodeText } from './sql-names.ts'
-import { KEPT_AFTER_EXPIRY } from './sql-rows.ts'
+import { HttpError } from '../../core/errors.ts'
+import { encodeText } from '../sql/names.ts'
+import { KEPT_AFTER_EXPIRY } from '../sql/rows.ts'
+import type { PostgresConnection, PostgresValue } from './connection.ts'
+import type { PostgresStatements } from './statements.ts'
 
 /**
  * Assigns the names of new members. Each process leases blocks of them from the counter of the collection: one name at a

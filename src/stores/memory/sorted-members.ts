@@ -1,5 +1,5 @@
+import { parseIntegerName } from '../types.ts'
 import { collectItems, createSortedList, deleteItem, type SortedList, setItem } from './sorted-list.ts'
-import { parseIntegerName } from './types.ts'
 
 /** Something that stands under a name in a collection. */
 export interface Member {

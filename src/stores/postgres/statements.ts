@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { PostgresStatement } from './postgres-connection.ts'
-import { HIDDEN, KEPT_AFTER_EXPIRY, LIVE, REMOVED } from './sql-rows.ts'
+import { HIDDEN, KEPT_AFTER_EXPIRY, LIVE, REMOVED } from '../sql/rows.ts'
+import type { PostgresStatement } from './connection.ts'
 
 type StatementName =
   | 'readState'

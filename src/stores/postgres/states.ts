@@ -1,17 +1,17 @@
-import type { PostgresConnection, PostgresValue, RunStatement } from './postgres-connection.ts'
-import type { PostgresContents } from './postgres-contents.ts'
-import type { NameSource } from './postgres-names.ts'
-import { type PostgresStatements, REPLACE } from './postgres-statements.ts'
-import type { Taken } from './sql-intake.ts'
-import { encodeText, formatSortKey } from './sql-names.ts'
-import { createWrittenResource, encodeBody, encodeFields, HIDDEN, LIVE, placeOf, type StateRow } from './sql-rows.ts'
+import type { Taken } from '../sql/intake.ts'
+import { encodeText, formatSortKey } from '../sql/names.ts'
+import { createWrittenResource, encodeBody, encodeFields, HIDDEN, LIVE, placeOf, type StateRow } from '../sql/rows.ts'
 import {
   type ContentFields,
   type Expectation,
   parseIntegerName,
   type RemoveOptions,
   type StoredResource,
-} from './types.ts'
+} from '../types.ts'
+import type { PostgresConnection, PostgresValue, RunStatement } from './connection.ts'
+import type { PostgresContents } from './contents.ts'
+import type { NameSource } from './names.ts'
+import { type PostgresStatements, REPLACE } from './statements.ts'
 
 /** A row, and the time at which the database read it. */
 export type DatedRow = StateRow & { readonly now: number }
