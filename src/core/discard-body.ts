@@ -57,8 +57,12 @@ export function discardUnreadBody(
   }
   const waitsForContinue = exchange.sendContinue !== undefined
   const isLarge = exchange.bodyState === 'reading' || (declaredLength(req) ?? 0) > DRAIN_LIMIT
-  if (!waitsForContinue && !isLarge) {
-    drain(req, DRAIN_LIMIT, () => req.socket.destroy())
+  // A connection that ends anyway must not end before the content does either: proxies ask for one request on each.
+  if (!waitsForContinue && !isLarge && res.shouldKeepAlive) {
+    drain(req, DRAIN_LIMIT, () => {
+      req.pause()
+      setTimeout(() => req.socket.destroy(), LINGER).unref()
+    })
     return false
   }
   writeHead(['Connection', 'close'])

@@ -139,14 +139,16 @@ describe.each<[string, StartProxy, string | undefined]>([
   })
 
   // nginx and Varnish leave RFC 9111 §4.4 to whoever configures them.
-  it.runIf(program !== undefined && name === 'Squid')('forgets what was written to (RFC 9111 §4.4)', async () => {
-    await send('PUT', '/fresh/e', text, 'one')
-    expect(summary(await send('GET', '/fresh/e'))).toBe('200 one')
-    await send('PUT', '/fresh/e', text, 'two')
-    expect(summary(await send('GET', '/fresh/e'))).toBe('200 two')
-    await send('DELETE', '/fresh/e')
-    expect((await send('GET', '/fresh/e')).status).toBe(410)
-  })
+  if (name === 'Squid') {
+    test('forgets what was written to (RFC 9111 §4.4)', async () => {
+      await send('PUT', '/fresh/e', text, 'one')
+      expect(summary(await send('GET', '/fresh/e'))).toBe('200 one')
+      await send('PUT', '/fresh/e', text, 'two')
+      expect(summary(await send('GET', '/fresh/e'))).toBe('200 two')
+      await send('DELETE', '/fresh/e')
+      expect((await send('GET', '/fresh/e')).status).toBe(410)
+    })
+  }
 
   test('passes large content both ways', async () => {
     const content = Buffer.alloc(8 * 1024 * 1024, ALPHABET)
@@ -166,8 +168,8 @@ describe.each<[string, StartProxy, string | undefined]>([
     expect(summary(await send('GET', '/default/f'))).toBe('200 one')
   })
 
-  describe.runIf(program !== undefined && name === 'nginx')('with a module of nginx', () => {
-    it('is read in slices, and put together again', async () => {
+  if (name === 'nginx') {
+    test('is read in slices, and put together again', async () => {
       const content = Buffer.alloc(200_000, ALPHABET)
       await send('PUT', '/slices/a', {}, content)
       seen = []
@@ -177,7 +179,7 @@ describe.each<[string, StartProxy, string | undefined]>([
       expect(seen).toEqual(Array.from({ length: 4 }, () => 'GET /slices/a 206'))
     })
 
-    it('has its tags weakened by compression: they still say that nothing changed, and change nothing', async () => {
+    test('has its tags weakened by compression: they still say that nothing changed, and change nothing', async () => {
       const content = ALPHABET.repeat(100)
       await send('PUT', '/gzip/a', text, content)
       const coded = await send('GET', '/gzip/a', { 'Accept-Encoding': 'gzip' })
@@ -190,5 +192,5 @@ describe.each<[string, StartProxy, string | undefined]>([
       const strong = String((await send('HEAD', '/gzip/a')).headers['etag'])
       expect((await send('PUT', '/gzip/a', { ...text, 'If-Match': strong }, 'x')).status).toBe(204)
     })
-  })
+  }
 })

@@ -69,8 +69,10 @@ describe.each(['plain', 'Express 5', 'Koa 3'])('connections to the demo on %s', 
   it('refuses more fields than Node 20 passes on with 431 (row H10, threat 4)', async () => {
     await ask(demo.port, { method: 'PUT', target: '/docs/a', fields: [text], body: 'old' })
     const flood = Array.from({ length: 1500 }, () => 'a:b')
-    send(['PUT /docs/a HTTP/1.1', 'Host: demo.test', text, 'Content-Length: 3', ...flood, 'If-Match: "stale"'], 'new')
-    expect((await client.read()).status).toBe(431)
+    const put = ['PUT /docs/a HTTP/1.1', 'Host: demo.test', 'Connection: close', text, 'Content-Length: 3']
+    send([...put, ...flood, 'If-Match: "stale"'], 'new')
+    // Later versions refuse them themselves, with an answer that ends with the connection.
+    expect((await client.readToEnd()).toString()).toMatch(/^HTTP\/1\.1 431 /)
     expect((await ask(demo.port, { target: '/docs/a' })).text).toBe('old')
     client.socket.destroy()
     client = await openRawClient(demo.port)

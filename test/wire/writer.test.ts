@@ -707,6 +707,25 @@ describe('a request body that nobody read', () => {
     await client.closed
   })
 
+  it.each(['HTTP/1.1', 'HTTP/1.0'])('is awaited before an %s connection that ends is closed', async (version) => {
+    const { port } = await serve(() => contentReply(400, 'no', TEXT))
+    const client = await open(port)
+    const failures: unknown[] = []
+    client.socket.on('error', (error) => failures.push(error))
+    client.send(`PUT / ${version}\r\nHost: a\r\nContent-Length: 400000\r\nConnection: close\r\n\r\n`)
+    client.send(new Uint8Array(1000))
+    const response = await client.read()
+    expect([response.status, response.body.toString(), valuesOf(response, 'connection')]).toEqual([
+      ...[400, 'no', ['close']],
+    ])
+    for (let i = 0; i < 399; i++) {
+      client.send(new Uint8Array(1000))
+      await immediate()
+    }
+    await client.closed
+    expect(failures).toEqual([])
+  })
+
   it('of a client that goes away while it is drained does no harm (row K3)', async () => {
     const { port, errors, server } = await serve(() => contentReply(401, 'who?', TEXT))
     for (const length of ['1000', '40000000']) {
