@@ -12,13 +12,14 @@ import { safetyFields } from './safe-serving.ts'
 interface Prepared {
   readonly route: Route
   readonly validators: Validators
-  /** Content-Type, ETag, Last-Modified and what else describes the representation. */
-  readonly fields: readonly string[]
-  /** ETag, or Last-Modified where there is no tag: what says which state it is. */
+  /** ETag and Last-Modified, as far as the state has them. */
   readonly validatorFields: readonly string[]
-  /** Fields of whole answers, by whether credentials had a part in them; made on first use. */
-  readonly ok: KeptFields[]
-  readonly notModified: KeptFields[]
+  // What follows is made when it is first asked for: many states are replaced before anybody reads them.
+  /** Content-Type, ETag, Last-Modified and what else describes the representation. */
+  fields: readonly string[] | undefined
+  /** Fields of whole answers, by whether credentials had a part in them. */
+  ok: KeptFields[] | undefined
+  notModified: KeptFields[] | undefined
 }
 
 /** The fields of an answer that is given again and again. */
@@ -51,20 +52,17 @@ function describe(resource: StoredResource, route: Route): Prepared {
     lastModified: date,
     dateIsStrong: resource.dateIsStrong ?? isSecondOver(date, route.context.now()),
   }
-  const tagFields = tag === '' ? [] : ['ETag', tag]
-  const dateFields = date === undefined ? [] : ['Last-Modified', formatHttpDate(date)]
-  const fields = ['Content-Type', resource.contentType, ...tagFields, ...dateFields]
+  const validatorFields = tag === '' ? [] : ['ETag', tag]
+  if (date !== undefined) validatorFields.push('Last-Modified', formatHttpDate(date))
+  return { route, validators, validatorFields, fields: undefined, ok: undefined, notModified: undefined }
+}
+
+function describeContent({ route, validatorFields }: Prepared, resource: StoredResource): readonly string[] {
+  const fields = ['Content-Type', resource.contentType, ...validatorFields]
   if (resource.contentEncoding !== undefined) fields.push('Content-Encoding', resource.contentEncoding)
   if (resource.contentLanguage !== undefined) fields.push('Content-Language', resource.contentLanguage)
   if (!route.isJson) fields.push(...safetyFields(resource, route.inline))
-  return {
-    route,
-    validators,
-    fields,
-    validatorFields: tag === '' ? dateFields : tagFields,
-    ok: [],
-    notModified: [],
-  }
+  return fields
 }
 
 /** Renditions of one state have tags of their own: different bytes, different strong tags (RFC 9110 §8.8.3.3). */
@@ -81,12 +79,9 @@ export function selectedValidators(exchange: ResourceExchange, resource: StoredR
 
 /** ETag and Last-Modified of a state, and the Date that goes with them, for answers that carry no representation. */
 export function validatorFields(resource: StoredResource, route: Route): readonly string[] {
-  const { fields } = prepare(resource, route)
-  const picked: string[] = []
-  for (let i = 2; i < fields.length; i += 2) {
-    if (fields[i] === 'ETag' || fields[i] === 'Last-Modified') picked.push(fields[i]!, fields[i + 1]!)
-  }
-  return [...picked, ...dateOf(resource, route)]
+  const { validatorFields } = prepare(resource, route)
+  const date = dateOf(resource, route)
+  return date.length === 0 ? validatorFields : [...validatorFields, ...date]
 }
 
 const NO_FIELDS: readonly string[] = []
@@ -109,14 +104,15 @@ export function cacheControlFor(exchange: ResourceExchange): string {
 /** 200 with the stored representation, or 206 with the selected ranges of it. */
 export function representationReply(exchange: ResourceExchange, resource: StoredResource, status = 200): Reply {
   const prepared = prepare(resource, exchange.route)
+  const fields = (prepared.fields ??= describeContent(prepared, resource))
   const body = replyBodyOf(resource)
   const date = dateOf(resource, exchange.route)
   if (exchange.ranges !== undefined) {
-    const fields = [...prepared.fields, 'Cache-Control', cacheControlFor(exchange), 'Accept-Ranges', 'bytes', ...date]
-    return rangeReply(exchange.ranges, fields, body, resource.size)
+    const all = [...fields, 'Cache-Control', cacheControlFor(exchange), 'Accept-Ranges', 'bytes', ...date]
+    return rangeReply(exchange.ranges, all, body, resource.size)
   }
-  const { headers, completed } = (prepared.ok[Number(exchange.isAuthorized)] ??= keep([
-    ...prepared.fields,
+  const { headers, completed } = ((prepared.ok ??= [])[Number(exchange.isAuthorized)] ??= keep([
+    ...fields,
     ...['Content-Length', String(resource.size), 'Cache-Control', cacheControlFor(exchange), 'Accept-Ranges', 'bytes'],
   ]))
   return date === NO_FIELDS ? { status, headers, body, completed } : { status, headers: [...headers, ...date], body }
@@ -132,9 +128,9 @@ export function notModifiedReply(exchange: ResourceExchange, resource: StoredRes
     const tag = renditionTag(resource, exchange.rendition)
     return { status: 304, headers: ['ETag', tag, 'Cache-Control', cacheControlFor(exchange)] }
   }
-  const { notModified, validatorFields } = prepare(resource, exchange.route)
-  const { headers, completed } = (notModified[Number(exchange.isAuthorized)] ??= keep([
-    ...validatorFields,
+  const prepared = prepare(resource, exchange.route)
+  const { headers, completed } = ((prepared.notModified ??= [])[Number(exchange.isAuthorized)] ??= keep([
+    ...prepared.validatorFields.slice(0, 2), // ETag, or Last-Modified where there is no tag
     ...['Cache-Control', cacheControlFor(exchange)],
   ]))
   return { status: 304, headers, completed }

@@ -59,6 +59,9 @@ export interface HttpErrorOptions {
   readonly cause?: unknown
 }
 
+/** False where the program has frozen its intrinsics. */
+const canLimitTraces = Object.getOwnPropertyDescriptor(Error, 'stackTraceLimit')?.writable === true
+
 const BRAND = Symbol.for('http-resource-service.HttpError')
 
 /**
@@ -84,10 +87,14 @@ export class HttpError extends Error {
    * @param code a stable name of the failure
    */
   constructor(status: number, code: HttpErrorCode, options: HttpErrorOptions = {}) {
+    // Where a refusal was decided is of no interest, and finding it out would cost more than the rest of the request.
+    const { stackTraceLimit } = Error
+    if (status < 500 && canLimitTraces) Error.stackTraceLimit = 0
     super(
       options.detail ?? STATUS_CODES[status] ?? 'Error',
       options.cause === undefined ? {} : { cause: options.cause },
     )
+    if (canLimitTraces) Error.stackTraceLimit = stackTraceLimit
     this.status = status
     this.code = code
     this.expose = options.expose ?? status < 500

@@ -133,7 +133,8 @@ export class Exchange implements RequestView {
 
   /** Whether nothing can be sent any more: all has been, the client has gone away, or the exchange was broken off. */
   get isClosed(): boolean {
-    return this.isHttp2 ? this.#stream.destroyed : this.res.destroyed
+    // Node 20 and 22 do not tell an answer that waits behind another when their connection closes.
+    return this.isHttp2 ? this.#stream.destroyed : this.res.destroyed || this.req.socket.destroyed
   }
 
   /** Whether the whole answer has left. */
