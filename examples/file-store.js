@@ -6,7 +6,9 @@ import { promisify } from 'node:util'
 import { HttpError } from 'http-resource-service'
 
 const readChunk = promisify(readFile)
-const CHUNK = 512 * 1024
+/** Ranges fit in a small buffer; whole files are read with fewer calls through a large one. */
+const SMALL = 64 * 1024
+const LARGE = 512 * 1024
 const TYPES = { '.html': 'text/html; charset=utf-8', '.json': 'application/json', '.txt': 'text/plain; charset=utf-8' }
 
 /**
@@ -14,7 +16,8 @@ const TYPES = { '.html': 'text/html; charset=utf-8', '.json': 'application/json'
  * @returns {import('http-resource-service').ResourceStore}
  */
 export function fileStore(folder) {
-  const buffers = createBufferPool()
+  const small = createBufferPool(SMALL, 64)
+  const large = createBufferPool(LARGE, 8)
 
   function fileOf(path) {
     const file = join(folder, path)
@@ -25,7 +28,8 @@ export function fileStore(folder) {
   /** Bytes `first` to `last` of the very file that was described before, or none. */
   async function* readBytes(file, version, first, last) {
     const descriptor = openSync(file, 'r')
-    const buffer = buffers.take(Math.min(CHUNK, last - first + 1))
+    const pool = last - first < SMALL ? small : large
+    const buffer = pool.take()
     try {
       if (versionOf(fstatSync(descriptor)) !== version) throw new Error(`${file} was replaced.`)
       for (let at = first; at <= last; ) {
@@ -37,7 +41,7 @@ export function fileStore(folder) {
       }
     } finally {
       closeSync(descriptor)
-      buffers.giveBack(buffer)
+      pool.giveBack(buffer)
     }
   }
 
@@ -72,13 +76,12 @@ function refuse() {
 }
 
 /** Buffers that are used again: fresh memory costs more than reading a range into it. */
-function createBufferPool() {
-  const free = new Map()
+function createBufferPool(size, most) {
+  const free = []
   return {
-    take: (size) => free.get(size)?.pop() ?? Buffer.allocUnsafeSlow(size),
+    take: () => free.pop() ?? Buffer.allocUnsafeSlow(size),
     giveBack(buffer) {
-      const list = free.get(buffer.length) ?? []
-      if (list.length < 16 && (free.size < 64 || list.length > 0)) free.set(buffer.length, [...list, buffer])
+      if (free.length < most) free.push(buffer)
     },
   }
 }

@@ -90,6 +90,8 @@ export class Exchange implements RequestView {
   idleTimeout = 30_000
   /** Set while a 100 Continue is owed: the client waits for it before it sends content (RFC 9110 §10.1.1). */
   sendContinue: (() => void) | undefined = undefined
+  /** Called once it is decided how the request is answered, by whomever; for whoever waits behind it. */
+  onDecided: (() => void) | undefined = undefined
   /** Names of the steps taken and reasons found; only while somebody listens. */
   trace: string[] | undefined = undefined
 

@@ -103,13 +103,17 @@ export function createHandler<E extends Exchange>(options: HandlerOptions<E>): H
   }
 
   function conclude(exchange: Exchange, reply: Reply | undefined): Reply | undefined {
+    exchange.onDecided?.()
     if (reply === PASS) return undefined
     if (reply !== undefined) publishTrace(exchange, reply.status)
     return reply
   }
 
   function fail(exchange: Exchange, error: unknown): Reply | undefined {
-    if (isForwarded(error)) throw error
+    if (isForwarded(error)) {
+      exchange.onDecided?.()
+      throw error
+    }
     noteError(exchange, error)
     return replyTo(error, exchange)
   }

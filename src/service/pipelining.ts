@@ -30,19 +30,10 @@ export function decideInOrder<E extends Exchange>(exchange: E, decide: (exchange
   const waits = before !== undefined && !(isSafe && before.isSafe)
   const decision = waits ? whenDecided(before).then(() => decide(exchange)) : decide(exchange)
   if (!isPromise(decision)) return decision
-  const own: InFlight = { isSafe: isSafe && !waits, before, decision: undefined, isDecided: false }
+  const own: InFlight = { isSafe: isSafe && !waits, before, decision, isDecided: false }
   connection[IN_FLIGHT] = own
-  own.decision = decision.then(
-    (reply) => {
-      close(own)
-      return reply
-    },
-    (error) => {
-      close(own)
-      throw error
-    },
-  )
-  return own.decision
+  exchange.onDecided = () => close(own)
+  return decision
 }
 
 /** Lets go of what is decided: a connection may live for days. */
@@ -66,5 +57,6 @@ async function whenDecided(request: InFlight): Promise<void> {
     } catch {
       // Its own request answers for it.
     }
+    close(last)
   }
 }
