@@ -344,4 +344,4 @@ for (const w of list) {
   for (const run of runs) await stop(run.child)
 }
 stopAll()
-if (opt.doc) writeDoc(opt.doc, all, peers)
+if (opt.doc) writeDoc(opt.doc, all, ['raw', 'express', 'koa', 'fastify', 'project'], out)

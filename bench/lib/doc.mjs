@@ -1,13 +1,15 @@
 // Puts the table of ratios into docs/performance.md, between its two marks.
 import fs from 'node:fs'
 import os from 'node:os'
+import path from 'node:path'
 import { workloads } from './workloads.mjs'
 
 const START = '<!-- measured: start -->'
 const END = '<!-- measured: end -->'
 
 /** @param {string} file @param {Record<string, Record<string, { ratioCpu: number, cpuUs: number, p99: number }>>} results */
-export function writeDoc(file, results, peers) {
+export function writeDoc(file, measured, peers, folder) {
+  const results = remember(measured, path.join(folder, 'doc.json'))
   const columns = peers.filter((peer) => peer !== 'raw')
   const cell = (result) => (result === undefined ? '' : result.ratioCpu.toFixed(2))
   const rows = Object.entries(results).map(([id, byPeer]) => [
@@ -21,7 +23,7 @@ export function writeDoc(file, results, peers) {
     START,
     '',
     `${os.cpus()[0].model.trim()}, ${os.cpus().length} processors, Node ${process.versions.node}, ` +
-      `${new Date().toISOString().slice(0, 10)}: \`npm run bench -- ${process.argv.slice(2).join(' ')}\``,
+      `${new Date().toISOString().slice(0, 10)}, medians of the rounds: \`npm run bench -- --doc ../docs/performance.md\``,
     '',
     ...table.map((row) => `| ${row.join(' | ')} |`),
     '',
@@ -29,4 +31,18 @@ export function writeDoc(file, results, peers) {
   ].join('\n')
   const old = fs.readFileSync(file, 'utf8')
   fs.writeFileSync(file, old.slice(0, old.indexOf(START)) + text + old.slice(old.indexOf(END) + END.length))
+}
+
+/** The last figures of every workload, those of this run included. */
+function remember(measured, file) {
+  const before = fs.existsSync(file) ? JSON.parse(fs.readFileSync(file, 'utf8')) : {}
+  const slim = Object.entries(measured).map(([id, byPeer]) => [
+    id,
+    Object.fromEntries(
+      Object.entries(byPeer).map(([peer, { ratioCpu, cpuUs, p99 }]) => [peer, { ratioCpu, cpuUs, p99 }]),
+    ),
+  ])
+  const all = { ...before, ...Object.fromEntries(slim) }
+  fs.writeFileSync(file, JSON.stringify(all))
+  return Object.fromEntries(Object.keys(workloads).flatMap((id) => (all[id] === undefined ? [] : [[id, all[id]]])))
 }
