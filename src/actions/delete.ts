@@ -12,8 +12,7 @@ import {
 import { commit } from './commit.ts'
 import { expectationOf } from './conditions.ts'
 import { appliedPreferences, preferredReturn } from './preferences.ts'
-import { writtenReply } from './put.ts'
-import { cacheControlFor } from './representation.ts'
+import { cacheControlFor, writtenReply } from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'
 import { requirePresent } from './state.ts'
@@ -78,7 +77,7 @@ function createReply(exchange: ResourceExchange, resource: StoredResource): Repl
   if (wanted === 'none') return emptyReply(204, [...fields, 'Cache-Control', cacheControlFor(exchange)])
   // Large content is gone by now; nobody could read it out of the store.
   if (wanted === 'representation' && !isLargeBody(resource.body))
-    return writtenReply(exchange, resource, 200, fields, false)
+    return writtenReply(exchange, resource, 200, fields, 'without')
   const id = idOf(splitPath(resource.path).name, route.idMember ?? 'integer')
   return contentReply(200, encodeText(JSON.stringify({ deleted: true, id })), [
     'Content-Type',

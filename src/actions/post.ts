@@ -8,8 +8,8 @@ import { mediaTypeOf, readJson } from './content.ts'
 import { readForm } from './form-content.ts'
 import { type NewMember, newMemberOf } from './new-member.ts'
 import { appliedPreferences, preferredReturn } from './preferences.ts'
-import { writtenReply } from './put.ts'
 import { readRawContent } from './raw-content.ts'
+import { writtenReply } from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import { idOf } from './validation.ts'
 
@@ -88,9 +88,8 @@ function createReply(exchange: ResourceExchange, resource: StoredResource): Repl
   const fields = [...locationOf(exchange, resource), ...appliedPreferences(exchange)]
   const { createdCacheControl } = exchange.route
   if (preferredReturn(exchange) === 'minimal') return emptyReply(201, [...fields, 'Cache-Control', createdCacheControl])
-  const reply = writtenReply(exchange, resource, 201, [...fields, 'Content-Location', fields[1]!])
-  const headers = reply.headers.with(reply.headers.indexOf('Cache-Control') + 1, createdCacheControl)
-  return { ...reply, headers }
+  fields.push('Content-Location', fields[1]!)
+  return writtenReply(exchange, resource, 201, fields, 'with-validators', createdCacheControl)
 }
 
 /** 201 for content that is kept as it came: the answer says under which id. */

@@ -3,14 +3,7 @@ import { andThen, type MaybePromise } from '../core/handler.ts'
 import { isJsonObject } from '../core/json.ts'
 import { emptyReply, type Reply } from '../core/reply.ts'
 import { formatPath } from '../protocol/request-target.ts'
-import {
-  type Content,
-  type Expectation,
-  isStaged,
-  type StoredResource,
-  splitPath,
-  type WriteResult,
-} from '../stores/types.ts'
+import { type Content, type Expectation, isStaged, splitPath, type WriteResult } from '../stores/types.ts'
 import { checkAuthorization } from './authorization.ts'
 import { commit } from './commit.ts'
 import { checkConditions, expectationOf } from './conditions.ts'
@@ -18,7 +11,7 @@ import { discardContent, isAsSent, readJson } from './content.ts'
 import { loadView, viewState } from './hooks.ts'
 import { appliedPreferences, preferredReturn, unknownMembers } from './preferences.ts'
 import { readRawContent } from './raw-content.ts'
-import { cacheControlFor, representationReply, validatorFields } from './representation.ts'
+import { cacheControlFor, validatorFields, writtenReply } from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import type { ConflictHook } from './route.ts'
 import { setState } from './state.ts'
@@ -142,26 +135,11 @@ function createReply(exchange: ResourceExchange, result: Written, isVerbatim: bo
     return emptyReply(isCreated ? 201 : 204, fields)
   }
   fields.push('Content-Location', exchange.mount + formatPath(exchange.path))
-  return writtenReply(exchange, result.resource, isCreated ? 201 : 200, fields, isVerbatim)
-}
-
-/** An answer that carries the representation just stored. */
-export function writtenReply(
-  exchange: ResourceExchange,
-  resource: StoredResource,
-  status: number,
-  fields: readonly string[],
-  withValidators = true,
-): Reply {
-  const whole = representationReply(exchange, resource, status)
-  const headers = withValidators ? [...whole.headers, ...fields] : [...dropValidators(whole.headers), ...fields]
-  return { status, headers, body: whole.body }
-}
-
-function dropValidators(headers: readonly string[]): string[] {
-  const kept: string[] = []
-  for (let i = 0; i < headers.length; i += 2) {
-    if (headers[i] !== 'ETag' && headers[i] !== 'Last-Modified') kept.push(headers[i]!, headers[i + 1]!)
-  }
-  return kept
+  return writtenReply(
+    exchange,
+    result.resource,
+    isCreated ? 201 : 200,
+    fields,
+    isVerbatim ? 'with-validators' : 'without',
+  )
 }

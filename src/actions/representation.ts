@@ -57,8 +57,8 @@ function describe(resource: StoredResource, route: Route): Prepared {
   return { route, validators, validatorFields, fields: undefined, ok: undefined, notModified: undefined }
 }
 
-function describeContent({ route, validatorFields }: Prepared, resource: StoredResource): readonly string[] {
-  const fields = ['Content-Type', resource.contentType, ...validatorFields]
+function describeContent(resource: StoredResource, route: Route, validators: readonly string[]): string[] {
+  const fields = ['Content-Type', resource.contentType, ...validators]
   if (resource.contentEncoding !== undefined) fields.push('Content-Encoding', resource.contentEncoding)
   if (resource.contentLanguage !== undefined) fields.push('Content-Language', resource.contentLanguage)
   if (!route.isJson) fields.push(...safetyFields(resource, route.inline))
@@ -104,7 +104,7 @@ export function cacheControlFor(exchange: ResourceExchange): string {
 /** 200 with the stored representation, or 206 with the selected ranges of it. */
 export function representationReply(exchange: ResourceExchange, resource: StoredResource, status = 200): Reply {
   const prepared = prepare(resource, exchange.route)
-  const fields = (prepared.fields ??= describeContent(prepared, resource))
+  const fields = (prepared.fields ??= describeContent(resource, exchange.route, prepared.validatorFields))
   const body = replyBodyOf(resource)
   const date = dateOf(resource, exchange.route)
   if (exchange.ranges !== undefined) {
@@ -120,6 +120,22 @@ export function representationReply(exchange: ResourceExchange, resource: Stored
 
 function keep(headers: readonly string[]): KeptFields {
   return { headers, completed: createCompletedFields() }
+}
+
+/** An answer to a write that carries the representation just stored; it may never be asked for again, so nothing is kept. */
+export function writtenReply(
+  exchange: ResourceExchange,
+  resource: StoredResource,
+  status: number,
+  fields: readonly string[],
+  validators: 'with-validators' | 'without' = 'with-validators',
+  cacheControl: string = cacheControlFor(exchange),
+): Reply {
+  const { route } = exchange
+  const known = validators === 'with-validators' ? validatorFields(resource, route) : NO_FIELDS
+  const headers = describeContent(resource, route, known)
+  headers.push('Content-Length', String(resource.size), 'Cache-Control', cacheControl, ...fields)
+  return { status, headers, body: replyBodyOf(resource) }
 }
 
 /** 304 with the fields of the 200 that caches need, and no others (RFC 9110 §15.4.5). */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { andThen, isPromise, type MaybePromise } from '../core/handler.ts'
 import { readOptions } from '../core/options.ts'
-import { createContentHolder, type HeldBody } from './memory/held-content.ts'
+import { createContentHolder, type HeldBody, type TakenStreams } from './memory/held-content.ts'
 import { createMemberIndex } from './memory/member-index.ts'
 import { createTombstones } from './memory/tombstones.ts'
 import {
@@ -119,7 +119,7 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
     collection: string,
     content: Content | ((name: string) => Content),
     { related, signal }: CreateOptions,
-    taken: Map<AsyncIterable<Uint8Array>, Promise<HeldBody>>,
+    taken: TakenStreams,
   ): Draft {
     const name = members.reserve(collection)
     try {
@@ -180,7 +180,7 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
     create(collection, content, options = {}) {
       const { signal } = options
       if (signal?.aborted) return Promise.reject(signal.reason)
-      const taken = new Map<AsyncIterable<Uint8Array>, Promise<HeldBody>>()
+      const taken: TakenStreams = {}
       const draft = draftMember(collection, content, options, taken)
       if (!isPromise(draft.held)) return commitDraft(collection, draft, draft.held)
       return commitDraftLater(collection, draft, () => draftMember(collection, content, options, taken), signal)

@@ -15,6 +15,11 @@ export interface HeldBody {
 
 type Stream = AsyncIterable<Uint8Array>
 
+/** Streams that one call of the store has been given, and what they came to. */
+export interface TakenStreams {
+  streams?: Map<Stream, Promise<HeldBody>>
+}
+
 /** Takes content into memory. */
 export interface ContentHolder {
   /**
@@ -25,7 +30,7 @@ export interface ContentHolder {
   hold(
     contents: readonly Content[],
     signal: AbortSignal | undefined,
-    taken?: Map<Stream, Promise<HeldBody>>,
+    taken?: TakenStreams,
   ): MaybePromise<readonly HeldBody[]>
   stage(body: Stream, signal: AbortSignal | undefined): Promise<StagedBody>
 }
@@ -44,15 +49,16 @@ export function createContentHolder(): ContentHolder {
   }
 
   return {
-    hold(contents, signal, taken = new Map()) {
+    hold(contents, signal, taken) {
       const held = contents.map(({ body }) => holdNow(body))
       if (!held.includes(undefined)) return held as HeldBody[]
+      const streams = taken === undefined ? new Map() : (taken.streams ??= new Map())
       const bodies = contents.map(({ body }, index) => {
         const now = held[index]
         if (now !== undefined) return now
         const stream = body as Stream
-        const known = taken.get(stream) ?? collect(stream, signal)
-        taken.set(stream, known)
+        const known = streams.get(stream) ?? collect(stream, signal)
+        streams.set(stream, known)
         return known
       })
       return Promise.all(bodies)
