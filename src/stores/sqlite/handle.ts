@@ -43,7 +43,6 @@ export interface SqliteConnection {
 const BLOCKING_WAIT = 5
 const LONGEST_PAUSE = 25
 
-const MAPPED_BYTES = 32 * 1024 * 1024
 
 const BUSY = 5
 const LOCKED = 6
@@ -61,8 +60,8 @@ export function createSqliteConnection(opened: SqliteHandle, busyTimeout: number
   blockWhileBusy(busyTimeout, () => enterWriteAheadLog(handle))
   // A commit is on the disk before it is acknowledged; NORMAL would lose the last ones in a power failure.
   handle.exec('PRAGMA synchronous = FULL')
-  // Chunks of large content are read at half the cost, straight from the pages of the file.
-  handle.exec(`PRAGMA mmap_size = ${MAPPED_BYTES}`)
+  // No mapped pages: whatever is read would count as memory of this process, a gigabyte for a gigabyte.
+  handle.exec('PRAGMA mmap_size = 0')
   const begin = handle.prepare('BEGIN IMMEDIATE')
   const commit = handle.prepare('COMMIT')
 
