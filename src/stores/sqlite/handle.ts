@@ -43,7 +43,6 @@ export interface SqliteConnection {
 const BLOCKING_WAIT = 5
 const LONGEST_PAUSE = 25
 
-
 const BUSY = 5
 const LOCKED = 6
 const FULL = 13
