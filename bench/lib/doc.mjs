@@ -23,7 +23,7 @@ export function writeDoc(file, measured, peers, folder) {
     START,
     '',
     `${os.cpus()[0].model.trim()}, ${os.cpus().length} processors, Node ${process.versions.node}, ` +
-      `${new Date().toISOString().slice(0, 10)}, medians of the rounds: \`npm run bench -- --doc ../docs/performance.md\``,
+      `${new Date().toISOString().slice(0, 10)}, medians of the rounds; each workload from its last run with \`npm run bench -- --doc ../docs/performance.md\``,
     '',
     ...table.map((row) => `| ${row.join(' | ')} |`),
     '',

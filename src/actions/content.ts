@@ -1,5 +1,6 @@
+import { readConsumedJson } from '../body-types/consumed-json.ts'
 import { decodeContent } from '../body-types/content-coding.ts'
-import { checkParsedJson, type ParsedJson, parseJson } from '../body-types/json.ts'
+import { type ParsedJson, parseJson } from '../body-types/json.ts'
 import { findConsumedBody, readBytes, streamBytes, tooLarge } from '../body-types/read-body.ts'
 import { hasBody } from '../core/discard-body.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
@@ -51,17 +52,11 @@ export function readJson<Result>(
   use: (document: ParsedJson) => MaybePromise<Result>,
 ): MaybePromise<Result> {
   const { limits } = exchange.route.context
-  const consumed = findConsumedBody(exchange.req)
-  if (consumed !== undefined && typeof consumed.value === 'object' && !(consumed.value instanceof Uint8Array)) {
-    // What another parser made of it: the bytes are gone, so it is written anew.
-    const value = checkParsedJson(consumed.value, limits)
-    return use({ value, text: JSON.stringify(value), isVerbatim: false })
-  }
   const asSent = isAsSent(exchange)
-  return andThen(readContent(exchange, limits.parsedSize), (bytes) => {
-    const parsed = parseJson(bytes, limits)
-    return use(asSent ? parsed : { ...parsed, isVerbatim: false })
-  })
+  const go = (parsed: ParsedJson): MaybePromise<Result> => use(asSent ? parsed : { ...parsed, isVerbatim: false })
+  const consumed = findConsumedBody(exchange.req)
+  if (consumed !== undefined) return go(readConsumedJson(consumed.value, limits))
+  return andThen(readContent(exchange, limits.parsedSize), (bytes) => go(parseJson(bytes, limits)))
 }
 
 /** Whether the content has a content coding, which is decoded before it is stored. */

@@ -1,5 +1,6 @@
+import { readConsumedJson } from '../body-types/consumed-json.ts'
 import { checkContentCoding } from '../body-types/content-coding.ts'
-import { checkParsedJson, parseJson } from '../body-types/json.ts'
+import { parseJson } from '../body-types/json.ts'
 import { findConsumedBody, readBytes, tooLarge } from '../body-types/read-body.ts'
 import { isUtf8Charset } from '../body-types/text.ts'
 import type { BodyLimits } from '../body-types/types.ts'
@@ -54,9 +55,5 @@ export function readPatch(exchange: Exchange, limits: BodyLimits): MaybePromise<
     const bytes = hasBody(exchange.req) ? readBytes(exchange, limits.parsedSize) : EMPTY
     return andThen(bytes, (bytes) => parseJson(bytes, limits).value)
   }
-  const { value } = consumed
-  if (typeof value !== 'string' && !(value instanceof Uint8Array)) return checkParsedJson(value, limits)
-  const bytes = typeof value === 'string' ? Buffer.from(value) : value
-  if (bytes.length > limits.parsedSize) throw tooLarge(limits.parsedSize)
-  return parseJson(bytes, limits).value
+  return readConsumedJson(consumed.value, limits).value
 }

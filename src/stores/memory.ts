@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { andThen, isPromise, type MaybePromise } from '../core/handler.ts'
 import { readOptions } from '../core/options.ts'
 import { createContentHolder, type HeldBody, type TakenStreams } from './memory/held-content.ts'
@@ -19,6 +18,7 @@ import {
   type StoredState,
   type WriteResult,
 } from './types.ts'
+import { createVersions } from './versions.ts'
 
 export interface MemoryStoreOptions {
   /** The most tombstones kept; the oldest go first, and their paths answer 404 again. Default 10 000. */
@@ -60,9 +60,7 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
   const tombstones = createTombstones(maxTombstones)
   const members = createMemberIndex()
   const holder = createContentHolder()
-  // Random per store and counted within it: no version of an earlier process can come back.
-  const incarnation = randomBytes(9).toString('base64url')
-  let versions = 0
+  const nextVersion = createVersions()
 
   function stateOf(path: string, hidden: boolean): StoredState {
     const resource = resources.get(path)
@@ -77,7 +75,7 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
     const time = now()
     const resource: { -readonly [Name in keyof StoredResource]: StoredResource[Name] } = {
       path,
-      version: incarnation + (++versions).toString(36),
+      version: nextVersion(),
       contentType: fields.contentType,
       size,
       body,

@@ -13,7 +13,7 @@ import {
   type PutResult,
 } from './postgres/states.ts'
 import { commitContents, createIntakeFactory, type Taken } from './sql/intake.ts'
-import { checkTablePrefix, createVersions, formatSortKey } from './sql/names.ts'
+import { checkTablePrefix, formatSortKey } from './sql/names.ts'
 import { isExpected, LIVE, type StateRow, toResource, toState } from './sql/rows.ts'
 import { createSweeper } from './sql/sweeper.ts'
 import {
@@ -26,6 +26,7 @@ import {
   splitPath,
   type WriteResult,
 } from './types.ts'
+import { createVersions } from './versions.ts'
 
 export type { PostgresClient, PostgresPool, PostgresQuery } from './postgres/connection.ts'
 

@@ -4,8 +4,8 @@ import { describe, expect, it } from 'vitest'
 import { createErrorReply, toHttpError } from '../../src/core/error-reply.ts'
 import { createProblem, HttpError, isHttpError, problemType, RequestAborted } from '../../src/core/errors.ts'
 import type { Exchange } from '../../src/core/exchange.ts'
-import { fieldOf } from '../../src/core/reply.ts'
 import { serve } from '../handlers/serve.ts'
+import { fieldOf } from '../support/reply-fields.ts'
 
 const asking = (accept?: string) => ({ headers: accept === undefined ? {} : { accept } }) as Exchange
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { rangeReply } from '../../src/core/range-reply.ts'
-import { contentReply, emptyReply, encodeText, fieldOf, type Reply } from '../../src/core/reply.ts'
+import { contentReply, emptyReply, encodeText, type Reply } from '../../src/core/reply.ts'
+import { fieldOf } from '../support/reply-fields.ts'
 
 async function read({ body }: Reply): Promise<string> {
   if (typeof body === 'string') return body

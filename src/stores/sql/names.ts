@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { parseIntegerName } from '../types.ts'
 
 /**
@@ -23,16 +22,6 @@ export function encodeText(text: string): string {
 export function decodeText(text: string): string {
   if (!text.includes('\u0001')) return text
   return text.replace(/\u0001([0-9a-f]{4})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
-}
-
-/**
- * Makes versions. Random per process and counted within it: none comes back, not after a restart either, nor when a
- * backup of the database is restored.
- */
-export function createVersions(): () => string {
-  const incarnation = randomBytes(12).toString('base64url')
-  let count = 0
-  return () => incarnation + (++count).toString(36)
 }
 
 /**

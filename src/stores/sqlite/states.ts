@@ -1,6 +1,6 @@
 import { HttpError } from '../../core/errors.ts'
 import type { Taken } from '../sql/intake.ts'
-import { createVersions, encodeText, formatSortKey } from '../sql/names.ts'
+import { encodeText, formatSortKey } from '../sql/names.ts'
 import {
   createWrittenResource,
   decideChange,
@@ -17,6 +17,7 @@ import {
   type RemoveOptions,
   type StoredResource,
 } from '../types.ts'
+import { createVersions } from '../versions.ts'
 import type { SqliteContents } from './contents.ts'
 import type { SqliteStatements } from './statements.ts'
 
