@@ -47,6 +47,12 @@ const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze(Object.create(
 /** How far the content of the request has been dealt with. */
 export type BodyState = 'unread' | 'reading' | 'read'
 
+/** A request that others wait for. */
+export interface Undecided {
+  /** It is decided how it is answered. */
+  decided(): void
+}
+
 /** What frameworks add to a request; all of it optional. */
 export interface HostRequest {
   readonly baseUrl?: string
@@ -90,8 +96,8 @@ export class Exchange implements RequestView {
   idleTimeout = 30_000
   /** Set while a 100 Continue is owed: the client waits for it before it sends content (RFC 9110 §10.1.1). */
   sendContinue: (() => void) | undefined = undefined
-  /** Called once it is decided how the request is answered, by whomever; for whoever waits behind it. */
-  onDecided: (() => void) | undefined = undefined
+  /** Told once it is decided how the request is answered, by whomever; for whoever waits behind it. */
+  undecided: Undecided | undefined = undefined
   /** Names of the steps taken and reasons found; only while somebody listens. */
   trace: string[] | undefined = undefined
 

@@ -5,55 +5,87 @@ export interface IdleWatch {
   /** Whether something moved since the last sweep: to be set by whoever sees it move. */
   moved: boolean
   quiet: number
-  readonly onIdle: () => void
-  /** Everything that is watched beside it. */
-  entries: Set<IdleWatch> | undefined
+  onIdle: () => void
+  /** Neighbours in the ring of all that is watched for the same time. */
+  before: IdleWatch | undefined
+  after: IdleWatch | undefined
+}
+
+interface Sweeper {
+  /** The ring's one fixed place; watches nothing. */
+  readonly ring: IdleWatch
+  readonly start: () => void
 }
 
 const SWEEPS = 4
-const watches = new Map<number, (entry: IdleWatch) => Set<IdleWatch>>()
+const sweepers = new Map<number, Sweeper>()
+
+function createWatch(onIdle: () => void): IdleWatch {
+  return { moved: true, quiet: 0, onIdle, before: undefined, after: undefined }
+}
 
 /**
  * Calls `onIdle` whenever nothing has moved for about `timeout` milliseconds (up to a quarter longer), until stopped.
  * @param timeout milliseconds; `Infinity` watches nothing
  */
 export function watchIdle(timeout: number, onIdle: () => void): IdleWatch {
-  const entry: IdleWatch = { moved: true, quiet: 0, onIdle, entries: undefined }
-  if (timeout === Number.POSITIVE_INFINITY) return entry
-  let add = watches.get(timeout)
-  if (add === undefined) watches.set(timeout, (add = createSweeper(timeout)))
-  entry.entries = add(entry)
-  return entry
+  const watch = createWatch(onIdle)
+  if (timeout === Number.POSITIVE_INFINITY) return watch
+  let sweeper = sweepers.get(timeout)
+  if (sweeper === undefined) sweepers.set(timeout, (sweeper = createSweeper(timeout)))
+  const { ring } = sweeper
+  const last = ring.before!
+  watch.before = last
+  watch.after = ring
+  last.after = watch
+  ring.before = watch
+  sweeper.start()
+  return watch
 }
 
+/**
+ * Lets go of everything: what is over must not hold on to what came after it. A `Set` would, in the tables that it
+ * leaves behind when it makes a new one; the garbage of one request then survived with that of the next.
+ */
 export function stopWatch(watch: IdleWatch): void {
-  watch.entries?.delete(watch)
+  const { before, after } = watch
+  if (before === undefined || after === undefined) return
+  before.after = after
+  after.before = before
+  watch.before = undefined
+  watch.after = undefined
 }
 
-function createSweeper(timeout: number): (entry: IdleWatch) => Set<IdleWatch> {
-  const entries = new Set<IdleWatch>()
+function createSweeper(timeout: number): Sweeper {
+  const ring = createWatch(() => {})
+  ring.before = ring
+  ring.after = ring
   let timer: NodeJS.Timeout | undefined
   let empty = 0
   const sweep = (): void => {
-    empty = entries.size === 0 ? empty + 1 : 0
+    empty = ring.after === ring ? empty + 1 : 0
     if (empty > SWEEPS) {
       clearInterval(timer)
       timer = undefined
     }
-    for (const entry of entries) {
-      entry.quiet = entry.moved ? 0 : entry.quiet + 1
-      entry.moved = false
-      if (entry.quiet < SWEEPS) continue
-      entry.quiet = 0
-      entry.onIdle()
+    // Told afterwards: whoever is told may stop any of the others.
+    const idle: IdleWatch[] = []
+    for (let watch = ring.after!; watch !== ring; watch = watch.after!) {
+      watch.quiet = watch.moved ? 0 : watch.quiet + 1
+      watch.moved = false
+      if (watch.quiet < SWEEPS) continue
+      watch.quiet = 0
+      idle.push(watch)
     }
+    for (const watch of idle) if (watch.after !== undefined) watch.onIdle()
   }
-  return (entry) => {
-    if (timer === undefined) {
+  return {
+    ring,
+    start() {
+      if (timer !== undefined) return
       empty = 0
       timer = setInterval(sweep, Math.max(1, timeout / SWEEPS))
       timer.unref()
-    }
-    return entries.add(entry)
+    },
   }
 }

@@ -103,7 +103,7 @@ export function createHandler<E extends Exchange>(options: HandlerOptions<E>): H
   }
 
   function conclude(exchange: Exchange, reply: Reply | undefined): Reply | undefined {
-    exchange.onDecided?.()
+    exchange.undecided?.decided()
     if (reply === PASS) return undefined
     if (reply !== undefined) publishTrace(exchange, reply.status)
     return reply
@@ -111,7 +111,7 @@ export function createHandler<E extends Exchange>(options: HandlerOptions<E>): H
 
   function fail(exchange: Exchange, error: unknown): Reply | undefined {
     if (isForwarded(error)) {
-      exchange.onDecided?.()
+      exchange.undecided?.decided()
       throw error
     }
     noteError(exchange, error)

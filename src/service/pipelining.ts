@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import type { Exchange } from '../core/exchange.ts'
+import type { Exchange, Undecided } from '../core/exchange.ts'
 import { isPromise, type MaybePromise } from '../core/handler.ts'
 import type { Reply } from '../core/reply.ts'
 import { isSafeMethod } from '../protocol/methods.ts'
@@ -7,12 +7,25 @@ import { isSafeMethod } from '../protocol/methods.ts'
 type Decision = MaybePromise<Reply | undefined>
 
 /** The request of a connection that was taken last, with those before it that were not decided then. */
-interface InFlight {
+class InFlight implements Undecided {
   /** Whether safe requests may go beside it: it is safe, and waits for nothing that is not. */
   readonly isSafe: boolean
   before: InFlight | undefined
   decision: PromiseLike<Reply | undefined> | undefined
-  isDecided: boolean
+  isDecided = false
+
+  constructor(isSafe: boolean, before: InFlight | undefined, decision: PromiseLike<Reply | undefined>) {
+    this.isSafe = isSafe
+    this.before = before
+    this.decision = decision
+  }
+
+  /** Lets go of what is decided: a connection may live for days. */
+  decided(): void {
+    this.isDecided = true
+    this.decision = undefined
+    this.before = undecided(this.before)
+  }
 }
 
 const IN_FLIGHT = Symbol('requests in flight')
@@ -28,19 +41,10 @@ export function decideInOrder<E extends Exchange>(exchange: E, decide: (exchange
   const before = undecided(connection[IN_FLIGHT])
   const isSafe = isSafeMethod(exchange.method)
   const waits = before !== undefined && !(isSafe && before.isSafe)
-  const decision = waits ? whenDecided(before).then(() => decide(exchange)) : decide(exchange)
+  const decision = waits ? decideAfter(before, exchange, decide) : decide(exchange)
   if (!isPromise(decision)) return decision
-  const own: InFlight = { isSafe: isSafe && !waits, before, decision, isDecided: false }
-  connection[IN_FLIGHT] = own
-  exchange.onDecided = () => close(own)
+  exchange.undecided = connection[IN_FLIGHT] = new InFlight(isSafe && !waits, before, decision)
   return decision
-}
-
-/** Lets go of what is decided: a connection may live for days. */
-function close(request: InFlight): void {
-  request.isDecided = true
-  request.decision = undefined
-  request.before = undecided(request.before)
 }
 
 /** The last request that is still in flight, if any. */
@@ -50,13 +54,18 @@ function undecided(request: InFlight | undefined): InFlight | undefined {
   return last
 }
 
-async function whenDecided(request: InFlight): Promise<void> {
+async function decideAfter<E extends Exchange>(
+  request: InFlight,
+  exchange: E,
+  decide: (exchange: E) => Decision,
+): Promise<Reply | undefined> {
   for (let last = undecided(request); last !== undefined; last = undecided(request)) {
     try {
       await last.decision
     } catch {
       // Its own request answers for it.
     }
-    close(last)
+    last.decided()
   }
+  return decide(exchange)
 }
