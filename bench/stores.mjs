@@ -26,6 +26,7 @@ export async function openItemStore(kind) {
 /** Items in `items.store`, `/files/...` from a folder, the files of uploads as files of another. */
 export function composeStores(items, { filesDir, uploadPath, uploadsDir, keepsFiles }) {
   const files = fileStore(filesDir)
+  const forms = createForms()
   const secured = /^\/(?:hs256|eddsa|es256)(?=\/)/
   return {
     read(location, options) {
@@ -37,16 +38,37 @@ export function composeStores(items, { filesDir, uploadPath, uploadsDir, keepsFi
     remove: (location, options) => items.store.remove(location, options),
     list: (collection, options) => items.store.list(collection, options),
     create(collection, content, options) {
+      if (collection === '/forms') return forms.create(content)
       const related = (name) =>
         options.related(name).filter(({ content }) => {
           const isFile = typeof content.body === 'object' && content.body.file !== undefined
           if (isFile) fs.renameSync(content.body.file, uploadPath(Number(name)))
-          // What is sent to /forms is taken apart and counted, as the other servers do; it is not kept.
-          return !isFile && collection !== '/forms'
+          return !isFile
         })
       return items.store.create(collection, content, options.related === undefined ? options : { ...options, related })
     },
     stage: (body) => writeUpload(body, path.join(uploadsDir, randomBytes(9).toString('base64url'))),
+  }
+}
+
+/** What is sent to /forms is taken apart and counted, as the other servers do; it is not kept. */
+function createForms() {
+  let count = 0
+  return {
+    create(content) {
+      const name = String(++count)
+      const { contentType, body } = content(name)
+      const path = `/forms/${name}`
+      const resource = {
+        path,
+        version: name,
+        contentType,
+        size: Buffer.byteLength(body),
+        body,
+        lastModified: Date.now(),
+      }
+      return { outcome: 'created', resource }
+    },
   }
 }
 

@@ -1,4 +1,4 @@
-export type { Authorize, ConflictHook, Rendition, ResourceState } from './actions/route.ts'
+export type { Authorize, ConflictHook, FileFacts, FileOptions, Rendition, ResourceState } from './actions/route.ts'
 export { mount } from './adapters/mount.ts'
 export { type AttachOptions, attach } from './adapters/node.ts'
 export * from './auth.ts'

@@ -3,14 +3,16 @@ import { checkParsedJson } from '../body-types/json.ts'
 import { parseMultipart } from '../body-types/multipart.ts'
 import { decodeText } from '../body-types/text.ts'
 import type { FilePart, FormField } from '../body-types/types.ts'
+import { splitMultipart } from '../body-types/whole-multipart.ts'
+import { declaredLength } from '../core/discard-body.ts'
 import { type ContentError, HttpError } from '../core/errors.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
-import { defineMember, type JsonObject, type JsonValue } from '../core/json.ts'
+import { defineMember, formatPointerStep, type JsonObject, type JsonValue } from '../core/json.ts'
 import type { StandardSchema } from '../core/standard-schema.ts'
 import type { MediaType } from '../protocol/media-type.ts'
-import { discardContent, readContent, streamContent } from './content.ts'
+import { discardContent, isAsSent, readContent, streamContent } from './content.ts'
 import { type MemberFile, type NewMember, newMemberOf } from './new-member.ts'
-import { readSmall } from './read-small.ts'
+import { holdSmall, readSmall, SMALL, type TakenContent } from './read-small.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import type { CollectionFacts } from './route.ts'
 import { invalid, toContentError, validateValue } from './validation.ts'
@@ -34,48 +36,88 @@ export function readForm(exchange: ResourceExchange, type: MediaType): MaybeProm
   }
 }
 
-async function readMultipart(exchange: ResourceExchange, type: MediaType): Promise<NewMember> {
-  const { context, collection } = exchange.route
-  const fields: FormField[] = []
-  const files: (MemberFile & { readonly summary: JsonObject })[] = []
-  try {
-    const source = streamContent(exchange, Number.POSITIVE_INFINITY)
-    for await (const part of parseMultipart(source, type, context.limits)) {
-      if (part.kind === 'field') fields.push(part)
+/** A form that is small is taken apart in one go; any other as it arrives. */
+function readMultipart(exchange: ResourceExchange, type: MediaType): MaybePromise<NewMember> {
+  const length = declaredLength(exchange.req)
+  if (length === undefined || length > SMALL || !isAsSent(exchange)) return streamMultipart(exchange, type)
+  return andThen(readContent(exchange, SMALL), (content) => {
+    const { limits, store } = exchange.route.context
+    const form = createForm(exchange)
+    for (const part of splitMultipart(content, type, limits)) {
+      if (part.kind === 'field') form.fields.push(part)
       else {
-        requireKnownFile(part, collection!, files)
-        const file = await takeFile(exchange, part)
-        // What a browser sends for a file input in which nothing was chosen.
-        if (part.filename !== undefined || file.summary['size'] !== 0) files.push(file)
+        form.expect(part)
+        form.add(part, holdSmall(part.content, limits, store))
       }
     }
-    requireFiles(collection!, files)
-    return await complete(exchange, fields, files)
+    return form.complete()
+  })
+}
+
+async function streamMultipart(exchange: ResourceExchange, type: MediaType): Promise<NewMember> {
+  const { limits, store } = exchange.route.context
+  const form = createForm(exchange)
+  try {
+    const source = streamContent(exchange, Number.POSITIVE_INFINITY)
+    for await (const part of parseMultipart(source, type, limits)) {
+      if (part.kind === 'field') form.fields.push(part)
+      else {
+        form.expect(part)
+        form.add(part, await readSmall(part.content, limits, store))
+      }
+    }
+    return await form.complete()
   } catch (error) {
     // Nothing refers to what was taken in so far.
-    for (const { content } of files) await discardContent(content)
+    for (const { content } of form.files) await discardContent(content)
     throw error
   }
 }
 
-async function takeFile(exchange: ResourceExchange, part: FilePart): Promise<MemberFile & { summary: JsonObject }> {
-  const { store, limits } = exchange.route.context
-  const taken = await readSmall(part.content, limits, store)
-  const filename = part.filename ?? part.name
+/** What has come of a form. */
+interface Form {
+  readonly fields: FormField[]
+  readonly files: readonly FormFile[]
+  /** @throws HttpError 422 for a file that the collection does not take, or takes only once */
+  expect(part: Pick<FilePart, 'name'>): void
+  add(part: Pick<FilePart, 'name' | 'filename' | 'contentType'>, taken: TakenContent): void
+  /** @throws HttpError 422 for a file that is missing */
+  complete(): MaybePromise<NewMember>
+}
+
+type FormFile = MemberFile & { readonly summary: JsonValue }
+
+function createForm(exchange: ResourceExchange): Form {
+  const collection = exchange.route.collection!
+  const fields: FormField[] = []
+  const files: FormFile[] = []
   return {
-    name: part.name,
-    content: { contentType: part.contentType, filename, body: taken.body },
-    summary: { name: filename, type: part.contentType, size: taken.size },
+    fields,
+    files,
+    expect: ({ name }) => requireKnownFile(name, collection, files),
+    add({ name, filename, contentType }, { body, size }) {
+      // What a browser sends for a file input in which nothing was chosen.
+      if (filename === undefined && size === 0) return
+      const facts = { name: filename ?? name, type: contentType, size }
+      const describe = collection.files === 'any' ? undefined : collection.files.get(name)?.describe
+      const summary = describe === undefined ? facts : describe(facts)
+      files.push({ name, content: { contentType, filename: facts.name, body }, summary })
+    },
+    complete() {
+      requireFiles(collection, files)
+      return complete(exchange, fields, files)
+    },
   }
 }
 
 /** @throws HttpError 422 for a file that the collection does not take, or takes only once */
-function requireKnownFile(part: FilePart, { files }: CollectionFacts, taken: readonly MemberFile[]): void {
-  const isNameable = /^[^/\\\u0000-\u001f\u007f]+$/.test(part.name) && part.name !== '.' && part.name !== '..'
-  const isKnown = files === 'any' ? isNameable : files.has(part.name)
-  const pointer = '/' + part.name.replaceAll('~', '~0').replaceAll('/', '~1')
-  if (!isKnown) throw invalid([{ pointer, detail: 'No file is expected here.' }])
-  if (taken.some((file) => file.name === part.name)) throw invalid([{ pointer, detail: 'One file is expected here.' }])
+function requireKnownFile(name: string, { files }: CollectionFacts, taken: readonly MemberFile[]): void {
+  const isNameable = /^[^/\\\u0000-\u001f\u007f]+$/.test(name) && name !== '.' && name !== '..'
+  const isKnown = files === 'any' ? isNameable : files.has(name)
+  if (!isKnown) throw invalid([{ pointer: formatPointerStep(name), detail: 'No file is expected here.' }])
+  if (taken.some((file) => file.name === name)) {
+    throw invalid([{ pointer: formatPointerStep(name), detail: 'One file is expected here.' }])
+  }
 }
 
 /** @throws HttpError 422 for a file that is missing */
@@ -94,7 +136,7 @@ function requireFiles({ files }: CollectionFacts, taken: readonly MemberFile[]):
 function complete(
   exchange: ResourceExchange,
   fields: readonly FormField[],
-  files: readonly (MemberFile & { readonly summary: JsonObject })[],
+  files: readonly FormFile[],
 ): MaybePromise<NewMember> {
   const { schema, collection } = exchange.route
   const document = collectFields(mapNames(fields, collection!.form)) as Record<string, JsonValue>

@@ -1,16 +1,29 @@
 import { collectBytes } from '../body-types/collect-bytes.ts'
+import { tooLarge } from '../body-types/read-body.ts'
 import type { BodyLimits } from '../body-types/types.ts'
 import type { ResourceStore, StagedBody } from '../stores/types.ts'
 
 /** Content up to this size is passed to the store as one value. */
 export const SMALL: number = 64 * 1024
 
+/** Content that is ready to be stored. */
+export interface TakenContent {
+  readonly body: Uint8Array | StagedBody
+  readonly size: number
+}
+
+/** Takes in small content that is at hand. @throws HttpError 413 above what a store that stages nothing may be given */
+export function holdSmall(body: Uint8Array, limits: BodyLimits, store: ResourceStore): TakenContent {
+  if (store.stage === undefined && body.length > limits.parsedSize) throw tooLarge(limits.parsedSize)
+  return { body, size: body.length }
+}
+
 /** Takes in a stream of unknown length: a small one as a value, a large one by staging it. */
 export async function readSmall(
   source: AsyncIterable<Uint8Array>,
   limits: BodyLimits,
   store: ResourceStore,
-): Promise<{ readonly body: Uint8Array | StagedBody; readonly size: number }> {
+): Promise<TakenContent> {
   if (store.stage === undefined) {
     const body = await collectBytes(source, limits.parsedSize)
     return { body, size: body.length }

@@ -136,9 +136,27 @@ export interface CollectionFacts {
   /** The member that holds a text/plain body; `undefined` when text is no creation. */
   readonly textMember: string | undefined
   /** File parts that become resources below the member, by name, and whether they must be there; `any` takes all. */
-  readonly files: 'any' | ReadonlyMap<string, { readonly required: boolean }>
+  readonly files: 'any' | ReadonlyMap<string, FileOptions>
   readonly create: 'created' | 'accepted'
   readonly pageSize: { readonly default: number; readonly max: number }
+}
+
+/** A file that a form may carry. */
+export interface FileOptions {
+  /** Whether a form without it is refused (422). Default false. */
+  readonly required?: boolean
+  /** What the member says of the file, under its name. Default: all that is known of it. */
+  readonly describe?: (file: FileFacts) => JsonValue
+}
+
+/** What is known of a file. */
+export interface FileFacts {
+  /** The file name that was sent, cleaned; else the name of the part. */
+  readonly name: string
+  /** Its media type. */
+  readonly type: string
+  /** Bytes. */
+  readonly size: number
 }
 
 /** What all routes of a service share. */

@@ -2,10 +2,10 @@
 import type { Readable } from 'node:stream'
 import busboy from 'busboy'
 import { cleanFilename } from '../protocol/content-disposition.ts'
-import { malformedBody, tooMany } from './body-errors.ts'
+import { malformedBody } from './body-errors.ts'
 import { createDelimiterTap } from './delimiter-tap.ts'
-import { type PartHead, parsePartHead } from './part-head.ts'
-import { tooLarge } from './read-body.ts'
+import type { PartHead } from './part-head.ts'
+import { createPartRules } from './part-rules.ts'
 import { decodeText } from './text.ts'
 import type { BodyLimits, FormField } from './types.ts'
 
@@ -73,9 +73,7 @@ export function createMultipartParser(
   const streaming: TappedPart[] = []
   /** The part that the tap is in. */
   let part: TappedPart | undefined
-  let partCount = 0
-  let fieldCount = 0
-  let fieldsSize = 0
+  const rules = createPartRules(limits)
 
   const parser = busboy({
     headers: { 'content-type': `multipart/form-data; boundary="${boundary}"` },
@@ -129,22 +127,15 @@ export function createMultipartParser(
 
   const tap = createDelimiterTap(boundary, {
     onHead(section) {
-      if (++partCount > limits.parts) throw tooMany('parts', limits.parts)
-      const head = parsePartHead(section, limits)
-      if (!head.isFile && ++fieldCount > limits.fields) throw tooMany('fields', limits.fields)
-      if (head.isFile && partCount - fieldCount > limits.files) throw tooMany('files', limits.files)
+      const head = rules.begin(section)
       const file = head.isFile ? createArrivingFile(head) : undefined
       part = { head, file, size: 0, delivered: 0, isBegun: false, isEnded: false, stream: undefined }
     },
     onContent(bytes, isLast) {
       const tapped = part!
       tapped.size += bytes.length
-      const { size, file, stream, delivered } = tapped
-      if (file === undefined) {
-        fieldsSize += bytes.length
-        if (size > limits.fieldSize) throw tooLarge(limits.fieldSize)
-        if (fieldsSize > limits.fieldsSize) throw tooLarge(limits.fieldsSize)
-      } else if (size > limits.fileSize) throw tooLarge(limits.fileSize)
+      const { head, size, file, stream, delivered } = tapped
+      rules.take(head, size, bytes.length)
       // A stream costs more than the rest of a small form: of a file that is at hand, busboy sees an empty part.
       const isAtHand = file !== undefined && isLast && !tapped.isBegun
       if (!tapped.isBegun) begin(tapped, file === undefined || isAtHand ? FIELD_HEAD : FILE_HEAD)

@@ -1,12 +1,9 @@
 import type { MediaType } from '../protocol/media-type.ts'
-import { malformedBody, unsupportedBody } from './body-errors.ts'
+import { readBoundary } from './boundary.ts'
 import { collectBytes } from './collect-bytes.ts'
 import { collectFields, type FormValues } from './form.ts'
 import { type ArrivingFile, createMultipartParser, type MultipartParser } from './multipart-parser.ts'
 import { type BodyLimits, DEFAULT_LIMITS, type FilePart, type FormField, type FormPart } from './types.ts'
-
-/** RFC 2046 §5.1.1: 1 to 70 characters, not ending with a space. */
-const BOUNDARY = /^[0-9A-Za-z'()+_,\-./:=? ]{0,69}[0-9A-Za-z'()+_,\-./:=?]$/
 
 const DONE = Object.freeze({ done: true, value: undefined })
 
@@ -95,15 +92,6 @@ export function parseMultipart(
       }
     },
   }
-}
-
-function readBoundary({ essence, parameters }: MediaType): string {
-  if (essence !== 'multipart/form-data') throw unsupportedBody('Of multipart types, only form-data is supported.')
-  const boundary = parameters.get('boundary')
-  if (boundary === undefined || !BOUNDARY.test(boundary)) {
-    throw malformedBody('The boundary parameter is missing or malformed.')
-  }
-  return boundary
 }
 
 function skip(file: ArrivingFile): void {

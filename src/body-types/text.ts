@@ -1,9 +1,6 @@
-import { isAscii } from 'node:buffer'
+import { isAscii, isUtf8 } from 'node:buffer'
 import { TextDecoder } from 'node:util'
 import { malformedBody, unsupportedBody } from './body-errors.ts'
-
-// A leading U+FEFF is part of the text: bytes in, the same bytes out.
-const UTF_8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
  * Decodes text, strictly: what is not valid in the charset is refused, never replaced (RFC 9110 §8.3.2).
@@ -15,12 +12,13 @@ export function decodeText(bytes: Uint8Array, charset = 'utf-8'): string {
   switch (charset.toLowerCase()) {
     case 'utf-8':
     case 'utf8':
-      return decode(UTF_8, bytes)
+      if (!isUtf8(bytes)) throw malformedText()
+      return viewOf(bytes).toString()
     case 'us-ascii':
       if (!isAscii(bytes)) throw malformedText()
-      return decode(UTF_8, bytes)
+      return viewOf(bytes).toString('latin1')
     case 'iso-8859-1':
-      return decodeLatin1(bytes)
+      return viewOf(bytes).toString('latin1')
     default: {
       const decoder = createDecoder(charset)
       // Versions of Node differ in this one.
@@ -29,15 +27,16 @@ export function decodeText(bytes: Uint8Array, charset = 'utf-8'): string {
   }
 }
 
-function decodeLatin1(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
+function viewOf(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
 }
 
 /** What windows-1252 has from 0x80 to 0x9f (Encoding Standard, index-windows-1252). */
 const WINDOWS_1252 = '€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ'
 
 function decodeWindows1252(bytes: Uint8Array): string {
-  return decodeLatin1(bytes).replace(/[\x80-\x9f]/g, (char) => WINDOWS_1252[char.charCodeAt(0) - 0x80]!)
+  const text = viewOf(bytes).toString('latin1')
+  return text.replace(/[\x80-\x9f]/g, (char) => WINDOWS_1252[char.charCodeAt(0) - 0x80]!)
 }
 
 /** Whether text in a charset is UTF-8 as well; JSON and forms are nothing else. No charset at all is UTF-8. */

@@ -1,4 +1,4 @@
-import type { Authorize, ConflictHook, RemovalMode, Rendition } from '../actions/route.ts'
+import type { Authorize, ConflictHook, FileOptions, RemovalMode, Rendition } from '../actions/route.ts'
 import type { RequestView } from '../core/exchange.ts'
 import type { MaybePromise } from '../core/handler.ts'
 import type { JsonObject, JsonValue } from '../core/json.ts'
@@ -96,9 +96,10 @@ export interface CollectionOptions<Value = JsonObject> extends DocumentOptions<V
   readonly form?: Readonly<Record<string, string>>
   /** The member that the content of a text/plain POST becomes. Default: such a POST is 415, or stored as it is. */
   readonly text?: string
-  /** File parts that a multipart POST may carry, by name; each becomes a resource below the member.
-   * Default: none; any for accepting collections. */
-  readonly files?: Readonly<Record<string, { readonly required?: boolean }>>
+  /** File parts that a multipart POST may carry, by name; each becomes a resource below the member,
+   * which says of it what `describe` makes of its `name`, `type` and `size`, or all three; one that is `required` and
+   * missing is 422. Default: none; any for accepting collections. */
+  readonly files?: Readonly<Record<string, FileOptions>>
   /**
    * Names of members. `'integer'`: the next integer. `'string'`: clients may choose any name, POST takes the next
    * integer. `'uuid'`: random, for members that must not be guessed. Default `'integer'`; `'string'` for raw content.

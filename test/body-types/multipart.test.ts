@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { collectParts, parseMultipart } from '../../src/body-types/multipart.ts'
 import { type BodyLimits, DEFAULT_LIMITS, type FormPart } from '../../src/body-types/types.ts'
+import { splitMultipart } from '../../src/body-types/whole-multipart.ts'
 import { isHttpError } from '../../src/core/errors.ts'
 import { parseMediaType } from '../../src/protocol/media-type.ts'
 import { type Feeding, gather, inBytes, splitAt, statusOf, stream, whole } from './feed.ts'
@@ -32,9 +33,21 @@ async function readAll(body: string | Uint8Array, limits?: Partial<BodyLimits>, 
   }
 }
 
+/** The status of the refusal when the form is at hand as a whole. */
+function refusalOfWhole(body: string | Uint8Array, limits?: Partial<BodyLimits>): number | undefined {
+  try {
+    splitMultipart(Buffer.from(body), TYPE, { ...DEFAULT_LIMITS, ...limits })
+    return undefined
+  } catch (error) {
+    if (isHttpError(error)) return error.status
+    throw error
+  }
+}
+
 const refusal = async (body: string | Uint8Array, limits?: Partial<BodyLimits>) => {
   const outcome = await readAll(body, limits)
   expect(await readAll(body, limits, inBytes)).toEqual(outcome)
+  expect(refusalOfWhole(body, limits), 'as a whole').toBe(outcome.status)
   return outcome.status
 }
 
@@ -56,6 +69,7 @@ describe('parseMultipart', () => {
         : (expected as Expected)
     expect(await readAll(bytes)).toEqual(outcome)
     expect(await readAll(bytes, {}, inBytes), 'byte by byte').toEqual(outcome)
+    expect(refusalOfWhole(bytes), 'as a whole').toBe(outcome.status)
     for (let at = 1; at < Math.min(bytes.length, 600); at++) {
       expect(await readAll(bytes, {}, splitAt(at)), `split at ${at}`).toEqual(outcome)
     }

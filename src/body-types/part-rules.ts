@@ -1,0 +1,41 @@
+import { tooMany } from './body-errors.ts'
+import { type PartHead, parsePartHead } from './part-head.ts'
+import { tooLarge } from './read-body.ts'
+import type { BodyLimits } from './types.ts'
+
+/** Judges the parts of one multipart body, in the order in which they come. */
+export interface PartRules {
+  /** Reads the header section of the next part. @throws HttpError as {@link parsePartHead}; 413 for a part too many */
+  begin(section: Uint8Array): PartHead
+  /**
+   * Takes more content of the part.
+   * @param size bytes of its content so far, `added` included
+   * @throws HttpError 413
+   */
+  take(head: PartHead, size: number, added: number): void
+}
+
+export function createPartRules(limits: BodyLimits): PartRules {
+  let fields = 0
+  let files = 0
+  let fieldsSize = 0
+  return {
+    begin(section) {
+      if (fields + files === limits.parts) throw tooMany('parts', limits.parts)
+      const head = parsePartHead(section, limits)
+      if (head.isFile) {
+        if (++files > limits.files) throw tooMany('files', limits.files)
+      } else if (++fields > limits.fields) throw tooMany('fields', limits.fields)
+      return head
+    },
+    take(head, size, added) {
+      if (head.isFile) {
+        if (size > limits.fileSize) throw tooLarge(limits.fileSize)
+        return
+      }
+      fieldsSize += added
+      if (size > limits.fieldSize) throw tooLarge(limits.fieldSize)
+      if (fieldsSize > limits.fieldsSize) throw tooLarge(limits.fieldsSize)
+    },
+  }
+}
