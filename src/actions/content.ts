@@ -5,22 +5,10 @@ import { findConsumedBody, readBytes, streamBytes, tooLarge } from '../body-type
 import { hasBody } from '../core/discard-body.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../core/json.ts'
-import { type MediaType, parseMediaType } from '../protocol/media-type.ts'
 import { type Content, isStaged } from '../stores/types.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 
 const EMPTY = new Uint8Array(0)
-
-/** The media type of the content, which an earlier step has found acceptable. */
-export function mediaTypeOf(exchange: ResourceExchange): MediaType {
-  const { 'content-type': field } = exchange.headers
-  return (
-    (field === undefined ? undefined : parseMediaType(field)) ?? {
-      essence: exchange.contentType,
-      parameters: new Map(),
-    }
-  )
-}
 
 /**
  * Reads the whole content, decoded from its content coding.

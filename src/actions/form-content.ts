@@ -18,9 +18,10 @@ import type { CollectionFacts } from './route.ts'
 import { invalid, toContentError, validateValue } from './validation.ts'
 
 /** Makes a member of what a form says: urlencoded, multipart, or plain text where the collection has a member for it. */
-export function readForm(exchange: ResourceExchange, type: MediaType): MaybePromise<NewMember> {
+export function readForm(exchange: ResourceExchange): MaybePromise<NewMember> {
   const { limits } = exchange.route.context
   const { textMember } = exchange.route.collection!
+  const type: MediaType = { essence: exchange.contentType, parameters: exchange.contentParameters }
   switch (type.essence) {
     case 'multipart/form-data':
       return readMultipart(exchange, type)

@@ -12,7 +12,7 @@ import { readJson } from './content.ts'
 import { fetchJson, textOf } from './hooks.ts'
 import { recallDocument, rememberDocument } from './parsed-documents.ts'
 import { appliedPreferences, preferredReturn, unknownMembers } from './preferences.ts'
-import { cacheControlFor, validatorFields, writtenReply } from './representation.ts'
+import { addStateFields, cacheControlFor, writtenReply } from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import { requirePresent } from './state.ts'
 import { idOf, invalid, validateDocument } from './validation.ts'
@@ -27,10 +27,7 @@ export function patch(exchange: ResourceExchange): MaybePromise<Reply> {
   const format = selectPatchFormat(exchange.headers['content-type'], route.context.patchFormats)
   return readJson(exchange, ({ value }) => {
     const parsed = format.parse(value)
-    return andThen(
-      commit(exchange, () => attempt(exchange, parsed)),
-      (result) => createReply(exchange, result),
-    )
+    return andThen(commit(exchange, attempt, parsed), (result) => createReply(exchange, result))
   })
 }
 
@@ -120,8 +117,9 @@ function createReply(exchange: ResourceExchange, result: Exclude<Patched, { outc
   const wanted = preferredReturn(exchange) ?? (result.outcome === 'unchanged' ? 'minimal' : 'representation')
   const fields = appliedPreferences(exchange)
   if (wanted === 'minimal') {
-    const headers = [...fields, ...validatorFields(result.resource, exchange.route)]
-    return emptyReply(204, [...headers, 'Cache-Control', cacheControlFor(exchange)])
+    addStateFields(fields, result.resource, exchange.route)
+    fields.push('Cache-Control', cacheControlFor(exchange))
+    return emptyReply(204, fields)
   }
   fields.push('Content-Location', exchange.mount + formatPath(exchange.path))
   return writtenReply(exchange, result.resource, 200, fields)

@@ -4,7 +4,7 @@ import { contentReply, emptyReply, encodeText, type Reply } from '../core/reply.
 import { isJsonType } from '../protocol/media-type.ts'
 import { formatPath } from '../protocol/request-target.ts'
 import { memberPath, type StoredResource, splitPath, type WriteResult } from '../stores/types.ts'
-import { mediaTypeOf, readJson } from './content.ts'
+import { readJson } from './content.ts'
 import { readForm } from './form-content.ts'
 import { type NewMember, newMemberOf } from './new-member.ts'
 import { appliedPreferences, preferredReturn } from './preferences.ts'
@@ -24,7 +24,7 @@ export function post(exchange: ResourceExchange): MaybePromise<Reply> {
     )
   }
   const go = (member: NewMember): MaybePromise<Reply> => create(exchange, member)
-  if (!isJsonType(exchange.contentType)) return andThen(readForm(exchange, mediaTypeOf(exchange)), go)
+  if (!isJsonType(exchange.contentType)) return andThen(readForm(exchange), go)
   return readJson(exchange, (document) => andThen(newMemberOf(exchange, document, []), go))
 }
 
@@ -50,7 +50,7 @@ function create(exchange: ResourceExchange, member: NewMember): MaybePromise<Rep
   }
   return andThen(store(exchange, accepted), (resource) => {
     started?.()
-    const fields = [...locationOf(exchange, resource), ...appliedPreferences(exchange, 'accepted')]
+    const fields = ['Location', locationOf(exchange, resource), ...appliedPreferences(exchange, 'accepted')]
     return emptyReply(202, [...fields, 'Cache-Control', 'no-store'])
   })
 }
@@ -79,22 +79,24 @@ function store(exchange: ResourceExchange, member: NewMember): MaybePromise<Stor
   })
 }
 
-function locationOf(exchange: ResourceExchange, resource: StoredResource): string[] {
-  return ['Location', exchange.mount + formatPath(resource.path)]
+function locationOf(exchange: ResourceExchange, resource: StoredResource): string {
+  return exchange.mount + formatPath(resource.path)
 }
 
 /** 201 with the stored representation. Cacheable only where the definition says for how long (RFC 9110 §9.3.3). */
 function createReply(exchange: ResourceExchange, resource: StoredResource): Reply {
-  const fields = [...locationOf(exchange, resource), ...appliedPreferences(exchange)]
+  const fields = appliedPreferences(exchange)
+  const location = locationOf(exchange, resource)
+  fields.push('Location', location)
   const { createdCacheControl } = exchange.route
   if (preferredReturn(exchange) === 'minimal') return emptyReply(201, [...fields, 'Cache-Control', createdCacheControl])
-  fields.push('Content-Location', fields[1]!)
+  fields.push('Content-Location', location)
   return writtenReply(exchange, resource, 201, fields, 'with-validators', createdCacheControl)
 }
 
 /** 201 for content that is kept as it came: the answer says under which id. */
 function createRawReply(exchange: ResourceExchange, resource: StoredResource): Reply {
-  const fields = [...locationOf(exchange, resource), 'Cache-Control', exchange.route.createdCacheControl]
+  const fields = ['Location', locationOf(exchange, resource), 'Cache-Control', exchange.route.createdCacheControl]
   if (preferredReturn(exchange) === 'minimal') {
     return emptyReply(201, [...fields, 'Preference-Applied', 'return=minimal'])
   }

@@ -1,9 +1,9 @@
 import { HttpError } from '../core/errors.ts'
-import { andThen, type MaybePromise } from '../core/handler.ts'
-import { isJsonObject } from '../core/json.ts'
+import { andThen, isPromise, type MaybePromise } from '../core/handler.ts'
+import { isJsonObject, readMember } from '../core/json.ts'
 import { emptyReply, type Reply } from '../core/reply.ts'
 import { formatPath } from '../protocol/request-target.ts'
-import { type Content, type Expectation, isStaged, splitPath, type WriteResult } from '../stores/types.ts'
+import { type Content, type Expectation, isStaged, nameOf, type WriteResult } from '../stores/types.ts'
 import { checkAuthorization } from './authorization.ts'
 import { commit } from './commit.ts'
 import { checkConditions, expectationOf } from './conditions.ts'
@@ -11,7 +11,7 @@ import { discardContent, isAsSent, readJson } from './content.ts'
 import { loadView, viewState } from './hooks.ts'
 import { appliedPreferences, preferredReturn, unknownMembers } from './preferences.ts'
 import { readRawContent } from './raw-content.ts'
-import { cacheControlFor, validatorFields, writtenReply } from './representation.ts'
+import { addStateFields, cacheControlFor, writtenReply } from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import type { ConflictHook } from './route.ts'
 import { setState } from './state.ts'
@@ -30,18 +30,17 @@ interface Proposal {
 export function put(exchange: ResourceExchange): MaybePromise<Reply> {
   if (!exchange.route.isJson) return readRawProposal(exchange).then((proposal) => store(exchange, proposal))
   return readJson(exchange, (document) =>
-    andThen(validateDocument(document, exchange.route, unknownMembers(exchange)), (valid) => {
-      const complete = completeId(exchange, valid)
-      const content: Content = { contentType: exchange.contentType, body: complete.text }
-      return store(exchange, { content, isVerbatim: complete.isVerbatim })
-    }),
+    andThen(validateDocument(document, exchange.route, unknownMembers(exchange)), (valid) =>
+      store(exchange, proposeDocument(exchange, valid)),
+    ),
   )
 }
 
-function store(exchange: ResourceExchange, { content, isVerbatim }: Proposal): MaybePromise<Reply> {
-  const write = (): MaybePromise<Written> => commit(exchange, () => attempt(exchange, content))
-  const result = isStaged(content.body) ? orDiscard(content, write) : write()
-  return andThen(result, (result) => createReply(exchange, result, isVerbatim))
+function store(exchange: ResourceExchange, proposal: Proposal): MaybePromise<Reply> {
+  const { content, isVerbatim } = proposal
+  const result = isStaged(content.body) ? commitOrDiscard(exchange, content) : commit(exchange, attempt, content)
+  if (isPromise(result)) return result.then((result) => createReply(exchange, result, isVerbatim))
+  return createReply(exchange, result, isVerbatim)
 }
 
 async function readRawProposal(exchange: ResourceExchange): Promise<Proposal> {
@@ -50,9 +49,9 @@ async function readRawProposal(exchange: ResourceExchange): Promise<Proposal> {
 }
 
 /** Writes staged content, or gives it up. */
-async function orDiscard(content: Content, write: () => MaybePromise<Written>): Promise<Written> {
+async function commitOrDiscard(exchange: ResourceExchange, content: Content): Promise<Written> {
   try {
-    return await write()
+    return await commit(exchange, attempt, content)
   } catch (error) {
     await discardContent(content)
     throw error
@@ -60,19 +59,20 @@ async function orDiscard(content: Content, write: () => MaybePromise<Written>): 
 }
 
 /** A member of a collection says its id: the one in its path. */
-function completeId(exchange: ResourceExchange, document: Document): Document {
+function proposeDocument(exchange: ResourceExchange, { value, text, isVerbatim }: Document): Proposal {
+  const { contentType } = exchange
   const { idMember } = exchange.route
-  if (idMember === undefined || !isJsonObject(document.value)) return document
-  const id = idOf(splitPath(exchange.storePath).name, idMember)
-  const given = Object.hasOwn(document.value, 'id') ? document.value['id'] : undefined
-  if (given === id) return document
+  if (idMember === undefined || !isJsonObject(value)) return { content: { contentType, body: text }, isVerbatim }
+  const id = idOf(nameOf(exchange.storePath), idMember)
+  const given = readMember(value, 'id')
+  if (given === id) return { content: { contentType, body: text }, isVerbatim }
   if (given !== undefined) {
     throw new HttpError(409, 'ERR_CONFLICT', {
       detail: 'The id in the content is not the id in the target.',
       errors: [{ pointer: '/id', detail: `The id of this resource is ${JSON.stringify(id)}.` }],
     })
   }
-  return { value: { id, ...document.value }, text: insertId(document.text, document.value, id), isVerbatim: false }
+  return { content: { contentType, body: insertId(text, value, id) }, isVerbatim: false }
 }
 
 function attempt(exchange: ResourceExchange, content: Content): MaybePromise<WriteResult> {
@@ -127,10 +127,10 @@ function createReply(exchange: ResourceExchange, result: Written, isVerbatim: bo
   const isCreated = result.outcome === 'created'
   const byDefault = isCreated || route.replaced === 'none' ? 'minimal' : 'representation'
   const wanted = preferredReturn(exchange) ?? byDefault
-  const fields = isCreated ? ['Location', exchange.mount + formatPath(exchange.path)] : []
-  fields.push(...appliedPreferences(exchange))
+  const fields = appliedPreferences(exchange)
+  if (isCreated) fields.push('Location', exchange.mount + formatPath(exchange.path))
   if (wanted === 'minimal') {
-    if (isVerbatim) fields.push(...validatorFields(result.resource, route))
+    if (isVerbatim) addStateFields(fields, result.resource, route)
     fields.push('Cache-Control', cacheControlFor(exchange))
     return emptyReply(isCreated ? 201 : 204, fields)
   }

@@ -2,7 +2,7 @@ import { andThen, type MaybePromise } from '../core/handler.ts'
 import { rangeReply } from '../core/range-reply.ts'
 import type { Reply } from '../core/reply.ts'
 import { isLargeBody, type StoredResource } from '../stores/types.ts'
-import { cacheControlFor, renditionTag, validatorFields } from './representation.ts'
+import { addStateFields, cacheControlFor, renditionTag } from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 
 /** Makes the content of the selected rendition; the last thing before ranges are selected from it. */
@@ -24,13 +24,9 @@ export function selectedSize(exchange: ResourceExchange): number {
 export function renditionReply(exchange: ResourceExchange, resource: StoredResource): Reply {
   const { route, rendition, ranges } = exchange
   const body = exchange.rendered!
-  const known = validatorFields(resource, route)
-  const dateAt = known.indexOf('Last-Modified')
-  const fields = [
-    ...['Content-Type', route.renditions[rendition]!.type, 'ETag', renditionTag(resource, rendition)],
-    ...(dateAt < 0 ? [] : known.slice(dateAt)),
-    ...['Cache-Control', cacheControlFor(exchange), 'Accept-Ranges', 'bytes'],
-  ]
+  const fields = ['Content-Type', route.renditions[rendition]!.type]
+  addStateFields(fields, resource, route, renditionTag(resource, rendition))
+  fields.push('Cache-Control', cacheControlFor(exchange), 'Accept-Ranges', 'bytes')
   if (ranges !== undefined) return rangeReply(ranges, fields, body, body.length)
   return { status: 200, headers: [...fields, 'Content-Length', String(body.length)], body }
 }

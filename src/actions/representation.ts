@@ -9,11 +9,10 @@ import type { Route } from './route.ts'
 import { safetyFields } from './safe-serving.ts'
 
 /** What is derived from one state of a resource, once, and kept beside it. */
-interface Prepared {
+interface Prepared extends Validators {
   readonly route: Route
-  readonly validators: Validators
-  /** ETag and Last-Modified, as far as the state has them. */
-  readonly validatorFields: readonly string[]
+  /** Last-Modified as it is sent; `undefined` where no date is known. */
+  readonly dateText: string | undefined
   // What follows is made when it is first asked for: many states are replaced before anybody reads them.
   /** Content-Type, ETag, Last-Modified and what else describes the representation. */
   fields: readonly string[] | undefined
@@ -37,31 +36,51 @@ export function prepare(resource: StoredResource, route: Route): Prepared {
   if (known !== undefined && known.route === route) return known
   const prepared = describe(resource, route)
   // A date that is not strong yet may become so.
-  const isFinal = resource.dateIsStrong !== undefined || prepared.validators.dateIsStrong === true
+  const isFinal = resource.dateIsStrong !== undefined || prepared.dateIsStrong === true
   if (isFinal && Object.isExtensible(resource)) keeper[PREPARED] = prepared
   return prepared
 }
 
 function describe(resource: StoredResource, route: Route): Prepared {
-  const tag = resource.entityTag ?? formatEntityTag(resource.version)
   // Never later than the Date of the answer (RFC 9110 §8.8.2.1).
-  const { lastModified } = resource
-  const date = lastModified === undefined ? undefined : Math.min(lastModified, route.context.now())
-  const validators: Validators = {
-    entityTags: tag === '' ? [] : [tag, ...route.renditions.map((_, index) => renditionTag(resource, index))],
+  const now = route.context.now()
+  const date = resource.lastModified === undefined ? undefined : Math.min(resource.lastModified, now)
+  return {
+    route,
+    entityTags: tagsOf(resource, route),
     lastModified: date,
-    dateIsStrong: resource.dateIsStrong ?? isSecondOver(date, route.context.now()),
+    dateIsStrong: resource.dateIsStrong ?? isSecondOver(date, now),
+    dateText: date === undefined ? undefined : formatHttpDate(date),
+    fields: undefined,
+    ok: undefined,
+    notModified: undefined,
   }
-  const validatorFields = tag === '' ? [] : ['ETag', tag]
-  if (date !== undefined) validatorFields.push('Last-Modified', formatHttpDate(date))
-  return { route, validators, validatorFields, fields: undefined, ok: undefined, notModified: undefined }
 }
 
-function describeContent(resource: StoredResource, route: Route, validators: readonly string[]): string[] {
-  const fields = ['Content-Type', resource.contentType, ...validators]
+/** The tag of the stored representation, then those of the renditions. */
+function tagsOf(resource: StoredResource, { renditions }: Route): readonly string[] {
+  const tag = resource.entityTag ?? formatEntityTag(resource.version)
+  if (tag === '') return []
+  return renditions.length === 0 ? [tag] : [tag, ...renditions.map((_, index) => renditionTag(resource, index))]
+}
+
+/** Adds ETag and Last-Modified, as far as the state has them. */
+function addValidators(fields: string[], { entityTags, dateText }: Prepared, tag = entityTags[0]): void {
+  if (tag !== undefined) fields.push('ETag', tag)
+  if (dateText !== undefined) fields.push('Last-Modified', dateText)
+}
+
+/** Adds what describes the content beside its type. */
+function addContentFields(fields: string[], resource: StoredResource, route: Route): void {
   if (resource.contentEncoding !== undefined) fields.push('Content-Encoding', resource.contentEncoding)
   if (resource.contentLanguage !== undefined) fields.push('Content-Language', resource.contentLanguage)
   if (!route.isJson) fields.push(...safetyFields(resource, route.inline))
+}
+
+function describeContent(resource: StoredResource, prepared: Prepared): readonly string[] {
+  const fields = ['Content-Type', resource.contentType]
+  addValidators(fields, prepared)
+  addContentFields(fields, resource, prepared.route)
   return fields
 }
 
@@ -72,28 +91,30 @@ export function renditionTag(resource: StoredResource, index: number): string {
 
 /** The validators of the representation that a request selects. */
 export function selectedValidators(exchange: ResourceExchange, resource: StoredResource): Validators {
-  const { validators } = prepare(resource, exchange.route)
-  if (exchange.rendition < 0) return validators
-  return { ...validators, entityTags: validators.entityTags.slice(exchange.rendition + 1) }
+  const { rendition, route } = exchange
+  const prepared = prepare(resource, route)
+  if (rendition < 0) return prepared
+  const { entityTags, lastModified, dateIsStrong } = prepared
+  return { entityTags: entityTags.slice(rendition + 1), lastModified, dateIsStrong }
 }
-
-/** ETag and Last-Modified of a state, and the Date that goes with them, for answers that carry no representation. */
-export function validatorFields(resource: StoredResource, route: Route): readonly string[] {
-  const { validatorFields } = prepare(resource, route)
-  const date = dateOf(resource, route)
-  return date.length === 0 ? validatorFields : [...validatorFields, ...date]
-}
-
-const NO_FIELDS: readonly string[] = []
 
 /**
- * Date for a state as young as this second: the Date that Node keeps may be some milliseconds behind, and then earlier
- * than Last-Modified (RFC 9110 §8.8.2.1).
+ * Adds ETag and Last-Modified of a state, and the Date that goes with them.
+ * @param tag of the rendition that is sent; default: that of the stored representation
  */
-function dateOf({ lastModified }: StoredResource, { context }: Route): readonly string[] {
-  if (lastModified === undefined) return NO_FIELDS
+export function addStateFields(fields: string[], resource: StoredResource, route: Route, tag?: string): void {
+  addValidators(fields, prepare(resource, route), tag)
+  addDate(fields, resource, route)
+}
+
+/**
+ * Adds Date for a state as young as this second: the Date that Node keeps may be some milliseconds behind, and then
+ * earlier than Last-Modified (RFC 9110 §8.8.2.1).
+ */
+function addDate(fields: string[], { lastModified }: StoredResource, { context }: Route): void {
+  if (lastModified === undefined) return
   const now = context.now()
-  return isSecondOver(lastModified, now) ? NO_FIELDS : ['Date', formatHttpDate(now)]
+  if (!isSecondOver(lastModified, now)) fields.push('Date', formatHttpDate(now))
 }
 
 /** Cache-Control for an answer from a definition: private once credentials had a part in it (RFC 9111 §3.5). */
@@ -104,38 +125,48 @@ export function cacheControlFor(exchange: ResourceExchange): string {
 /** 200 with the stored representation, or 206 with the selected ranges of it. */
 export function representationReply(exchange: ResourceExchange, resource: StoredResource, status = 200): Reply {
   const prepared = prepare(resource, exchange.route)
-  const fields = (prepared.fields ??= describeContent(resource, exchange.route, prepared.validatorFields))
+  const fields = (prepared.fields ??= describeContent(resource, prepared))
   const body = replyBodyOf(resource)
-  const date = dateOf(resource, exchange.route)
   if (exchange.ranges !== undefined) {
-    const all = [...fields, 'Cache-Control', cacheControlFor(exchange), 'Accept-Ranges', 'bytes', ...date]
+    const all = [...fields, 'Cache-Control', cacheControlFor(exchange), 'Accept-Ranges', 'bytes']
+    addDate(all, resource, exchange.route)
     return rangeReply(exchange.ranges, all, body, resource.size)
   }
   const { headers, completed } = ((prepared.ok ??= [])[Number(exchange.isAuthorized)] ??= keep([
     ...fields,
     ...['Content-Length', String(resource.size), 'Cache-Control', cacheControlFor(exchange), 'Accept-Ranges', 'bytes'],
   ]))
-  return date === NO_FIELDS ? { status, headers, body, completed } : { status, headers: [...headers, ...date], body }
+  const { lastModified } = resource
+  if (lastModified === undefined || isSecondOver(lastModified, exchange.route.context.now())) {
+    return { status, headers, body, completed }
+  }
+  const dated = [...headers]
+  addDate(dated, resource, exchange.route)
+  return { status, headers: dated, body }
 }
 
 function keep(headers: readonly string[]): KeptFields {
   return { headers, completed: createCompletedFields() }
 }
 
-/** An answer to a write that carries the representation just stored; it may never be asked for again, so nothing is kept. */
+/**
+ * An answer to a write that carries the representation just stored; it may never be asked for again, so nothing is kept.
+ * @param fields what else the answer says; they become the fields of the reply
+ */
 export function writtenReply(
   exchange: ResourceExchange,
   resource: StoredResource,
   status: number,
-  fields: readonly string[],
+  fields: string[],
   validators: 'with-validators' | 'without' = 'with-validators',
   cacheControl: string = cacheControlFor(exchange),
 ): Reply {
   const { route } = exchange
-  const known = validators === 'with-validators' ? validatorFields(resource, route) : NO_FIELDS
-  const headers = describeContent(resource, route, known)
-  headers.push('Content-Length', String(resource.size), 'Cache-Control', cacheControl, ...fields)
-  return { status, headers, body: replyBodyOf(resource) }
+  fields.push('Content-Type', resource.contentType, 'Content-Length', String(resource.size))
+  if (validators === 'with-validators') addStateFields(fields, resource, route)
+  addContentFields(fields, resource, route)
+  fields.push('Cache-Control', cacheControl)
+  return { status, headers: fields, body: replyBodyOf(resource) }
 }
 
 /** 304 with the fields of the 200 that caches need, and no others (RFC 9110 §15.4.5). */
@@ -146,10 +177,16 @@ export function notModifiedReply(exchange: ResourceExchange, resource: StoredRes
   }
   const prepared = prepare(resource, exchange.route)
   const { headers, completed } = ((prepared.notModified ??= [])[Number(exchange.isAuthorized)] ??= keep([
-    ...prepared.validatorFields.slice(0, 2), // ETag, or Last-Modified where there is no tag
+    ...validatorOf(prepared),
     ...['Cache-Control', cacheControlFor(exchange)],
   ]))
   return { status: 304, headers, completed }
+}
+
+/** ETag, or Last-Modified where there is no tag, if there is either. */
+function validatorOf({ entityTags, dateText }: Prepared): readonly string[] {
+  if (entityTags.length > 0) return ['ETag', entityTags[0]!]
+  return dateText === undefined ? [] : ['Last-Modified', dateText]
 }
 
 /** The content of a resource as a reply sends it. */

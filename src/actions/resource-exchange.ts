@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Exchange, findExchange, findMount, findTarget } from '../core/exchange.ts'
 import type { ByteRange } from '../protocol/byte-range.ts'
+import { type MediaType, NO_PARAMETERS } from '../protocol/media-type.ts'
 import type { Validators } from '../protocol/preconditions.ts'
 import { type Preferences, parsePrefer } from '../protocol/prefer.ts'
 import type { Page, StoredState } from '../stores/types.ts'
@@ -36,8 +37,9 @@ export class ResourceExchange extends Exchange {
   page: Page | undefined = undefined
   /** Validators of the selected representation; `undefined` when the target has none. */
   validators: Validators | undefined = undefined
-  /** Media type of the content, in lower case. */
+  /** Media type of the content, in lower case, and its parameters. */
   contentType = ''
+  contentParameters: MediaType['parameters'] = NO_PARAMETERS
   /** Index of the selected rendition; -1 for the stored representation. */
   rendition = -1
   /** The content of the selected rendition. */

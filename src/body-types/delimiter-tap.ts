@@ -4,7 +4,7 @@ import { malformedBody } from './body-errors.ts'
 /** What the tap finds in a multipart body, told in the order of its bytes. */
 export interface TapEvents {
   /** A part begins. Its header section, without the line break that ends the last field. */
-  onHead(section: Uint8Array): void
+  onHead(section: Buffer): void
   /** Content of the part; never empty. Views into what was pushed. `isLast`: a delimiter follows it at once. */
   onContent(bytes: Uint8Array, isLast: boolean): void
   /** The part is complete: the line of the delimiter after it has been seen whole. */

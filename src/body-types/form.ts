@@ -1,3 +1,4 @@
+import { defineMember } from '../core/json.ts'
 import { malformedBody, tooMany, unsupportedBody } from './body-errors.ts'
 import { decodeText, isUtf8Charset } from './text.ts'
 import { type BodyLimits, DEFAULT_LIMITS, type FormField } from './types.ts'
@@ -59,12 +60,12 @@ export type FormValues = Readonly<Record<string, string | readonly string[]>>
  * @returns a string for each name; an array for a name that is repeated
  */
 export function collectFields(fields: readonly FormField[]): FormValues {
-  const values = new Map<string, string | string[]>()
+  const values: Record<string, string | string[]> = {}
   for (const { name, value } of fields) {
-    const known = values.get(name)
-    if (known === undefined) values.set(name, value)
-    else if (typeof known === 'string') values.set(name, [known, value])
+    const known = Object.hasOwn(values, name) ? values[name]! : undefined
+    if (known === undefined) defineMember(values, name, value)
+    else if (typeof known === 'string') defineMember(values, name, [known, value])
     else known.push(value)
   }
-  return Object.fromEntries(values)
+  return values
 }

@@ -1,6 +1,6 @@
 import { skipToken, skipWhitespace, trimWhitespace } from '../protocol/field-value.ts'
 import { type MediaType, parseMediaType } from '../protocol/media-type.ts'
-import { malformedBody, tooMany, unsupportedBody } from './body-errors.ts'
+import { malformedBody, unsupportedBody } from './body-errors.ts'
 import { decodeText } from './text.ts'
 
 /** What the header section of a part of `multipart/form-data` says (RFC 7578 §4.2 to §4.8). */
@@ -14,6 +14,8 @@ export interface PartHead {
   readonly contentType: string | undefined
   /** The charset parameter of it. */
   readonly charset: string | undefined
+  /** How many fields the section has. */
+  readonly fieldCount: number
 }
 
 interface Disposition {
@@ -21,19 +23,31 @@ interface Disposition {
   readonly filename: string | undefined
 }
 
+/** Bytes of a section that is worth remembering, and how many are. */
+const MEMORABLE = 256
+const REMEMBERED = 256
+const remembered = new Map<string, PartHead>()
+
 /**
- * Reads the header section of a part.
+ * Reads the header section of a part. Short ones are remembered: the fields of one form come again and again.
  * @param section its lines, without the line break after the last
- * @param limits `partHeaders` (one more is 413) and `nameLength` (one more is 400)
- * @throws HttpError 400 for whatever is malformed, missing or there twice, for a transfer encoding, and for a name that
- *   is too long; 413 for too many fields; 415 for a multipart within the multipart
+ * @throws HttpError 400 for whatever is malformed, missing or there twice, and for a transfer encoding; 415 for a
+ *   multipart within the multipart
  */
-export function parsePartHead(
-  section: Uint8Array,
-  limits: { readonly partHeaders: number; readonly nameLength: number },
-): PartHead {
+export function readPartHead(section: Buffer): PartHead {
+  if (section.length > MEMORABLE) return parsePartHead(section)
+  const key = section.toString('latin1')
+  let head = remembered.get(key)
+  if (head === undefined) {
+    head = parsePartHead(section)
+    if (remembered.size === REMEMBERED) remembered.clear()
+    remembered.set(key, head)
+  }
+  return head
+}
+
+function parsePartHead(section: Uint8Array): PartHead {
   const lines = readLines(section)
-  if (lines.length > limits.partHeaders) throw tooMany('header fields in a part', limits.partHeaders)
   let disposition: Disposition | undefined
   let contentType: string | undefined
   for (const line of lines) {
@@ -62,12 +76,12 @@ export function parsePartHead(
   if (disposition === undefined) throw malformedBody('A part has no Content-Disposition.')
   const { name, filename } = disposition
   if (name === '') throw malformedBody('A part has no name.')
-  if (name.length > limits.nameLength) throw malformedBody('The name of a part is too long.')
   const type = contentType === undefined ? undefined : parsePartType(contentType)
   const isFile = filename !== undefined || type?.essence === 'application/octet-stream'
   // RFC 7578 §4.3: several files as a multipart/mixed part are a thing of the past.
   if (!isFile && type?.essence.startsWith('multipart/')) throw unsupportedBody('A part is itself a multipart.')
-  return { name, isFile, filename: filename ?? '', contentType, charset: type?.parameters.get('charset') }
+  const charset = type?.parameters.get('charset')
+  return { name, isFile, filename: filename ?? '', contentType, charset, fieldCount: lines.length }
 }
 
 function readLines(section: Uint8Array): readonly string[] {

@@ -1,12 +1,15 @@
-import { tooMany } from './body-errors.ts'
-import { type PartHead, parsePartHead } from './part-head.ts'
+import { malformedBody, tooMany } from './body-errors.ts'
+import { type PartHead, readPartHead } from './part-head.ts'
 import { tooLarge } from './read-body.ts'
 import type { BodyLimits } from './types.ts'
 
 /** Judges the parts of one multipart body, in the order in which they come. */
 export interface PartRules {
-  /** Reads the header section of the next part. @throws HttpError as {@link parsePartHead}; 413 for a part too many */
-  begin(section: Uint8Array): PartHead
+  /**
+   * Reads the header section of the next part.
+   * @throws HttpError as {@link readPartHead}; 413 for a part or a header field too many, 400 for a name that is too long
+   */
+  begin(section: Buffer): PartHead
   /**
    * Takes more content of the part.
    * @param size bytes of its content so far, `added` included
@@ -22,7 +25,9 @@ export function createPartRules(limits: BodyLimits): PartRules {
   return {
     begin(section) {
       if (fields + files === limits.parts) throw tooMany('parts', limits.parts)
-      const head = parsePartHead(section, limits)
+      const head = readPartHead(section)
+      if (head.fieldCount > limits.partHeaders) throw tooMany('header fields in a part', limits.partHeaders)
+      if (head.name.length > limits.nameLength) throw malformedBody('The name of a part is too long.')
       if (head.isFile) {
         if (++files > limits.files) throw tooMany('files', limits.files)
       } else if (++fields > limits.fields) throw tooMany('fields', limits.fields)

@@ -29,7 +29,9 @@ export function completeHeaders(exchange: Exchange, reply: Reply, present: strin
   if (completed?.headers === headers && completed.pending === pending && completed.vary === vary) {
     return completed.fields
   }
-  const fields = headers.concat(pending)
+  const fields: string[] = []
+  for (const field of headers) fields.push(field)
+  for (const field of pending) fields.push(field)
   if (vary !== '') fields.push('Vary', vary)
   if (completed !== undefined) Object.assign(completed, { headers, pending, vary, fields })
   return fields

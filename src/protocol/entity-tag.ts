@@ -30,7 +30,16 @@ export function isWeakTag(tag: string): boolean {
  * Characters that a tag cannot hold are percent-encoded, so that different versions give different tags.
  */
 export function formatEntityTag(version: string): string {
-  return /^[\x21\x23\x24\x26-\x7e]*$/.test(version) ? `"${version}"` : `"${encodeURIComponent(version)}"`
+  return isOpaque(version) ? `"${version}"` : `"${encodeURIComponent(version)}"`
+}
+
+/** Whether a version can stand in a tag as it is: visible ASCII without quotes, and "%", which marks what was encoded. */
+function isOpaque(version: string): boolean {
+  for (let i = 0; i < version.length; i++) {
+    const code = version.charCodeAt(i)
+    if (code < 0x21 || code > 0x7e || code === 0x22 || code === 0x25) return false
+  }
+  return true
 }
 
 /** Whether two tags are equal and neither is weak (RFC 9110 §8.8.3.2). */
@@ -55,6 +64,8 @@ export type EntityTagMatch = 'any' | 'match' | 'no-match' | 'malformed'
  */
 export function matchEntityTags(field: string, tags: readonly string[], comparison: 'strong' | 'weak'): EntityTagMatch {
   if (field === '*') return 'any'
+  // Mostly it is the one tag that the client was given.
+  if (field === tags[0]) return comparison === 'weak' || !isWeakTag(field) ? 'match' : 'no-match'
   let found = false
   let at = 0
   let separated = true

@@ -9,7 +9,8 @@ export interface MediaType {
 }
 
 const MAX_LENGTH = 255
-const NONE: ReadonlyMap<string, string> = new Map()
+/** The parameters of a media type that has none. */
+export const NO_PARAMETERS: ReadonlyMap<string, string> = new Map()
 
 /**
  * Reads a media type.
@@ -23,7 +24,7 @@ export function parseMediaType(text: string): MediaType | undefined {
   const end = skipToken(text, slash + 1)
   if (end === slash + 1) return undefined
   const essence = text.slice(start, end).toLowerCase()
-  if (end === text.length) return { essence, parameters: NONE }
+  if (end === text.length) return { essence, parameters: NO_PARAMETERS }
   const parsed = parseParameters(text, end)
   if (parsed === undefined || skipWhitespace(text, parsed.end) !== text.length) return undefined
   return { essence, parameters: parsed.parameters }

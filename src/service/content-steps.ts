@@ -14,7 +14,7 @@ export function checkContent(exchange: ResourceExchange): undefined {
   const rule = exchange.action.content
   if (rule === undefined) return undefined
   const { headers, req } = exchange
-  exchange.contentType = acceptType(headers['content-type'], rule)
+  takeType(exchange, headers['content-type'], rule)
   if (headers['content-encoding'] !== undefined) {
     checkContentCoding(headers['content-encoding'], exchange.route.context.codings)
   }
@@ -31,17 +31,18 @@ export function checkContent(exchange: ResourceExchange): undefined {
   return undefined
 }
 
-/** The media type of the content, in lower case. @throws HttpError 415 with a hint; 400 for a malformed type */
-function acceptType(field: string | undefined, rule: ContentRule): string {
+/** Takes the media type of the content. @throws HttpError 415 with a hint; 400 for a malformed type */
+function takeType(exchange: ResourceExchange, field: string | undefined, rule: ContentRule): void {
+  const spelling = field ?? rule.defaultType
+  if (spelling === undefined) throw unsupported(rule, 'The content has no Content-Type.')
   // The usual spelling needs no parser.
-  if (field !== undefined && rule.types.includes(field)) return field
-  if (field === undefined || field === '') {
-    if (rule.defaultType !== undefined && field === undefined) return rule.defaultType
-    if (field === undefined) throw unsupported(rule, 'The content has no Content-Type.')
+  if (field === undefined || rule.types.includes(field)) {
+    exchange.contentType = spelling
+    return
   }
   const type = parseMediaType(field)
   // It is sent again with the content: what is not ASCII means something else to every recipient.
-  if (type === undefined || /[^\t\x20-\x7e]/.test(field!)) {
+  if (type === undefined || /[^\t\x20-\x7e]/.test(field)) {
     throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: 'Content-Type is malformed.' })
   }
   const { essence, parameters } = type
@@ -56,7 +57,8 @@ function acceptType(field: string | undefined, rule: ContentRule): string {
       detail: 'multipart/form-data needs a boundary of 1 to 70 characters.',
     })
   }
-  return essence
+  exchange.contentType = essence
+  exchange.contentParameters = parameters
 }
 
 /** `application/json` stands for its relatives with a `+json` suffix as well, except where patch formats are named. */

@@ -1,7 +1,7 @@
-import { andThen, isPromise, type MaybePromise } from '../core/handler.ts'
+import { isPromise, type MaybePromise } from '../core/handler.ts'
 import { readOptions } from '../core/options.ts'
 import { createContentHolder, type HeldBody, type TakenStreams } from './memory/held-content.ts'
-import { createMemberIndex } from './memory/member-index.ts'
+import { createMemberIndex, type Entry, type MemberPlace, type Place } from './memory/member-index.ts'
 import { createTombstones } from './memory/tombstones.ts'
 import {
   type Content,
@@ -16,6 +16,7 @@ import {
   type ResourceStore,
   type StoredResource,
   type StoredState,
+  type WriteOptions,
   type WriteResult,
 } from './types.ts'
 import { createVersions } from './versions.ts'
@@ -30,11 +31,13 @@ export interface MemoryStoreOptions {
 }
 
 const NO_OPTIONS: ReadOptions = {}
+const NOTHING: readonly RelatedWrite[] = []
 const DAY = 24 * 60 * 60 * 1000
 
-/** A new member whose name is reserved. */
+/** A new member that has its name. */
 interface Draft {
-  readonly name: string
+  readonly place: MemberPlace
+  readonly path: string
   readonly content: Content
   readonly related: readonly RelatedWrite[]
   readonly held: MaybePromise<readonly HeldBody[]>
@@ -56,24 +59,46 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
   if (!(maxTombstones >= 0)) throw new TypeError('memoryStore: maxTombstones must be a number of 0 or more.')
   if (!(retention >= 0)) throw new TypeError('memoryStore: retention must be a number of milliseconds, 0 or more.')
 
-  const resources = new Map<string, StoredResource>()
+  const entries = new Map<string, Entry>()
   const tombstones = createTombstones(maxTombstones)
   const members = createMemberIndex()
   const holder = createContentHolder()
   const nextVersion = createVersions()
 
   function stateOf(path: string, hidden: boolean): StoredState {
-    const resource = resources.get(path)
-    if (resource === undefined) return tombstones.find(path, now())
-    if (hidden || resource.hidden !== true) return resource
-    return { removed: true, path, removedAt: resource.lastModified! }
+    const state = entries.get(path)?.state
+    if (state === undefined) return tombstones.find(path, now())
+    if (hidden || state.hidden !== true) return state
+    return { removed: true, path, removedAt: state.lastModified! }
   }
 
-  /** Shows a new state of a path. */
-  function put(path: string, fields: ContentFields, { body, size }: HeldBody, visibility?: 'hidden'): StoredResource {
-    const previous = resources.get(path)?.lastModified ?? tombstones.lastRemoval(path)
+  /** Shows a new state of a path. @param place where a path stands that is known to be new */
+  function put(path: string, fields: ContentFields, body: HeldBody, isHidden = false, place?: Place): StoredResource {
+    const entry = entries.get(path)
+    const previous = entry === undefined ? tombstones.lastRemoval(path) : entry.state.lastModified
+    const state = createState(path, fields, body, previous, isHidden)
+    if (entry === undefined) {
+      const added = { path, state }
+      entries.set(path, added)
+      members.add(added, place)
+      tombstones.unbury(path)
+    } else {
+      const { hidden = false } = entry.state
+      entry.state = state
+      if (hidden !== isHidden) members.add(entry)
+    }
+    return state
+  }
+
+  function createState(
+    path: string,
+    fields: ContentFields,
+    { body, size }: HeldBody,
+    previous: number | undefined,
+    isHidden: boolean,
+  ): StoredResource {
     const time = now()
-    const resource: { -readonly [Name in keyof StoredResource]: StoredResource[Name] } = {
+    const state: { -readonly [Name in keyof StoredResource]: StoredResource[Name] } = {
       path,
       version: nextVersion(),
       contentType: fields.contentType,
@@ -83,76 +108,89 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
       lastModified: previous === undefined || previous < time ? time : previous,
       dateIsStrong: previous === undefined || Math.floor(previous / 1000) < Math.floor(time / 1000),
     }
-    if (fields.contentEncoding !== undefined) resource.contentEncoding = fields.contentEncoding
-    if (fields.contentLanguage !== undefined) resource.contentLanguage = fields.contentLanguage
-    if (fields.filename !== undefined) resource.filename = fields.filename
-    if (visibility === 'hidden') resource.hidden = true
-    resources.set(path, resource)
-    members.add(resource)
-    tombstones.unbury(path)
-    return resource
+    if (fields.contentEncoding !== undefined) state.contentEncoding = fields.contentEncoding
+    if (fields.contentLanguage !== undefined) state.contentLanguage = fields.contentLanguage
+    if (fields.filename !== undefined) state.filename = fields.filename
+    if (isHidden) state.hidden = true
+    return state
   }
 
   function putRelated(related: readonly RelatedWrite[], held: readonly HeldBody[]): void {
-    for (const [index, { path, content }] of related.entries()) put(path, content, held[index + 1]!)
+    for (let i = 0; i < related.length; i++) put(related[i]!.path, related[i]!.content, held[i + 1]!)
   }
 
   function drop(path: string, mode: RemoveOptions['mode'], keep: number): void {
-    const resource = resources.get(path)
-    if (resource === undefined) return
+    const state = entries.get(path)?.state
+    if (state === undefined) return
     if (mode === 'hide') {
       // A new object: what callers have kept on the old one belongs to the state before.
-      put(path, resource, resource, 'hidden')
+      put(path, state, state, true)
       return
     }
-    resources.delete(path)
+    entries.delete(path)
     members.remove(path)
-    const removedAt = Math.max(now(), resource.lastModified!)
+    const removedAt = Math.max(now(), state.lastModified!)
     if (mode === 'erase') tombstones.forget(path, removedAt)
     else tombstones.bury({ removed: true, path, removedAt }, removedAt + keep)
   }
 
-  /** Reserves a name and asks for what shall stand under it. */
+  /** Takes a name and asks for what shall stand under it. */
   function draftMember(
     collection: string,
     content: Content | ((name: string) => Content),
     { related, signal }: CreateOptions,
     taken: TakenStreams,
   ): Draft {
-    const name = members.reserve(collection)
+    const place = members.take(collection)
     try {
+      const name = String(place.integer)
       const own = typeof content === 'function' ? content(name) : content
-      const others = related?.(name) ?? []
-      return { name, content: own, related: others, held: holder.hold(contentsOf(own, others), signal, taken) }
+      const others = related === undefined ? NOTHING : related(name)
+      const held = holder.hold(own, others, signal, taken)
+      return { place, path: memberPath(collection, name), content: own, related: others, held }
     } catch (error) {
-      members.release(collection, name)
+      members.release(place)
       throw error
     }
   }
 
-  function commitDraft(collection: string, draft: Draft, held: readonly HeldBody[]): Created {
-    const resource = put(memberPath(collection, draft.name), draft.content, held[0]!)
-    putRelated(draft.related, held)
+  function commitDraft({ place, path, content, related }: Draft, held: readonly HeldBody[]): Created {
+    const resource = put(path, content, held[0]!, false, place)
+    putRelated(related, held)
     return { outcome: 'created', resource }
   }
 
   /** Commits once the content is there; under another name when a client has written this one meanwhile. */
   async function commitDraftLater(
-    collection: string,
     draft: Draft,
     redraft: () => Draft,
     signal: AbortSignal | undefined,
   ): Promise<Created> {
     for (;;) {
+      members.reserve(draft.place)
       try {
         const held = await draft.held
         signal?.throwIfAborted()
-        if (members.isReserved(collection, draft.name)) return commitDraft(collection, draft, held)
+        if (members.isReserved(draft.place)) return commitDraft(draft, held)
       } finally {
-        members.release(collection, draft.name)
+        members.release(draft.place)
       }
       draft = redraft()
     }
+  }
+
+  function commitWrite(
+    path: string,
+    content: Content,
+    { expect, related = NOTHING, signal }: WriteOptions,
+    held: readonly HeldBody[],
+  ): WriteResult {
+    signal?.throwIfAborted()
+    const current = stateOf(path, false)
+    if (!isExpected(current, expect)) return { outcome: 'conflict', current }
+    const resource = put(path, content, held[0]!)
+    putRelated(related, held)
+    return { outcome: isResource(current) ? 'replaced' : 'created', resource }
   }
 
   return {
@@ -162,17 +200,12 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
       return stateOf(path, hidden)
     },
 
-    write(path, content, { expect, related = [], signal }) {
+    write(path, content, options) {
+      const { related = NOTHING, signal } = options
       if (signal?.aborted) return Promise.reject(signal.reason)
-      const commit = (held: readonly HeldBody[]): WriteResult => {
-        signal?.throwIfAborted()
-        const current = stateOf(path, false)
-        if (!isExpected(current, expect)) return { outcome: 'conflict', current }
-        const resource = put(path, content, held[0]!)
-        putRelated(related, held)
-        return { outcome: isResource(current) ? 'replaced' : 'created', resource }
-      }
-      return andThen(holder.hold(contentsOf(content, related), signal), commit)
+      const held = holder.hold(content, related, signal)
+      if (isPromise(held)) return held.then((held) => commitWrite(path, content, options, held))
+      return commitWrite(path, content, options, held)
     },
 
     create(collection, content, options = {}) {
@@ -180,8 +213,8 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
       if (signal?.aborted) return Promise.reject(signal.reason)
       const taken: TakenStreams = {}
       const draft = draftMember(collection, content, options, taken)
-      if (!isPromise(draft.held)) return commitDraft(collection, draft, draft.held)
-      return commitDraftLater(collection, draft, () => draftMember(collection, content, options, taken), signal)
+      if (!isPromise(draft.held)) return commitDraft(draft, draft.held)
+      return commitDraftLater(draft, () => draftMember(collection, content, options, taken), signal)
     },
 
     remove(path, { expect, mode, retention: keep = retention, related = [], signal }) {
@@ -203,10 +236,6 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
       return holder.stage(body, options?.signal)
     },
   }
-}
-
-function contentsOf(content: Content, related: readonly RelatedWrite[]): readonly Content[] {
-  return related.length === 0 ? [content] : [content, ...related.map((write) => write.content)]
 }
 
 function isExpected(current: StoredState, expect: Expectation): boolean {

@@ -11,6 +11,8 @@
 
 import type { MaybePromise } from '../core/handler.ts'
 
+const SLASH = 0x2f
+
 /** Small content: text is kept and sent as its UTF-8 bytes. */
 export type SmallBody = string | Uint8Array
 
@@ -245,8 +247,15 @@ export function memberPath(collection: string, name: string): string {
 
 /** Splits a path into its collection and its name there. */
 export function splitPath(path: string): { readonly collection: string; readonly name: string } {
-  const slash = path.lastIndexOf('/')
-  return { collection: path.slice(0, Math.max(slash, 0)), name: path.slice(slash + 1) }
+  const name = nameOf(path)
+  return { collection: path.slice(0, Math.max(path.length - name.length - 1, 0)), name }
+}
+
+/** The name of a path in its collection. */
+export function nameOf(path: string): string {
+  let at = path.length
+  while (at > 0 && path.charCodeAt(at - 1) !== SLASH) at--
+  return at === 0 ? path : path.slice(at)
 }
 
 /** The value of a name that is an integer in its one canonical spelling, and safe; `undefined` for other names. */

@@ -9,6 +9,7 @@ import {
   pageOfMembers,
   setMember,
 } from '../../src/stores/memory/sorted-members.ts'
+import { parseIntegerName } from '../../src/stores/types.ts'
 
 function pageThrough(members: ReturnType<typeof createSortedMembers>, limit: number): string[] {
   const paths: string[] = []
@@ -32,8 +33,8 @@ describe('createSortedMembers', () => {
           const members = createSortedMembers('/c/')
           const names = new Set<string>()
           for (const { name, isDeletion } of changes) {
-            if (isDeletion) deleteMember(members, `/c/${name}`)
-            else setMember(members, { path: `/c/${name}` })
+            if (isDeletion) deleteMember(members, `/c/${name}`, parseIntegerName(name))
+            else setMember(members, { path: `/c/${name}` }, parseIntegerName(name))
             names[isDeletion ? 'delete' : 'add'](name)
           }
           expect(countMembers(members)).toBe(names.size)
@@ -45,7 +46,10 @@ describe('createSortedMembers', () => {
 
   it('puts a member in the place of the one with the same path', () => {
     const members = createSortedMembers<{ path: string; state: number }>('/c/')
-    for (const state of [1, 2]) for (const name of ['1', 'x']) setMember(members, { path: `/c/${name}`, state })
+    for (const state of [1, 2]) {
+      setMember(members, { path: '/c/1', state }, 1)
+      setMember(members, { path: '/c/x', state }, undefined)
+    }
     expect(pageOfMembers(members, undefined, 9)).toEqual([
       { path: '/c/1', state: 2 },
       { path: '/c/x', state: 2 },

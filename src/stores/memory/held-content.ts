@@ -1,7 +1,15 @@
 import { isAscii } from 'node:buffer'
 import type { MaybePromise } from '../../core/handler.ts'
 import { untilAborted } from '../abortable-stream.ts'
-import { type Content, isStaged, type LargeBody, type SmallBody, type StagedBody, sizeOf } from '../types.ts'
+import {
+  type Content,
+  isStaged,
+  type LargeBody,
+  type RelatedWrite,
+  type SmallBody,
+  type StagedBody,
+  sizeOf,
+} from '../types.ts'
 import { createBlockCollector } from './block-collector.ts'
 
 /** Bytes up to this length that are ASCII are kept as text: half the memory, and sent without another copy. */
@@ -23,12 +31,13 @@ export interface TakenStreams {
 /** Takes content into memory. */
 export interface ContentHolder {
   /**
-   * Holds the bodies of some contents; at once when none of them is a stream.
+   * Holds the body of a content, and those of what is written with it; at once when none of them is a stream.
    * @param taken streams that one call of the store has been given; each is read once, however often it is asked for
    * @throws TypeError for staged content of another store, or content that was given up
    */
   hold(
-    contents: readonly Content[],
+    content: Content,
+    related: readonly RelatedWrite[],
     signal: AbortSignal | undefined,
     taken?: TakenStreams,
   ): MaybePromise<readonly HeldBody[]>
@@ -49,14 +58,14 @@ export function createContentHolder(): ContentHolder {
   }
 
   return {
-    hold(contents, signal, taken) {
-      const held = contents.map(({ body }) => holdNow(body))
+    hold(content, related, signal, taken) {
+      const held = [holdNow(content.body)]
+      for (const write of related) held.push(holdNow(write.content.body))
       if (!held.includes(undefined)) return held as HeldBody[]
       const streams = taken === undefined ? new Map() : (taken.streams ??= new Map())
-      const bodies = contents.map(({ body }, index) => {
-        const now = held[index]
+      const bodies = held.map((now, index) => {
         if (now !== undefined) return now
-        const stream = body as Stream
+        const stream = (index === 0 ? content : related[index - 1]!.content).body as Stream
         const known = streams.get(stream) ?? collect(stream, signal)
         streams.set(stream, known)
         return known

@@ -1,5 +1,5 @@
 import { HttpError } from '../../core/errors.ts'
-import { type ListOptions, type Page, parseIntegerName, type StoredResource, splitPath } from '../types.ts'
+import { type ListOptions, nameOf, type Page, parseIntegerName, type StoredResource, splitPath } from '../types.ts'
 import { createBoundedMap } from './bounded-map.ts'
 import {
   compareNames,
@@ -13,32 +13,51 @@ import {
 
 const MAX_IDLE_COUNTERS = 10_000
 
+/** A path at which something is stored. Its state changes; its place in the collection does not. */
+export interface Entry {
+  readonly path: string
+  state: StoredResource
+}
+
 interface Collection {
   readonly path: string
-  readonly visible: SortedMembers<StoredResource>
+  readonly visible: SortedMembers<Entry>
   /** Apart from the others, so that a page costs what it shows, however many are hidden. */
-  hidden: SortedMembers<StoredResource> | undefined
+  hidden: SortedMembers<Entry> | undefined
   /** The next name to assign: above every integer that was ever a name here. */
   next: number
   /** Names that creations have taken whose content is still on its way. */
   reserved: Set<number> | undefined
 }
 
+/** Where a path stands: in which collection, and the value of its name where that is an integer. */
+export interface Place {
+  readonly collection: Collection
+  readonly integer: number | undefined
+}
+
+/** The place of a new member under the next integer. */
+export interface MemberPlace extends Place {
+  readonly integer: number
+}
+
 /** Which resources are members of which collection, and which names are free there. */
 export interface MemberIndex {
-  /** Adds a resource to its collection, or puts it in the place of the one with the same path. */
-  add(resource: StoredResource): void
+  /** Adds an entry to its collection, or moves it between the visible and the hidden ones. */
+  add(entry: Entry, place?: Place): void
   remove(path: string): void
   page(collection: string, options: ListOptions): Page
   /**
-   * Reserves a name that was never used.
+   * Takes a name that was never used.
    * @throws HttpError 507 when there is none left
    */
-  reserve(collection: string): string
+  take(collection: string): MemberPlace
+  /** Keeps a name that was taken for content that is still on its way. */
+  reserve(place: MemberPlace): void
   /** Whether nobody has written a reserved name meanwhile. */
-  isReserved(collection: string, name: string): boolean
-  /** Gives a reservation up. The name stays unused: that is better than two resources that shared it. */
-  release(collection: string, name: string): void
+  isReserved(place: MemberPlace): boolean
+  /** Gives up a name that was taken. It stays unused: that is better than two resources that shared it. */
+  release(place: MemberPlace): void
 }
 
 export function createMemberIndex(): MemberIndex {
@@ -64,8 +83,17 @@ export function createMemberIndex(): MemberIndex {
     return collection
   }
 
+  /** Paths that are members of nothing have no place: without a slash, or with one at the end. */
+  function placeOf(path: string): Place | undefined {
+    const { collection, name } = splitPath(path)
+    if (name === '' || name === path) return undefined
+    return { collection: open(collection), integer: parseIntegerName(name) }
+  }
+
   /** An empty collection is reduced to its counter. */
-  function closeIfEmpty({ path, visible, hidden, reserved, next }: Collection): void {
+  function closeIfEmpty(collection: Collection): void {
+    const { path, visible, hidden, reserved, next } = collection
+    if (collections.get(path) !== collection) return // closed already
     const hiddenCount = hidden === undefined ? 0 : countMembers(hidden)
     if (countMembers(visible) + hiddenCount + (reserved?.size ?? 0) > 0) return
     collections.delete(path)
@@ -73,30 +101,28 @@ export function createMemberIndex(): MemberIndex {
   }
 
   return {
-    add(resource) {
-      const place = placeOf(resource.path)
+    add(entry, place = placeOf(entry.path)) {
       if (place === undefined) return
-      const collection = open(place.collection)
-      if (resource.hidden === true) {
+      const { collection, integer } = place
+      if (entry.state.hidden === true) {
         collection.hidden ??= createSortedMembers(collection.visible.prefix)
-        setMember(collection.hidden, resource)
-        deleteMember(collection.visible, resource.path)
+        setMember(collection.hidden, entry, integer)
+        deleteMember(collection.visible, entry.path, integer)
       } else {
-        setMember(collection.visible, resource)
-        if (collection.hidden !== undefined) deleteMember(collection.hidden, resource.path)
+        setMember(collection.visible, entry, integer)
+        if (collection.hidden !== undefined) deleteMember(collection.hidden, entry.path, integer)
       }
-      const id = parseIntegerName(place.name)
-      if (id === undefined) return
-      if (id >= collection.next) collection.next = id + 1
-      else collection.reserved?.delete(id)
+      if (integer === undefined) return
+      if (integer >= collection.next) collection.next = integer + 1
+      else collection.reserved?.delete(integer)
     },
 
     remove(path) {
       const place = placeOf(path)
-      const collection = place && collections.get(place.collection)
-      if (collection === undefined) return
-      deleteMember(collection.visible, path)
-      if (collection.hidden !== undefined) deleteMember(collection.hidden, path)
+      if (place === undefined) return
+      const { collection, integer } = place
+      deleteMember(collection.visible, path, integer)
+      if (collection.hidden !== undefined) deleteMember(collection.hidden, path, integer)
       closeIfEmpty(collection)
     },
 
@@ -104,49 +130,43 @@ export function createMemberIndex(): MemberIndex {
       const collection = collections.get(path)
       if (collection === undefined) return { items: [] }
       // One more than the page holds tells whether there is another page.
-      let items = pageOfMembers(collection.visible, after, limit + 1)
+      let entries = pageOfMembers(collection.visible, after, limit + 1)
       if (hidden && collection.hidden !== undefined) {
-        items = merge(items, pageOfMembers(collection.hidden, after, limit + 1))
+        entries = merge(entries, pageOfMembers(collection.hidden, after, limit + 1))
       }
-      if (items.length <= limit) return { items }
-      items.length = limit
-      return { items, next: nameOf(items[limit - 1]!) }
+      const hasMore = entries.length > limit
+      if (hasMore) entries.length = limit
+      const items = entries.map((entry) => entry.state)
+      return hasMore ? { items, next: nameOf(items[limit - 1]!.path) } : { items }
     },
 
-    reserve(path) {
+    take(path) {
       const collection = open(path)
-      const id = collection.next
-      if (!Number.isSafeInteger(id)) {
+      const integer = collection.next
+      if (!Number.isSafeInteger(integer)) {
         closeIfEmpty(collection)
         throw new HttpError(507, 'ERR_OUT_OF_SPACE', { detail: 'The collection has no names left.' })
       }
-      collection.next = id + 1
+      collection.next = integer + 1
+      return { collection, integer }
+    },
+
+    reserve({ collection, integer }) {
       collection.reserved ??= new Set()
-      collection.reserved.add(id)
-      return String(id)
+      collection.reserved.add(integer)
     },
 
-    isReserved(path, name) {
-      return collections.get(path)?.reserved?.has(Number(name)) === true
+    isReserved({ collection, integer }) {
+      return collection.reserved?.has(integer) === true
     },
 
-    release(path, name) {
-      const collection = collections.get(path)
-      if (collection?.reserved?.delete(Number(name))) closeIfEmpty(collection)
+    release({ collection, integer }) {
+      collection.reserved?.delete(integer)
+      closeIfEmpty(collection)
     },
   }
 }
 
-/** Paths that are members of nothing have no place: without a slash, or with one at the end. */
-function placeOf(path: string): { readonly collection: string; readonly name: string } | undefined {
-  const place = path.includes('/') ? splitPath(path) : undefined
-  return place?.name === '' ? undefined : place
-}
-
-function merge(a: readonly StoredResource[], b: readonly StoredResource[]): StoredResource[] {
-  return [...a, ...b].sort((x, y) => compareNames(nameOf(x), nameOf(y)))
-}
-
-function nameOf({ path }: StoredResource): string {
-  return splitPath(path).name
+function merge(a: readonly Entry[], b: readonly Entry[]): Entry[] {
+  return [...a, ...b].sort((x, y) => compareNames(nameOf(x.path), nameOf(y.path)))
 }

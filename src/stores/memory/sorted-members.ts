@@ -23,16 +23,24 @@ export function countMembers({ integers, others }: SortedMembers<Member>): numbe
   return integers.size + others.size
 }
 
-/** Adds a member, or puts it in the place of the one with the same path. */
-export function setMember<M extends Member>({ prefix, integers, others }: SortedMembers<M>, member: M): void {
-  const { path } = member
-  const integer = parseIntegerName(path.slice(prefix.length))
-  if (integer === undefined) setItem(others, path, member)
+/**
+ * Adds a member, or puts it in the place of the one with the same path.
+ * @param integer the value of its name, where that is an integer
+ */
+export function setMember<M extends Member>(
+  { integers, others }: SortedMembers<M>,
+  member: M,
+  integer: number | undefined,
+): void {
+  if (integer === undefined) setItem(others, member.path, member)
   else setItem(integers, integer, member)
 }
 
-export function deleteMember({ prefix, integers, others }: SortedMembers<Member>, path: string): void {
-  const integer = parseIntegerName(path.slice(prefix.length))
+export function deleteMember(
+  { integers, others }: SortedMembers<Member>,
+  path: string,
+  integer: number | undefined,
+): void {
   if (integer === undefined) deleteItem(others, path)
   else deleteItem(integers, integer)
 }
