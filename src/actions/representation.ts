@@ -1,5 +1,5 @@
 import { rangeReply } from '../core/range-reply.ts'
-import { type CompletedFields, createCompletedFields, type RangedBody, type Reply } from '../core/reply.ts'
+import { type KeptFields, keepFields, keptReply, type RangedBody, type Reply } from '../core/reply.ts'
 import { formatEntityTag } from '../protocol/entity-tag.ts'
 import { formatHttpDate } from '../protocol/http-date.ts'
 import { isSecondOver, type Validators } from '../protocol/preconditions.ts'
@@ -16,15 +16,13 @@ interface Prepared extends Validators {
   // What follows is made when it is first asked for: many states are replaced before anybody reads them.
   /** Content-Type, ETag, Last-Modified and what else describes the representation. */
   fields: readonly string[] | undefined
-  /** Fields of whole answers, by whether credentials had a part in them. */
-  ok: KeptFields[] | undefined
-  notModified: KeptFields[] | undefined
-}
-
-/** The fields of an answer that is given again and again. */
-interface KeptFields {
-  readonly headers: readonly string[]
-  readonly completed: CompletedFields
+  ok: KeptFields | undefined
+  notModified: KeptFields | undefined
+  /** The same for answers in which credentials had a part. */
+  privateOk: KeptFields | undefined
+  privateNotModified: KeptFields | undefined
+  /** Whether the second of `lastModified` is known to be over. */
+  isSecondOver: boolean
 }
 
 const PREPARED = Symbol('prepared representation')
@@ -54,6 +52,9 @@ function describe(resource: StoredResource, route: Route): Prepared {
     fields: undefined,
     ok: undefined,
     notModified: undefined,
+    privateOk: undefined,
+    privateNotModified: undefined,
+    isSecondOver: date === undefined || isSecondOver(date, now),
   }
 }
 
@@ -123,7 +124,7 @@ export function cacheControlFor(exchange: ResourceExchange): string {
 }
 
 /** 200 with the stored representation, or 206 with the selected ranges of it. */
-export function representationReply(exchange: ResourceExchange, resource: StoredResource, status = 200): Reply {
+export function representationReply(exchange: ResourceExchange, resource: StoredResource): Reply {
   const prepared = prepare(resource, exchange.route)
   const fields = (prepared.fields ??= describeContent(resource, prepared))
   const body = replyBodyOf(resource)
@@ -132,21 +133,26 @@ export function representationReply(exchange: ResourceExchange, resource: Stored
     addDate(all, resource, exchange.route)
     return rangeReply(exchange.ranges, all, body, resource.size)
   }
-  const { headers, completed } = ((prepared.ok ??= [])[Number(exchange.isAuthorized)] ??= keep([
-    ...fields,
-    ...['Content-Length', String(resource.size), 'Cache-Control', cacheControlFor(exchange), 'Accept-Ranges', 'bytes'],
-  ]))
-  const { lastModified } = resource
-  if (lastModified === undefined || isSecondOver(lastModified, exchange.route.context.now())) {
-    return { status, headers, body, completed }
-  }
-  const dated = [...headers]
-  addDate(dated, resource, exchange.route)
-  return { status, headers: dated, body }
+  const kept = exchange.isAuthorized
+    ? (prepared.privateOk ??= keepOk(exchange, resource, fields))
+    : (prepared.ok ??= keepOk(exchange, resource, fields))
+  if (isDateSettled(prepared)) return keptReply(200, kept, body)
+  const headers = [...kept.headers]
+  addDate(headers, resource, exchange.route)
+  return { status: 200, headers, body }
 }
 
-function keep(headers: readonly string[]): KeptFields {
-  return { headers, completed: createCompletedFields() }
+function keepOk(exchange: ResourceExchange, { size }: StoredResource, fields: readonly string[]): KeptFields {
+  const cacheControl = cacheControlFor(exchange)
+  return keepFields([
+    ...fields,
+    ...['Content-Length', String(size), 'Cache-Control', cacheControl, 'Accept-Ranges', 'bytes'],
+  ])
+}
+
+/** Whether the Date that Node keeps will do: the second of the state is over, and stays so. */
+function isDateSettled(prepared: Prepared): boolean {
+  return (prepared.isSecondOver ||= isSecondOver(prepared.lastModified, prepared.route.context.now()))
 }
 
 /**
@@ -176,11 +182,14 @@ export function notModifiedReply(exchange: ResourceExchange, resource: StoredRes
     return { status: 304, headers: ['ETag', tag, 'Cache-Control', cacheControlFor(exchange)] }
   }
   const prepared = prepare(resource, exchange.route)
-  const { headers, completed } = ((prepared.notModified ??= [])[Number(exchange.isAuthorized)] ??= keep([
-    ...validatorOf(prepared),
-    ...['Cache-Control', cacheControlFor(exchange)],
-  ]))
-  return { status: 304, headers, completed }
+  const kept = exchange.isAuthorized
+    ? (prepared.privateNotModified ??= keepNotModified(exchange, prepared))
+    : (prepared.notModified ??= keepNotModified(exchange, prepared))
+  return keptReply(304, kept)
+}
+
+function keepNotModified(exchange: ResourceExchange, prepared: Prepared): KeptFields {
+  return keepFields([...validatorOf(prepared), 'Cache-Control', cacheControlFor(exchange)])
 }
 
 /** ETag, or Last-Modified where there is no tag, if there is either. */

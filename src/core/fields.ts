@@ -52,6 +52,8 @@ function isNamed(raw: string, name: string): boolean {
 
 /** Whether a request carries one of the fields that mark a proxy. */
 export function isForwarded(headers: IncomingHttpHeaders): boolean {
+  // Asked of every request, and mostly there is none: a look under a fixed name is the quickest.
+  if ((headers['x-forwarded-for'] ?? headers['x-forwarded-proto'] ?? headers.forwarded) === undefined) return false
   return (
     readField(headers, 'x-forwarded-for') !== undefined ||
     readField(headers, 'x-forwarded-proto') !== undefined ||

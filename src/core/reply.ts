@@ -29,21 +29,27 @@ export interface Reply {
   readonly headers: readonly string[]
   /** Left out when there is no content. */
   readonly body?: ReplyBody | undefined
-  /** Kept by whoever answers with the same `headers` again and again; the writer remembers in it what they became. */
-  readonly completed?: CompletedFields | undefined
+  /** Kept by whoever answers with the same `headers` again and again. */
+  readonly kept?: KeptFields | undefined
 }
 
-/** The fields that left with a reply the last time: its own, those pending, and Vary. */
-export interface CompletedFields {
-  headers: readonly string[] | undefined
+/** Fields of an answer that is given again and again, and what the writer made of them the last time. */
+export interface KeptFields {
+  readonly headers: readonly string[]
+  /** With those pending, and Vary. */
+  completed: readonly string[] | undefined
   pending: readonly string[] | undefined
   vary: string
-  fields: readonly string[]
 }
 
-/** @see CompletedFields */
-export function createCompletedFields(): CompletedFields {
-  return { headers: undefined, pending: undefined, vary: '', fields: [] }
+/** @see KeptFields */
+export function keepFields(headers: readonly string[]): KeptFields {
+  return { headers, completed: undefined, pending: undefined, vary: '' }
+}
+
+/** A reply with fields that are kept. */
+export function keptReply(status: number, kept: KeptFields, body?: ReplyBody): Reply {
+  return { status, headers: kept.headers, body, kept }
 }
 
 /** Text as it is sent: itself when it is ASCII, else its UTF-8 bytes. */

@@ -24,16 +24,18 @@ export interface WriteOptions {
  */
 export function completeHeaders(exchange: Exchange, reply: Reply, present: string): readonly string[] {
   const vary = mergeVary(present, exchange.vary)
-  const { completed, headers } = reply
   const { pending } = exchange
-  if (completed?.headers === headers && completed.pending === pending && completed.vary === vary) {
-    return completed.fields
-  }
+  const kept = reply.kept?.headers === reply.headers ? reply.kept : undefined
+  if (kept?.completed !== undefined && kept.pending === pending && kept.vary === vary) return kept.completed
   const fields: string[] = []
-  for (const field of headers) fields.push(field)
+  for (const field of reply.headers) fields.push(field)
   for (const field of pending) fields.push(field)
   if (vary !== '') fields.push('Vary', vary)
-  if (completed !== undefined) Object.assign(completed, { headers, pending, vary, fields })
+  if (kept !== undefined) {
+    kept.completed = fields
+    kept.pending = pending
+    kept.vary = vary
+  }
   return fields
 }
 

@@ -92,7 +92,8 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
   }
 
   function authenticate(exchange: Exchange, require = needsCredentials): MaybePromise<undefined> {
-    const field = readField(exchange.headers, 'authorization')
+    const { headers } = exchange
+    const field = headers.authorization === undefined ? undefined : readField(headers, 'authorization')
     const required = isRequired(exchange, require)
     // Caches must tell what somebody got from what anybody gets (RFC 9111 §4.1).
     if (required || field !== undefined) markAuthorization(exchange)

@@ -49,9 +49,9 @@ const AMBIENT = new Set(['basic', 'digest', 'negotiate', 'ntlm'])
 
 /** Whether a request carries credentials that a browser may have attached without being told to. */
 function hasAmbientCredentials({ headers, req }: Exchange): boolean {
-  if (readField(headers, 'cookie') !== undefined) return true
+  if (headers.cookie !== undefined && readField(headers, 'cookie') !== undefined) return true
   // A client certificate that was verified.
   if ((req.socket as { authorized?: boolean } | undefined)?.authorized === true) return true
-  const authorization = readField(headers, 'authorization')
+  const authorization = headers.authorization === undefined ? undefined : readField(headers, 'authorization')
   return authorization !== undefined && AMBIENT.has(authorization.slice(0, skipToken(authorization, 0)).toLowerCase())
 }

@@ -7,7 +7,7 @@ import { isPromise, type MaybePromise } from '../core/handler.ts'
 import { createHandler, type ErrorHook, type Handler } from '../core/node-handler.ts'
 import { addPending, createVaryMark, passOnPending } from '../core/pending.ts'
 import { readTarget } from '../core/read-target.ts'
-import { createCompletedFields, emptyReply, type Reply } from '../core/reply.ts'
+import { emptyReply, keepFields, keptReply, type Reply } from '../core/reply.ts'
 import { formatAllowedMethods, isOrigin } from '../protocol/cors.ts'
 import { METHODS, type Method } from '../protocol/methods.ts'
 import { type CorsOptions, resolveCorsOptions } from './cors-options.ts'
@@ -81,7 +81,7 @@ export function createCors(options: CorsOptions): Cors {
       const fields = ['Access-Control-Allow-Methods', formatAllowedMethods(methods)]
       if (policy.allowed !== '') fields.push('Access-Control-Allow-Headers', policy.allowed)
       fields.push('Access-Control-Max-Age', policy.maxAge, 'Cache-Control', 'no-store')
-      reply = { ...emptyReply(204, fields), completed: createCompletedFields() }
+      reply = keptReply(204, keepFields(fields))
       preflights.set(methods, reply)
     }
     return reply
@@ -127,7 +127,8 @@ export function createCors(options: CorsOptions): Cors {
   return {
     allows,
     apply(exchange, methods) {
-      const origin = readField(exchange.headers, 'origin')
+      // A look under a fixed name is the quickest, and mostly settles it.
+      const origin = exchange.headers.origin === undefined ? undefined : readField(exchange.headers, 'origin')
       if (isAnyOrigin) return decide(exchange, methods, origin, true)
       // On every answer, also without Origin: a cache would otherwise serve one origin's answer to another.
       markOrigin(exchange)
