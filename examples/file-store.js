@@ -9,6 +9,8 @@ const readChunk = promisify(readFile)
 /** Ranges fit in a small buffer; whole files are read with fewer calls through a large one. */
 const SMALL = 64 * 1024
 const LARGE = 512 * 1024
+/** Files that are kept open. */
+const MOST_OPEN = 64
 const TYPES = { '.html': 'text/html; charset=utf-8', '.json': 'application/json', '.txt': 'text/plain; charset=utf-8' }
 
 /**
@@ -16,8 +18,9 @@ const TYPES = { '.html': 'text/html; charset=utf-8', '.json': 'application/json'
  * @returns {import('http-resource-service').ResourceStore}
  */
 export function fileStore(folder) {
-  const small = createBufferPool(SMALL, 64)
-  const large = createBufferPool(LARGE, 8)
+  const pools = { small: createBufferPool(SMALL, 64), large: createBufferPool(LARGE, 8) }
+  /** By path: the same object for the same state, so that what the service derives from it is derived once. */
+  const states = new Map()
 
   function fileOf(path) {
     const file = join(folder, path)
@@ -25,50 +28,106 @@ export function fileStore(folder) {
     return file.startsWith(folder + sep) && !file.includes('\0') ? file : undefined
   }
 
-  /** Bytes `first` to `last` of the very file that was described before, or none. */
-  async function* readBytes(file, version, first, last) {
-    const descriptor = openSync(file, 'r')
-    const pool = last - first < SMALL ? small : large
+  function forget(path) {
+    states.get(path)?.retire()
+    states.delete(path)
+  }
+
+  function remember(path, state) {
+    forget(path)
+    if (states.size === MOST_OPEN) forget(states.keys().next().value)
+    states.set(path, state)
+  }
+
+  return {
+    read(path) {
+      const known = states.get(path)
+      const file = known?.file ?? fileOf(path)
+      const stats = file === undefined ? undefined : statSync(file, { throwIfNoEntry: false })
+      if (stats?.isFile() !== true) {
+        forget(path)
+        return undefined
+      }
+      if (known !== undefined && isSame(known.stats, stats)) return known.resource
+      const state = createState(path, file, stats, pools)
+      remember(path, state)
+      return state.resource
+    },
+    list: () => ({ items: [] }),
+    write: refuse,
+    create: refuse,
+    remove: refuse,
+    close() {
+      for (const path of states.keys()) forget(path)
+    },
+  }
+}
+
+/** One state of a file: what the service is told of it, and a descriptor that its readers share. */
+function createState(path, file, stats, pools) {
+  let descriptor
+  let readers = 0
+  let isRetired = false
+
+  /** The very file that was described, or none. */
+  function open() {
+    if (descriptor === undefined) {
+      const opened = openSync(file, 'r')
+      if (!isSame(fstatSync(opened), stats)) {
+        closeSync(opened)
+        throw new Error(`${file} was replaced.`)
+      }
+      descriptor = opened
+    }
+    readers++
+    return descriptor
+  }
+
+  function closeIfUnused() {
+    if (descriptor === undefined || readers > 0 || !isRetired) return
+    closeSync(descriptor)
+    descriptor = undefined
+  }
+
+  async function* readBytes(first, last) {
+    const pool = last - first < SMALL ? pools.small : pools.large
+    const from = open()
     const buffer = pool.take()
     try {
-      if (versionOf(fstatSync(descriptor)) !== version) throw new Error(`${file} was replaced.`)
       for (let at = first; at <= last; ) {
-        const { bytesRead } = await readChunk(descriptor, buffer, 0, Math.min(buffer.length, last - at + 1), at)
+        const { bytesRead } = await readChunk(from, buffer, 0, Math.min(buffer.length, last - at + 1), at)
         if (bytesRead === 0) throw new Error(`${file} was cut short.`)
         at += bytesRead
         // The next chunk is asked for when this one has left, so the buffer may be filled again.
         yield bytesRead === buffer.length ? buffer : buffer.subarray(0, bytesRead)
       }
     } finally {
-      closeSync(descriptor)
       pool.giveBack(buffer)
+      readers--
+      closeIfUnused()
     }
   }
 
   return {
-    read(path) {
-      const file = fileOf(path)
-      const stats = file === undefined ? undefined : statSync(file, { throwIfNoEntry: false })
-      if (stats?.isFile() !== true) return undefined
-      const version = versionOf(stats)
-      return {
-        path,
-        version,
-        contentType: TYPES[extname(file)] ?? 'application/octet-stream',
-        size: stats.size,
-        lastModified: Math.trunc(stats.mtimeMs),
-        body: { open: (first, last) => readBytes(file, version, first, last) },
-      }
+    file,
+    stats,
+    resource: {
+      path,
+      version: `${stats.ino.toString(36)}-${stats.size.toString(36)}-${stats.mtimeMs.toString(36)}`,
+      contentType: TYPES[extname(file)] ?? 'application/octet-stream',
+      size: stats.size,
+      lastModified: Math.trunc(stats.mtimeMs),
+      body: { open: readBytes },
     },
-    list: () => ({ items: [] }),
-    write: refuse,
-    create: refuse,
-    remove: refuse,
+    retire() {
+      isRetired = true
+      closeIfUnused()
+    },
   }
 }
 
-function versionOf({ ino, size, mtimeMs }) {
-  return `${ino.toString(36)}-${size.toString(36)}-${mtimeMs.toString(36)}`
+function isSame(a, b) {
+  return a.mtimeMs === b.mtimeMs && a.size === b.size && a.ino === b.ino
 }
 
 function refuse() {
