@@ -204,5 +204,6 @@ export function replyBodyOf(resource: StoredResource): RangedBody {
   if (typeof body === 'string') return size === body.length ? body : Buffer.from(body)
   if (!isLargeBody(body)) return body
   const openRange = (first: number, last: number): AsyncIterable<Uint8Array> => body.open(first, last)
-  return { size, open: () => openRange(0, size - 1), openRange }
+  const readRange = body.read === undefined ? undefined : body.read.bind(body)
+  return { size, open: () => openRange(0, size - 1), openRange, readRange }
 }

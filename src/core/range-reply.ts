@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { type ByteRange, formatContentRange } from '../protocol/byte-range.ts'
-import type { RangedBody, Reply, ReplyBody } from './reply.ts'
+import { type RangedBody, type Reply, type ReplyBody, SHORT } from './reply.ts'
 
 /**
  * 206 (RFC 9110 §15.3.7): one range as it is, several as multipart/byteranges.
@@ -28,7 +28,10 @@ export function rangeReply(
 function sliceBody(body: RangedBody, { first, last }: ByteRange): ReplyBody {
   if (typeof body === 'string') return body.slice(first, last + 1)
   if (body instanceof Uint8Array) return body.subarray(first, last + 1)
-  return { size: last - first + 1, open: () => body.openRange(first, last) }
+  const size = last - first + 1
+  const { readRange } = body
+  const read = readRange === undefined || size > SHORT ? undefined : () => readRange(first, last)
+  return { size, open: () => body.openRange(first, last), read }
 }
 
 /** Several ranges (RFC 9110 §15.3.7.2), streamed, the length known in advance. */

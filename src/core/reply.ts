@@ -1,3 +1,5 @@
+import type { MaybePromise } from './handler.ts'
+
 /** A reply is data: what will be answered, not the act of answering. The writer alone acts (`write-reply.ts`). */
 
 /** Content that is read when it is sent, and not at all for HEAD. */
@@ -9,13 +11,20 @@ export interface ContentSource {
    * buffer again and again. Ends early through the iterator's `return`.
    */
   open(): AsyncIterable<Uint8Array>
+  /** Reads all of it in one piece, where that costs less than a stream; what it gives stays as it is. */
+  readonly read?: (() => MaybePromise<Uint8Array>) | undefined
 }
 
 /** Content of which any part can be read without the rest. */
 export interface RangedSource extends ContentSource {
   /** Reads bytes `first` to `last`, both inclusive. */
   openRange(first: number, last: number): AsyncIterable<Uint8Array>
+  /** Reads a range in one piece, where it is short. */
+  readonly readRange?: ((first: number, last: number) => MaybePromise<Uint8Array>) | undefined
 }
+
+/** Bytes up to which content is read in one piece where it can be. */
+export const SHORT: number = 64 * 1024
 
 /** Content from which ranges can be cut; a string holds ASCII only. */
 export type RangedBody = string | Uint8Array | RangedSource

@@ -2,6 +2,7 @@ import { type ServerResponse, STATUS_CODES } from 'node:http'
 import { mergeVary } from '../protocol/vary.ts'
 import { discardUnreadBody, hasUnreadBody } from './discard-body.ts'
 import type { Exchange } from './exchange.ts'
+import { isPromise } from './handler.ts'
 import { stopWatch, watchIdle } from './idle-watch.ts'
 import type { ContentSource, Reply, ReplyBody } from './reply.ts'
 
@@ -51,20 +52,41 @@ export function writeReply(exchange: Exchange, reply: Reply, options: WriteOptio
   const { body } = reply
   if (res.headersSent || exchange.isClosed) return undefined
   if (body !== undefined && exchange.method !== 'HEAD') {
-    if (isInOnePiece(exchange, body)) {
-      if (hasUnreadBody(exchange) && answerEarly(exchange, reply, body)) return undefined
-      writeHead(exchange, reply, undefined)
-      // ASCII as latin1: header section and content leave as one string, uncopied.
-      if (typeof body === 'string') res.end(body, 'latin1')
-      else res.end(body)
-      return undefined
-    }
-    return writeSource(exchange, reply, sourceOf(body), options)
+    if (isInOnePiece(exchange, body)) return writePiece(exchange, reply, body)
+    const source = sourceOf(body)
+    const piece = source.read?.()
+    if (piece === undefined) return writeSource(exchange, reply, source, options)
+    return isPromise(piece)
+      ? writeRead(exchange, reply, source, piece)
+      : writePiece(exchange, reply, requireWhole(source, piece))
   }
   if (hasUnreadBody(exchange) && answerEarly(exchange, reply, undefined)) return undefined
   writeHead(exchange, reply, undefined)
   res.end()
   return undefined
+}
+
+function writePiece(exchange: Exchange, reply: Reply, body: string | Uint8Array): undefined {
+  if (hasUnreadBody(exchange) && answerEarly(exchange, reply, body)) return
+  writeHead(exchange, reply, undefined)
+  // ASCII as latin1: header section and content leave as one string, uncopied.
+  if (typeof body === 'string') exchange.res.end(body, 'latin1')
+  else exchange.res.end(body)
+}
+
+async function writeRead(
+  exchange: Exchange,
+  reply: Reply,
+  source: ContentSource,
+  reading: PromiseLike<Uint8Array>,
+): Promise<void> {
+  const piece = requireWhole(source, await reading)
+  if (!exchange.isClosed) writePiece(exchange, reply, piece)
+}
+
+function requireWhole({ size }: ContentSource, piece: Uint8Array): Uint8Array {
+  if (piece.length !== size) throw new Error('A content source gave another number of bytes than its size.')
+  return piece
 }
 
 function answerEarly(exchange: Exchange, reply: Reply, body: string | Uint8Array | undefined): boolean {

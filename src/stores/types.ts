@@ -24,6 +24,11 @@ export interface LargeBody {
    * gone it throws. The next chunk is asked for only after the previous one is done with, so a buffer may be reused.
    */
   open(first: number, last: number): AsyncIterable<Uint8Array>
+  /**
+   * Reads bytes `first` to `last`, at most 64 KiB of them, in one piece, which costs less than a stream where that is a
+   * matter of one query. What it gives stays as it is. Left out: everything is read by `open`.
+   */
+  read?(first: number, last: number): MaybePromise<Uint8Array>
 }
 
 /** What describes the bytes of a representation. Nothing else of a request is stored with them. */

@@ -1,5 +1,5 @@
 import { HttpError } from '../../core/errors.ts'
-import { isPromise, type MaybePromise } from '../../core/handler.ts'
+import { andThen, isPromise, type MaybePromise } from '../../core/handler.ts'
 import type { LargeBody } from '../types.ts'
 
 /**
@@ -11,6 +11,12 @@ export type ReadPiece = (index: number, offset: number, length: number) => Maybe
 /** Content in chunks of one size that never change. A range touches only the chunks that it lies in. */
 export function createLargeBody(size: number, chunkSize: number, readPiece: ReadPiece): LargeBody {
   return {
+    read(first, last) {
+      const length = last + 1 - first
+      const piece = readPiece(Math.floor(first / chunkSize), first % chunkSize, length)
+      return andThen(piece, (bytes) => requireBytes(bytes, length))
+    },
+
     async *open(first, last) {
       const end = Math.min(last + 1, size)
 
@@ -27,8 +33,7 @@ export function createLargeBody(size: number, chunkSize: number, readPiece: Read
       for (let at = first; at < end; ) {
         const reading = ahead ?? readAt(at)
         const length = lengthAt(at)
-        const bytes = isPromise(reading) ? await reading : reading
-        if (bytes?.length !== length) throw createBrokenOffError()
+        const bytes = requireBytes(isPromise(reading) ? await reading : reading, length)
         at += length
         ahead = isPromise(reading) && at < end ? readAhead(at) : undefined
         yield bytes
@@ -45,8 +50,9 @@ export function createLargeBody(size: number, chunkSize: number, readPiece: Read
   }
 }
 
-function createBrokenOffError(): HttpError {
-  return new HttpError(503, 'ERR_UNAVAILABLE', {
+function requireBytes(bytes: Uint8Array | undefined, length: number): Uint8Array {
+  if (bytes?.length === length) return bytes
+  throw new HttpError(503, 'ERR_UNAVAILABLE', {
     detail: 'The content was replaced or removed while it was being read.',
     headers: ['Retry-After', '0'],
   })
