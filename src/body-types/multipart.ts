@@ -2,8 +2,11 @@ import type { MediaType } from '../protocol/media-type.ts'
 import { readBoundary } from './boundary.ts'
 import { collectBytes } from './collect-bytes.ts'
 import { collectFields, type FormValues } from './form.ts'
-import { type ArrivingFile, createMultipartParser, type MultipartParser } from './multipart-parser.ts'
+import type { ArrivingFile, MultipartParser } from './multipart-parser.ts'
 import { type BodyLimits, DEFAULT_LIMITS, type FilePart, type FormField, type FormPart } from './types.ts'
+
+type CreateParser = typeof import('./multipart-parser.ts').createMultipartParser
+let create: CreateParser | undefined
 
 const DONE = Object.freeze({ done: true, value: undefined })
 
@@ -44,7 +47,7 @@ export function parseMultipart(
     try {
       // Not before the first part is asked for: it may have a client send its content.
       input ??= source[Symbol.asyncIterator]()
-      parser ??= createMultipartParser(boundary, limits, parts)
+      parser ??= await createParser(boundary, limits, parts)
       const { done, value } = await input.next()
       if (failure !== undefined) return
       if (!done) return parser.push(value)
@@ -92,6 +95,12 @@ export function parseMultipart(
       }
     },
   }
+}
+
+/** busboy is loaded by the first form that needs it, not by everybody who imports this package. */
+async function createParser(...args: Parameters<CreateParser>): Promise<MultipartParser> {
+  create ??= (await import('./multipart-parser.ts')).createMultipartParser
+  return create(...args)
 }
 
 function skip(file: ArrivingFile): void {
