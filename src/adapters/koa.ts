@@ -18,7 +18,6 @@ export interface KoaContext {
   body: unknown
   status: number
   respond?: boolean
-  set(name: string, value: string | string[]): void
   remove(name: string): void
 }
 
@@ -77,10 +76,21 @@ function answer(context: KoaContext, exchange: Exchange, reply: Reply, handler: 
   }
   const { res } = context
   const headers = completeHeaders(exchange, reply, String(res.getHeader('vary') ?? ''))
-  // Koa derives type, length and status from a body that is set after them: the body comes first.
-  context.body = body ?? ''
-  context.status = reply.status
-  context.remove('Content-Type')
-  for (const [name, value] of groupFields(headers)) context.set(name, value)
+  if (body === undefined) {
+    // Koa makes up a type for a body, and a body where there is none: the empty one comes first.
+    context.body = ''
+    context.status = reply.status
+    context.remove('Content-Type')
+    setFields(res, headers)
+  } else {
+    // A body leaves alone what is there already.
+    context.status = reply.status
+    setFields(res, headers)
+    context.body = body
+  }
   return undefined
+}
+
+function setFields(res: ServerResponse, fields: readonly string[]): void {
+  for (const [name, value] of groupFields(fields)) res.setHeader(name, value)
 }

@@ -21,7 +21,7 @@ export interface ParsedJson {
 /** Deeper than this, recursion would use up the stack: here, in `JSON.stringify`, and in whoever reads the value next. */
 const MAX_DEPTH = 1000
 /** Characters of a string to look at one by one before it is worth a call to search for its end. */
-const SHORT = 12
+const SHORT = 8
 /** Escapes of what no text holds: U+0000 and surrogates. */
 const SUSPICIOUS_ESCAPE = /\\u(?:0000|d[89a-f])/i
 /** U+0000, which PostgreSQL refuses in text, and lone surrogates, which UTF-8 cannot carry. */
