@@ -33,7 +33,8 @@ export default defineConfig({
   // Declarations take seconds; `npm start` does without, and leaves alone what a program that runs may still need.
   dts: isWhole,
   splitting: true,
-  treeshake: true,
+  // No module does anything when it is imported: what is not used need not be loaded.
+  treeshake: { moduleSideEffects: false },
   sourcemap: false,
   clean: isWhole,
 })

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
+import type { ResourceStore } from '../../src/stores/types.ts'
 import type { RawAnswer } from '../support/ask.ts'
 import { ALPHABET, DATE, EARLIER, GZIPPED, LATER, TAG } from '../support/fixture-store.ts'
 import { serve, serveFixtures } from './serve.ts'
@@ -308,5 +310,43 @@ describe('If-Range (RFC 9110 §13.1.5)', () => {
     await send('PUT', '/a', text, 'three and more')
     const date = (await send('GET', '/a')).field('Last-Modified')
     expect((await send('GET', '/a', ['Range: bytes=0-2', `If-Range: ${date}`])).status).toBe(206)
+  })
+})
+
+describe('content that a store reads in one piece', () => {
+  const LETTERS = Buffer.from(ALPHABET)
+  const readers: Readonly<Record<string, (first: number, last: number) => Uint8Array | Promise<Uint8Array>>> = {
+    now: (first, last) => LETTERS.subarray(first, last + 1),
+    later: async (first, last) => LETTERS.subarray(first, last + 1),
+    short: (first) => LETTERS.subarray(first, first + 1),
+    broken: () => Promise.reject(new Error('the disk is on fire')),
+  }
+  const store: ResourceStore = {
+    ...memoryStore(),
+    read: (path) => ({
+      path,
+      version: 'v1',
+      contentType: 'text/plain',
+      size: LETTERS.length,
+      body: {
+        read: readers[path.slice('/docs/'.length)]!,
+        async *open() {
+          yield LETTERS
+        },
+      },
+    }),
+  }
+
+  it.each([
+    ['now', 206, 'cdef'],
+    ['later', 206, 'cdef'],
+    ['short', 500, undefined],
+    ['broken', 500, undefined],
+  ])('%s: a range of it is a %i, whole or not at all', async (name, status, text) => {
+    const { send } = await serve(store, { resources: { '/docs/{name}': document() }, onError: () => {} })
+    const answer = await send('GET', `/docs/${name}`, ['Range: bytes=2-5'])
+    expect(answer.status).toBe(status)
+    if (text !== undefined) expect(answer.text).toBe(text)
+    expect((await send('GET', `/docs/${name}`)).text).toBe(ALPHABET)
   })
 })

@@ -1,5 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Answer, multipartOf, type Part, sendBytes, startDemo, type Target, uploadOf, waitFor } from './support.ts'
+import { collection } from '../../src/index.ts'
+import {
+  type Answer,
+  multipartOf,
+  type Part,
+  sendBytes,
+  startDemo,
+  startService,
+  type Target,
+  uploadOf,
+  waitFor,
+} from './support.ts'
 
 let demo: Target
 beforeAll(async () => {
@@ -97,11 +108,27 @@ describe('POST of an upload', () => {
     ],
   ] as const)('with %s is refused with %i and leaves nothing (I7)', async (_what, status, options, pointer) => {
     const before = await countUploads()
-    const answer = await demo.send('POST', '/uploads', options)
-    expect(answer.status).toBe(status)
-    if (pointer !== undefined) expect(answer.json().errors[0].pointer).toBe(pointer)
-    if (status === 415) expect(answer.field('accept-post')).toBe('multipart/form-data')
+    // Of unknown length it is read as a stream; small and of known length, in one go.
+    for (const chunked of [false, true]) {
+      const answer = await demo.send('POST', '/uploads', { ...options, chunked })
+      expect(answer.status).toBe(status)
+      if (pointer !== undefined) expect(answer.json().errors[0].pointer).toBe(pointer)
+      if (status === 415) expect(answer.field('accept-post')).toBe('multipart/form-data')
+    }
     expect(await countUploads()).toBe(before)
+  })
+
+  it('says of a file what the definition makes of it', async () => {
+    const resources = { '/forms': collection({ files: { file: { describe: ({ name, size }) => ({ name, size }) } } }) }
+    const target = await startService({ resources })
+    for (const chunked of [false, true]) {
+      const answer = await target.send('POST', '/forms', { ...multipartOf([title, file]), chunked })
+      expect([answer.status, answer.json()]).toEqual([
+        201,
+        { id: chunked ? 2 : 1, title: 'T', file: { name: 'a.txt', size: 5 } },
+      ])
+    }
+    await target.close()
   })
 
   it('refuses a transfer encoding of a part (row F7), and a part charset it cannot read (threat 72)', async () => {
