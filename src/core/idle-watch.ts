@@ -44,8 +44,8 @@ export function watchIdle(timeout: number, onIdle: () => void): IdleWatch {
 }
 
 /**
- * Lets go of everything: what is over must not hold on to what came after it. A `Set` would, in the tables that it
- * leaves behind when it makes a new one; the garbage of one request then survived with that of the next.
+ * Lets go of everything: what is over must not hold on to what came after it, as the tables may that a `Set` leaves
+ * behind. Garbage that holds on to younger garbage makes it survive.
  */
 export function stopWatch(watch: IdleWatch): void {
   const { before, after } = watch
