@@ -37,7 +37,7 @@ export function readForm(exchange: ResourceExchange): MaybePromise<NewMember> {
   }
 }
 
-/** A form that is small is taken apart in one go; any other as it arrives. */
+/** A form that says that it is small is taken apart in one go; any other as it arrives. */
 function readMultipart(exchange: ResourceExchange, type: MediaType): MaybePromise<NewMember> {
   const length = declaredLength(exchange.req)
   if (length === undefined || length > SMALL || !isAsSent(exchange)) return streamMultipart(exchange, type)
@@ -127,7 +127,7 @@ function requireFiles({ files }: CollectionFacts, taken: readonly MemberFile[]):
   const errors: ContentError[] = []
   for (const [name, { required }] of files) {
     if (required && !taken.some((file) => file.name === name)) {
-      errors.push({ pointer: `/${name}`, detail: 'A file is required.' })
+      errors.push({ pointer: formatPointerStep(name), detail: 'A file is required.' })
     }
   }
   if (errors.length > 0) throw invalid(errors)
@@ -142,7 +142,8 @@ function complete(
   const { schema, collection } = exchange.route
   const document = collectFields(mapNames(fields, collection!.form)) as Record<string, JsonValue>
   for (const { name, summary } of files) {
-    if (Object.hasOwn(document, name)) throw invalid([{ pointer: `/${name}`, detail: 'Given as text and as a file.' }])
+    if (Object.hasOwn(document, name))
+      throw invalid([{ pointer: formatPointerStep(name), detail: 'Given as text and as a file.' }])
     defineMember(document, name, summary)
   }
   // What JSON is refused for is refused in a form as well: U+0000, which not every store can keep.

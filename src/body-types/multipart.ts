@@ -97,7 +97,7 @@ export function parseMultipart(
   }
 }
 
-/** busboy is loaded by the first form that needs it, not by everybody who imports this package. */
+/** busboy is loaded by the first form that is read as a stream, not by everybody who imports this package. */
 async function createParser(...args: Parameters<CreateParser>): Promise<MultipartParser> {
   create ??= (await import('./multipart-parser.ts')).createMultipartParser
   return create(...args)

@@ -65,7 +65,7 @@ export type EntityTagMatch = 'any' | 'match' | 'no-match' | 'malformed'
 export function matchEntityTags(field: string, tags: readonly string[], comparison: 'strong' | 'weak'): EntityTagMatch {
   if (field === '*') return 'any'
   // Mostly it is the one tag that the client was given.
-  if (field === tags[0]) return comparison === 'weak' || !isWeakTag(field) ? 'match' : 'no-match'
+  if (field === tags[0] && isEntityTag(field)) return comparison === 'weak' || !isWeakTag(field) ? 'match' : 'no-match'
   let found = false
   let at = 0
   let separated = true

@@ -194,3 +194,12 @@ describe('matchEntityTags', () => {
     expect(match(field, ['"a"'])).toEqual(['malformed', 'malformed'])
   })
 })
+
+it('is malformed where the field is no tag, whatever a store calls its own (RFC 9110 §8.8.3)', () => {
+  for (const text of ['abc', '"a', '"a" b']) {
+    expect(matchEntityTags(text, [text], 'strong')).toBe('malformed')
+    expect(matchEntityTags(text, [text], 'weak')).toBe('malformed')
+  }
+  expect(matchEntityTags('W/"a"', ['W/"a"'], 'strong')).toBe('no-match')
+  expect(matchEntityTags('W/"a"', ['W/"a"'], 'weak')).toBe('match')
+})
