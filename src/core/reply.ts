@@ -2,6 +2,9 @@ import type { MaybePromise } from './handler.ts'
 
 /** A reply is data: what will be answered, not the act of answering. The writer alone acts (`write-reply.ts`). */
 
+/** Bytes in one piece, or in the few that they are kept in. */
+export type Pieces = Uint8Array | readonly Uint8Array[]
+
 /** Content that is read when it is sent, and not at all for HEAD. */
 export interface ContentSource {
   /** Length in bytes. */
@@ -11,19 +14,19 @@ export interface ContentSource {
    * buffer again and again. Ends early through the iterator's `return`.
    */
   open(): AsyncIterable<Uint8Array>
-  /** Reads all of it in one piece, where that costs less than a stream; what it gives stays as it is. */
-  readonly read?: (() => MaybePromise<Uint8Array>) | undefined
+  /** Reads all of it at once, where that costs less than a stream; what it gives stays as it is. */
+  readonly read?: (() => MaybePromise<Pieces>) | undefined
 }
 
 /** Content of which any part can be read without the rest. */
 export interface RangedSource extends ContentSource {
   /** Reads bytes `first` to `last`, both inclusive. */
   openRange(first: number, last: number): AsyncIterable<Uint8Array>
-  /** Reads a range in one piece, where it is short. */
-  readonly readRange?: ((first: number, last: number) => MaybePromise<Uint8Array>) | undefined
+  /** Reads a range at once, where it is short. */
+  readonly readRange?: ((first: number, last: number) => MaybePromise<Pieces>) | undefined
 }
 
-/** Bytes up to which content is read in one piece where it can be. */
+/** Bytes up to which content is read at once where it can be. */
 export const SHORT: number = 64 * 1024
 
 /** Content from which ranges can be cut; a string holds ASCII only. */

@@ -4,7 +4,7 @@ import { discardUnreadBody, hasUnreadBody } from './discard-body.ts'
 import type { Exchange } from './exchange.ts'
 import { isPromise } from './handler.ts'
 import { stopWatch, watchIdle } from './idle-watch.ts'
-import type { ContentSource, Reply, ReplyBody } from './reply.ts'
+import type { ContentSource, Pieces, Reply, ReplyBody } from './reply.ts'
 
 /** More than this is written in pieces: a client that reads slowly but steadily must be seen to read. */
 const PIECE = 1024 * 1024
@@ -54,11 +54,9 @@ export function writeReply(exchange: Exchange, reply: Reply, options: WriteOptio
   if (body !== undefined && exchange.method !== 'HEAD') {
     if (isInOnePiece(exchange, body)) return writePiece(exchange, reply, body)
     const source = sourceOf(body)
-    const piece = source.read?.()
-    if (piece === undefined) return writeSource(exchange, reply, source, options)
-    return isPromise(piece)
-      ? writeRead(exchange, reply, source, piece)
-      : writePiece(exchange, reply, requireWhole(source, piece))
+    const pieces = source.read?.()
+    if (pieces === undefined) return writeSource(exchange, reply, source, options)
+    return isPromise(pieces) ? writeRead(exchange, reply, source, pieces) : writePieces(exchange, reply, source, pieces)
   }
   if (hasUnreadBody(exchange) && answerEarly(exchange, reply, undefined)) return undefined
   writeHead(exchange, reply, undefined)
@@ -78,15 +76,22 @@ async function writeRead(
   exchange: Exchange,
   reply: Reply,
   source: ContentSource,
-  reading: PromiseLike<Uint8Array>,
+  reading: PromiseLike<Pieces>,
 ): Promise<void> {
-  const piece = requireWhole(source, await reading)
-  if (!exchange.isClosed) writePiece(exchange, reply, piece)
+  const pieces = await reading
+  if (!exchange.isClosed) writePieces(exchange, reply, source, pieces)
 }
 
-function requireWhole({ size }: ContentSource, piece: Uint8Array): Uint8Array {
-  if (piece.length !== size) throw new Error('A content source gave another number of bytes than its size.')
-  return piece
+function writePieces(exchange: Exchange, reply: Reply, { size }: ContentSource, pieces: Pieces): undefined {
+  const list = pieces instanceof Uint8Array ? [pieces] : pieces
+  const length = list.reduce((sum, piece) => sum + piece.length, 0)
+  if (length !== size) throw new Error('A content source gave another number of bytes than its size.')
+  if (list.length === 1) return writePiece(exchange, reply, list[0]!)
+  if (exchange.isHttp2 || hasUnreadBody(exchange)) return writePiece(exchange, reply, Buffer.concat(list))
+  // Node gathers what is written in one turn: all of it leaves in one call of the system, and none of it is copied.
+  writeHead(exchange, reply, undefined)
+  for (const piece of list.slice(0, -1)) exchange.res.write(piece)
+  exchange.res.end(list.at(-1))
 }
 
 function answerEarly(exchange: Exchange, reply: Reply, body: string | Uint8Array | undefined): boolean {

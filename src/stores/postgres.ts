@@ -12,8 +12,10 @@ import {
   type PutExpectation,
   type PutResult,
 } from './postgres/states.ts'
+import { DEFAULT_CACHE_SIZE } from './sql/chunk-cache.ts'
 import { commitContents, createIntakeFactory, type Taken } from './sql/intake.ts'
 import { checkTablePrefix, formatSortKey } from './sql/names.ts'
+import { createRecentCache } from './sql/recent-cache.ts'
 import { isExpected, LIVE, type StateRow, toResource, toState } from './sql/rows.ts'
 import { createSweeper } from './sql/sweeper.ts'
 import {
@@ -49,6 +51,8 @@ export interface PostgresStoreOptions {
   readonly grace?: number
   /** Milliseconds between two sweeps; 0 for none. Default 60 000. */
   readonly sweepInterval?: number
+  /** Bytes of memory for large content that is asked for again and again; 0 for none. Default 32 MiB. */
+  readonly cacheSize?: number
 }
 
 const DAY = 24 * 60 * 60 * 1000
@@ -71,6 +75,7 @@ export function postgresStore(options: PostgresStoreOptions): ResourceStore {
     retention = 30 * DAY,
     grace = 10 * 60 * 1000,
     sweepInterval = 60_000,
+    cacheSize = DEFAULT_CACHE_SIZE,
   } = readOptions('postgresStore', options, [
     'pool',
     'tablePrefix',
@@ -81,6 +86,7 @@ export function postgresStore(options: PostgresStoreOptions): ResourceStore {
     'retention',
     'grace',
     'sweepInterval',
+    'cacheSize',
   ])
   if (typeof pool?.connect !== 'function') throw new TypeError('postgresStore needs a `pool`: new Pool() of pg.')
   const prefix = checkTablePrefix('postgresStore', tablePrefix)
@@ -97,6 +103,7 @@ export function postgresStore(options: PostgresStoreOptions): ResourceStore {
   const contents = createPostgresContents(connection, statements, {
     grace,
     nextId: nextVersion,
+    chunks: createRecentCache<string, Uint8Array>(cacheSize),
     onRelease: sweeper.hurry,
   })
   const names = createNameSource(connection, statements)

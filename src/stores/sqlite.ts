@@ -1,11 +1,14 @@
-import { andThen, type MaybePromise } from '../core/handler.ts'
+import { andThen } from '../core/handler.ts'
 import { readOptions } from '../core/options.ts'
+import { DEFAULT_CACHE_SIZE } from './sql/chunk-cache.ts'
 import { commitContents, createIntakeFactory, type Taken } from './sql/intake.ts'
-import { checkTablePrefix, encodeText, formatSortKey } from './sql/names.ts'
-import { isExpected, LIVE, type StateRow, toResource, toState } from './sql/rows.ts'
+import { checkTablePrefix } from './sql/names.ts'
+import { createRecentCache } from './sql/recent-cache.ts'
+import { isExpected, LIVE } from './sql/rows.ts'
 import { createSweeper } from './sql/sweeper.ts'
 import { createSqliteContents } from './sqlite/contents.ts'
 import { blockWhileBusy, createSqliteConnection, type SqliteHandle } from './sqlite/handle.ts'
+import { createKnownStates } from './sqlite/known-states.ts'
 import { migrateSqlite } from './sqlite/schema.ts'
 import { prepareStatements } from './sqlite/statements.ts'
 import { createSqliteStates } from './sqlite/states.ts'
@@ -16,7 +19,6 @@ import {
   type RelatedWrite,
   type ResourceStore,
   type StoredResource,
-  splitPath,
   type WriteResult,
 } from './types.ts'
 
@@ -35,6 +37,11 @@ export interface SqliteStoreOptions {
   readonly grace?: number
   /** Milliseconds between two sweeps; 0 for none. Default 60 000. */
   readonly sweepInterval?: number
+  /**
+   * Bytes of memory for large content that is asked for again and again; a quarter of it more for states, and another
+   * for pages. 0 for none. Default 32 MiB.
+   */
+  readonly cacheSize?: number
   /** The clock, in milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number
 }
@@ -68,6 +75,7 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
     retention = 30 * DAY,
     grace = 10 * 60 * 1000,
     sweepInterval = 60_000,
+    cacheSize = DEFAULT_CACHE_SIZE,
     now = Date.now,
   } = readOptions('sqliteStore', options, [
     'tablePrefix',
@@ -76,6 +84,7 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
     'retention',
     'grace',
     'sweepInterval',
+    'cacheSize',
     'now',
   ])
   const prefix = checkTablePrefix('sqliteStore', tablePrefix)
@@ -90,26 +99,24 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
       }),
     sweepInterval,
   )
-  const contents = createSqliteContents(connection, statements, { grace, now, onRelease: sweeper.hurry })
+  const chunks = createRecentCache<string, Uint8Array>(cacheSize)
+  const contents = createSqliteContents(connection, statements, { grace, now, chunks, onRelease: sweeper.hurry })
   const { createIntake, stage } = createIntakeFactory(contents, { inlineLimit, batchSize: BATCH_SIZE })
-  const states = createSqliteStates(statements, contents, now)
+  const states = createSqliteStates(statements, contents, createKnownStates(cacheSize / 4), now)
 
   return {
     read(path, { hidden = false, metadataOnly = false } = {}) {
-      const statement = metadataOnly ? statements.readFacts : statements.readState
-      const key = encodeText(path)
-      const row = connection.attempt(() => statement.get(key)) as MaybePromise<StateRow | undefined>
-      return andThen(row, (row) => toState(row, hidden ? 'shown' : 'not-shown', now(), contents.open))
+      return connection.attempt(() =>
+        states.read(path, hidden ? 'shown' : 'not-shown', metadataOnly ? 'without-content' : 'with-content'),
+      )
     },
 
     write(path, content, { expect, related = [], signal }) {
       const all = related.length === 0 ? [content] : [content, ...related.map((write) => write.content)]
       return commitContents(createIntake(), all, signal, ([own, ...others]) =>
         connection.transact((): WriteResult => {
-          const row = states.readFacts(path)
-          if (!isExpected(row, expect)) {
-            return { outcome: 'conflict', current: toState(states.readState(path), 'not-shown', now(), contents.open) }
-          }
+          const row = states.readHead(path)
+          if (!isExpected(row, expect)) return { outcome: 'conflict', current: states.read(path, 'not-shown') }
           const resource = states.put(path, row, content, own!)
           states.putRelated(related, others)
           return { outcome: row?.state === LIVE ? 'replaced' : 'created', resource }
@@ -144,7 +151,7 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
 
       /** A client may have written the name while the content came in. */
       function isFree(draft: Draft): boolean {
-        return states.readFacts(memberPath(collection, draft.name)) === undefined
+        return states.readHead(memberPath(collection, draft.name)) === undefined
       }
 
       async function takeAndAttempt(draft: Draft): Promise<Created> {
@@ -169,8 +176,8 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
     remove(path, { expect, mode, retention: keep = retention, related = [], signal }) {
       signal?.throwIfAborted()
       return connection.transact(() => {
-        const row = states.readState(path)
-        const current = toState(row, 'not-shown', now(), contents.open)
+        const row = states.readHead(path)
+        const current = states.read(path, 'not-shown')
         if (row?.state !== LIVE && expect === 'any') return { outcome: 'absent', current: current as undefined }
         if (row === undefined || !isExpected(row, expect)) return { outcome: 'conflict', current }
         states.drop(row, mode, keep)
@@ -179,16 +186,7 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
       })
     },
 
-    list(collection, { after, limit, hidden = false }) {
-      const page = [encodeText(collection), after === undefined ? '' : encodeText(formatSortKey(after)), limit + 1]
-      const rows = connection.attempt(() =>
-        hidden ? statements.listAll.all(...page, ...page, limit + 1) : statements.listLive.all(...page),
-      ) as MaybePromise<StateRow[]>
-      return andThen(rows, (rows) => {
-        const items = rows.slice(0, limit).map((row) => toResource(row, contents.open))
-        return rows.length > limit ? { items, next: splitPath(items[limit - 1]!.path).name } : { items }
-      })
-    },
+    list: (collection, options) => connection.attempt(() => states.list(collection, options)),
 
     stage: (body, { signal } = {}) => stage(body, signal),
 

@@ -25,10 +25,10 @@ export interface LargeBody {
    */
   open(first: number, last: number): AsyncIterable<Uint8Array>
   /**
-   * Reads bytes `first` to `last`, at most 64 KiB of them, in one piece, which costs less than a stream where that is a
-   * matter of one query. What it gives stays as it is. Left out: everything is read by `open`.
+   * Reads bytes `first` to `last`, at most 64 KiB of them, at once: in one piece, or in the few that they are kept in.
+   * Worth it where that costs less than a stream. What it gives stays as it is. Left out: everything is read by `open`.
    */
-  read?(first: number, last: number): MaybePromise<Uint8Array>
+  read?(first: number, last: number): MaybePromise<Uint8Array | readonly Uint8Array[]>
 }
 
 /** What describes the bytes of a representation. Nothing else of a request is stored with them. */

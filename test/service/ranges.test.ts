@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest'
+import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
-import type { ResourceStore } from '../../src/stores/types.ts'
+import type { LargeBody, ResourceStore } from '../../src/stores/types.ts'
 import type { RawAnswer } from '../support/ask.ts'
 import { ALPHABET, DATE, EARLIER, GZIPPED, LATER, TAG } from '../support/fixture-store.ts'
-import { serve, serveFixtures } from './serve.ts'
+import { hosts, startHost } from '../support/hosts.ts'
+import { closeAfterTest, serve, serveFixtures } from './serve.ts'
 
 const A = '/docs/a.bin'
 
@@ -313,12 +315,16 @@ describe('If-Range (RFC 9110 §13.1.5)', () => {
   })
 })
 
-describe('content that a store reads in one piece', () => {
+describe('content that a store reads at once', () => {
   const LETTERS = Buffer.from(ALPHABET)
-  const readers: Readonly<Record<string, (first: number, last: number) => Uint8Array | Promise<Uint8Array>>> = {
+  const readers: Readonly<Record<string, NonNullable<LargeBody['read']>>> = {
     now: (first, last) => LETTERS.subarray(first, last + 1),
     later: async (first, last) => LETTERS.subarray(first, last + 1),
+    pieces: (first, last) => [LETTERS.subarray(first, first + 1), LETTERS.subarray(first + 1, last + 1)],
+    piecesLater: async (first, last) => [LETTERS.subarray(first, last), LETTERS.subarray(last, last + 1)],
     short: (first) => LETTERS.subarray(first, first + 1),
+    fewPieces: (first) => [LETTERS.subarray(first, first + 1), LETTERS.subarray(first + 1, first + 2)],
+    noPieces: () => [],
     broken: () => Promise.reject(new Error('the disk is on fire')),
   }
   const store: ResourceStore = {
@@ -340,7 +346,11 @@ describe('content that a store reads in one piece', () => {
   it.each([
     ['now', 206, 'cdef'],
     ['later', 206, 'cdef'],
+    ['pieces', 206, 'cdef'],
+    ['piecesLater', 206, 'cdef'],
     ['short', 500, undefined],
+    ['fewPieces', 500, undefined],
+    ['noPieces', 500, undefined],
     ['broken', 500, undefined],
   ])('%s: a range of it is a %i, whole or not at all', async (name, status, text) => {
     const { send } = await serve(store, { resources: { '/docs/{name}': document() }, onError: () => {} })
@@ -348,5 +358,19 @@ describe('content that a store reads in one piece', () => {
     expect(answer.status).toBe(status)
     if (text !== undefined) expect(answer.text).toBe(text)
     expect((await send('GET', `/docs/${name}`)).text).toBe(ALPHABET)
+  })
+
+  it.each(Object.keys(hosts))('sends pieces on %s', async (name) => {
+    const service = createResourceService(store, { resources: { '/docs/{name}': document() }, fallthrough: false })
+    const host = await startHost(name, service, '/api')
+    closeAfterTest(host.close)
+    const answer = await host.send({ path: '/api/docs/pieces', headers: { range: 'bytes=2-5' } })
+    expect([answer.status, answer.body.toString()]).toEqual([206, 'cdef'])
+  })
+
+  it('sends pieces to a client that sends content with its GET', async () => {
+    const { send } = await serve(store, { resources: { '/docs/{name}': document() } })
+    const answer = await send('GET', '/docs/pieces', ['Range: bytes=2-5'], 'unasked')
+    expect([answer.status, answer.text]).toEqual([206, 'cdef'])
   })
 })

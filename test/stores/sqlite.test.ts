@@ -86,6 +86,103 @@ for (const [library, open] of Object.entries(sqliteLibraries)) {
       expect(watched.runs).toHaveLength(1)
     })
 
+    it('remembers what is read again, and asks for its version before it uses it', async () => {
+      const file = await createFile()
+      const watched = watchHandle(file.open())
+      const store = openStore(watched.handle)
+      const other = openStore(file.open())
+      await store.write('/a/1', text('one'), { expect: 'any' })
+      const first = store.read('/a/1')
+      expect(store.read('/a/1')).toBe(first)
+      store.list('/a', { limit: 5 })
+      const page = store.list('/a', { limit: 5 })
+      expect(store.list('/a', { limit: 5 })).toBe(page)
+      watched.runs.length = 0
+      store.read('/a/1')
+      store.list('/a', { limit: 5 })
+      expect(watched.runs).toEqual([
+        expect.stringMatching(/^SELECT version /),
+        expect.stringMatching(/^SELECT group_concat\(version\) /),
+      ])
+
+      await other.write('/a/1', text('two'), { expect: 'any' })
+      expect(store.read('/a/1')).toMatchObject({ body: 'two' })
+      expect(store.list('/a', { limit: 5 })).toMatchObject({ items: [{ body: 'two' }] })
+      await other.write('/a/2', text('new'), { expect: 'absent' })
+      expect(store.list('/a', { limit: 5 })).toMatchObject({ items: [{ body: 'two' }, { body: 'new' }] })
+      await other.remove('/a/1', { expect: 'any', mode: 'tombstone' })
+      expect(store.read('/a/1')).toMatchObject({ removed: true })
+      expect(store.list('/a', { limit: 5 })).toMatchObject({ items: [{ body: 'new' }] })
+      await other.remove('/a/2', { expect: 'any', mode: 'hide' })
+      expect(store.read('/a/2')).toMatchObject({ removed: true })
+      expect(store.list('/a', { limit: 5 })).toEqual({ items: [] })
+    })
+
+    it('sees what other code with the same handle does to states that it remembers', async () => {
+      const handle = (await createFile()).open()
+      const store = openStore(handle)
+      await store.write('/a/1', text('one'), { expect: 'any' })
+      for (let i = 0; i < 3; i++) expect(store.read('/a/1')).toMatchObject({ body: 'one' })
+      handle.exec('DELETE FROM resource_states')
+      expect(store.read('/a/1')).toBeUndefined()
+    })
+
+    it('remembers nothing of a write that is undone', async () => {
+      const handle = (await createFile()).open()
+      let isDiskFull = false
+      const store = openStore({
+        exec: (sql) => handle.exec(sql),
+        prepare(sql) {
+          const statement = handle.prepare(sql)
+          if (sql !== 'COMMIT') return statement
+          const run = () => {
+            if (isDiskFull) throw new Error('no space')
+            return statement.run()
+          }
+          return { get: () => undefined, all: () => [], run }
+        },
+      })
+      await store.write('/a', text('before'), { expect: 'any' })
+      for (let i = 0; i < 3; i++) store.read('/a')
+      isDiskFull = true
+      await expect(store.write('/a', text('after'), { expect: 'any' })).rejects.toThrow('no space')
+      isDiskFull = false
+      expect(store.read('/a')).toMatchObject({ body: 'before' })
+      const written = await store.write('/a', text('after'), { expect: 'present' })
+      expect(written).toMatchObject({ outcome: 'replaced' })
+      expect(store.read('/a')).toMatchObject({ body: 'after' })
+    })
+
+    it('keeps its own copy of content whose buffer the caller uses again', async () => {
+      const store = openStore((await createFile()).open())
+      const body = Buffer.from([200, 201, 202])
+      for (let i = 0; i < 3; i++) {
+        await store.write('/a', binary(body), { expect: 'any' })
+        store.read('/a')
+      }
+      body.fill(0)
+      expect(store.read('/a')).toMatchObject({ body: Buffer.from([200, 201, 202]) })
+    })
+
+    it('remembers chunks that are read again, across their edges too, up to cacheSize', async () => {
+      const bytes = Buffer.from(Uint8Array.from({ length: 400_000 }, (_, i) => (i * 7919) & 0xff))
+      for (const [cacheSize, statements] of [
+        [1_000_000, 0],
+        [0, 2],
+      ] as const) {
+        const watched = watchHandle((await createFile()).open())
+        const store = openStore(watched.handle, { cacheSize })
+        await store.write('/big', binary(bytes), { expect: 'any' })
+        const { body } = (await store.read('/big')) as StoredResource & { body: LargeBody }
+        const read = async (first: number, last: number) => Buffer.concat([await body.read!(first, last)].flat())
+        for (let i = 0; i < 4; i++) expect(await read(100_000, 165_000)).toEqual(bytes.subarray(100_000, 165_001))
+        watched.runs.length = 0
+        expect(await read(120_000, 140_000)).toEqual(bytes.subarray(120_000, 140_001))
+        expect(await read(5, 9)).toEqual(bytes.subarray(5, 10))
+        expect(watched.runs).toHaveLength(statements)
+      }
+    })
+
     it('reads only the chunks that a range lies in', async () => {
       const watched = watchHandle((await createFile()).open())
       const store = openStore(watched.handle)

@@ -1,6 +1,6 @@
-import { isAscii } from 'node:buffer'
 import type { MaybePromise } from '../../core/handler.ts'
 import { untilAborted } from '../abortable-stream.ts'
+import { readAsText } from '../small-body.ts'
 import {
   type Content,
   isStaged,
@@ -11,9 +11,6 @@ import {
   sizeOf,
 } from '../types.ts'
 import { createBlockCollector } from './block-collector.ts'
-
-/** Bytes up to this length that are ASCII are kept as text: half the memory, and sent without another copy. */
-const TEXT_LIMIT = 16 * 1024
 
 /** Content as it is kept in memory: the store's own, never a stream. */
 export interface HeldBody {
@@ -91,10 +88,8 @@ function holdText(text: string): HeldBody {
 /** Copies: what the caller does with its buffer afterwards must not reach what is stored. */
 function holdBytes(bytes: Uint8Array): HeldBody {
   const { length } = bytes
-  if (length <= TEXT_LIMIT && isAscii(bytes)) {
-    const view = Buffer.from(bytes.buffer, bytes.byteOffset, length)
-    return { body: view.toString('latin1'), size: length }
-  }
+  const text = readAsText(bytes)
+  if (text !== undefined) return { body: text, size: length }
   const copy = Buffer.allocUnsafeSlow(length)
   copy.set(bytes)
   return { body: copy, size: length }

@@ -1,3 +1,4 @@
+import { type ChunkCache, readThroughCache } from '../sql/chunk-cache.ts'
 import { type ChunkSink, type ContentId, createLostContentError } from '../sql/intake.ts'
 import { createLargeBody } from '../sql/large-body.ts'
 import { toBytes } from '../sql/rows.ts'
@@ -10,6 +11,7 @@ export interface PostgresContentsOptions {
   /** Milliseconds for which content that no path shows is kept: for readers that are still on it, and for slow uploads. */
   readonly grace: number
   readonly nextId: () => string
+  readonly chunks: ChunkCache
   /** Told when content was given up. */
   readonly onRelease: () => void
 }
@@ -28,17 +30,19 @@ export const BATCH_SIZE: number = 2 * CHUNK_SIZE
 export function createPostgresContents(
   connection: PostgresConnection,
   statements: PostgresStatements,
-  { grace, nextId, onRelease }: PostgresContentsOptions,
+  { grace, nextId, chunks, onRelease }: PostgresContentsOptions,
 ): PostgresContents {
   return {
     open(id, size) {
-      return createLargeBody(size, CHUNK_SIZE, async (index, offset, length) => {
+      async function readFromTable(index: number, offset: number, length: number): Promise<Uint8Array | undefined> {
         const rest = offset + length - CHUNK_SIZE
         const statement = rest > 0 ? statements.readAcross : statements.readChunk
         const values = [id, index, offset + 1, rest > 0 ? rest : length]
         const [row] = await connection.read<{ bytes: string }>(statement, values)
         return row === undefined ? undefined : toBytes(row.bytes)
-      })
+      }
+
+      return createLargeBody(size, CHUNK_SIZE, readThroughCache(chunks, id, size, CHUNK_SIZE, readFromTable))
     },
 
     async begin() {
@@ -75,8 +79,8 @@ export function createPostgresContents(
     async sweep() {
       const [row] = await connection.run<{ id: string }>(statements.claimExpired, [])
       if (row === undefined) return 'all'
-      const chunks = await connection.run(statements.sweepChunks, [row.id])
-      if (chunks.length === 0) await connection.run(statements.sweepContent, [row.id])
+      const swept = await connection.run(statements.sweepChunks, [row.id])
+      if (swept.length === 0) await connection.run(statements.sweepContent, [row.id])
       return 'part'
     },
   }

@@ -1,20 +1,21 @@
 import { HttpError } from '../../core/errors.ts'
 import { andThen, isPromise, type MaybePromise } from '../../core/handler.ts'
+import type { Pieces } from '../../core/reply.ts'
 import type { LargeBody } from '../types.ts'
 
 /**
  * Reads `length` bytes from an offset in a chunk on, at most as many as a chunk has; they may end in the next chunk.
  * `undefined` when a chunk is gone.
  */
-export type ReadPiece = (index: number, offset: number, length: number) => MaybePromise<Uint8Array | undefined>
+export type ReadPiece = (index: number, offset: number, length: number) => MaybePromise<Pieces | undefined>
 
 /** Content in chunks of one size that never change. A range touches only the chunks that it lies in. */
 export function createLargeBody(size: number, chunkSize: number, readPiece: ReadPiece): LargeBody {
   return {
     read(first, last) {
       const length = last + 1 - first
-      const piece = readPiece(Math.floor(first / chunkSize), first % chunkSize, length)
-      return andThen(piece, (bytes) => requireBytes(bytes, length))
+      const pieces = readPiece(Math.floor(first / chunkSize), first % chunkSize, length)
+      return andThen(pieces, (pieces) => requireBytes(pieces, length))
     },
 
     async *open(first, last) {
@@ -25,22 +26,23 @@ export function createLargeBody(size: number, chunkSize: number, readPiece: Read
         return end - at <= chunkSize ? end - at : chunkSize - (at % chunkSize)
       }
 
-      function readAt(at: number): MaybePromise<Uint8Array | undefined> {
+      function readAt(at: number): MaybePromise<Pieces | undefined> {
         return readPiece(Math.floor(at / chunkSize), at % chunkSize, lengthAt(at))
       }
 
-      let ahead: MaybePromise<Uint8Array | undefined> | undefined
+      let ahead: MaybePromise<Pieces | undefined> | undefined
       for (let at = first; at < end; ) {
         const reading = ahead ?? readAt(at)
         const length = lengthAt(at)
-        const bytes = requireBytes(isPromise(reading) ? await reading : reading, length)
+        const pieces = requireBytes(isPromise(reading) ? await reading : reading, length)
         at += length
         ahead = isPromise(reading) && at < end ? readAhead(at) : undefined
-        yield bytes
+        if (pieces instanceof Uint8Array) yield pieces
+        else yield* pieces
       }
 
       /** While one piece is on its way to the client the next one comes from the database. */
-      function readAhead(at: number): MaybePromise<Uint8Array | undefined> {
+      function readAhead(at: number): MaybePromise<Pieces | undefined> {
         const reading = readAt(at)
         // It may fail before anybody waits for it, or nobody ever does: that must not count as unhandled.
         if (isPromise(reading)) reading.then(undefined, () => {})
@@ -50,8 +52,9 @@ export function createLargeBody(size: number, chunkSize: number, readPiece: Read
   }
 }
 
-function requireBytes(bytes: Uint8Array | undefined, length: number): Uint8Array {
-  if (bytes?.length === length) return bytes
+function requireBytes(pieces: Pieces | undefined, length: number): Pieces {
+  // Several pieces come from memory, and are whole.
+  if (pieces !== undefined && (!(pieces instanceof Uint8Array) || pieces.length === length)) return pieces
   throw new HttpError(503, 'ERR_UNAVAILABLE', {
     detail: 'The content was replaced or removed while it was being read.',
     headers: ['Retry-After', '0'],

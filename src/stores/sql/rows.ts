@@ -1,3 +1,4 @@
+import { readAsText } from '../small-body.ts'
 import {
   type ContentFields,
   type Expectation,
@@ -22,12 +23,18 @@ export const REMOVED = 2
  */
 export const KEPT_AFTER_EXPIRY: number = 10 * 60 * 1000
 
-/** The row of one path. Drivers hand 64-bit integers over as numbers or strings, truth values as booleans or integers. */
-export interface StateRow {
+/** What a write has to know of the row that it replaces. Drivers hand 64-bit integers over as numbers or strings. */
+export interface RowHead {
   readonly path: string
   readonly state: number
   readonly version: string
   readonly changed: number | string
+  /** Names the chunks of large content; null when the content lies in the row. */
+  readonly content_id: number | string | null
+}
+
+/** The row of one path. Drivers hand truth values over as booleans or integers. */
+export interface StateRow extends RowHead {
   readonly strong: number | boolean
   readonly expires: number | string | null
   readonly size: number | string
@@ -35,10 +42,10 @@ export interface StateRow {
   readonly content_encoding: string | null
   readonly content_language: string | null
   readonly filename: string | null
-  /** Names the chunks of large content; null when the content lies in the row. */
-  readonly content_id: number | string | null
   readonly content?: unknown
 }
+
+export const HEAD = 'path, state, version, changed, content_id'
 
 /** The columns of a row, without the content. */
 export const FACTS: string =
@@ -58,7 +65,7 @@ export function toResource(row: StateRow, open: OpenContent): StoredResource {
     version: row.version,
     contentType: decodeText(row.content_type ?? ''),
     size,
-    body: row.content_id === null ? toBytes(row.content) : open(row.content_id, size),
+    body: row.content_id === null ? toSmallBody(row.content) : open(row.content_id, size),
     lastModified: Number(row.changed),
     dateIsStrong: Boolean(row.strong),
   }
@@ -82,7 +89,7 @@ export function toState(
   return { removed: true, path: decodeText(row.path), removedAt: Number(row.changed) }
 }
 
-export function isExpected(row: StateRow | undefined, expect: Expectation): boolean {
+export function isExpected(row: RowHead | undefined, expect: Expectation): boolean {
   if (expect === 'any') return true
   const isPresent = row !== undefined && row.state === LIVE
   if (expect === 'absent') return !isPresent
@@ -96,7 +103,7 @@ export interface Change {
 }
 
 /** The date of a resource never goes back, whatever the clocks of several processes say. */
-export function decideChange(previous: StateRow | undefined, now: number): Change {
+export function decideChange(previous: RowHead | undefined, now: number): Change {
   if (previous === undefined) return { changed: now, strong: true }
   const before = Number(previous.changed)
   return { changed: Math.max(before, now), strong: Math.floor(before / 1000) < Math.floor(now / 1000) }
@@ -151,6 +158,11 @@ export function toBytes(value: unknown): Uint8Array {
   if (value instanceof Uint8Array) return value
   if (typeof value === 'string') return Buffer.from(value, 'base64')
   return value instanceof ArrayBuffer ? new Uint8Array(value) : new Uint8Array(0)
+}
+
+function toSmallBody(value: unknown): SmallBody {
+  const bytes = toBytes(value)
+  return readAsText(bytes) ?? bytes
 }
 
 /** The bytes to store. Text is never kept as text: databases differ on U+0000 and on collations. */

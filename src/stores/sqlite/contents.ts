@@ -1,4 +1,5 @@
-import { andThen } from '../../core/handler.ts'
+import { andThen, type MaybePromise } from '../../core/handler.ts'
+import { type ChunkCache, readThroughCache } from '../sql/chunk-cache.ts'
 import { type ChunkSink, type ContentId, createLostContentError } from '../sql/intake.ts'
 import { createLargeBody } from '../sql/large-body.ts'
 import { toBytes } from '../sql/rows.ts'
@@ -11,6 +12,7 @@ export interface SqliteContentsOptions {
   /** Milliseconds for which content that no path shows is kept: for readers that are still on it, and for slow uploads. */
   readonly grace: number
   readonly now: () => number
+  readonly chunks: ChunkCache
   /** Told when content was given up. */
   readonly onRelease: () => void
 }
@@ -28,7 +30,7 @@ export interface SqliteContents extends ChunkSink {
 export function createSqliteContents(
   connection: SqliteConnection,
   statements: SqliteStatements,
-  { grace, now, onRelease }: SqliteContentsOptions,
+  { grace, now, chunks, onRelease }: SqliteContentsOptions,
 ): SqliteContents {
   const expiry = () => now() + grace
 
@@ -39,13 +41,15 @@ export function createSqliteContents(
   }
 
   function open(id: ContentId, size: number): LargeBody {
-    return createLargeBody(size, CHUNK_SIZE, (index, offset, length) => {
+    function readFromTable(index: number, offset: number, length: number): MaybePromise<Uint8Array | undefined> {
       const isWhole = offset === 0 && (length === CHUNK_SIZE || index * CHUNK_SIZE + length === size)
       const row = connection.attempt(() =>
         isWhole ? statements.readChunk.get(id, index) : readPiece(id, index, offset, length),
       )
       return andThen(row, (row) => (row === undefined ? undefined : toBytes((row as { bytes: unknown }).bytes)))
-    })
+    }
+
+    return createLargeBody(size, CHUNK_SIZE, readThroughCache(chunks, id, size, CHUNK_SIZE, readFromTable))
   }
 
   return {
@@ -84,8 +88,8 @@ export function createSqliteContents(
       const row = statements.findExpired.get(now()) as { id: number } | undefined
       if (row === undefined) return 'all'
       statements.abandonContent.run(row.id)
-      const chunks = statements.sweepChunks.all(row.id, row.id) as unknown[]
-      if (chunks.length === 0) statements.sweepContent.run(row.id)
+      const swept = statements.sweepChunks.all(row.id, row.id) as unknown[]
+      if (swept.length === 0) statements.sweepContent.run(row.id)
       return 'part'
     },
   }

@@ -1,13 +1,16 @@
-import { FACTS, FACTS_AND_CONTENT, HIDDEN, KEPT_AFTER_EXPIRY, LIVE } from '../sql/rows.ts'
+import { FACTS, FACTS_AND_CONTENT, HEAD, HIDDEN, KEPT_AFTER_EXPIRY, LIVE } from '../sql/rows.ts'
 import type { SqliteDatabase, SqliteStatement } from './handle.ts'
 
 type StatementName =
   | 'readState'
   | 'readFacts'
+  | 'readHead'
+  | 'readVersion'
   | 'putState'
   | 'hideState'
   | 'removeState'
   | 'listLive'
+  | 'listVersions'
   | 'listAll'
   | 'nextName'
   | 'raiseCounter'
@@ -39,13 +42,16 @@ function writeStatements(prefix: string): Readonly<Record<StatementName, string>
   const counters = `${prefix}counters`
   const contents = `${prefix}contents`
   const chunks = `${prefix}chunks`
-  const listed = (state: number) =>
-    `SELECT ${FACTS_AND_CONTENT}, sort_key FROM ${states} INDEXED BY ${states}_listed ` +
+  const listed = (state: number, columns: string) =>
+    `SELECT ${columns} FROM ${states} INDEXED BY ${states}_listed ` +
     `WHERE collection = ? AND state = ${state} AND sort_key > ? ORDER BY sort_key LIMIT ?`
+  const rows = `${FACTS_AND_CONTENT}, sort_key`
   // Parameters are anonymous throughout: better-sqlite3 takes ?1 for a named one.
   return {
     readState: `SELECT ${FACTS_AND_CONTENT} FROM ${states} WHERE path = ?`,
     readFacts: `SELECT ${FACTS} FROM ${states} WHERE path = ?`,
+    readHead: `SELECT ${HEAD} FROM ${states} WHERE path = ?`,
+    readVersion: `SELECT version FROM ${states} WHERE path = ?`,
     // In this order: path, collection, sort_key, state, version, changed, strong, expires, size, the four fields of
     // the content, content_id, content.
     putState:
@@ -61,8 +67,12 @@ function writeStatements(prefix: string): Readonly<Record<StatementName, string>
       `UPDATE ${states} SET state = 2, version = ?, changed = ?, strong = ?, expires = ?, size = 0, ` +
       'content_type = NULL, content_encoding = NULL, content_language = NULL, filename = NULL, content_id = NULL, ' +
       'content = NULL WHERE path = ?',
-    listLive: listed(LIVE),
-    listAll: `SELECT * FROM (${listed(LIVE)}) UNION ALL SELECT * FROM (${listed(HIDDEN)}) ORDER BY sort_key LIMIT ?`,
+    listLive: listed(LIVE, rows),
+    // In the order of the page, which a subquery with a limit keeps.
+    listVersions: `SELECT group_concat(version) AS versions FROM (${listed(LIVE, 'version')})`,
+    listAll:
+      `SELECT * FROM (${listed(LIVE, rows)}) UNION ALL SELECT * FROM (${listed(HIDDEN, rows)}) ` +
+      'ORDER BY sort_key LIMIT ?',
 
     // Beyond 2^53 - 1 there is no row, and so no name.
     nextName:

@@ -2,34 +2,45 @@ import { HttpError } from '../../core/errors.ts'
 import type { Taken } from '../sql/intake.ts'
 import { encodeText, formatSortKey } from '../sql/names.ts'
 import {
-  createWrittenResource,
   decideChange,
-  encodeBody,
   encodeFields,
+  LIVE,
   placeOf,
   REMOVED,
+  type RowHead,
   type StateRow,
+  toResource,
+  toState,
 } from '../sql/rows.ts'
 import {
   type ContentFields,
+  type ListOptions,
+  type Page,
   parseIntegerName,
   type RelatedWrite,
   type RemoveOptions,
   type StoredResource,
+  type StoredState,
+  splitPath,
 } from '../types.ts'
 import { createVersions } from '../versions.ts'
 import type { SqliteContents } from './contents.ts'
+import type { KnownState, KnownStates } from './known-states.ts'
 import type { SqliteStatements } from './statements.ts'
+
+type Shown = 'shown' | 'not-shown'
 
 /** The rows of the paths. Whatever changes them runs within a transaction. */
 export interface SqliteStates {
-  readFacts(path: string): StateRow | undefined
-  readState(path: string): StateRow | undefined
+  /** The state that a reader finds. With `without-content` its body may be empty. */
+  read(path: string, hidden: Shown, content?: 'with-content' | 'without-content'): StoredState
+  list(collection: string, options: ListOptions): Page
+  readHead(path: string): RowHead | undefined
   /** Writes a path whose row, if any, has been read in the same transaction. */
-  put(path: string, row: StateRow | undefined, content: ContentFields, taken: Taken): StoredResource
+  put(path: string, row: RowHead | undefined, content: ContentFields, taken: Taken): StoredResource
   putRelated(writes: readonly RelatedWrite[], taken: readonly Taken[]): void
   /** @param keep milliseconds for which a tombstone stays */
-  drop(row: StateRow, mode: RemoveOptions['mode'], keep: number): void
+  drop(row: RowHead, mode: RemoveOptions['mode'], keep: number): void
   dropRelated(paths: readonly string[], mode: RemoveOptions['mode'], keep: number): void
   /** Assigns a name in a collection. */
   takeName(collection: string): string
@@ -38,35 +49,104 @@ export interface SqliteStates {
 export function createSqliteStates(
   statements: SqliteStatements,
   contents: SqliteContents,
+  known: KnownStates,
   now: () => number,
 ): SqliteStates {
   const nextVersion = createVersions()
-  const readFacts = (path: string) => statements.readFacts.get(encodeText(path)) as StateRow | undefined
 
-  function put(path: string, row: StateRow | undefined, content: ContentFields, taken: Taken): StoredResource {
-    const change = decideChange(row, now())
+  /** A state that is known and still there. */
+  function recall(key: string): KnownState | undefined {
+    const state = known.find(key)
+    if (state === undefined) return undefined
+    const current = statements.readVersion.get(key) as { version: string } | undefined
+    return current?.version === state.head.version ? state : undefined
+  }
+
+  function readHead(path: string): RowHead | undefined {
+    const key = encodeText(path)
+    return recall(key)?.head ?? (statements.readHead.get(key) as RowHead | undefined)
+  }
+
+  function read(path: string, hidden: Shown, content = 'with-content'): StoredState {
+    const key = encodeText(path)
+    const state = recall(key)
+    if (state !== undefined) return state.resource
+    const isWhole = content === 'with-content'
+    const row = (isWhole ? statements.readState : statements.readFacts).get(key) as StateRow | undefined
+    const found = toState(row, hidden, now(), contents.open)
+    if (isWhole && row?.state === LIVE) known.offer(row, found as StoredResource)
+    return found
+  }
+
+  function list(collection: string, { after, limit, hidden = false }: ListOptions): Page {
+    const place = [encodeText(collection), after === undefined ? '' : encodeText(formatSortKey(after))] as const
+    const range = [...place, limit + 1] as const
+    if (hidden) return toPage(statements.listAll.all(...range, ...range, limit + 1) as StateRow[], limit)
+    const key = `${limit} ${place[0].length} ${place[0]}${place[1]}`
+    const knownPage = known.findPage(key)
+    if (knownPage !== undefined) {
+      const current = statements.listVersions.get(...range) as { versions: string | null }
+      if (current.versions === knownPage.versions) return knownPage.page
+    }
+    const rows = statements.listLive.all(...range) as StateRow[]
+    const page = toPage(rows, limit)
+    known.offerPage(key, rows, page)
+    return page
+  }
+
+  function toPage(rows: readonly StateRow[], limit: number): Page {
+    const items = rows.slice(0, limit).map(toMember)
+    return rows.length > limit ? { items, next: splitPath(items[limit - 1]!.path).name } : { items }
+  }
+
+  function toMember(row: StateRow): StoredResource {
+    const state = known.find(row.path)
+    return state?.head.version === row.version ? state.resource : toResource(row, contents.open)
+  }
+
+  function put(path: string, row: RowHead | undefined, content: ContentFields, taken: Taken): StoredResource {
+    const { changed, strong } = decideChange(row, now())
     const version = nextVersion()
+    const [type, coding, language, filename] = encodeFields(content)
+    // Copied: the buffer stays the caller's, and what was read or written again stays in memory.
+    const bytes = taken.id === undefined ? Buffer.from(taken.body) : null
+    const written: StateRow = {
+      path: encodeText(path),
+      state: LIVE,
+      version,
+      changed,
+      strong,
+      expires: null,
+      size: taken.size,
+      content_type: type,
+      content_encoding: coding,
+      content_language: language,
+      filename,
+      content_id: taken.id ?? null,
+      content: bytes,
+    }
     const place = placeOf(path)
     if (taken.id !== undefined) contents.link(taken.id)
     statements.putState.run(
-      encodeText(path),
+      written.path,
       place === undefined ? null : encodeText(place.collection),
       place === undefined ? null : encodeText(formatSortKey(place.name)),
       version,
-      change.changed,
-      change.strong ? 1 : 0,
+      changed,
+      strong ? 1 : 0,
       taken.size,
-      ...encodeFields(content),
-      taken.id ?? null,
-      taken.id === undefined ? encodeBody(taken.body) : null,
+      ...[type, coding, language, filename],
+      ...[written.content_id, bytes],
     )
     release(row)
     // A path that has a row has raised the counter before.
     if (row === undefined && place !== undefined) raiseCounter(place.collection, place.name)
-    return createWrittenResource(path, version, content, taken, change)
+    const resource = toResource(written, contents.open)
+    known.offer(written, resource)
+    return resource
   }
 
-  function drop(row: StateRow, mode: RemoveOptions['mode'], keep: number): void {
+  function drop(row: RowHead, mode: RemoveOptions['mode'], keep: number): void {
     const time = now()
     const { changed, strong } = decideChange(row, time)
     if (mode === 'hide') {
@@ -78,7 +158,7 @@ export function createSqliteStates(
     release(row)
   }
 
-  function release(row: StateRow | undefined): void {
+  function release(row: RowHead | undefined): void {
     if (row !== undefined && row.content_id !== null) contents.release(row.content_id)
   }
 
@@ -88,19 +168,20 @@ export function createSqliteStates(
   }
 
   return {
-    readFacts,
-    readState: (path) => statements.readState.get(encodeText(path)) as StateRow | undefined,
+    read,
+    list,
+    readHead,
     put,
 
     putRelated(writes, taken) {
-      for (const [index, { path, content }] of writes.entries()) put(path, readFacts(path), content, taken[index]!)
+      for (const [index, { path, content }] of writes.entries()) put(path, readHead(path), content, taken[index]!)
     },
 
     drop,
 
     dropRelated(paths, mode, keep) {
       for (const path of paths) {
-        const row = readFacts(path)
+        const row = readHead(path)
         if (row !== undefined && row.state !== REMOVED) drop(row, mode, keep)
       }
     },
