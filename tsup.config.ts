@@ -1,4 +1,5 @@
 import { defineConfig } from 'tsup'
+import { mergeChunks } from './scripts/merge-chunks.ts'
 
 /** One entry per subpath of the package; package.json and test/package.test.ts hold the same list. */
 export const entries: Record<string, string> = {
@@ -33,8 +34,7 @@ export default defineConfig({
   // Declarations take seconds; `npm start` does without, and leaves alone what a program that runs may still need.
   dts: isWhole,
   splitting: true,
-  // No module does anything when it is imported: what is not used need not be loaded.
-  treeshake: { moduleSideEffects: false },
   sourcemap: false,
   clean: isWhole,
+  onSuccess: () => mergeChunks('dist', Object.keys(entries)),
 })

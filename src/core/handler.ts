@@ -35,7 +35,7 @@ export function runSteps<E extends Exchange>(
   for (let i = from; i < steps.length; i++) {
     const step = steps[i]!
     // Bundlers tell functions of one name apart by a number.
-    exchange.trace?.push(step.name.replace(/\d+$/, ''))
+    exchange.trace?.push(step.name.replace(/\$?\d+$/, ''))
     const reply = step(exchange)
     if (reply === undefined) continue
     if (!isPromise(reply) || i === steps.length - 1) return reply
