@@ -2,7 +2,15 @@ import { hash } from 'node:crypto'
 import { hasConditions } from '../core/conditions.ts'
 import { HttpError } from '../core/errors.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
-import type { ContentSource, RangedBody, Reply, ReplyBody } from '../core/reply.ts'
+import {
+  type ContentSource,
+  type KeptFields,
+  keepFields,
+  keptReply,
+  type RangedBody,
+  type Reply,
+  type ReplyBody,
+} from '../core/reply.ts'
 import { isJsonType, parseMediaType } from '../protocol/media-type.ts'
 import { formatPath } from '../protocol/request-target.ts'
 import { type Page, type StoredResource, splitPath } from '../stores/types.ts'
@@ -26,7 +34,7 @@ export function loadPage(exchange: ResourceExchange): MaybePromise<void> {
   const page = route.context.store.list(collection, { after, limit, hidden: wantsHidden })
   return andThen(page, (page) => {
     exchange.page = page
-    exchange.validators = { entityTags: [pageTag(exchange, page)] }
+    exchange.validators = preparePage(exchange, page)
   })
 }
 
@@ -49,6 +57,33 @@ function parseCursor(text: string): string {
   throw new HttpError(400, 'ERR_MALFORMED_QUERY', { detail: 'after is a cursor taken from a Link field.' })
 }
 
+/** What is derived from one page, once, and kept beside it. */
+interface PreparedPage {
+  /** Members may say where they are, and the next page is below the same mount. */
+  readonly mount: string
+  readonly entityTags: readonly [string]
+  body: ReplyBody | undefined
+  /** The fields of the last answer, and what beside the page they depend on. */
+  kept: { readonly target: string; readonly cacheControl: string; readonly fields: KeptFields } | undefined
+}
+
+const PREPARED = Symbol('prepared page')
+
+/** Derives what answers need from a page; once for a page that the store returns again and again. */
+function preparePage(exchange: ResourceExchange, page: Page): PreparedPage {
+  const keeper = page as Page & { [PREPARED]?: PreparedPage }
+  const known = keeper[PREPARED]
+  if (known !== undefined && known.mount === exchange.mount) return known
+  const prepared: PreparedPage = {
+    mount: exchange.mount,
+    entityTags: [pageTag(exchange, page)],
+    body: undefined,
+    kept: undefined,
+  }
+  if (Object.isExtensible(page)) keeper[PREPARED] = prepared
+  return prepared
+}
+
 /** The tag of a page: a digest of the versions on it, so that it costs what the page costs. */
 function pageTag(exchange: ResourceExchange, page: Page): string {
   let text = exchange.mount + '\n' + (page.next ?? '')
@@ -59,18 +94,26 @@ function pageTag(exchange: ResourceExchange, page: Page): string {
 
 /** 200 with a JSON array of the members, joined from their stored text and never parsed. */
 export function listReply(exchange: ResourceExchange, page: Page): Reply {
-  const body = joinMembers(page.items.map((item) => memberBody(exchange, item)))
+  const prepared = preparePage(exchange, page)
+  const body = (prepared.body ??= joinMembers(page.items.map((item) => memberBody(exchange, item))))
+  const target = exchange.path + '?' + exchange.queryText
+  const cacheControl = cacheControlFor(exchange)
+  const { kept } = prepared
+  if (kept?.target === target && kept.cacheControl === cacheControl) return keptReply(200, kept.fields, body)
   const size = typeof body === 'string' || body instanceof Uint8Array ? body.length : body.size
-  const headers = [
+  const fields = keepFields([
     ...['Content-Type', 'application/json', 'Content-Length', String(size)],
-    ...['ETag', exchange.validators!.entityTags[0]!, 'Cache-Control', cacheControlFor(exchange)],
-  ]
-  return { status: 200, headers: [...headers, ...linkFields(exchange, page)], body }
+    ...['ETag', prepared.entityTags[0], 'Cache-Control', cacheControl],
+    ...linkFields(exchange, page),
+  ])
+  prepared.kept = { target, cacheControl, fields }
+  return keptReply(200, fields, body)
 }
 
 /** 304 for a page that the client has. */
 export function listNotModifiedReply(exchange: ResourceExchange, page: Page): Reply {
-  const headers = ['ETag', exchange.validators!.entityTags[0]!, 'Cache-Control', cacheControlFor(exchange)]
+  const { entityTags } = preparePage(exchange, page)
+  const headers = ['ETag', entityTags[0], 'Cache-Control', cacheControlFor(exchange)]
   return { status: 304, headers: [...headers, ...linkFields(exchange, page)] }
 }
 

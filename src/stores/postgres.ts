@@ -12,10 +12,10 @@ import {
   type PutExpectation,
   type PutResult,
 } from './postgres/states.ts'
+import { createRecentCache } from './recent-cache.ts'
 import { DEFAULT_CACHE_SIZE } from './sql/chunk-cache.ts'
 import { commitContents, createIntakeFactory, type Taken } from './sql/intake.ts'
 import { checkTablePrefix, formatSortKey } from './sql/names.ts'
-import { createRecentCache } from './sql/recent-cache.ts'
 import { isExpected, LIVE, type StateRow, toResource, toState } from './sql/rows.ts'
 import { createSweeper } from './sql/sweeper.ts'
 import {

@@ -217,7 +217,10 @@ export interface ResourceStore {
   /** Removes a path in one atomic compare-and-swap. */
   remove(path: string, options: RemoveOptions): MaybePromise<RemoveResult>
 
-  /** A page of the direct members of a collection. Costs what the page costs, however large the collection. */
+  /**
+   * A page of the direct members of a collection. Costs what the page costs, however large the collection. The same
+   * object again means that nothing on it has changed: what was derived from it is used again.
+   */
   list(collection: string, options: ListOptions): MaybePromise<Page>
 
   /**

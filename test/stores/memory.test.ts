@@ -6,8 +6,10 @@ import { type MemoryStoreOptions, memoryStore } from '../../src/stores/memory.ts
 import {
   type Content,
   isLargeBody,
+  type Page,
   type ResourceStore,
   type StoredResource,
+  type StoredState,
   type WriteResult,
 } from '../../src/stores/types.ts'
 import { describeStore } from '../../src/testing.ts'
@@ -69,6 +71,44 @@ describe('memoryStore, for speed', () => {
     Object.assign(put(store, '/a/1'), { [kept]: 'derived from the first state' })
     store.remove('/a/1', { expect: 'any', mode: 'hide' })
     expect(Object.getOwnPropertySymbols(store.read('/a/1', { hidden: true }))).toEqual([])
+  })
+
+  it('returns the same page until something on it changes', () => {
+    const store = memoryStore()
+    const list = (options = {}) => store.list('/a', { limit: 3, ...options }) as Page
+    for (const name of ['1', '2', 'x']) put(store, `/a/${name}`)
+    list()
+    const page = list()
+    expect(list()).toBe(page)
+    put(store, '/b/1')
+    expect(list()).toBe(page)
+    const changes: readonly (() => unknown)[] = [
+      () => put(store, '/a/2', text('changed')),
+      () => put(store, '/a/1.5'),
+      () => put(store, '/a/z'),
+      () => store.remove('/a/z', { expect: 'any', mode: 'erase' }),
+      () => store.remove('/a/1', { expect: 'any', mode: 'hide' }),
+      () => put(store, '/a/1'),
+      () => ['1', '2', 'x', '1.5'].map((name) => store.remove(`/a/${name}`, { expect: 'any', mode: 'erase' })),
+      () => put(store, '/a/1'),
+    ]
+    for (const change of changes) {
+      for (const options of [{}, { hidden: true }, { after: '1' }, { after: '' }])
+        for (let i = 0; i < 3; i++) list(options)
+      change()
+      for (const options of [{}, { hidden: true }, { after: '1' }, { after: '' }]) {
+        const { hidden = false, after } = options as { hidden?: boolean; after?: string }
+        const names = ['1', '2', '1.5', 'x', 'z'].filter((name) => {
+          const state = store.read(`/a/${name}`, { hidden }) as StoredState
+          return state !== undefined && !('removed' in state)
+        })
+        const from = after === '1' ? names.filter((name) => name !== '1') : names
+        const expected = after === '' ? from.filter((name) => !/^\d+$/.test(name)) : from
+        const states = expected.slice(0, 3).map((name) => store.read(`/a/${name}`, { hidden }))
+        expect(list(options).items).toEqual(states)
+        expect(list(options).next).toBe(expected.length > 3 ? expected[2] : undefined)
+      }
+    }
   })
 
   it('keeps ASCII of up to 16 KiB as text, and all else as bytes of its own', () => {

@@ -1,5 +1,14 @@
 import { HttpError } from '../../core/errors.ts'
-import { type ListOptions, nameOf, type Page, parseIntegerName, type StoredResource, splitPath } from '../types.ts'
+import { createRecentCache } from '../recent-cache.ts'
+import {
+  isLargeBody,
+  type ListOptions,
+  nameOf,
+  type Page,
+  parseIntegerName,
+  type StoredResource,
+  splitPath,
+} from '../types.ts'
 import { createBoundedMap } from './bounded-map.ts'
 import {
   compareNames,
@@ -12,6 +21,8 @@ import {
 } from './sorted-members.ts'
 
 const MAX_IDLE_COUNTERS = 10_000
+/** About what pages that are asked for again may take, in bytes, with what is made of them. */
+const PAGES = 4 * 1024 * 1024
 
 /** A path at which something is stored. Its state changes; its place in the collection does not. */
 export interface Entry {
@@ -28,6 +39,16 @@ interface Collection {
   next: number
   /** Names that creations have taken whose content is still on its way. */
   reserved: Set<number> | undefined
+  /** Counts the members that came and went. */
+  changes: number
+}
+
+/** A page that was asked for more than once. */
+interface KnownPage {
+  readonly page: Page
+  readonly entries: readonly Entry[]
+  readonly collection: Collection
+  readonly changes: number
 }
 
 /** Where a path stands: in which collection, and the value of its name where that is an integer. */
@@ -68,6 +89,8 @@ export function createMemberIndex(): MemberIndex {
     firstId = Math.max(firstId, next)
   })
 
+  const pages = createRecentCache<string, KnownPage>(PAGES)
+
   function open(path: string): Collection {
     const known = collections.get(path)
     if (known !== undefined) return known
@@ -77,6 +100,7 @@ export function createMemberIndex(): MemberIndex {
       hidden: undefined,
       next: idleCounters.get(path) ?? firstId,
       reserved: undefined,
+      changes: 0,
     }
     idleCounters.delete(path)
     collections.set(path, collection)
@@ -104,6 +128,7 @@ export function createMemberIndex(): MemberIndex {
     add(entry, place = placeOf(entry.path)) {
       if (place === undefined) return
       const { collection, integer } = place
+      collection.changes++
       if (entry.state.hidden === true) {
         collection.hidden ??= createSortedMembers(collection.visible.prefix)
         setMember(collection.hidden, entry, integer)
@@ -121,23 +146,23 @@ export function createMemberIndex(): MemberIndex {
       const place = placeOf(path)
       if (place === undefined) return
       const { collection, integer } = place
+      collection.changes++
       deleteMember(collection.visible, path, integer)
       if (collection.hidden !== undefined) deleteMember(collection.hidden, path, integer)
       closeIfEmpty(collection)
     },
 
-    page(path, { after, limit, hidden = false }) {
+    page(path, options) {
       const collection = collections.get(path)
       if (collection === undefined) return { items: [] }
-      // One more than the page holds tells whether there is another page.
-      let entries = pageOfMembers(collection.visible, after, limit + 1)
-      if (hidden && collection.hidden !== undefined) {
-        entries = merge(entries, pageOfMembers(collection.hidden, after, limit + 1))
-      }
-      const hasMore = entries.length > limit
-      if (hasMore) entries.length = limit
-      const items = entries.map((entry) => entry.state)
-      return hasMore ? { items, next: nameOf(items[limit - 1]!.path) } : { items }
+      const { after, limit, hidden = false } = options
+      const key = `${limit} ${hidden} ${after?.length} ${after}${path}`
+      const known = pages.get(key)
+      if (known !== undefined && isCurrent(known, collection)) return known.page
+      const { entries, page } = readPage(collection, options)
+      const size = page.items.reduce((sum, item) => sum + (isLargeBody(item.body) ? 0 : item.size), 1024)
+      if (pages.isWanted(key, size)) pages.set(key, { page, entries, collection, changes: collection.changes }, size)
+      return page
     },
 
     take(path) {
@@ -165,6 +190,24 @@ export function createMemberIndex(): MemberIndex {
       closeIfEmpty(collection)
     },
   }
+}
+
+function isCurrent({ page, entries, collection, changes }: KnownPage, now: Collection): boolean {
+  if (collection !== now || changes !== now.changes) return false
+  const { items } = page
+  for (let i = 0; i < items.length; i++) if (items[i] !== entries[i]!.state) return false
+  return true
+}
+
+function readPage({ visible, hidden }: Collection, { after, limit, hidden: withHidden = false }: ListOptions) {
+  // One more than the page holds tells whether there is another page.
+  let entries = pageOfMembers(visible, after, limit + 1)
+  if (withHidden && hidden !== undefined) entries = merge(entries, pageOfMembers(hidden, after, limit + 1))
+  const hasMore = entries.length > limit
+  if (hasMore) entries.length = limit
+  const items = entries.map((entry) => entry.state)
+  const page: Page = hasMore ? { items, next: nameOf(items[limit - 1]!.path) } : { items }
+  return { entries, page }
 }
 
 function merge(a: readonly Entry[], b: readonly Entry[]): Entry[] {

@@ -1,7 +1,7 @@
 import { andThen, type MaybePromise } from '../../core/handler.ts'
+import type { RecentCache } from '../recent-cache.ts'
 import type { ContentId } from './intake.ts'
 import type { ReadPiece } from './large-body.ts'
-import type { RecentCache } from './recent-cache.ts'
 
 /** Chunks of large content. They never change, so nothing has to be asked before one is used. */
 export type ChunkCache = RecentCache<string, Uint8Array>

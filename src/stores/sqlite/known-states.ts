@@ -1,4 +1,4 @@
-import { createRecentCache } from '../sql/recent-cache.ts'
+import { createRecentCache } from '../recent-cache.ts'
 import type { RowHead } from '../sql/rows.ts'
 import { isLargeBody, type Page, type StoredResource } from '../types.ts'
 
