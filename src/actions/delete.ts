@@ -1,14 +1,8 @@
 import { andThen, type MaybePromise } from '../core/handler.ts'
 import { contentReply, emptyReply, encodeText, type Reply } from '../core/reply.ts'
 import { formatPath } from '../protocol/request-target.ts'
-import {
-  isLargeBody,
-  memberPath,
-  type RemoveOptions,
-  type RemoveResult,
-  type StoredResource,
-  splitPath,
-} from '../stores/types.ts'
+import { memberPath, splitPath } from '../stores/paths.ts'
+import { isLargeBody, type RemoveOptions, type RemoveResult, type StoredResource } from '../stores/types.ts'
 import { commit } from './commit.ts'
 import { expectationOf } from './conditions.ts'
 import { appliedPreferences, preferredReturn } from './preferences.ts'

@@ -86,7 +86,7 @@ interface Form {
   complete(): MaybePromise<NewMember>
 }
 
-type FormFile = MemberFile & { readonly summary: JsonValue }
+type FormFile = MemberFile & { readonly summary: JsonValue | undefined }
 
 function createForm(exchange: ResourceExchange): Form {
   const collection = exchange.route.collection!
@@ -144,7 +144,7 @@ function complete(
   for (const { name, summary } of files) {
     if (Object.hasOwn(document, name))
       throw invalid([{ pointer: formatPointerStep(name), detail: 'Given as text and as a file.' }])
-    defineMember(document, name, summary)
+    if (summary !== undefined) defineMember(document, name, summary)
   }
   // What JSON is refused for is refused in a form as well: U+0000, which not every store can keep.
   checkParsedJson(document)

@@ -145,8 +145,8 @@ export interface CollectionFacts {
 export interface FileOptions {
   /** Whether a form without it is refused (422). Default false. */
   readonly required?: boolean
-  /** What the member says of the file, under its name. Default: all that is known of it. */
-  readonly describe?: (file: FileFacts) => JsonValue
+  /** What the member says of the file, under its name; `undefined` for nothing. Default: all that is known of it. */
+  readonly describe?: (file: FileFacts) => JsonValue | undefined
 }
 
 /** What is known of a file. */

@@ -9,7 +9,7 @@ import {
   readMember,
 } from '../core/json.ts'
 import type { StandardIssue, StandardResult, StandardSchema } from '../core/standard-schema.ts'
-import { parseIntegerName } from '../stores/types.ts'
+import { parseIntegerName } from '../stores/paths.ts'
 import type { Route } from './route.ts'
 
 /** A JSON document that may be stored: the value, and its text. */

@@ -96,9 +96,11 @@ export interface CollectionOptions<Value = JsonObject> extends DocumentOptions<V
   readonly form?: Readonly<Record<string, string>>
   /** The member that the content of a text/plain POST becomes. Default: such a POST is 415, or stored as it is. */
   readonly text?: string
-  /** File parts that a multipart POST may carry, by name; each becomes a resource below the member,
-   * which says of it what `describe` makes of its `name`, `type` and `size`, or all three; one that is `required` and
-   * missing is 422. Default: none; any for accepting collections. */
+  /**
+   * File parts that a multipart POST may carry, by name; each becomes a resource below the member, which says of it
+   * what `describe` makes of its `name`, `type` and `size`, or all three; one that is `required` and missing is 422.
+   * Default: none; any for accepting collections.
+   */
   readonly files?: Readonly<Record<string, FileOptions>>
   /**
    * Names of members. `'integer'`: the next integer. `'string'`: clients may choose any name, POST takes the next

@@ -3,13 +3,13 @@ import { readOptions } from '../core/options.ts'
 import { createContentHolder, type HeldBody, type TakenStreams } from './memory/held-content.ts'
 import { createMemberIndex, type Entry, type MemberPlace, type Place } from './memory/member-index.ts'
 import { createTombstones } from './memory/tombstones.ts'
+import { memberPath } from './paths.ts'
 import {
   type Content,
   type ContentFields,
   type CreateOptions,
   type Expectation,
   isResource,
-  memberPath,
   type ReadOptions,
   type RelatedWrite,
   type RemoveOptions,

@@ -1,4 +1,5 @@
 import { readOptions } from '../core/options.ts'
+import { memberPath, splitPath } from './paths.ts'
 import { createPostgresConnection, type PostgresPool } from './postgres/connection.ts'
 import { BATCH_SIZE, createPostgresContents } from './postgres/contents.ts'
 import { createUnavailableError } from './postgres/errors.ts'
@@ -18,16 +19,7 @@ import { commitContents, createIntakeFactory, type Taken } from './sql/intake.ts
 import { checkTablePrefix, formatSortKey } from './sql/names.ts'
 import { isExpected, LIVE, type StateRow, toResource, toState } from './sql/rows.ts'
 import { createSweeper } from './sql/sweeper.ts'
-import {
-  type Content,
-  type ContentFields,
-  memberPath,
-  type RelatedWrite,
-  type ResourceStore,
-  type StoredState,
-  splitPath,
-  type WriteResult,
-} from './types.ts'
+import type { Content, ContentFields, RelatedWrite, ResourceStore, StoredState, WriteResult } from './types.ts'
 import { createVersions } from './versions.ts'
 
 export type { PostgresClient, PostgresPool, PostgresQuery } from './postgres/connection.ts'

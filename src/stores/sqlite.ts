@@ -1,5 +1,6 @@
 import { andThen } from '../core/handler.ts'
 import { readOptions } from '../core/options.ts'
+import { memberPath } from './paths.ts'
 import { createRecentCache } from './recent-cache.ts'
 import { DEFAULT_CACHE_SIZE } from './sql/chunk-cache.ts'
 import { commitContents, createIntakeFactory, type Taken } from './sql/intake.ts'
@@ -12,15 +13,7 @@ import { createKnownStates } from './sqlite/known-states.ts'
 import { migrateSqlite } from './sqlite/schema.ts'
 import { prepareStatements } from './sqlite/statements.ts'
 import { createSqliteStates } from './sqlite/states.ts'
-import {
-  type Content,
-  type CreateOptions,
-  memberPath,
-  type RelatedWrite,
-  type ResourceStore,
-  type StoredResource,
-  type WriteResult,
-} from './types.ts'
+import type { Content, CreateOptions, RelatedWrite, ResourceStore, StoredResource, WriteResult } from './types.ts'
 
 export type { SqliteHandle, SqliteStatement, SqliteValue } from './sqlite/handle.ts'
 

@@ -11,8 +11,6 @@
 
 import type { MaybePromise } from '../core/handler.ts'
 
-const SLASH = 0x2f
-
 /** Small content: text is kept and sent as its UTF-8 bytes. */
 export type SmallBody = string | Uint8Array
 
@@ -246,37 +244,6 @@ export function isLargeBody(body: SmallBody | LargeBody): body is LargeBody {
 /** Whether content to be stored has been staged before. */
 export function isStaged(body: Content['body']): body is StagedBody {
   return typeof body === 'object' && 'staged' in body
-}
-
-/** Path of a member of a collection. */
-export function memberPath(collection: string, name: string): string {
-  return `${collection}/${name}`
-}
-
-/** Splits a path into its collection and its name there. */
-export function splitPath(path: string): { readonly collection: string; readonly name: string } {
-  const name = nameOf(path)
-  return { collection: path.slice(0, Math.max(path.length - name.length - 1, 0)), name }
-}
-
-/** The name of a path in its collection. */
-export function nameOf(path: string): string {
-  let at = path.length
-  while (at > 0 && path.charCodeAt(at - 1) !== SLASH) at--
-  return at === 0 ? path : path.slice(at)
-}
-
-/** The value of a name that is an integer in its one canonical spelling, and safe; `undefined` for other names. */
-export function parseIntegerName(name: string): number | undefined {
-  const length = name.length
-  if (length === 0 || length > 16) return undefined
-  for (let i = 0; i < length; i++) {
-    const code = name.charCodeAt(i)
-    if (code < 0x30 || code > 0x39) return undefined
-  }
-  if (length > 1 && name.charCodeAt(0) === 0x30) return undefined
-  const value = Number(name)
-  return Number.isSafeInteger(value) ? value : undefined
 }
 
 /** Length of small content in bytes. */

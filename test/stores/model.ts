@@ -1,17 +1,16 @@
 import fc from 'fast-check'
 import { expect } from 'vitest'
 import type { MaybePromise } from '../../src/core/handler.ts'
+import { parseIntegerName, splitPath } from '../../src/stores/paths.ts'
 import {
   type Content,
   type Expectation,
   isLargeBody,
   isResource,
-  parseIntegerName,
   type RemoveOptions,
   type ResourceStore,
   type StoredResource,
   type StoredState,
-  splitPath,
 } from '../../src/stores/types.ts'
 
 /** A store without data, for one run. */

@@ -131,6 +131,15 @@ describe('POST of an upload', () => {
     await target.close()
   })
 
+  it('says nothing of a file of which the definition makes nothing', async () => {
+    const resources = { '/forms': collection({ files: { file: { describe: () => undefined } } }) }
+    const target = await startService({ resources })
+    const answer = await target.send('POST', '/forms', multipartOf([title, file]))
+    expect([answer.status, answer.json()]).toEqual([201, { id: 1, title: 'T' }])
+    expect((await target.send('GET', '/forms/1/file')).text).toBe('bytes')
+    await target.close()
+  })
+
   it('refuses a transfer encoding of a part (row F7), and a part charset it cannot read (threat 72)', async () => {
     const part = (head: string, content: string): string =>
       `--b\r\nContent-Disposition: form-data; ${head}\r\n\r\n${content}\r\n`

@@ -1,6 +1,7 @@
 import type { MaybePromise } from '../../core/handler.ts'
 import { readOptions } from '../../core/options.ts'
-import { type Content, type RemoveOptions, type ResourceStore, splitPath } from '../types.ts'
+import { splitPath } from '../paths.ts'
+import type { Content, RemoveOptions, ResourceStore } from '../types.ts'
 import { content } from './cases/content.ts'
 import { creation } from './cases/creation.ts'
 import { dates } from './cases/dates.ts'

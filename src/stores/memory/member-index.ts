@@ -1,14 +1,7 @@
 import { HttpError } from '../../core/errors.ts'
+import { nameOf, parseIntegerName, splitPath } from '../paths.ts'
 import { createRecentCache } from '../recent-cache.ts'
-import {
-  isLargeBody,
-  type ListOptions,
-  nameOf,
-  type Page,
-  parseIntegerName,
-  type StoredResource,
-  splitPath,
-} from '../types.ts'
+import { isLargeBody, type ListOptions, type Page, type StoredResource } from '../types.ts'
 import { createBoundedMap } from './bounded-map.ts'
 import {
   compareNames,

@@ -1,13 +1,8 @@
+import { parseIntegerName } from '../paths.ts'
 import type { Taken } from '../sql/intake.ts'
 import { encodeText, formatSortKey } from '../sql/names.ts'
 import { createWrittenResource, encodeBody, encodeFields, HIDDEN, LIVE, placeOf, type StateRow } from '../sql/rows.ts'
-import {
-  type ContentFields,
-  type Expectation,
-  parseIntegerName,
-  type RemoveOptions,
-  type StoredResource,
-} from '../types.ts'
+import type { ContentFields, Expectation, RemoveOptions, StoredResource } from '../types.ts'
 import type { PostgresConnection, PostgresValue, RunStatement } from './connection.ts'
 import type { PostgresContents } from './contents.ts'
 import type { NameSource } from './names.ts'

@@ -1,4 +1,4 @@
-import { parseIntegerName } from '../types.ts'
+import { parseIntegerName } from '../paths.ts'
 
 /**
  * The key under which a name is sorted, to be compared by bytes: integers by value, then all others.

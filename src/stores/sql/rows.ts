@@ -1,13 +1,6 @@
+import { splitPath } from '../paths.ts'
 import { readAsText } from '../small-body.ts'
-import {
-  type ContentFields,
-  type Expectation,
-  type LargeBody,
-  type SmallBody,
-  type StoredResource,
-  type StoredState,
-  splitPath,
-} from '../types.ts'
+import type { ContentFields, Expectation, LargeBody, SmallBody, StoredResource, StoredState } from '../types.ts'
 import { decodeText, encodeText } from './names.ts'
 
 /** Anybody may read it. */

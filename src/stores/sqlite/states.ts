@@ -1,4 +1,5 @@
 import { HttpError } from '../../core/errors.ts'
+import { parseIntegerName, splitPath } from '../paths.ts'
 import type { Taken } from '../sql/intake.ts'
 import { encodeText, formatSortKey } from '../sql/names.ts'
 import {
@@ -12,16 +13,14 @@ import {
   toResource,
   toState,
 } from '../sql/rows.ts'
-import {
-  type ContentFields,
-  type ListOptions,
-  type Page,
-  parseIntegerName,
-  type RelatedWrite,
-  type RemoveOptions,
-  type StoredResource,
-  type StoredState,
-  splitPath,
+import type {
+  ContentFields,
+  ListOptions,
+  Page,
+  RelatedWrite,
+  RemoveOptions,
+  StoredResource,
+  StoredState,
 } from '../types.ts'
 import { createVersions } from '../versions.ts'
 import type { SqliteContents } from './contents.ts'
