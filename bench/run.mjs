@@ -43,6 +43,10 @@ const PEERS = {
   project: { file: 'project.mjs' },
   'project-all': { file: 'project.mjs', env: { BENCH_OPTIONS: 'all' } },
   'project-sqlite': { file: 'project.mjs', env: { BENCH_STORE: 'sqlite', BENCH_FILES_IN: 'store' } },
+  'project-postgres': {
+    file: 'project.mjs',
+    env: { BENCH_STORE: process.env.BENCH_POSTGRES ?? 'postgres://postgres@127.0.0.1/bench', BENCH_FILES_IN: 'store' },
+  },
   'project-memory': { file: 'project.mjs', env: { BENCH_FILES_IN: 'store' } },
   'project-express': { file: 'project.mjs', env: { PROJECT_MOUNT: 'express' } },
   'project-direct': { file: 'project.mjs', env: { PROJECT_MOUNT: 'express', BENCH_ATTACH: 'direct' } },
