@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { rollup } from 'rollup'
 
 /** Bytes below which a shared file is merged with one that is nearly always loaded beside it. */
-const SMALL = 8000
+const SMALL = 12_000
 
 /**
  * Merges the many small files that the entries share: to open a file costs more than a few functions nobody calls.

@@ -4,6 +4,7 @@ import { builtinModules, createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
+import { rollup } from 'rollup'
 import ts from 'typescript'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { entries } from '../tsup.config.ts'
@@ -26,14 +27,37 @@ function importsOf(file: string): string[] {
   return ts.preProcessFile(readFileSync(file, 'utf8')).importedFiles.map(({ fileName }) => fileName)
 }
 
-/** The packages that an import path loads, through files of this package. */
+/** What a built file imports as soon as it is imported itself. */
+function staticImportsOf(file: string): string[] {
+  return [...readFileSync(file, 'utf8').matchAll(/^(?:import|export)\b.*?\bfrom '([^']+)'/gm)].map(([, name]) => name!)
+}
+
+const isPackage = (name: string): boolean =>
+  !/^[./]/.test(name) && !name.startsWith('node:') && !builtinModules.includes(name)
+
+/** The packages that an import path loads at once, through files of this package. */
 function packagesBehind(file: string, seen: Set<string> = new Set()): string[] {
   if (seen.has(file)) return []
   seen.add(file)
-  return importsOf(file).flatMap((name) => {
+  return staticImportsOf(file).flatMap((name) => {
     if (name.startsWith('.')) return packagesBehind(join(dirname(file), name), seen)
-    return name.startsWith('node:') || builtinModules.includes(name) ? [] : [name]
+    return isPackage(name) ? [name] : []
   })
+}
+
+/** The packages that a bundle of an import path needs, now or later. */
+async function packagesInBundle(file: string): Promise<string[]> {
+  const bundle = await rollup({
+    input: file,
+    external: (id) => !/^[./]/.test(id),
+    treeshake: { moduleSideEffects: manifest.sideEffects },
+  })
+  const { output } = await bundle.generate({ format: 'es' })
+  const chunks = output.filter((file) => file.type === 'chunk')
+  const own = new Set(chunks.map(({ fileName }) => fileName))
+  return chunks
+    .flatMap((chunk) => [...chunk.imports, ...chunk.dynamicImports])
+    .filter((id) => isPackage(id) && !own.has(id))
 }
 
 describe('package.json', () => {
@@ -111,8 +135,15 @@ describe('the built package', () => {
 
   it.each(['conditional', 'range', 'preflight', 'patch', 'method-override', 'require-https', 'protocol', 'errors'])(
     'loads no dependency for the piece %s',
-    (piece) => {
-      expect(packagesBehind(join('dist', `${piece}.js`))).toEqual([])
+    async (piece) => {
+      const file = join('dist', `${piece}.js`)
+      expect(packagesBehind(file)).toEqual([])
+      expect(await packagesInBundle(file)).toEqual([])
     },
   )
+
+  it('loads its dependencies when they are needed, and not before', async () => {
+    expect(packagesBehind('dist/index.js')).toEqual([])
+    expect(await packagesInBundle('dist/body-parse.js')).toEqual(['busboy'])
+  })
 })
