@@ -45,7 +45,7 @@ const PEERS = {
   'project-sqlite': { file: 'project.mjs', env: { BENCH_STORE: 'sqlite', BENCH_FILES_IN: 'store' } },
   'project-postgres': {
     file: 'project.mjs',
-    env: { BENCH_STORE: process.env.BENCH_POSTGRES ?? 'postgres://postgres@127.0.0.1/bench', BENCH_FILES_IN: 'store' },
+    env: { BENCH_STORE: process.env.BENCH_POSTGRES, BENCH_FILES_IN: 'store' },
   },
   'project-memory': { file: 'project.mjs', env: { BENCH_FILES_IN: 'store' } },
   'project-express': { file: 'project.mjs', env: { PROJECT_MOUNT: 'express' } },
@@ -60,6 +60,11 @@ if (opt.list) {
 const fits = (peer, w) => !PEERS[peer].kind || w.only?.[PEERS[peer].kind]
 const defaultPeers = ['raw', 'express', 'koa', 'fastify', 'project']
 const peers = opt.peers ? opt.peers.split(',') : defaultPeers
+// Its public schema is emptied: only in a database that was named.
+if (peers.includes('project-postgres') && !process.env.BENCH_POSTGRES) {
+  console.error('project-postgres needs BENCH_POSTGRES=postgres://...')
+  process.exit(2)
+}
 for (const p of peers)
   if (!PEERS[p]) {
     console.error(`unknown peer ${p}`)

@@ -11,8 +11,7 @@ const SMALL = 12_000
  * @param entries their names, without the extension
  */
 export async function mergeChunks(folder: string, entries: readonly string[]): Promise<void> {
-  const isShared = (name: string) => /^[\w-]+-[A-Z0-9]{8}\.js$/.test(name)
-  const unmerged = readdirSync(folder).filter(isShared)
+  const unmerged = readdirSync(folder).filter((name) => /^[\w-]+-[A-Z0-9]{8}\.js$/.test(name))
   const bundle = await rollup({
     input: Object.fromEntries(entries.map((name) => [name, join(folder, `${name}.js`)])),
     external: (id) => !/^[./]/.test(id),
@@ -22,7 +21,7 @@ export async function mergeChunks(folder: string, entries: readonly string[]): P
     // Nor need it be loaded first: bundlers warn of an import that takes nothing.
     plugins: [{ name: 'no-bare-imports', renderChunk: (code) => code.replace(/^import '\.[^']+';\n?/gm, '') }],
   })
-  await bundle.write({
+  const { output } = await bundle.write({
     dir: folder,
     format: 'es',
     experimentalMinChunkSize: SMALL,
@@ -30,5 +29,7 @@ export async function mergeChunks(folder: string, entries: readonly string[]): P
     hoistTransitiveImports: false,
   })
   await bundle.close()
-  for (const name of unmerged) rmSync(join(folder, name))
+  // An earlier build's merged file may have a name of the same form.
+  const written = new Set(output.map(({ fileName }) => fileName))
+  for (const name of unmerged) if (!written.has(name)) rmSync(join(folder, name))
 }

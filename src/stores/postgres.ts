@@ -17,7 +17,7 @@ import { createRecentCache } from './recent-cache.ts'
 import { DEFAULT_CACHE_SIZE } from './sql/chunk-cache.ts'
 import { commitContents, createIntakeFactory, type Taken } from './sql/intake.ts'
 import { checkTablePrefix, formatSortKey } from './sql/names.ts'
-import { isExpected, LIVE, type StateRow, toResource, toState } from './sql/rows.ts'
+import { isExpected, LIVE, type Shown, type StateRow, toResource, toState } from './sql/rows.ts'
 import { createSweeper } from './sql/sweeper.ts'
 import type { Content, ContentFields, RelatedWrite, ResourceStore, StoredState, WriteResult } from './types.ts'
 import { createVersions } from './versions.ts'
@@ -102,7 +102,7 @@ export function postgresStore(options: PostgresStoreOptions): ResourceStore {
   const states = createPostgresStates(connection, statements, contents, names, { grace, nextVersion })
   const { createIntake, stage } = createIntakeFactory(contents, { inlineLimit, batchSize: BATCH_SIZE })
 
-  const toFoundState = (row: DatedRow | undefined, hidden: 'shown' | 'not-shown' = 'not-shown'): StoredState =>
+  const toFoundState = (row: DatedRow | undefined, hidden: Shown = 'not-shown'): StoredState =>
     toState(row, hidden, row?.now ?? 0, contents.open)
 
   /** Writes content that has been taken in; `undefined` when the state was not the expected one. */

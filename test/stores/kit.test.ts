@@ -19,6 +19,7 @@ import { keptBuffer } from './mutants/kept-buffer.ts'
 import { offsetCursor } from './mutants/offset-cursor.ts'
 import { partialContent } from './mutants/partial-content.ts'
 import { relatedApart } from './mutants/related-apart.ts'
+import { reusedPage } from './mutants/reused-page.ts'
 import { shownWhenHidden } from './mutants/shown-when-hidden.ts'
 import { versionFromContent } from './mutants/version-from-content.ts'
 
@@ -35,6 +36,7 @@ const MUTANTS = [
   [relatedApart, 'writes nothing at all when the write meets a conflict'],
   [exclusiveRange, 'opens every range, the first and the last byte included'],
   [shownWhenHidden, 'lists hidden resources, marked and in their place, only when asked'],
+  [reusedPage, 'gives another page object once anything on the page has changed'],
   [alwaysStrong, 'calls a date strong while the resource changed once in that second, and only then'],
   [forgetful, 'has everything that was acknowledged after a sudden end, exactly as it was'],
 ] as const

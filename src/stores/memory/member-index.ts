@@ -1,7 +1,7 @@
 import { HttpError } from '../../core/errors.ts'
 import { nameOf, parseIntegerName, splitPath } from '../paths.ts'
 import { createRecentCache } from '../recent-cache.ts'
-import { isLargeBody, type ListOptions, type Page, type StoredResource } from '../types.ts'
+import type { ListOptions, Page, StoredResource } from '../types.ts'
 import { createBoundedMap } from './bounded-map.ts'
 import {
   compareNames,
@@ -14,7 +14,7 @@ import {
 } from './sorted-members.ts'
 
 const MAX_IDLE_COUNTERS = 10_000
-/** About what pages that are asked for again may take, in bytes, with what is made of them. */
+/** Bytes of content on the pages that are kept. */
 const PAGES = 4 * 1024 * 1024
 
 /** A path at which something is stored. Its state changes; its place in the collection does not. */
@@ -153,7 +153,8 @@ export function createMemberIndex(): MemberIndex {
       const known = pages.get(key)
       if (known !== undefined && isCurrent(known, collection)) return known.page
       const { entries, page } = readPage(collection, options)
-      const size = page.items.reduce((sum, item) => sum + (isLargeBody(item.body) ? 0 : item.size), 1024)
+      // Whoever keeps a page keeps what is on it, although it may have been replaced or removed since.
+      const size = page.items.reduce((sum, item) => sum + item.size, 1024)
       if (pages.isWanted(key, size)) pages.set(key, { page, entries, collection, changes: collection.changes }, size)
       return page
     },

@@ -38,7 +38,8 @@ export interface StateRow extends RowHead {
   readonly content?: unknown
 }
 
-export const HEAD = 'path, state, version, changed, content_id'
+/** The columns of a {@link RowHead}. */
+export const HEAD_COLUMNS = 'path, state, version, changed, content_id'
 
 /** The columns of a row, without the content. */
 export const FACTS: string =
@@ -69,13 +70,11 @@ export function toResource(row: StateRow, open: OpenContent): StoredResource {
   return resource
 }
 
+/** Whether a reader is shown what is hidden. */
+export type Shown = 'shown' | 'not-shown'
+
 /** What a reader finds. */
-export function toState(
-  row: StateRow | undefined,
-  hidden: 'shown' | 'not-shown',
-  now: number,
-  open: OpenContent,
-): StoredState {
+export function toState(row: StateRow | undefined, hidden: Shown, now: number, open: OpenContent): StoredState {
   if (row === undefined) return undefined
   if (row.state === LIVE || (row.state === HIDDEN && hidden === 'shown')) return toResource(row, open)
   if (row.state === REMOVED && Number(row.expires) <= now) return undefined

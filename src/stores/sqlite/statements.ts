@@ -1,4 +1,4 @@
-import { FACTS, FACTS_AND_CONTENT, HEAD, HIDDEN, KEPT_AFTER_EXPIRY, LIVE } from '../sql/rows.ts'
+import { FACTS, FACTS_AND_CONTENT, HEAD_COLUMNS, HIDDEN, KEPT_AFTER_EXPIRY, LIVE } from '../sql/rows.ts'
 import type { SqliteDatabase, SqliteStatement } from './handle.ts'
 
 type StatementName =
@@ -50,7 +50,7 @@ function writeStatements(prefix: string): Readonly<Record<StatementName, string>
   return {
     readState: `SELECT ${FACTS_AND_CONTENT} FROM ${states} WHERE path = ?`,
     readFacts: `SELECT ${FACTS} FROM ${states} WHERE path = ?`,
-    readHead: `SELECT ${HEAD} FROM ${states} WHERE path = ?`,
+    readHead: `SELECT ${HEAD_COLUMNS} FROM ${states} WHERE path = ?`,
     readVersion: `SELECT version FROM ${states} WHERE path = ?`,
     // In this order: path, collection, sort_key, state, version, changed, strong, expires, size, the four fields of
     // the content, content_id, content.

@@ -9,6 +9,7 @@ import {
   placeOf,
   REMOVED,
   type RowHead,
+  type Shown,
   type StateRow,
   toResource,
   toState,
@@ -26,8 +27,6 @@ import { createVersions } from '../versions.ts'
 import type { SqliteContents } from './contents.ts'
 import type { KnownState, KnownStates } from './known-states.ts'
 import type { SqliteStatements } from './statements.ts'
-
-type Shown = 'shown' | 'not-shown'
 
 /** The rows of the paths. Whatever changes them runs within a transaction. */
 export interface SqliteStates {

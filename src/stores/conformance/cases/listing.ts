@@ -199,6 +199,28 @@ export const listing: readonly Case[] = [
     },
   },
   {
+    title: 'gives another page object once anything on the page has changed',
+    async run({ store, collection, path, content }) {
+      const changes: readonly (() => unknown)[] = [
+        () => put(store, path(1), content(11, path(1))),
+        () => put(store, path(3), content(3, path(3))),
+        () => store.remove(path(2), { expect: 'any', mode: 'erase' }),
+      ]
+      for (const name of [1, 2]) await put(store, path(name), content(name, path(name)))
+      for (const change of changes) {
+        let before: unknown
+        // What is asked for again and again may be remembered.
+        for (let i = 0; i < 4; i++) before = await store.list(collection, { limit: 10 })
+        await change()
+        const after = await store.list(collection, { limit: 10 })
+        claim(
+          after !== before,
+          'A page has changed, and is still the same object, on which callers keep what they derive.',
+        )
+      }
+    },
+  },
+  {
     title: 'lists members with large content, which can be read from there',
     needs: ['contents'],
     async run({ store, collection, path }) {
