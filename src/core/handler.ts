@@ -22,24 +22,3 @@ export function andThen<Value, Result>(
 ): MaybePromise<Result> {
   return isPromise(value) ? value.then(next) : next(value)
 }
-
-/**
- * Runs steps in order until one replies. Control only moves forward.
- * @param from index of the first step to run
- */
-export function runSteps<E extends Exchange>(
-  steps: readonly Step<E>[],
-  exchange: E,
-  from = 0,
-): MaybePromise<Reply | undefined> {
-  for (let i = from; i < steps.length; i++) {
-    const step = steps[i]!
-    // Bundlers tell functions of one name apart by a number.
-    exchange.trace?.push(step.name.replace(/\$?\d+$/, ''))
-    const reply = step(exchange)
-    if (reply === undefined) continue
-    if (!isPromise(reply) || i === steps.length - 1) return reply
-    return reply.then((reply) => reply ?? runSteps(steps, exchange, i + 1))
-  }
-  return undefined
-}

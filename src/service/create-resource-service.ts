@@ -2,9 +2,10 @@ import { checkAuthorization } from '../actions/authorization.ts'
 import { options as describeOptions } from '../actions/options.ts'
 import { ResourceExchange } from '../actions/resource-exchange.ts'
 import type { Exchange } from '../core/exchange.ts'
-import { type MaybePromise, runSteps, type Step } from '../core/handler.ts'
+import type { MaybePromise, Step } from '../core/handler.ts'
 import { createHandler, type Handler } from '../core/node-handler.ts'
 import type { Reply } from '../core/reply.ts'
+import { sequence } from '../core/sequence.ts'
 import type { ResourceStore } from '../stores/types.ts'
 import { createAccess } from './access.ts'
 import { compileService } from './compile-service.ts'
@@ -66,7 +67,7 @@ export function createResourceService(store: ResourceStore, options?: ServiceOpt
     perform, // 100, then 400 408 413 422, then 409 412; 200 201 202 204 206
   ])
 
-  const decide = (exchange: ResourceExchange): MaybePromise<Reply | undefined> => runSteps(steps, exchange)
+  const decide = sequence(steps)
   const handler = createHandler<ResourceExchange>({
     run: (exchange) => decideInOrder(exchange, decide),
     createExchange: (req, res) => new ResourceExchange(req, res, settings),

@@ -2,9 +2,10 @@ import express from 'express'
 import { describe, expect, it } from 'vitest'
 import { HttpError, RequestAborted } from '../../src/core/errors.ts'
 import type { Exchange } from '../../src/core/exchange.ts'
-import { andThen, isPromise, runSteps, type Step } from '../../src/core/handler.ts'
+import { andThen, isPromise, type Step } from '../../src/core/handler.ts'
 import { createHandler, PASS } from '../../src/core/node-handler.ts'
 import { contentReply, emptyReply, type Reply } from '../../src/core/reply.ts'
+import { sequence } from '../../src/core/sequence.ts'
 import { serve } from '../handlers/serve.ts'
 
 const REPLY = emptyReply(204, [])
@@ -24,7 +25,7 @@ describe('isPromise and andThen', () => {
   })
 })
 
-describe('runSteps', () => {
+describe('sequence', () => {
   const record = (ran: string[], replies: Record<string, ReturnType<Step>>): Step[] =>
     Object.entries(replies).map(([name, reply]) => () => {
       ran.push(name)
@@ -33,36 +34,59 @@ describe('runSteps', () => {
 
   it('ends with the first reply, in one turn while nothing has to be awaited', () => {
     const ran: string[] = []
-    expect(runSteps(record(ran, { a: undefined, b: REPLY, c: REPLY }), exchange)).toBe(REPLY)
+    expect(sequence(record(ran, { a: undefined, b: REPLY, c: REPLY }))(exchange)).toBe(REPLY)
     expect(ran).toEqual(['a', 'b'])
   })
 
   it('awaits a step before the next begins', async () => {
     const ran: string[] = []
     const steps = record(ran, { a: Promise.resolve(undefined), b: undefined, c: Promise.resolve(REPLY), d: REPLY })
-    const result = runSteps(steps, exchange)
+    const result = sequence(steps)(exchange)
     expect(ran).toEqual(['a'])
     expect(await result).toBe(REPLY)
     expect(ran).toEqual(['a', 'b', 'c'])
   })
 
-  it('gives nothing when no step replies, and may begin further on', () => {
+  it('gives nothing when no step replies', () => {
     const ran: string[] = []
-    expect(runSteps(record(ran, { a: REPLY, b: undefined }), exchange, 1)).toBeUndefined()
-    expect(ran).toEqual(['b'])
+    expect(sequence(record(ran, { a: undefined, b: undefined }))(exchange)).toBeUndefined()
+    expect(ran).toEqual(['a', 'b'])
+  })
+
+  it.each([0, 1, 5, 21, 22, 23, 50])(
+    'runs every step of %i once and in order, whichever of them waits',
+    async (length) => {
+      const names = Array.from({ length }, (_, index) => `step ${index}`)
+      for (const waiting of [undefined, ...names]) {
+        for (const last of [undefined, REPLY]) {
+          const ran: string[] = []
+          const replies = Object.fromEntries(names.map((name) => [name, undefined as ReturnType<Step>]))
+          if (length > 0) replies[names.at(-1)!] = last
+          if (waiting !== undefined) replies[waiting] = Promise.resolve(replies[waiting])
+          expect(await sequence(record(ran, replies))(exchange)).toBe(length > 0 ? last : undefined)
+          expect(ran).toEqual(names)
+        }
+      }
+    },
+  )
+
+  it('passes on what a step throws, now or later', async () => {
+    const fail = (): never => {
+      throw new Error('broken')
+    }
+    expect(() => sequence([() => undefined, fail])(exchange)).toThrow('broken')
+    await expect(sequence([async () => undefined, fail, () => REPLY])(exchange)).rejects.toThrow('broken')
   })
 
   it('notes the steps while somebody listens', () => {
     const trace: string[] = []
-    runSteps(
-      [
-        function checkTarget(): undefined {},
-        function route() {
-          return REPLY
-        },
-      ],
-      { trace } as never,
-    )
+    const steps = [
+      function checkTarget(): undefined {},
+      function route() {
+        return REPLY
+      },
+    ]
+    expect(sequence(steps)({ trace } as never)).toBe(REPLY)
     expect(trace).toEqual(['checkTarget', 'route'])
   })
 })
