@@ -38,14 +38,14 @@ export function parseJson(bytes: Uint8Array, limits: JsonLimits = DEFAULT_LIMITS
   const content = dropMark(bytes)
   if (!isUtf8(content)) throw malformedBody('The content is not valid UTF-8.')
   const text = decodeText(content)
-  const members = countWrittenMembers(text, limits)
+  const written = mayNestDeep(text, limits) ? countWrittenMembers(text, limits) : undefined
   const value = parseText(text)
+  // Of members with one name JSON.parse keeps the last, so an object has fewer than were written.
+  const members = countMembers(value)
+  const isWhole = written === undefined ? hasAllMembers(text, members, limits) : written === members
   const isSuspicious = text.includes('\\u') && SUSPICIOUS_ESCAPE.test(text)
-  if (isSuspicious || countMembers(value) !== members) {
-    checkStorable(value)
-    // Of members with one name JSON.parse keeps the last, so an object has fewer than were written.
-    if (countMembers(value) !== members) throw malformedBody('A member name occurs twice in one object.')
-  }
+  if (isSuspicious || !isWhole) checkStorable(value)
+  if (!isWhole) throw malformedBody('A member name occurs twice in one object.')
   return { value, text, isVerbatim: content === bytes }
 }
 
@@ -57,7 +57,7 @@ export function checkJson(bytes: Uint8Array, limits: JsonLimits = DEFAULT_LIMITS
   const content = dropMark(bytes)
   if (!isUtf8(content)) throw malformedBody('The content is not valid UTF-8.')
   const text = decodeText(content)
-  countWrittenMembers(text, limits)
+  if (mayNestDeep(text, limits)) countWrittenMembers(text, limits)
   parseText(text)
 }
 
@@ -95,6 +95,26 @@ function maxDepth(limits: JsonLimits): number {
 
 function tooDeep(limits: JsonLimits): HttpError {
   return malformedBody(`The content is nested more than ${maxDepth(limits)} levels deep.`)
+}
+
+/** Whether text has more opening brackets, strings included, than may be nested in one another. */
+function mayNestDeep(text: string, limits: JsonLimits): boolean {
+  const limit = maxDepth(limits)
+  const objects = countUpTo(limit, text, '{')
+  return objects + countUpTo(limit - objects, text, '[') > limit
+}
+
+/** Whether an object in JSON text has as many members as were written; `members` are those that are left. */
+function hasAllMembers(text: string, members: number, limits: JsonLimits): boolean {
+  // Every member has a colon. Where there are no others, in strings, nothing was written twice.
+  return countUpTo(members, text, ':') === members || countWrittenMembers(text, limits) === members
+}
+
+/** How often a character occurs; `most + 1` where it is more often than that. */
+function countUpTo(most: number, text: string, character: string): number {
+  let count = 0
+  for (let at = text.indexOf(character); at >= 0 && count <= most; at = text.indexOf(character, at + 1)) count++
+  return count
 }
 
 /**
