@@ -3,22 +3,39 @@ import { decodeContent } from '../body-types/content-coding.ts'
 import { type ParsedJson, parseJson } from '../body-types/json.ts'
 import { findConsumedBody, readBytes, streamBytes, tooLarge } from '../body-types/read-body.ts'
 import { hasBody } from '../core/discard-body.ts'
-import { andThen, type MaybePromise } from '../core/handler.ts'
+import type { MaybePromise } from '../core/handler.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../core/json.ts'
 import { type Content, isStaged } from '../stores/types.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 
 const EMPTY = new Uint8Array(0)
 
+/** Goes on with what was read. */
+type Use<Input, Result> = (exchange: ResourceExchange, input: Input) => MaybePromise<Result>
+
 /**
  * Reads the whole content, decoded from its content coding.
+ * @param use goes on with it at once: a promise for every stage would cost more than a small document
  * @throws HttpError 413 above the limit, 408, 400 for a coding that is broken
  */
-export function readContent(exchange: ResourceExchange, limit: number): MaybePromise<Uint8Array> {
+export function readContent<Result>(
+  exchange: ResourceExchange,
+  limit: number,
+  use: Use<Uint8Array, Result>,
+): MaybePromise<Result> {
   const consumed = findConsumedBody(exchange.req)
-  if (consumed !== undefined) return encodeConsumed(consumed.value, exchange.contentType, limit)
-  if (!hasBody(exchange.req)) return EMPTY
-  return isCoded(exchange) ? gather(streamContent(exchange, limit), limit) : readBytes(exchange, limit)
+  if (consumed !== undefined) return use(exchange, encodeConsumed(consumed.value, exchange.contentType, limit))
+  return readUnconsumed(exchange, limit, use)
+}
+
+function readUnconsumed<Result>(
+  exchange: ResourceExchange,
+  limit: number,
+  use: Use<Uint8Array, Result>,
+): MaybePromise<Result> {
+  if (!hasBody(exchange.req)) return use(exchange, EMPTY)
+  if (!isCoded(exchange)) return readBytes(exchange, limit, use)
+  return gather(streamContent(exchange, limit), limit).then((bytes) => use(exchange, bytes))
 }
 
 /** The content as a stream, decoded from its content coding. */
@@ -31,20 +48,26 @@ export function streamContent(exchange: ResourceExchange, limit: number): AsyncI
   return decodeContent(streamBytes(exchange, Number.POSITIVE_INFINITY), coding, { accepted: codings, limit })
 }
 
-/**
- * Reads the content as a JSON document.
- * @param use goes on with it at once: a promise for every stage would cost more than a small document
- */
-export function readJson<Result>(
-  exchange: ResourceExchange,
-  use: (document: ParsedJson) => MaybePromise<Result>,
-): MaybePromise<Result> {
+/** Reads the content as a JSON document. @see readContent */
+export function readJson<Result>(exchange: ResourceExchange, use: Use<ParsedJson, Result>): MaybePromise<Result> {
   const { limits } = exchange.route.context
-  const asSent = isAsSent(exchange)
-  const go = (parsed: ParsedJson): MaybePromise<Result> => use(asSent ? parsed : { ...parsed, isVerbatim: false })
   const consumed = findConsumedBody(exchange.req)
-  if (consumed !== undefined) return go(readConsumedJson(consumed.value, limits))
-  return andThen(readContent(exchange, limits.parsedSize), (bytes) => go(parseJson(bytes, limits)))
+  if (consumed !== undefined) {
+    const parsed = readConsumedJson(consumed.value, limits)
+    return use(exchange, consumed.value instanceof Uint8Array ? withoutCoding(exchange, parsed) : asMade(parsed))
+  }
+  return readUnconsumed(exchange, limits.parsedSize, (exchange, bytes) =>
+    use(exchange, withoutCoding(exchange, parseJson(bytes, limits))),
+  )
+}
+
+/** Decoded content is not what was sent, byte for byte. */
+function withoutCoding(exchange: ResourceExchange, parsed: ParsedJson): ParsedJson {
+  return isCoded(exchange) ? asMade(parsed) : parsed
+}
+
+function asMade(parsed: ParsedJson): ParsedJson {
+  return { ...parsed, isVerbatim: false }
 }
 
 /** Whether the content has a content coding, which is decoded before it is stored. */

@@ -26,12 +26,12 @@ export function readForm(exchange: ResourceExchange): MaybePromise<NewMember> {
     case 'multipart/form-data':
       return readMultipart(exchange, type)
     case 'text/plain':
-      return andThen(readContent(exchange, limits.parsedSize), (bytes) => {
+      return readContent(exchange, limits.parsedSize, (exchange, bytes) => {
         const value = decodeText(bytes, type.parameters.get('charset'))
         return complete(exchange, [{ kind: 'field', name: textMember!, value }], [])
       })
     default:
-      return andThen(readContent(exchange, limits.parsedSize), (bytes) =>
+      return readContent(exchange, limits.parsedSize, (exchange, bytes) =>
         complete(exchange, parseForm(bytes, limits, type.parameters.get('charset')), []),
       )
   }
@@ -41,7 +41,7 @@ export function readForm(exchange: ResourceExchange): MaybePromise<NewMember> {
 function readMultipart(exchange: ResourceExchange, type: MediaType): MaybePromise<NewMember> {
   const length = declaredLength(exchange.req)
   if (length === undefined || length > SMALL || !isAsSent(exchange)) return streamMultipart(exchange, type)
-  return andThen(readContent(exchange, SMALL), (content) => {
+  return readContent(exchange, SMALL, (exchange, content) => {
     const { limits, store } = exchange.route.context
     const form = createForm(exchange)
     for (const part of splitMultipart(content, type, limits)) {

@@ -26,7 +26,7 @@ export function patch(exchange: ResourceExchange): MaybePromise<Reply> {
   const { current, route } = exchange
   requireDocument(current!)
   const format = selectPatchFormat(exchange.headers['content-type'], route.context.patchFormats)
-  return readJson(exchange, ({ value }) => {
+  return readJson(exchange, (exchange, { value }) => {
     const parsed = format.parse(value)
     return andThen(commit(exchange, attempt, parsed), (result) => createReply(exchange, result))
   })

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { andThen, type MaybePromise } from '../core/handler.ts'
+import { andThen, isPromise, type MaybePromise } from '../core/handler.ts'
 import { contentReply, emptyReply, encodeText, type Reply } from '../core/reply.ts'
 import { isJsonType } from '../protocol/media-type.ts'
 import { formatPath } from '../protocol/request-target.ts'
@@ -12,7 +12,7 @@ import { appliedPreferences, preferredReturn } from './preferences.ts'
 import { readRawContent } from './raw-content.ts'
 import { writtenReply } from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
-import { idOf } from './validation.ts'
+import { type Document, idOf } from './validation.ts'
 
 /** POST to a collection: makes a new member of it (interface, POST 3 and 4). Never the same one twice. */
 export function post(exchange: ResourceExchange): MaybePromise<Reply> {
@@ -24,9 +24,13 @@ export function post(exchange: ResourceExchange): MaybePromise<Reply> {
       ),
     )
   }
-  const go = (member: NewMember): MaybePromise<Reply> => create(exchange, member)
-  if (!isJsonType(exchange.contentType)) return andThen(readForm(exchange), go)
-  return readJson(exchange, (document) => andThen(newMemberOf(exchange, document, []), go))
+  if (!isJsonType(exchange.contentType)) return andThen(readForm(exchange), (member) => create(exchange, member))
+  return readJson(exchange, postDocument)
+}
+
+function postDocument(exchange: ResourceExchange, document: Document): MaybePromise<Reply> {
+  const member = newMemberOf(exchange, document, [])
+  return isPromise(member) ? member.then((member) => create(exchange, member)) : create(exchange, member)
 }
 
 /** Text becomes a resource of its own where the collection has no member for it. */

@@ -30,11 +30,13 @@ interface Proposal {
 /** PUT: stores the enclosed representation at the target (interface, PUT 1). */
 export function put(exchange: ResourceExchange): MaybePromise<Reply> {
   if (!exchange.route.isJson) return readRawProposal(exchange).then((proposal) => store(exchange, proposal))
-  return readJson(exchange, (document) =>
-    andThen(validateDocument(document, exchange.route, unknownMembers(exchange)), (valid) =>
-      store(exchange, proposeDocument(exchange, valid)),
-    ),
-  )
+  return readJson(exchange, putDocument)
+}
+
+function putDocument(exchange: ResourceExchange, document: Document): MaybePromise<Reply> {
+  const valid = validateDocument(document, exchange.route, unknownMembers(exchange))
+  if (isPromise(valid)) return valid.then((valid) => store(exchange, proposeDocument(exchange, valid)))
+  return store(exchange, proposeDocument(exchange, valid))
 }
 
 function store(exchange: ResourceExchange, proposal: Proposal): MaybePromise<Reply> {

@@ -23,7 +23,7 @@ export async function readRawContent(exchange: ResourceExchange): Promise<Conten
   const length = isCoded(exchange) ? undefined : declaredLength(exchange.req)
   const isSmall = findConsumedBody(exchange.req) !== undefined || (length !== undefined && length <= most)
   const content = isSmall
-    ? await readContent(exchange, limit)
+    ? await readContent(exchange, limit, (_, bytes) => bytes)
     : length === undefined
       ? await readUpTo(streamContent(exchange, limit), most)
       : streamContent(exchange, limit)

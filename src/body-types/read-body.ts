@@ -52,9 +52,14 @@ function aborted(): RequestAborted {
 /**
  * Reads the whole content of a request.
  * @param limit the most bytes to take; one more is 413
+ * @param use goes on with it at once: a promise of the bytes would cost more than small content does
  * @throws HttpError 413, 408; {@link RequestAborted} when the client goes away; TypeError when the content has been read
  */
-export function readBytes(exchange: Exchange, limit: number): MaybePromise<Uint8Array> {
+export function readBytes<E extends Exchange, Result>(
+  exchange: E,
+  limit: number,
+  use: (exchange: E, bytes: Uint8Array) => MaybePromise<Result>,
+): Promise<Result> {
   const { req } = exchange
   if (wasRead(req)) throw gone()
   const length = declaredLength(req)
@@ -76,7 +81,11 @@ export function readBytes(exchange: Exchange, limit: number): MaybePromise<Uint8
     const onEnd = (): void => {
       stopWatch(watch)
       exchange.bodyState = 'read'
-      resolve(rest === undefined ? (first ?? EMPTY) : Buffer.concat(rest, size))
+      try {
+        resolve(use(exchange, rest === undefined ? (first ?? EMPTY) : Buffer.concat(rest, size)))
+      } catch (error) {
+        reject(error)
+      }
     }
     // Comes after every end as well: the listeners go with the request, taking them off would cost more than they do.
     const onClose = (): void => {

@@ -11,7 +11,6 @@ import { hasBody } from '../core/discard-body.ts'
 import { HttpError } from '../core/errors.ts'
 import type { Exchange, HostRequest } from '../core/exchange.ts'
 import { countField, readField } from '../core/fields.ts'
-import { andThen } from '../core/handler.ts'
 import { createHandler, type ErrorHook, type Handler } from '../core/node-handler.ts'
 import { readOptions } from '../core/options.ts'
 import { isJsonType, type MediaType, parseMediaType } from '../protocol/media-type.ts'
@@ -101,14 +100,12 @@ export function bodyParse(options?: BodyParseOptions): Handler {
         return undefined
       }
       const { parsedSize } = limits
-      const bytes =
-        coding === undefined
-          ? readBytes(exchange, parsedSize)
-          : collectBytes(decode(streamBytes(exchange, parsedSize), coding, parsedSize), parsedSize)
-      return andThen(bytes, (bytes) => {
+      const take = (bytes: Uint8Array): undefined => {
         host.body = parse(kind, bytes, type.parameters.get('charset'), limits)
-        return undefined
-      })
+      }
+      return coding === undefined
+        ? readBytes(exchange, parsedSize, (_, bytes) => take(bytes))
+        : collectBytes(decode(streamBytes(exchange, parsedSize), coding, parsedSize), parsedSize).then(take)
     },
     onError,
     forwardErrors: true,

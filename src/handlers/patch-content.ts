@@ -8,7 +8,7 @@ import { declaredLength, hasBody } from '../core/discard-body.ts'
 import { HttpError } from '../core/errors.ts'
 import type { Exchange } from '../core/exchange.ts'
 import { countField, readField } from '../core/fields.ts'
-import { andThen, type MaybePromise } from '../core/handler.ts'
+import type { MaybePromise } from '../core/handler.ts'
 import type { JsonValue } from '../core/json.ts'
 import { formatAcceptPatch, selectPatchFormat } from '../patch-formats/select.ts'
 import type { PatchFormat } from '../patch-formats/types.ts'
@@ -52,8 +52,8 @@ export function selectFormat(
 export function readPatch(exchange: Exchange, limits: BodyLimits): MaybePromise<JsonValue> {
   const consumed = findConsumedBody(exchange.req)
   if (consumed === undefined) {
-    const bytes = hasBody(exchange.req) ? readBytes(exchange, limits.parsedSize) : EMPTY
-    return andThen(bytes, (bytes) => parseJson(bytes, limits).value)
+    if (!hasBody(exchange.req)) return parseJson(EMPTY, limits).value
+    return readBytes(exchange, limits.parsedSize, (_, bytes) => parseJson(bytes, limits).value)
   }
   return readConsumedJson(consumed.value, limits).value
 }

@@ -11,7 +11,7 @@ import { gather } from './feed.ts'
 type Read = (exchange: Exchange, limit: number) => Promise<Uint8Array>
 
 const readers: readonly (readonly [string, Read])[] = [
-  ['readBytes', async (exchange, limit) => readBytes(exchange, limit)],
+  ['readBytes', async (exchange, limit) => readBytes(exchange, limit, (_, bytes) => bytes)],
   ['streamBytes', (exchange, limit) => gather(streamBytes(exchange, limit))],
 ]
 
