@@ -60,6 +60,8 @@ function parseCursor(text: string): string {
 
 /** What is derived from one page, once, and kept beside it. */
 interface PreparedPage {
+  /** The page itself: a copy of it, which a store may change in places, takes these along. */
+  readonly page: Page
   /** Members may say where they are, and the next page is below the same mount. */
   readonly mount: string
   readonly entityTags: readonly [string]
@@ -74,8 +76,9 @@ const PREPARED = Symbol('prepared page')
 function preparePage(exchange: ResourceExchange, page: Page): PreparedPage {
   const keeper = page as Page & { [PREPARED]?: PreparedPage }
   const known = keeper[PREPARED]
-  if (known !== undefined && known.mount === exchange.mount) return known
+  if (known !== undefined && known.page === page && known.mount === exchange.mount) return known
   const prepared: PreparedPage = {
+    page,
     mount: exchange.mount,
     entityTags: [pageTag(exchange, page)],
     body: undefined,

@@ -1,6 +1,6 @@
 import { rangeReply } from '../core/range-reply.ts'
 import { type KeptFields, keepFields, keptReply, type RangedBody, type Reply } from '../core/reply.ts'
-import { formatEntityTag } from '../protocol/entity-tag.ts'
+import { formatEntityTag, isEntityTag } from '../protocol/entity-tag.ts'
 import { formatHttpDate } from '../protocol/http-date.ts'
 import { isSecondOver, type Validators } from '../protocol/preconditions.ts'
 import { isLargeBody, type StoredResource } from '../stores/types.ts'
@@ -10,6 +10,8 @@ import { safetyFields } from './safe-serving.ts'
 
 /** What is derived from one state of a resource, once, and kept beside it. */
 interface Prepared extends Validators {
+  /** The state itself: a copy of it, which a store may change in places, takes these along. */
+  readonly resource: StoredResource
   readonly route: Route
   /** Last-Modified as it is sent; `undefined` where no date is known. */
   readonly dateText: string | undefined
@@ -31,7 +33,7 @@ const PREPARED = Symbol('prepared representation')
 export function prepare(resource: StoredResource, route: Route): Prepared {
   const keeper = resource as StoredResource & { [PREPARED]?: Prepared }
   const known = keeper[PREPARED]
-  if (known !== undefined && known.route === route) return known
+  if (known !== undefined && known.resource === resource && known.route === route) return known
   const prepared = describe(resource, route)
   // A date that is not strong yet may become so.
   const isFinal = resource.dateIsStrong !== undefined || prepared.dateIsStrong === true
@@ -44,6 +46,7 @@ function describe(resource: StoredResource, route: Route): Prepared {
   const now = route.context.now()
   const date = resource.lastModified === undefined ? undefined : Math.min(resource.lastModified, now)
   return {
+    resource,
     route,
     entityTags: tagsOf(resource, route),
     lastModified: date,
@@ -60,9 +63,15 @@ function describe(resource: StoredResource, route: Route): Prepared {
 
 /** The tag of the stored representation, then those of the renditions. */
 function tagsOf(resource: StoredResource, { renditions }: Route): readonly string[] {
-  const tag = resource.entityTag ?? formatEntityTag(resource.version)
+  const tag = resource.entityTag === undefined ? formatEntityTag(resource.version) : tagOfStore(resource.entityTag)
   if (tag === '') return []
   return renditions.length === 0 ? [tag] : [tag, ...renditions.map((_, index) => renditionTag(resource, index))]
+}
+
+/** @throws TypeError for a tag that is none: no condition would ever match it */
+function tagOfStore(tag: string): string {
+  if (tag === '' || isEntityTag(tag)) return tag
+  throw new TypeError(`An entity tag has double quotes around it; the store gave ${JSON.stringify(tag)}.`)
 }
 
 /** Adds ETag and Last-Modified, as far as the state has them. */

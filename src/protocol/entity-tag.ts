@@ -30,17 +30,11 @@ export function isWeakTag(tag: string): boolean {
  * Characters that a tag cannot hold are percent-encoded, so that different versions give different tags.
  */
 export function formatEntityTag(version: string): string {
-  return isOpaque(version) ? `"${version}"` : `"${encodeURIComponent(version)}"`
+  return OPAQUE.test(version) ? `"${version}"` : `"${encodeURIComponent(version)}"`
 }
 
-/** Whether a version can stand in a tag as it is: visible ASCII without quotes, and "%", which marks what was encoded. */
-function isOpaque(version: string): boolean {
-  for (let i = 0; i < version.length; i++) {
-    const code = version.charCodeAt(i)
-    if (code < 0x21 || code > 0x7e || code === 0x22 || code === 0x25) return false
-  }
-  return true
-}
+/** What can stand in a tag as it is: visible ASCII without quotes, and without "%", which marks what was encoded. */
+const OPAQUE = /^[!#$&-~]*$/
 
 /** Whether two tags are equal and neither is weak (RFC 9110 §8.8.3.2). */
 export function matchesStrongly(a: string, b: string): boolean {
@@ -58,14 +52,14 @@ export type EntityTagMatch = 'any' | 'match' | 'no-match' | 'malformed'
 /**
  * Compares the list in an If-Match or If-None-Match value with current tags, in one pass and without splitting.
  * @param field the value: `*`, or a list of entity tags; empty members are ignored (RFC 9110 §5.6.1.2)
- * @param tags the tags of the current state; none when there is no tag
+ * @param tags the tags of the current state, well-formed; none when there is no tag
  * @param comparison `strong` for If-Match, `weak` for If-None-Match
  * @returns `any` for `*`; `malformed` when the value is neither `*` nor a list of tags, whatever matched before
  */
 export function matchEntityTags(field: string, tags: readonly string[], comparison: 'strong' | 'weak'): EntityTagMatch {
   if (field === '*') return 'any'
   // Mostly it is the one tag that the client was given.
-  if (field === tags[0] && isEntityTag(field)) return comparison === 'weak' || !isWeakTag(field) ? 'match' : 'no-match'
+  if (field === tags[0]) return comparison === 'weak' || !isWeakTag(field) ? 'match' : 'no-match'
   let found = false
   let at = 0
   let separated = true

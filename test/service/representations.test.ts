@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { HttpError } from '../../src/core/errors.ts'
 import { collection, document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
+import type { Page, ResourceStore, StoredResource } from '../../src/stores/types.ts'
 import { createFixtureStore, DATE } from '../support/fixture-store.ts'
 import { serve, serveFixtures } from './serve.ts'
 
@@ -27,6 +28,49 @@ describe('validators (RFC 9110 §8.8)', () => {
     const tag = (await send('GET', '/docs/version.bin')).field('ETag')!
     expect(tag).toMatch(/^"[\x21\x23-\x7e]+"$/)
     expect((await send('GET', '/docs/version.bin', [`If-None-Match: ${tag}`])).status).toBe(304)
+  })
+
+  it('are those of the state at hand, also where a store makes one state out of another', async () => {
+    const inner = memoryStore()
+    let change: Partial<StoredResource> = {}
+    let state: StoredResource | undefined
+    let page: Page | undefined
+    const store: ResourceStore = {
+      ...inner,
+      read(path) {
+        state = { ...(state ?? (inner.read(path) as StoredResource)), ...change }
+        return state
+      },
+      async list(collection, options) {
+        const last = page ?? (await inner.list(collection, options))
+        page = { ...last, items: last.items.map((item) => ({ ...item, ...change })) }
+        return page
+      },
+    }
+    const { send } = await serve(store, { resources: { '/a': collection() } })
+    await send('POST', '/a', [json], '{"n":1}')
+    for (const target of ['/a/1', '/a']) {
+      change = {}
+      const before = await send('GET', target)
+      change = { version: 'another', body: '{"n":2}', size: 7 }
+      const after = await send('GET', target)
+      expect(after.text).toBe(target === '/a' ? '[{"n":2}]' : '{"n":2}')
+      expect(after.field('ETag')).not.toBe(before.field('ETag'))
+      expect((await send('GET', target, [`If-None-Match: ${before.field('ETag')}`])).status).toBe(200)
+    }
+  })
+
+  it('are a failure of the store where they are malformed: such a tag would go out, and never match', async () => {
+    const errors: unknown[] = []
+    const inner = memoryStore()
+    const store: ResourceStore = {
+      ...inner,
+      read: (path) => ({ ...(inner.read(path) as StoredResource), entityTag: 'abc' }),
+    }
+    const { send } = await serve(store, { onError: (error) => errors.push(error) })
+    await send('PUT', '/a', [text], 'x')
+    expect((await send('GET', '/a', ['If-None-Match: abc'])).status).toBe(500)
+    expect(errors).toEqual([new TypeError('An entity tag has double quotes around it; the store gave "abc".')])
   })
 
   it('never tell of a change after the answer (row H37)', async () => {
