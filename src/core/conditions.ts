@@ -16,12 +16,13 @@ export function hasConditions(exchange: Exchange): boolean {
 /** The conditions of a request. A date that is given more than once is no date, and is ignored (RFC 9110 §13.1.3). */
 export function conditionsOf(exchange: Exchange): Conditions {
   const { headers, req } = exchange
-  const single = (name: 'if-modified-since' | 'if-unmodified-since'): string | undefined =>
-    headers[name] !== undefined && countField(req, name) === 1 ? headers[name] : undefined
+  const modifiedSince = headers['if-modified-since']
+  const unmodifiedSince = headers['if-unmodified-since']
+  const isSingle = (name: string): boolean => countField(req, name) === 1
   return {
     ifMatch: headers['if-match'],
     ifNoneMatch: headers['if-none-match'],
-    ifModifiedSince: single('if-modified-since'),
-    ifUnmodifiedSince: single('if-unmodified-since'),
+    ifModifiedSince: modifiedSince !== undefined && isSingle('if-modified-since') ? modifiedSince : undefined,
+    ifUnmodifiedSince: unmodifiedSince !== undefined && isSingle('if-unmodified-since') ? unmodifiedSince : undefined,
   }
 }

@@ -19,26 +19,31 @@ export function countField(req: Pick<IncomingMessage, 'rawHeaders'>, name: strin
 }
 
 /**
- * Finds a field that was sent more than once: two programs that choose differently among its values would see two
- * different requests (RFC 9110 §5.3).
- * @param names in lower case
- * @returns the first name that is repeated
+ * Makes a search for a field that was sent more than once: two programs that choose differently among its values would
+ * see two different requests (RFC 9110 §5.3).
+ * @param names in lower case, each of another length
+ * @returns a function that gives the first name that is repeated
  */
-export function findRepeatedField(
-  req: Pick<IncomingMessage, 'rawHeaders'>,
-  names: readonly string[],
-): string | undefined {
-  const { rawHeaders } = req
-  let seen = 0
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const raw = rawHeaders[i]!
-    for (let n = 0; n < names.length; n++) {
-      if (!isNamed(raw, names[n]!)) continue
-      if ((seen & (1 << n)) !== 0) return names[n]
-      seen |= 1 << n
+export function createRepeatedFieldSearch(
+  ...names: readonly string[]
+): (req: Pick<IncomingMessage, 'rawHeaders'>) => string | undefined {
+  const nameOfLength: (string | undefined)[] = Array.from({ length: 1 + Math.max(...names.map((name) => name.length)) })
+  for (const name of names) nameOfLength[name.length] = name
+
+  return function findRepeatedField(req) {
+    const { rawHeaders } = req
+    let lengths = 0
+    for (let i = 0; i < rawHeaders.length; i += 2) {
+      const raw = rawHeaders[i]!
+      const { length } = raw
+      const name = length < nameOfLength.length ? nameOfLength[length] : undefined
+      // Names are compared only where two fields look alike.
+      if (name === undefined || (raw.charCodeAt(0) | 0x20) !== name.charCodeAt(0)) continue
+      if ((lengths & (1 << length)) !== 0 && countField(req, name) > 1) return name
+      lengths |= 1 << length
     }
+    return undefined
   }
-  return undefined
 }
 
 /** Length and first letter settle nearly every comparison without a new string. */

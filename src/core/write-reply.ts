@@ -28,9 +28,8 @@ export function completeHeaders(exchange: Exchange, reply: Reply, present: strin
   const { pending } = exchange
   const kept = reply.kept?.headers === reply.headers ? reply.kept : undefined
   if (kept?.completed !== undefined && kept.pending === pending && kept.vary === vary) return kept.completed
-  const fields: string[] = []
-  for (const field of reply.headers) fields.push(field)
-  for (const field of pending) fields.push(field)
+  const fields = reply.headers.slice()
+  for (let i = 0; i < pending.length; i++) fields.push(pending[i]!)
   if (vary !== '') fields.push('Vary', vary)
   if (kept !== undefined) {
     kept.completed = fields

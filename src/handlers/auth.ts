@@ -3,7 +3,7 @@ import type { AuthResult, AuthScheme } from '../auth-schemes/types.ts'
 import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import { type AnyRequest, type Exchange, findExchange, type Principal, type RequestView } from '../core/exchange.ts'
-import { findRepeatedField, readField } from '../core/fields.ts'
+import { countField, readField } from '../core/fields.ts'
 import { andThen, isPromise, type MaybePromise, type Step } from '../core/handler.ts'
 import { createHandler, type ErrorHook, type Handler } from '../core/node-handler.ts'
 import { readOptions } from '../core/options.ts'
@@ -134,8 +134,6 @@ export interface AuthOptions extends AuthenticationOptions {
   readonly onError?: ErrorHook
 }
 
-const SINGLE = ['authorization']
-
 /**
  * A piece that lets only those requests through whose sender is known, and allowed. What it found out is to be had from
  * `principalOf(req)`.
@@ -151,7 +149,7 @@ export function auth(options: AuthOptions): Handler {
   return createHandler({
     run(exchange) {
       readTarget(exchange)
-      if (findRepeatedField(exchange.req, SINGLE) !== undefined) {
+      if (countField(exchange.req, 'authorization') > 1) {
         throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: 'The field authorization was sent more than once.' })
       }
       return andThen(authenticate(exchange), () =>

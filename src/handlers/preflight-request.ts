@@ -3,10 +3,10 @@ import { readField } from '../core/fields.ts'
 
 /** Whether a request is a preflight: OPTIONS with Origin and Access-Control-Request-Method; other OPTIONS asks for Allow. */
 export function isPreflightRequest(exchange: Exchange): boolean {
-  const { headers } = exchange
-  return (
-    exchange.method === 'OPTIONS' &&
-    readField(headers, 'access-control-request-method') !== undefined &&
-    readField(headers, 'origin') !== undefined
-  )
+  return asksForMethod(exchange) && readField(exchange.headers, 'origin') !== undefined
+}
+
+/** Whether a request is a preflight if it has an Origin. */
+export function asksForMethod({ method, headers }: Exchange): boolean {
+  return method === 'OPTIONS' && readField(headers, 'access-control-request-method') !== undefined
 }

@@ -11,7 +11,7 @@ import { emptyReply, keepFields, keptReply, type Reply } from '../core/reply.ts'
 import { formatAllowedMethods, isOrigin } from '../protocol/cors.ts'
 import { METHODS, type Method } from '../protocol/methods.ts'
 import { type CorsOptions, resolveCorsOptions } from './cors-options.ts'
-import { isPreflightRequest } from './preflight-request.ts'
+import { asksForMethod } from './preflight-request.ts'
 
 export type { CorsOptions, Origins } from './cors-options.ts'
 
@@ -99,7 +99,7 @@ export function createCors(options: CorsOptions): Cors {
     origin: string | undefined,
     isAllowed: boolean,
   ): Reply | undefined {
-    const isPreflight = origin !== undefined && isPreflightRequest(exchange)
+    const isPreflight = origin !== undefined && asksForMethod(exchange)
     if (!isAllowed) {
       note(exchange, 'origin not allowed')
       if (policy.rejectOrigin && !isOwnOrigin(exchange.req, origin!, 'unknown')) {

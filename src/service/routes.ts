@@ -66,7 +66,7 @@ function find(node: Node, path: string, from: number): Route | undefined {
   const slash = path.indexOf('/', from)
   const segment = slash < 0 ? path.slice(from) : path.slice(from, slash)
   if (segment === '') return undefined // a slash at the end names nothing
-  const literal = node.literals.get(segment)
+  const literal = node.literals.size === 0 ? undefined : node.literals.get(segment)
   if (literal !== undefined) {
     const route = slash < 0 ? literal.entry?.route : find(literal, path, slash + 1)
     if (route !== undefined) return route

@@ -3,7 +3,7 @@ import type { ResourceExchange } from '../actions/resource-exchange.ts'
 import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import { findMount } from '../core/exchange.ts'
-import { findRepeatedField } from '../core/fields.ts'
+import { createRepeatedFieldSearch } from '../core/fields.ts'
 import type { Step } from '../core/handler.ts'
 import { PASS } from '../core/node-handler.ts'
 import type { Reply } from '../core/reply.ts'
@@ -16,7 +16,7 @@ import type { ServiceSettings } from './service-options.ts'
 const MAX_RAW_HEADERS = 2000
 
 /** Fields that may be sent once only: which of two would count is anybody's guess (RFC 9110 §5.3). */
-const SINGLE = ['host', 'content-type', 'content-length', 'authorization', 'origin']
+const findRepeatedField = createRepeatedFieldSearch('host', 'content-type', 'content-length', 'authorization', 'origin')
 
 /** 414 for a target that is too long (RFC 9110 §15.5.15). @param limit characters */
 export function createLengthStep(limit: number): Step<ResourceExchange> {
@@ -53,7 +53,7 @@ export function checkTarget(exchange: ResourceExchange): undefined {
   if (req.rawHeaders.length >= MAX_RAW_HEADERS) {
     throw new HttpError(431, 'ERR_FIELDS_TOO_LARGE', { detail: 'The request has too many fields.' })
   }
-  const repeated = findRepeatedField(req, SINGLE)
+  const repeated = findRepeatedField(req)
   if (repeated !== undefined) {
     throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: `The field ${repeated} was sent more than once.` })
   }
