@@ -23,12 +23,12 @@ export function nameOf(path: string): string {
 /** The value of a name that is an integer in its one canonical spelling, and safe; `undefined` for other names. */
 export function parseIntegerName(name: string): number | undefined {
   const length = name.length
-  if (length === 0 || length > 16) return undefined
+  if (length === 0 || length > 16 || (length > 1 && name.charCodeAt(0) === 0x30)) return undefined
+  let value = 0
   for (let i = 0; i < length; i++) {
-    const code = name.charCodeAt(i)
-    if (code < 0x30 || code > 0x39) return undefined
+    const digit = name.charCodeAt(i) - 0x30
+    if (digit < 0 || digit > 9) return undefined
+    value = value * 10 + digit
   }
-  if (length > 1 && name.charCodeAt(0) === 0x30) return undefined
-  const value = Number(name)
   return Number.isSafeInteger(value) ? value : undefined
 }

@@ -2,10 +2,11 @@ import { randomBytes } from 'node:crypto'
 
 /**
  * Makes versions. Random per process and counted within it: none comes back, not after a restart either, nor when a
- * backup of the database is restored.
+ * backup of the database is restored. 48 random bits: for a version to come back, two processes would have to draw the
+ * same ones and write one path at the same count. Short, because every answer carries it, and every state keeps it.
  */
 export function createVersions(): () => string {
-  const incarnation = randomBytes(12).toString('base64url')
+  const incarnation = randomBytes(6).toString('base64url')
   let count = 0
   return () => incarnation + (++count).toString(36)
 }
