@@ -12,29 +12,11 @@ type Decision = MaybePromise<Reply | undefined>
  * came back, or where somebody listens to the names of the steps.
  */
 export function sequence<E extends Exchange>(steps: readonly Step<E>[]): Step<E> {
+  // biome-ignore format: a list of numbers
   const [
-    s0 = goOn,
-    s1 = goOn,
-    s2 = goOn,
-    s3 = goOn,
-    s4 = goOn,
-    s5 = goOn,
-    s6 = goOn,
-    s7 = goOn,
-    s8 = goOn,
-    s9 = goOn,
-    s10 = goOn,
-    s11 = goOn,
-    s12 = goOn,
-    s13 = goOn,
-    s14 = goOn,
-    s15 = goOn,
-    s16 = goOn,
-    s17 = goOn,
-    s18 = goOn,
-    s19 = goOn,
-    s20 = goOn,
-    s21 = goOn,
+    s0 = goOn, s1 = goOn, s2 = goOn, s3 = goOn, s4 = goOn, s5 = goOn, s6 = goOn, s7 = goOn,
+    s8 = goOn, s9 = goOn, s10 = goOn, s11 = goOn, s12 = goOn, s13 = goOn, s14 = goOn,
+    s15 = goOn, s16 = goOn, s17 = goOn, s18 = goOn, s19 = goOn, s20 = goOn, s21 = goOn,
   ] = steps
 
   function runFrom(exchange: E, from: number): Decision {

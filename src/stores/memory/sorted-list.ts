@@ -46,8 +46,13 @@ export function setItem<Key extends number | string, Item>(list: SortedList<Key,
     chunks.push({ keys: [key], items: [item] }) // ascending keys fill whole chunks
     return
   }
-  chunk.keys.splice(at, 0, key)
-  chunk.items.splice(at, 0, item)
+  if (at === chunk.keys.length) {
+    chunk.keys.push(key)
+    chunk.items.push(item)
+  } else {
+    chunk.keys.splice(at, 0, key)
+    chunk.items.splice(at, 0, item)
+  }
   if (chunk.keys.length <= CHUNK) return
   const half = CHUNK >> 1
   chunks.splice(index + 1, 0, { keys: chunk.keys.splice(half), items: chunk.items.splice(half) })
