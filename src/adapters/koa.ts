@@ -5,7 +5,7 @@ import { isPromise } from '../core/handler.ts'
 import type { Handler } from '../core/node-handler.ts'
 import { collectPending } from '../core/pending.ts'
 import type { Reply } from '../core/reply.ts'
-import { completeHeaders, groupFields } from '../core/write-reply.ts'
+import { completeHeaders, setFields } from '../core/write-reply.ts'
 
 /** As much of a Koa context as is used; Koa 2 and 3 have it. */
 export interface KoaContext {
@@ -89,8 +89,4 @@ function answer(context: KoaContext, exchange: Exchange, reply: Reply, handler: 
     context.body = body
   }
   return undefined
-}
-
-function setFields(res: ServerResponse, fields: readonly string[]): void {
-  for (const [name, value] of groupFields(fields)) res.setHeader(name, value)
 }

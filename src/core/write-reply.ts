@@ -106,7 +106,7 @@ function writeHead(exchange: Exchange, reply: Reply, more: readonly string[] | u
   const phrase = STATUS_CODES[reply.status] ?? ''
   if (!isPlain) {
     // The HTTP/2 interface takes no repeated names in a list; HTTP/1 takes none beside fields that the host has set.
-    setFields(res, groupFields(all))
+    setAllFields(res, all)
     // Left to what writes or ends: without content the header section then ends the stream. A client that stops its
     // upload at an error would otherwise be reset for content shorter than it said, before it sees the answer's end.
     if (exchange.isHttp2) res.statusCode = reply.status
@@ -114,28 +114,28 @@ function writeHead(exchange: Exchange, reply: Reply, more: readonly string[] | u
   } else res.writeHead(reply.status, phrase, all as string[])
 }
 
-/** All of the fields or, where one cannot be sent, none: what a reply has set would otherwise be on the 500 after it. */
-function setFields(res: ServerResponse, fields: ReadonlyMap<string, string | string[]>): void {
-  try {
-    for (const [name, value] of fields) res.setHeader(name, value)
-  } catch (error) {
-    for (const name of fields.keys()) res.removeHeader(name)
-    throw error
+/**
+ * Sets fields on a response, one by one: for hosts whose own fields have to stay. A name that occurs more than once, as
+ * WWW-Authenticate may, has all its values.
+ */
+export function setFields(res: ServerResponse, fields: readonly string[]): void {
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = fields[i]!
+    let first = 0
+    while (fields[first] !== name) first += 2
+    if (first === i) res.setHeader(name, fields[i + 1]!)
+    else res.appendHeader(name, fields[i + 1]!)
   }
 }
 
-/** Fields by name; a name that occurs more than once, as WWW-Authenticate may, has all its values. */
-export function groupFields(fields: readonly string[]): Map<string, string | string[]> {
-  const groups = new Map<string, string | string[]>()
-  for (let i = 0; i < fields.length; i += 2) {
-    const name = fields[i]!
-    const value = fields[i + 1]!
-    const known = groups.get(name)
-    if (known === undefined) groups.set(name, value)
-    else if (typeof known === 'string') groups.set(name, [known, value])
-    else known.push(value)
+/** All of the fields or, where one cannot be sent, none: what a reply has set would otherwise be on the 500 after it. */
+function setAllFields(res: ServerResponse, fields: readonly string[]): void {
+  try {
+    setFields(res, fields)
+  } catch (error) {
+    for (let i = 0; i < fields.length; i += 2) res.removeHeader(fields[i]!)
+    throw error
   }
-  return groups
 }
 
 function isInOnePiece(exchange: Exchange, body: ReplyBody): body is string | Uint8Array {

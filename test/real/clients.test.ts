@@ -171,7 +171,8 @@ describe.runIf(aria2c)('aria2', () => {
 
   it('gets a file over several connections', async () => {
     mkdirSync(at('aria2'))
-    const answers = await recordAnswers(() => get(at('aria2'), '-s3'))
+    // At full speed the first connection may have all of it before there is a second.
+    const answers = await recordAnswers(() => get(at('aria2'), '-s3', '--max-download-limit=8M'))
     expect(answers.filter((status) => status === 206).length).toBeGreaterThan(1)
     expect(readFileSync(at('aria2', 'film')).equals(film)).toBe(true)
     const again = await recordAnswers(() => get(at('aria2'), '--conditional-get=true', '--allow-overwrite=true'))
