@@ -10,6 +10,7 @@ import type { ResourceStore } from '../../src/stores/types.ts'
 import { describeStore } from '../../src/testing.ts'
 import { runKit } from './kit-runner.ts'
 import { alwaysStrong } from './mutants/always-strong.ts'
+import { bareTag } from './mutants/bare-tag.ts'
 import { checkThenWrite } from './mutants/check-then-write.ts'
 import { deafToSignals } from './mutants/deaf-to-signals.ts'
 import { exclusiveRange } from './mutants/exclusive-range.ts'
@@ -37,6 +38,7 @@ const MUTANTS = [
   [exclusiveRange, 'opens every range, the first and the last byte included'],
   [shownWhenHidden, 'lists hidden resources, marked and in their place, only when asked'],
   [reusedPage, 'gives another page object once anything on the page has changed'],
+  [bareTag, 'returns the bytes, the media type and the size that were written'],
   [alwaysStrong, 'calls a date strong while the resource changed once in that second, and only then'],
   [forgetful, 'has everything that was acknowledged after a sudden end, exactly as it was'],
 ] as const

@@ -1,6 +1,7 @@
 import { AssertionError } from 'node:assert'
 import { inspect, isDeepStrictEqual } from 'node:util'
 import { SHORT } from '../../core/reply.ts'
+import { isEntityTag } from '../../protocol/entity-tag.ts'
 import {
   type Content,
   isLargeBody,
@@ -44,6 +45,8 @@ export async function claimContent(state: StoredState, content: Content, sentenc
   const expected = toBuffer(content.body as SmallBody)
   claimEqual(resource.contentType, content.contentType, `${sentence} The media type is another.`)
   claimEqual(resource.size, expected.length, `${sentence} The size is wrong.`)
+  const { entityTag = '' } = resource
+  claim(entityTag === '' || isEntityTag(entityTag), `${sentence} The entity tag is malformed: ${show(entityTag)}.`)
   claimBytes(await readContent(resource), expected, sentence)
 }
 
