@@ -63,14 +63,15 @@ function describe(resource: StoredResource, route: Route): Prepared {
 
 /** The tag of the stored representation, then those of the renditions. */
 function tagsOf(resource: StoredResource, { renditions }: Route): readonly string[] {
-  const tag = resource.entityTag === undefined ? formatEntityTag(resource.version) : tagOfStore(resource.entityTag)
+  const tag = tagOf(resource)
   if (tag === '') return []
   return renditions.length === 0 ? [tag] : [tag, ...renditions.map((_, index) => renditionTag(resource, index))]
 }
 
-/** @throws TypeError for a tag that is none: no condition would ever match it */
-function tagOfStore(tag: string): string {
-  if (tag === '' || isEntityTag(tag)) return tag
+/** The tag of a state; empty where it has none. @throws TypeError for a tag of the store that no condition could match */
+function tagOf({ entityTag, version }: StoredResource): string {
+  const tag = entityTag ?? formatEntityTag(version)
+  if (tag !== entityTag || tag === '' || isEntityTag(tag)) return tag
   throw new TypeError(`An entity tag has double quotes around it; the store gave ${JSON.stringify(tag)}.`)
 }
 
