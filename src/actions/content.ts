@@ -54,19 +54,15 @@ export function readJson<Result>(exchange: ResourceExchange, use: Use<ParsedJson
   const consumed = findConsumedBody(exchange.req)
   if (consumed !== undefined) {
     const parsed = readConsumedJson(consumed.value, limits)
-    return use(exchange, consumed.value instanceof Uint8Array ? withoutCoding(exchange, parsed) : asMade(parsed))
+    return use(exchange, isAsSent(exchange) ? parsed : notVerbatim(parsed))
   }
-  return readUnconsumed(exchange, limits.parsedSize, (exchange, bytes) =>
-    use(exchange, withoutCoding(exchange, parseJson(bytes, limits))),
-  )
+  return readUnconsumed(exchange, limits.parsedSize, (exchange, bytes) => {
+    const parsed = parseJson(bytes, limits)
+    return use(exchange, isCoded(exchange) ? notVerbatim(parsed) : parsed)
+  })
 }
 
-/** Decoded content is not what was sent, byte for byte. */
-function withoutCoding(exchange: ResourceExchange, parsed: ParsedJson): ParsedJson {
-  return isCoded(exchange) ? asMade(parsed) : parsed
-}
-
-function asMade(parsed: ParsedJson): ParsedJson {
+function notVerbatim(parsed: ParsedJson): ParsedJson {
   return { ...parsed, isVerbatim: false }
 }
 

@@ -68,10 +68,7 @@ export interface StoredResource extends ContentFields {
    * after a restart. At most 200 characters. The service makes a strong entity tag of it.
    */
   readonly version: string
-  /**
-   * A ready entity tag instead, possibly weak: `"abc"` or `W/"abc"`. An empty string: this state has no tag. Whatever else
-   * is no tag is a failure of the store.
-   */
+  /** A ready entity tag instead, possibly weak: `"abc"` or `W/"abc"`; empty for none. Anything else is the store's failure. */
   readonly entityTag?: string | undefined
   /** Milliseconds since the epoch of the last change, never before that of an earlier state; left out when not known. */
   readonly lastModified?: number | undefined

@@ -225,3 +225,16 @@ describe('checkParsedJson', () => {
     expect(() => checkParsedJson(value)).toThrow(TypeError)
   })
 })
+
+describe('member names that occur twice', () => {
+  // Few brackets and no colon in a string is settled by counting; the others by a look through the text.
+  it.each([
+    ['among few members', '{"a":1,"b":2}', '{"a":1,"a":2}'],
+    ['beside colons in strings', '{"a":"::","b":2}', '{"a":"::","a":2}'],
+    ['beside as many colons as are missing', '{"a":":","b":2}', '{"a":":","a":2}'],
+    ['among more brackets than may be nested', `[${'[],'.repeat(150)}{"a":1}]`, `[${'[],'.repeat(150)}{"a":1,"a":2}]`],
+  ])('are refused, and others are not: %s', (_where, sound, twice) => {
+    expect(parseJson(Buffer.from(sound)).value).toEqual(JSON.parse(sound))
+    expect(() => parseJson(Buffer.from(twice))).toThrow('A member name occurs twice in one object.')
+  })
+})
