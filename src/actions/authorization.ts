@@ -3,6 +3,7 @@ import { HttpError } from '../core/errors.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
 import { loadView } from './hooks.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
+import type { Route } from './route.ts'
 import { readState } from './state.ts'
 
 /**
@@ -12,8 +13,7 @@ import { readState } from './state.ts'
 export function checkAuthorization(exchange: ResourceExchange): MaybePromise<void> {
   const { authorize } = exchange.route
   if (authorize === undefined) return undefined
-  // A hook that takes no state spares the store a read.
-  const wantsState = authorize.length === 0 || authorize.length > 2
+  const wantsState = judgesState(exchange.route)
   return andThen(wantsState && isAboutState(exchange) ? readState(exchange) : undefined, () => {
     const { current } = exchange
     if (wantsState) exchange.isConditional = true
@@ -26,6 +26,11 @@ export function checkAuthorization(exchange: ResourceExchange): MaybePromise<voi
       throw new HttpError(403, 'ERR_FORBIDDEN')
     })
   })
+}
+
+/** Whether a route asks its hook about the state of the target. A hook that takes none spares the store a read. */
+export function judgesState({ authorize }: Pick<Route, 'authorize'>): boolean {
+  return authorize !== undefined && (authorize.length === 0 || authorize.length > 2)
 }
 
 /** A collection has no state of its own; its members are authorised one by one. */

@@ -3,6 +3,7 @@ import { evaluateConditions } from '../handlers/evaluate.ts'
 import { requireCondition } from '../handlers/required-condition.ts'
 import { isSafeMethod } from '../protocol/methods.ts'
 import type { Expectation } from '../stores/types.ts'
+import { judgesState } from './authorization.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 
 /**
@@ -22,10 +23,11 @@ export function checkConditions(exchange: ResourceExchange): 'proceed' | 'not-mo
   return outcome
 }
 
-/** The state in which a write may happen so that the conditions that were met are still met. */
+/** The state in which a write may happen: the conditions are still met, and whoever allowed it has seen that state. */
 export function expectationOf(exchange: ResourceExchange): Expectation {
-  const { current, headers } = exchange
+  const { current, headers, route } = exchange
   if (!exchange.isConditional) return 'any'
-  if (headers['if-match'] === '*' && headers['if-none-match'] === undefined) return 'present'
+  const takesAny = headers['if-match'] === '*' && headers['if-none-match'] === undefined
+  if (takesAny && !judgesState(route)) return 'present'
   return current === undefined ? 'absent' : { version: current.version }
 }

@@ -5,6 +5,7 @@ import { findConsumedBody, readBytes, streamBytes, tooLarge } from '../body-type
 import { hasBody } from '../core/discard-body.ts'
 import type { MaybePromise } from '../core/handler.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../core/json.ts'
+import { isJsonType } from '../protocol/media-type.ts'
 import { type Content, isStaged } from '../stores/types.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 
@@ -64,6 +65,11 @@ export function readJson<Result>(exchange: ResourceExchange, use: Use<ParsedJson
 
 function notVerbatim(parsed: ParsedJson): ParsedJson {
   return { ...parsed, isVerbatim: false }
+}
+
+/** Whether the content is JSON that a schema is for, also where other content is kept as it comes. */
+export function hasSchema({ route, contentType }: ResourceExchange): boolean {
+  return route.schema !== undefined && isJsonType(contentType)
 }
 
 /** Whether the content has a content coding, which is decoded before it is stored. */

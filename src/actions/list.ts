@@ -121,9 +121,10 @@ export function listNotModifiedReply(exchange: ResourceExchange, page: Page): Re
   return { status: 304, headers: [...headers, ...linkFields(exchange, page)] }
 }
 
-/** A JSON member as it is; of anything else, where it is and what it is. */
+/** A JSON member as it is; of anything else, and of what was too large to be checked, where it is and what it is. */
 function memberBody(exchange: ResourceExchange, item: StoredResource): RangedBody {
-  if (isJson(item.contentType) && item.contentEncoding === undefined) return replyBodyOf(item)
+  const isChecked = item.size <= exchange.route.context.limits.parsedSize
+  if (isChecked && isJson(item.contentType) && item.contentEncoding === undefined) return replyBodyOf(item)
   const { name } = splitPath(item.path)
   const href = exchange.mount + formatPath(item.path)
   const text = JSON.stringify({ id: idOf(name, 'integer'), href, type: item.contentType, size: item.size })

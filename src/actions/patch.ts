@@ -1,6 +1,7 @@
 import { HttpError } from '../core/errors.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
 import { equalJson, isJsonObject, type JsonValue, readMember } from '../core/json.ts'
+import { keepsNumbers } from '../core/json-numbers.ts'
 import { emptyReply, type Reply } from '../core/reply.ts'
 import { selectPatchFormat } from '../patch-formats/select.ts'
 import type { ParsedPatch } from '../patch-formats/types.ts'
@@ -15,19 +16,23 @@ import { recallDocument, rememberDocument } from './parsed-documents.ts'
 import { appliedPreferences, preferredReturn, unknownMembers } from './preferences.ts'
 import { addStateFields, cacheControlFor, writtenReply } from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
-import { requirePresent } from './state.ts'
+import { loadPresent, requirePresent } from './state.ts'
 import { idOf, invalid, validateDocument } from './validation.ts'
 
 /** `unchanged`: the patch asks for what is there already, and nothing was written. */
 type Patched = { readonly outcome: 'unchanged'; readonly resource: StoredResource } | WriteResult
 
+/** Reads the state of a target that must exist and be JSON: no condition makes anything else one that can be patched. */
+export function loadDocument(exchange: ResourceExchange): MaybePromise<void> {
+  return andThen(loadPresent(exchange), () => requireDocument(exchange.current!))
+}
+
 /** PATCH: applies a patch document to the current state, all of it or nothing (RFC 5789 §2). */
 export function patch(exchange: ResourceExchange): MaybePromise<Reply> {
-  const { current, route } = exchange
-  requireDocument(current!)
-  const format = selectPatchFormat(exchange.headers['content-type'], route.context.patchFormats)
-  return readJson(exchange, (exchange, { value }) => {
-    const parsed = format.parse(value)
+  const format = selectPatchFormat(exchange.headers['content-type'], exchange.route.context.patchFormats)
+  return readJson(exchange, (exchange, document) => {
+    if (!keepsNumbers(document)) throw invalid([{ pointer: '', detail: 'A number has more digits than are kept.' }])
+    const parsed = format.parse(document.value)
     return andThen(commit(exchange, attempt, parsed), (result) => createReply(exchange, result))
   })
 }
@@ -45,6 +50,7 @@ function attempt(exchange: ResourceExchange, parsed: ParsedPatch): MaybePromise<
   requirePresent(exchange)
   const { route } = exchange
   const resource = exchange.current!
+  requireDocument(resource)
   return andThen(currentDocument(resource, route.context.limits.parsedSize), (document) =>
     write(exchange, resource, document, parsed.apply(document)),
   )
@@ -68,7 +74,8 @@ function write(
       if (Buffer.byteLength(valid.text) > route.context.limits.parsedSize) {
         throw new HttpError(413, 'ERR_TOO_LARGE', { detail: 'The patched document would be too large.' })
       }
-      const content = { contentType: resource.contentType, contentLanguage: resource.contentLanguage, body: valid.text }
+      const { contentType, contentLanguage, filename } = resource
+      const content = { contentType, contentLanguage, filename, body: valid.text }
       const expect = { version: resource.version }
       return andThen(route.context.store.write(exchange.storePath, content, { expect }), (result) => {
         if (result.outcome !== 'conflict') rememberDocument(result.resource, valid.value)
@@ -87,8 +94,17 @@ function parseDocument(resource: StoredResource): JsonValue {
   const text = textOf(resource)
   if (text === undefined)
     throw new HttpError(413, 'ERR_TOO_LARGE', { detail: 'The resource is too large to be patched.' })
+  const value = parseOrRefuse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text)
+  if (keepsNumbers({ value, text })) return value
+  // Written again it would be another number, although the patch says nothing of it.
+  throw new HttpError(409, 'ERR_PATCH_CONFLICT', {
+    detail: 'The resource holds a number with more digits than a patch can keep; replace it with PUT.',
+  })
+}
+
+function parseOrRefuse(text: string): JsonValue {
   try {
-    return JSON.parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text) as JsonValue
+    return JSON.parse(text) as JsonValue
   } catch {
     throw new HttpError(409, 'ERR_PATCH_CONFLICT', { detail: 'The current content of the resource is not JSON.' })
   }

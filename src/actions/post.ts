@@ -4,21 +4,22 @@ import { contentReply, emptyReply, encodeText, type Reply } from '../core/reply.
 import { isJsonType } from '../protocol/media-type.ts'
 import { formatPath } from '../protocol/request-target.ts'
 import { memberPath, splitPath } from '../stores/paths.ts'
-import type { StoredResource, WriteResult } from '../stores/types.ts'
-import { readJson } from './content.ts'
+import type { Content, StoredResource, WriteResult } from '../stores/types.ts'
+import { hasSchema, readJson } from './content.ts'
 import { readForm } from './form-content.ts'
 import { type NewMember, newMemberOf } from './new-member.ts'
-import { appliedPreferences, preferredReturn } from './preferences.ts'
-import { readRawContent } from './raw-content.ts'
+import { appliedPreferences, preferredReturn, unknownMembers } from './preferences.ts'
+import { contentOf, type Proposal, readRawContent } from './raw-content.ts'
 import { writtenReply } from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
-import { type Document, idOf } from './validation.ts'
+import { type Document, idOf, validateDocument } from './validation.ts'
 
 /** POST to a collection: makes a new member of it (interface, POST 3 and 4). Never the same one twice. */
 export function post(exchange: ResourceExchange): MaybePromise<Reply> {
   const { collection } = exchange.route
   if (collection!.content === 'raw' || isText(exchange)) {
-    return readRawContent(exchange).then((content) =>
+    const content = hasSchema(exchange) ? readJson(exchange, validContent) : readRawContent(exchange).then(contentIn)
+    return andThen(content, (content) =>
       andThen(store(exchange, { content: () => content, related: () => [] }), (resource) =>
         createRawReply(exchange, resource),
       ),
@@ -26,6 +27,13 @@ export function post(exchange: ResourceExchange): MaybePromise<Reply> {
   }
   if (!isJsonType(exchange.contentType)) return andThen(readForm(exchange), (member) => create(exchange, member))
   return readJson(exchange, postDocument)
+}
+
+const contentIn = ({ content }: Proposal): Content => content
+
+function validContent(exchange: ResourceExchange, document: Document): MaybePromise<Content> {
+  const rules = { schema: exchange.route.schema, idMember: undefined }
+  return andThen(validateDocument(document, rules, unknownMembers(exchange)), ({ text }) => contentOf(exchange, text))
 }
 
 function postDocument(exchange: ResourceExchange, document: Document): MaybePromise<Reply> {

@@ -8,10 +8,10 @@ import { type Content, type Expectation, isStaged, type WriteResult } from '../s
 import { checkAuthorization } from './authorization.ts'
 import { commit } from './commit.ts'
 import { checkConditions, expectationOf } from './conditions.ts'
-import { discardContent, isAsSent, readJson } from './content.ts'
+import { discardContent, hasSchema, readJson } from './content.ts'
 import { loadView, viewState } from './hooks.ts'
 import { appliedPreferences, preferredReturn, unknownMembers } from './preferences.ts'
-import { readRawContent } from './raw-content.ts'
+import { contentOf, type Proposal, readRawContent } from './raw-content.ts'
 import { addStateFields, cacheControlFor, writtenReply } from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import type { ConflictHook } from './route.ts'
@@ -20,16 +20,10 @@ import { type Document, idOf, insertId, validateDocument } from './validation.ts
 
 type Written = Exclude<WriteResult, { outcome: 'conflict' }>
 
-/** Content that is ready to be stored under the target. */
-interface Proposal {
-  readonly content: Content
-  /** Whether it is stored as it was sent: only then may the answer carry validators (RFC 9110 §9.3.4). */
-  readonly isVerbatim: boolean
-}
-
 /** PUT: stores the enclosed representation at the target (interface, PUT 1). */
 export function put(exchange: ResourceExchange): MaybePromise<Reply> {
-  if (!exchange.route.isJson) return readRawProposal(exchange).then((proposal) => store(exchange, proposal))
+  if (!exchange.route.isJson && !hasSchema(exchange))
+    return readRawContent(exchange).then((proposal) => store(exchange, proposal))
   return readJson(exchange, putDocument)
 }
 
@@ -46,11 +40,6 @@ function store(exchange: ResourceExchange, proposal: Proposal): MaybePromise<Rep
   return createReply(exchange, result, isVerbatim)
 }
 
-async function readRawProposal(exchange: ResourceExchange): Promise<Proposal> {
-  const isVerbatim = isAsSent(exchange)
-  return { content: await readRawContent(exchange), isVerbatim }
-}
-
 /** Writes staged content, or gives it up. */
 async function commitOrDiscard(exchange: ResourceExchange, content: Content): Promise<Written> {
   try {
@@ -63,19 +52,18 @@ async function commitOrDiscard(exchange: ResourceExchange, content: Content): Pr
 
 /** A member of a collection says its id: the one in its path. */
 function proposeDocument(exchange: ResourceExchange, { value, text, isVerbatim }: Document): Proposal {
-  const { contentType } = exchange
   const { idMember } = exchange.route
-  if (idMember === undefined || !isJsonObject(value)) return { content: { contentType, body: text }, isVerbatim }
+  if (idMember === undefined || !isJsonObject(value)) return { content: contentOf(exchange, text), isVerbatim }
   const id = idOf(nameOf(exchange.storePath), idMember)
   const given = readMember(value, 'id')
-  if (given === id) return { content: { contentType, body: text }, isVerbatim }
+  if (given === id) return { content: contentOf(exchange, text), isVerbatim }
   if (given !== undefined) {
     throw new HttpError(409, 'ERR_CONFLICT', {
       detail: 'The id in the content is not the id in the target.',
       errors: [{ pointer: '/id', detail: `The id of this resource is ${JSON.stringify(id)}.` }],
     })
   }
-  return { content: { contentType, body: insertId(text, value, id) }, isVerbatim: false }
+  return { content: contentOf(exchange, insertId(text, value, id)), isVerbatim: false }
 }
 
 function attempt(exchange: ResourceExchange, content: Content): MaybePromise<WriteResult> {

@@ -1,19 +1,28 @@
 import { checkJson } from '../body-types/json.ts'
 import { findConsumedBody } from '../body-types/read-body.ts'
 import { declaredLength } from '../core/discard-body.ts'
+import { HttpError } from '../core/errors.ts'
 import { parseContentDisposition } from '../protocol/content-disposition.ts'
 import { isJsonType } from '../protocol/media-type.ts'
 import type { Content, ContentFields } from '../stores/types.ts'
-import { isCoded, readContent, streamContent } from './content.ts'
+import { isAsSent, isCoded, readContent, streamContent } from './content.ts'
 import { readSmall, readUpTo, SMALL } from './read-small.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
+
+/** Content that is ready to be stored. */
+export interface Proposal {
+  readonly content: Content
+  /** Whether it is stored as it was sent: only then may the answer carry validators (RFC 9110 §9.3.4). */
+  readonly isVerbatim: boolean
+}
 
 /**
  * The content as it is kept: bytes in, the same bytes out. JSON is checked to be JSON where it is small enough to be
  * parsed, so that a broken document is refused here and not discovered by the next reader; it is stored verbatim all the
- * same.
+ * same, but for a byte order mark.
  */
-export async function readRawContent(exchange: ResourceExchange): Promise<Content> {
+export async function readRawContent(exchange: ResourceExchange): Promise<Proposal> {
+  const isVerbatim = isAsSent(exchange)
   const { limits, store } = exchange.route.context
   const fields = contentFields(exchange)
   const limit = exchange.action.content!.limit(exchange.contentType)
@@ -28,24 +37,46 @@ export async function readRawContent(exchange: ResourceExchange): Promise<Conten
       ? await readUpTo(streamContent(exchange, limit), most)
       : streamContent(exchange, limit)
   if (content instanceof Uint8Array) {
-    if (isJson && content.length <= limits.parsedSize) checkJson(content, limits)
-    return { ...fields, body: content }
+    const body = isJson && content.length <= limits.parsedSize ? checkJson(content, limits) : content
+    return { content: { ...fields, body }, isVerbatim: isVerbatim && body === content }
   }
   // A write that may have to be tried again needs content that can be given twice.
   const mayRetry = exchange.isConditional || exchange.route.conflict !== undefined
-  return { ...fields, body: mayRetry ? (await readSmall(content, limits, store)).body : content }
+  const body = mayRetry ? (await readSmall(content, limits, store)).body : content
+  return { content: { ...fields, body }, isVerbatim }
 }
 
+/** A list of language tags: letters, digits and hyphens (RFC 9110 §8.5). */
+const LANGUAGES = /^[a-z0-9]{1,8}(?:-[a-z0-9]{1,8})*(?:[ \t]*,[ \t]*[a-z0-9]{1,8}(?:-[a-z0-9]{1,8})*)*$/i
+/** Characters of a field that is stored: every answer carries it again, and clients have limits. */
+const MOST = 256
+
+/** Text as content, with the fields that are stored with it. @throws HttpError 400 for a field that is malformed */
+export function contentOf(exchange: ResourceExchange, body: string): Content {
+  if (exchange.route.keeps.length === 0) return { contentType: exchange.contentType, body }
+  return { ...contentFields(exchange), body }
+}
+
+/**
+ * The fields that are stored with content.
+ * @throws HttpError 400 for a language that is malformed, or too long to be sent again
+ */
 function contentFields(exchange: ResourceExchange): ContentFields {
   const { headers, route } = exchange
   const contentType = headers['content-type'] === undefined ? exchange.contentType : headers['content-type'].trim()
   const disposition = headers['content-disposition']
   return {
     contentType: isJsonType(exchange.contentType) ? exchange.contentType : contentType,
-    contentLanguage: route.keeps.includes('Content-Language') ? headers['content-language'] : undefined,
+    contentLanguage: route.keeps.includes('Content-Language') ? readLanguage(headers['content-language']) : undefined,
     filename:
       disposition !== undefined && route.keeps.includes('Content-Disposition')
         ? parseContentDisposition(disposition)?.filename
         : undefined,
   }
+}
+
+function readLanguage(field: string | undefined): string | undefined {
+  if (field === undefined || field === '') return undefined
+  if (field.length <= MOST && LANGUAGES.test(field)) return field
+  throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: 'Content-Language is malformed.' })
 }

@@ -1,8 +1,8 @@
 import { rangeReply } from '../core/range-reply.ts'
-import { type KeptFields, keepFields, keptReply, type RangedBody, type Reply } from '../core/reply.ts'
+import { encodeText, type KeptFields, keepFields, keptReply, type RangedBody, type Reply } from '../core/reply.ts'
 import { formatEntityTag, isEntityTag } from '../protocol/entity-tag.ts'
 import { formatHttpDate } from '../protocol/http-date.ts'
-import { isSecondOver, type Validators } from '../protocol/preconditions.ts'
+import { dateToSend, isSecondOver, type Validators } from '../protocol/preconditions.ts'
 import { isLargeBody, type StoredResource } from '../stores/types.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'
@@ -18,6 +18,7 @@ interface Prepared extends Validators {
   // What follows is made when it is first asked for: many states are replaced before anybody reads them.
   /** Content-Type, ETag, Last-Modified and what else describes the representation. */
   fields: readonly string[] | undefined
+  body: RangedBody | undefined
   ok: KeptFields | undefined
   notModified: KeptFields | undefined
   /** The same for answers in which credentials had a part. */
@@ -35,24 +36,26 @@ export function prepare(resource: StoredResource, route: Route): Prepared {
   const known = keeper[PREPARED]
   if (known !== undefined && known.resource === resource && known.route === route) return known
   const prepared = describe(resource, route)
-  // A date that is not strong yet may become so.
-  const isFinal = resource.dateIsStrong !== undefined || prepared.dateIsStrong === true
+  // A date that is not strong yet may become so, and one that is to come will be another.
+  const isDated = prepared.lastModified === resource.lastModified
+  const isFinal = isDated && (resource.dateIsStrong !== undefined || prepared.dateIsStrong === true)
   if (isFinal && Object.isExtensible(resource)) keeper[PREPARED] = prepared
   return prepared
 }
 
 function describe(resource: StoredResource, route: Route): Prepared {
-  // Never later than the Date of the answer (RFC 9110 §8.8.2.1).
+  if (!(resource.size >= 0)) throw new TypeError(`The store says that ${resource.path} has ${resource.size} bytes.`)
   const now = route.context.now()
-  const date = resource.lastModified === undefined ? undefined : Math.min(resource.lastModified, now)
+  const { lastModified: date, dateIsStrong } = dateToSend(resource.lastModified, resource.dateIsStrong, now)
   return {
     resource,
     route,
     entityTags: tagsOf(resource, route),
     lastModified: date,
-    dateIsStrong: resource.dateIsStrong ?? isSecondOver(date, now),
+    dateIsStrong,
     dateText: date === undefined ? undefined : formatHttpDate(date),
     fields: undefined,
+    body: undefined,
     ok: undefined,
     notModified: undefined,
     privateOk: undefined,
@@ -65,7 +68,7 @@ function describe(resource: StoredResource, route: Route): Prepared {
 function tagsOf(resource: StoredResource, { renditions }: Route): readonly string[] {
   const tag = tagOf(resource)
   if (tag === '') return []
-  return renditions.length === 0 ? [tag] : [tag, ...renditions.map((_, index) => renditionTag(resource, index))]
+  return renditions.length === 0 ? [tag] : [tag, ...renditions.map((_, index) => renditionTag(resource, index)!)]
 }
 
 /** The tag of a state; empty where it has none. @throws TypeError for a tag of the store that no condition could match */
@@ -95,9 +98,12 @@ function describeContent(resource: StoredResource, prepared: Prepared): readonly
   return fields
 }
 
-/** Renditions of one state have tags of their own: different bytes, different strong tags (RFC 9110 §8.8.3.3). */
-export function renditionTag(resource: StoredResource, index: number): string {
-  return formatEntityTag(`${resource.version}~${index}`)
+/**
+ * Renditions of one state have tags of their own: different bytes, different strong tags (RFC 9110 §8.8.3.3). None where
+ * the state has none.
+ */
+export function renditionTag({ entityTag, version }: StoredResource, index: number): string | undefined {
+  return entityTag === '' ? undefined : formatEntityTag(`${version}~${index}`)
 }
 
 /** The validators of the representation that a request selects. */
@@ -137,7 +143,8 @@ export function cacheControlFor(exchange: ResourceExchange): string {
 export function representationReply(exchange: ResourceExchange, resource: StoredResource): Reply {
   const prepared = prepare(resource, exchange.route)
   const fields = (prepared.fields ??= describeContent(resource, prepared))
-  const body = replyBodyOf(resource)
+  // A HEAD sends none, and the store may not have read it.
+  const body = exchange.method === 'HEAD' ? '' : (prepared.body ??= replyBodyOf(resource))
   if (exchange.ranges !== undefined) {
     const all = [...fields, 'Cache-Control', cacheControlFor(exchange), 'Accept-Ranges', 'bytes']
     addDate(all, resource, exchange.route)
@@ -189,7 +196,8 @@ export function writtenReply(
 export function notModifiedReply(exchange: ResourceExchange, resource: StoredResource): Reply {
   if (exchange.rendition >= 0) {
     const tag = renditionTag(resource, exchange.rendition)
-    return { status: 304, headers: ['ETag', tag, 'Cache-Control', cacheControlFor(exchange)] }
+    const validator = tag === undefined ? validatorOf(prepare(resource, exchange.route)) : ['ETag', tag]
+    return { status: 304, headers: [...validator, 'Cache-Control', cacheControlFor(exchange)] }
   }
   const prepared = prepare(resource, exchange.route)
   const kept = exchange.isAuthorized
@@ -208,12 +216,19 @@ function validatorOf({ entityTags, dateText }: Prepared): readonly string[] {
   return dateText === undefined ? [] : ['Last-Modified', dateText]
 }
 
-/** The content of a resource as a reply sends it. */
+/**
+ * The content of a resource as a reply sends it.
+ * @throws TypeError for content of another size than the store says: what follows the answer on the connection would be
+ *   taken for a part of it
+ */
 export function replyBodyOf(resource: StoredResource): RangedBody {
   const { body, size } = resource
-  if (typeof body === 'string') return size === body.length ? body : Buffer.from(body)
-  if (!isLargeBody(body)) return body
-  const openRange = (first: number, last: number): AsyncIterable<Uint8Array> => body.open(first, last)
-  const readRange = body.read === undefined ? undefined : body.read.bind(body)
-  return { size, open: () => openRange(0, size - 1), openRange, readRange }
+  if (isLargeBody(body)) {
+    const openRange = (first: number, last: number): AsyncIterable<Uint8Array> => body.open(first, last)
+    const readRange = body.read === undefined ? undefined : body.read.bind(body)
+    return { size, open: () => openRange(0, size - 1), openRange, readRange }
+  }
+  const content = typeof body === 'string' ? encodeText(body) : body
+  if (content.length === size) return content
+  throw new TypeError(`The store says that ${resource.path} has ${size} bytes; it has ${content.length}.`)
 }

@@ -12,7 +12,7 @@ import type { ResourceExchange } from './resource-exchange.ts'
 
 /** What one method does to one kind of resource, once everything that fields alone decide has been checked. */
 export interface Action {
-  /** Finds the current state and puts it on the exchange. Throws 404 or 410 where the method needs a state. */
+  /** Finds the current state and puts it on the exchange. Throws 404 or 410 where the method needs a state, 415 where it cannot be patched. */
   readonly load: (exchange: ResourceExchange) => MaybePromise<void>
   /** Performs the method; the last thing it does is one compare-and-swap in the store. */
   readonly perform: (exchange: ResourceExchange) => MaybePromise<Reply>
@@ -89,7 +89,9 @@ export interface Route {
   readonly idMember: 'integer' | 'string' | undefined
   /** The collection that members belong to. */
   readonly collection: CollectionFacts | undefined
-  /** Representations in order of preference: the stored one, where its type is fixed, then renditions. */
+  /** The media type of what is stored, where the definition names one; content may be of a relative of it. */
+  readonly usualType: MediaType | undefined
+  /** Media types of the renditions, in order of preference. */
   readonly offers: readonly MediaType[]
   readonly renditions: readonly Rendition[]
   readonly schema: StandardSchema | undefined

@@ -24,8 +24,9 @@ const PASSIVE = new Set([
  */
 export function safetyFields(content: ContentFields, inline: readonly string[]): readonly string[] {
   const essence = parseMediaType(content.contentType)?.essence ?? ''
-  const isPassive =
-    PASSIVE.has(essence) || isJsonType(essence) || essence.startsWith('audio/') || essence.startsWith('video/')
+  // Whatever its name begins with, XML is a document that can hold scripts.
+  const isMedia = /^(?:audio|video)\//.test(essence) && !essence.endsWith('+xml')
+  const isPassive = PASSIVE.has(essence) || isJsonType(essence) || isMedia
   if (isPassive || inline.some((range) => isInMediaRange(range, essence))) {
     return content.filename === undefined
       ? []

@@ -8,6 +8,7 @@ import {
   type JsonValue,
   readMember,
 } from '../core/json.ts'
+import { keepsNumbers } from '../core/json-numbers.ts'
 import type { StandardIssue, StandardResult, StandardSchema } from '../core/standard-schema.ts'
 import { parseIntegerName } from '../stores/paths.ts'
 import type { Route } from './route.ts'
@@ -48,13 +49,22 @@ export function validateDocument(
   const { id, input } = idMember === undefined ? { id: undefined, input: document.value } : splitId(document.value)
   return andThen(validateValue(schema, input), (result) => {
     if (result.issues !== undefined) throw invalid(result.issues.map(toContentError))
-    if (equalJson(result.value as JsonValue, input)) return document
+    if (isUnchanged(result.value as JsonValue, input, document, idMember)) return document
+    if (!keepsNumbers(document)) throw invalid([{ pointer: '', detail: 'A number has more digits than are kept.' }])
     // Through text, so that the value is what the next reader of the text will see: dates are strings there.
     const output = JSON.parse(JSON.stringify(result.value)) as JsonValue
     checkStripped(findStripped(input, output), unknown)
     const value = idMember === undefined ? output : joinId(id, output)
     return { value, text: JSON.stringify(value), isVerbatim: false }
   })
+}
+
+/** Whether a schema gave back what it got. One that gives back the very object may have changed it in place. */
+function isUnchanged(output: JsonValue, input: JsonValue, { text }: Document, idMember: Route['idMember']): boolean {
+  if (output !== input) return equalJson(output, input)
+  if (typeof output !== 'object' || output === null) return true
+  const sent = JSON.parse(text) as JsonValue
+  return equalJson(output, idMember === undefined ? sent : splitId(sent).input)
 }
 
 export function validateValue(schema: StandardSchema, value: JsonValue): MaybePromise<StandardResult<unknown>> {

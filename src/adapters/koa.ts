@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { hasBody } from '../core/discard-body.ts'
 import type { Exchange, HostRequest } from '../core/exchange.ts'
-import { isPromise } from '../core/handler.ts'
+import { isPromise, type MaybePromise } from '../core/handler.ts'
 import type { Handler } from '../core/node-handler.ts'
 import { collectPending } from '../core/pending.ts'
 import type { Reply } from '../core/reply.ts'
@@ -45,16 +45,22 @@ export function koaMiddleware(handler: Handler): KoaMiddleware {
     if (req.body === undefined && context.request.body !== undefined) req.body = context.request.body
     const exchange = handler.createExchange(req, context.res)
     exchange.canPass = true
+    const fail = (error: unknown): never => {
+      throw keepPending(exchange, error)
+    }
     const proceed = (reply: Reply | undefined): unknown => {
       if (reply !== undefined) return answer(context, exchange, reply, handler)
       if (exchange.isClosed) return undefined
       if (req.body !== undefined) context.request.body = req.body
-      return next().catch((error: unknown) => {
-        throw keepPending(exchange, error)
-      })
+      return next().catch(fail)
     }
-    const reply = handler.handle(exchange)
-    return isPromise(reply) ? reply.then(proceed) : proceed(reply)
+    let reply: MaybePromise<Reply | undefined>
+    try {
+      reply = handler.handle(exchange)
+    } catch (error) {
+      return fail(error)
+    }
+    return isPromise(reply) ? reply.then(proceed, fail) : proceed(reply)
   }
 }
 
@@ -70,17 +76,15 @@ function answer(context: KoaContext, exchange: Exchange, reply: Reply, handler: 
   const { body } = reply
   const isSmall = body === undefined || typeof body === 'string' || (body instanceof Uint8Array && body.length <= SMALL)
   const isWholeRequest = exchange.bodyState === 'read' || !hasBody(exchange.req)
-  if (!isSmall || !isWholeRequest) {
-    context.respond = false
-    return handler.write(exchange, reply)
-  }
+  if (!isSmall || !isWholeRequest) return writeDirectly(context, exchange, reply, handler)
   const { res } = context
   const headers = completeHeaders(exchange, reply, String(res.getHeader('vary') ?? ''))
-  if (body === undefined) {
+  // The content of a HEAD may not have been read at all.
+  if (body === undefined || exchange.method === 'HEAD') {
     // Koa makes up a type for a body, and a body where there is none: the empty one comes first.
     context.body = ''
     context.status = reply.status
-    context.remove('Content-Type')
+    removeContentFields(context)
     setFields(res, headers)
   } else {
     // A body leaves alone what is there already.
@@ -89,4 +93,24 @@ function answer(context: KoaContext, exchange: Exchange, reply: Reply, handler: 
     context.body = body
   }
   return undefined
+}
+
+/** Koa sets them for every body that it is given, also for one that another middleware meant to send. */
+function removeContentFields(context: KoaContext): void {
+  context.remove('Content-Type')
+  context.remove('Content-Length')
+}
+
+function writeDirectly(context: KoaContext, exchange: Exchange, reply: Reply, handler: Handler): Promise<void> {
+  removeContentFields(context)
+  context.respond = false
+  return new Promise((resolve, reject) => {
+    const forward = (error: unknown): void => {
+      context.respond = true
+      reject(keepPending(exchange, error))
+    }
+    const writing = handler.write(exchange, reply, forward)
+    if (writing === undefined) resolve()
+    else writing.then(resolve)
+  })
 }

@@ -51,14 +51,16 @@ export function parseJson(bytes: Uint8Array, limits: JsonLimits = DEFAULT_LIMITS
 
 /**
  * Checks that content is JSON, for content that is kept as it was sent: numbers keep their digits and names may repeat.
+ * @returns the content, without a byte order mark: it is tolerated and never sent (RFC 8259 §8.1)
  * @throws HttpError 400 for invalid UTF-8, malformed JSON, and nesting beyond the limit
  */
-export function checkJson(bytes: Uint8Array, limits: JsonLimits = DEFAULT_LIMITS): void {
+export function checkJson(bytes: Uint8Array, limits: JsonLimits = DEFAULT_LIMITS): Uint8Array {
   const content = dropMark(bytes)
   if (!isUtf8(content)) throw malformedBody('The content is not valid UTF-8.')
   const text = decodeText(content)
   if (mayNestDeep(text, limits)) countWrittenMembers(text, limits)
   parseText(text)
+  return content
 }
 
 /**

@@ -52,7 +52,8 @@ function aborted(): RequestAborted {
 /**
  * Reads the whole content of a request.
  * @param limit the most bytes to take; one more is 413
- * @param use goes on with it at once: a promise of the bytes would cost more than small content does
+ * @param use goes on with it, in the asynchronous context of the request and not in that of its last byte: hooks and
+ *   stores find their AsyncLocalStorage there
  * @throws HttpError 413, 408; {@link RequestAborted} when the client goes away; TypeError when the content has been read
  */
 export function readBytes<E extends Exchange, Result>(
@@ -66,7 +67,8 @@ export function readBytes<E extends Exchange, Result>(
   if (length !== undefined && length > limit) throw tooLarge(limit)
   sendContinue(exchange)
   exchange.bodyState = 'reading'
-  return new Promise((resolve, reject) => {
+  let bytes: Uint8Array = EMPTY
+  const reading = new Promise<void>((resolve, reject) => {
     let first: Uint8Array | undefined
     let rest: Uint8Array[] | undefined
     let size = 0
@@ -81,11 +83,9 @@ export function readBytes<E extends Exchange, Result>(
     const onEnd = (): void => {
       stopWatch(watch)
       exchange.bodyState = 'read'
-      try {
-        resolve(use(exchange, rest === undefined ? (first ?? EMPTY) : Buffer.concat(rest, size)))
-      } catch (error) {
-        reject(error)
-      }
+      bytes = rest === undefined ? (first ?? EMPTY) : Buffer.concat(rest, size)
+      // With no value: of bytes, a promise would look for a "then" in four prototypes.
+      resolve()
     }
     // Comes after every end as well: the listeners go with the request, taking them off would cost more than they do.
     const onClose = (): void => {
@@ -101,6 +101,7 @@ export function readBytes<E extends Exchange, Result>(
     if (req.destroyed) return onClose()
     req.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose)
   })
+  return reading.then(() => use(exchange, bytes))
 }
 
 /** How much may wait for a slow consumer before the client is made to wait. */

@@ -85,8 +85,16 @@ export class HttpError extends Error {
   /**
    * @param status 400 to 599
    * @param code a stable name of the failure
+   * @throws TypeError for anything else: it would be sent as it is
    */
   constructor(status: number, code: HttpErrorCode, options: HttpErrorOptions = {}) {
+    if (!(status >= 400 && status <= 599)) throw new TypeError(`HttpError takes a status of 400 to 599, not ${status}.`)
+    if (typeof code !== 'string' || !code.startsWith('ERR_')) {
+      throw new TypeError(`HttpError takes a code such as 'ERR_CONFLICT', not ${JSON.stringify(code)}.`)
+    }
+    if (options.headers !== undefined && !Array.isArray(options.headers)) {
+      throw new TypeError('HttpError takes headers as a list, names and values in turn.')
+    }
     // Where a refusal was decided is of no interest, and finding it out would cost more than the rest of the request.
     const { stackTraceLimit } = Error
     if (status < 500 && canLimitTraces) Error.stackTraceLimit = 0

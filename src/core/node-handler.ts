@@ -4,6 +4,7 @@ import { createErrorReply, toHttpError } from './error-reply.ts'
 import { HttpError, RequestAborted } from './errors.ts'
 import { type AnyRequest, type AnyResponse, type Exchange, sharedExchange } from './exchange.ts'
 import { isPromise, type MaybePromise } from './handler.ts'
+import { passOnPending } from './pending.ts'
 import type { Reply } from './reply.ts'
 import { type WriteOptions, writeReply } from './write-reply.ts'
 
@@ -61,7 +62,13 @@ export function createHandler<E extends Exchange>(options: HandlerOptions<E>): H
 
   function report(error: unknown, exchange: Exchange, stage: 'request' | 'late'): void {
     publishFailure({ error, stage, exchange })
-    onError(error, exchange)
+    try {
+      const told: unknown = onError(error, exchange)
+      if (isPromise(told)) told.then(undefined, (failure) => logError(failure, exchange))
+    } catch (failure) {
+      // Whoever is told of failures must not cause another: the request still has to be answered.
+      logError(failure, exchange)
+    }
   }
 
   /** The reply for an error, or the error itself where the host shall have it. */
@@ -129,7 +136,10 @@ export function createHandler<E extends Exchange>(options: HandlerOptions<E>): H
   /** The reply could not be written: a source that failed before its first byte, or a field that no message may hold. */
   function recover(exchange: Exchange, error: unknown, next: Next | undefined): undefined {
     const { res } = exchange
-    if (next !== undefined && !res.headersSent && isForwarded(error)) return void next(error)
+    if (next !== undefined && !res.headersSent && isForwarded(error)) {
+      passOnPending(exchange)
+      return void next(error)
+    }
     const reply = res.headersSent ? undefined : replyTo(error, exchange)
     if (reply === undefined) return void exchange.breakOff()
     try {
@@ -158,7 +168,10 @@ export function createHandler<E extends Exchange>(options: HandlerOptions<E>): H
 
   /** Errors that are the host's: with nobody to take them they are answered all the same. */
   function refuse(exchange: Exchange, error: unknown, next: Next | undefined): void {
-    if (next !== undefined) return next(error)
+    if (next !== undefined) {
+      passOnPending(exchange)
+      return next(error)
+    }
     const reply = replyTo(error, exchange)
     if (reply === undefined) exchange.breakOff()
     else write(exchange, reply)

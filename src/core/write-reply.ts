@@ -1,7 +1,7 @@
 import { type ServerResponse, STATUS_CODES } from 'node:http'
 import { mergeVary } from '../protocol/vary.ts'
 import { discardUnreadBody, hasUnreadBody } from './discard-body.ts'
-import type { Exchange } from './exchange.ts'
+import { BASE_FIELDS, type Exchange } from './exchange.ts'
 import { isPromise } from './handler.ts'
 import { stopWatch, watchIdle } from './idle-watch.ts'
 import type { ContentSource, Pieces, Reply, ReplyBody } from './reply.ts'
@@ -29,7 +29,10 @@ export function completeHeaders(exchange: Exchange, reply: Reply, present: strin
   const kept = reply.kept?.headers === reply.headers ? reply.kept : undefined
   if (kept?.completed !== undefined && kept.pending === pending && kept.vary === vary) return kept.completed
   const fields = reply.headers.slice()
-  for (let i = 0; i < pending.length; i++) fields.push(pending[i]!)
+  for (let i = 0; i < pending.length; i += 2) {
+    // What a reply says itself is about this one alone, and counts.
+    if (i < BASE_FIELDS.length || !reply.headers.includes(pending[i]!)) fields.push(pending[i]!, pending[i + 1]!)
+  }
   if (vary !== '') fields.push('Vary', vary)
   if (kept !== undefined) {
     kept.completed = fields
@@ -175,6 +178,7 @@ async function writeSource(
     while (rest > 0 && !exchange.isClosed) {
       if (chunk.done) throw new Error('A content source ended before its size.')
       const bytes = chunk.value
+      if (!(bytes instanceof Uint8Array)) throw new TypeError('A content source gave something that is no Uint8Array.')
       rest -= bytes.length
       if (rest < 0) throw new Error('A content source gave more bytes than its size.')
       for (let at = 0; at < bytes.length && !exchange.isClosed; at += most) {

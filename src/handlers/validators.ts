@@ -1,7 +1,7 @@
 import type { Exchange } from '../core/exchange.ts'
 import { isEntityTag } from '../protocol/entity-tag.ts'
 import { formatHttpDate } from '../protocol/http-date.ts'
-import { isSecondOver, type Validators } from '../protocol/preconditions.ts'
+import { dateToSend, type Validators } from '../protocol/preconditions.ts'
 
 /** The validators of a current representation, as a route knows them. */
 export interface KnownValidators {
@@ -42,11 +42,9 @@ export function resolveValidators(known: KnownValidators, now: number): Validato
   }
   const given = lastModified instanceof Date ? lastModified.getTime() : lastModified
   if (Number.isNaN(given)) throw new TypeError('lastModified is not a valid date.')
-  const date = given === undefined ? undefined : Math.min(given, now)
   return {
     entityTags: entityTag === undefined ? [] : [entityTag],
-    lastModified: date,
-    dateIsStrong: known.dateIsStrong ?? isSecondOver(date, now),
+    ...dateToSend(given, known.dateIsStrong, now),
   }
 }
 

@@ -19,6 +19,25 @@ export function isSecondOver(date: number | undefined, now: number): boolean {
   return date !== undefined && Math.floor(date / 1000) < Math.floor(now / 1000)
 }
 
+/**
+ * A date as it may be sent: never later than the answer (RFC 9110 §8.8.2.1). One that had to be moved into another
+ * second says nothing about how often the resource changed in that one.
+ * @param lastModified milliseconds since the epoch
+ * @param isStrong whether the resource is known to have changed once in its second; when left out, a second that is over
+ *   counts as such
+ * @param now milliseconds since the epoch
+ */
+export function dateToSend(
+  lastModified: number | undefined,
+  isStrong: boolean | undefined,
+  now: number,
+): Pick<Validators, 'lastModified' | 'dateIsStrong'> {
+  if (lastModified === undefined || lastModified <= now) {
+    return { lastModified, dateIsStrong: isStrong ?? isSecondOver(lastModified, now) }
+  }
+  return { lastModified: now, dateIsStrong: isStrong === true && !isSecondOver(now, lastModified) }
+}
+
 /** The conditional fields of a request as received; a date field that was repeated is left out (RFC 9110 §13.1.3). */
 export interface Conditions {
   readonly ifMatch?: string | undefined

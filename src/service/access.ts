@@ -8,7 +8,10 @@ import { METHOD_OVERRIDE_FIELD, overrideMethod } from '../handlers/method-overri
 import { type CorsOptions, createCors } from '../handlers/preflight.ts'
 import { createHttpsCheck } from '../handlers/require-https.ts'
 import { DEFAULT_ALLOWED_HEADERS } from '../protocol/cors.ts'
+import type { Method } from '../protocol/methods.ts'
 import type { ServiceSettings } from './service-options.ts'
+
+const NO_METHODS: readonly Method[] = []
 
 type OptionalStep = Step<ResourceExchange> | undefined
 
@@ -30,7 +33,10 @@ export function createAccess(settings: ServiceSettings): Access {
   const authentication = settings.auth === undefined ? undefined : createAuthentication(authOptions)
 
   function applyCors(exchange: ResourceExchange): MaybePromise<Reply | undefined> {
-    return exchange.route === undefined ? undefined : cors!.apply(exchange, exchange.route.methods)
+    const { route, method } = exchange
+    if (route !== undefined) return cors!.apply(exchange, route.methods)
+    // Scripts shall see that there is nothing; no preflight is answered for it.
+    return method === 'OPTIONS' ? undefined : cors!.apply(exchange, NO_METHODS)
   }
 
   function authenticate(exchange: ResourceExchange): MaybePromise<undefined> {

@@ -3,6 +3,7 @@ import { loadPage, loadPageIfConditional } from '../actions/list.ts'
 import { post } from '../actions/post.ts'
 import type { CollectionFacts, ContentRule, Route } from '../actions/route.ts'
 import type { JsonValue } from '../core/json.ts'
+import { NO_PARAMETERS } from '../protocol/media-type.ts'
 import { parseIntegerName } from '../stores/paths.ts'
 import { compileDocument, isJsonRange, JSON_ONLY } from './compile-document.ts'
 import { completeRoute, restrict, type ServiceDefaults } from './compile-route.ts'
@@ -104,6 +105,6 @@ function compileCollectionItself(
       options.methods,
     ),
     collection: facts,
-    offers: [{ essence: 'application/json', parameters: new Map() }],
+    usualType: { essence: 'application/json', parameters: NO_PARAMETERS },
   })
 }

@@ -1,10 +1,10 @@
 import { remove } from '../actions/delete.ts'
 import { get } from '../actions/get.ts'
-import { patch } from '../actions/patch.ts'
+import { loadDocument, patch } from '../actions/patch.ts'
 import { put } from '../actions/put.ts'
 import type { Action, ContentRule, Route } from '../actions/route.ts'
 import { loadIfPresent, loadPresent } from '../actions/state.ts'
-import { isJsonType, isMediaRange, parseMediaType } from '../protocol/media-type.ts'
+import { isJsonType, isMediaRange, NO_PARAMETERS, parseMediaType } from '../protocol/media-type.ts'
 import type { Method } from '../protocol/methods.ts'
 import { completeRoute, restrict, type ServiceDefaults } from './compile-route.ts'
 import type { DocumentOptions, SingletonOptions } from './resource-definitions.ts'
@@ -54,13 +54,14 @@ export function compileDocument(
     PUT: { load: facts.createsByPut === false ? loadPresent : loadIfPresent, perform: put, content: replacement },
     DELETE: { load: loadPresent, perform: remove },
   }
-  if (types.some(takesJson)) actions.PATCH = { load: loadPresent, perform: patch, content: patches }
-  const stored = isJson ? [{ essence: types[0]!, parameters: new Map<string, string>() }] : []
+  if (types.some(takesJson)) actions.PATCH = { load: loadDocument, perform: patch, content: patches }
+  const isUsual = isJson && !types[0]!.includes('*')
   return completeRoute(pattern, options, defaults, {
     ...facts,
-    actions: restrict(actions, options.methods === undefined ? methods : options.methods),
+    actions: restrict(restrict(actions, methods), options.methods),
     isJson,
-    offers: [...stored, ...representations.map(({ type }) => requireMediaType(type, pattern))],
+    usualType: isUsual ? { essence: types[0]!, parameters: NO_PARAMETERS } : undefined,
+    offers: representations.map(({ type }) => requireMediaType(type, pattern)),
     renditions: representations,
   })
 }

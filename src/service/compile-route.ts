@@ -26,6 +26,7 @@ export function completeRoute(
     storePath: undefined,
     isJson: true,
     idMember: undefined,
+    usualType: undefined,
     offers: [],
     renditions: [],
     replaced: options.replaced ?? 'none',

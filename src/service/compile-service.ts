@@ -2,6 +2,7 @@ import type { Route, RouteContext } from '../actions/route.ts'
 import type { ResourceStore } from '../stores/types.ts'
 import { compileDefinition, compileMonitor, compileOpenRoute } from './compile-definition.ts'
 import type { ServiceDefaults } from './compile-route.ts'
+import { STORE } from './definition-values.ts'
 import { createOperations, type Operations } from './operations.ts'
 import type { Process, ResourceDefinition } from './resource-definitions.ts'
 import { createRouteTable, type RouteEntry, type RouteTable } from './routes.ts'
@@ -12,6 +13,7 @@ export function compileService(
   store: ResourceStore,
   settings: ServiceSettings,
 ): { readonly routes: RouteTable; readonly operations: Operations | undefined } {
+  if (!STORE.accepts(store)) throw new TypeError(`createResourceService takes a store: ${STORE.text}.`)
   const { limits, patchFormats, codings, now, cacheControl, resources } = settings
   const facts = { store, limits, patchFormats, codings, now }
   const entries: RouteEntry[] = []
@@ -30,9 +32,18 @@ export function compileService(
     const find = (path: string): Route | undefined => (path.length > 1 && path.endsWith('/') ? undefined : route)
     return { routes: { isOpen: true, find }, operations }
   }
+  if (settings.auth === undefined) refuseRequire(definitions)
   for (const [pattern, definition] of definitions) entries.push(...compileDefinition(pattern, definition, defaults))
   if (operations !== undefined) entries.push(compileMonitor(operations, defaults))
   return { routes: createRouteTable(entries), operations }
+}
+
+/** @throws TypeError for a definition that asks for credentials which nobody checks: it would be open to everybody */
+function refuseRequire(definitions: readonly [string, ResourceDefinition][]): void {
+  for (const [pattern, { options }] of definitions) {
+    if (options.require === undefined || options.require === 'none') continue
+    throw new TypeError(`${pattern} requires credentials, and the service has no "auth" that could check them.`)
+  }
 }
 
 function hasWork([, { options }]: [string, ResourceDefinition]): boolean {

@@ -35,8 +35,8 @@ export function checkContent(exchange: ResourceExchange): undefined {
 function takeType(exchange: ResourceExchange, field: string | undefined, rule: ContentRule): void {
   const spelling = field ?? rule.defaultType
   if (spelling === undefined) throw unsupported(rule, 'The content has no Content-Type.')
-  // The usual spelling needs no parser.
-  if (field === undefined || rule.types.includes(field)) {
+  // The usual spelling needs no parser; that of a form lacks its boundary.
+  if (field === undefined || (rule.types.includes(field) && field !== 'multipart/form-data')) {
     exchange.contentType = spelling
     return
   }

@@ -2,9 +2,11 @@ import type { Authorize, ConflictHook, FileOptions, RemovalMode, Rendition } fro
 import type { RequestView } from '../core/exchange.ts'
 import type { MaybePromise } from '../core/handler.ts'
 import type { JsonObject, JsonValue } from '../core/json.ts'
+import { checkValues } from '../core/option-values.ts'
 import { readOptions } from '../core/options.ts'
 import type { StandardSchema } from '../core/standard-schema.ts'
 import type { Method } from '../protocol/methods.ts'
+import { RESOURCE_VALUES } from './definition-values.ts'
 
 /**
  * What every kind of resource can be told.
@@ -14,7 +16,7 @@ export interface ResourceOptions<Value = JsonValue> {
   /** The methods that are allowed, of those that the kind has. Default: all of them. HEAD comes with GET; OPTIONS always. */
   readonly methods?: readonly Method[]
   /**
-   * Any Standard Schema (zod, valibot, arktype …). Validates bodies and the results of patches; 422 otherwise.
+   * Any Standard Schema (zod, valibot, arktype …). Validates JSON bodies, forms and the results of patches; 422 otherwise.
    * Default: none, any JSON is taken.
    */
   readonly schema?: StandardSchema<unknown, Value>
@@ -53,7 +55,10 @@ export interface DocumentOptions<Value = JsonValue> extends ResourceOptions<Valu
   readonly types?: readonly string[]
   /** The most bytes of content that is not parsed. Default `Infinity`. */
   readonly maxSize?: number
-  /** Request fields that are stored with the content and sent with it again. Default: none. */
+  /**
+   * Request fields that are stored with the content and sent with it again; of Content-Disposition the file name.
+   * Default: none.
+   */
   readonly keeps?: readonly ('Content-Language' | 'Content-Disposition')[]
   /** Media ranges that browsers may show in place although they can run scripts in this origin. Default: none. */
   readonly inline?: readonly string[]
@@ -184,6 +189,7 @@ function checkCommon(owner: string, options: Readonly<ResourceOptions>): void {
   if (schema !== undefined && typeof schema['~standard']?.validate !== 'function') {
     throw new TypeError(`${owner} needs a schema with the Standard Schema interface ("~standard").`)
   }
+  checkValues(owner, options, RESOURCE_VALUES)
   if (retention !== undefined && !(retention >= 0)) {
     throw new TypeError(`${owner} needs a retention of at least 0 milliseconds.`)
   }

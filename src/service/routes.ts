@@ -48,7 +48,7 @@ function add(root: Node, entry: RouteEntry): void {
   let node = root
   for (const segment of pattern === '/' ? [] : pattern.slice(1).split('/')) {
     if (/^\{[A-Za-z_]\w*\}$/.test(segment)) node = node.parameter ??= createNode()
-    else if (segment === '' || /[{}]/.test(segment)) {
+    else if (segment === '' || /[{}]|^:|^\*+$/.test(segment)) {
       throw new TypeError(`The pattern "${pattern}" has a segment that is neither plain nor a {name}: "${segment}".`)
     } else {
       let next = node.literals.get(segment)

@@ -23,12 +23,18 @@ export function seeHidden(exchange: ResourceExchange): undefined {
   return undefined
 }
 
-/** 406 where the types on offer are known from the definition (RFC 9110 §12.5.1). */
+/** What may be acceptable although the usual type is not: a relative of it, such as application/vnd.x+json. */
+const OPEN = /\*\/\*|json/i
+
+/** 406 where the definition alone tells that nothing is acceptable (RFC 9110 §12.5.1). */
 export function negotiate(exchange: ResourceExchange): undefined {
   const { route, method } = exchange
   if (method !== 'GET' && method !== 'HEAD') return undefined
   if (route.renditions.length > 0) exchange.vary = mergeVary(exchange.vary, 'Accept')
-  if (route.isJson && exchange.headers.accept !== undefined) selectOffer(exchange, route.offers)
+  const { accept } = exchange.headers
+  if (accept !== undefined && route.usualType !== undefined && !OPEN.test(accept)) {
+    selectOffer(exchange, [route.usualType, ...route.offers])
+  }
   return undefined
 }
 
@@ -40,13 +46,13 @@ export function loadCurrent(exchange: ResourceExchange): MaybePromise<undefined>
   })
 }
 
-/** 406 where only the stored resource says of which type it is. */
+/** Selects among what there is: the stored resource says of which type it is. */
 function negotiateStored(exchange: ResourceExchange): void {
   const { route, method, current, page } = exchange
-  const { accept } = exchange.headers
-  if (accept === undefined || route.isJson || (method !== 'GET' && method !== 'HEAD')) return
+  if (exchange.headers.accept === undefined || (method !== 'GET' && method !== 'HEAD')) return
   const type = page === undefined ? current?.contentType : 'application/json'
-  const stored = type === undefined ? undefined : parseMediaType(type)
+  if (type === undefined) return
+  const stored = type === route.usualType?.essence ? route.usualType : parseMediaType(type)
   if (stored === undefined) return
   selectOffer(exchange, [stored, ...route.offers])
   if (exchange.rendition >= 0) setState(exchange, exchange.state)

@@ -4,6 +4,7 @@ import type { BodyLimits } from '../body-types/types.ts'
 import type { HttpError } from '../core/errors.ts'
 import type { Exchange } from '../core/exchange.ts'
 import type { ErrorHook } from '../core/node-handler.ts'
+import { checkValues } from '../core/option-values.ts'
 import { readOptions } from '../core/options.ts'
 import type { TrustProxy } from '../core/peer.ts'
 import type { Reply } from '../core/reply.ts'
@@ -11,6 +12,7 @@ import type { AuthOptions } from '../handlers/auth.ts'
 import type { CorsOptions } from '../handlers/preflight.ts'
 import { createDefaultFormats } from '../patch-formats/default-formats.ts'
 import type { PatchFormat } from '../patch-formats/types.ts'
+import { OPERATIONS_VALUES, SERVICE_VALUES } from './definition-values.ts'
 import type { OperationsOptions } from './operations.ts'
 import type { ResourceDefinition } from './resource-definitions.ts'
 
@@ -41,7 +43,7 @@ export interface ServiceOptions {
   readonly allowedHosts?: readonly string[]
   /** Whether X-HTTP-Method-Override turns a POST into PUT, PATCH or DELETE. Default false. */
   readonly methodOverride?: boolean
-  /** The longest request target, in characters; 414 beyond (RFC 9110 §15.5.15). Default 2048. */
+  /** The longest request target below the mount, in characters; 414 beyond (RFC 9110 §15.5.15). Default 2048. */
   readonly maxTargetLength?: number
   /** Limits on parsed content; see {@link BodyLimits} for the defaults. */
   readonly limits?: Partial<BodyLimits>
@@ -113,6 +115,7 @@ export interface ServiceSettings
 /** @throws TypeError for options that do not exist or make no sense */
 export function readServiceOptions(given: ServiceOptions | undefined): ServiceSettings {
   const options = readOptions('createResourceService', given, NAMES)
+  checkValues('createResourceService', options, SERVICE_VALUES)
   const { maxTargetLength = 2048, idleTimeout = 30_000, mountPath, https = 'required' } = options
   if (!(maxTargetLength > 0)) throw new TypeError('createResourceService needs a positive maxTargetLength.')
   if (!(idleTimeout > 0)) throw new TypeError('createResourceService needs a positive idleTimeout in milliseconds.')
@@ -121,9 +124,6 @@ export function readServiceOptions(given: ServiceOptions | undefined): ServiceSe
   }
   if (options.strictMount === true && mountPath === undefined) {
     throw new TypeError('createResourceService needs a mountPath for strictMount to compare with.')
-  }
-  if (https !== 'required' && https !== 'optional') {
-    throw new TypeError("createResourceService takes https: 'required' or 'optional'.")
   }
   const limits = readLimits('createResourceService', options.limits)
   return {
@@ -139,13 +139,14 @@ export function readServiceOptions(given: ServiceOptions | undefined): ServiceSe
     cacheControl: options.cacheControl ?? 'no-cache',
     fallthrough: options.fallthrough ?? true,
     forwardErrors: options.errors === 'forward',
-    operations: readOptions('operations', options.operations, [
-      'path',
-      'concurrency',
-      'maxAttempts',
-      'pollInterval',
-      'queue',
-    ]),
+    operations: readOperationsOptions(options.operations),
     now: options.now ?? Date.now,
   }
+}
+
+function readOperationsOptions(given: OperationsOptions | undefined): OperationsOptions {
+  const names = ['path', 'concurrency', 'maxAttempts', 'pollInterval', 'queue'] as const
+  const options = readOptions('operations', given, names)
+  checkValues('operations', options, OPERATIONS_VALUES)
+  return options
 }

@@ -18,7 +18,7 @@ const MAX_RAW_HEADERS = 2000
 /** Fields that may be sent once only: which of two would count is anybody's guess (RFC 9110 §5.3). */
 const findRepeatedField = createRepeatedFieldSearch('host', 'content-type', 'content-length', 'authorization', 'origin')
 
-/** 414 for a target that is too long (RFC 9110 §15.5.15). @param limit characters */
+/** 414 for a target that is too long below the mount (RFC 9110 §15.5.15). @param limit characters */
 export function createLengthStep(limit: number): Step<ResourceExchange> {
   return function checkTargetLength(exchange) {
     const { length } = exchange.targetText
@@ -52,6 +52,14 @@ export function checkTarget(exchange: ResourceExchange): undefined {
   }
   if (req.rawHeaders.length >= MAX_RAW_HEADERS) {
     throw new HttpError(431, 'ERR_FIELDS_TOO_LARGE', { detail: 'The request has too many fields.' })
+  }
+  const coding = headers['transfer-encoding']
+  if (coding !== undefined && /,[ \t]*chunked$/i.test(coding)) {
+    // Node takes the chunks apart and leaves the rest coded (RFC 9112 §6.1).
+    throw new HttpError(501, 'ERR_UNSUPPORTED_CODING', {
+      detail: 'Only chunked is taken as transfer coding.',
+      expose: true,
+    })
   }
   const repeated = findRepeatedField(req)
   if (repeated !== undefined) {

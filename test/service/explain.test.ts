@@ -135,7 +135,7 @@ const rows: readonly Row[] = [
     '[{"op":"remove","path":"/nope"}]',
   ],
   [
-    'PATCH /docs/text.txt 415: perform: A resource of type text/plain; charset=utf-8 cannot be patched; replace it with PUT.',
+    'PATCH /docs/text.txt 415: loadCurrent: A resource of type text/plain; charset=utf-8 cannot be patched; replace it with PUT.',
     'PATCH',
     '/docs/text.txt',
     [merge],

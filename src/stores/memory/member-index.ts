@@ -34,6 +34,8 @@ interface Collection {
   reserved: Set<number> | undefined
   /** Counts the members that came and went. */
   changes: number
+  /** Whether it was dropped because it had become empty; its path may be another collection by now. */
+  isClosed: boolean
 }
 
 /** A page that was asked for more than once. */
@@ -94,6 +96,7 @@ export function createMemberIndex(): MemberIndex {
       next: idleCounters.get(path) ?? firstId,
       reserved: undefined,
       changes: 0,
+      isClosed: false,
     }
     idleCounters.delete(path)
     collections.set(path, collection)
@@ -110,17 +113,19 @@ export function createMemberIndex(): MemberIndex {
   /** An empty collection is reduced to its counter. */
   function closeIfEmpty(collection: Collection): void {
     const { path, visible, hidden, reserved, next } = collection
-    if (collections.get(path) !== collection) return // closed already
+    if (collection.isClosed) return
     const hiddenCount = hidden === undefined ? 0 : countMembers(hidden)
     if (countMembers(visible) + hiddenCount + (reserved?.size ?? 0) > 0) return
     collections.delete(path)
+    collection.isClosed = true
     if (next > firstId) idleCounters.set(path, next)
   }
 
   return {
     add(entry, place = placeOf(entry.path)) {
       if (place === undefined) return
-      const { collection, integer } = place
+      const { integer } = place
+      const collection = place.collection.isClosed ? open(place.collection.path) : place.collection
       collection.changes++
       if (entry.state.hidden === true) {
         collection.hidden ??= createSortedMembers(collection.visible.prefix)

@@ -61,14 +61,13 @@ export function createSqliteConnection(opened: SqliteHandle, busyTimeout: number
   handle.exec('PRAGMA synchronous = FULL')
   // No mapped pages: whatever is read would count as memory of this process, a gigabyte for a gigabyte.
   handle.exec('PRAGMA mmap_size = 0')
-  const begin = handle.prepare('BEGIN IMMEDIATE')
-  const commit = handle.prepare('COMMIT')
-
   function runTransaction<Result>(work: () => Result): Result {
-    begin.run()
+    // Not prepared: libsql does not reset a statement that found the database busy, and the read transaction that it
+    // keeps open would show every later read the same old state.
+    handle.exec('BEGIN IMMEDIATE')
     try {
       const result = work()
-      commit.run()
+      handle.exec('COMMIT')
       return result
     } catch (error) {
       rollBack(handle)

@@ -1,0 +1,72 @@
+/** What the value of an option must be. */
+export interface ValueRule {
+  readonly accepts: (value: unknown) => boolean
+  /** What it is, for the message: it follows "takes". */
+  readonly text: string
+}
+
+/** @throws TypeError for an option whose value could not have the effect that its name promises */
+export function checkValues(owner: string, options: object, rules: Readonly<Record<string, ValueRule>>): void {
+  for (const [name, rule] of Object.entries(rules)) {
+    const value = (options as Readonly<Record<string, unknown>>)[name]
+    if (value !== undefined && !rule.accepts(value)) throw new TypeError(`${owner} takes as ${name}: ${rule.text}.`)
+  }
+}
+
+export const FUNCTION: ValueRule = { accepts: (value) => typeof value === 'function', text: 'a function' }
+export const BOOLEAN: ValueRule = { accepts: (value) => typeof value === 'boolean', text: 'true or false' }
+/** A limit; `Infinity` is none. */
+export const SIZE: ValueRule = {
+  accepts: (value) => typeof value === 'number' && value >= 0,
+  text: 'a number of 0 or more',
+}
+export const COUNT: ValueRule = {
+  accepts: (value) =>
+    typeof value === 'number' && value > 0 && (Number.isInteger(value) || value === Number.POSITIVE_INFINITY),
+  text: 'a positive integer',
+}
+export const TEXT: ValueRule = { accepts: (value) => typeof value === 'string' && value !== '', text: 'text' }
+export const FIELD_VALUE: ValueRule = {
+  accepts: (value) => typeof value === 'string' && /^[\t\x20-\x7e]*$/.test(value),
+  text: 'the value of a field, in ASCII',
+}
+
+export function oneOf(...values: readonly string[]): ValueRule {
+  const text = values.map((value) => `'${value}'`).join(', ')
+  return { accepts: (value) => values.includes(value as string), text: values.length === 1 ? text : `one of ${text}` }
+}
+
+export function either(...rules: readonly ValueRule[]): ValueRule {
+  const text = rules.map((rule) => rule.text).join(', or ')
+  return { accepts: (value) => rules.some((rule) => rule.accepts(value)), text }
+}
+
+/** @param least the fewest members */
+export function listOf(rule: ValueRule, least = 0): ValueRule {
+  return {
+    accepts: (value) => Array.isArray(value) && value.length >= least && value.every((item) => rule.accepts(item)),
+    text: `a list, each member ${rule.text}`,
+  }
+}
+
+/** An object, and what the values of its members must be. */
+export function recordOf(rule: ValueRule): ValueRule {
+  return {
+    accepts: (value) => isRecord(value) && Object.values(value).every((item) => rule.accepts(item)),
+    text: `an object, each member ${rule.text}`,
+  }
+}
+
+/** An object with members of given types, by `typeof`. */
+export function shapedAs(shape: Readonly<Record<string, string>>): ValueRule {
+  const names = Object.entries(shape)
+  return {
+    accepts: (value) =>
+      isRecord(value) && names.every(([name, type]) => typeof (value as Record<string, unknown>)[name] === type),
+    text: `an object with ${names.map(([name, type]) => `${name} (${type})`).join(', ')}`,
+  }
+}
+
+function isRecord(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,82 @@
+import {
+  BOOLEAN,
+  COUNT,
+  either,
+  FIELD_VALUE,
+  FUNCTION,
+  listOf,
+  oneOf,
+  recordOf,
+  SIZE,
+  shapedAs,
+  TEXT,
+  type ValueRule,
+} from '../core/option-values.ts'
+import { METHODS } from '../protocol/methods.ts'
+
+type Rules = Readonly<Record<string, ValueRule>>
+
+const SOME_METHODS = listOf(oneOf(...METHODS), 1)
+
+/** What the options of every kind of resource must be. A wrong value would leave out what it asks for, silently. */
+export const RESOURCE_VALUES: Rules = {
+  methods: SOME_METHODS,
+  cacheControl: FIELD_VALUE,
+  createdCacheControl: FIELD_VALUE,
+  preconditions: oneOf('optional', 'required'),
+  require: either(oneOf('all', 'writes', 'none'), FUNCTION),
+  authorize: FUNCTION,
+  conflict: FUNCTION,
+  replaced: oneOf('representation', 'none'),
+  remove: oneOf('erase', 'soft', 'queued'),
+  removed: oneOf('none', 'confirmation', 'representation'),
+  representations: listOf(shapedAs({ type: 'string', render: 'function' })),
+  aliases: listOf(TEXT),
+  types: listOf(TEXT, 1),
+  maxSize: SIZE,
+  keeps: listOf(oneOf('Content-Language', 'Content-Disposition')),
+  inline: listOf(TEXT),
+  create: oneOf('created', 'accepted'),
+  process: FUNCTION,
+  form: recordOf(TEXT),
+  text: TEXT,
+  files: recordOf(shapedAs({})),
+  names: oneOf('integer', 'string', 'uuid'),
+  clientIds: BOOLEAN,
+  pageSize: recordOf(COUNT),
+  memberMethods: SOME_METHODS,
+}
+
+/** The same for the options of a service. */
+export const SERVICE_VALUES: Rules = {
+  resources: recordOf(shapedAs({ kind: 'string', options: 'object' })),
+  methodOverride: BOOLEAN,
+  strictMount: BOOLEAN,
+  fallthrough: BOOLEAN,
+  https: oneOf('required', 'optional'),
+  errors: oneOf('answer', 'forward'),
+  patchFormats: listOf(shapedAs({ mediaType: 'string', parse: 'function' })),
+  codings: listOf(oneOf('gzip', 'deflate', 'br')),
+  cacheControl: FIELD_VALUE,
+  onError: FUNCTION,
+  formatError: FUNCTION,
+  explain: either(BOOLEAN, FUNCTION),
+  now: FUNCTION,
+}
+
+export const OPERATIONS_VALUES: Rules = {
+  path: TEXT,
+  concurrency: COUNT,
+  maxAttempts: COUNT,
+  pollInterval: COUNT,
+  queue: shapedAs({ enqueue: 'function' }),
+}
+
+/** What a service asks of a store. */
+export const STORE: ValueRule = shapedAs({
+  read: 'function',
+  write: 'function',
+  create: 'function',
+  remove: 'function',
+  list: 'function',
+})
