@@ -131,16 +131,11 @@ for (const [library, open] of Object.entries(sqliteLibraries)) {
       const handle = (await createFile()).open()
       let isDiskFull = false
       const store = openStore({
-        exec: (sql) => handle.exec(sql),
-        prepare(sql) {
-          const statement = handle.prepare(sql)
-          if (sql !== 'COMMIT') return statement
-          const run = () => {
-            if (isDiskFull) throw new Error('no space')
-            return statement.run()
-          }
-          return { get: () => undefined, all: () => [], run }
+        exec(sql) {
+          if (isDiskFull && sql === 'COMMIT') throw new Error('no space')
+          return handle.exec(sql)
         },
+        prepare: (sql) => handle.prepare(sql),
       })
       await store.write('/a', text('before'), { expect: 'any' })
       for (let i = 0; i < 3; i++) store.read('/a')
@@ -262,6 +257,20 @@ for (const [library, open] of Object.entries(sqliteLibraries)) {
       expect(await store.write('/a', text('b'), { expect: 'any' })).toMatchObject({ outcome: 'created' })
     })
 
+    it('sees what others write after it was refused the lock', async () => {
+      const file = await createFile()
+      const store = openStore(file.open(), { busyTimeout: 60, sweepInterval: 0 })
+      const second = openStore(file.open())
+      await store.write('/a', text('one'), { expect: 'any' })
+      const other = file.open()
+      other.exec('BEGIN IMMEDIATE')
+      await expect(store.write('/a', text('never'), { expect: 'any' })).rejects.toMatchObject({ status: 503 })
+      other.exec('COMMIT')
+      expect(await store.read('/a')).toMatchObject({ body: 'one' })
+      await second.write('/a', text('two'), { expect: 'any' })
+      expect(await store.read('/a')).toMatchObject({ body: 'two' })
+    })
+
     it('clears uploads away that were given up or forgotten, and nothing that a path shows', async () => {
       const file = await createFile()
       const handle = file.open()
@@ -358,7 +367,10 @@ function watchHandle(handle: ClosableHandle): { handle: SqliteHandle; runs: stri
   return {
     runs,
     handle: {
-      exec: (sql) => handle.exec(sql),
+      exec(sql) {
+        runs.push(sql)
+        return handle.exec(sql)
+      },
       prepare(sql) {
         const statement = handle.prepare(sql)
         const watch =
