@@ -2,6 +2,8 @@ export type { Authorize, ConflictHook, FileFacts, FileOptions, Rendition, Resour
 export { mount } from './adapters/mount.ts'
 export { type AttachOptions, attach } from './adapters/node.ts'
 export * from './auth.ts'
+export type { CollectedParts } from './body-types/multipart.ts'
+export type { FilePart, FormField, FormPart } from './body-types/types.ts'
 export {
   type ContentError,
   HttpError,
@@ -10,9 +12,12 @@ export {
   isHttpError,
   type Problem,
 } from './core/errors.ts'
-export type { Principal, RequestView } from './core/exchange.ts'
+export type { AnyRequest, AnyResponse, Exchange, Principal, RequestView } from './core/exchange.ts'
+export type { MaybePromise } from './core/handler.ts'
 export type { JsonArray, JsonObject, JsonValue } from './core/json.ts'
-export type { Handler, Next } from './core/node-handler.ts'
+export type { ErrorHook, Handler, Next } from './core/node-handler.ts'
+export type { TrustProxy } from './core/peer.ts'
+export type { Reply } from './core/reply.ts'
 export type { StandardSchema } from './core/standard-schema.ts'
 export { type BodyKind, type BodyParseOptions, bodyParse, type MultipartBody } from './handlers/body-parse.ts'
 export { type ConditionalOptions, conditional } from './handlers/conditional.ts'
@@ -21,7 +26,9 @@ export { type CorsOptions, type Origins, type PreflightOptions, preflight } from
 export { type RangeOptions, type RangeReader, type RangeSource, range } from './handlers/range.ts'
 export { type RequireHttpsOptions, requireHttps } from './handlers/require-https.ts'
 export * from './patch.ts'
+export type { Method } from './protocol/methods.ts'
 export { createResourceService, type ResourceService } from './service/create-resource-service.ts'
+export type { OperationsOptions } from './service/operations.ts'
 export {
   type AcceptedMember,
   type CollectionOptions,

@@ -31,6 +31,11 @@ export const FIELD_VALUE: ValueRule = {
   text: 'the value of a field, in ASCII',
 }
 
+export const RECORD: ValueRule = {
+  accepts: (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+  text: 'an object',
+}
+
 export function oneOf(...values: readonly string[]): ValueRule {
   const text = values.map((value) => `'${value}'`).join(', ')
   return { accepts: (value) => values.includes(value as string), text: values.length === 1 ? text : `one of ${text}` }
@@ -52,7 +57,7 @@ export function listOf(rule: ValueRule, least = 0): ValueRule {
 /** An object, and what the values of its members must be. */
 export function recordOf(rule: ValueRule): ValueRule {
   return {
-    accepts: (value) => isRecord(value) && Object.values(value).every((item) => rule.accepts(item)),
+    accepts: (value) => RECORD.accepts(value) && Object.values(value as object).every((item) => rule.accepts(item)),
     text: `an object, each member ${rule.text}`,
   }
 }
@@ -62,11 +67,7 @@ export function shapedAs(shape: Readonly<Record<string, string>>): ValueRule {
   const names = Object.entries(shape)
   return {
     accepts: (value) =>
-      isRecord(value) && names.every(([name, type]) => typeof (value as Record<string, unknown>)[name] === type),
+      RECORD.accepts(value) && names.every(([name, type]) => typeof (value as Record<string, unknown>)[name] === type),
     text: `an object with ${names.map(([name, type]) => `${name} (${type})`).join(', ')}`,
   }
-}
-
-function isRecord(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

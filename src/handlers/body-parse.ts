@@ -15,6 +15,9 @@ import { createHandler, type ErrorHook, type Handler } from '../core/node-handle
 import { readOptions } from '../core/options.ts'
 import { isJsonType, type MediaType, parseMediaType } from '../protocol/media-type.ts'
 
+export type { CollectedParts } from '../body-types/multipart.ts'
+export type { FilePart, FormField, FormPart } from '../body-types/types.ts'
+
 /** A kind of content that is parsed. */
 export type BodyKind = 'json' | 'form' | 'multipart' | 'text'
 

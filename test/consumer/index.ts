@@ -13,16 +13,20 @@ import {
   collection,
   createResourceService,
   document,
+  type ErrorHook,
+  type Exchange,
   HttpError,
   type HttpErrorCode,
   jwt,
+  type Method,
   memoryStore,
   mount,
+  type Reply,
   type ResourceStore,
   singleton,
 } from 'http-resource-service'
 import { auth, digest, hashPassword, negotiate, principalOf } from 'http-resource-service/auth'
-import { bodyParse, type MultipartBody } from 'http-resource-service/body-parse'
+import { bodyParse, type FormPart, type MultipartBody } from 'http-resource-service/body-parse'
 import { createResourceClient } from 'http-resource-service/client'
 import { conditional } from 'http-resource-service/conditional'
 import { fastifyPlugin } from 'http-resource-service/fastify'
@@ -96,3 +100,9 @@ const code: HttpErrorCode = new HttpError(409, 'ERR_CONFLICT').code
 const date: number | undefined = parseHttpDate('Sun, 06 Nov 1994 08:49:37 GMT', Date.now())
 
 export { code, date, describeStore, matchEntityTags, negotiate }
+
+// What hooks and parsers are given can be named.
+export const onError: ErrorHook = (error, exchange) => void [error, exchange.method]
+export const formatError = (error: HttpError, _exchange: Exchange): Reply => ({ status: error.status, headers: [] })
+export const safeMethods: readonly Method[] = ['GET', 'HEAD', 'OPTIONS']
+export const nameOfPart = (part: FormPart): string => part.name
