@@ -186,6 +186,20 @@ describe('memoryStore, for speed', () => {
   })
 })
 
+describe('memoryStore, members', () => {
+  it('lists a new member although the collection was emptied while its content was asked for', async () => {
+    const store = memoryStore()
+    store.create('/c', text('first'))
+    store.create('/c', () => {
+      store.remove('/c/1', { expect: 'any', mode: 'erase' })
+      return text('second')
+    })
+    const { items } = await store.list('/c', { limit: 5 })
+    expect(items.map((item) => item.path)).toEqual(['/c/2'])
+    expect(createdName(store, '/c')).toBe('3')
+  })
+})
+
 describe('memoryStore, tombstones', () => {
   it('forgets a tombstone when its retention is over, and not a millisecond before', () => {
     const { clock, store } = createTimed({ retention: 1000 })
