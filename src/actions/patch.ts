@@ -17,7 +17,7 @@ import { appliedPreferences, preferredReturn, unknownMembers } from './preferenc
 import { addStateFields, cacheControlFor, writtenReply } from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import { loadPresent, requirePresent } from './state.ts'
-import { idOf, invalid, validateDocument } from './validation.ts'
+import { idOf, invalid, requireKeptNumbers, validateDocument } from './validation.ts'
 
 /** `unchanged`: the patch asks for what is there already, and nothing was written. */
 type Patched = { readonly outcome: 'unchanged'; readonly resource: StoredResource } | WriteResult
@@ -31,7 +31,7 @@ export function loadDocument(exchange: ResourceExchange): MaybePromise<void> {
 export function patch(exchange: ResourceExchange): MaybePromise<Reply> {
   const format = selectPatchFormat(exchange.headers['content-type'], exchange.route.context.patchFormats)
   return readJson(exchange, (exchange, document) => {
-    if (!keepsNumbers(document)) throw invalid([{ pointer: '', detail: 'A number has more digits than are kept.' }])
+    requireKeptNumbers(document)
     const parsed = format.parse(document.value)
     return andThen(commit(exchange, attempt, parsed), (result) => createReply(exchange, result))
   })

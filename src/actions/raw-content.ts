@@ -1,7 +1,6 @@
 import { checkJson } from '../body-types/json.ts'
 import { findConsumedBody } from '../body-types/read-body.ts'
 import { declaredLength } from '../core/discard-body.ts'
-import { HttpError } from '../core/errors.ts'
 import { parseContentDisposition } from '../protocol/content-disposition.ts'
 import { isJsonType } from '../protocol/media-type.ts'
 import type { Content, ContentFields } from '../stores/types.ts'
@@ -46,37 +45,22 @@ export async function readRawContent(exchange: ResourceExchange): Promise<Propos
   return { content: { ...fields, body }, isVerbatim }
 }
 
-/** A list of language tags: letters, digits and hyphens (RFC 9110 §8.5). */
-const LANGUAGES = /^[a-z0-9]{1,8}(?:-[a-z0-9]{1,8})*(?:[ \t]*,[ \t]*[a-z0-9]{1,8}(?:-[a-z0-9]{1,8})*)*$/i
-/** Characters of a field that is stored: every answer carries it again, and clients have limits. */
-const MOST = 256
-
-/** Text as content, with the fields that are stored with it. @throws HttpError 400 for a field that is malformed */
+/** Text as content, with the fields that are stored with it. */
 export function contentOf(exchange: ResourceExchange, body: string): Content {
   if (exchange.route.keeps.length === 0) return { contentType: exchange.contentType, body }
   return { ...contentFields(exchange), body }
 }
 
-/**
- * The fields that are stored with content.
- * @throws HttpError 400 for a language that is malformed, or too long to be sent again
- */
 function contentFields(exchange: ResourceExchange): ContentFields {
   const { headers, route } = exchange
   const contentType = headers['content-type'] === undefined ? exchange.contentType : headers['content-type'].trim()
   const disposition = headers['content-disposition']
   return {
     contentType: isJsonType(exchange.contentType) ? exchange.contentType : contentType,
-    contentLanguage: route.keeps.includes('Content-Language') ? readLanguage(headers['content-language']) : undefined,
+    contentLanguage: route.keeps.includes('Content-Language') ? headers['content-language'] || undefined : undefined,
     filename:
       disposition !== undefined && route.keeps.includes('Content-Disposition')
         ? parseContentDisposition(disposition)?.filename
         : undefined,
   }
-}
-
-function readLanguage(field: string | undefined): string | undefined {
-  if (field === undefined || field === '') return undefined
-  if (field.length <= MOST && LANGUAGES.test(field)) return field
-  throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: 'Content-Language is malformed.' })
 }

@@ -26,6 +26,12 @@ export function invalid(errors: readonly ContentError[]): HttpError {
   return new HttpError(422, 'ERR_INVALID_CONTENT', { detail: 'The content is not valid for this resource.', errors })
 }
 
+/** @throws HttpError 422 for a number that would be another one when the document is written anew */
+export function requireKeptNumbers(document: Pick<Document, 'value' | 'text'>): void {
+  if (keepsNumbers(document)) return
+  throw invalid([{ pointer: '', detail: 'A number has more digits than are kept.' }])
+}
+
 /** The value of the `id` member of a resource under a name. */
 export function idOf(name: string, kind: Route['idMember']): string | number {
   return kind === 'string' ? name : (parseIntegerName(name) ?? name)
@@ -50,7 +56,7 @@ export function validateDocument(
   return andThen(validateValue(schema, input), (result) => {
     if (result.issues !== undefined) throw invalid(result.issues.map(toContentError))
     if (isUnchanged(result.value as JsonValue, input, document, idMember)) return document
-    if (!keepsNumbers(document)) throw invalid([{ pointer: '', detail: 'A number has more digits than are kept.' }])
+    requireKeptNumbers(document)
     // Through text, so that the value is what the next reader of the text will see: dates are strings there.
     const output = JSON.parse(JSON.stringify(result.value)) as JsonValue
     checkStripped(findStripped(input, output), unknown)

@@ -8,19 +8,20 @@ interface JsonText {
 
 /**
  * Whether the integers of JSON text are the same once its value is written again. Numbers are read as doubles: beyond
- * 2^53 not every integer is one (RFC 8259 §6), and what is too large for any becomes null.
+ * 2^53 not every integer is one (RFC 8259 §6), and what is too large for any becomes null. Fractions are as exact as
+ * doubles are, here as everywhere.
  */
 export function keepsNumbers({ value, text }: JsonText): boolean {
-  return !holdsLargeNumber(value) || (text.replace(STRING, '""').match(LONG_INTEGER) ?? []).every(isKept)
+  return !holdsLargeNumber(value) || (text.match(TOKEN) ?? []).every(isKept)
 }
 
-const STRING = /"(?:[^"\\]|\\.)*"/g
-/** Numbers without a fraction or an exponent, and all with an exponent of three digits. */
-const LONG_INTEGER = /-?\b\d{16,}(?![\d.eE])|-?\b\d[\d.]*[eE]\+?\d{3,}/g
+/** Strings, so that numbers in them are passed over, and numbers. */
+const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g
 
-function isKept(digits: string): boolean {
-  const value = Number(digits)
-  return Number.isFinite(value) && (/[eE]/.test(digits) || BigInt(value) === BigInt(digits))
+function isKept(token: string): boolean {
+  if (token.startsWith('"')) return true
+  const value = Number(token)
+  return Number.isFinite(value) && (/[.eE]/.test(token) || BigInt(value) === BigInt(token))
 }
 
 function holdsLargeNumber(value: JsonValue): boolean {

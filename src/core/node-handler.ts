@@ -119,6 +119,7 @@ export function createHandler<E extends Exchange>(options: HandlerOptions<E>): H
   function fail(exchange: Exchange, error: unknown): Reply | undefined {
     if (isForwarded(error)) {
       exchange.undecided?.decided()
+      passOnPending(exchange)
       throw error
     }
     noteError(exchange, error)
@@ -168,10 +169,7 @@ export function createHandler<E extends Exchange>(options: HandlerOptions<E>): H
 
   /** Errors that are the host's: with nobody to take them they are answered all the same. */
   function refuse(exchange: Exchange, error: unknown, next: Next | undefined): void {
-    if (next !== undefined) {
-      passOnPending(exchange)
-      return next(error)
-    }
+    if (next !== undefined) return next(error)
     const reply = replyTo(error, exchange)
     if (reply === undefined) exchange.breakOff()
     else write(exchange, reply)

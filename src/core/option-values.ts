@@ -23,7 +23,12 @@ export const SIZE: ValueRule = {
 export const COUNT: ValueRule = {
   accepts: (value) =>
     typeof value === 'number' && value > 0 && (Number.isInteger(value) || value === Number.POSITIVE_INFINITY),
-  text: 'a positive integer',
+  text: 'a positive integer, or Infinity',
+}
+/** A pause that timers can make. */
+export const MILLISECONDS: ValueRule = {
+  accepts: (value) => typeof value === 'number' && value >= 1 && value < 2 ** 31,
+  text: 'milliseconds, 1 or more',
 }
 export const TEXT: ValueRule = { accepts: (value) => typeof value === 'string' && value !== '', text: 'text' }
 export const FIELD_VALUE: ValueRule = {

@@ -3,7 +3,7 @@ import { loadPage, loadPageIfConditional } from '../actions/list.ts'
 import { post } from '../actions/post.ts'
 import type { CollectionFacts, ContentRule, Route } from '../actions/route.ts'
 import type { JsonValue } from '../core/json.ts'
-import { NO_PARAMETERS } from '../protocol/media-type.ts'
+import { isJsonType, NO_PARAMETERS } from '../protocol/media-type.ts'
 import { parseIntegerName } from '../stores/paths.ts'
 import { compileDocument, isJsonRange, JSON_ONLY } from './compile-document.ts'
 import { completeRoute, restrict, type ServiceDefaults } from './compile-route.ts'
@@ -95,7 +95,8 @@ function compileCollectionItself(
     types: accepted,
     hint: 'Accept-Post',
     limit: (essence) => {
-      if (facts.content === 'raw') return options.maxSize ?? Number.POSITIVE_INFINITY
+      const isParsed = facts.content !== 'raw' || (options.schema !== undefined && isJsonType(essence))
+      if (!isParsed) return options.maxSize ?? Number.POSITIVE_INFINITY
       return essence === 'multipart/form-data' ? Number.POSITIVE_INFINITY : limits.parsedSize
     },
   }

@@ -39,7 +39,10 @@ export function compileDocument(
   const replacement: ContentRule = {
     types,
     hint: 'Accept',
-    limit: () => (isJson ? limits.parsedSize : (options.maxSize ?? Number.POSITIVE_INFINITY)),
+    limit: (essence) =>
+      isJson || (options.schema !== undefined && isJsonType(essence))
+        ? limits.parsedSize
+        : (options.maxSize ?? Number.POSITIVE_INFINITY),
     ...(types.includes('*/*') || types.includes('application/octet-stream')
       ? { defaultType: 'application/octet-stream' }
       : {}),

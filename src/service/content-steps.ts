@@ -4,11 +4,12 @@ import { checkContentCoding } from '../body-types/content-coding.ts'
 import { tooLarge } from '../body-types/read-body.ts'
 import { declaredLength } from '../core/discard-body.ts'
 import { HttpError } from '../core/errors.ts'
+import { isLanguageList } from '../protocol/content-language.ts'
 import { isInMediaRange, parseMediaType } from '../protocol/media-type.ts'
 
 /**
- * What fields alone say about the content, before a byte of it is read: 415 with a hint, 413, and 400 for a partial PUT
- * (RFC 9110 §14.5).
+ * What fields alone say about the content, before a byte of it is read: 415 with a hint, 413, 400 for a partial PUT
+ * (RFC 9110 §14.5), and 400 for a language that could not be sent again.
  */
 export function checkContent(exchange: ResourceExchange): undefined {
   const rule = exchange.action.content
@@ -23,12 +24,24 @@ export function checkContent(exchange: ResourceExchange): undefined {
     const limit = rule.limit(exchange.contentType)
     if (length > limit) throw tooLarge(limit)
   }
+  if (exchange.method !== 'PATCH' && exchange.route.keeps.includes('Content-Language')) {
+    checkLanguage(headers['content-language'])
+  }
   if (exchange.method === 'PUT' && headers['content-range'] !== undefined) {
     throw new HttpError(400, 'ERR_MALFORMED_FIELD', {
       detail: 'PUT replaces the whole: Content-Range has no place here.',
     })
   }
   return undefined
+}
+
+/** Characters of a language that is stored: every answer carries it again, and clients have limits. */
+const MOST = 256
+
+/** @throws HttpError 400 for a language that is malformed, or too long to be sent again */
+function checkLanguage(field: string | undefined): void {
+  if (field === undefined || field === '' || (field.length <= MOST && isLanguageList(field))) return
+  throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: 'Content-Language is malformed.' })
 }
 
 /** Takes the media type of the content. @throws HttpError 415 with a hint; 400 for a malformed type */

@@ -60,8 +60,8 @@ export function createResourceService(store: ResourceStore, options?: ServiceOpt
     seeHidden,
     checkAuthorization as Step<ResourceExchange>, // 403
     checkContent, // 415 413 400
-    negotiate, // 406
-    loadCurrent, // 404 410
+    negotiate, // 406 by the definition
+    loadCurrent, // 404 410, 415 for a patch of what is no JSON, 406 by what is stored
     evaluateConditions, // 428 412 304
     selectContent, // 416
     perform, // 100, then 400 408 413 422, then 409 412; 200 201 202 204 206

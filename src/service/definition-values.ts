@@ -5,6 +5,7 @@ import {
   FIELD_VALUE,
   FUNCTION,
   listOf,
+  MILLISECONDS,
   oneOf,
   RECORD,
   recordOf,
@@ -44,7 +45,7 @@ export const RESOURCE_VALUES: Rules = {
   files: recordOf(RECORD),
   names: oneOf('integer', 'string', 'uuid'),
   clientIds: BOOLEAN,
-  pageSize: recordOf(COUNT),
+  pageSize: RECORD,
   memberMethods: SOME_METHODS,
 }
 
@@ -69,7 +70,7 @@ export const OPERATIONS_VALUES: Rules = {
   path: TEXT,
   concurrency: COUNT,
   maxAttempts: COUNT,
-  pollInterval: COUNT,
+  pollInterval: MILLISECONDS,
   queue: shapedAs({ enqueue: 'function' }),
 }
 

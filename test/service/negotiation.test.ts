@@ -172,3 +172,19 @@ describe('HEAD of a representation that is made', () => {
     expect((await send('GET', '/docs/a.bin', [text])).text).toBe('text of 26 bytes')
   })
 })
+
+describe('what is there is what is offered (RFC 9110 §12.5.1, row H92)', () => {
+  it('a relative of the usual type is found by its own name', async () => {
+    const { send } = await serve(memoryStore(), {
+      resources: { '/conf': singleton(), '/x/{name}': document({ types: ['*/*+json'] }) },
+    })
+    for (const path of ['/conf', '/x/a']) {
+      await send('PUT', path, ['Content-Type: application/vnd.x+json'], '{}')
+      const statusFor = async (accept: string) => (await send('GET', path, [`Accept: ${accept}`])).status
+      expect(await statusFor('application/vnd.x+json')).toBe(200)
+      expect(await statusFor('application/json')).toBe(406)
+      expect(await statusFor('*/*')).toBe(200)
+      expect(await statusFor('image/png')).toBe(406)
+    }
+  })
+})

@@ -34,8 +34,6 @@ interface Collection {
   reserved: Set<number> | undefined
   /** Counts the members that came and went. */
   changes: number
-  /** Whether it was dropped because it had become empty; its path may be another collection by now. */
-  isClosed: boolean
 }
 
 /** A page that was asked for more than once. */
@@ -96,7 +94,6 @@ export function createMemberIndex(): MemberIndex {
       next: idleCounters.get(path) ?? firstId,
       reserved: undefined,
       changes: 0,
-      isClosed: false,
     }
     idleCounters.delete(path)
     collections.set(path, collection)
@@ -110,14 +107,16 @@ export function createMemberIndex(): MemberIndex {
     return { collection: open(collection), integer: parseIntegerName(name) }
   }
 
+  /** Whether a collection was dropped because it had become empty; its path may be another one by now. */
+  const isClosed = (collection: Collection): boolean => collections.get(collection.path) !== collection
+
   /** An empty collection is reduced to its counter. */
   function closeIfEmpty(collection: Collection): void {
     const { path, visible, hidden, reserved, next } = collection
-    if (collection.isClosed) return
+    if (isClosed(collection)) return
     const hiddenCount = hidden === undefined ? 0 : countMembers(hidden)
     if (countMembers(visible) + hiddenCount + (reserved?.size ?? 0) > 0) return
     collections.delete(path)
-    collection.isClosed = true
     if (next > firstId) idleCounters.set(path, next)
   }
 
@@ -125,7 +124,7 @@ export function createMemberIndex(): MemberIndex {
     add(entry, place = placeOf(entry.path)) {
       if (place === undefined) return
       const { integer } = place
-      const collection = place.collection.isClosed ? open(place.collection.path) : place.collection
+      const collection = isClosed(place.collection) ? open(place.collection.path) : place.collection
       collection.changes++
       if (entry.state.hidden === true) {
         collection.hidden ??= createSortedMembers(collection.visible.prefix)

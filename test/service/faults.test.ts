@@ -1,0 +1,84 @@
+import { describe, expect, it } from 'vitest'
+import { memoryStore } from '../../src/stores/memory.ts'
+import type { ResourceStore } from '../../src/stores/types.ts'
+import { serve } from './serve.ts'
+
+const text = 'Content-Type: text/plain'
+
+describe('hooks that fail', () => {
+  it('are no reason to leave a request without its answer: onError, at once or later', async () => {
+    const store: ResourceStore = {
+      ...memoryStore(),
+      read: () => {
+        throw new Error('broken')
+      },
+    }
+    for (const onError of [
+      () => Promise.reject(new Error('hook')),
+      () => {
+        throw new Error('hook')
+      },
+    ]) {
+      const { send } = await serve(store, { onError: onError as () => void })
+      expect((await send('GET', '/x')).status).toBe(500)
+    }
+    const formatError = () => {
+      throw new Error('format')
+    }
+    const onError = () => {
+      throw new Error('hook')
+    }
+    const { send } = await serve(memoryStore(), { formatError, onError })
+    expect((await send('GET', '/x')).status).toBe(500)
+  })
+})
+
+describe('a store that says another size than its content has (threat 149)', () => {
+  const faulty = (size: number, body: string | Uint8Array): ResourceStore => ({
+    ...memoryStore(),
+    read: (path) => ({ path, version: '1', contentType: 'text/plain', size, body }),
+  })
+
+  it.each([
+    ['characters for bytes', 3, Buffer.from('ééé')],
+    ['characters for bytes of text', 3, 'ééé'],
+    ['more than there is', 6, 'x'],
+    ['less than nothing', -1, 'x'],
+  ])('is answered 500, and the connection stays in step: %s', async (_, size, body) => {
+    const { send } = await serve(faulty(size, body), { onError: () => {} })
+    expect((await send('GET', '/x')).status).toBe(500)
+    expect((await send('GET', '/x', ['Range: bytes=0-1'])).status).toBe(500)
+  })
+
+  it('ends the connection where it gives something that is no bytes', async () => {
+    const body = {
+      async *open() {
+        yield 5 as unknown as Uint8Array
+      },
+    }
+    const store = {
+      ...memoryStore(),
+      read: (path: string) => ({ path, version: '1', contentType: 'text/plain', size: 9, body }),
+    }
+    const told: unknown[] = []
+    const { send } = await serve(store, { onError: (error) => told.push(error) })
+    await expect(send('GET', '/x')).rejects.toThrow('The connection ended')
+    expect(told).toEqual([expect.any(TypeError)])
+  })
+})
+
+describe('a store whose clock is ahead (RFC 9110 §8.8.2, rows H37, H45)', () => {
+  it('gives no date that names two states', async () => {
+    let now = Date.UTC(2026, 0, 1, 12, 0, 0, 600)
+    const { send } = await serve(memoryStore({ now: () => now + 500 }), { now: () => now })
+    await send('PUT', '/x', [text], 'AAAAAAAAAA')
+    const date = (await send('GET', '/x')).field('Last-Modified')!
+    now += 300
+    await send('PUT', '/x', [text], 'BBBBBBBBBB')
+    expect((await send('GET', '/x', ['Range: bytes=5-', `If-Range: ${date}`])).status).toBe(200)
+    expect((await send('GET', '/x', [`If-Modified-Since: ${date}`])).status).toBe(200)
+    expect((await send('PUT', '/x', [text, `If-Unmodified-Since: ${date}`], 'C')).status).toBe(412)
+    now += 2000
+    expect((await send('GET', '/x')).field('Last-Modified')).not.toBe(date) // that of the store, which is past by now
+  })
+})

@@ -1,0 +1,88 @@
+import { createServer } from 'node:http'
+import { createAdaptorServer } from '@hono/node-server'
+import fastify from 'fastify'
+import { Hono } from 'hono'
+import Koa from 'koa'
+import { describe, expect, it } from 'vitest'
+import { fastifyPlugin } from '../../src/adapters/fastify.ts'
+import { honoMiddleware } from '../../src/adapters/hono.ts'
+import { koaMiddleware } from '../../src/adapters/koa.ts'
+import { createResourceService, type ResourceService } from '../../src/service/create-resource-service.ts'
+import { memoryStore } from '../../src/stores/memory.ts'
+import { runServer } from '../support/hosts.ts'
+import { closeAfterTest } from './serve.ts'
+
+const body = {
+  // biome-ignore lint/correctness/useYield: it fails first
+  async *open(): AsyncGenerator<Uint8Array> {
+    throw new Error('first')
+  },
+}
+
+function createFailing(): ResourceService {
+  const read = (path: string) => {
+    if (path === '/now') throw new Error('now')
+    return { path, version: '1', contentType: 'text/plain', size: 300_000, body }
+  }
+  const cors = { origins: ['https://a.example'] }
+  return createResourceService({ ...memoryStore(), read }, { errors: 'forward', cors, onError: () => {} })
+}
+
+const hosts = {
+  plain(service: ResourceService) {
+    return createServer((req, res) =>
+      service(req, res, () => {
+        res.statusCode = 599
+        res.end()
+      }),
+    )
+  },
+  koa(service: ResourceService) {
+    const app = new Koa()
+    app.silent = true
+    app.use(async (context, next) => {
+      try {
+        await next()
+      } catch (error) {
+        context.set((error as { headers: Record<string, string> }).headers)
+        context.status = 599
+        context.body = ''
+      }
+    })
+    return createServer(app.use(koaMiddleware(service)).callback())
+  },
+  async fastify(service: ResourceService) {
+    const app = fastify()
+    app.setErrorHandler((_, __, reply) => reply.code(599).send(''))
+    await app.register(fastifyPlugin(service))
+    await app.ready()
+    return app.server
+  },
+  hono(service: ResourceService) {
+    const app = new Hono()
+    app.use('/*', honoMiddleware(service))
+    app.onError(() => new Response(null, { status: 599 }))
+    return createAdaptorServer({ fetch: app.fetch }) as ReturnType<typeof createServer>
+  },
+}
+
+describe('errors that are forwarded', () => {
+  // Fastify and Hono have let go of the answer by the time its content fails: it is answered here.
+  it.each([
+    ['plain', '/now', 599],
+    ['plain', '/late', 599],
+    ['koa', '/now', 599],
+    ['koa', '/late', 599],
+    ['fastify', '/now', 599],
+    ['fastify', '/late', 500],
+    ['hono', '/now', 599],
+    ['hono', '/late', 500],
+  ] as const)('on %s, of %s, end in %i with the fields of CORS', async (host, path, status) => {
+    const server = await runServer(await hosts[host](createFailing()))
+    closeAfterTest(() => server.close())
+    // The hosts' own answers: they need not please our linter.
+    const answer = await fetch(`http://127.0.0.1:${server.port}${path}`, { headers: { Origin: 'https://a.example' } })
+    const allowed = answer.headers.get('Access-Control-Allow-Origin')
+    expect([answer.status, allowed, answer.headers.get('Vary')]).toEqual([status, 'https://a.example', 'Origin'])
+  })
+})

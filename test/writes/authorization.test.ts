@@ -1,0 +1,67 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { collection } from '../../src/service/resource-definitions.ts'
+import { memoryStore } from '../../src/stores/memory.ts'
+import type { ResourceStore } from '../../src/stores/types.ts'
+import { jsonOf, startService, type Target } from './support.ts'
+
+let target: Target | undefined
+afterEach(() => target?.close())
+
+/** A store in which somebody else replaces `/notes/1` right before the next write or removal. */
+function createRace(): { store: ResourceStore; interfere(): void } {
+  const inner = memoryStore()
+  let isDue = false
+  const interfere = async (): Promise<void> => {
+    if (!isDue) return
+    isDue = false
+    const body = '{"id":1,"owner":"ada"}'
+    await inner.write('/notes/1', { contentType: 'application/json', body }, { expect: 'any' })
+  }
+  const store: ResourceStore = {
+    ...inner,
+    async write(...request) {
+      await interfere()
+      return inner.write(...request)
+    },
+    async remove(...request) {
+      await interfere()
+      return inner.remove(...request)
+    },
+  }
+  return {
+    store,
+    interfere: () => {
+      isDue = true
+    },
+  }
+}
+
+describe('authorisation by the state', () => {
+  it.each(['PUT', 'DELETE', 'PATCH'])(
+    'counts for the very state that %s replaces, If-Match: * or not',
+    async (method) => {
+      const { store, interfere } = createRace()
+      target = await startService(
+        {
+          resources: {
+            '/notes': collection<{ owner: string }>({
+              authorize: (_, { headers }, current) =>
+                current === undefined || current.value?.owner === headers['x-user'],
+            }),
+          },
+        },
+        store,
+      )
+      await target.send('POST', '/notes', jsonOf({ owner: 'eve' }))
+      interfere()
+      const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'
+      const body = method === 'DELETE' ? {} : { body: '{"owner":"eve","mine":true}' }
+      const fields = { 'x-user': 'eve', 'If-Match': '*', 'Content-Type': type }
+      expect((await target.send(method, '/notes/1', { fields, ...body })).status).toBe(403)
+      expect((await target.send('GET', '/notes/1', { fields: { 'x-user': 'ada' } })).json()).toEqual({
+        id: 1,
+        owner: 'ada',
+      })
+    },
+  )
+})

@@ -1,0 +1,56 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { document } from '../../src/service/resource-definitions.ts'
+import { startService, type Target } from './support.ts'
+
+let target: Target | undefined
+afterEach(() => target?.close())
+
+describe('what PATCH says nothing of', () => {
+  it('stays: language and file name', async () => {
+    target = await startService({
+      resources: { '/docs/{name}': document({ keeps: ['Content-Disposition', 'Content-Language'] }) },
+    })
+    const fields = {
+      'Content-Type': 'application/json',
+      'Content-Disposition': 'attachment; filename="f.json"',
+      'Content-Language': 'de, en-GB',
+    }
+    await target.send('PUT', '/docs/f', { fields, body: '{"a":1}' })
+    await target.send('PATCH', '/docs/f', {
+      fields: { 'Content-Type': 'application/merge-patch+json' },
+      body: '{"a":2}',
+    })
+    const answer = await target.send('GET', '/docs/f')
+    expect([answer.text, answer.field('content-disposition'), answer.field('content-language')]).toEqual([
+      '{"a":2}',
+      'inline; filename="f.json"',
+      'de, en-GB',
+    ])
+  })
+
+  it.each([
+    ['Content-Language', '<script>'],
+    ['Content-Language', 'a'.repeat(5000)],
+  ])('and is not stored where it could not be sent again: %s (threats 116, 117)', async (name, value) => {
+    target = await startService({
+      resources: { '/docs/{name}': document({ keeps: ['Content-Disposition', 'Content-Language'] }) },
+    })
+    const answer = await target.send('PUT', '/docs/f', {
+      fields: { 'Content-Type': 'text/plain', [name]: value },
+      body: 'x',
+    })
+    expect(answer.status).toBe(400)
+    expect((await target.send('GET', '/docs/f')).status).toBe(404)
+  })
+})
+
+describe('PATCH on what is no JSON', () => {
+  it('is 415 before any condition is looked at (row H100)', async () => {
+    target = await startService({ resources: { '/docs/{name}': document({ preconditions: 'required' }) } })
+    await target.send('PUT', '/docs/t', { fields: { 'Content-Type': 'text/plain' }, body: 'text' })
+    for (const more of [{}, { 'If-Match': '"x"' }] as Record<string, string>[]) {
+      const fields = { 'Content-Type': 'application/merge-patch+json', ...more }
+      expect((await target.send('PATCH', '/docs/t', { fields, body: '{}' })).status).toBe(415)
+    }
+  })
+})

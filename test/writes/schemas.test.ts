@@ -1,0 +1,68 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { collection, document, singleton } from '../../src/service/resource-definitions.ts'
+import { jsonOf, startService, type Target } from './support.ts'
+
+let target: Target | undefined
+afterEach(() => target?.close())
+
+describe('a schema', () => {
+  const isNamed = {
+    '~standard': {
+      version: 1 as const,
+      vendor: 'test',
+      validate: (value: unknown) =>
+        typeof (value as { name?: unknown }).name === 'string'
+          ? { value: value as { name: string } }
+          : { issues: [{ message: 'no name', path: ['name'] }] },
+    },
+  }
+
+  it('holds for JSON, also where other content is taken as it comes', async () => {
+    target = await startService({
+      limits: { parsedSize: 1000 },
+      resources: {
+        '/docs/{name}': document({ schema: isNamed }),
+        '/raw': collection({ types: ['*/*'], schema: isNamed }),
+      },
+    })
+    const put = (body: string, type = 'application/json') =>
+      target!.send('PUT', '/docs/a', { fields: { 'Content-Type': type }, body })
+    expect((await put('{"name":5}')).status).toBe(422)
+    expect((await put('{"name":5}', 'text/plain')).status).toBe(201)
+    expect((await put(`{"name":"${'x'.repeat(1000)}"}`)).status).toBe(413)
+    expect((await put('x'.repeat(2000), 'text/plain')).status).toBe(204)
+    expect((await put('{ "name": "a" }')).status).toBe(204)
+    expect((await target.send('GET', '/docs/a')).text).toBe('{ "name": "a" }')
+    expect((await target.send('POST', '/raw', jsonOf({ name: 5 }))).status).toBe(422)
+    const created = await target.send('POST', '/raw', jsonOf({ name: 'b' }))
+    expect(created.status).toBe(201)
+    expect((await target.send('GET', created.field('location')!)).text).toBe('{"name":"b"}')
+  })
+
+  it('that changes its input in place is believed all the same', async () => {
+    const strict = {
+      '~standard': {
+        version: 1 as const,
+        vendor: 'test',
+        validate: (value: unknown) => {
+          const members = value as Record<string, unknown>
+          delete members['isAdmin']
+          members['level'] ??= 1
+          return { value: members as { level: number } }
+        },
+      },
+    }
+    target = await startService({
+      resources: { '/one': singleton({ schema: strict }), '/all': collection({ schema: strict }) },
+    })
+    await target.send('PUT', '/one', jsonOf({ name: 'a', isAdmin: true }))
+    expect((await target.send('GET', '/one')).json()).toEqual({ name: 'a', level: 1 })
+    await target.send('POST', '/all', jsonOf({ name: 'a', isAdmin: true }))
+    expect((await target.send('GET', '/all/1')).json()).toEqual({ id: 1, name: 'a', level: 1 })
+    const merge = { 'Content-Type': 'application/merge-patch+json' }
+    await target.send('PATCH', '/all/1', { fields: merge, body: '{"isAdmin":true,"b":1}' })
+    const patched = await target.send('PATCH', '/all/1', { fields: merge, body: '{"c":1}' })
+    expect(patched.json()).toEqual({ id: 1, name: 'a', level: 1, b: 1, c: 1 })
+    expect((await target.send('GET', '/all/1')).text).toBe(patched.text)
+  })
+})
