@@ -30,4 +30,11 @@ export {
 export { hashPassword, type PasswordCost, verifyPassword } from './auth-schemes/password-hash.ts'
 export { type AttemptLimitOptions, attemptLimit, type Throttle } from './auth-schemes/throttle.ts'
 export type { AuthResult, AuthScheme, Verdict, VerifiedUser } from './auth-schemes/types.ts'
-export { type AuthOptions, auth, principalOf, type RequireRule } from './handlers/auth.ts'
+export {
+  type AuthOptions,
+  auth,
+  type HostPrincipal,
+  type HostUser,
+  principalOf,
+  type RequireRule,
+} from './handlers/auth.ts'

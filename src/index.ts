@@ -1,4 +1,11 @@
 export type { Authorize, ConflictHook, FileFacts, FileOptions, Rendition, ResourceState } from './actions/route.ts'
+export {
+  type Adapted,
+  type AdapterOptions,
+  createAdapter,
+  type HostAnswer,
+  type HostFields,
+} from './adapters/create-adapter.ts'
 export { mount } from './adapters/mount.ts'
 export { type AttachOptions, attach } from './adapters/node.ts'
 export * from './auth.ts'
@@ -15,8 +22,9 @@ export {
 export type { AnyRequest, AnyResponse, Exchange, Principal, RequestView } from './core/exchange.ts'
 export type { MaybePromise } from './core/handler.ts'
 export type { JsonArray, JsonObject, JsonValue } from './core/json.ts'
-export type { ErrorHook, Handler, Next } from './core/node-handler.ts'
+export type { Decision, ErrorHook, Handler, HandlerRole, Next } from './core/node-handler.ts'
 export type { TrustProxy } from './core/peer.ts'
+export type { Place } from './core/place.ts'
 export type { Reply } from './core/reply.ts'
 export type { StandardSchema } from './core/standard-schema.ts'
 export { type BodyKind, type BodyParseOptions, bodyParse, type MultipartBody } from './handlers/body-parse.ts'

@@ -138,6 +138,16 @@ describe('the architecture', () => {
     expect(wrong).toEqual([])
   })
 
+  it('reads request fields by `exchange.field` or `readField`, which see own properties only', () => {
+    const reads =
+      /\b(?:exchange|req|request|this)\.headers(?:\.(?!get\b)|\[)|\{[^{}]*\bheaders\b[^{}]*\} = (?:exchange|req|this)\b/
+    const allowed = ['core/fields.ts', 'handlers/conditional.ts']
+    const wrong = files.filter(
+      (file) => !allowed.includes(file) && reads.test(readFileSync(join(SOURCE, file), 'utf8')),
+    )
+    expect(wrong).toEqual([])
+  })
+
   it('imports each npm package in one file, and none that is not listed', () => {
     const found: Record<string, string[]> = {}
     for (const file of files) {

@@ -51,6 +51,7 @@ export function createDemo(store, { secret, user, password, origins }) {
       require: (request) => request.method === 'DELETE' || asksForDeleted(request),
       authorize: (principal, request) => !asksForDeleted(request) || isAdmin(principal),
     },
+    operations: { isAdmin },
     fallthrough: false,
     explain: process.env.EXPLAIN === '1',
   })

@@ -1,39 +1,94 @@
 import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
-import { andThen, type MaybePromise } from '../core/handler.ts'
-import { loadView } from './hooks.ts'
+import type { RequestView } from '../core/exchange.ts'
+import { andThen, isPromise, type MaybePromise } from '../core/handler.ts'
+import { asRead } from '../core/read-view.ts'
+import { isResource, type StoredResource, type StoredState, type Tombstone } from '../stores/types.ts'
+import { checkConditions } from './conditions.ts'
+import { askAbout, viewRemoved } from './hooks.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
-import type { Route } from './route.ts'
-import { readState } from './state.ts'
+import { readWithHidden, setState } from './state.ts'
 
 /**
- * Asks the definition whether the request may go on, with the state that a write would replace.
+ * Asks the definition whether the request may go on, with the state that it would show or replace.
  * @throws HttpError 403; 404 where even existence is a secret
  */
 export function checkAuthorization(exchange: ResourceExchange): MaybePromise<void> {
-  const { authorize } = exchange.route
-  if (authorize === undefined) return undefined
-  const wantsState = judgesState(exchange.route)
-  return andThen(wantsState && isAboutState(exchange) ? readState(exchange) : undefined, () => {
-    const { current } = exchange
-    if (wantsState) exchange.isConditional = true
-    const view = wantsState ? loadView(current, exchange.route.context.limits.parsedSize) : undefined
-    const verdict = andThen(view, (view) => authorize(exchange.principal, exchange, view))
-    return andThen(verdict, (verdict) => {
-      if (verdict === true) return
-      note(exchange, verdict === 'hide' ? 'authorize hides it' : 'authorize refused')
-      if (verdict === 'hide') throw new HttpError(404, 'ERR_NOT_FOUND')
-      throw new HttpError(403, 'ERR_FORBIDDEN')
-    })
-  })
+  if (exchange.route.authorize === undefined) return undefined
+  if (!isAboutState(exchange)) return judge(exchange, undefined)
+  const reading = readWithHidden(exchange)
+  return isPromise(reading) ? reading.then(() => judgeState(exchange)) : judgeState(exchange)
 }
 
-/** Whether a route asks its hook about the state of the target. A hook that takes none spares the store a read. */
-export function judgesState({ authorize }: Pick<Route, 'authorize'>): boolean {
-  return authorize !== undefined && (authorize.length === 0 || authorize.length > 2)
+function judgeState(exchange: ResourceExchange): MaybePromise<void> {
+  // The write must find the very state that the hook is shown.
+  exchange.isConditional = true
+  const state = subjectOf(exchange)
+  if (state === undefined || isResource(state)) return judge(exchange, state)
+  const judged = judge(exchange, exchange.hidden)
+  return exchange.hidden === undefined ? andThen(judged, () => concealRemoval(exchange, state)) : judged
 }
 
-/** A collection has no state of its own; its members are authorised one by one. */
-function isAboutState(exchange: ResourceExchange): boolean {
-  return exchange.method !== 'POST' && exchange.route.collection === undefined
+/**
+ * Judges a request anew right before a write that creates a resource where deletion is soft: a store compares the
+ * versions of what it shows, and while the content arrived another resource may have been put there and deleted.
+ */
+export function recheckAbsence(exchange: ResourceExchange): MaybePromise<void> {
+  const { authorize, removal } = exchange.route
+  if (authorize === undefined || removal !== 'soft' || exchange.current !== undefined) return undefined
+  exchange.isStateRead = false
+  return andThen(checkAuthorization(exchange), () => void checkConditions(exchange))
+}
+
+/** A collection has no state of its own, and a POST to it none to replace. Any path of the open service may have one. */
+function isAboutState({ route }: ResourceExchange): boolean {
+  return route.collection === undefined || route.collection.content === 'any'
+}
+
+/** The state that the right to a request depends on. */
+function subjectOf(exchange: ResourceExchange): StoredState {
+  return exchange.route.isFile ? exchange.item : exchange.state
+}
+
+/** Asks the hook, and for a write whose answer tells the current state a second time, as if it were read. */
+function judge(exchange: ResourceExchange, resource: StoredResource | undefined): MaybePromise<void> {
+  const asked = ask(exchange, exchange, resource)
+  return exchange.revealsState ? andThen(asked, () => ask(exchange, asRead(exchange), resource)) : asked
+}
+
+function ask(
+  exchange: ResourceExchange,
+  request: RequestView,
+  resource: StoredResource | undefined,
+): MaybePromise<void> {
+  const { route, principal } = exchange
+  const limit = route.context.limits.parsedSize
+  const verdict = askAbout(resource, limit, route.authorize!, principal, request)
+  if (isPromise(verdict)) return verdict.then((verdict) => requireConsent(exchange, verdict))
+  return requireConsent(exchange, verdict)
+}
+
+function requireConsent(exchange: ResourceExchange, verdict: boolean | 'hide'): void {
+  if (verdict === true) return
+  note(exchange, verdict === 'hide' ? 'authorize hides it' : 'authorize refused')
+  if (verdict === 'hide') throw new HttpError(404, 'ERR_NOT_FOUND')
+  throw new HttpError(403, 'ERR_FORBIDDEN')
+}
+
+/**
+ * Makes a removed resource one that never existed, unless the principal may read every state of that path: 410 would
+ * disclose a resource that GET answered with 404. The content that names its owner is gone, so the hook is asked without it.
+ */
+async function concealRemoval(exchange: ResourceExchange, state: Tombstone): Promise<void> {
+  const { route, principal } = exchange
+  let verdict: boolean | 'hide'
+  try {
+    verdict = await route.authorize!(principal, asRead(exchange), viewRemoved(state))
+  } catch {
+    verdict = 'hide' // the hook needs the content
+  }
+  if (verdict === true) return
+  note(exchange, 'authorize hides its removal')
+  if (route.isFile) exchange.item = undefined
+  else setState(exchange, undefined)
 }

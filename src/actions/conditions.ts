@@ -3,7 +3,6 @@ import { evaluateConditions } from '../handlers/evaluate.ts'
 import { requireCondition } from '../handlers/required-condition.ts'
 import { isSafeMethod } from '../protocol/methods.ts'
 import type { Expectation } from '../stores/types.ts'
-import { judgesState } from './authorization.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 
 /**
@@ -25,9 +24,9 @@ export function checkConditions(exchange: ResourceExchange): 'proceed' | 'not-mo
 
 /** The state in which a write may happen: the conditions are still met, and whoever allowed it has seen that state. */
 export function expectationOf(exchange: ResourceExchange): Expectation {
-  const { current, headers, route } = exchange
+  const { current, route } = exchange
   if (!exchange.isConditional) return 'any'
-  const takesAny = headers['if-match'] === '*' && headers['if-none-match'] === undefined
-  if (takesAny && !judgesState(route)) return 'present'
+  const takesAny = exchange.field('if-match') === '*' && exchange.field('if-none-match') === undefined
+  if (takesAny && route.authorize === undefined) return 'present'
   return current === undefined ? 'absent' : { version: current.version }
 }

@@ -45,7 +45,7 @@ export function streamContent(exchange: ResourceExchange, limit: number): AsyncI
   const consumed = findConsumedBody(exchange.req)
   if (consumed !== undefined) return streamConsumed(consumed.value, exchange.contentType, limit)
   if (!isCoded(exchange)) return streamBytes(exchange, limit)
-  const coding = exchange.headers['content-encoding']!
+  const coding = exchange.field('content-encoding')!
   return decodeContent(streamBytes(exchange, Number.POSITIVE_INFINITY), coding, { accepted: codings, limit })
 }
 
@@ -74,7 +74,7 @@ export function hasSchema({ route, contentType }: ResourceExchange): boolean {
 
 /** Whether the content has a content coding, which is decoded before it is stored. */
 export function isCoded(exchange: ResourceExchange): boolean {
-  const coding = exchange.headers['content-encoding']
+  const coding = exchange.field('content-encoding')
   return coding !== undefined && coding.toLowerCase() !== 'identity'
 }
 

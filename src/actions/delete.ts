@@ -2,11 +2,17 @@ import { andThen, type MaybePromise } from '../core/handler.ts'
 import { contentReply, emptyReply, encodeText, type Reply } from '../core/reply.ts'
 import { formatPath } from '../protocol/request-target.ts'
 import { memberPath, splitPath } from '../stores/paths.ts'
-import { isLargeBody, type RemoveOptions, type RemoveResult, type StoredResource } from '../stores/types.ts'
+import {
+  isLargeBody,
+  type RemoveOptions,
+  type RemoveResult,
+  type ResourceStore,
+  type StoredResource,
+} from '../stores/types.ts'
 import { commit } from './commit.ts'
 import { expectationOf } from './conditions.ts'
 import { appliedPreferences, preferredReturn } from './preferences.ts'
-import { cacheControlFor, writtenReply } from './representation.ts'
+import { cacheControlFor, tagFields, writtenReply } from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'
 import { requirePresent } from './state.ts'
@@ -15,7 +21,7 @@ import { idOf } from './validation.ts'
 /** DELETE: removes the target as its definition says (interface, DELETE 1 and 2). Content of the request is ignored. */
 export function remove(exchange: ResourceExchange): MaybePromise<Reply> {
   const { work } = exchange.route.context
-  const wantsAsync = exchange.headers['prefer'] !== undefined && exchange.preferences.respondAsync === true
+  const wantsAsync = exchange.preferences.respondAsync === true
   if (work !== undefined && (exchange.route.removal === 'queued' || wantsAsync)) {
     return andThen(work.removeLater(exchange, exchange.current!), (monitor) => {
       const fields = ['Location', exchange.mount + formatPath(monitor), 'Cache-Control', cacheControlFor(exchange)]
@@ -48,23 +54,42 @@ export function removalOf({ removal, retention }: Route): Pick<RemoveOptions, 'm
   return retention === 0 ? { mode: 'erase' } : { mode: 'tombstone', retention }
 }
 
-const MAX_FILES = 1000
 const NO_PATHS: readonly string[] = []
 
-/** What goes with a member: the files below it. */
-export function relatedPaths(route: Route, path: string): MaybePromise<readonly string[]> {
-  const { fileNames, context } = route
-  if (fileNames !== 'any') return fileNames.length === 0 ? NO_PATHS : fileNames.map((name) => memberPath(path, name))
-  const page = context.store.list(path, { limit: MAX_FILES, hidden: true })
-  return andThen(page, ({ items }) => items.map((item) => item.path))
+/** The files below an item, which are removed with it. One that is softly deleted keeps them: they are as hidden as it. */
+export function relatedPaths({ fileNames, removal, context }: Route, path: string): MaybePromise<readonly string[]> {
+  if (removal === 'soft' || fileNames.length === 0) return NO_PATHS
+  if (typeof fileNames !== 'string') return fileNames.map((name) => memberPath(path, name))
+  return listFiles(context.store, path, fileNames)
+}
+
+const PAGE = 100
+/** The most pages of resources below an item among which its files are looked for. */
+const MAX_PAGES = 10
+
+function listFiles(
+  store: ResourceStore,
+  path: string,
+  which: 'any' | 'filename',
+  found: readonly string[] = NO_PATHS,
+  after?: string,
+  pages = 1,
+): MaybePromise<readonly string[]> {
+  return andThen(store.list(path, { limit: PAGE, hidden: true, after }), ({ items, next }) => {
+    const files = items.filter((item) => which === 'any' || item.filename !== undefined).map((item) => item.path)
+    const all = [...found, ...files]
+    return next === undefined || pages === MAX_PAGES ? all : listFiles(store, path, which, all, next, pages + 1)
+  })
 }
 
 function createReply(exchange: ResourceExchange, resource: StoredResource): Reply {
   const { route } = exchange
   const preferred = preferredReturn(exchange)
-  const content = route.removed === 'none' ? 'confirmation' : route.removed
-  const wanted = preferred === 'minimal' ? 'none' : preferred === 'representation' ? content : route.removed
+  const usual = route.removed === 'tag' ? 'none' : route.removed
+  const content = usual === 'none' ? 'confirmation' : usual
+  const wanted = preferred === 'minimal' ? 'none' : preferred === 'representation' ? content : usual
   const fields = appliedPreferences(exchange)
+  if (route.removed === 'tag') fields.push(...tagFields(resource, route))
   if (wanted === 'none') return emptyReply(204, [...fields, 'Cache-Control', cacheControlFor(exchange)])
   // Large content is gone by now; nobody could read it out of the store.
   if (wanted === 'representation' && !isLargeBody(resource.body))

@@ -1,9 +1,10 @@
 import { collectBytes } from '../body-types/collect-bytes.ts'
-import { andThen, type MaybePromise } from '../core/handler.ts'
+import type { RequestView } from '../core/exchange.ts'
+import { andThen, isPromise, type MaybePromise } from '../core/handler.ts'
 import type { JsonValue } from '../core/json.ts'
 import { isJsonType, parseMediaType } from '../protocol/media-type.ts'
-import { isLargeBody, type StoredResource } from '../stores/types.ts'
-import type { ResourceState } from './route.ts'
+import { isLargeBody, type StoredResource, type Tombstone } from '../stores/types.ts'
+import type { Authorize, ResourceState } from './route.ts'
 
 /** The text of small content, decoded as UTF-8; `undefined` for content that can be read only in pieces. */
 export function textOf(resource: StoredResource): string | undefined {
@@ -19,28 +20,78 @@ export function textOf(resource: StoredResource): string | undefined {
  */
 export function fetchJson(resource: StoredResource, limit: number): MaybePromise<StoredResource> {
   const { body, size } = resource
-  if (!isLargeBody(body) || size > limit || !isJson(resource)) return resource
+  if (!isLargeBody(body) || !mustBeFetched(resource, limit)) return resource
   return collectBytes(body.open(0, size - 1), limit).then((body) => ({ ...resource, body }))
+}
+
+/** Whether content is to be fetched before it can be parsed. */
+function mustBeFetched(resource: StoredResource, limit: number): boolean {
+  return isLargeBody(resource.body) && resource.size <= limit && isJson(resource)
+}
+
+/**
+ * Asks `authorize` about a state. Content that the store gives in pieces is fetched only where the hook reads `value`:
+ * its answer is then made without it and does not count, and the hook is asked again.
+ * @param limit the most bytes to fetch
+ */
+export function askAbout(
+  resource: StoredResource | undefined,
+  limit: number,
+  authorize: Authorize,
+  principal: RequestView['principal'],
+  request: RequestView,
+): ReturnType<Authorize> {
+  if (resource === undefined) return authorize(principal, request, undefined)
+  if (!mustBeFetched(resource, limit)) return authorize(principal, request, viewState(resource, limit))
+  let isWanted = false
+  const view = viewState(resource, limit, () => {
+    isWanted = true
+  })
+  const askAgain = (): ReturnType<Authorize> =>
+    andThen(fetchJson(resource, limit), (fetched) => authorize(principal, request, viewState(fetched, limit)))
+  const fail = (error: unknown): ReturnType<Authorize> => {
+    if (isWanted) return askAgain()
+    throw error
+  }
+  try {
+    const verdict = authorize(principal, request, view)
+    if (isPromise(verdict)) return verdict.then((verdict) => (isWanted ? askAgain() : verdict), fail)
+    return isWanted ? askAgain() : verdict
+  } catch (error) {
+    return fail(error)
+  }
 }
 
 /** A stored state as hooks see it, with its content at hand where it is JSON of at most `limit` bytes. */
 export function loadView(resource: StoredResource | undefined, limit: number): MaybePromise<ResourceState | undefined> {
-  return resource === undefined ? undefined : andThen(fetchJson(resource, limit), viewState)
+  if (resource === undefined) return undefined
+  return andThen(fetchJson(resource, limit), (fetched) => viewState(fetched, limit))
 }
 
-/** A stored state as hooks see it; its content is parsed when a hook first asks. */
-export function viewState(resource: StoredResource): ResourceState {
+/**
+ * A stored state as hooks see it; its content is parsed when a hook first asks.
+ * @param limit the most bytes that are parsed
+ * @param onValue called when a hook reads the value
+ */
+export function viewState(resource: StoredResource, limit: number, onValue?: () => void): ResourceState {
   let parsed: { readonly value: JsonValue | undefined } | undefined
   return {
     path: resource.path,
     contentType: resource.contentType,
     lastModified: resource.lastModified,
     size: resource.size,
+    deleted: resource.hidden === true,
     get value() {
-      parsed ??= { value: parseStored(resource) }
+      onValue?.()
+      parsed ??= { value: resource.size > limit ? undefined : parseStored(resource) }
       return parsed.value
     },
   }
+}
+
+/** A removed resource as hooks see it: its content is gone. */
+export function viewRemoved({ path, removedAt }: Tombstone): ResourceState {
+  return { path, contentType: '', lastModified: removedAt, size: 0, deleted: true, value: undefined }
 }
 
 function isJson({ contentType }: StoredResource): boolean {

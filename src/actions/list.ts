@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { hasConditions } from '../core/conditions.ts'
 import { HttpError } from '../core/errors.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
+import { readProperty } from '../core/options.ts'
 import {
   type ContentSource,
   type KeptFields,
@@ -92,7 +93,7 @@ function preparePage(exchange: ResourceExchange, page: Page): PreparedPage {
 function pageTag(exchange: ResourceExchange, page: Page): string {
   let text = exchange.mount + '\n' + (page.next ?? '')
   for (const item of page.items)
-    text += '\n' + (item.entityTag || item.version) + (item.hidden === true ? ' hidden' : '')
+    text += '\n' + (readProperty(item, 'entityTag') || item.version) + (item.hidden === true ? ' hidden' : '')
   return `"${hash('sha256', text, 'base64url').slice(0, 27)}"`
 }
 
@@ -172,8 +173,8 @@ function linkFields(exchange: ResourceExchange, { next }: Page): readonly string
 
 function formatNextQuery(exchange: ResourceExchange, after: string): string {
   const { queryText } = exchange
-  // The first page of a plain query needs no parser.
-  if (/^[\w\-.~&=%]*$/.test(queryText) && !queryText.includes('after')) {
+  // A plain query is kept as it was sent. Its names are compared decoded: "%61fter" is "after".
+  if (/^[\w\-.~&=%]*$/.test(queryText) && !exchange.query.has('after')) {
     return queryText === '' ? `after=${after}` : `${queryText}&after=${after}`
   }
   const query = new URLSearchParams(exchange.query)

@@ -101,7 +101,7 @@ function createReply(exchange: ResourceExchange, resource: StoredResource): Repl
   const fields = appliedPreferences(exchange)
   const location = locationOf(exchange, resource)
   fields.push('Location', location)
-  const { createdCacheControl } = exchange.route
+  const createdCacheControl = exchange.route.createdCacheControl[exchange.sharing]
   if (preferredReturn(exchange) === 'minimal') return emptyReply(201, [...fields, 'Cache-Control', createdCacheControl])
   fields.push('Content-Location', location)
   return writtenReply(exchange, resource, 201, fields, 'with-validators', createdCacheControl)
@@ -109,7 +109,8 @@ function createReply(exchange: ResourceExchange, resource: StoredResource): Repl
 
 /** 201 for content that is kept as it came: the answer says under which id. */
 function createRawReply(exchange: ResourceExchange, resource: StoredResource): Reply {
-  const fields = ['Location', locationOf(exchange, resource), 'Cache-Control', exchange.route.createdCacheControl]
+  const cacheControl = exchange.route.createdCacheControl[exchange.sharing]
+  const fields = ['Location', locationOf(exchange, resource), 'Cache-Control', cacheControl]
   if (preferredReturn(exchange) === 'minimal') {
     return emptyReply(201, [...fields, 'Preference-Applied', 'return=minimal'])
   }

@@ -5,7 +5,7 @@ import { emptyReply, type Reply } from '../core/reply.ts'
 import { formatPath } from '../protocol/request-target.ts'
 import { nameOf } from '../stores/paths.ts'
 import { type Content, type Expectation, isStaged, type WriteResult } from '../stores/types.ts'
-import { checkAuthorization } from './authorization.ts'
+import { checkAuthorization, recheckAbsence } from './authorization.ts'
 import { commit } from './commit.ts'
 import { checkConditions, expectationOf } from './conditions.ts'
 import { discardContent, hasSchema, readJson } from './content.ts'
@@ -69,7 +69,11 @@ function proposeDocument(exchange: ResourceExchange, { value, text, isVerbatim }
 function attempt(exchange: ResourceExchange, content: Content): MaybePromise<WriteResult> {
   const { route, storePath } = exchange
   const { store } = route.context
-  if (route.conflict === undefined) return store.write(storePath, content, { expect: expectationOf(exchange) })
+  if (route.conflict === undefined) {
+    const rechecked = recheckAbsence(exchange)
+    if (!isPromise(rechecked)) return store.write(storePath, content, { expect: expectationOf(exchange) })
+    return rechecked.then(() => store.write(storePath, content, { expect: expectationOf(exchange) }))
+  }
   return andThen(checkConflict(exchange, content, route.conflict), (expect) =>
     store.write(storePath, content, { expect }),
   )
@@ -93,7 +97,8 @@ function checkConflict(
       checkConditions(exchange)
       const { current } = exchange
       const size = typeof content.body === 'string' ? Buffer.byteLength(content.body) : sizeOfBody(content)
-      const proposed = viewState({ ...content, path: exchange.storePath, version: '', size, body: smallBody(content) })
+      const draft = { ...content, path: exchange.storePath, version: '', size, body: smallBody(content) }
+      const proposed = viewState(draft, limits.parsedSize)
       const view = loadView(current, limits.parsedSize)
       const verdict = andThen(view, (view) => conflict(proposed, view, exchange))
       return andThen(verdict, (detail) => {

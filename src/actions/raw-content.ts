@@ -52,12 +52,14 @@ export function contentOf(exchange: ResourceExchange, body: string): Content {
 }
 
 function contentFields(exchange: ResourceExchange): ContentFields {
-  const { headers, route } = exchange
-  const contentType = headers['content-type'] === undefined ? exchange.contentType : headers['content-type'].trim()
-  const disposition = headers['content-disposition']
+  const { route } = exchange
+  const contentType = exchange.field('content-type')?.trim() ?? exchange.contentType
+  const disposition = exchange.field('content-disposition')
   return {
     contentType: isJsonType(exchange.contentType) ? exchange.contentType : contentType,
-    contentLanguage: route.keeps.includes('Content-Language') ? headers['content-language'] || undefined : undefined,
+    contentLanguage: route.keeps.includes('Content-Language')
+      ? exchange.field('content-language') || undefined
+      : undefined,
     filename:
       disposition !== undefined && route.keeps.includes('Content-Disposition')
         ? parseContentDisposition(disposition)?.filename

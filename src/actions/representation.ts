@@ -1,5 +1,7 @@
+import { readProperty } from '../core/options.ts'
 import { rangeReply } from '../core/range-reply.ts'
 import { encodeText, type KeptFields, keepFields, keptReply, type RangedBody, type Reply } from '../core/reply.ts'
+import type { Sharing } from '../protocol/cache-control.ts'
 import { formatEntityTag, isEntityTag } from '../protocol/entity-tag.ts'
 import { formatHttpDate } from '../protocol/http-date.ts'
 import { dateToSend, isSecondOver, type Validators } from '../protocol/preconditions.ts'
@@ -19,14 +21,14 @@ interface Prepared extends Validators {
   /** Content-Type, ETag, Last-Modified and what else describes the representation. */
   fields: readonly string[] | undefined
   body: RangedBody | undefined
-  ok: KeptFields | undefined
-  notModified: KeptFields | undefined
-  /** The same for answers in which credentials had a part. */
-  privateOk: KeptFields | undefined
-  privateNotModified: KeptFields | undefined
+  ok: KeptBySharing | undefined
+  notModified: KeptBySharing | undefined
   /** Whether the second of `lastModified` is known to be over. */
   isSecondOver: boolean
 }
+
+/** Kept fields for each Cache-Control that there is. */
+type KeptBySharing = Record<Sharing, KeptFields | undefined>
 
 const PREPARED = Symbol('prepared representation')
 
@@ -58,8 +60,6 @@ function describe(resource: StoredResource, route: Route): Prepared {
     body: undefined,
     ok: undefined,
     notModified: undefined,
-    privateOk: undefined,
-    privateNotModified: undefined,
     isSecondOver: date === undefined || isSecondOver(date, now),
   }
 }
@@ -72,8 +72,9 @@ function tagsOf(resource: StoredResource, { renditions }: Route): readonly strin
 }
 
 /** The tag of a state; empty where it has none. @throws TypeError for a tag of the store that no condition could match */
-function tagOf({ entityTag, version }: StoredResource): string {
-  const tag = entityTag ?? formatEntityTag(version)
+function tagOf(resource: StoredResource): string {
+  const entityTag = readProperty(resource, 'entityTag')
+  const tag = entityTag ?? formatEntityTag(resource.version)
   if (tag !== entityTag || tag === '' || isEntityTag(tag)) return tag
   throw new TypeError(`An entity tag has double quotes around it; the store gave ${JSON.stringify(tag)}.`)
 }
@@ -82,6 +83,12 @@ function tagOf({ entityTag, version }: StoredResource): string {
 function addValidators(fields: string[], { entityTags, dateText }: Prepared, tag = entityTags[0]): void {
   if (tag !== undefined) fields.push('ETag', tag)
   if (dateText !== undefined) fields.push('Last-Modified', dateText)
+}
+
+/** ETag of a state, where it has one. */
+export function tagFields(resource: StoredResource, route: Route): readonly string[] {
+  const tag = prepare(resource, route).entityTags[0]
+  return tag === undefined ? [] : ['ETag', tag]
 }
 
 /** Adds what describes the content beside its type. */
@@ -102,8 +109,8 @@ function describeContent(resource: StoredResource, prepared: Prepared): readonly
  * Renditions of one state have tags of their own: different bytes, different strong tags (RFC 9110 §8.8.3.3). None where
  * the state has none.
  */
-export function renditionTag({ entityTag, version }: StoredResource, index: number): string | undefined {
-  return entityTag === '' ? undefined : formatEntityTag(`${version}~${index}`)
+export function renditionTag(resource: StoredResource, index: number): string | undefined {
+  return readProperty(resource, 'entityTag') === '' ? undefined : formatEntityTag(`${resource.version}~${index}`)
 }
 
 /** The validators of the representation that a request selects. */
@@ -134,9 +141,13 @@ function addDate(fields: string[], { lastModified }: StoredResource, { context }
   if (!isSecondOver(lastModified, now)) fields.push('Date', formatHttpDate(now))
 }
 
-/** Cache-Control for an answer from a definition: private once credentials had a part in it (RFC 9111 §3.5). */
-export function cacheControlFor(exchange: ResourceExchange): string {
-  return exchange.isAuthorized ? exchange.route.privateCacheControl : exchange.route.cacheControl
+/** Cache-Control for an answer from a definition, by where the principal came from (RFC 9111 §3.5). */
+export function cacheControlFor({ route, sharing }: ResourceExchange): string {
+  return route.cacheControl[sharing]
+}
+
+function keepNone(): KeptBySharing {
+  return { public: undefined, authorized: undefined, private: undefined }
 }
 
 /** 200 with the stored representation, or 206 with the selected ranges of it. */
@@ -150,9 +161,7 @@ export function representationReply(exchange: ResourceExchange, resource: Stored
     addDate(all, resource, exchange.route)
     return rangeReply(exchange.ranges, all, body, resource.size)
   }
-  const kept = exchange.isAuthorized
-    ? (prepared.privateOk ??= keepOk(exchange, resource, fields))
-    : (prepared.ok ??= keepOk(exchange, resource, fields))
+  const kept = ((prepared.ok ??= keepNone())[exchange.sharing] ??= keepOk(exchange, resource, fields))
   if (isDateSettled(prepared)) return keptReply(200, kept, body)
   const headers = [...kept.headers]
   addDate(headers, resource, exchange.route)
@@ -200,9 +209,7 @@ export function notModifiedReply(exchange: ResourceExchange, resource: StoredRes
     return { status: 304, headers: [...validator, 'Cache-Control', cacheControlFor(exchange)] }
   }
   const prepared = prepare(resource, exchange.route)
-  const kept = exchange.isAuthorized
-    ? (prepared.privateNotModified ??= keepNotModified(exchange, prepared))
-    : (prepared.notModified ??= keepNotModified(exchange, prepared))
+  const kept = ((prepared.notModified ??= keepNone())[exchange.sharing] ??= keepNotModified(exchange, prepared))
   return keptReply(304, kept)
 }
 

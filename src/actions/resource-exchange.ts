@@ -1,7 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { Exchange, findExchange, findMount, findTarget } from '../core/exchange.ts'
+import { hasConditions } from '../core/conditions.ts'
+import { type AddressFinder, Exchange, findExchange } from '../core/exchange.ts'
+import type { Place } from '../core/place.ts'
 import type { ByteRange } from '../protocol/byte-range.ts'
 import { type MediaType, NO_PARAMETERS } from '../protocol/media-type.ts'
+import { isSafeMethod } from '../protocol/methods.ts'
 import type { Validators } from '../protocol/preconditions.ts'
 import { type Preferences, parsePrefer } from '../protocol/prefer.ts'
 import type { Page, StoredState } from '../stores/types.ts'
@@ -14,6 +17,7 @@ const NO_PREFERENCES: Preferences = Object.freeze({})
 export interface ExchangeSettings {
   readonly mountPath: string | undefined
   readonly idleTimeout: number
+  readonly findAddress: AddressFinder | undefined
 }
 
 /** A request to a resource of the service. */
@@ -24,8 +28,6 @@ export class ResourceExchange extends Exchange {
   route!: Route
   /** What the method does here; set with the route once the method is known to be allowed. */
   action!: Action
-  /** The request target below the mount point, as received. */
-  readonly targetText: string
   isMalformed = false
   /** The path of the resource in the store. */
   storePath = ''
@@ -33,6 +35,11 @@ export class ResourceExchange extends Exchange {
   state: StoredState = undefined
   /** Whether `state` has been read. A hook that needs it earlier than the pipeline makes it so. */
   isStateRead = false
+  /** The softly deleted resource behind a state that says that the target is gone. */
+  hidden: StoredResource | undefined = undefined
+  /** The state of the item that a file belongs to; `undefined` before it was read and when there is none. */
+  item: StoredState = undefined
+  isItemRead = false
   /** The page of a collection that is being listed. */
   page: Page | undefined = undefined
   /** Validators of the selected representation; `undefined` when the target has none. */
@@ -54,28 +61,37 @@ export class ResourceExchange extends Exchange {
   #preferences: Preferences | undefined
   #params: Readonly<Record<string, string>> | undefined
 
-  constructor(req: IncomingMessage, res: ServerResponse, settings: ExchangeSettings) {
-    super(req, res)
+  constructor(req: IncomingMessage, res: ServerResponse, place: Place, settings: ExchangeSettings) {
+    super(req, res, place)
     this.settings = settings
     this.idleTimeout = settings.idleTimeout
-    this.mount = settings.mountPath ?? findMount(req)
-    this.targetText = findTarget(req)
+    if (settings.mountPath !== undefined) this.mount = settings.mountPath
     // A piece that ran before us may have found out who sends the request.
     const shared = findExchange(req)
     if (shared !== undefined) {
       this.principal = shared.principal
-      this.isAuthorized = shared.isAuthorized
+      this.isAmbient = shared.isAmbient
+      this.sharing = shared.sharing
       this.sendContinue = shared.sendContinue
+      this.findAddress = shared.findAddress
     }
+    if (settings.findAddress !== undefined) this.findAddress = settings.findAddress
   }
 
   /** What the client would like; reading it is what makes a preference count. */
   get preferences(): Preferences {
     if (this.#preferences === undefined) {
-      const { prefer } = this.headers
-      this.#preferences = prefer === undefined ? NO_PREFERENCES : parsePrefer(String(prefer))
+      const prefer = this.field('prefer')
+      this.#preferences = prefer === undefined ? NO_PREFERENCES : parsePrefer(prefer)
     }
     return this.#preferences
+  }
+
+  override get revealsState(): boolean {
+    const { method } = this
+    if (isSafeMethod(method)) return false
+    if (method === 'PATCH' || hasConditions(this)) return true
+    return method === 'DELETE' && this.route.removed === 'representation' && this.preferences.return !== 'minimal'
   }
 
   /** The current resource, or `undefined`. */

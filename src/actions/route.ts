@@ -5,6 +5,7 @@ import type { JsonValue } from '../core/json.ts'
 import type { Reply } from '../core/reply.ts'
 import type { StandardSchema } from '../core/standard-schema.ts'
 import type { PatchFormat } from '../patch-formats/types.ts'
+import type { CacheControls } from '../protocol/cache-control.ts'
 import type { MediaType } from '../protocol/media-type.ts'
 import type { Method } from '../protocol/methods.ts'
 import type { RelatedWrite, ResourceStore, StoredResource } from '../stores/types.ts'
@@ -16,8 +17,8 @@ export interface Action {
   readonly load: (exchange: ResourceExchange) => MaybePromise<void>
   /** Performs the method; the last thing it does is one compare-and-swap in the store. */
   readonly perform: (exchange: ResourceExchange) => MaybePromise<Reply>
-  /** What the method takes as content; left out when it takes none. */
-  readonly content?: ContentRule
+  /** What the method takes as content; `undefined` when it takes none. */
+  readonly content: ContentRule | undefined
 }
 
 /** Which content a method takes: decided by fields, before a byte is read. */
@@ -47,13 +48,32 @@ export interface ResourceState<Value = JsonValue> {
   /** Milliseconds since the epoch. */
   readonly lastModified: number | undefined
   readonly size: number
-  /** The parsed content of a JSON resource; `undefined` for other media types and for content too large to parse. */
+  /** Whether the resource is deleted: softly, and then all of it is here, or for good, and then `value` is `undefined`. */
+  readonly deleted: boolean
+  /**
+   * The content of a JSON resource, parsed when it is first read; `undefined` for other media types and for content too
+   * large to parse.
+   */
   readonly value: Value | undefined
 }
 
 /**
  * Whether a request may go on: `true`; `false` for 403; `'hide'` for 404, where even existence is a secret.
  * Left undefined counts as false.
+ *
+ * `current` is the state of the target, read before the hook is called, for every method and with or without
+ * `resources`: softly deleted states too; the item where the target is a file of an item; `undefined` where there is
+ * none, which POST to a collection and listings have not. A write happens only on the state that was shown; when another
+ * request changes it first, the hook is asked again.
+ *
+ * Reading is asked for wherever the answer to a write tells the current state. The hook is then called a second time,
+ * with `request.method` `GET`, and both answers must be `true`: for PATCH, for every write with a condition (If-Match,
+ * If-None-Match, If-Modified-Since, If-Unmodified-Since), and for DELETE that answers with the representation. The same
+ * holds for a resource that was removed for good: without the right to read (asked with `deleted: true` and no `value`)
+ * its 410 is the 404 of a path that never existed.
+ *
+ * The hook has no side effects: it may be called more than once for one request, for the reasons above, and again once
+ * content that the store keeps in pieces has been fetched because the hook read `value`.
  */
 export type Authorize<Value = JsonValue> = (
   principal: RequestView['principal'],
@@ -95,11 +115,9 @@ export interface Route {
   readonly offers: readonly MediaType[]
   readonly renditions: readonly Rendition[]
   readonly schema: StandardSchema | undefined
-  readonly cacheControl: string
-  /** Cache-Control of answers to authorised requests. */
-  readonly privateCacheControl: string
+  readonly cacheControl: CacheControls
   /** Cache-Control of answers to POST. */
-  readonly createdCacheControl: string
+  readonly createdCacheControl: CacheControls
   readonly preconditions: 'optional' | 'required'
   /** Whether a request needs credentials; `undefined` leaves it to the service. */
   readonly requiresCredentials: ((request: RequestView) => boolean) | undefined
@@ -108,8 +126,8 @@ export interface Route {
   /** What PUT answers where it replaces: 200 with the representation, or 204. */
   readonly replaced: 'representation' | 'none'
   readonly removal: RemovalMode
-  /** What DELETE answers: 204, 200 with the confirmation, or 200 with what was removed. */
-  readonly removed: 'none' | 'confirmation' | 'representation'
+  /** What DELETE answers: 204, 204 with the tag of what was removed, 200 with the confirmation, or with what was removed. */
+  readonly removed: 'none' | 'tag' | 'confirmation' | 'representation'
   /** Milliseconds for which a removal is remembered; 0 leaves no trace; `undefined` is the store's own. */
   readonly retention: number | undefined
   /** Fields that OPTIONS adds to Allow. */
@@ -118,8 +136,13 @@ export interface Route {
   readonly keeps: readonly ('Content-Language' | 'Content-Disposition')[]
   /** Whether representations tell of accepted work in a member `state`. */
   readonly showsWork: boolean
-  /** Names of the files that a member may have below it; `any` where they are not known in advance. */
-  readonly fileNames: 'any' | readonly string[]
+  /**
+   * Names of the files that an item may have below it. `any`: everything below it. `filename`: each resource below it that has
+   * a file name, where other resources may be there as well.
+   */
+  readonly fileNames: 'any' | 'filename' | readonly string[]
+  /** Whether the target is a file of an item: it is there as long as the item is, and for those who may read that. */
+  readonly isFile: boolean
   /** Media ranges that browsers may show in place although they can act as a page of this origin. */
   readonly inline: readonly string[]
   readonly context: RouteContext

@@ -2,6 +2,7 @@ import { hasConditions } from '../core/conditions.ts'
 import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/handler.ts'
+import { splitPath } from '../stores/paths.ts'
 import { isResource, type StoredState } from '../stores/types.ts'
 import { selectedValidators } from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
@@ -28,6 +29,52 @@ export function setState(exchange: ResourceExchange, state: StoredState): void {
 }
 
 const METADATA = { metadataOnly: true }
+const HIDDEN = { hidden: true }
+
+/**
+ * Reads the current state of the target or, of a file, of its item; a softly deleted one as well, which then stands in
+ * `hidden` while the state says that it is gone.
+ */
+export function readWithHidden(exchange: ResourceExchange): MaybePromise<void> {
+  if (exchange.route.isFile) return readItem(exchange)
+  // What a lost race tells of a hidden state is a tombstone.
+  if (exchange.isStateRead && (exchange.state === undefined || isResource(exchange.state))) return undefined
+  const { store } = exchange.route.context
+  const state = store.read(exchange.storePath, HIDDEN)
+  if (isPromise(state)) return state.then((state) => setState(exchange, splitHidden(exchange, state)))
+  return setState(exchange, splitHidden(exchange, state))
+}
+
+/** Reads the state of the item that a file belongs to, once a request. */
+function readItem(exchange: ResourceExchange): MaybePromise<void> {
+  if (exchange.isItemRead) return undefined
+  const { collection: path } = splitPath(exchange.storePath)
+  return andThen(exchange.route.context.store.read(path, HIDDEN), (state) => {
+    exchange.isItemRead = true
+    exchange.item = splitHidden(exchange, state)
+  })
+}
+
+/** A state as the request sees it; a hidden one that it does not ask for is kept in `hidden`. */
+function splitHidden(exchange: ResourceExchange, state: StoredState): StoredState {
+  const isHidden = isResource(state) && state.hidden === true
+  exchange.hidden = isHidden ? state : undefined
+  if (!isHidden || exchange.wantsHidden) return state
+  return { removed: true, path: state.path, removedAt: state.lastModified ?? exchange.route.context.now() }
+}
+
+/** Reads the state of a file, whose item must exist. A file that was hidden with its item is there again with it. */
+export function loadFile(exchange: ResourceExchange): MaybePromise<void> {
+  return andThen(readItem(exchange), () => {
+    requireState(exchange, exchange.item)
+    const { store } = exchange.route.context
+    const file = store.read(exchange.storePath, { ...HIDDEN, metadataOnly: exchange.method === 'HEAD' })
+    return andThen(file, (state) => {
+      setState(exchange, state)
+      requireState(exchange, state)
+    })
+  })
+}
 
 /** Reads the state of a target that need not exist (PUT), where a condition is about to ask for it. */
 export function loadIfPresent(exchange: ResourceExchange): MaybePromise<void> {
@@ -47,7 +94,10 @@ export function loadPresent(exchange: ResourceExchange): MaybePromise<void> {
 
 /** @throws HttpError 404, or 410 where the resource is known to have been removed (RFC 9110 §15.5.11) */
 export function requirePresent(exchange: ResourceExchange): void {
-  const { state } = exchange
+  requireState(exchange, exchange.state)
+}
+
+function requireState(exchange: ResourceExchange, state: StoredState): void {
   if (isResource(state)) return
   note(exchange, state === undefined ? 'nothing is stored here' : 'it was removed')
   if (state === undefined) throw new HttpError(404, 'ERR_NOT_FOUND')

@@ -1,30 +1,58 @@
 import { type IncomingMessage, METHODS, type ServerResponse } from 'node:http'
-import { isPromise } from '../core/handler.ts'
+import { Readable } from 'node:stream'
+import type { HostRequest } from '../core/exchange.ts'
+import { readField } from '../core/fields.ts'
+import { isPromise, type MaybePromise } from '../core/handler.ts'
 import type { Handler } from '../core/node-handler.ts'
-import type { Reply } from '../core/reply.ts'
-import { type Decision, decideBelow } from './mount.ts'
+import { type Place, placeBelow } from '../core/place.ts'
+import { parseMediaType } from '../protocol/media-type.ts'
+import { mergeVary } from '../protocol/vary.ts'
+import { createAdapter, type HostAnswer } from './create-adapter.ts'
+import { checkPrefix, mount, placeHandler } from './mount.ts'
 
 /** As much of a Fastify request as is used. */
 export interface FastifyRequestLike {
   readonly raw: object
+  readonly params: unknown
+  readonly is404: boolean
+  readonly server: { hasContentTypeParser(contentType: string): boolean }
+  headers: object
 }
 
 /** As much of a Fastify reply as is used. */
 export interface FastifyReplyLike {
   readonly raw: object
+  readonly request: FastifyRequestLike
   hijack(): unknown
   callNotFound(): unknown
+  getHeader(name: string): unknown
   getHeaders(): Record<string, unknown>
+  header(name: string, value: unknown): unknown
+  code(status: number): unknown
+  send(payload?: unknown): unknown
 }
 
 type Done = (error?: Error) => void
+type Hook = (request: FastifyRequestLike, reply: FastifyReplyLike, done: Done) => void
+type ContentHook = (
+  request: FastifyRequestLike,
+  reply: FastifyReplyLike,
+  payload: unknown,
+  done: (error?: Error | null, payload?: unknown) => void,
+) => void
 
 /** As much of a Fastify instance as is used; Fastify 5 has it. */
 export interface FastifyInstanceLike {
   readonly prefix: string
   readonly supportedMethods: string[]
   addHttpMethod(method: string, options?: { hasBody: boolean }): unknown
-  addHook(name: 'onRequest', hook: (request: FastifyRequestLike, reply: FastifyReplyLike, done: Done) => void): unknown
+  removeAllContentTypeParsers(): unknown
+  addContentTypeParser(
+    contentType: string,
+    parser: (request: FastifyRequestLike, payload: unknown, done: (error: null, body?: unknown) => void) => void,
+  ): unknown
+  addHook(name: 'onRequest', hook: Hook): unknown
+  addHook(name: 'preParsing' | 'onSend', hook: ContentHook): unknown
   route(options: {
     method: string[]
     url: string
@@ -33,55 +61,192 @@ export interface FastifyInstanceLike {
 }
 
 /** A Fastify plugin: `app.register(plugin, { prefix })`. */
-export type FastifyPlugin = (instance: FastifyInstanceLike, options: object, done: Done) => void
+export type FastifyPlugin = (instance: FastifyInstanceLike, options: { readonly prefix?: string }) => Promise<void>
+
+const adapt = createAdapter<FastifyReplyLike, void>({
+  name: 'fastifyPlugin',
+  routesFirst: true,
+  request: ({ request }) => request.raw as IncomingMessage,
+  response: ({ raw }) => raw as ServerResponse,
+  hostContext: ({ request }) => request,
+  params: ({ request }) => request.params as Readonly<Record<string, string>>,
+  field(reply, name) {
+    const value = reply.getHeader(name)
+    return value === undefined ? undefined : String(value)
+  },
+  answer,
+  release(reply) {
+    reply.hijack()
+    const res = reply.raw as ServerResponse
+    if (res.headersSent) return
+    // What hooks have set lives on Fastify's reply only.
+    for (const [name, value] of Object.entries(reply.getHeaders())) {
+      if (value !== undefined) res.setHeader(name, value as string)
+    }
+  },
+  fail(reply, error) {
+    reply.send(error instanceof Error ? error : new Error('A request failed.', { cause: error }))
+  },
+})
+
+type Serve = (reply: FastifyReplyLike, next: () => void) => MaybePromise<void>
 
 /**
- * Makes a Fastify plugin of a service or a piece; the prefix is that of `register`.
+ * Makes a Fastify plugin of a service or a piece.
  *
- * It answers in its own `onRequest` hook: hooks of the surrounding application run before it, Fastify's content parsers
- * and its body limit do not, so that content reaches the service as it comes. Requests that the service has no
- * resource for end in Fastify's own 404. Unexpected errors go to Fastify's error handler where the service forwards them.
+ * A service, `range` and `patch` are routes: `register` them with a `prefix`, and all hooks of the scope around them run first,
+ * `preHandler` included. Content reaches them as it comes. Requests that they have nothing for end in Fastify's own 404.
+ *
+ * The other pieces are hooks: they cover every route of the scope that they are registered in, beside them and below, and
+ * run in `onRequest` (`bodyParse`: in `preParsing`, in the place of Fastify's parsers). With a `prefix` they cover what is
+ * below it.
+ *
+ * Small answers go through the reply, so that `onSend` hooks see and may change them. Unexpected errors go to Fastify's error
+ * handler where the handler forwards them.
+ * @throws TypeError for anything but a service or a piece, and for `methodOverride`, which Fastify's router does not wait for;
+ *   when registered, for a prefix of anything but plain segments and `:names`
  * @example
+ * await app.register(fastifyPlugin(auth({ schemes })))
  * await app.register(fastifyPlugin(service), { prefix: '/api' })
  */
 export function fastifyPlugin(handler: Handler): FastifyPlugin {
-  return (instance, _options, done) => {
-    const { prefix } = instance
-    // A method that Fastify does not know never reaches a plugin; 501 and 405 are the service's to say.
-    for (const method of METHODS) {
-      if (method !== 'CONNECT' && !instance.supportedMethods.includes(method)) {
-        instance.addHttpMethod(method, { hasBody: true })
-      }
+  adapt(handler)
+  return handler.role === 'endpoint' ? createRoutePlugin(handler) : createHookPlugin(handler)
+}
+
+/** The handler below a prefix that Fastify's router has found already, by rules of its own: nothing is outside of it. */
+function placeInScope(handler: Handler, scope: string, prefix = ''): Serve {
+  const inScope = (place: Place): Place => placeBelow(place, scope) ?? { ...place, isClear: false }
+  return adapt(placeHandler(handler, (place) => placeBelow(inScope(place), prefix)))
+}
+
+/** @throws TypeError for a prefix that could not be found again in a target */
+function checkScope(prefix: string): string {
+  const scope = prefix.replace(/\/$/, '')
+  checkPrefix('fastifyPlugin', scope)
+  const isPlain = scope.split('/').every((segment) => /^(?::\w+|[^:()]*)$/.test(segment))
+  if (!isPlain) throw new TypeError(`fastifyPlugin takes a prefix of plain segments and :names, not "${prefix}".`)
+  return scope
+}
+
+/** The services and pieces of one scope and prefix: each is asked in turn, through routes that the first has added. */
+interface Endpoints {
+  readonly list: Serve[]
+  readonly methods: Set<string>
+}
+
+const scopes = new WeakMap<object, Map<string, Endpoints>>()
+
+function endpointsOf(scope: object, prefix: string): Endpoints {
+  let byPrefix = scopes.get(scope)
+  if (byPrefix === undefined) scopes.set(scope, (byPrefix = new Map()))
+  let endpoints = byPrefix.get(prefix)
+  if (endpoints === undefined) byPrefix.set(prefix, (endpoints = { list: [], methods: new Set() }))
+  return endpoints
+}
+
+function createRoutePlugin(handler: Handler): FastifyPlugin {
+  return async (instance) => {
+    const scope = checkScope(instance.prefix)
+    const endpoints = endpointsOf(Object.getPrototypeOf(instance), scope)
+    endpoints.list.push(placeInScope(handler, scope))
+    const method = (handler.methods ?? addMethods(instance)).filter((method) => !endpoints.methods.has(method))
+    if (method.length === 0) return
+    instance.removeAllContentTypeParsers()
+    instance.addContentTypeParser('*', (_request, _payload, done) => done(null))
+    instance.addHook('preParsing', hideMalformedType)
+    for (const name of method) endpoints.methods.add(name)
+    for (const url of scope === '' ? ['/*'] : ['/*', '/']) {
+      instance.route({ method: [...method], url, handler: (_request, reply) => runFrom(endpoints.list, 0, reply) })
     }
-
-    instance.addHook('onRequest', (request, reply, done) => {
-      const req = request.raw as IncomingMessage
-      const res = reply.raw as ServerResponse
-      let decision: Decision | undefined
-      try {
-        decision = decideBelow(prefix, handler, req, res)
-      } catch (error) {
-        return done(error as Error)
-      }
-      if (decision === undefined) return done()
-      const { exchange } = decision
-      const answer = (decided: Reply | undefined): void => {
-        if (decided === undefined) return exchange.isClosed ? void reply.hijack() : done()
-        reply.hijack()
-        // What other hooks have set, CORS for instance, lives on Fastify's reply only.
-        for (const [name, value] of Object.entries(reply.getHeaders())) {
-          if (value !== undefined) res.setHeader(name, value as string)
-        }
-        handler.write(exchange, decided)
-      }
-      if (isPromise(decision.reply)) decision.reply.then(answer, done)
-      else answer(decision.reply)
-    })
-
-    const method = instance.supportedMethods.slice()
-    const notFound = (_request: FastifyRequestLike, reply: FastifyReplyLike): unknown => reply.callNotFound()
-    instance.route({ method, url: '/*', handler: notFound })
-    if (prefix !== '') instance.route({ method, url: '/', handler: notFound })
-    done()
   }
+}
+
+/** A method that Fastify does not know never reaches a plugin; 501 and 405 are the service's to say. */
+function addMethods(instance: FastifyInstanceLike): readonly string[] {
+  for (const method of METHODS) {
+    if (method !== 'CONNECT' && !instance.supportedMethods.includes(method)) {
+      instance.addHttpMethod(method, { hasBody: true })
+    }
+  }
+  return instance.supportedMethods
+}
+
+function runFrom(list: readonly Serve[], index: number, reply: FastifyReplyLike): void {
+  const serve = list[index]
+  if (serve === undefined) reply.callNotFound()
+  else start(serve, reply, () => runFrom(list, index + 1, reply))
+}
+
+function start(serve: Serve, reply: FastifyReplyLike, next: () => void): void {
+  const running = serve(reply, next)
+  if (isPromise(running)) running.then(undefined, (error) => reply.send(error))
+}
+
+/** Fastify refuses a malformed Content-Type, and QUERY without one, before preHandler: the service refuses both, after it. */
+const hideMalformedType: ContentHook = (request, _reply, _payload, done) => {
+  const { method, headers } = request.raw as IncomingMessage
+  const type = readField(headers, 'content-type')
+  const isRefused = type === undefined ? method === 'QUERY' : parseMediaType(type) === undefined
+  if (isRefused) request.headers = { 'content-type': 'application/octet-stream' }
+  done()
+}
+
+function createHookPlugin(handler: Handler): FastifyPlugin {
+  const plugin: FastifyPlugin = async (instance, options) => {
+    const scope = checkScope(instance.prefix)
+    const prefix = checkScope(options.prefix ?? '')
+    const serve = placeInScope(handler, scope, prefix)
+    if (handler.role === 'body-parser') takeContent(instance, serve)
+    else instance.addHook('onRequest', (_request, reply, done) => start(serve, reply, done))
+    instance.addHook('onSend', keepVary)
+    if (scope !== '' && handler.methods?.length !== 0) {
+      // Hooks of a scope with a prefix run for its routes only; for a preflight there may be none.
+      const serveElsewhere = adapt(mount(scope + prefix, handler))
+      rootOf(instance).addHook('onRequest', (request, reply, done) => {
+        if (request.is404) start(serveElsewhere, reply, done)
+        else done()
+      })
+    }
+  }
+  // Hooks stay in the plugin that adds them, unless it has this mark. These are for the scope around.
+  return Object.assign(plugin, { [Symbol.for('skip-override')]: true })
+}
+
+/** The application that a scope belongs to: a scope is made with the one around it as prototype. */
+function rootOf(instance: FastifyInstanceLike): FastifyInstanceLike {
+  const around = Object.getPrototypeOf(instance)
+  return around === null || around === Object.prototype ? instance : rootOf(around)
+}
+
+/** Reads content in the place of Fastify's parsers, which would wait without end for content that has been read. */
+function takeContent(instance: FastifyInstanceLike, serve: Serve): void {
+  instance.removeAllContentTypeParsers()
+  instance.addContentTypeParser('*', ({ raw }, _payload, done) => done(null, (raw as HostRequest).body))
+  instance.addHook('preParsing', (request, reply, _payload, done) => {
+    start(serve, reply, () => {
+      if ((request.raw as HostRequest).body === undefined) return done()
+      const type = readField((request.raw as IncomingMessage).headers, 'content-type')
+      if (type !== undefined && request.server.hasContentTypeParser(type)) {
+        return done(
+          new TypeError('fastifyPlugin(bodyParse()) has to be registered before the plugins that it reads for.'),
+        )
+      }
+      done(null, Readable.from([]))
+    })
+  })
+}
+
+/** What a route sets on the reply would replace Vary that a piece has set on the response. */
+const keepVary: ContentHook = (_request, reply, payload, done) => {
+  const vary = (reply.raw as ServerResponse).getHeader('vary')
+  if (vary !== undefined) reply.header('vary', mergeVary(String(reply.getHeader('vary')), String(vary)))
+  done(null, payload)
+}
+
+function answer(reply: FastifyReplyLike, { status, fields, body }: HostAnswer): void {
+  reply.code(status)
+  for (const [name, value] of fields) reply.header(name, value)
+  // Text would be given a charset.
+  reply.send(typeof body === 'string' ? Buffer.from(body, 'latin1') : body)
 }

@@ -1,57 +1,127 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Handler } from '../core/node-handler.ts'
+import type { HostRequest } from '../core/exchange.ts'
+import { readField } from '../core/fields.ts'
+import { checkHandler, type Handler } from '../core/node-handler.ts'
 import { readOptions } from '../core/options.ts'
-import { checkPrefix, decideBelow } from './mount.ts'
+import { isJsonType, parseMediaType } from '../protocol/media-type.ts'
+import { createAdapter, type HostAnswer } from './create-adapter.ts'
+import { checkPrefix, mount } from './mount.ts'
 
 /** As much of a Hono context as is used. */
 export interface HonoContext {
   readonly env: unknown
   readonly res: { readonly headers: Headers }
+  readonly req: { param(): Record<string, string>; readonly bodyCache: object }
+  header(name: string, value?: string, options?: { append?: boolean }): void
+  body(data: Uint8Array<ArrayBuffer> | string | null, status?: never): Response
 }
 
 /** Hono middleware. */
 export type HonoMiddleware = (context: HonoContext, next: () => Promise<void>) => Promise<Response | undefined>
 
 export interface HonoOptions {
-  /** Where the middleware is mounted, such as `/api` for `app.use('/api/*', ...)`. Default: the root. */
+  /**
+   * Where the middleware is mounted, such as `/api` for `app.use('/api/*', ...)`: the whole path, that of applications around
+   * included; see `mount`. Default: the root.
+   */
   readonly prefix?: string
 }
 
-/** How `@hono/node-server` learns that an answer has been written to the socket already. */
-const ALREADY_SENT = { 'x-hono-already-sent': 'true' }
+interface NodeBindings {
+  readonly incoming?: IncomingMessage & { -readonly [Key in keyof HostRequest]: HostRequest[Key] }
+  readonly outgoing?: ServerResponse
+}
+
+function bindingsOf({ env }: HonoContext): NodeBindings {
+  return (env ?? {}) as NodeBindings
+}
+
+const adapt = createAdapter<HonoContext, Response | undefined>({
+  name: 'honoMiddleware',
+  routesFirst: true,
+  request(context) {
+    const { incoming } = bindingsOf(context)
+    if (incoming !== undefined) return incoming
+    throw new TypeError('honoMiddleware runs on @hono/node-server only: there is no request of node:http here.')
+  },
+  response: (context) => bindingsOf(context).outgoing!,
+  params: ({ req }) => req.param(),
+  field: ({ res }, name) => res.headers.get(name) ?? undefined,
+  setField: (context, name, value) => context.header(name, value),
+  answer,
+  release(context, status) {
+    const { outgoing } = bindingsOf(context)
+    // One entry for each cookie: setting would keep the last.
+    if (!outgoing!.headersSent) {
+      for (const [name, value] of context.res.headers) outgoing!.appendHeader(name, value)
+    }
+    return createSentResponse(status)
+  },
+})
 
 /**
  * Makes Hono middleware of a service or a piece, for Hono on `@hono/node-server`.
  *
- * Answers are written to the response of `node:http`, with the fields that earlier middleware has set; requests that the
- * service has no resource for go on to the next middleware.
- * @throws TypeError for a prefix that does not start with a slash, or ends with one; when used on another runtime
+ * Small answers are the Response that Hono gives to the middleware around, as for any route; streams, and answers to content
+ * that is still arriving, are written to the response of `node:http`, and the middleware around sees their status. Requests that
+ * the service has no resource for go on to the next middleware.
+ * @throws TypeError for anything but a service or a piece, for `methodOverride`, which Hono's router does not wait for, and for
+ *   a prefix that could never match; when used on another runtime
  * @example
  * app.use('/api/*', honoMiddleware(service, { prefix: '/api' }))
  */
 export function honoMiddleware(handler: Handler, options: HonoOptions = {}): HonoMiddleware {
   const { prefix = '' } = readOptions('honoMiddleware', options, ['prefix'])
-  checkPrefix('honoMiddleware', prefix)
+  checkHandler('honoMiddleware', handler)
+  // The pattern of the route, for the prefix of it.
+  const path = typeof prefix === 'string' ? prefix.replace(/\/\*$/, '') : prefix
+  checkPrefix('honoMiddleware', path)
+  const serve = adapt(path === '' ? handler : mount(path, handler))
   return async (context, next) => {
-    const { incoming: req, outgoing: res } = (context.env ?? {}) as {
-      incoming?: IncomingMessage
-      outgoing?: ServerResponse
-    }
-    if (req === undefined || res === undefined) {
-      throw new TypeError('honoMiddleware runs on @hono/node-server only: there is no request of node:http here.')
-    }
-    const decision = decideBelow(prefix, handler, req, res)
-    if (decision === undefined) return void (await next())
-    const reply = await decision.reply
-    if (reply !== undefined) {
-      // One entry for each cookie: setting would keep the last.
-      for (const [name, value] of context.res.headers) res.appendHeader(name, value)
-      await handler.write(decision.exchange, reply)
-    } else if (!decision.exchange.isClosed) return void (await next())
-    const sent = new Response(null, { headers: ALREADY_SENT })
-    // Until somebody asks for its body, the Response that @hono/node-server puts in place of the global one is sent from
-    // a cache whatever the field says: a second head on this connection, which then breaks.
-    void sent.body
-    return sent
+    return serve(context, async () => {
+      if (handler.role === 'body-parser') leaveBody(context)
+      await next()
+      return undefined
+    })
   }
+}
+
+function answer(context: HonoContext, { status, fields, body }: HostAnswer): Response {
+  const { outgoing } = bindingsOf(context)
+  for (const [name, value] of fields) {
+    if (typeof value === 'string') context.header(name, value)
+    // A Response would join them.
+    else outgoing!.setHeader(name, value)
+  }
+  return context.body((body ?? null) as string | Uint8Array<ArrayBuffer> | null, status as never)
+}
+
+/**
+ * A Response that tells `@hono/node-server` that the answer has been written. Until somebody asks for its body, the Response
+ * that it puts in place of the global one is sent from a cache whatever the field says: a second head on this connection,
+ * which then breaks.
+ */
+function createSentResponse(status: number): Response {
+  const init = { headers: { 'x-hono-already-sent': 'true' }, ...(status >= 200 && { status }) }
+  const sent = new Response(null, init)
+  void sent.body
+  return sent
+}
+
+/** What `bodyParse` has read is what `context.req` gives: the content itself is gone. */
+function leaveBody(context: HonoContext): void {
+  const { incoming } = bindingsOf(context)
+  const body = incoming?.body
+  if (body === undefined || (typeof body === 'object' && body !== null && Symbol.asyncIterator in body)) return
+  const type = parseMediaType(readField(incoming!.headers, 'content-type') ?? '')?.essence ?? ''
+  const text = isJsonType(type) ? JSON.stringify(body) : typeof body === 'string' ? body : formatForm(body as object)
+  Object.assign(context.req.bodyCache, { text: Promise.resolve(text) })
+}
+
+function formatForm(fields: object): string {
+  const pairs = new URLSearchParams()
+  for (const [name, value] of Object.entries(fields)) {
+    for (const text of [value].flat()) pairs.append(name, String(text))
+  }
+  return pairs.toString()
 }

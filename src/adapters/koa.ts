@@ -1,11 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { hasBody } from '../core/discard-body.ts'
-import type { Exchange, HostRequest } from '../core/exchange.ts'
-import { isPromise, type MaybePromise } from '../core/handler.ts'
-import type { Handler } from '../core/node-handler.ts'
-import { collectPending } from '../core/pending.ts'
-import type { Reply } from '../core/reply.ts'
-import { completeHeaders, setFields } from '../core/write-reply.ts'
+import type { HostRequest } from '../core/exchange.ts'
+import { checkHandler, type Handler } from '../core/node-handler.ts'
+import { readOptions } from '../core/options.ts'
+import { createAdapter, type HostAnswer, type HostFields } from './create-adapter.ts'
+import { checkPrefix, mount } from './mount.ts'
 
 /** As much of a Koa context as is used; Koa 2 and 3 have it. */
 export interface KoaContext {
@@ -24,8 +22,32 @@ export interface KoaContext {
 /** Koa middleware. */
 export type KoaMiddleware = (context: KoaContext, next: () => Promise<unknown>) => unknown
 
-/** Content above this size is written by us, so that a slow reader and a late failure are seen. */
-const SMALL = 1024 * 1024
+export interface KoaOptions {
+  /**
+   * A path prefix, with every spelling of it, as `mount` takes one: `koa-mount` knows one spelling only, and a guard behind
+   * it does not see the others. Default: the root, or where `koa-mount` has mounted the middleware.
+   */
+  readonly prefix?: string
+}
+
+const adapt = createAdapter<KoaContext, unknown>({
+  name: 'koaMiddleware',
+  request: ({ req }) => req,
+  response: ({ res }) => res,
+  params: ({ params }) => params,
+  answer,
+  release(context) {
+    removeContentFields(context)
+    context.respond = false
+  },
+  takeBack(context) {
+    context.respond = true
+  },
+  setField: ({ res }, name, value) => void res.setHeader(name, value),
+  fail(_context, error, fields) {
+    throw keepFields(error, fields)
+  },
+})
 
 /**
  * Makes Koa middleware of a service or a piece.
@@ -33,84 +55,55 @@ const SMALL = 1024 * 1024
  * Small answers go through the context, so that other middleware can see and change them; streams, and answers to
  * content that is still arriving, are written directly. Unexpected errors are thrown to Koa where the handler forwards
  * them.
+ * @throws TypeError for anything but a service or a piece, and for a prefix that could never match
  * @example
  * app.use(mount('/api', koaMiddleware(service)))
  */
-export function koaMiddleware(handler: Handler): KoaMiddleware {
+export function koaMiddleware(handler: Handler, options: KoaOptions = {}): KoaMiddleware {
+  const { prefix = '' } = readOptions('koaMiddleware', options, ['prefix'])
+  checkPrefix('koaMiddleware', prefix)
+  checkHandler('koaMiddleware', handler)
+  const serve = adapt(prefix === '' ? handler : mount(prefix, handler))
   return (context, next) => {
-    const req = context.req as IncomingMessage & { -readonly [Key in keyof HostRequest]: HostRequest[Key] }
     // Koa keeps both on its own objects.
+    const req = context.req as IncomingMessage & { -readonly [Key in keyof HostRequest]: HostRequest[Key] }
     req.originalUrl ??= context.originalUrl
-    if (context.params !== undefined) req.params = context.params
     if (req.body === undefined && context.request.body !== undefined) req.body = context.request.body
-    const exchange = handler.createExchange(req, context.res)
-    exchange.canPass = true
-    const fail = (error: unknown): never => {
-      throw keepPending(exchange, error)
-    }
-    const proceed = (reply: Reply | undefined): unknown => {
-      if (reply !== undefined) return answer(context, exchange, reply, handler)
-      if (exchange.isClosed) return undefined
+    return serve(context, () => {
       if (req.body !== undefined) context.request.body = req.body
-      return next().catch(fail)
-    }
-    let reply: MaybePromise<Reply | undefined>
-    try {
-      reply = handler.handle(exchange)
-    } catch (error) {
-      return fail(error)
-    }
-    return isPromise(reply) ? reply.then(proceed, fail) : proceed(reply)
+      return next()
+    })
   }
 }
 
 /** Koa answers an error with no field but those of the error; what a piece has put on every answer has to be among them. */
-function keepPending(exchange: Exchange, error: unknown): unknown {
-  const fields = collectPending(exchange, '')
+function keepFields(error: unknown, fields: HostFields): unknown {
   if (fields.size === 0 || typeof error !== 'object' || error === null) return error
   const host = error as { headers?: Readonly<Record<string, unknown>> }
   return Object.assign(host, { headers: { ...Object.fromEntries(fields), ...host.headers } })
 }
 
-function answer(context: KoaContext, exchange: Exchange, reply: Reply, handler: Handler): unknown {
-  const { body } = reply
-  const isSmall = body === undefined || typeof body === 'string' || (body instanceof Uint8Array && body.length <= SMALL)
-  const isWholeRequest = exchange.bodyState === 'read' || !hasBody(exchange.req)
-  if (!isSmall || !isWholeRequest) return writeDirectly(context, exchange, reply, handler)
-  const { res } = context
-  const headers = completeHeaders(exchange, reply, String(res.getHeader('vary') ?? ''))
-  // The content of a HEAD may not have been read at all.
-  if (body === undefined || exchange.method === 'HEAD') {
+function answer(context: KoaContext, { status, fields, body }: HostAnswer): undefined {
+  if (body === undefined) {
     // Koa makes up a type for a body, and a body where there is none: the empty one comes first.
     context.body = ''
-    context.status = reply.status
+    context.status = status
     removeContentFields(context)
-    setFields(res, headers)
+    setFields(context, fields)
   } else {
     // A body leaves alone what is there already.
-    context.status = reply.status
-    setFields(res, headers)
+    context.status = status
+    setFields(context, fields)
     context.body = body
   }
-  return undefined
+}
+
+function setFields({ res }: KoaContext, fields: HostFields): void {
+  for (const [name, value] of fields) res.setHeader(name, value)
 }
 
 /** Koa sets them for every body that it is given, also for one that another middleware meant to send. */
 function removeContentFields(context: KoaContext): void {
   context.remove('Content-Type')
   context.remove('Content-Length')
-}
-
-function writeDirectly(context: KoaContext, exchange: Exchange, reply: Reply, handler: Handler): Promise<void> {
-  removeContentFields(context)
-  context.respond = false
-  return new Promise((resolve, reject) => {
-    const forward = (error: unknown): void => {
-      context.respond = true
-      reject(keepPending(exchange, error))
-    }
-    const writing = handler.write(exchange, reply, forward)
-    if (writing === undefined) resolve()
-    else writing.then(resolve)
-  })
 }

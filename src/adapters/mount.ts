@@ -1,97 +1,51 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { AnyRequest, AnyResponse, Exchange, HostRequest } from '../core/exchange.ts'
-import type { MaybePromise } from '../core/handler.ts'
-import { createHandler, type Handler, type Next } from '../core/node-handler.ts'
-import type { Reply } from '../core/reply.ts'
-
-type MountedRequest = IncomingMessage & { -readonly [Key in keyof HostRequest]: HostRequest[Key] }
-
-/**
- * Shows a request to a handler as if the host had mounted it under a path prefix, as `app.use(prefix, handler)` does in
- * Express: `url` without the prefix, `originalUrl` with it.
- * @param prefix such as `/api`; empty for the root
- * @returns what puts the request back as it was; `undefined` when its target is not below the prefix
- */
-function enterMount(request: AnyRequest, prefix: string): (() => void) | undefined {
-  const req = request as MountedRequest
-  const { url = '', baseUrl, originalUrl } = req
-  // An absolute-form target names the host before the path (RFC 9112 §3.2.2).
-  const origin = url.startsWith('/') ? '' : (/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i.exec(url)?.[0] ?? '')
-  const path = url.slice(origin.length)
-  const rest = path.startsWith(prefix) ? path.slice(prefix.length) : undefined
-  if (rest === undefined || (prefix !== '' && rest !== '' && rest[0] !== '/' && rest[0] !== '?')) return undefined
-  req.originalUrl ??= url
-  req.baseUrl = (baseUrl ?? '') + prefix
-  if (prefix !== '') req.url = origin + (rest[0] === '/' ? rest : '/' + rest)
-  return () => {
-    req.url = url
-    if (baseUrl === undefined) delete req.baseUrl
-    else req.baseUrl = baseUrl
-    if (originalUrl === undefined) delete req.originalUrl
-  }
-}
-
-/** What a handler decides about a request whose host writes the answer. */
-export interface Decision {
-  readonly exchange: Exchange
-  readonly reply: MaybePromise<Reply | undefined>
-}
-
-/**
- * Has a handler decide on a request as if it were mounted under a path prefix. The host goes on where it has no reply.
- * @returns `undefined` when the target is not below the prefix
- */
-export function decideBelow(
-  prefix: string,
-  handler: Handler,
-  req: IncomingMessage,
-  res: ServerResponse,
-): Decision | undefined {
-  const leave = enterMount(req, prefix)
-  if (leave === undefined) return undefined
-  try {
-    const exchange = handler.createExchange(req, res)
-    exchange.canPass = true
-    return { exchange, reply: handler.handle(exchange) }
-  } finally {
-    leave()
-  }
-}
+import type { IncomingMessage } from 'node:http'
+import type { AnyRequest, AnyResponse } from '../core/exchange.ts'
+import { checkHandler, createHandler, type Handler, isHandler, type Next } from '../core/node-handler.ts'
+import { findPlace, type Place, placeBelow } from '../core/place.ts'
 
 /** @throws TypeError for a prefix that could never match */
-export function checkPrefix(owner: string, prefix: string): string {
-  if (typeof prefix !== 'string' || (prefix !== '' && (!prefix.startsWith('/') || prefix.endsWith('/')))) {
-    throw new TypeError(`${owner} takes a prefix such as "/api", without a slash at the end, not "${prefix}".`)
-  }
-  return prefix
+export function checkPrefix(owner: string, prefix: unknown): string {
+  if (typeof prefix === 'string' && /^(?:\/(?::\w+|[^/:?#*\s][^/?#*\s]*))*$/.test(prefix)) return prefix
+  if (isHandler(prefix)) throw new TypeError(`${owner} takes the prefix first: ${owner}('/api', service).`)
+  throw new TypeError(
+    `${owner} takes a prefix such as '/api' or '/t/:tenant', without a slash or a star at the end, not ${JSON.stringify(prefix)}.`,
+  )
 }
 
 /** Takes no request: 404. */
 const notFound = createHandler({ run: () => undefined, forwardErrors: true })
 
 /**
- * Mounts a handler under a path prefix on a plain server, as `app.use(prefix, handler)` does in Express.
- * @param prefix such as `/api`; empty for the root
- * @returns a listener; requests outside the prefix go to `next`, or are answered 404 where there is none
- * @throws TypeError for a prefix that does not start with a slash, or ends with one
+ * Mounts a handler under a path prefix, as `app.use(prefix, handler)` does in Express; what it makes is a handler again, for
+ * a plain server, any host and any adapter.
+ *
+ * A request is outside the prefix only where every program would say so, whether it decodes escapes, resolves dots,
+ * collapses slashes, turns backslashes round, drops `;` parameters or ignores letter case. One that may be below it does
+ * not pass a guard: `auth`, `conditional` and `preflight` answer 400, the others decide. A service leaves it to the host.
+ * @param prefix such as `/api`, or `/t/:tenant`, where a name stands for any segment; empty for the root
+ * @returns a handler; requests outside the prefix go to `next`, or are answered 404 where there is none
+ * @throws TypeError for a prefix that could never match, and for anything but a service or a piece
  * @example
  * createServer(mount('/api', service)).listen(8080)
  */
-export function mount(prefix: string, handler: Handler): (req: AnyRequest, res: AnyResponse, next?: Next) => void {
+export function mount(prefix: string, handler: Handler): Handler {
   checkPrefix('mount', prefix)
-  if (prefix === '') return handler
-  return (req, res, next) => {
-    const leave = enterMount(req, prefix)
-    if (leave === undefined) return next === undefined ? notFound(req, res) : next()
-    handler(
-      req,
-      res,
-      next === undefined
-        ? undefined
-        : (error) => {
-            leave()
-            next(error)
-          },
-    )
+  checkHandler('mount', handler)
+  return prefix === '' ? handler : placeHandler(handler, (place) => placeBelow(place, prefix))
+}
+
+/** Makes a handler at another place. @param locate gives `undefined` for requests that are outside of it */
+export function placeHandler(handler: Handler, locate: (place: Place) => Place | undefined): Handler {
+  const { role, methods, decide, write, respond } = handler
+  const createExchange: Handler['createExchange'] = (req, res, place = findPlace(req as IncomingMessage)) => {
+    const located = locate(place)
+    return located === undefined ? undefined : handler.createExchange(req, res, located)
   }
+  const placed = (req: AnyRequest, res: AnyResponse, next?: Next): void => {
+    const exchange = createExchange(req, res)
+    if (exchange !== undefined) respond(exchange, next)
+    else if (next !== undefined) next()
+    else notFound(req, res)
+  }
+  return Object.assign(placed, { role, methods, createExchange, decide, write, respond })
 }

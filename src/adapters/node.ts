@@ -1,8 +1,9 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Http2Server } from 'node:http2'
 import { sharedExchange } from '../core/exchange.ts'
-import type { Handler } from '../core/node-handler.ts'
-import { mount } from './mount.ts'
+import { checkHandler, type Handler } from '../core/node-handler.ts'
+import { readOptions } from '../core/options.ts'
+import { checkPrefix, mount } from './mount.ts'
 
 /** A server of `node:http`, `node:https` or `node:http2`. */
 export type AnyServer = Server | Http2Server
@@ -22,12 +23,18 @@ type Listener = (req: IncomingMessage, res: ServerResponse) => void
  * Gives a service what only a server can: it decides on `Expect: 100-continue` before the client sends its content
  * (RFC 9110 §10.1.1), and `OPTIONS *` reaches it under any mount prefix.
  *
+ * A piece is attached with `direct`: it then runs before everything of the host, its router included.
+ *
  * Call it when the host's own listeners have been added. A server without any gets the service as its listener.
  * @param server a server that may be listening already
  * @param service the service, or any other handler
+ * @throws TypeError for anything but a server and a handler
  */
 export function attach(server: AnyServer, service: Handler, options: AttachOptions = {}): void {
-  const direct = Object.hasOwn(options, 'direct') ? options.direct : undefined
+  checkServer(server)
+  checkHandler('attach', service)
+  const { direct } = readOptions('attach', options, ['direct'])
+  if (direct !== undefined) checkPrefix('attach', direct)
   const emitter = server as Server
   const hosts = (emitter.listeners('request') as Listener[]).filter((listener) => listener !== service)
   emitter.removeAllListeners('request')
@@ -40,7 +47,8 @@ export function attach(server: AnyServer, service: Handler, options: AttachOptio
   const straight = direct === undefined ? undefined : mount(direct, service)
 
   const listen: Listener = (req, res) => {
-    if (toHost === undefined || req.url === '*') service(req, res)
+    if (toHost === undefined) service(req, res)
+    else if (req.url === '*') service(req, res, () => toHost(req, res))
     else if (straight === undefined) toHost(req, res)
     else straight(req, res, () => toHost(req, res))
   }
@@ -49,6 +57,16 @@ export function attach(server: AnyServer, service: Handler, options: AttachOptio
     holdContinue(req, res)
     listen(req, res)
   })
+}
+
+/** @throws TypeError that names what was meant: applications of frameworks look like servers */
+function checkServer(server: unknown): void {
+  const { on, listeners, removeAllListeners } = (server ?? {}) as Partial<Server>
+  const isEmitter = [on, listeners, removeAllListeners].every((method) => typeof method === 'function')
+  if (isEmitter && typeof (server as Partial<Server>).address === 'function') return
+  throw new TypeError(
+    'attach takes a server, as createServer(app) or app.listen() returns it (Fastify: app.server, Nest: app.getHttpServer()), not an application.',
+  )
 }
 
 /** Sends 100 Continue when somebody starts to read the content, and not before. */

@@ -5,12 +5,15 @@ import { readOptions } from '../core/options.ts'
 import { formatChallenge } from '../protocol/authorization.ts'
 import { parseBase64 } from './base64.ts'
 import { createMemory } from './memory.ts'
-import { parsePasswordHash, verifyPassword } from './password-hash.ts'
-import { digestText, normalizeName } from './secrets.ts'
+import { parsePasswordHash, verifyLikeStranger } from './password-hash.ts'
+import { digestText, indexAccounts, normalizeName } from './secrets.ts'
 import { passThrottle, reportAttempt, type Throttle } from './throttle.ts'
 import { type AuthResult, type AuthScheme, checkRealm, toPrincipal, type Verdict } from './types.ts'
 
-/** Decides whether a user has this password. */
+/**
+ * Decides whether a user has this password. The name is in Unicode normalization form C, however the client spelled it;
+ * the password is as it was sent.
+ */
 export type PasswordVerifier = (user: string, password: string, request: RequestView) => MaybePromise<Verdict>
 
 export interface BasicOptions {
@@ -72,6 +75,7 @@ export function basic(options: BasicOptions): AuthScheme {
 
   return {
     name: 'Basic',
+    isAmbient: true,
     challenges: () => challenges,
     authenticate(value, exchange) {
       const key = remember > 0 ? memory.keyOf(value) : ''
@@ -79,7 +83,8 @@ export function basic(options: BasicOptions): AuthScheme {
       if (known !== undefined && Date.now() < known.until) return known.result
       const credentials = parseBasicCredentials(value)
       if (credentials === undefined) return MALFORMED
-      const { user, password } = credentials
+      const { password } = credentials
+      const user = normalizeName(credentials.user)
       return passThrottle(throttle, user, exchange, () => check(user, password, key, exchange))
     },
   }
@@ -122,24 +127,23 @@ function createAccountVerifier(accounts: Readonly<Record<string, string>>): Pass
 }
 
 function createPlainVerifier(entries: readonly [string, string][]): PasswordVerifier {
-  const digests = new Map(entries.map(([user, password]) => [normalizeName(user), digestText(normalizeName(password))]))
-  const nobody = digestText('')
+  const accounts = indexAccounts(entries.map(([user, password]) => [user, digestText(normalizeName(password))]))
+  const decoy = digestText('')
   return (user, password) => {
-    const digest = digests.get(normalizeName(user))
-    const isEqual = timingSafeEqual(digestText(normalizeName(password)), digest ?? nobody)
-    return digest !== undefined && isEqual
+    const account = accounts.get(user)
+    const isEqual = timingSafeEqual(digestText(normalizeName(password)), account?.secret ?? decoy)
+    return account !== undefined && isEqual && { id: account.name }
   }
 }
 
 function createHashVerifier(entries: readonly [string, string][]): PasswordVerifier {
-  const hashes = new Map(entries.map(([user, hash]) => [normalizeName(user), hash]))
-  const list = [...hashes.values()]
+  const accounts = indexAccounts(entries)
+  const hashes = entries.map(([, hash]) => hash)
   return async (user, password) => {
-    const name = normalizeName(user)
-    const hash = hashes.get(name)
-    // Somebody's hash stands in for nobody's, always the same for one name: the same work, the same time.
-    const work = hash ?? list[digestText(name).readUInt32LE() % list.length]!
-    const isEqual = await verifyPassword(password, work)
-    return hash !== undefined && isEqual
+    const account = accounts.get(user)
+    // The hash of another account stands in for the one that is missing, always the same for one name: the same work.
+    const decoy = hashes[digestText(user).readUInt32LE() % hashes.length]!
+    const isRight = await verifyLikeStranger(password, account?.secret, decoy)
+    return account !== undefined && isRight && { id: account.name }
   }
 }

@@ -2,6 +2,8 @@ import { HttpError } from '../core/errors.ts'
 import type { Exchange, Principal, RequestView } from '../core/exchange.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/handler.ts'
 import { readOptions } from '../core/options.ts'
+import { askEachReading } from '../core/read-target.ts'
+import { asRead } from '../core/read-view.ts'
 import { type ChallengeParameter, formatChallenge, isToken68 } from '../protocol/authorization.ts'
 import { createMemory } from './memory.ts'
 import { type AuthResult, type AuthScheme, checkRealm, toPrincipal, type Verdict } from './types.ts'
@@ -24,7 +26,10 @@ export type OpaqueTokenVerifier = (token: string, request: RequestView) => Maybe
 export interface BearerOptions {
   /** Printable ASCII. Default: `Resources`. */
   readonly realm?: string
-  /** The scopes a request needs, all of them. Default: none. */
+  /**
+   * The scopes a request needs, all of them. A write whose answer tells what a GET would needs those of the GET as well,
+   * for instance every PATCH; see `Authorize`. Default: none.
+   */
   readonly scope?: (request: RequestView) => readonly string[]
   /** Seconds for which an opaque token is not verified again. Default: 0. `jwt` remembers by itself. */
   readonly remember?: number
@@ -65,7 +70,7 @@ export function bearer(verifier: TokenVerifier | OpaqueTokenVerifier, options: B
       return { outcome: 'rejected', reason: description, challenges: [formatBearerChallenge(realm, parameters)] }
     }
     if (scope !== undefined) {
-      const wanted = scope(exchange)
+      const wanted = wantedScopes(scope, exchange)
       if (!wanted.every((name) => result.scopes.includes(name))) throw insufficientScope(wanted, realm)
     }
     return result
@@ -73,6 +78,7 @@ export function bearer(verifier: TokenVerifier | OpaqueTokenVerifier, options: B
 
   return {
     name: 'Bearer',
+    isAmbient: false,
     challenges: () => challenges,
     authenticate(value, exchange) {
       // Two ways to send a token in one request (RFC 6750 §3.1).
@@ -88,6 +94,18 @@ export function bearer(verifier: TokenVerifier | OpaqueTokenVerifier, options: B
       return isPromise(result) ? result.then((result) => conclude(result, exchange)) : conclude(result, exchange)
     },
   }
+}
+
+/** The scopes that a request needs, whichever way its path is read. */
+function wantedScopes(scope: NonNullable<BearerOptions['scope']>, exchange: Exchange): readonly string[] {
+  if (exchange.readings === undefined && !exchange.revealsState) return scope(exchange)
+  const wanted = new Set<string>()
+  const collect = (): void => {
+    for (const name of scope(exchange)) wanted.add(name)
+    if (exchange.revealsState) for (const name of scope(asRead(exchange))) wanted.add(name)
+  }
+  askEachReading(exchange, collect, () => false)
+  return [...wanted]
 }
 
 /** What is said of a token that has not even the form of one. */

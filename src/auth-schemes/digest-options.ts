@@ -5,7 +5,7 @@ import { readOptions } from '../core/options.ts'
 import { DIGEST_ALGORITHMS, type DigestAlgorithm, hashAccount } from './digest-response.ts'
 import { createNonceCounts } from './nonce-counts.ts'
 import { createNonces, type Nonces } from './nonces.ts'
-import { normalizeName } from './secrets.ts'
+import { indexAccounts, type NamedAccount, normalizeName } from './secrets.ts'
 import type { Throttle } from './throttle.ts'
 import { checkRealm, type Verdict } from './types.ts'
 
@@ -20,7 +20,7 @@ export interface DigestOptions {
   readonly realm?: string
   /** Secrets by user name. */
   readonly accounts?: Readonly<Record<string, DigestSecret>>
-  /** Instead of `accounts`: finds the secret of a user. */
+  /** Instead of `accounts`: finds the secret of a user, whose name is in Unicode normalization form C. */
   readonly findSecret?: (user: string, request: RequestView) => MaybePromise<DigestSecret | null | undefined>
   /** Who a user is, asked once the password was right. Default: the user name. */
   readonly principal?: (user: string, request: RequestView) => MaybePromise<Verdict>
@@ -70,9 +70,14 @@ export interface DigestSettings {
 }
 
 export interface Account {
+  /** The name of the account, whatever spelling was sent. */
+  readonly name: string
   readonly hash: string
   readonly isKnown: boolean
 }
+
+/** Finds the secret of a user by the one spelling of the name. */
+type AccountFinder = (user: string, request: RequestView) => MaybePromise<NamedAccount<DigestSecret> | undefined>
 
 const MIN_KEY = 32
 /** Nonces whose counts are kept; only those that a right password was used with take a place. */
@@ -94,7 +99,7 @@ export function resolveDigestOptions(options: DigestOptions): DigestSettings {
     throw new TypeError('digest takes either "accounts" or "findSecret".')
   }
   const lifetime = nonceLifetime * 1000
-  const find = read.findSecret ?? createFinder(read.accounts!, algorithms)
+  const find = read.accounts === undefined ? nameFound(read.findSecret!) : createFinder(read.accounts, algorithms)
   return {
     ...{ realm, algorithms, lifetime, principal: read.principal, throttle: read.throttle, targetOf: read.targetOf },
     nonces: createNonces(shared === undefined ? randomBytes(MIN_KEY) : readKey(shared), realm),
@@ -124,10 +129,17 @@ function createClaim(shared: SharedNonces | undefined, lifetime: number): Digest
   return createNonceCounts(MAX_NONCES, lifetime).claim
 }
 
+function nameFound(findSecret: NonNullable<DigestOptions['findSecret']>): AccountFinder {
+  return (user, request) =>
+    andThen(findSecret(user, request), (secret) =>
+      secret === undefined || secret === null ? undefined : { name: user, secret },
+    )
+}
+
 function createFinder(
   accounts: Readonly<Record<string, DigestSecret>>,
   algorithms: readonly DigestAlgorithm[],
-): (user: string) => DigestSecret | undefined {
+): AccountFinder {
   const entries = Object.entries(accounts)
   if (entries.length === 0) throw new TypeError('"accounts" is empty: nobody could get in.')
   for (const [user, secret] of entries) {
@@ -141,22 +153,23 @@ function createFinder(
       (secret !== null && algorithms.every((name) => readHash(secret, name) !== undefined))
     if (!isComplete) throw new TypeError(`The account "${user}" has neither a password nor a hash for each algorithm.`)
   }
-  const secrets = new Map(entries.map(([user, secret]) => [normalizeName(user), secret]))
-  return (user) => secrets.get(normalizeName(user))
+  const index = indexAccounts(entries)
+  return (user) => index.get(user)
 }
 
-function createAccountFinder(
-  find: NonNullable<DigestOptions['findSecret']>,
-  realm: string,
-): DigestSettings['findAccount'] {
+/** @param user as it was sent: clients hash the name in their own spelling */
+function createAccountFinder(find: AccountFinder, realm: string): DigestSettings['findAccount'] {
   const nobody = randomBytes(16).toString('hex')
-  return (user, algorithm, request) =>
-    andThen(find(user, request), (secret) => {
-      const known = typeof secret === 'object' && secret !== null ? readHash(secret, algorithm) : secret
+  return (user, algorithm, request) => {
+    const canonical = normalizeName(user)
+    return andThen(find(canonical, request), (account) => {
+      const { name, secret } = account ?? { name: canonical, secret: undefined }
+      const known = typeof secret === 'object' ? readHash(secret, algorithm) : secret
       const hash = hashAccount(algorithm, user, realm, typeof secret === 'string' ? secret : nobody)
-      if (typeof secret === 'object' && typeof known === 'string') return { hash: known, isKnown: true }
-      return { hash, isKnown: typeof known === 'string' }
+      const isHash = typeof secret === 'object' && known !== undefined
+      return { name, hash: isHash ? known : hash, isKnown: typeof known === 'string' }
     })
+  }
 }
 
 function readHash(hashes: DigestHashes, algorithm: DigestAlgorithm): string | undefined {

@@ -12,7 +12,7 @@ import {
   parseDigestCredentials,
 } from './digest-response.ts'
 import { oncePerRequest } from './once-per-request.ts'
-import { isEqualSecret } from './secrets.ts'
+import { isEqualSecret, normalizeName } from './secrets.ts'
 import { passThrottle, reportAttempt } from './throttle.ts'
 import { type AuthResult, type AuthScheme, toPrincipal } from './types.ts'
 
@@ -58,28 +58,29 @@ export function digest(options: DigestOptions): AuthScheme {
   }
 
   function judge(credentials: DigestCredentials, account: Account, exchange: Exchange): MaybePromise<AuthResult> {
-    const { user, nonce, nc } = credentials
+    const { nonce, nc } = credentials
     const isEqual = isEqualSecret(
       computeResponse(credentials, account.hash, readSentMethod(exchange)),
       credentials.response,
     )
     if (!isEqual || !account.isKnown) {
-      reportAttempt(throttle, user, 'rejected', exchange)
+      reportAttempt(throttle, normalizeName(credentials.user), 'rejected', exchange)
       return WRONG
     }
     const time = nonces.readTime(nonce)
     if (time === undefined || Date.now() - time >= lifetime) return refuseNonce()
     return andThen(claim(nonce, Number.parseInt(nc, 16), time), (isFree) => {
       if (isFree !== true) return refuseNonce()
-      reportAttempt(throttle, user, 'accepted', exchange)
+      reportAttempt(throttle, normalizeName(credentials.user), 'accepted', exchange)
       return accept(credentials, account, exchange)
     })
   }
 
   function accept(credentials: DigestCredentials, account: Account, exchange: Exchange): MaybePromise<AuthResult> {
-    const { user, cnonce, nc } = credentials
-    return andThen(principal === undefined ? true : principal(user, exchange), (verdict) => {
-      const known = toPrincipal('digest', verdict, user)
+    const { cnonce, nc } = credentials
+    const { name } = account
+    return andThen(principal === undefined ? true : principal(name, exchange), (verdict) => {
+      const known = toPrincipal('digest', verdict, name)
       if (known === undefined) return WRONG
       // RFC 7616 §3.5: we know the password, too.
       const proof = computeResponse(credentials, account.hash, '')
@@ -90,6 +91,7 @@ export function digest(options: DigestOptions): AuthScheme {
 
   return {
     name: 'Digest',
+    isAmbient: true,
     challenges: () => formatChallenges([]),
     authenticate: oncePerRequest((value, exchange) => {
       const credentials = parseDigestCredentials(value)
@@ -97,7 +99,7 @@ export function digest(options: DigestOptions): AuthScheme {
       const { user, algorithm, uri } = credentials
       if (credentials.realm !== realm || !algorithms.includes(algorithm)) return NOT_OFFERED
       if (uri !== targetOf(exchange)) return MOVED
-      return passThrottle(throttle, user, exchange, () =>
+      return passThrottle(throttle, normalizeName(user), exchange, () =>
         andThen(findAccount(user, algorithm, exchange), (account) => judge(credentials, account, exchange)),
       )
     }),

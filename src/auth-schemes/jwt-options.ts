@@ -3,13 +3,21 @@ import type { MaybePromise } from '../core/handler.ts'
 import { readOptions } from '../core/options.ts'
 import { createRemoteKeySource, createStaticKeySource, fetchJson, type KeySource } from './key-source.ts'
 import type { Verdict } from './types.ts'
-import { isKeyFor, isKnownAlgorithm, type KeyInput, PUBLIC_KEY_ALGORITHMS, readKeys } from './verification-key.ts'
+import {
+  isKeyFor,
+  isKnownAlgorithm,
+  type KeyInput,
+  PUBLIC_KEY_ALGORITHMS,
+  readKeys,
+  secretSizeOf,
+  type VerificationKey,
+} from './verification-key.ts'
 
 /** The claims of a token. */
 export type Claims = Readonly<Record<string, unknown>>
 
 export interface JwtOptions {
-  /** Keys that verify: JWKs, a JWK Set, KeyObjects, CryptoKeys, or the bytes of an HMAC secret, 32 at least. */
+  /** Keys that verify: JWKs, a JWK Set, KeyObjects, CryptoKeys, or the bytes of an HMAC secret: 32 for HS256, 48 for HS384, 64 for HS512. */
   readonly keys?: KeyInput | readonly KeyInput[]
   /** Instead of `keys`: the address of the issuer's JWK Set, or a function that fetches one. */
   readonly jwks?: string | URL | ((signal: AbortSignal) => MaybePromise<unknown>)
@@ -112,6 +120,13 @@ function readNames(option: string, value: unknown): string[] {
   return [...list]
 }
 
+/** @throws TypeError for a secret that is shorter than the hash it is for (RFC 7518 §3.2) */
+function requireLongSecrets(keys: readonly VerificationKey[], alg: string): void {
+  const isShort = keys.some((key) => key.kty === 'oct' && (key.alg ?? alg) === alg && !isKeyFor(key, alg, undefined))
+  if (!isShort || keys.some((key) => isKeyFor(key, alg, undefined))) return
+  throw new TypeError(`"keys" needs a secret of at least ${secretSizeOf(alg)} bytes for ${alg} (RFC 7518 section 3.2).`)
+}
+
 function createSource(
   { keys, jwks, jwksTimes = {}, algorithms: given }: Readonly<JwtOptions>,
   algorithms: readonly string[],
@@ -120,6 +135,7 @@ function createSource(
   if (keys !== undefined) {
     const list = readKeys(keys)
     const source = createStaticKeySource(list)
+    for (const alg of algorithms) requireLongSecrets(list, alg)
     const unused = algorithms.filter((alg) => !list.some((key) => isKeyFor(key, alg, undefined)))
     if (given !== undefined ? unused.length > 0 : unused.length === algorithms.length) {
       throw new TypeError(`"keys" has no key for ${unused.join(', ')}; an HMAC secret needs "algorithms": ["HS256"].`)

@@ -105,7 +105,7 @@ export function jwt(options: JwtOptions): TokenVerifier {
     const scopes = settings.scopes === undefined ? readScopes(claims) : settings.scopes(claims)
     const oldest = settings.maxTokenAge === undefined ? Number.POSITIVE_INFINITY : iat + settings.maxTokenAge + 1
     return {
-      accepted: { outcome: 'accepted', principal: { claims, ...principal }, scopes },
+      accepted: { outcome: 'accepted', principal: { ...principal, claims: principal.claims ?? claims }, scopes },
       claims,
       from: nbf === undefined ? Number.NEGATIVE_INFINITY : (nbf - tolerance) * 1000,
       until: (Math.min(exp, oldest) + tolerance) * 1000,

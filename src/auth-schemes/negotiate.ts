@@ -1,5 +1,5 @@
 import type { Exchange, RequestView } from '../core/exchange.ts'
-import { isForwarded, readField } from '../core/fields.ts'
+import { isForwarded } from '../core/fields.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
 import { readOptions } from '../core/options.ts'
 import { connectionOf } from '../core/peer.ts'
@@ -70,9 +70,9 @@ export function negotiate(options: NegotiateOptions): AuthScheme {
   }
   const unfinished = new WeakMap<object, { readonly negotiation: Negotiation; readonly steps: number }>()
 
-  function isPossible({ req, headers }: Exchange): boolean {
-    if (req.httpVersionMajor !== 1) return false
-    return proxies === 'trusted' || (!isForwarded(headers) && readField(headers, 'via') === undefined)
+  function isPossible(exchange: Exchange): boolean {
+    if (exchange.req.httpVersionMajor !== 1) return false
+    return proxies === 'trusted' || (!isForwarded(exchange) && exchange.field('via') === undefined)
   }
 
   function conclude(
@@ -101,6 +101,8 @@ export function negotiate(options: NegotiateOptions): AuthScheme {
 
   return {
     name: 'Negotiate',
+    isAmbient: true,
+    isPrivate: true,
     challenges: (exchange) => (isPossible(exchange) ? CHALLENGES : NO_CHALLENGES),
     authenticate: oncePerRequest((value, exchange) => {
       if (!isPossible(exchange)) return NO_CONNECTION

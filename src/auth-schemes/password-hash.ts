@@ -1,10 +1,8 @@
 import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
-import { HttpError } from '../core/errors.ts'
+import { hashInTurn, isLaneBusy } from './hash-queue.ts'
 
-/** Hashes at a time: more would keep the thread pool from files and names. */
-const PARALLEL = 2
-/** Hashes that may wait; whoever comes later is told to come back. */
-const MAX_WAITING = 64
+/** The lane of passwords for accounts that do not exist. */
+const STRANGERS = 'strangers'
 const KEY_LENGTH = 32
 const SALT_LENGTH = 16
 
@@ -37,20 +35,45 @@ export async function hashPassword(password: string, cost: PasswordCost = {}): P
   const options = toScryptOptions(log2n, blockSize, parallelization)
   if (options === undefined) throw new TypeError('The cost of a password hash is out of bounds.')
   const salt = randomBytes(SALT_LENGTH)
-  const key = await deriveKey(password, { options, salt, key: Buffer.alloc(KEY_LENGTH) })
+  const key = await hashInTurn('', () => deriveKey(password, { options, salt, key: Buffer.alloc(KEY_LENGTH) }))
   const parameters = `ln=${log2n},r=${blockSize},p=${parallelization}`
   return `$scrypt$${parameters}$${toText(salt)}$${toText(key)}`
 }
 
 /**
  * Compares a password with a hash that {@link hashPassword} made.
+ *
+ * At most two hashes are made at a time. The others wait, those for each `hash` in a line of their own, and the lines take
+ * turns: guesses at one account, or at one hash that stands in for all accounts that do not exist, do not keep other users
+ * out.
  * @throws TypeError when `hash` is no such hash
  * @throws HttpError 503 when too many hashes are waiting
  */
-export async function verifyPassword(password: string, hash: string): Promise<boolean> {
+export function verifyPassword(password: string, hash: string): Promise<boolean> {
+  return verifyInLane(password, hash, hash)
+}
+
+/**
+ * Compares a password with the hash of an account; without one, does the same work with a decoy. The lane of the
+ * accounts that do not exist is one of its own, and its length must not tell which do: while others wait in it, a wrong
+ * password for an account is answered when one for no account would be.
+ */
+export async function verifyLikeStranger(password: string, hash: string | undefined, decoy: string): Promise<boolean> {
+  if (hash === undefined) {
+    await verifyInLane(password, decoy, STRANGERS)
+    return false
+  }
+  const asStranger = isLaneBusy(STRANGERS) ? verifyInLane(password, decoy, STRANGERS) : undefined
+  asStranger?.catch(() => {}) // awaited below, unless the password is right
+  if (await verifyInLane(password, hash, hash)) return true
+  await asStranger
+  return false
+}
+
+async function verifyInLane(password: string, hash: string, lane: string): Promise<boolean> {
   const parsed = parsePasswordHash(hash)
   if (parsed === undefined) throw new TypeError('This is no password hash.')
-  return timingSafeEqual(await deriveKey(password, parsed), parsed.key)
+  return timingSafeEqual(await hashInTurn(lane, () => deriveKey(password, parsed)), parsed.key)
 }
 
 const HASH = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,3}),p=(\d{1,3})\$([A-Za-z0-9+/]{16,128})\$([A-Za-z0-9+/]{22,128})$/
@@ -77,27 +100,12 @@ function toText(bytes: Buffer): string {
   return bytes.toString('base64').replace(/=+$/, '')
 }
 
-let running = 0
-const waiting: (() => void)[] = []
-
-async function deriveKey(password: string, { options, salt, key }: ScryptHash): Promise<Buffer> {
-  if (running >= PARALLEL) {
-    if (waiting.length >= MAX_WAITING) {
-      throw new HttpError(503, 'ERR_UNAVAILABLE', { headers: ['Retry-After', '1'] })
-    }
-    await new Promise<void>((resolve) => waiting.push(resolve))
-  } else running++
-  try {
+function deriveKey(password: string, { options, salt, key }: ScryptHash): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
     // Two ways to type one letter are one letter (RFC 7617 §2.1, RFC 8265 §4.2).
-    return await new Promise<Buffer>((resolve, reject) => {
-      scrypt(password.normalize('NFC'), salt, key.length, options, (error, derived) => {
-        if (error === null) resolve(derived)
-        else reject(error)
-      })
+    scrypt(password.normalize('NFC'), salt, key.length, options, (error, derived) => {
+      if (error === null) resolve(derived)
+      else reject(error)
     })
-  } finally {
-    const next = waiting.shift()
-    if (next === undefined) running--
-    else next() // takes over our place
-  }
+  })
 }

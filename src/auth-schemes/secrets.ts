@@ -14,3 +14,21 @@ export function isEqualSecret(a: string, b: string): boolean {
 export function normalizeName(text: string): string {
   return text.normalize('NFC')
 }
+
+/** An account under the name that the configuration gives it. */
+export interface NamedAccount<Secret> {
+  readonly name: string
+  readonly secret: Secret
+}
+
+/**
+ * Accounts by their one spelling: whatever spelling a client sends, the account is the same.
+ * @throws TypeError for two accounts whose names differ in spelling only
+ */
+export function indexAccounts<Secret>(
+  accounts: readonly (readonly [string, Secret])[],
+): ReadonlyMap<string, NamedAccount<Secret>> {
+  const index = new Map(accounts.map(([name, secret]) => [normalizeName(name), { name, secret }]))
+  if (index.size < accounts.length) throw new TypeError('"accounts" has one name in two spellings.')
+  return index
+}

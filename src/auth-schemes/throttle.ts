@@ -1,9 +1,11 @@
+import { hash } from 'node:crypto'
+import { networkOf } from '../core/client-address.ts'
 import { HttpError } from '../core/errors.ts'
 import type { RequestView } from '../core/exchange.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
 import { readOptions } from '../core/options.ts'
 
-/** Slows down whoever guesses passwords. */
+/** Slows down guessing of passwords. Users are named in one spelling, whatever spelling was sent. */
 export interface Throttle {
   /**
    * Asked before a password is looked at.
@@ -58,7 +60,10 @@ export interface AttemptLimitOptions {
   readonly failures?: number
   /** Seconds over which they count, and after which they are forgotten. Default: 60. */
   readonly seconds?: number
-  /** What is counted by. Default: user and address, so that nobody locks out a user from elsewhere. */
+  /**
+   * What is counted by. Default: the user and the address of the client, so that a user is not locked out from elsewhere.
+   * Behind proxies the address is the client's where `trustProxy` names them. Of IPv6 the first 64 bits count.
+   */
   readonly keyOf?: (user: string, request: RequestView) => string
 }
 
@@ -80,7 +85,9 @@ export function attemptLimit(options: AttemptLimitOptions = {}): Throttle {
   const { failures = 10, seconds = 60, keyOf } = readOptions('attemptLimit', options, ['failures', 'seconds', 'keyOf'])
   if (!(failures >= 1) || !(seconds > 0)) throw new TypeError('attemptLimit takes positive numbers.')
   const counts = new Map<string, Failures>()
-  const toKey = keyOf ?? ((user, request) => `${request.req.socket.remoteAddress} ${user}`)
+  const describe = keyOf ?? ((user, request) => `${networkOf(request.clientAddress ?? '')} ${user}`)
+  // Hashed: names are as long as clients like.
+  const toKey = (user: string, request: RequestView): string => hash('sha256', describe(user, request), 'base64')
 
   function find(key: string): Failures | undefined {
     const entry = counts.get(key)

@@ -1,5 +1,6 @@
 import type { Exchange, Principal } from '../core/exchange.ts'
 import type { MaybePromise } from '../core/handler.ts'
+import { readProperty } from '../core/options.ts'
 
 /** What a scheme says about the credentials of a request. */
 export type AuthResult =
@@ -15,6 +16,16 @@ export type AuthResult =
 export interface AuthScheme {
   /** The name in the Authorization field, compared case-insensitively: `Basic`. */
   readonly name: string
+  /**
+   * Whether browsers attach the credentials by themselves once a user has typed them in: changes that another site asks
+   * for with them are refused (403). Default: true; false for credentials that only a program sets.
+   */
+  readonly isAmbient?: boolean
+  /**
+   * Whether every answer is marked `private`, whatever `cacheControl` says: for credentials of a connection. Default:
+   * false, because shared caches leave answers to requests with Authorization alone (RFC 9111 §3.5).
+   */
+  readonly isPrivate?: boolean
   /** The challenges for a request without usable credentials, each a whole WWW-Authenticate value. */
   challenges(exchange: Exchange): readonly string[]
   /**
@@ -43,10 +54,16 @@ export interface VerifiedUser {
  */
 export function toPrincipal(scheme: string, verdict: Verdict, id: string): Principal | undefined {
   if (verdict === false || verdict === null || verdict === undefined) return undefined
-  if (verdict === true) return { scheme, id }
-  if (typeof verdict !== 'object') throw new TypeError('A verifier returns a principal, true or false.')
-  const { claims } = verdict
-  return { scheme, id: verdict.id ?? id, ...(claims === undefined ? {} : { claims }) }
+  // Always a property of its own: a hook that reads `claims` must not find those that pollute the prototype.
+  if (verdict === true) return { scheme, id, claims: undefined }
+  const claims = typeof verdict === 'object' ? readProperty(verdict, 'claims') : undefined
+  const name = typeof verdict === 'object' ? (readProperty(verdict, 'id') ?? id) : undefined
+  if (typeof name !== 'string' || (claims !== undefined && (typeof claims !== 'object' || claims === null))) {
+    throw new TypeError(
+      `The verifier of ${scheme} returns { id, claims }, true or false; id is text, claims an object.`,
+    )
+  }
+  return { scheme, id: name, claims }
 }
 
 /** @throws TypeError for a realm that is empty or not printable ASCII: clients show it and hash it */

@@ -23,17 +23,31 @@ export interface VerificationKey {
 }
 
 /** What an algorithm asks of a key (RFC 7518 §3.1, RFC 8037 §3.1). */
-const ALGORITHMS = new Map<string, { readonly kty: VerificationKey['kty']; readonly crv?: string }>([
+interface AlgorithmNeeds {
+  readonly kty: VerificationKey['kty']
+  readonly crv?: string
+  /** Bytes of an HMAC secret: as many as the hash has (RFC 7518 §3.2). */
+  readonly secret?: number
+}
+
+const ALGORITHMS = new Map<string, AlgorithmNeeds>([
   ...(['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'] as const).map((alg) => [alg, { kty: 'RSA' }] as const),
   ['ES256', { kty: 'EC', crv: 'P-256' }],
   ['ES384', { kty: 'EC', crv: 'P-384' }],
   ['ES512', { kty: 'EC', crv: 'P-521' }],
   ['EdDSA', { kty: 'OKP', crv: 'Ed25519' }],
   ['Ed25519', { kty: 'OKP', crv: 'Ed25519' }],
-  ...(['HS256', 'HS384', 'HS512'] as const).map((alg) => [alg, { kty: 'oct' }] as const),
+  ['HS256', { kty: 'oct', secret: 32 }],
+  ['HS384', { kty: 'oct', secret: 48 }],
+  ['HS512', { kty: 'oct', secret: 64 }],
 ])
 
 export const PUBLIC_KEY_ALGORITHMS: readonly string[] = [...ALGORITHMS.keys()].filter((alg) => !alg.startsWith('HS'))
+
+/** The fewest bytes of a secret for an HMAC algorithm; 0 for others. */
+export function secretSizeOf(alg: string): number {
+  return ALGORITHMS.get(alg)?.secret ?? 0
+}
 
 export function isKnownAlgorithm(alg: string): boolean {
   return ALGORITHMS.has(alg)
@@ -43,9 +57,17 @@ export function isKnownAlgorithm(alg: string): boolean {
 export function isKeyFor(key: VerificationKey, alg: string, kid: unknown): boolean {
   const wanted = ALGORITHMS.get(alg)
   if (wanted === undefined || key.kty !== wanted.kty) return false
+  if (wanted.secret !== undefined && sizeOf(key) < wanted.secret) return false
   if (wanted.crv !== undefined && key.crv !== undefined && key.crv !== wanted.crv) return false
   if (key.alg !== undefined && key.alg !== alg && !(wanted.kty === 'OKP' && key.crv === wanted.crv)) return false
   return kid === undefined || key.kid === undefined || key.kid === kid
+}
+
+/** Bytes of an HMAC secret. */
+function sizeOf({ material }: VerificationKey): number {
+  if (material instanceof Uint8Array) return material.length
+  const { length } = (material as webcrypto.CryptoKey).algorithm as { length?: number }
+  return length === undefined ? Number.POSITIVE_INFINITY : length / 8
 }
 
 /** What a user may pass as a key. */

@@ -4,24 +4,23 @@ import { countField } from './fields.ts'
 
 /** Whether a request carries a condition at all. */
 export function hasConditions(exchange: Exchange): boolean {
-  const { headers } = exchange
   return (
-    headers['if-none-match'] !== undefined ||
-    headers['if-match'] !== undefined ||
-    headers['if-modified-since'] !== undefined ||
-    headers['if-unmodified-since'] !== undefined
+    exchange.field('if-none-match') !== undefined ||
+    exchange.field('if-match') !== undefined ||
+    exchange.field('if-modified-since') !== undefined ||
+    exchange.field('if-unmodified-since') !== undefined
   )
 }
 
 /** The conditions of a request. A date that is given more than once is no date, and is ignored (RFC 9110 §13.1.3). */
 export function conditionsOf(exchange: Exchange): Conditions {
-  const { headers, req } = exchange
-  const modifiedSince = headers['if-modified-since']
-  const unmodifiedSince = headers['if-unmodified-since']
+  const { req } = exchange
+  const modifiedSince = exchange.field('if-modified-since')
+  const unmodifiedSince = exchange.field('if-unmodified-since')
   const isSingle = (name: string): boolean => countField(req, name) === 1
   return {
-    ifMatch: headers['if-match'],
-    ifNoneMatch: headers['if-none-match'],
+    ifMatch: exchange.field('if-match'),
+    ifNoneMatch: exchange.field('if-none-match'),
     ifModifiedSince: modifiedSince !== undefined && isSingle('if-modified-since') ? modifiedSince : undefined,
     ifUnmodifiedSince: unmodifiedSince !== undefined && isSingle('if-unmodified-since') ? unmodifiedSince : undefined,
   }

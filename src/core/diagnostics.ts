@@ -1,8 +1,12 @@
 import { channel } from 'node:diagnostics_channel'
 import { isHttpError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
+import { formatLogText } from './log-text.ts'
 
-/** One event a request, on the channel `http-resource-service:request`, when the answer has been decided. */
+/**
+ * One event a request, on the channel `http-resource-service:request`, when the answer has been decided. Its texts are safe
+ * to log: characters that are not plainly visible are escaped.
+ */
 export interface RequestEvent {
   readonly method: string
   /** Mount and path; never the query, which may hold secrets. */
@@ -54,11 +58,12 @@ export function noteError(exchange: Exchange, error: unknown): void {
 
 /** Publishes the trace of a request. */
 export function publishTrace(exchange: Exchange, status: number): void {
-  const { trace: steps } = exchange
-  if (steps === undefined) return
+  const { trace } = exchange
+  if (trace === undefined) return
+  const steps = trace.map(formatLogText)
   const event: RequestEvent = {
-    method: exchange.method,
-    target: exchange.mount + exchange.path,
+    method: formatLogText(exchange.method),
+    target: formatLogText(exchange.mount + exchange.path),
     status,
     steps,
     reason: steps[steps.length - 1] ?? '',

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import { type Exchange, isHttp2 } from './exchange.ts'
+import { readField } from './fields.ts'
 
 /** How much of an unwanted body is read so that the client gets to read our answer. */
 const DRAIN_LIMIT = 512 * 1024
@@ -9,16 +10,15 @@ const LINGER = 1000
 
 /** Whether a request announces content (RFC 9112 §6.3). */
 export function hasBody(req: IncomingMessage): boolean {
-  const { headers } = req
-  if (headers['transfer-encoding'] !== undefined) return true
-  const length = headers['content-length']
+  if (readField(req.headers, 'transfer-encoding') !== undefined) return true
+  const length = readField(req.headers, 'content-length')
   if (length !== undefined) return length !== '0'
   return isHttp2(req) && !(req as unknown as Http2ServerRequest).stream.endAfterHeaders
 }
 
 /** The declared length of the content, or `undefined` when it is not declared. */
 export function declaredLength(req: IncomingMessage): number | undefined {
-  const length = req.headers['content-length']
+  const length = readField(req.headers, 'content-length')
   return length === undefined ? undefined : Number(length)
 }
 

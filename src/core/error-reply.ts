@@ -16,7 +16,7 @@ export function createErrorReply(error: HttpError, exchange: Exchange): Reply {
   const headers = [...error.fields, 'Cache-Control', 'no-store']
   if (error.status === 412) return emptyReply(412, headers)
   const problem = createProblem(error)
-  const type = OFFERS[selectMediaType(exchange.headers.accept, OFFERS)]?.essence
+  const type = OFFERS[selectMediaType(exchange.field('accept'), OFFERS)]?.essence
   if (type === 'text/plain') {
     const text = typeof problem['detail'] === 'string' ? `${problem.title}. ${problem['detail']}` : problem.title
     return contentReply(error.status, encodeText(`${text}\n`), [

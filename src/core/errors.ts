@@ -87,7 +87,9 @@ export class HttpError extends Error {
    * @param code a stable name of the failure
    * @throws TypeError for anything else: it would be sent as it is
    */
-  constructor(status: number, code: HttpErrorCode, options: HttpErrorOptions = {}) {
+  constructor(status: number, code: HttpErrorCode, given?: HttpErrorOptions) {
+    // Own properties only: what pollutes Object.prototype must not become a field or a detail of every error.
+    const options: HttpErrorOptions = Object.assign(Object.create(null), given)
     if (!(status >= 400 && status <= 599)) throw new TypeError(`HttpError takes a status of 400 to 599, not ${status}.`)
     if (typeof code !== 'string' || !code.startsWith('ERR_')) {
       throw new TypeError(`HttpError takes a code such as 'ERR_CONFLICT', not ${JSON.stringify(code)}.`)

@@ -1,5 +1,8 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from 'node:http2'
+import type { Sharing } from '../protocol/cache-control.ts'
+import { joinSplitLists, readField } from './fields.ts'
+import { findPlace, type Place } from './place.ts'
 
 /** A request as any host gives it: `node:http`, `node:https`, or the compatibility interface of `node:http2`. */
 export type AnyRequest = IncomingMessage | Http2ServerRequest
@@ -13,7 +16,7 @@ export interface Principal {
   /** The user name, or the subject of a token. */
   readonly id: string
   /** Claims of a token, or whatever a verifier of the user's own returned. */
-  readonly claims?: Readonly<Record<string, unknown>>
+  readonly claims?: Readonly<Record<string, unknown>> | undefined
 }
 
 /** What a hook may know of a request. */
@@ -36,6 +39,13 @@ export interface RequestView {
   readonly signal: AbortSignal
   /** The request of the host. */
   readonly req: IncomingMessage
+  /**
+   * What the framework of the host calls its context: `ctx` of Koa, the request of Fastify, `c` of Hono; elsewhere the
+   * same as `req`.
+   */
+  readonly hostContext: unknown
+  /** The address of the client: that of the peer or, behind `trustProxy`, the one that the proxies name. */
+  readonly clientAddress: string | undefined
 }
 
 /** Fields that every answer carries. */
@@ -43,6 +53,13 @@ export const BASE_FIELDS: readonly string[] = Object.freeze(['X-Content-Type-Opt
 /** RFC 9113 §7. */
 const INTERNAL_ERROR = 2
 const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze(Object.create(null))
+
+/** Finds the address of the client of a request; `undefined` for a Unix socket. */
+export type AddressFinder = (exchange: Exchange) => string | undefined
+
+function findPeerAddress({ req }: Exchange): string | undefined {
+  return req.socket.remoteAddress
+}
 
 /** How far the content of the request has been dealt with. */
 export type BodyState = 'unread' | 'reading' | 'read'
@@ -63,6 +80,14 @@ export interface HostRequest {
   body?: unknown
 }
 
+/** What an exchange can ask the host, where an adapter stands between them. */
+export interface HostAccess {
+  /** The values that the router of the host has found in the path. */
+  readonly params?: ((context: never) => Readonly<Record<string, string>> | undefined) | undefined
+  /** The value of a field that the host is going to send; several of one name in one value. */
+  readonly field?: ((context: never, name: string) => string | undefined) | undefined
+}
+
 /**
  * One request and what has been found out about it so far. The one context object: it travels through all steps.
  * A class only so that the lazy properties cost nothing until they are read.
@@ -71,20 +96,40 @@ export class Exchange implements RequestView {
   readonly req: IncomingMessage
   readonly res: ServerResponse
   readonly headers: IncomingHttpHeaders
+  /** Whether HTTP/2 carries the exchange: no Connection field, no status text. */
+  readonly isHttp2: boolean
   method: string
-  mount = ''
+  /** Where the handler that decides is mounted; another one for every handler on the request. */
+  place: Place
+  /** The prefix of the paths that clients see. */
+  mount: string
   path = ''
+  /** What programs may take the path for, itself first, where they differ; otherwise `undefined`. */
+  readings: readonly string[] | undefined = undefined
   /** What follows `?` in the target, as received. */
   queryText = ''
   get params(): Readonly<Record<string, string>> {
     // Read anew each time: a router changes it from one layer to the next.
+    const found = this.host?.params?.(this.adapterContext as never)
+    if (found !== undefined) return found
     const { params } = this.req as HostRequest
     return params !== undefined && Object.hasOwn(this.req, 'params') ? params : NO_PARAMS
   }
 
+  /** The adapter that the request came through, and what its host handed over. */
+  host: HostAccess | undefined = undefined
+  adapterContext: unknown = undefined
+
   principal: Principal | undefined = undefined
-  /** Whether the request carried credentials that were accepted: answers to it are private (RFC 9111 §3.5). */
-  isAuthorized = false
+  /** Whether browsers attach the credentials of the principal by themselves. */
+  isAmbient = false
+  /** What caches may do with the answer, by where the principal came from. */
+  sharing: Sharing = 'public'
+  /** Cache-Control that a piece has put on the host's response as a default, for a route that says nothing. */
+  usualCacheControl: string | undefined = undefined
+  hostContext: unknown
+  /** Finds the address of the client; behind trusted proxies it is not that of the peer. */
+  findAddress: AddressFinder = findPeerAddress
   /** Fields for every later reply, names and values in turn: CORS, security. */
   pending: readonly string[] = BASE_FIELDS
   /** The value of Vary so far. */
@@ -104,15 +149,47 @@ export class Exchange implements RequestView {
   #query: URLSearchParams | undefined
   #controller: AbortController | undefined
 
-  constructor(req: IncomingMessage, res: ServerResponse) {
+  constructor(req: IncomingMessage, res: ServerResponse, place: Place = findPlace(req)) {
     this.req = req
     this.res = res
+    this.hostContext = req
+    this.place = place
+    this.mount = place.mount
     this.headers = req.headers
+    this.isHttp2 = isHttp2(req)
+    if (this.isHttp2) joinSplitLists(req)
     this.method = req.method ?? ''
+  }
+
+  /**
+   * The value of a request field; the one way to read one. Own properties only: a polluted prototype would otherwise
+   * send fields in the client's name.
+   * @param name in lower case
+   */
+  field(name: string): string | undefined {
+    return readField(this.headers, name)
+  }
+
+  /** The value of a response field that the host has set so far. @param name in lower case */
+  hostField(name: string): string | undefined {
+    const value = this.host?.field?.(this.adapterContext as never, name) ?? this.res.getHeader(name)
+    return value === undefined ? undefined : String(value)
   }
 
   get query(): URLSearchParams {
     return (this.#query ??= new URLSearchParams('&' + this.queryText))
+  }
+
+  /**
+   * Whether the answer to a write tells of the current state, as the answer to a GET would: who may not read must not
+   * get it.
+   */
+  get revealsState(): boolean {
+    return false
+  }
+
+  get clientAddress(): string | undefined {
+    return this.findAddress(this)
   }
 
   // An AbortController costs more than a whole small request, so nobody pays for one that is not read.
@@ -127,11 +204,6 @@ export class Exchange implements RequestView {
         })
     }
     return this.#controller.signal
-  }
-
-  /** Whether HTTP/2 carries the exchange: no Connection field, no status text. */
-  get isHttp2(): boolean {
-    return isHttp2(this.req)
   }
 
   /** The stream of an HTTP/2 exchange: the response before it does not tell that it was reset, and cannot reset it. */
@@ -162,42 +234,18 @@ export function isHttp2(req: IncomingMessage): boolean {
   return req.httpVersionMajor === 2 && 'stream' in req
 }
 
-/**
- * The prefix under which a host mounted us: what `originalUrl` has and `url` lacks.
- * Express tells it as `baseUrl`; koa-mount and Connect only by rewriting `url`.
- */
-export function findMount(req: IncomingMessage & HostRequest): string {
-  if (req.baseUrl !== undefined) return req.baseUrl
-  const { originalUrl } = req
-  if (originalUrl === undefined || originalUrl === req.url) return ''
-  const url = req.url ?? ''
-  const path = url.startsWith('/?') ? url.slice(1) : url
-  if (originalUrl.endsWith(url)) return originalUrl.slice(0, originalUrl.length - url.length)
-  // "/api" and "/api?x" reach us as "/" and "/?x".
-  return originalUrl.endsWith(path)
-    ? originalUrl.slice(0, originalUrl.length - path.length)
-    : originalUrl.split('?')[0]!
-}
-
-/**
- * The request target below the mount point, as received. Express 4 takes both slashes of "/api//users" for one when it
- * strips the mount: the second must not get lost, or one resource has two names.
- */
-export function findTarget(req: IncomingMessage & HostRequest): string {
-  const { url = '', baseUrl, originalUrl } = req
-  const hasLostSlash =
-    baseUrl !== undefined && baseUrl !== '' && originalUrl?.startsWith(`${baseUrl}//`) && !url.startsWith('//')
-  return hasLostSlash ? `/${url}` : url
-}
-
 const EXCHANGE = Symbol.for('http-resource-service.exchange')
 
-/** The exchange that pieces mounted on one request share; made by the first of them. */
-export function sharedExchange(req: IncomingMessage, res: ServerResponse): Exchange {
+/** The exchange that pieces mounted on one request share; made by the first of them, and placed anew by each. */
+export function sharedExchange(req: IncomingMessage, res: ServerResponse, place: Place = findPlace(req)): Exchange {
   const host = req as IncomingMessage & { [EXCHANGE]?: Exchange }
   const known = host[EXCHANGE]
-  if (known !== undefined) return known
-  const exchange = new Exchange(req, res)
+  if (known !== undefined) {
+    known.place = place
+    known.mount = place.mount
+    return known
+  }
+  const exchange = new Exchange(req, res, place)
   host[EXCHANGE] = exchange
   return exchange
 }

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { Exchange } from './exchange.ts'
 
 /**
  * The value of a request field, read as an own property: Node keeps fields in an ordinary object, and a polluted
@@ -21,28 +22,14 @@ export function countField(req: Pick<IncomingMessage, 'rawHeaders'>, name: strin
 /**
  * Makes a search for a field that was sent more than once: two programs that choose differently among its values would
  * see two different requests (RFC 9110 §5.3).
- * @param names in lower case, each of another length
- * @returns a function that gives the first name that is repeated
+ * @param names in lower case
+ * @returns a function that gives the first of the names that is repeated
  */
 export function createRepeatedFieldSearch(
   ...names: readonly string[]
 ): (req: Pick<IncomingMessage, 'rawHeaders'>) => string | undefined {
-  const nameOfLength: (string | undefined)[] = Array.from({ length: 1 + Math.max(...names.map((name) => name.length)) })
-  for (const name of names) nameOfLength[name.length] = name
-
   return function findRepeatedField(req) {
-    const { rawHeaders } = req
-    let lengths = 0
-    for (let i = 0; i < rawHeaders.length; i += 2) {
-      const raw = rawHeaders[i]!
-      const { length } = raw
-      const name = length < nameOfLength.length ? nameOfLength[length] : undefined
-      // Names are compared only where two fields look alike.
-      if (name === undefined || (raw.charCodeAt(0) | 0x20) !== name.charCodeAt(0)) continue
-      if ((lengths & (1 << length)) !== 0 && countField(req, name) > 1) return name
-      lengths |= 1 << length
-    }
-    return undefined
+    return names.find((name) => countField(req, name) > 1)
   }
 }
 
@@ -56,12 +43,22 @@ function isNamed(raw: string, name: string): boolean {
 }
 
 /** Whether a request carries one of the fields that mark a proxy. */
-export function isForwarded(headers: IncomingHttpHeaders): boolean {
-  // Asked of every request, and mostly there is none: a look under a fixed name is the quickest.
-  if ((headers['x-forwarded-for'] ?? headers['x-forwarded-proto'] ?? headers.forwarded) === undefined) return false
+export function isForwarded(exchange: Pick<Exchange, 'field'>): boolean {
   return (
-    readField(headers, 'x-forwarded-for') !== undefined ||
-    readField(headers, 'x-forwarded-proto') !== undefined ||
-    readField(headers, 'forwarded') !== undefined
+    exchange.field('x-forwarded-for') !== undefined ||
+    exchange.field('x-forwarded-proto') !== undefined ||
+    exchange.field('forwarded') !== undefined
   )
+}
+
+/** Lists that a sender may split over several lines (RFC 9110 §5.3); of these Node keeps the first line on HTTP/2. */
+const SPLIT_LISTS = ['if-match', 'if-none-match', 'range', 'content-encoding', 'content-language'] as const
+
+/** Joins the lines of the lists that Node's HTTP/2 cuts to their first line, as it does itself on HTTP/1. */
+export function joinSplitLists(req: Pick<IncomingMessage, 'headers' | 'rawHeaders'>): void {
+  const { headers, rawHeaders } = req
+  for (const name of SPLIT_LISTS) {
+    if (readField(headers, name) === undefined || countField(req, name) === 1) continue
+    headers[name] = rawHeaders.filter((_, i) => i % 2 === 1 && isNamed(rawHeaders[i - 1]!, name)).join(', ')
+  }
 }

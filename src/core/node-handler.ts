@@ -1,32 +1,81 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { inspect } from 'node:util'
+import type { Activity } from './activity.ts'
 import { noteError, publishFailure, publishTrace, startTrace } from './diagnostics.ts'
 import { createErrorReply, toHttpError } from './error-reply.ts'
 import { HttpError, RequestAborted } from './errors.ts'
 import { type AnyRequest, type AnyResponse, type Exchange, sharedExchange } from './exchange.ts'
 import { isPromise, type MaybePromise } from './handler.ts'
+import { formatLogText } from './log-text.ts'
 import { passOnPending } from './pending.ts'
+import { findPlace, type Place } from './place.ts'
 import type { Reply } from './reply.ts'
 import { type WriteOptions, writeReply } from './write-reply.ts'
 
 /** What a handler calls when the request is not for it, or, with an error, when it failed. */
 export type Next = (error?: unknown) => void
 
+/** What a handler is to its host. */
+export type HandlerRole =
+  /** Answers the requests that are for it; all others are for the host. */
+  | 'endpoint'
+  /** Stands before the routes of the host, sees every request, and refuses some of them. */
+  | 'guard'
+  /** A guard that reads the content and leaves it in `req.body`. */
+  | 'body-parser'
+  /** A guard that changes the method: it has to run before the host chooses the route. */
+  | 'method-override'
+
 /**
- * A piece or a service: a function on `(req, res, next)` for every host that speaks `node:http`, and a decision that
- * adapters for other hosts can ask for.
+ * The decision about a request. `undefined`: the request goes on to the host. `'gone'`: nothing is to be sent any more;
+ * the client has left, or has its answer.
+ */
+export type Decision = Reply | 'gone' | undefined
+
+/**
+ * A piece or a service: a function on `(req, res, next)` for every host that speaks `node:http`. Adapters for other hosts
+ * are made by `createAdapter`, which uses the methods.
  */
 export interface Handler {
   (req: AnyRequest, res: AnyResponse, next?: Next): void
-  /** Decides on a request without writing anything; `undefined` when the request is not for this handler. */
-  handle(exchange: Exchange): MaybePromise<Reply | undefined>
-  /** Makes the exchange that `handle` takes. */
-  createExchange(req: AnyRequest, res: AnyResponse): Exchange
+  readonly role: HandlerRole
+  /** The methods that it may answer on its own, for which the host need not have a route; `undefined` for all. */
+  readonly methods: readonly string[] | undefined
+  /**
+   * Makes the exchange that the other methods take.
+   * @param place where the handler is mounted. Default: what the host tells by `originalUrl` and `baseUrl`
+   * @returns `undefined` when the request is outside the prefix that the handler is mounted at
+   */
+  createExchange(req: AnyRequest, res: AnyResponse, place?: Place): Exchange | undefined
+  /** Decides on a request without writing anything. Throws unexpected errors where the handler forwards them. */
+  decide(exchange: Exchange): MaybePromise<Decision>
   /**
    * Writes what was decided. A reply whose content cannot be read is still a clean 500.
    * @param next takes unexpected errors, where the handler forwards them
    * @returns a promise only for content that takes time; it never rejects
    */
   write(exchange: Exchange, reply: Reply, next?: Next): undefined | Promise<void>
+  /** Decides and writes. Without `next`, a request that is not for the handler gets 404. */
+  respond(exchange: Exchange, next?: Next): void
+}
+
+/** Whether a value is a handler: a function alone is not, since nothing could ask it to decide. */
+export function isHandler(value: unknown): value is Handler {
+  const { role, decide } = (value ?? {}) as Partial<Handler>
+  return typeof value === 'function' && typeof role === 'string' && typeof decide === 'function'
+}
+
+/** @throws TypeError that names what was meant */
+export function checkHandler(owner: string, value: unknown): void {
+  if (isHandler(value)) return
+  throw new TypeError(
+    `${owner} takes a service or a piece, as createResourceService(store) or auth(options) return it, not ${nameOf(value)}.`,
+  )
+}
+
+function nameOf(value: unknown): string {
+  if (value === null || value === undefined) return String(value)
+  return typeof value === 'function' ? 'another function' : `a value of type ${typeof value}`
 }
 
 /** Not a reply: the request is the host's. What the host does with it is its own affair. */
@@ -38,24 +87,34 @@ export type ErrorHook = (error: unknown, exchange: Exchange) => void
 export interface HandlerOptions<E extends Exchange> {
   /** The decision itself. */
   readonly run: (exchange: E) => MaybePromise<Reply | undefined>
+  /** Default: `endpoint`. */
+  readonly role?: HandlerRole
+  /** Default: all of an endpoint, none of a guard. */
+  readonly methods?: readonly string[]
   /** Default: the exchange that pieces on one request share. */
-  readonly createExchange?: (req: IncomingMessage, res: ServerResponse) => E
+  readonly createExchange?: (req: IncomingMessage, res: ServerResponse, place: Place) => E
   /** Told of unexpected errors, which the client never sees. Default: `console.error`. */
   readonly onError?: ErrorHook | undefined
   /** Makes the reply for an error. Default: {@link createErrorReply}. */
   readonly formatError?: ((error: HttpError, exchange: Exchange) => Reply) | undefined
+  /** Counts decisions that are being made, and content that is being sent. */
+  readonly activity?: Activity
   /** Whether unexpected errors go to the host's `next(error)` where there is one. */
   readonly forwardErrors: boolean
 }
 
-const logError: ErrorHook = (error, exchange) => {
-  console.error(`http-resource-service: ${exchange.method} ${exchange.mount}${exchange.path} failed:`, error)
+const logError: ErrorHook = (error, { method, mount, path }) => {
+  const lines = `http-resource-service: ${method} ${formatLogText(mount + path)} failed: ${inspect(error)}`.split('\n')
+  console.error(lines.map(formatLogText).join('\n'))
 }
 
 /** Puts a node face on a decision: errors become replies, replies are written, and what is left goes to `next`. */
-export function createHandler<E extends Exchange>(options: HandlerOptions<E>): Handler {
-  const { run, onError = logError, formatError = createErrorReply, forwardErrors } = options
-  const create = options.createExchange ?? (sharedExchange as (req: IncomingMessage, res: ServerResponse) => E)
+export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Handler {
+  const options: HandlerOptions<E> = Object.assign(Object.create(null), given)
+  const { run, role = 'endpoint', onError = logError, formatError = createErrorReply } = options
+  const { activity, forwardErrors } = options
+  const create: (req: IncomingMessage, res: ServerResponse, place: Place) => Exchange =
+    options.createExchange ?? sharedExchange
   const writeOptions: WriteOptions = {
     onLateFailure: (error, exchange) => report(error, exchange, 'late'),
   }
@@ -71,11 +130,11 @@ export function createHandler<E extends Exchange>(options: HandlerOptions<E>): H
     }
   }
 
-  /** The reply for an error, or the error itself where the host shall have it. */
-  function replyTo(error: unknown, exchange: Exchange): Reply | undefined {
+  /** The reply for an error; none for a client that has left. */
+  function replyTo(error: unknown, exchange: Exchange): Reply | 'gone' {
     if (error instanceof RequestAborted) {
       exchange.breakOff()
-      return undefined
+      return 'gone'
     }
     const known = toHttpError(error)
     if (known.status >= 500 && known !== error) report(error, exchange, 'request')
@@ -91,16 +150,17 @@ export function createHandler<E extends Exchange>(options: HandlerOptions<E>): H
     return forwardErrors && !(error instanceof RequestAborted) && toHttpError(error) !== error
   }
 
-  function handle(exchange: Exchange): MaybePromise<Reply | undefined> {
-    const reply = decide(exchange)
-    if (!isPromise(reply)) return conclude(exchange, reply)
-    return reply.then(
-      (reply) => conclude(exchange, reply),
+  function decide(exchange: Exchange): MaybePromise<Decision> {
+    const decision = start(exchange)
+    if (!isPromise(decision)) return conclude(exchange, decision)
+    return decision.then(
+      (decision) => conclude(exchange, decision),
       (error) => conclude(exchange, fail(exchange, error)),
     )
   }
 
-  function decide(exchange: Exchange): MaybePromise<Reply | undefined> {
+  function start(exchange: Exchange): MaybePromise<Decision> {
+    activity?.begin(exchange)
     startTrace(exchange)
     try {
       return run(exchange as E)
@@ -109,15 +169,21 @@ export function createHandler<E extends Exchange>(options: HandlerOptions<E>): H
     }
   }
 
-  function conclude(exchange: Exchange, reply: Reply | undefined): Reply | undefined {
+  function conclude(exchange: Exchange, decision: Decision): Decision {
+    activity?.end(exchange)
     exchange.undecided?.decided()
-    if (reply === PASS) return undefined
-    if (reply !== undefined) publishTrace(exchange, reply.status)
-    return reply
+    if (decision !== undefined && decision !== PASS) {
+      if (decision !== 'gone') publishTrace(exchange, decision.status)
+      return decision
+    }
+    if (exchange.isClosed || exchange.res.writableEnded) return 'gone'
+    passOnPending(exchange)
+    return undefined
   }
 
-  function fail(exchange: Exchange, error: unknown): Reply | undefined {
+  function fail(exchange: Exchange, error: unknown): Decision {
     if (isForwarded(error)) {
+      activity?.end(exchange)
       exchange.undecided?.decided()
       passOnPending(exchange)
       throw error
@@ -127,11 +193,15 @@ export function createHandler<E extends Exchange>(options: HandlerOptions<E>): H
   }
 
   function write(exchange: Exchange, reply: Reply, next?: Next): undefined | Promise<void> {
+    let writing: undefined | Promise<void>
     try {
-      return writeReply(exchange, reply, writeOptions)?.catch((error) => recover(exchange, error, next))
+      writing = writeReply(exchange, reply, writeOptions)?.catch((error) => recover(exchange, error, next))
     } catch (error) {
       return recover(exchange, error, next)
     }
+    if (writing === undefined || activity === undefined) return writing
+    activity.begin(exchange)
+    return writing.finally(() => activity.end(exchange))
   }
 
   /** The reply could not be written: a source that failed before its first byte, or a field that no message may hold. */
@@ -141,8 +211,8 @@ export function createHandler<E extends Exchange>(options: HandlerOptions<E>): H
       passOnPending(exchange)
       return void next(error)
     }
-    const reply = res.headersSent ? undefined : replyTo(error, exchange)
-    if (reply === undefined) return void exchange.breakOff()
+    const reply = res.headersSent ? 'gone' : replyTo(error, exchange)
+    if (reply === 'gone') return void exchange.breakOff()
     try {
       writeReply(exchange, reply, writeOptions)?.catch(() => exchange.breakOff())
     } catch {
@@ -150,49 +220,52 @@ export function createHandler<E extends Exchange>(options: HandlerOptions<E>): H
     }
   }
 
-  function send(exchange: Exchange, reply: Reply | undefined, next: Next | undefined): void {
-    if (reply !== undefined) write(exchange, reply, next)
-    else if (exchange.isClosed || exchange.res.writableEnded) return
+  function send(exchange: Exchange, decision: Decision, next: Next | undefined): void {
+    if (decision === 'gone') return
+    if (decision !== undefined) write(exchange, decision, next)
     else if (next !== undefined) next()
     else write(exchange, formatError(new HttpError(404, 'ERR_NOT_FOUND'), exchange))
   }
 
   function sendFailure(exchange: Exchange, error: unknown, next: Next | undefined): void {
-    let reply: Reply | undefined
+    let decision: Decision
     try {
-      reply = fail(exchange, error)
+      decision = fail(exchange, error)
     } catch (error) {
       return refuse(exchange, error, next)
     }
-    send(exchange, conclude(exchange, reply), next)
+    send(exchange, conclude(exchange, decision), next)
   }
 
   /** Errors that are the host's: with nobody to take them they are answered all the same. */
   function refuse(exchange: Exchange, error: unknown, next: Next | undefined): void {
     if (next !== undefined) return next(error)
     const reply = replyTo(error, exchange)
-    if (reply === undefined) exchange.breakOff()
+    if (reply === 'gone') exchange.breakOff()
     else write(exchange, reply)
   }
 
-  const handler = (req: AnyRequest, res: AnyResponse, next?: Next): void => {
-    const exchange = handler.createExchange(req, res)
+  function respond(exchange: Exchange, next?: Next): void {
     exchange.canPass = next !== undefined
-    let reply: MaybePromise<Reply | undefined>
+    let decision: MaybePromise<Decision>
     try {
-      reply = decide(exchange)
+      decision = start(exchange)
     } catch (error) {
       return refuse(exchange, error, next)
     }
-    if (!isPromise(reply)) return send(exchange, conclude(exchange, reply), next)
-    reply.then(
-      (reply) => send(exchange, conclude(exchange, reply), next),
+    if (!isPromise(decision)) return send(exchange, conclude(exchange, decision), next)
+    decision.then(
+      (decision) => send(exchange, conclude(exchange, decision), next),
       (error) => sendFailure(exchange, error, next),
     )
   }
-  handler.handle = handle
-  handler.write = write
-  handler.createExchange = (req: AnyRequest, res: AnyResponse): Exchange =>
-    create(req as IncomingMessage, res as ServerResponse)
-  return handler
+
+  function createExchange(req: AnyRequest, res: AnyResponse, place?: Place): Exchange {
+    const request = req as IncomingMessage
+    return create(request, res as ServerResponse, place ?? findPlace(request))
+  }
+
+  const handler = (req: AnyRequest, res: AnyResponse, next?: Next): void => respond(createExchange(req, res), next)
+  const methods = options.methods ?? (role === 'endpoint' ? undefined : [])
+  return Object.assign(handler, { role, methods, createExchange, decide, write, respond })
 }

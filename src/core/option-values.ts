@@ -8,7 +8,7 @@ export interface ValueRule {
 /** @throws TypeError for an option whose value could not have the effect that its name promises */
 export function checkValues(owner: string, options: object, rules: Readonly<Record<string, ValueRule>>): void {
   for (const [name, rule] of Object.entries(rules)) {
-    const value = (options as Readonly<Record<string, unknown>>)[name]
+    const value = Object.hasOwn(options, name) ? (options as Readonly<Record<string, unknown>>)[name] : undefined
     if (value !== undefined && !rule.accepts(value)) throw new TypeError(`${owner} takes as ${name}: ${rule.text}.`)
   }
 }
@@ -29,6 +29,11 @@ export const COUNT: ValueRule = {
 export const MILLISECONDS: ValueRule = {
   accepts: (value) => typeof value === 'number' && value >= 1 && value < 2 ** 31,
   text: 'milliseconds, 1 or more',
+}
+/** How long something is kept. */
+export const DURATION: ValueRule = {
+  accepts: (value) => typeof value === 'number' && value >= 1,
+  text: 'milliseconds, 1 or more, or Infinity',
 }
 export const TEXT: ValueRule = { accepts: (value) => typeof value === 'string' && value !== '', text: 'text' }
 export const FIELD_VALUE: ValueRule = {

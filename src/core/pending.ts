@@ -22,6 +22,11 @@ export function createVaryMark(name: string): (exchange: Exchange) => void {
   }
 }
 
+/** Whether anything has to be on the answer of a host that answers by itself. */
+export function hasPending({ pending, vary }: Exchange): boolean {
+  return pending !== BASE_FIELDS || vary !== ''
+}
+
 /**
  * The pending fields by name, for a host that answers by itself; the base fields are not among them.
  * @param present the value of Vary that the host has already set, if any
@@ -46,6 +51,6 @@ export function collectPending(exchange: Exchange, present: string): Map<string,
  */
 export function passOnPending(exchange: Exchange): void {
   const { res } = exchange
-  if (res.headersSent) return
+  if (!hasPending(exchange) || res.headersSent) return
   for (const [name, value] of collectPending(exchange, String(res.getHeader('vary') ?? ''))) res.setHeader(name, value)
 }

@@ -1,15 +1,19 @@
 import type { IncomingMessage } from 'node:http'
-import type { AuthResult, AuthScheme } from '../auth-schemes/types.ts'
+import { type AuthResult, type AuthScheme, toPrincipal } from '../auth-schemes/types.ts'
+import { createAddressFinder } from '../core/client-address.ts'
 import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import { type AnyRequest, type Exchange, findExchange, type Principal, type RequestView } from '../core/exchange.ts'
-import { countField, readField } from '../core/fields.ts'
+import { countField } from '../core/fields.ts'
 import { andThen, isPromise, type MaybePromise, type Step } from '../core/handler.ts'
 import { createHandler, type ErrorHook, type Handler } from '../core/node-handler.ts'
-import { readOptions } from '../core/options.ts'
-import { addPending, createVaryMark, passOnPending } from '../core/pending.ts'
-import { readTarget } from '../core/read-target.ts'
+import { omitOptions, readOptions, readProperty } from '../core/options.ts'
+import type { TrustProxy } from '../core/peer.ts'
+import { addPending, createVaryMark } from '../core/pending.ts'
+import { askEachReading, readTarget } from '../core/read-target.ts'
+import { asRead } from '../core/read-view.ts'
 import { formatChallenge, parseAuthorization } from '../protocol/authorization.ts'
+import { formatCacheControl } from '../protocol/cache-control.ts'
 import { isToken } from '../protocol/field-value.ts'
 import { isSafeMethod } from '../protocol/methods.ts'
 import { isPreflightRequest } from './preflight-request.ts'
@@ -17,15 +21,45 @@ import { isPreflightRequest } from './preflight-request.ts'
 /** Decides which requests need credentials. */
 export type RequireRule = 'all' | 'writes' | ((request: RequestView) => boolean)
 
+/** A user that the host has found. */
+export interface HostUser {
+  /** Names the user; never empty. */
+  readonly id: string
+  /** What else is known, for `authorize`. */
+  readonly claims?: Readonly<Record<string, unknown>>
+}
+
+/** Gives the user that the host has found; nothing for none. */
+export type HostPrincipal = (request: RequestView) => MaybePromise<HostUser | false | null | undefined>
+
 export interface AuthenticationOptions {
-  /** In the order in which they are offered to the client; one at least. */
-  readonly schemes: readonly AuthScheme[]
+  /** In the order in which they are offered to the client. Default: none; then `principal` is needed. */
+  readonly schemes?: readonly AuthScheme[]
+  /**
+   * Takes the user that the host has found: `({ hostContext }) => hostContext.state.user && { id: hostContext.state.user.id }`.
+   * The principal has the scheme `host`. Credentials in Authorization that one of the `schemes` knows count first, right
+   * or wrong; this is asked for all other requests. Default: none.
+   */
+  readonly principal?: HostPrincipal
+  /**
+   * Whether browsers attach by themselves what the host finds its users by, as they do with cookies: changes that another
+   * site asks for are then refused (403). Default: true.
+   */
+  readonly principalIsAmbient?: boolean
+  /**
+   * A challenge beside those of the schemes, as WWW-Authenticate has it: `Session realm="app"`. Needed without schemes: a
+   * 401 has one (RFC 9110 §15.5.2). Default: none.
+   */
+  readonly challenge?: string
   /**
    * Which requests need credentials: all, those with an unsafe method, or those that a function picks. Credentials
-   * that are sent without need are verified too. Default: `all`.
+   * that are sent without need are verified too. A write whose answer tells what a GET would needs them where the GET
+   * does. Default: `all`.
    */
   readonly require?: RequireRule
 }
+
+export const AUTHENTICATION_NAMES = ['schemes', 'principal', 'principalIsAmbient', 'challenge', 'require'] as const
 
 /** Finds out who sends a request. */
 export interface Authentication {
@@ -47,31 +81,32 @@ export interface Authentication {
 /**
  * Makes the part of a service that finds out who sends a request (RFC 9110 §11). Credentials count in the
  * Authorization field only.
- * @throws TypeError without schemes, or with two of one name
+ * @throws TypeError without a scheme or a `principal`, with two schemes of one name, or without a challenge for 401
  */
 export function createAuthentication(options: AuthenticationOptions): Authentication {
-  const { schemes, require = 'all' } = readOptions('auth', options, ['schemes', 'require'])
-  if (!Array.isArray(schemes) || schemes.length === 0) throw new TypeError('auth needs at least one scheme.')
-  for (const scheme of schemes as readonly Partial<AuthScheme>[]) {
-    const isScheme = typeof scheme?.authenticate === 'function' && typeof scheme.challenges === 'function'
-    if (!isScheme || !isToken(scheme.name ?? '')) throw new TypeError('auth has a scheme that is none.')
-  }
-  const byName = new Map((schemes as readonly AuthScheme[]).map((scheme) => [scheme.name.toLowerCase(), scheme]))
+  const { schemes, principal: findUser, isAmbient, challenge, require } = readAuthentication(options)
+  const byName = new Map(schemes.map((scheme) => [scheme.name.toLowerCase(), scheme]))
   if (byName.size < schemes.length) throw new TypeError('auth has two schemes of one name.')
   const needsCredentials = compileRule(require)
-  const markAuthorization = createVaryMark('Authorization')
+  // A host may find its users by a cookie.
+
+  const markVary = createVaryMark(findUser !== undefined && isAmbient ? 'Authorization, Cookie' : 'Authorization')
 
   function isRequired(exchange: Exchange, rule = needsCredentials): boolean {
-    return rule(exchange) && !isPreflightRequest(exchange) && exchange.path !== '*'
+    if (isPreflightRequest(exchange) || exchange.path === '*') return false
+    const ask = (): boolean => rule(exchange) || (exchange.revealsState && rule(asRead(exchange)))
+    if (exchange.readings === undefined) return ask()
+    return askEachReading(exchange, ask, (isNeeded) => isNeeded) as boolean
   }
 
   /** 401 with a challenge of every scheme, each a field line of its own: clients differ in how they split one. */
   function refuse(exchange: Exchange, failed?: AuthScheme, challenges?: readonly string[]): never {
     const headers: string[] = []
-    for (const scheme of schemes as readonly AuthScheme[]) {
+    for (const scheme of schemes) {
       const own = scheme === failed ? challenges : undefined
       for (const challenge of own ?? scheme.challenges(exchange)) headers.push('WWW-Authenticate', challenge)
     }
+    if (challenge !== undefined) headers.push('WWW-Authenticate', challenge)
     // A 401 without any challenge is none (RFC 9110 §15.5.2).
     if (headers.length === 0) headers.push('WWW-Authenticate', formatChallenge(schemes[0]!.name, []))
     throw new HttpError(401, 'ERR_UNAUTHENTICATED', {
@@ -83,26 +118,42 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
   function conclude(exchange: Exchange, scheme: AuthScheme, result: AuthResult): undefined {
     if (result.outcome === 'rejected') {
       note(exchange, result.reason)
-      refuse(exchange, scheme, result.challenges)
+      refuse(exchange, scheme, readProperty(result, 'challenges'))
+    }
+    // Anything else must not count as consent.
+    if (result.outcome !== 'accepted' || !isPrincipal(result.principal)) {
+      throw new TypeError(`The scheme ${scheme.name} gave neither a principal nor a rejection.`)
     }
     exchange.principal = result.principal
-    exchange.isAuthorized = true
-    if (result.fields !== undefined) addPending(exchange, result.fields)
+    exchange.isAmbient = readProperty(scheme, 'isAmbient') !== false
+    exchange.sharing = readProperty(scheme, 'isPrivate') === true ? 'private' : 'authorized'
+    const fields = readProperty(result, 'fields')
+    if (fields !== undefined) addPending(exchange, fields)
+    return undefined
+  }
+
+  function takeUser(exchange: Exchange, user: HostUser | false | null | undefined, needed: boolean): undefined {
+    const principal = toPrincipal('host', user, '')
+    if (principal?.id === '') throw new TypeError('auth: "principal" returns { id } with the name of the user as text.')
+    if (principal === undefined) return needed ? refuse(exchange) : undefined
+    exchange.principal = principal
+    exchange.isAmbient = isAmbient
+    exchange.sharing = 'private'
     return undefined
   }
 
   function authenticate(exchange: Exchange, require = needsCredentials): MaybePromise<undefined> {
-    const { headers } = exchange
-    const field = headers.authorization === undefined ? undefined : readField(headers, 'authorization')
-    const required = isRequired(exchange, require)
-    // Caches must tell what somebody got from what anybody gets (RFC 9111 §4.1).
-    if (required || field !== undefined) markAuthorization(exchange)
-    if (field === undefined) return required ? refuse(exchange) : undefined
-    const credentials = parseAuthorization(field)
+    const field = exchange.field('authorization')
+    // Caches must keep the answers for users apart from the anonymous one, and the anonymous one from theirs (RFC 9111 §4.1).
+    markVary(exchange)
+    const credentials = field === undefined || schemes.length === 0 ? undefined : parseAuthorization(field)
     const scheme = credentials === undefined ? undefined : byName.get(credentials.scheme)
     if (scheme === undefined) {
-      note(exchange, 'unknown scheme')
-      return refuse(exchange)
+      const isUnknown = field !== undefined && schemes.length > 0
+      if (isUnknown) note(exchange, 'unknown scheme')
+      const isNeeded = isUnknown || isRequired(exchange, require)
+      if (findUser === undefined) return isNeeded ? refuse(exchange) : undefined
+      return andThen(findUser(exchange), (user) => takeUser(exchange, user, isNeeded))
     }
     const result = scheme.authenticate(credentials!.value, exchange)
     return isPromise(result)
@@ -119,6 +170,43 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
   }
 }
 
+function isPrincipal(value: unknown): boolean {
+  const principal = value as Partial<Principal> | null | undefined
+  return typeof principal?.scheme === 'string' && typeof principal.id === 'string'
+}
+
+function readAuthentication(options: AuthenticationOptions) {
+  const read = readOptions('auth', options, AUTHENTICATION_NAMES)
+  const { schemes = [], principal, principalIsAmbient, challenge, require = 'all' } = read
+  if (!Array.isArray(schemes)) throw new TypeError('auth takes "schemes" as a list.')
+  for (const [index, scheme] of (schemes as readonly Partial<AuthScheme>[]).entries()) {
+    const isScheme = typeof scheme?.authenticate === 'function' && typeof scheme.challenges === 'function'
+    if (isScheme && isToken(scheme.name ?? '')) continue
+    throw new TypeError(`auth: schemes[${index}] must be an AuthScheme (name, challenges, authenticate).`)
+  }
+  if (principal !== undefined && typeof principal !== 'function') throw new TypeError('"principal" is a function.')
+  if (principal === undefined) {
+    if (schemes.length === 0) throw new TypeError('auth needs at least one scheme, or "principal".')
+    if (principalIsAmbient !== undefined) throw new TypeError('auth has "principalIsAmbient" without "principal".')
+  } else if (schemes.length === 0 && challenge === undefined) {
+    throw new TypeError(
+      'auth with "principal" and no schemes needs a "challenge" for its 401 (RFC 9110 section 15.5.2).',
+    )
+  }
+  if (principalIsAmbient !== undefined && typeof principalIsAmbient !== 'boolean') {
+    throw new TypeError('"principalIsAmbient" is true or false.')
+  }
+  if (challenge !== undefined && !isChallenge(challenge)) {
+    throw new TypeError('"challenge" is a scheme and its parameters in ASCII, such as Session realm="app".')
+  }
+  const isAmbient = principalIsAmbient ?? principal !== undefined
+  return { schemes: schemes as readonly AuthScheme[], principal, isAmbient, challenge, require }
+}
+
+function isChallenge(text: unknown): boolean {
+  return typeof text === 'string' && /^[\x20-\x7e]+$/.test(text) && parseAuthorization(text) !== undefined
+}
+
 function compileRule(rule: RequireRule): (request: RequestView) => boolean {
   if (rule === 'all') return () => true
   if (rule === 'writes') return ({ method }) => !isSafeMethod(method)
@@ -130,6 +218,8 @@ function compileRule(rule: RequireRule): (request: RequestView) => boolean {
 export interface AuthOptions extends AuthenticationOptions {
   /** Whether the principal may do this; `hide` answers 404 where even existence is a secret. Default: everybody may. */
   readonly authorize?: (principal: Principal | undefined, request: RequestView) => MaybePromise<boolean | 'hide'>
+  /** Proxies whose word on the address of the client counts, for a `throttle`. Default: none. */
+  readonly trustProxy?: TrustProxy
   /** Told of unexpected errors. Default: `console.error`. */
   readonly onError?: ErrorHook
 }
@@ -137,33 +227,55 @@ export interface AuthOptions extends AuthenticationOptions {
 /**
  * A piece that lets only those requests through whose sender is known, and allowed. What it found out is to be had from
  * `principalOf(req)`.
+ *
+ * Where there is a principal, the response gets `Cache-Control: private, no-cache` before the request goes on; a route
+ * that sets the field itself replaces it.
  * @returns a handler for Express and Connect; a request that passes goes on to `next`
- * @throws TypeError without schemes, or with two of one name
+ * @throws TypeError without a scheme or a `principal`, with two schemes of one name, or without a challenge for 401
  * @example
  * app.use('/api', auth({ schemes: [basic({ verify })], require: 'writes' }))
  */
 export function auth(options: AuthOptions): Handler {
-  const { authorize, onError, ...rest } = readOptions('auth', options, ['schemes', 'require', 'authorize', 'onError'])
+  const read = readOptions('auth', options, [...AUTHENTICATION_NAMES, 'authorize', 'trustProxy', 'onError'])
+  const { authorize, trustProxy, onError } = read
   if (authorize !== undefined && typeof authorize !== 'function') throw new TypeError('"authorize" is a function.')
-  const { authenticate } = createAuthentication(rest)
+  const { authenticate } = createAuthentication(omitOptions(read, 'authorize', 'trustProxy', 'onError'))
+  const findAddress = createAddressFinder(trustProxy)
   return createHandler({
+    role: 'guard',
     run(exchange) {
       readTarget(exchange)
       if (countField(exchange.req, 'authorization') > 1) {
         throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: 'The field authorization was sent more than once.' })
       }
-      return andThen(authenticate(exchange), () =>
-        andThen(authorize === undefined ? true : authorize(exchange.principal, exchange), (verdict) => {
+      if (findAddress !== undefined) exchange.findAddress = findAddress
+      return andThen(authenticate(exchange), () => {
+        if (authorize === undefined) return limitSharing(exchange)
+        const verdict = askEachReading<boolean | 'hide'>(
+          exchange,
+          () => authorize(exchange.principal, exchange),
+          (verdict) => verdict !== true,
+        )
+        return andThen(verdict, (verdict) => {
           if (verdict === 'hide') throw new HttpError(404, 'ERR_NOT_FOUND')
           if (verdict !== true) throw new HttpError(403, 'ERR_FORBIDDEN')
-          passOnPending(exchange)
-          return undefined
-        }),
-      )
+          return limitSharing(exchange)
+        })
+      })
     },
     onError,
     forwardErrors: true,
   })
+}
+
+/** Puts on the host's response that it is for one user, as far as the host has not said so itself. */
+function limitSharing(exchange: Exchange): undefined {
+  const { res, sharing } = exchange
+  if (sharing === 'public' || res.headersSent) return
+  const present = res.getHeader('cache-control')
+  const value = formatCacheControl(present === undefined ? undefined : String(present), sharing)
+  res.setHeader('Cache-Control', value)
+  if (present === undefined) exchange.usualCacheControl = value
 }
 
 /** Who sends a request, as `auth` found out; `undefined` when nobody is known. */

@@ -10,7 +10,7 @@ import type { BodyLimits, FormPart } from '../body-types/types.ts'
 import { hasBody } from '../core/discard-body.ts'
 import { HttpError } from '../core/errors.ts'
 import type { Exchange, HostRequest } from '../core/exchange.ts'
-import { countField, readField } from '../core/fields.ts'
+import { countField } from '../core/fields.ts'
 import { createHandler, type ErrorHook, type Handler } from '../core/node-handler.ts'
 import { readOptions } from '../core/options.ts'
 import { isJsonType, type MediaType, parseMediaType } from '../protocol/media-type.ts'
@@ -87,6 +87,7 @@ export function bodyParse(options?: BodyParseOptions): Handler {
   }
 
   return createHandler({
+    role: 'body-parser',
     run(exchange) {
       const { req, method } = exchange
       // RFC 9110 §9.3.1, §9.3.2: content of GET and HEAD means nothing
@@ -95,7 +96,7 @@ export function bodyParse(options?: BodyParseOptions): Handler {
       const type = readMediaType(exchange)
       if (type === undefined) throw unsupported('The content has no Content-Type.')
       const kind = readKind(type)
-      const coding = checkContentCoding(readField(exchange.headers, 'content-encoding'), codings)
+      const coding = checkContentCoding(exchange.field('content-encoding'), codings)
       const host = req as HostRequest
       if (kind === 'multipart' || kind === 'raw') {
         const bytes = openContent(exchange, coding)
@@ -127,10 +128,10 @@ function readList<Name extends string>(
 }
 
 /** @throws HttpError 400 for a Content-Type that is malformed or repeated */
-function readMediaType({ req, headers }: Exchange): MediaType | undefined {
-  const field = readField(headers, 'content-type')
+function readMediaType(exchange: Exchange): MediaType | undefined {
+  const field = exchange.field('content-type')
   if (field === undefined) return undefined
-  const type = countField(req, 'content-type') > 1 ? undefined : parseMediaType(field)
+  const type = countField(exchange.req, 'content-type') > 1 ? undefined : parseMediaType(field)
   if (type === undefined) throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: 'Content-Type is malformed.' })
   return type
 }

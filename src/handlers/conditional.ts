@@ -2,9 +2,10 @@ import type { ServerResponse } from 'node:http'
 import type { Exchange, RequestView } from '../core/exchange.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
 import { createHandler, type Handler } from '../core/node-handler.ts'
-import { readOptions } from '../core/options.ts'
-import { readTarget } from '../core/read-target.ts'
+import { readOptions, readProperty } from '../core/options.ts'
+import { askEachReading, readTarget } from '../core/read-target.ts'
 import type { Reply } from '../core/reply.ts'
+import { formatCacheControl } from '../protocol/cache-control.ts'
 import { evaluateConditions } from './evaluate.ts'
 import { requireCondition } from './required-condition.ts'
 import { formatValidators, type KnownState, rememberValidators, resolveValidators } from './validators.ts'
@@ -41,11 +42,17 @@ export function conditional(
   if (typeof state !== 'function') throw new TypeError('conditional takes a function that gives the validators.')
   const { required = false, now = Date.now } = readOptions('conditional', options, ['required', 'now'])
   return createHandler({
+    role: 'guard',
     run(exchange) {
       readTarget(exchange)
       // Conditions do not apply to OPTIONS (RFC 9110 §13.2.1), and nobody has to look the state up for it.
       if (exchange.method === 'OPTIONS') return undefined
-      return andThen(state(exchange), (known) => {
+      const known = askEachReading(
+        exchange,
+        () => state(exchange),
+        (known) => known !== undefined,
+      )
+      return andThen(known, (known) => {
         const time = now()
         if (known !== undefined) return checkState(exchange, known, { required, time })
         // Only PUT may find nothing and go on under conditions; for others the route's 404 comes first (§13.2.1).
@@ -72,14 +79,22 @@ function checkState(exchange: Exchange, known: KnownState, { required, time }: C
   if (!isRead) return undefined
   rememberValidators(exchange, current)
   const fields = formatValidators(current)
-  const caching = known.cacheControl === undefined ? [] : ['Cache-Control', known.cacheControl]
+  const caching = formatCaching(exchange, known)
   // A 304 repeats what tells the states apart, and nothing that describes content (§15.4.5).
   if (outcome === 'not-modified') return { status: 304, headers: [...fields.slice(0, 2), ...caching] }
+  // A default that a guard before has set gives way.
+  if (caching.length > 0 && res.getHeader('cache-control') === exchange.usualCacheControl)
+    res.removeHeader('cache-control')
   setMissing(res, [...fields, ...caching])
   // Decided. Express asks again when it sends, by looser rules, and would turn some of our 200 into 304.
   delete exchange.headers['if-none-match']
   delete exchange.headers['if-modified-since']
   return undefined
+}
+
+function formatCaching({ sharing }: Exchange, known: KnownState): string[] {
+  const cacheControl = readProperty(known, 'cacheControl')
+  return cacheControl === undefined ? [] : ['Cache-Control', formatCacheControl(cacheControl, sharing)]
 }
 
 /** What the host has set already is its own decision. */

@@ -57,19 +57,14 @@ export interface CorsPolicy {
   readonly always: readonly string[]
 }
 
+export const CORS_NAMES: readonly (keyof CorsOptions)[] = [
+  ...(['origins', 'credentials', 'allowedHeaders', 'exposedHeaders', 'maxAge'] as const),
+  ...(['rejectOrigin', 'privateNetwork', 'timing', 'resourcePolicy'] as const),
+]
+
 /** @throws TypeError for options that contradict each other, do not exist, or could never have an effect */
 export function resolveCorsOptions(options: CorsOptions): CorsPolicy {
-  const read = readOptions('cors', options, [
-    'origins',
-    'credentials',
-    'allowedHeaders',
-    'exposedHeaders',
-    'maxAge',
-    'rejectOrigin',
-    'privateNetwork',
-    'timing',
-    'resourcePolicy',
-  ])
+  const read = readOptions('cors', options, CORS_NAMES)
   const { origins, credentials = false, maxAge = 86_400 } = read
   const list = typeof origins === 'string' ? [origins] : origins
   const isAnyOrigin = Array.isArray(list) && list.includes('*')

@@ -2,9 +2,8 @@ import { isOwnOrigin } from '../core/authority.ts'
 import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import type { Exchange } from '../core/exchange.ts'
-import { readField } from '../core/fields.ts'
 import { andThen, type MaybePromise, type Step } from '../core/handler.ts'
-import { skipToken } from '../protocol/field-value.ts'
+import { parseAuthorization } from '../protocol/authorization.ts'
 import { isSafeMethod } from '../protocol/methods.ts'
 
 export interface CrossSiteOptions {
@@ -18,24 +17,34 @@ export interface CrossSiteOptions {
  * Makes the step that refuses changes asked for by another site with the user's own credentials: browsers attach
  * remembered passwords, tickets and cookies by themselves, and a form of any site may be sent without a preflight.
  *
- * What tells the site is Sec-Fetch-Site, and Origin where it is absent or says that the sites differ. The own origin
- * is scheme and host of the target; programs send neither field and pass. A bearer token is never attached by a
- * browser, so a request that carries one, or nothing, passes too.
+ * The site is told by Sec-Fetch-Site, and by Origin where it is absent or says that the sites differ. The own origin
+ * is scheme and host of the target; programs send neither field and pass. CORS of the host before this counts as the
+ * service's own, where it names the origin and takes credentials. Whether browsers attach the credentials of a
+ * principal is what its scheme says (`isAmbient`): a bearer token is attached by programs only, and passes.
  */
 export function createCrossSiteCheck(options: CrossSiteOptions = {}): Step {
   const { allows = () => false, isSecure = () => false } = options
 
   return function refuseCrossSite(exchange) {
     if (isSafeMethod(exchange.method) || !hasAmbientCredentials(exchange)) return undefined
-    const { headers } = exchange
-    const origin = readField(headers, 'origin')
-    const site = readField(headers, 'sec-fetch-site')
+    const origin = exchange.field('origin')
+    const site = exchange.field('sec-fetch-site')
     if (site === 'same-origin' || site === 'none') return undefined
     if (origin === undefined) return site === undefined ? undefined : refuse(exchange)
     const isOwn = isOwnOrigin(exchange.req, origin, isSecure(exchange) ? 'https' : 'unknown')
     if (site === undefined && isOwn) return undefined
-    return andThen(allows(origin), (isAllowed) => (isAllowed === true ? undefined : refuse(exchange)))
+    return andThen(allows(origin), (isAllowed) =>
+      isAllowed === true || isGrantedByHost(exchange, origin) ? undefined : refuse(exchange),
+    )
   }
+}
+
+/** Whether CORS of the host lets this very origin send credentials (Fetch, "CORS check"); `*` lets none. */
+function isGrantedByHost(exchange: Exchange, origin: string): boolean {
+  return (
+    exchange.hostField('access-control-allow-origin') === origin &&
+    exchange.hostField('access-control-allow-credentials') === 'true'
+  )
 }
 
 function refuse(exchange: Exchange): never {
@@ -45,13 +54,15 @@ function refuse(exchange: Exchange): never {
   })
 }
 
-const AMBIENT = new Set(['basic', 'digest', 'negotiate', 'ntlm'])
+/** Schemes that browsers implement, for credentials that no scheme of the service has verified. */
+const BROWSER_SCHEMES: ReadonlySet<string> = new Set(['basic', 'digest', 'negotiate', 'ntlm'])
 
 /** Whether a request carries credentials that a browser may have attached without being told to. */
-function hasAmbientCredentials({ headers, req }: Exchange): boolean {
-  if (headers.cookie !== undefined && readField(headers, 'cookie') !== undefined) return true
+function hasAmbientCredentials(exchange: Exchange): boolean {
+  if (exchange.field('cookie') !== undefined) return true
   // A client certificate that was verified.
-  if ((req.socket as { authorized?: boolean } | undefined)?.authorized === true) return true
-  const authorization = headers.authorization === undefined ? undefined : readField(headers, 'authorization')
-  return authorization !== undefined && AMBIENT.has(authorization.slice(0, skipToken(authorization, 0)).toLowerCase())
+  if ((exchange.req.socket as { authorized?: boolean } | undefined)?.authorized === true) return true
+  if (exchange.principal !== undefined) return exchange.isAmbient
+  const scheme = parseAuthorization(exchange.field('authorization') ?? '')?.scheme
+  return scheme !== undefined && BROWSER_SCHEMES.has(scheme)
 }

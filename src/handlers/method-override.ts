@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import type { Exchange, HostRequest } from '../core/exchange.ts'
-import { countField, readField } from '../core/fields.ts'
+import { countField } from '../core/fields.ts'
 import { createHandler, type Handler } from '../core/node-handler.ts'
 
 /** The field that names the method that is meant. Scripts of another origin need leave for it in the preflight. */
@@ -17,7 +17,7 @@ const NAME = METHOD_OVERRIDE_FIELD.toLowerCase()
  */
 export function overrideMethod(exchange: Exchange): undefined {
   if (exchange.method !== 'POST') return undefined
-  const method = readField(exchange.headers, NAME)
+  const method = exchange.field(NAME)
   if (method === undefined) return undefined
   const isAllowed = method === 'PUT' || method === 'PATCH' || method === 'DELETE'
   if (!isAllowed || countField(exchange.req, NAME) > 1) {
@@ -39,6 +39,7 @@ export function overrideMethod(exchange: Exchange): undefined {
  */
 export function methodOverride(): Handler {
   return createHandler({
+    role: 'method-override',
     run(exchange) {
       overrideMethod(exchange)
       const req = exchange.req as IncomingMessage & HostRequest & { originalMethod?: string }

@@ -7,7 +7,7 @@ import type { BodyLimits } from '../body-types/types.ts'
 import { declaredLength, hasBody } from '../core/discard-body.ts'
 import { HttpError } from '../core/errors.ts'
 import type { Exchange } from '../core/exchange.ts'
-import { countField, readField } from '../core/fields.ts'
+import { countField } from '../core/fields.ts'
 import type { MaybePromise } from '../core/handler.ts'
 import type { JsonValue } from '../core/json.ts'
 import { formatAcceptPatch, selectPatchFormat } from '../patch-formats/select.ts'
@@ -20,15 +20,12 @@ const EMPTY = new Uint8Array(0)
  * Selects the format of the patch that a request carries, before a byte of it is read.
  * @throws HttpError 415 with Accept-Patch or Accept-Encoding; 400 for a Content-Type that is malformed or repeated; 413
  */
-export function selectFormat(
-  { req, headers }: Exchange,
-  formats: readonly PatchFormat[],
-  limits: BodyLimits,
-): PatchFormat {
+export function selectFormat(exchange: Exchange, formats: readonly PatchFormat[], limits: BodyLimits): PatchFormat {
+  const { req } = exchange
   if (countField(req, 'content-type') > 1) {
     throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: 'Content-Type is given more than once.' })
   }
-  const contentType = readField(headers, 'content-type')
+  const contentType = exchange.field('content-type')
   const format = selectPatchFormat(contentType, formats)
   // RFC 8259 §8.1
   if (contentType !== format.mediaType && !isUtf8Charset(parseMediaType(contentType!)?.parameters.get('charset'))) {
@@ -39,7 +36,7 @@ export function selectFormat(
   }
   // A parser before us has decoded what it consumed.
   if (findConsumedBody(req) === undefined) {
-    checkContentCoding(readField(headers, 'content-encoding'), [])
+    checkContentCoding(exchange.field('content-encoding'), [])
     if ((declaredLength(req) ?? 0) > limits.parsedSize) throw tooLarge(limits.parsedSize)
   }
   return format

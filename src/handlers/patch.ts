@@ -4,7 +4,6 @@ import { tooLarge } from '../body-types/read-body.ts'
 import type { BodyLimits } from '../body-types/types.ts'
 import { HttpError } from '../core/errors.ts'
 import type { Exchange, HostRequest, RequestView } from '../core/exchange.ts'
-import { readField } from '../core/fields.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
 import type { JsonValue } from '../core/json.ts'
 import { createHandler, type ErrorHook, type Handler } from '../core/node-handler.ts'
@@ -14,7 +13,9 @@ import { contentReply, emptyReply, encodeText, type Reply } from '../core/reply.
 import { createDefaultFormats } from '../patch-formats/default-formats.ts'
 import { formatAcceptPatch } from '../patch-formats/select.ts'
 import type { ParsedPatch, PatchFormat } from '../patch-formats/types.ts'
+import { formatCacheControl } from '../protocol/cache-control.ts'
 import { parsePrefer } from '../protocol/prefer.ts'
+import { toOriginForm } from '../protocol/request-target.ts'
 import { evaluateConditions } from './evaluate.ts'
 import { readPatch, selectFormat } from './patch-content.ts'
 import { requireCondition } from './required-condition.ts'
@@ -140,21 +141,24 @@ export function patch<Target extends PatchTarget>(options: PatchOptions<Target>)
     usual: 'representation' | 'minimal',
     text?: string,
   ): Reply {
-    const prefer = readField(exchange.headers, 'prefer')
+    const prefer = exchange.field('prefer')
     const preferred = prefer === undefined ? undefined : parsePrefer(prefer).return
     const fields = [
       ...formatValidators(resolveValidators(known, now())),
       'Cache-Control',
-      exchange.isAuthorized ? 'private, no-cache' : 'no-cache',
+      formatCacheControl(undefined, exchange.sharing),
     ]
     if (preferred !== undefined) fields.push('Preference-Applied', `return=${preferred}`)
     if ((preferred ?? usual) === 'minimal') return emptyReply(204, fields)
-    // Says that the content is the document itself, not a report on what was done (RFC 9110 §6.4.2).
-    fields.push('Content-Type', contentType, 'Content-Location', targetOf(exchange.req))
+    fields.push('Content-Type', contentType)
+    // Says that the content is the document itself, not a report on what was done (RFC 9110 §6.4.2). A path that is read
+    // in several ways, such as "//a", may be no path as a reference.
+    if (exchange.readings === undefined) fields.push('Content-Location', targetOf(exchange.req))
     return contentReply(200, encodeText(text ?? JSON.stringify(known.document)), fields)
   }
 
   return createHandler({
+    methods: ['PATCH'],
     run(exchange) {
       const { method } = exchange
       if (method !== 'PATCH') return passOn(exchange, acceptPatch)
@@ -182,9 +186,9 @@ function passOn({ method, res, canPass }: Exchange, acceptPatch: readonly string
   throw new HttpError(405, 'ERR_METHOD_NOT_ALLOWED', { headers: ['Allow', 'OPTIONS, PATCH'] })
 }
 
-/** The target as the client sent it. */
+/** The target as the client sent it, without scheme and authority: those are the client's word. */
 function targetOf(req: IncomingMessage & HostRequest): string {
-  return req.originalUrl ?? req.url!
+  return toOriginForm(req.originalUrl ?? req.url!)
 }
 
 /** Waits a random moment, longer after more attempts, so that rivals do not meet again at once. */

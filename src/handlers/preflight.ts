@@ -2,15 +2,15 @@ import { isOwnOrigin } from '../core/authority.ts'
 import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import { BASE_FIELDS, type Exchange, type RequestView } from '../core/exchange.ts'
-import { readField } from '../core/fields.ts'
 import { isPromise, type MaybePromise } from '../core/handler.ts'
 import { createHandler, type ErrorHook, type Handler } from '../core/node-handler.ts'
-import { addPending, createVaryMark, passOnPending } from '../core/pending.ts'
+import { omitOptions, readOptions } from '../core/options.ts'
+import { addPending, createVaryMark } from '../core/pending.ts'
 import { readTarget } from '../core/read-target.ts'
 import { emptyReply, keepFields, keptReply, type Reply } from '../core/reply.ts'
 import { formatAllowedMethods, isOrigin } from '../protocol/cors.ts'
 import { METHODS, type Method } from '../protocol/methods.ts'
-import { type CorsOptions, resolveCorsOptions } from './cors-options.ts'
+import { CORS_NAMES, type CorsOptions, resolveCorsOptions } from './cors-options.ts'
 import { asksForMethod } from './preflight-request.ts'
 
 export type { CorsOptions, Origins } from './cors-options.ts'
@@ -117,7 +117,7 @@ export function createCors(options: CorsOptions): Cors {
     addFields(exchange, grant.preflight)
     if (policy.privateNetwork) {
       markPrivateNetwork(exchange)
-      if (readField(exchange.headers, 'access-control-request-private-network') === 'true') {
+      if (exchange.field('access-control-request-private-network') === 'true') {
         addPending(exchange, ['Access-Control-Allow-Private-Network', 'true'])
       }
     }
@@ -127,8 +127,7 @@ export function createCors(options: CorsOptions): Cors {
   return {
     allows,
     apply(exchange, methods) {
-      // A look under a fixed name is the quickest, and mostly settles it.
-      const origin = exchange.headers.origin === undefined ? undefined : readField(exchange.headers, 'origin')
+      const origin = exchange.field('origin')
       if (isAnyOrigin) return decide(exchange, methods, origin, true)
       // On every answer, also without Origin: a cache would otherwise serve one origin's answer to another.
       markOrigin(exchange)
@@ -166,20 +165,17 @@ export interface PreflightOptions extends CorsOptions {
  * app.use('/api', preflight({ origins: ['https://app.example'], methods: ['GET', 'PUT'] }))
  */
 export function preflight(options: PreflightOptions): Handler {
-  const { methods = METHODS, onError, ...rest } = options
-  const cors = createCors(rest)
+  const read = readOptions('preflight', options, [...CORS_NAMES, 'methods', 'onError'])
+  const { methods = METHODS, onError } = read
+  const cors = createCors(omitOptions(read, 'methods', 'onError'))
   return createHandler({
+    role: 'guard',
+    methods: ['OPTIONS'],
     run(exchange) {
       readTarget(exchange)
-      const reply = cors.apply(exchange, typeof methods === 'function' ? methods(exchange) : methods)
-      return isPromise(reply) ? reply.then((reply) => goOn(exchange, reply)) : goOn(exchange, reply)
+      return cors.apply(exchange, typeof methods === 'function' ? methods(exchange) : methods)
     },
     onError,
     forwardErrors: true,
   })
-}
-
-function goOn(exchange: Exchange, reply: Reply | undefined): Reply | undefined {
-  if (reply === undefined) passOnPending(exchange)
-  return reply
 }

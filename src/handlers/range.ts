@@ -2,11 +2,12 @@ import { HttpError } from '../core/errors.ts'
 import type { Exchange, RequestView } from '../core/exchange.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
 import { createHandler, type Handler } from '../core/node-handler.ts'
-import { readOptions } from '../core/options.ts'
+import { readOptions, readProperty } from '../core/options.ts'
 import { rangeReply } from '../core/range-reply.ts'
 import { readTarget } from '../core/read-target.ts'
 import type { RangedBody, Reply } from '../core/reply.ts'
 import { selectRanges } from '../protocol/byte-range.ts'
+import { formatCacheControl } from '../protocol/cache-control.ts'
 import { evaluateIfRange, type Validators } from '../protocol/preconditions.ts'
 import { evaluateConditions } from './evaluate.ts'
 import type { RangeSource } from './range-source.ts'
@@ -50,8 +51,10 @@ export function range(
   if (typeof source !== 'function') throw new TypeError('range takes a function that gives the representation.')
   const { now = Date.now } = readOptions('range', options, ['now'])
   return createHandler({
+    methods: ['GET', 'HEAD'],
     run(exchange) {
-      if (exchange.method !== 'GET' && exchange.method !== 'HEAD') return undefined
+      const isRead = exchange.method === 'GET' || exchange.method === 'HEAD'
+      if (!isRead || !exchange.place.isClear) return undefined
       readTarget(exchange)
       return andThen(source(exchange), (found) => {
         if (found === undefined) return undefined
@@ -96,17 +99,19 @@ function createReply(exchange: Exchange, source: RangeSource, now: number): Repl
   return { status: 200, headers: [...fields, 'Content-Length', String(size)], body }
 }
 
-function formatCaching({ res }: Exchange, { cacheControl }: RangeSource): string[] {
+function formatCaching({ res, sharing }: Exchange, source: RangeSource): string[] {
+  const cacheControl = readProperty(source, 'cacheControl')
   if (cacheControl === undefined && res.hasHeader('cache-control')) return []
-  return ['Cache-Control', cacheControl ?? 'no-cache']
+  return ['Cache-Control', formatCacheControl(cacheControl, sharing)]
 }
 
 /** Range counts on GET only, and only while If-Range still names the representation (RFC 9110 §13.1.5, §14.2). */
-function selectFor({ headers, method }: Exchange, validators: Validators, size: number, now: number) {
-  if (headers.range === undefined || method !== 'GET') return 'whole'
-  const ifRange = headers['if-range']
-  if (ifRange !== undefined && !evaluateIfRange(String(ifRange), validators, now)) return 'whole'
-  return selectRanges(headers.range, size)
+function selectFor(exchange: Exchange, validators: Validators, size: number, now: number) {
+  const range = exchange.field('range')
+  if (range === undefined || exchange.method !== 'GET') return 'whole'
+  const ifRange = exchange.field('if-range')
+  if (ifRange !== undefined && !evaluateIfRange(ifRange, validators, now)) return 'whole'
+  return selectRanges(range, size)
 }
 
 function readable(content: RangeSource['content']): { readonly body: RangedBody; readonly size: number } {

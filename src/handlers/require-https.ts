@@ -1,10 +1,11 @@
+import { createAddressFinder } from '../core/client-address.ts'
 import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import type { Exchange } from '../core/exchange.ts'
-import { isForwarded, readField } from '../core/fields.ts'
+import { isForwarded } from '../core/fields.ts'
 import type { Step } from '../core/handler.ts'
 import { createHandler, type ErrorHook, type Handler } from '../core/node-handler.ts'
-import { readOptions } from '../core/options.ts'
+import { omitOptions, readOptions } from '../core/options.ts'
 import { connectionOf, createProxyTrust, readPeer, type TrustProxy } from '../core/peer.ts'
 import { decideForwardedTransport } from '../protocol/forwarded.ts'
 
@@ -75,8 +76,8 @@ export function createHttpsCheck(options: HttpsOptions = {}): HttpsCheck {
     const transport = transportOf(exchange)
     if (transport === 'encrypted' || isSecure(exchange)) return undefined
     // A program on this machine talks to us in the open; one that forwards speaks for somebody else.
-    if ((transport === 'local' || transport === 'local proxy') && !isForwarded(exchange.headers)) return undefined
-    note(exchange, isForwarded(exchange.headers) ? `${transport}, forwarded` : transport)
+    if ((transport === 'local' || transport === 'local proxy') && !isForwarded(exchange)) return undefined
+    note(exchange, isForwarded(exchange) ? `${transport}, forwarded` : transport)
     throw createCleartextError(exchange, status)
   }
 
@@ -87,8 +88,8 @@ function allowCleartext(): undefined {
   return undefined
 }
 
-function forwardedTransport({ headers }: Exchange) {
-  return decideForwardedTransport(readField(headers, 'forwarded'), readField(headers, 'x-forwarded-proto'))
+function forwardedTransport(exchange: Exchange) {
+  return decideForwardedTransport(exchange.field('forwarded'), exchange.field('x-forwarded-proto'))
 }
 
 function createCleartextError(exchange: Exchange, status: 403 | 426): HttpError {
@@ -116,7 +117,17 @@ export interface RequireHttpsOptions extends Omit<HttpsOptions, 'mode'> {
  * app.use(requireHttps({ trustProxy: '10.0.0.0/8' }))
  */
 export function requireHttps(options: RequireHttpsOptions = {}): Handler {
-  const { onError, ...rest } = options
-  const { step } = createHttpsCheck(rest)
-  return createHandler({ run: step, onError, forwardErrors: true })
+  const read = readOptions('requireHttps', options, ['trustProxy', 'status', 'onError'])
+  const { step } = createHttpsCheck(omitOptions(read, 'onError'))
+  const findAddress = createAddressFinder(read.trustProxy)
+  return createHandler({
+    role: 'guard',
+    run(exchange) {
+      // For the pieces behind: a guard counts wrong passwords by the address of the client.
+      if (findAddress !== undefined) exchange.findAddress = findAddress
+      return step(exchange)
+    },
+    onError: read.onError,
+    forwardErrors: true,
+  })
 }

@@ -1,4 +1,5 @@
 import type { Exchange } from '../core/exchange.ts'
+import { readProperty } from '../core/options.ts'
 import { isEntityTag } from '../protocol/entity-tag.ts'
 import { formatHttpDate } from '../protocol/http-date.ts'
 import { dateToSend, type Validators } from '../protocol/preconditions.ts'
@@ -28,13 +29,14 @@ export function rememberValidators(exchange: Exchange, validators: Validators): 
 
 /** The validators that a route names or, when it names none, those that a piece before has been given. */
 export function findValidators(exchange: Exchange, known: KnownValidators, now: number): Validators {
-  const isSilent = known.entityTag === undefined && known.lastModified === undefined
+  const isSilent = readProperty(known, 'entityTag') === undefined && readProperty(known, 'lastModified') === undefined
   return (isSilent ? remembered.get(exchange) : undefined) ?? resolveValidators(known, now)
 }
 
 /** @throws TypeError for a tag that is no entity tag, which would never match anything */
 export function resolveValidators(known: KnownValidators, now: number): Validators {
-  const { entityTag, lastModified } = known
+  const entityTag = readProperty(known, 'entityTag')
+  const lastModified = readProperty(known, 'lastModified')
   if (entityTag !== undefined && !isEntityTag(entityTag)) {
     throw new TypeError(
       `An entity tag has double quotes around it, as in "\\"abc\\"", not ${JSON.stringify(entityTag)}.`,
@@ -44,7 +46,7 @@ export function resolveValidators(known: KnownValidators, now: number): Validato
   if (Number.isNaN(given)) throw new TypeError('lastModified is not a valid date.')
   return {
     entityTags: entityTag === undefined ? [] : [entityTag],
-    ...dateToSend(given, known.dateIsStrong, now),
+    ...dateToSend(given, readProperty(known, 'dateIsStrong'), now),
   }
 }
 

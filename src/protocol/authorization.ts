@@ -81,8 +81,10 @@ export interface ChallengeParameter {
 /** Writes one challenge for WWW-Authenticate (RFC 9110 §11.6.1), every value quoted unless it says otherwise. */
 export function formatChallenge(scheme: string, parameters: readonly ChallengeParameter[]): string {
   if (parameters.length === 0) return scheme
-  const list = parameters.map(({ name, value, form }) => {
-    return `${name}=${form === 'token' && isToken(value) ? value : formatQuotedString(value)}`
+  const list = parameters.map((parameter) => {
+    const { name, value } = parameter
+    const isUnquoted = Object.hasOwn(parameter, 'form') && parameter.form === 'token' && isToken(value)
+    return `${name}=${isUnquoted ? value : formatQuotedString(value)}`
   })
   return `${scheme} ${list.join(', ')}`
 }

@@ -70,6 +70,27 @@ function decodePath(raw: string): string | undefined {
   return segments.join('/')
 }
 
+/** `http://host` of a target in absolute-form (RFC 9112 §3.2.2); empty for every other form. */
+function originOf(target: string): string {
+  if (target.charCodeAt(0) === SLASH) return ''
+  return /^[a-z][a-z0-9+.-]*:\/\/[^/?#\\]*/i.exec(target)?.[0] ?? ''
+}
+
+/** A target of any form as origin-form: what follows scheme and authority. */
+export function toOriginForm(target: string): string {
+  const origin = originOf(target)
+  if (origin === '') return target
+  const rest = target.slice(origin.length)
+  return rest === '' || rest.startsWith('?') ? `/${rest}` : rest
+}
+
+/** The path of a target, as received. */
+export function pathOfTarget(target: string): string {
+  const path = toOriginForm(target)
+  const end = path.indexOf('?')
+  return end < 0 ? path : path.slice(0, end)
+}
+
 /** Writes a decoded path as the path of a URI reference: each segment percent-encoded (RFC 3986 §3.3). */
 export function formatPath(path: string): string {
   if (/^[\w\-.~/]*$/.test(path)) return path

@@ -1,5 +1,6 @@
 import type { ResourceExchange } from '../actions/resource-exchange.ts'
 import type { MaybePromise, Step } from '../core/handler.ts'
+import { changeOptions } from '../core/options.ts'
 import type { Reply } from '../core/reply.ts'
 import { createHostCheck } from '../handlers/allowed-hosts.ts'
 import { createAuthentication } from '../handlers/auth.ts'
@@ -17,6 +18,8 @@ type OptionalStep = Step<ResourceExchange> | undefined
 
 /** The steps that keep out whoever has no business here; `undefined` where an option leaves one out. */
 export interface Access {
+  /** Whether a request came by https, over TLS or over TLS to a trusted proxy. */
+  isSecure(exchange: ResourceExchange): boolean
   readonly checkHost: OptionalStep
   readonly checkTransport: OptionalStep
   readonly overrideMethod: OptionalStep
@@ -26,11 +29,10 @@ export interface Access {
 }
 
 export function createAccess(settings: ServiceSettings): Access {
-  const { allowedHosts, trustProxy } = settings
+  const { allowedHosts, trustProxy, authentication } = settings
   const transport = createHttpsCheck({ mode: settings.https, ...(trustProxy === undefined ? {} : { trustProxy }) })
   const cors = settings.cors === undefined ? undefined : createCors(completeCors(settings.cors, settings))
-  const { authorize: _, ...authOptions } = settings.auth ?? { schemes: [] }
-  const authentication = settings.auth === undefined ? undefined : createAuthentication(authOptions)
+  const auth = authentication === undefined ? undefined : createAuthentication(authentication)
 
   function applyCors(exchange: ResourceExchange): MaybePromise<Reply | undefined> {
     const { route, method } = exchange
@@ -40,15 +42,16 @@ export function createAccess(settings: ServiceSettings): Access {
   }
 
   function authenticate(exchange: ResourceExchange): MaybePromise<undefined> {
-    return authentication!.authenticate(exchange, exchange.route.requiresCredentials)
+    return auth!.authenticate(exchange, exchange.route.requiresCredentials)
   }
 
   return {
+    isSecure: transport.isSecure,
     checkHost: allowedHosts === undefined ? undefined : createHostCheck(allowedHosts),
     checkTransport: settings.https === 'optional' ? undefined : transport.step,
-    overrideMethod: settings.methodOverride === true ? overrideMethod : undefined,
+    overrideMethod: settings.methodOverride ? overrideMethod : undefined,
     applyCors: cors === undefined ? undefined : applyCors,
-    authenticate: authentication === undefined ? undefined : authenticate,
+    authenticate: auth === undefined ? undefined : authenticate,
     checkCrossSite: createCrossSiteCheck({
       isSecure: transport.isSecure,
       ...(cors === undefined ? {} : { allows: cors.allows }),
@@ -58,6 +61,6 @@ export function createAccess(settings: ServiceSettings): Access {
 
 /** Scripts may name the field that stands for a method, where it does. */
 function completeCors(cors: CorsOptions, { methodOverride }: ServiceSettings): CorsOptions {
-  if (methodOverride !== true || cors.allowedHeaders !== undefined) return cors
-  return { ...cors, allowedHeaders: [...DEFAULT_ALLOWED_HEADERS, METHOD_OVERRIDE_FIELD] }
+  if (!methodOverride || cors.allowedHeaders !== undefined) return cors
+  return changeOptions(cors, { allowedHeaders: [...DEFAULT_ALLOWED_HEADERS, METHOD_OVERRIDE_FIELD] })
 }

@@ -3,6 +3,7 @@ import { loadPage, loadPageIfConditional } from '../actions/list.ts'
 import { post } from '../actions/post.ts'
 import type { CollectionFacts, ContentRule, Route } from '../actions/route.ts'
 import type { JsonValue } from '../core/json.ts'
+import { changeOptions, omitOptions } from '../core/options.ts'
 import { isJsonType, NO_PARAMETERS } from '../protocol/media-type.ts'
 import { parseIntegerName } from '../stores/paths.ts'
 import { compileDocument, isJsonRange, JSON_ONLY } from './compile-document.ts'
@@ -31,18 +32,15 @@ export function compileCollection(
     textMember: options.text,
     files,
     create: options.create ?? 'created',
-    pageSize: {
-      default: options.pageSize?.default ?? Math.min(50, options.pageSize?.max ?? 50),
-      max: options.pageSize?.max ?? 500,
-    },
+    pageSize: options.pageSize as CollectionFacts['pageSize'],
   }
   const collection = compileCollectionItself(pattern, options, defaults, facts, types)
   const byClient = options.clientIds ?? (names !== 'uuid' && !isAccepting)
   const memberMethods = options.memberMethods ?? (isAccepting ? ['GET', 'DELETE'] : ['GET', 'PUT', 'PATCH', 'DELETE'])
-  const { methods: _, ...memberOptions } = options
+  const memberOptions = omitOptions(options, 'methods')
   const member = compileDocument(
     `${pattern === '/' ? '' : pattern}/{id}`,
-    { ...memberOptions, types },
+    changeOptions(memberOptions, { types }),
     defaults,
     memberMethods,
     {
@@ -67,11 +65,11 @@ function compileFiles(
   defaults: ServiceDefaults,
   files: CollectionFacts['files'],
 ): readonly RouteEntry[] {
-  const { schema: _, types: __, representations: ___, ...fileOptions } = options
+  const fileOptions = omitOptions(options, 'schema', 'types', 'representations')
   const names = files === 'any' ? ['{file}'] : [...files.keys()]
   return names.map((name) => {
     const path = `${pattern}/${name}`
-    return { pattern: path, route: compileDocument(path, fileOptions, defaults, ['GET']) }
+    return { pattern: path, route: compileDocument(path, fileOptions, defaults, ['GET'], { isFile: true }) }
   })
 }
 
@@ -102,7 +100,10 @@ function compileCollectionItself(
   }
   return completeRoute(pattern, options, defaults, {
     actions: restrict(
-      { GET: { load: loadPage, perform: get }, POST: { load: loadPageIfConditional, perform: post, content } },
+      {
+        GET: { load: loadPage, perform: get, content: undefined },
+        POST: { load: loadPageIfConditional, perform: post, content },
+      },
       options.methods,
     ),
     collection: facts,

@@ -3,13 +3,17 @@ import { loadPageIfConditional } from '../actions/list.ts'
 import { post } from '../actions/post.ts'
 import type { Action, CollectionFacts, ContentRule, Route } from '../actions/route.ts'
 import { loadPresent } from '../actions/state.ts'
+import { changeOptions, readOptions } from '../core/options.ts'
 import { isJsonType } from '../protocol/media-type.ts'
 import { compileCollection, FORMS } from './compile-collection.ts'
 import { compileDocument, compileSingleton, JSON_ONLY } from './compile-document.ts'
 import { completeRoute, type ServiceDefaults } from './compile-route.ts'
 import type { Operations } from './operations.ts'
-import type { ResourceDefinition } from './resource-definitions.ts'
+import type { DocumentOptions, ResourceDefinition } from './resource-definitions.ts'
 import type { RouteEntry } from './routes.ts'
+
+/** Without a prototype that could have some. */
+const NO_OPTIONS = readOptions<DocumentOptions>('document', undefined, [])
 
 /** The routes that a definition stands for. */
 export function compileDefinition(
@@ -24,7 +28,9 @@ export function compileDefinition(
 
 /** The route of a service without definitions: any path can be written, and lists what lies below it. */
 export function compileOpenRoute(defaults: ServiceDefaults): Route {
-  const document = compileDocument('', {}, defaults, ['GET', 'PUT', 'PATCH', 'DELETE'])
+  const document = compileDocument('', NO_OPTIONS, defaults, ['GET', 'PUT', 'PATCH', 'DELETE'], {
+    fileNames: 'filename',
+  })
   const facts: CollectionFacts = {
     content: 'any',
     names: 'string',
@@ -40,11 +46,11 @@ export function compileOpenRoute(defaults: ServiceDefaults): Route {
     hint: 'Accept-Post',
     limit: (essence) => (isParsed(essence) ? limits.parsedSize : Number.POSITIVE_INFINITY),
   }
-  return completeRoute('', {}, defaults, {
+  return completeRoute('', NO_OPTIONS, defaults, {
     ...document,
     actions: {
       ...document.actions,
-      GET: { load: loadResourceOrMembers, perform: get },
+      GET: { load: loadResourceOrMembers, perform: get, content: undefined },
       POST: { load: loadPageIfConditional, perform: post, content },
     },
     collection: facts,
@@ -55,9 +61,11 @@ export function compileOpenRoute(defaults: ServiceDefaults): Route {
 /** The monitor of accepted work: what it says, and its cancellation. */
 export function compileMonitor(operations: Operations, defaults: ServiceDefaults): RouteEntry {
   const pattern = `${operations.path}/{id}`
-  const options = { types: JSON_ONLY }
-  const route = compileDocument(pattern, options, defaults, ['GET', 'DELETE'], { showsWork: true })
-  const DELETE: Action = { load: loadPresent, perform: operations.cancel }
+  const options = changeOptions(NO_OPTIONS, { types: JSON_ONLY })
+  const { authorize, store } = operations.monitors
+  const own = { ...defaults, context: { ...defaults.context, store }, authorize }
+  const route = compileDocument(pattern, options, own, ['GET', 'DELETE'], { showsWork: true })
+  const DELETE: Action = { load: loadPresent, perform: operations.cancel, content: undefined }
   return { pattern, route: Object.freeze({ ...route, actions: { ...route.actions, DELETE } }) }
 }
 

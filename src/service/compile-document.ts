@@ -3,7 +3,8 @@ import { get } from '../actions/get.ts'
 import { loadDocument, patch } from '../actions/patch.ts'
 import { put } from '../actions/put.ts'
 import type { Action, ContentRule, Route } from '../actions/route.ts'
-import { loadIfPresent, loadPresent } from '../actions/state.ts'
+import { loadFile, loadIfPresent, loadPresent } from '../actions/state.ts'
+import { changeOptions } from '../core/options.ts'
 import { isJsonType, isMediaRange, NO_PARAMETERS, parseMediaType } from '../protocol/media-type.ts'
 import type { Method } from '../protocol/methods.ts'
 import { completeRoute, restrict, type ServiceDefaults } from './compile-route.ts'
@@ -20,6 +21,7 @@ interface DocumentFacts {
   readonly showsWork?: boolean
   readonly createsByPut?: boolean
   readonly fileNames?: Route['fileNames']
+  readonly isFile?: boolean
 }
 
 /** The route of a resource that has a representation of its own. */
@@ -53,14 +55,15 @@ export function compileDocument(
     limit: () => limits.parsedSize,
   }
   const actions: Partial<Record<Method, Action>> = {
-    GET: { load: loadPresent, perform: get },
+    GET: { load: facts.isFile === true ? loadFile : loadPresent, perform: get, content: undefined },
     PUT: { load: facts.createsByPut === false ? loadPresent : loadIfPresent, perform: put, content: replacement },
-    DELETE: { load: loadPresent, perform: remove },
+    DELETE: { load: loadPresent, perform: remove, content: undefined },
   }
   if (types.some(takesJson)) actions.PATCH = { load: loadDocument, perform: patch, content: patches }
   const isUsual = isJson && !types[0]!.includes('*')
   return completeRoute(pattern, options, defaults, {
     ...facts,
+    collection: undefined,
     actions: restrict(restrict(actions, methods), options.methods),
     isJson,
     usualType: isUsual ? { essence: types[0]!, parameters: NO_PARAMETERS } : undefined,
@@ -76,7 +79,7 @@ export function compileSingleton(
   defaults: ServiceDefaults,
 ): readonly RouteEntry[] {
   const { aliases = [] } = options
-  const json = { ...options, types: JSON_ONLY }
+  const json = changeOptions<DocumentOptions>(options, { types: JSON_ONLY })
   const route = compileDocument(pattern, json, defaults, ['GET', 'PUT', 'PATCH'], {
     storePath: pattern,
     replaced: options.replaced ?? 'representation',

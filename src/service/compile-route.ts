@@ -1,13 +1,15 @@
 import { capabilitiesOf } from '../actions/options.ts'
-import type { Action, Authorize, CollectionFacts, Route, RouteContext } from '../actions/route.ts'
+import type { Action, Authorize, Route, RouteContext } from '../actions/route.ts'
 import type { RequestView } from '../core/exchange.ts'
+import { formatCacheControls } from '../protocol/cache-control.ts'
 import { completeMethods, isSafeMethod, type Method } from '../protocol/methods.ts'
 import type { DocumentOptions } from './resource-definitions.ts'
 
 /** What a service says for all its resources where a definition says nothing. */
 export interface ServiceDefaults {
   readonly context: RouteContext
-  readonly cacheControl: string
+  /** What the service is configured to send; `undefined` for nothing. */
+  readonly cacheControl: string | undefined
   readonly authorize: Authorize | undefined
 }
 
@@ -16,9 +18,8 @@ export function completeRoute(
   pattern: string,
   options: Readonly<DocumentOptions>,
   defaults: ServiceDefaults,
-  facts: Pick<Route, 'actions'> & Partial<Omit<Route, 'collection'>> & { collection?: CollectionFacts },
+  facts: Pick<Route, 'actions' | 'collection'> & Partial<Route>,
 ): Route {
-  const cacheControl = options.cacheControl ?? defaults.cacheControl
   const { remove: removal = 'erase' } = options
   const methods = completeMethods(Object.keys(facts.actions) as Method[])
   const { actions } = facts
@@ -32,15 +33,14 @@ export function completeRoute(
     replaced: options.replaced ?? 'none',
     showsWork: false,
     fileNames: [],
+    isFile: false,
     schema: options.schema,
     ...facts,
     actions: actions.GET === undefined ? actions : { ...actions, HEAD: actions.GET },
-    collection: facts.collection,
     pattern,
     methods,
-    cacheControl,
-    privateCacheControl: makePrivate(cacheControl),
-    createdCacheControl: options.createdCacheControl ?? 'no-store',
+    cacheControl: formatCacheControls(options.cacheControl ?? defaults.cacheControl),
+    createdCacheControl: formatCacheControls(options.createdCacheControl ?? 'no-store'),
     preconditions: options.preconditions ?? 'optional',
     requiresCredentials: compileRequire(options.require),
     authorize: options.authorize ?? defaults.authorize,
@@ -69,11 +69,4 @@ function compileRequire(require: DocumentOptions['require']): Route['requiresCre
   if (require === undefined || typeof require === 'function') return require
   if (require === 'all') return () => true
   return require === 'none' ? () => false : (request: RequestView) => !isSafeMethod(request.method)
-}
-
-/** What an authorised request got is not for others, unless the definition says so in so many words. */
-function makePrivate(cacheControl: string): string {
-  return /(?:^|[,\s])(?:public|private|no-store|s-maxage)/i.test(cacheControl)
-    ? cacheControl
-    : `private, ${cacheControl}`
 }

@@ -14,20 +14,18 @@ import { isInMediaRange, parseMediaType } from '../protocol/media-type.ts'
 export function checkContent(exchange: ResourceExchange): undefined {
   const rule = exchange.action.content
   if (rule === undefined) return undefined
-  const { headers, req } = exchange
-  takeType(exchange, headers['content-type'], rule)
-  if (headers['content-encoding'] !== undefined) {
-    checkContentCoding(headers['content-encoding'], exchange.route.context.codings)
-  }
+  const { req } = exchange
+  takeType(exchange, exchange.field('content-type'), rule)
+  checkContentCoding(exchange.field('content-encoding'), exchange.route.context.codings)
   const length = declaredLength(req)
   if (length !== undefined) {
     const limit = rule.limit(exchange.contentType)
     if (length > limit) throw tooLarge(limit)
   }
   if (exchange.method !== 'PATCH' && exchange.route.keeps.includes('Content-Language')) {
-    checkLanguage(headers['content-language'])
+    checkLanguage(exchange.field('content-language'))
   }
-  if (exchange.method === 'PUT' && headers['content-range'] !== undefined) {
+  if (exchange.method === 'PUT' && exchange.field('content-range') !== undefined) {
     throw new HttpError(400, 'ERR_MALFORMED_FIELD', {
       detail: 'PUT replaces the whole: Content-Range has no place here.',
     })

@@ -1,6 +1,7 @@
 import { checkAuthorization } from '../actions/authorization.ts'
 import { options as describeOptions } from '../actions/options.ts'
 import { ResourceExchange } from '../actions/resource-exchange.ts'
+import { createActivity } from '../core/activity.ts'
 import type { Exchange } from '../core/exchange.ts'
 import type { MaybePromise, Step } from '../core/handler.ts'
 import { createHandler, type Handler } from '../core/node-handler.ts'
@@ -20,7 +21,11 @@ import * as target from './target-steps.ts'
 export interface ResourceService extends Handler {
   /** Does one piece of accepted work, for a queue of the user's own. @returns whether it was there to be done */
   runOperation(id: string): Promise<boolean>
-  /** Stops taking accepted work and waits for what is running. Requests are the server's affair. */
+  /**
+   * Drains the service: takes no more accepted work, and makes every further answer the last on its connection.
+   * @returns fulfilled when the requests and the work that are under way are done, and the store is needed no more. New
+   *   connections are the server's to refuse: call its `close` first
+   */
   close(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }
@@ -47,6 +52,7 @@ export function createResourceService(store: ResourceStore, options?: ServiceOpt
     target.createRouteStep(routes, settings), // hands over what is not ours
     target.createLengthStep(settings.maxTargetLength), // 414
     target.checkTarget, // 400 431
+    target.createSchemeStep(access.isSecure), // 421
     access.checkHost, // 421
     access.checkTransport, // 403
     target.answerServerOptions, // 204 for OPTIONS *
@@ -68,9 +74,11 @@ export function createResourceService(store: ResourceStore, options?: ServiceOpt
   ])
 
   const decide = sequence(steps)
+  const activity = createActivity()
   const handler = createHandler<ResourceExchange>({
     run: (exchange) => decideInOrder(exchange, decide),
-    createExchange: (req, res) => new ResourceExchange(req, res, settings),
+    createExchange: (req, res, place) => new ResourceExchange(req, res, place, settings),
+    activity,
     onError: settings.onError,
     formatError: settings.formatError,
     forwardErrors: settings.forwardErrors,
@@ -79,8 +87,8 @@ export function createResourceService(store: ResourceStore, options?: ServiceOpt
   const stopExplaining = createExplainer(settings.explain, isOurs)
   operations?.start()
   const close = async (): Promise<void> => {
+    await Promise.all([activity.drain(), operations?.close()])
     stopExplaining()
-    await operations?.close()
   }
   return Object.assign(handler, {
     runOperation: (id: string) => operations?.run(id) ?? Promise.resolve(false),

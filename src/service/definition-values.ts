@@ -1,6 +1,7 @@
 import {
   BOOLEAN,
   COUNT,
+  DURATION,
   either,
   FIELD_VALUE,
   FUNCTION,
@@ -31,7 +32,7 @@ export const RESOURCE_VALUES: Rules = {
   conflict: FUNCTION,
   replaced: oneOf('representation', 'none'),
   remove: oneOf('erase', 'soft', 'queued'),
-  removed: oneOf('none', 'confirmation', 'representation'),
+  removed: oneOf('none', 'tag', 'confirmation', 'representation'),
   representations: listOf(shapedAs({ type: 'string', render: 'function' })),
   aliases: listOf(TEXT),
   types: listOf(TEXT, 1),
@@ -72,6 +73,8 @@ export const OPERATIONS_VALUES: Rules = {
   maxAttempts: COUNT,
   pollInterval: MILLISECONDS,
   queue: shapedAs({ enqueue: 'function' }),
+  retention: DURATION,
+  isAdmin: FUNCTION,
 }
 
 /** What a service asks of a store. */

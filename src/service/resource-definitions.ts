@@ -3,7 +3,7 @@ import type { RequestView } from '../core/exchange.ts'
 import type { MaybePromise } from '../core/handler.ts'
 import type { JsonObject, JsonValue } from '../core/json.ts'
 import { checkValues } from '../core/option-values.ts'
-import { readOptions } from '../core/options.ts'
+import { changeOptions, readOptions } from '../core/options.ts'
 import type { StandardSchema } from '../core/standard-schema.ts'
 import type { Method } from '../protocol/methods.ts'
 import { RESOURCE_VALUES } from './definition-values.ts'
@@ -42,8 +42,11 @@ export interface ResourceOptions<Value = JsonValue> {
    * restored by PUT. `'queued'`: done later, 202 with a monitor. Default `'erase'`.
    */
   readonly remove?: RemovalMode
-  /** What DELETE answers: 204, 200 with `{ deleted, id }`, or 200 with what was removed. Default `'none'`. */
-  readonly removed?: 'none' | 'confirmation' | 'representation'
+  /**
+   * What DELETE answers. `'none'`: 204. `'tag'`: 204 with the ETag of what was removed. `'confirmation'`: 200 with
+   * `{ deleted, id }`. `'representation'`: 200 with what was removed. Default `'none'`.
+   */
+  readonly removed?: 'none' | 'tag' | 'confirmation' | 'representation'
   /** Milliseconds for which a removal is remembered (410); 0 leaves no trace (404). Default: the store's, 30 days. */
   readonly retention?: number
   /** Further representations that are made from the stored one and offered by Accept. Default: none. */
@@ -152,12 +155,21 @@ export function collection<Value = JsonObject>(options?: CollectionOptions<Value
   if (read.create === 'accepted' && read.memberMethods?.includes('PUT')) {
     throw new TypeError('collection keeps the state of members that are accepted: PUT would replace it; use PATCH.')
   }
-  const max = read.pageSize?.max ?? 500
-  const usual = read.pageSize?.default ?? Math.min(50, max)
+  const { max = 500, default: usual = Math.min(50, max) } = readOptions('pageSize', read.pageSize, ['default', 'max'])
   if (!Number.isInteger(max) || !Number.isInteger(usual) || usual < 1 || usual > max) {
     throw new TypeError('collection needs a pageSize of positive integers, its default not above its max.')
   }
-  return Object.freeze({ kind: 'collection', options: read })
+  const pageSize = Object.freeze({ default: usual, max })
+  return Object.freeze({ kind: 'collection', options: changeOptions(read, { pageSize, ...readFiles(read.files) }) })
+}
+
+function readFiles(files: CollectionOptions['files']): Pick<CollectionOptions, 'files'> {
+  if (files === undefined) return {}
+  const entries = Object.entries(files).map(([name, file]) => [
+    name,
+    readOptions('files', file, ['required', 'describe']),
+  ])
+  return { files: Object.freeze(Object.fromEntries(entries)) as NonNullable<CollectionOptions['files']> }
 }
 
 /**
@@ -182,6 +194,17 @@ export function singleton<Value = JsonValue>(options?: SingletonOptions<Value>):
     if (alias.includes('{')) throw new TypeError('singleton takes aliases without {names}: they are one resource.')
   }
   return Object.freeze({ kind: 'singleton', options: read })
+}
+
+/**
+ * A definition with options that are checked and inherit nothing, also where it was copied or written by hand.
+ * @throws TypeError for options that do not exist or contradict each other
+ */
+export function readDefinition(definition: ResourceDefinition): ResourceDefinition {
+  if (definition.kind === 'collection') return collection(definition.options)
+  if (definition.kind === 'document') return document(definition.options)
+  if (definition.kind === 'singleton') return singleton(definition.options)
+  throw new TypeError('A definition is made by collection(), document() or singleton().')
 }
 
 function checkCommon(owner: string, options: Readonly<ResourceOptions>): void {

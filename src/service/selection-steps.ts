@@ -31,7 +31,7 @@ export function negotiate(exchange: ResourceExchange): undefined {
   const { route, method } = exchange
   if (method !== 'GET' && method !== 'HEAD') return undefined
   if (route.renditions.length > 0) exchange.vary = mergeVary(exchange.vary, 'Accept')
-  const { accept } = exchange.headers
+  const accept = exchange.field('accept')
   if (accept !== undefined && route.usualType !== undefined && !OPEN.test(accept)) {
     selectOffer(exchange, [route.usualType, ...route.offers])
   }
@@ -49,7 +49,7 @@ export function loadCurrent(exchange: ResourceExchange): MaybePromise<undefined>
 /** Selects among what there is: the stored resource says of which type it is. */
 function negotiateStored(exchange: ResourceExchange): void {
   const { route, method, current, page } = exchange
-  if (exchange.headers.accept === undefined || (method !== 'GET' && method !== 'HEAD')) return
+  if (exchange.field('accept') === undefined || (method !== 'GET' && method !== 'HEAD')) return
   const type = page === undefined ? current?.contentType : 'application/json'
   if (type === undefined) return
   const stored = type === route.usualType?.essence ? route.usualType : parseMediaType(type)
@@ -59,7 +59,7 @@ function negotiateStored(exchange: ResourceExchange): void {
 }
 
 function selectOffer(exchange: ResourceExchange, offers: Parameters<typeof selectMediaType>[1]): void {
-  const index = selectMediaType(exchange.headers.accept, offers)
+  const index = selectMediaType(exchange.field('accept'), offers)
   if (index < 0) {
     exchange.vary = mergeVary(exchange.vary, 'Accept')
     throw new HttpError(406, 'ERR_NOT_ACCEPTABLE', {
@@ -84,15 +84,16 @@ export function selectContent(exchange: ResourceExchange): MaybePromise<undefine
 }
 
 function selectRequestedRanges(exchange: ResourceExchange): undefined {
-  const { headers, method, validators } = exchange
-  if (headers.range === undefined || method !== 'GET' || exchange.page !== undefined) return undefined
-  const ifRange = headers['if-range']
-  if (ifRange !== undefined && !evaluateIfRange(String(ifRange), validators!, exchange.route.context.now())) {
+  const { method, validators } = exchange
+  const range = exchange.field('range')
+  if (range === undefined || method !== 'GET' || exchange.page !== undefined) return undefined
+  const ifRange = exchange.field('if-range')
+  if (ifRange !== undefined && !evaluateIfRange(ifRange, validators!, exchange.route.context.now())) {
     note(exchange, 'If-Range does not match')
     return undefined
   }
   const size = selectedSize(exchange)
-  const selection = selectRanges(headers.range, size)
+  const selection = selectRanges(range, size)
   if (selection === 'whole') note(exchange, 'Range ignored')
   if (selection === 'unsatisfiable') {
     note(exchange, `no byte of ${size} is asked for`)

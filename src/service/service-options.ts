@@ -1,14 +1,16 @@
 import type { Authorize } from '../actions/route.ts'
 import { readLimits } from '../body-types/limits.ts'
 import type { BodyLimits } from '../body-types/types.ts'
+import { createAddressFinder } from '../core/client-address.ts'
 import type { HttpError } from '../core/errors.ts'
-import type { Exchange } from '../core/exchange.ts'
+import type { AddressFinder, Exchange } from '../core/exchange.ts'
 import type { ErrorHook } from '../core/node-handler.ts'
-import { checkValues } from '../core/option-values.ts'
-import { readOptions } from '../core/options.ts'
+import { checkValues, FUNCTION } from '../core/option-values.ts'
+import { omitOptions, readOptions } from '../core/options.ts'
 import type { TrustProxy } from '../core/peer.ts'
 import type { Reply } from '../core/reply.ts'
-import type { AuthOptions } from '../handlers/auth.ts'
+import { AUTHENTICATION_NAMES, type AuthenticationOptions } from '../handlers/auth.ts'
+import { CORS_NAMES } from '../handlers/cors-options.ts'
 import type { CorsOptions } from '../handlers/preflight.ts'
 import { createDefaultFormats } from '../patch-formats/default-formats.ts'
 import type { PatchFormat } from '../patch-formats/types.ts'
@@ -17,8 +19,8 @@ import type { OperationsOptions } from './operations.ts'
 import type { ResourceDefinition } from './resource-definitions.ts'
 
 /** Authentication of a service, and what the principal may do. */
-export interface ServiceAuthOptions extends Omit<AuthOptions, 'authorize' | 'onError'> {
-  /** Who may do what, where a definition does not say; see {@link Authorize}. Default: everybody everything. */
+export interface ServiceAuthOptions extends AuthenticationOptions {
+  /** Who may do what, where a definition does not say; see {@link Authorize}. Default: everybody may do everything. */
   readonly authorize?: Authorize
 }
 
@@ -37,7 +39,10 @@ export interface ServiceOptions {
    * fields. `'optional'` lets them pass. Default `'required'`.
    */
   readonly https?: 'required' | 'optional'
-  /** Proxies whose word on the scheme counts: addresses, CIDR blocks, `'loopback'`, or a function. Default: none. */
+  /**
+   * Proxies whose word on the scheme and on the address of the client counts: addresses, CIDR blocks, `'loopback'`, or a
+   * function. Default: none.
+   */
   readonly trustProxy?: TrustProxy
   /** Hosts that are served; others get 421 (RFC 9110 §15.5.20). Default: all. */
   readonly allowedHosts?: readonly string[]
@@ -96,27 +101,42 @@ const NAMES = [
   ...(['onError', 'formatError', 'errors', 'operations', 'idleTimeout', 'explain', 'now'] as const),
 ] as const
 
-/** The options that have no default: left out, they leave something out. */
-type Optional = 'resources' | 'cors' | 'auth' | 'trustProxy' | 'allowedHosts' | 'methodOverride' | 'onError'
-type WithDefault = 'maxTargetLength' | 'patchFormats' | 'codings' | 'cacheControl' | 'fallthrough' | 'idleTimeout'
-
-/** The options of a service with every default filled in. */
-export interface ServiceSettings
-  extends Pick<ServiceOptions, Optional | 'formatError' | 'explain'>,
-    Required<Pick<ServiceOptions, WithDefault | 'https' | 'now' | 'operations'>> {
+/** The options of a service with every default filled in; every property is set, so that none is inherited. */
+export interface ServiceSettings {
+  readonly resources: ServiceOptions['resources']
+  readonly cors: CorsOptions | undefined
+  /** How the sender of a request is found; `undefined` where a service does not ask. */
+  readonly authentication: AuthenticationOptions | undefined
+  readonly authorize: Authorize | undefined
+  readonly https: 'required' | 'optional'
+  readonly trustProxy: TrustProxy | undefined
+  readonly findAddress: AddressFinder | undefined
+  readonly allowedHosts: readonly string[] | undefined
+  readonly methodOverride: boolean
+  readonly maxTargetLength: number
+  readonly limits: BodyLimits
+  readonly patchFormats: readonly PatchFormat[]
+  readonly codings: readonly ('gzip' | 'deflate' | 'br')[]
+  readonly cacheControl: string | undefined
   readonly mountPath: string | undefined
   /** The only mount path that counts, if one does. */
   readonly onlyMount: string | undefined
-  readonly limits: BodyLimits
+  readonly fallthrough: boolean
+  readonly onError: ErrorHook | undefined
+  readonly formatError: ServiceOptions['formatError'] | undefined
   /** Whether unexpected errors are the host's. */
   readonly forwardErrors: boolean
+  readonly operations: OperationsOptions
+  readonly idleTimeout: number
+  readonly explain: ServiceOptions['explain'] | undefined
+  readonly now: () => number
 }
 
 /** @throws TypeError for options that do not exist or make no sense */
 export function readServiceOptions(given: ServiceOptions | undefined): ServiceSettings {
   const options = readOptions('createResourceService', given, NAMES)
   checkValues('createResourceService', options, SERVICE_VALUES)
-  const { maxTargetLength = 2048, idleTimeout = 30_000, mountPath, https = 'required' } = options
+  const { maxTargetLength = 2048, idleTimeout = 30_000, mountPath, trustProxy } = options
   if (!(maxTargetLength > 0)) throw new TypeError('createResourceService needs a positive maxTargetLength.')
   if (!(idleTimeout > 0)) throw new TypeError('createResourceService needs a positive idleTimeout in milliseconds.')
   if (mountPath !== undefined && !/^(?:\/[^/?#\s]+)+$|^$/.test(mountPath)) {
@@ -126,27 +146,48 @@ export function readServiceOptions(given: ServiceOptions | undefined): ServiceSe
     throw new TypeError('createResourceService needs a mountPath for strictMount to compare with.')
   }
   const limits = readLimits('createResourceService', options.limits)
-  return {
-    ...options,
-    https,
+  const auth = options.auth && readOptions('auth', options.auth, [...AUTHENTICATION_NAMES, 'authorize'])
+  if (auth !== undefined) checkValues('auth', auth, { authorize: FUNCTION })
+  return Object.freeze({
+    resources: options.resources,
+    cors: options.cors && readOptions('cors', options.cors, CORS_NAMES),
+    authentication: auth && omitOptions(auth, 'authorize'),
+    authorize: auth?.authorize,
+    https: options.https ?? 'required',
+    trustProxy,
+    findAddress: createAddressFinder(trustProxy),
+    allowedHosts: options.allowedHosts,
+    methodOverride: options.methodOverride ?? false,
     maxTargetLength,
-    idleTimeout,
-    mountPath,
-    onlyMount: options.strictMount === true ? mountPath : undefined,
     limits,
     patchFormats: options.patchFormats ?? createDefaultFormats(limits.depth),
     codings: options.codings ?? [],
-    cacheControl: options.cacheControl ?? 'no-cache',
+    cacheControl: options.cacheControl,
+    mountPath,
+    onlyMount: options.strictMount === true ? mountPath : undefined,
     fallthrough: options.fallthrough ?? true,
+    onError: options.onError,
+    formatError: options.formatError,
     forwardErrors: options.errors === 'forward',
     operations: readOperationsOptions(options.operations),
+    idleTimeout,
+    explain: options.explain,
     now: options.now ?? Date.now,
-  }
+  })
 }
 
+const OPERATIONS_NAMES = [
+  'path',
+  'concurrency',
+  'maxAttempts',
+  'pollInterval',
+  'queue',
+  'retention',
+  'isAdmin',
+] as const
+
 function readOperationsOptions(given: OperationsOptions | undefined): OperationsOptions {
-  const names = ['path', 'concurrency', 'maxAttempts', 'pollInterval', 'queue'] as const
-  const options = readOptions('operations', given, names)
+  const options = readOptions('operations', given, OPERATIONS_NAMES)
   checkValues('operations', options, OPERATIONS_VALUES)
   return options
 }

@@ -1,8 +1,8 @@
 import { serverOptions } from '../actions/options.ts'
 import type { ResourceExchange } from '../actions/resource-exchange.ts'
+import { findHostFault, isTargetFormWrong, readScheme } from '../core/authority.ts'
 import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
-import { findMount } from '../core/exchange.ts'
 import { createRepeatedFieldSearch } from '../core/fields.ts'
 import type { Step } from '../core/handler.ts'
 import { PASS } from '../core/node-handler.ts'
@@ -21,23 +21,11 @@ const findRepeatedField = createRepeatedFieldSearch('host', 'content-type', 'con
 /** 414 for a target that is too long below the mount (RFC 9110 §15.5.15). @param limit characters */
 export function createLengthStep(limit: number): Step<ResourceExchange> {
   return function checkTargetLength(exchange) {
-    const { length } = exchange.targetText
+    const { length } = exchange.place.target
     if (length <= limit) return undefined
     note(exchange, `${length} characters`)
     throw new HttpError(414, 'ERR_TARGET_TOO_LONG')
   }
-}
-
-/** What a host name, an address or a port may consist of (RFC 3986 §3.2); "@" as well, which decides nothing here. */
-const HOST = /^[\w.~!$&'()*+,;=:%@[\]-]*$/
-
-/** Requests name one host again and again. */
-let lastHost = ''
-
-function isHost(text: string): boolean {
-  if (!HOST.test(text)) return false
-  lastHost = text
-  return true
 }
 
 /** 400 for a target or message that is malformed; 431 for more fields than Node can be trusted to pass on. */
@@ -45,7 +33,7 @@ export function checkTarget(exchange: ResourceExchange): undefined {
   if (exchange.isMalformed) {
     throw new HttpError(400, 'ERR_MALFORMED_TARGET', { detail: 'The request target is malformed.' })
   }
-  const { req, headers } = exchange
+  const { req } = exchange
   // Node takes a request line that ends in HTTP/2.0 (RFC 9110 §15.6.6).
   if (req.httpVersionMajor !== 1 && !exchange.isHttp2) {
     throw new HttpError(505, 'ERR_VERSION_NOT_SUPPORTED', { detail: 'This is a server of HTTP/1.1.', expose: true })
@@ -53,28 +41,36 @@ export function checkTarget(exchange: ResourceExchange): undefined {
   if (req.rawHeaders.length >= MAX_RAW_HEADERS) {
     throw new HttpError(431, 'ERR_FIELDS_TOO_LARGE', { detail: 'The request has too many fields.' })
   }
-  const coding = headers['transfer-encoding']
-  if (coding !== undefined && /,[ \t]*chunked$/i.test(coding)) {
+  checkTransferCoding(exchange)
+  const repeated = findRepeatedField(req)
+  if (repeated !== undefined) {
+    throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: `The field ${repeated} was sent more than once.` })
+  }
+  const fault = findHostFault(req)
+  if (fault !== undefined) throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: fault })
+  return undefined
+}
+
+/** 400 where it is unclear how long the content is, 501 where Node has not decoded it. */
+function checkTransferCoding(exchange: ResourceExchange): void {
+  const coding = exchange.field('transfer-encoding')
+  if (coding === undefined) return
+  if (/,[ \t]*chunked$/i.test(coding)) {
     // Node takes the chunks apart and leaves the rest coded (RFC 9112 §6.1).
     throw new HttpError(501, 'ERR_UNSUPPORTED_CODING', {
       detail: 'Only chunked is taken as transfer coding.',
       expose: true,
     })
   }
-  const repeated = findRepeatedField(req)
-  if (repeated !== undefined) {
-    throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: `The field ${repeated} was sent more than once.` })
-  }
-  // RFC 9112 §3.2
-  if (headers.host !== undefined && headers.host !== lastHost && !isHost(headers.host)) {
-    throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: 'Host is malformed.' })
-  }
-  return undefined
+  if (coding.trim() !== '' && exchange.field('content-length') === undefined) return
+  // What follows may be content or another request: programs differ (RFC 9112 §6.1, §11.2).
+  if (!exchange.isHttp2) exchange.res.shouldKeepAlive = false
+  throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: 'Transfer-Encoding is empty, or beside Content-Length.' })
 }
 
 /** OPTIONS * asks about the server as a whole. */
 export function answerServerOptions(exchange: ResourceExchange): Reply | undefined {
-  return exchange.targetText === '*' ? serverOptions() : undefined
+  return exchange.place.target === '*' && exchange.place.isClear ? serverOptions() : undefined
 }
 
 /** Reads the target and finds its route; where it has none and the host goes on, the request is the host's. */
@@ -82,21 +78,38 @@ export function createRouteStep(
   table: RouteTable,
   { fallthrough, onlyMount }: Pick<ServiceSettings, 'fallthrough' | 'onlyMount'>,
 ): Step<ResourceExchange> {
-  const isMisspelt = ({ req }: ResourceExchange): boolean => onlyMount !== undefined && findMount(req) !== onlyMount
+  const isMisspelt = ({ place }: ResourceExchange): boolean => onlyMount !== undefined && place.mount !== onlyMount
   return function findRoute(exchange) {
-    const target = parseRequestTarget(exchange.targetText)
+    const { place } = exchange
+    if (!place.isClear) {
+      exchange.path = pathForLog(place.target)
+      return exchange.canPass ? PASS : undefined
+    }
+    const target = isTargetFormWrong(exchange.req) ? undefined : parseRequestTarget(place.target)
     if (target === undefined) {
-      exchange.isMalformed = exchange.targetText !== '*' || exchange.method !== 'OPTIONS'
-      // For the log; an absolute-form target may hold a password.
-      exchange.path = /^[/*][^?]*/.exec(exchange.targetText)?.[0] ?? ''
+      exchange.isMalformed = place.target !== '*' || exchange.method !== 'OPTIONS'
+      exchange.path = pathForLog(place.target)
     } else {
       exchange.path = target.path
       exchange.queryText = target.query
       if (!isMisspelt(exchange)) exchange.route = table.find(target.path)!
       if (exchange.route !== undefined) exchange.storePath = exchange.route.storePath ?? target.path
     }
-    const isOurs = exchange.route !== undefined || exchange.targetText === '*' || (table.isOpen && exchange.isMalformed)
+    const isOurs = exchange.route !== undefined || place.target === '*' || (table.isOpen && exchange.isMalformed)
     return isOurs || !fallthrough || !exchange.canPass ? undefined : PASS
+  }
+}
+
+/** The path that a log shows for a malformed target. A target of an unknown form may hold a password, and shows none. */
+function pathForLog(target: string): string {
+  return /^[/*][^?]*/.exec(target)?.[0] ?? ''
+}
+
+/** 421 for an https target over cleartext, unless a trusted proxy vouches for it (RFC 9110 §7.4). */
+export function createSchemeStep(isSecure: (exchange: ResourceExchange) => boolean): Step<ResourceExchange> {
+  return function checkScheme(exchange) {
+    if (readScheme(exchange.req) !== 'https' || isSecure(exchange)) return undefined
+    throw new HttpError(421, 'ERR_MISDIRECTED', { detail: 'The target is https, and the connection is not encrypted.' })
   }
 }
 

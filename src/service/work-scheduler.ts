@@ -99,8 +99,15 @@ export function createExternalScheduler(
   return { start: poll.start, announce: (id, pause) => void tell(id, pause), close: poll.close }
 }
 
-/** Calls a function again and again: after the interval, or sooner when the function says after how long. */
-function createPoll(look: () => Promise<number | undefined>, interval: number) {
+/** Calls a function at intervals. */
+export interface Poll {
+  readonly isClosed: boolean
+  start(): void
+  close(): void
+}
+
+/** @param look says after how many milliseconds it is due again, where that is sooner than the interval */
+export function createPoll(look: () => Promise<number | undefined>, interval: number): Poll {
   let timer: NodeJS.Timeout | undefined
   const schedule = (delay: number): void => {
     timer = setTimeout(turn, delay)

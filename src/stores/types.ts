@@ -233,7 +233,7 @@ export interface ResourceStore {
 
 /** Whether `read` found a resource. */
 export function isResource(state: StoredState): state is StoredResource {
-  return state !== undefined && !('removed' in state)
+  return state !== undefined && !Object.hasOwn(state, 'removed')
 }
 
 /** Whether content can be read only in pieces. */

@@ -1,7 +1,7 @@
-import { createSecretKey, webcrypto } from 'node:crypto'
+import { createHmac, createSecretKey, webcrypto } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { bearer } from '../../src/auth-schemes/bearer.ts'
-import { type JwtOptions, jwt } from '../../src/auth-schemes/jwt.ts'
+import { type JwtOptions, jwt, type KeyInput } from '../../src/auth-schemes/jwt.ts'
 import { isPromise } from '../../src/core/handler.ts'
 import { type GuardedServer, serveGuarded } from './guarded-server.ts'
 import { bearerHeader, claims, createIssuer, issue, now, signToken } from './tokens.ts'
@@ -70,6 +70,48 @@ describe('jwt', () => {
     const { send } = await serve({ keys, algorithms: ['HS256'] })
     expect((await send(bearerHeader(signToken(secret, { alg: 'HS256' }, claims())))).status).toBe(200)
     expect((await send(bearerHeader(signToken(Buffer.alloc(32), { alg: 'HS256' }, claims())))).status).toBe(401)
+  })
+
+  it.each([
+    ['HS256', 32],
+    ['HS384', 48],
+    ['HS512', 64],
+  ])(
+    'takes for %s a secret of %i bytes, as many as its hash has, and no shorter one (RFC 7518 §3.2)',
+    async (alg, size) => {
+      const make = (keys: KeyInput) => jwt({ ...SETTINGS, keys, algorithms: [alg] })
+      const hmac = (bytes: Uint8Array) =>
+        webcrypto.subtle.importKey('raw', bytes, { name: 'HMAC', hash: `SHA-${alg.slice(2)}` }, false, ['verify'])
+      const [long, short] = [Buffer.alloc(size, 'k'), Buffer.alloc(size - 1, 'k')]
+      const jwkOf = (bytes: Buffer) => ({ kty: 'oct', k: bytes.toString('base64url'), alg })
+      for (const keys of [long, createSecretKey(long), jwkOf(long), await hmac(long)])
+        expect(() => make(keys)).not.toThrow()
+      for (const keys of [short, createSecretKey(short), jwkOf(short), await hmac(short)]) {
+        expect(() => make(keys)).toThrow(new RegExp(`at least (?:32|${size}) bytes`))
+      }
+      const text = signToken(undefined, { alg }, claims()).slice(0, -1)
+      const signature = createHmac(`sha${alg.slice(2)}`, long)
+        .update(text)
+        .digest('base64url')
+      const { send } = await serve({ keys: long, algorithms: [alg] })
+      expect((await send(bearerHeader(`${text}.${signature}`))).status).toBe(200)
+    },
+  )
+
+  it('has each of several secrets for the algorithms that it is long enough for', async () => {
+    const [short, long] = [Buffer.alloc(32, 's'), Buffer.alloc(64, 'l')]
+    const { send } = await serve({ keys: [short, long], algorithms: ['HS256', 'HS512'] })
+    const signed = (alg: string, key: Buffer) => {
+      const text = signToken(undefined, { alg }, claims()).slice(0, -1)
+      return bearerHeader(
+        `${text}.${createHmac(`sha${alg.slice(2)}`, key)
+          .update(text)
+          .digest('base64url')}`,
+      )
+    }
+    expect((await send(signed('HS512', long))).status).toBe(200)
+    expect((await send(signed('HS256', short))).status).toBe(200)
+    expect((await send(signed('HS512', short))).status).toBe(401)
   })
 
   describe('refuses a forged token (threat 102):', () => {

@@ -7,7 +7,7 @@ import type { Exchange } from '../../src/core/exchange.ts'
 import { serve } from '../handlers/serve.ts'
 import { fieldOf } from '../support/reply-fields.ts'
 
-const asking = (accept?: string) => ({ headers: accept === undefined ? {} : { accept } }) as Exchange
+const asking = (accept?: string) => ({ field: () => accept }) as unknown as Exchange
 
 describe('HttpError', () => {
   it('has what Express and Koa look for', () => {

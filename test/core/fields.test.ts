@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { describe, expect, it } from 'vitest'
-import { countField, createRepeatedFieldSearch, isForwarded, readField } from '../../src/core/fields.ts'
+import { countField, createRepeatedFieldSearch, isForwarded, joinSplitLists, readField } from '../../src/core/fields.ts'
 
 const raw = (...rawHeaders: string[]) => ({ rawHeaders })
 
@@ -24,7 +24,46 @@ describe('countField', () => {
   })
 })
 
+describe('joinSplitLists', () => {
+  const join = (headers: IncomingHttpHeaders, ...rawHeaders: string[]) => {
+    joinSplitLists({ headers, rawHeaders })
+    return headers
+  }
+
+  it('joins the lines of a list of which only the first is in `headers` (RFC 9110 §5.3)', () => {
+    const raw = [
+      'if-none-match',
+      '"x"',
+      'host',
+      'h',
+      'if-none-match',
+      '"e"',
+      'range',
+      'bytes=0-1',
+      'range',
+      'bytes=3-4',
+    ]
+    expect(join({ 'if-none-match': '"x"', host: 'h', range: 'bytes=0-1' }, ...raw)).toEqual({
+      'if-none-match': '"x", "e"',
+      host: 'h',
+      range: 'bytes=0-1, bytes=3-4',
+    })
+  })
+
+  it('leaves a single line and an absent list as they are', () => {
+    expect(join({ 'if-match': '"a"' }, 'if-match', '"a"')).toEqual({ 'if-match': '"a"' })
+    expect(join({}, 'host', 'h')).toEqual({})
+  })
+})
+
 describe('createRepeatedFieldSearch', () => {
+  it('tells names of one length and first letter apart', () => {
+    expect(createRepeatedFieldSearch('accept', 'origin', 'age-ab')(raw('Accept', 'a', 'age-ab', 'b'))).toBeUndefined()
+    expect(createRepeatedFieldSearch('accept', 'age-ab')(raw('Age-AB', 'a', 'Accept', 'c', 'age-ab', 'b'))).toBe(
+      'age-ab',
+    )
+  })
+
   const find = createRepeatedFieldSearch('host', 'authorization', 'content-type')
 
   it('finds a name that occurs twice, also with the same value (row H9, threat 3)', () => {
@@ -50,6 +89,7 @@ describe('isForwarded', () => {
     [{ via: '1.1 a' }, false],
     [{}, false],
   ])('of %j is %s', (headers, expected) => {
-    expect(isForwarded(headers)).toBe(expected)
+    const field = (name: string) => readField(headers, name)
+    expect(isForwarded({ field })).toBe(expected)
   })
 })

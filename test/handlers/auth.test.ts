@@ -75,10 +75,26 @@ describe('auth', () => {
     expect(headers).not.toHaveProperty('last-modified')
   })
 
-  it('marks what somebody got for caches, also where everybody gets something (threat 119)', async () => {
+  it('tells caches that the answer depends on Authorization, also the anonymous one where it is optional (RFC 9111 §4.1)', async () => {
     const { send } = await serve({ require: 'writes' })
-    expect((await send({ headers: ada })).headers.vary).toBe('Authorization')
-    expect((await send()).headers.vary).toBeUndefined()
+    expect((await send({ headers: ada })).headers).toMatchObject({
+      vary: 'Authorization',
+      'cache-control': 'private, no-cache',
+    })
+    const { headers } = await send()
+    expect([headers.vary, headers['cache-control']]).toEqual(['Authorization', undefined])
+  })
+
+  it.each<[string, unknown]>([
+    ['no principal', { outcome: 'accepted' }],
+    ['a principal without a name', { outcome: 'accepted', principal: { scheme: 'x' } }],
+    ['a name that is not text', { outcome: 'accepted', principal: { scheme: 'x', id: 7 } }],
+    ['another outcome', { outcome: 'denied', principal: { scheme: 'x', id: 'ada' } }],
+  ])('answers 500 where a scheme of the user gives %s', async (_, result) => {
+    const scheme = { name: 'Own', challenges: () => ['Own'], authenticate: () => result } as unknown as AuthScheme
+    const { send, failures } = await serve({ schemes: [scheme] })
+    expect((await send({ headers: { Authorization: 'Own 1' } })).status).toBe(500)
+    expect(String(failures[0])).toContain('The scheme Own gave neither a principal nor a rejection.')
   })
 
   it.each(METHODS)('lets no %s through without credentials (threat 109)', async (method) => {

@@ -1,10 +1,15 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
+import { createAdaptorServer } from '@hono/node-server'
 import express from 'express'
 import express4 from 'express4'
+import fastify from 'fastify'
+import { Hono } from 'hono'
 import Koa from 'koa'
 import Koa2 from 'koa2'
 import { afterEach, describe, expect, it } from 'vitest'
+import { fastifyPlugin } from '../../src/adapters/fastify.ts'
+import { honoMiddleware } from '../../src/adapters/hono.ts'
 import { koaMiddleware } from '../../src/adapters/koa.ts'
 import type { FormPart } from '../../src/body-types/types.ts'
 import { isHttpError, RequestAborted } from '../../src/core/errors.ts'
@@ -112,12 +117,40 @@ const startPlain: Start = (options, route, upstream) => {
   })
 }
 
+const startFastify: Start = async (options, route, upstream) => {
+  const app = fastify()
+  app.setErrorHandler((error, _request, reply) => reply.code(500).send({ failed: String(error) }))
+  app.addHook('onRequest', async ({ raw }) => {
+    if (upstream !== undefined) await drain(raw)
+    if (upstream === 'json') Object.assign(raw, { body: { upstream: true } })
+  })
+  await app.register(fastifyPlugin(bodyParse(options)))
+  app.all('/', async ({ body, raw }) => JSON.stringify(await route(body, raw)))
+  await app.ready()
+  return runServer(app.server)
+}
+
+const startHono: Start = (options, route, upstream) => {
+  const app = new Hono<{ Bindings: { incoming: IncomingMessage & { body?: unknown } } }>()
+  app.onError((error, context) => context.json({ failed: String(error) }, 500))
+  app.use('*', async ({ env: { incoming } }, next) => {
+    if (upstream !== undefined) await drain(incoming)
+    if (upstream === 'json') Object.assign(incoming, { body: { upstream: true } })
+    await next()
+  })
+  app.use('*', honoMiddleware(bodyParse(options)))
+  app.all('/', async ({ env: { incoming }, body }) => body(JSON.stringify(await route(incoming.body, incoming))))
+  return runServer(createAdaptorServer({ fetch: app.fetch }) as Server)
+}
+
 const HOSTS: Readonly<Record<string, Start>> = {
   'plain http': startPlain,
   'Express 4': startExpress(express4 as unknown as typeof express),
   'Express 5': startExpress(express),
   'Koa 2': startKoa(Koa2 as unknown as typeof Koa),
   'Koa 3': startKoa(Koa),
+  Fastify: startFastify,
+  Hono: startHono,
 }
 
 async function start(

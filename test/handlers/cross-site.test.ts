@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest'
+import type { AuthScheme } from '../../src/auth-schemes/types.ts'
 import { createHandler } from '../../src/core/node-handler.ts'
+import { auth } from '../../src/handlers/auth.ts'
 import { type CrossSiteOptions, createCrossSiteCheck } from '../../src/handlers/cross-site.ts'
+import { createResourceService } from '../../src/service/create-resource-service.ts'
+import { memoryStore } from '../../src/stores/memory.ts'
 import { ask, type Fields, listen } from './serve.ts'
 
 const EVIL = 'https://evil.test'
@@ -79,4 +83,44 @@ describe('createCrossSiteCheck', () => {
     expect(await statusOf('POST', { ...BASIC, Origin: FRIEND })).toBe(200)
     expect(await statusOf('POST', { ...BASIC, Origin: EVIL })).toBe(403)
   })
+})
+
+describe('a scheme that says whether browsers attach its credentials', () => {
+  const create = (isAmbient?: boolean): AuthScheme => ({
+    name: 'Ticket',
+    ...(isAmbient === undefined ? {} : { isAmbient }),
+    challenges: () => ['Ticket'],
+    authenticate: () => ({ outcome: 'accepted', principal: { scheme: 'ticket', id: 'ada' } }),
+  })
+  const foreign = {
+    Authorization: 'Ticket 1',
+    Origin: EVIL,
+    'Sec-Fetch-Site': 'cross-site',
+    'Content-Type': 'text/plain',
+  }
+
+  it.each([
+    [true, 403],
+    [undefined, 403],
+    [false, 201],
+  ])('is asked, and counts as ambient where it says nothing: isAmbient %s', async (isAmbient, status) => {
+    const service = createResourceService(memoryStore(), { auth: { schemes: [create(isAmbient)] } })
+    const port = await listen(service)
+    expect((await ask(port, 'PUT', '/a', foreign, 'x')).status).toBe(status)
+    const own = { ...foreign, Origin: `http://127.0.0.1:${port}`, 'Sec-Fetch-Site': 'same-origin' }
+    expect((await ask(port, 'PUT', '/a', own, 'x')).status).toBeLessThan(300)
+  })
+
+  it.each([
+    [undefined, 403],
+    [false, 201],
+  ])(
+    'is asked about a principal that a guard before the service has found: isAmbient %s',
+    async (isAmbient, status) => {
+      const guard = auth({ schemes: [create(isAmbient)] })
+      const service = createResourceService(memoryStore())
+      const port = await listen((req, res) => guard(req, res, () => service(req, res)))
+      expect((await ask(port, 'PUT', '/a', foreign, 'x')).status).toBe(status)
+    },
+  )
 })

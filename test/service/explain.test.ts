@@ -215,7 +215,7 @@ describe('the channel http-resource-service:request', () => {
 
   it('names no host and no password of an absolute-form target', async () => {
     const event = await traceOf('GET', 'http://ada:lovelace@demo.test/docs/a.bin')
-    expect([event.status, event.target]).toEqual([400, ''])
+    expect([event.status, event.target]).toEqual([400, '/docs/a.bin'])
   })
 
   it('tells of OPTIONS * too', async () => {

@@ -71,3 +71,39 @@ describe('15 000 characters in a field (threat 39)', () => {
     expect((await send('PUT', '/docs/a.bin', [text, `If-Match: ${fill('"a",')}"b"`], 'x')).status).toBe(412)
   })
 })
+
+describe('fields that an object of the process inherits', () => {
+  it.each([
+    ['if-none-match', '*'],
+    ['if-match', '"x"'],
+    ['range', 'bytes=0-1'],
+    ['if-unmodified-since', 'Mon, 01 Jan 2001 00:00:00 GMT'],
+    ['accept', 'image/png'],
+    ['content-encoding', 'gzip'],
+    ['prefer', 'return=minimal'],
+    ['transfer-encoding', 'gzip, chunked'],
+    ['x-http-method-override', 'DELETE'],
+  ])('are not fields of a request: %s', async (name, value) => {
+    const { send } = await serve(memoryStore(), { methodOverride: true })
+    const json = ['Content-Type: application/json']
+    await send('PUT', '/a', json, '{"a":1}')
+    const requests: Parameters<typeof send>[] = [
+      ['GET', '/a'],
+      ['PUT', '/a', json, '{"a":1}'],
+      ['POST', '/b', json, '{}'],
+      ['PATCH', '/a', ['Content-Type: application/merge-patch+json'], '{"a":2}'],
+    ]
+    const statuses = async () => {
+      const answers = []
+      for (const request of requests) answers.push((await send(...request)).status)
+      return answers
+    }
+    const usual = await statuses()
+    Object.defineProperty(Object.prototype, name, { value, configurable: true })
+    try {
+      expect(await statuses()).toEqual(usual)
+    } finally {
+      delete (Object.prototype as Record<string, unknown>)[name]
+    }
+  })
+})

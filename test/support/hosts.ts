@@ -1,3 +1,4 @@
+import 'reflect-metadata'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -5,6 +6,9 @@ import { connect, createServer as createHttp2Server } from 'node:http2'
 import { createServer as createHttpsServer, request as httpsRequest } from 'node:https'
 import type { AddressInfo, Server } from 'node:net'
 import { createAdaptorServer } from '@hono/node-server'
+import { Module } from '@nestjs/common'
+import { NestFactory } from '@nestjs/core'
+import connectApp from 'connect'
 import express from 'express'
 import express4 from 'express4'
 import fastify from 'fastify'
@@ -19,7 +23,8 @@ import { mount } from '../../src/adapters/mount.ts'
 import { type AnyServer, attach } from '../../src/adapters/node.ts'
 import type { Handler } from '../../src/core/node-handler.ts'
 
-const tls = {
+/** For servers of `node:https`. */
+export const TLS = {
   key: readFileSync(new URL('./tls/key.pem', import.meta.url)),
   cert: readFileSync(new URL('./tls/cert.pem', import.meta.url)),
 }
@@ -79,13 +84,32 @@ function createHono(handler: Handler, prefix: string): Server {
   return createAdaptorServer({ fetch: app.fetch }) as Server
 }
 
+function createConnect(handler: Handler, prefix: string): Server {
+  const app = connectApp()
+  app.use(prefix === '' ? '/' : prefix, handler as unknown as connectApp.NextHandleFunction)
+  return createServer(app)
+}
+
+class NestApplication {}
+Module({})(NestApplication)
+
+async function createNest(handler: Handler, prefix: string): Promise<Server> {
+  const app = await NestFactory.create(NestApplication, { logger: false })
+  app.getHttpAdapter().getInstance().disable('x-powered-by')
+  app.use(prefix === '' ? '/' : prefix, handler)
+  await app.init()
+  return app.getHttpServer() as Server
+}
+
 /** Every kind of host that the package supports. */
 export const hosts: Readonly<Record<string, Create>> = {
   plain: (handler, prefix) => createServer(mount(prefix, handler)),
-  https: (handler, prefix) => createHttpsServer(tls, mount(prefix, handler)),
+  https: (handler, prefix) => createHttpsServer(TLS, mount(prefix, handler)),
   http2: (handler, prefix) => createHttp2Server(mount(prefix, handler)),
+  Connect: createConnect,
   'Express 4': createExpress(express4 as unknown as typeof express),
   'Express 5': createExpress(express),
+  Nest: createNest,
   'Koa 2': createKoa(Koa2 as unknown as typeof Koa),
   'Koa 3': createKoa(Koa),
   Fastify: createFastify,

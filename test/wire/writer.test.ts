@@ -744,7 +744,7 @@ describe('a client that waits for 100 Continue', () => {
   async function serveContinue(run: Run): Promise<Service> {
     const service = await serve(run)
     service.server.on('checkContinue', (req, res: ServerResponse) => {
-      const exchange = service.handler.createExchange(req, res)
+      const exchange = service.handler.createExchange(req, res)!
       exchange.sendContinue = () => res.writeContinue()
       service.handler(req, res)
     })

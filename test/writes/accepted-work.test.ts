@@ -29,9 +29,9 @@ function start(
 }
 
 const stateOf = (answer: Answer): string => answer.json().state
-const until = (target: Target, path: string, state: string): Promise<Answer> =>
+const until = (target: Target, path: string, state: string, fields: Readonly<Record<string, string>> = {}) =>
   waitFor(
-    () => target.send('GET', path),
+    () => target.send('GET', path, { fields }),
     (answer) => answer.status === 200 && stateOf(answer) === state,
   )
 
@@ -148,7 +148,7 @@ describe('a queued removal', () => {
     const removal = await demo.send('DELETE', path, { fields: ADMIN })
     expect([removal.status, removal.text, removal.field('content-length')]).toEqual([202, '', '0'])
     expect(removal.field('location')).toMatch(/^\/operations\/[0-9a-f-]{36}$/)
-    const done = await until(demo, removal.field('location')!, 'done')
+    const done = await until(demo, removal.field('location')!, 'done', ADMIN)
     expect(done.json()).toMatchObject({ kind: 'removal', target: path, result: { deleted: true } })
     for (const gone of [path, `${path}/file`]) expect((await demo.send('GET', gone)).status).toBe(410)
     expect((await demo.send('DELETE', path, { fields: ADMIN })).status).toBe(410)
@@ -161,7 +161,7 @@ describe('a queued removal', () => {
     const path = (await demo.send('POST', '/uploads', uploadOf())).field('location')!
     const answers = await Promise.all([1, 2, 3].map(() => demo.send('DELETE', path, { fields: ADMIN })))
     for (const answer of answers) {
-      if (answer.status === 202) await until(demo, answer.field('location')!, 'done')
+      if (answer.status === 202) await until(demo, answer.field('location')!, 'done', ADMIN)
       else expect(answer.status).toBe(410)
     }
     await demo.close()

@@ -190,7 +190,7 @@ describe('DELETE of an article', () => {
     expect([answer.status, answer.field('preference-applied')]).toEqual([202, 'respond-async'])
     const monitor = answer.field('location')!
     for (;;) {
-      const { state } = (await demo.send('GET', monitor)).json()
+      const { state } = (await demo.send('GET', monitor, { fields: ADMIN })).json()
       if (state === 'done') break
       expect(['pending', 'running']).toContain(state)
     }

@@ -1,0 +1,135 @@
+/** Whether a request is below a path prefix, in the reading of every program that it may pass through. */
+
+import { parseRequestTarget, pathOfTarget } from './request-target.ts'
+
+/**
+ * Where a request target lies. `inside`: as received, it begins with the prefix. `outside`: no reading of it does.
+ * `unclear`: it depends on who reads it.
+ */
+export type Placement = 'inside' | 'outside' | 'unclear'
+
+/** A path that has one reading only: no escape, parameter or dot segment, no slash that is doubled or turned round. */
+const PLAIN = /^(?:\/(?!\.{0,2}(?:\/|$))[^/\\%;?#\x00-\x20\x7f]+)*\/?$/
+/** The most readings that are looked at, and the longest path that has several. */
+const MOST = 64
+const LONGEST = 4096
+
+/** What programs on the way do with a path before they compare it, each by itself and in any order. */
+const READINGS: readonly ((path: string) => string)[] = [
+  decodeEscapes,
+  (path) => path.replaceAll('\\', '/'),
+  // A scheme without an authority, and a path without its first slash.
+  (path) => path.replace(/^(?:[a-z][a-z0-9+.-]*:)?\/?/i, '/'),
+  // The URL Standard takes what follows two slashes, or more, for an authority.
+  (path) => path.replace(/^\/{2,}[^/]*/, ''),
+  (path) => path.replace(/\/{2,}/g, '/'),
+  resolveDots,
+  (path) => path.replace(/;[^/]*/g, ''),
+  (path) => path.replace(/[?#].*$/s, ''),
+  // The URL Standard drops tabs and line feeds.
+  (path) => path.replace(/[\x00-\x20\x7f]/g, ''),
+]
+
+/**
+ * Every path that a program may take a path for, by decoding its escapes (once or more often), resolving dots and so on.
+ * @param path as received, without a query
+ * @returns the path itself first; `undefined` where there are too many to be worth the time
+ */
+export function listReadings(path: string): readonly string[] | undefined {
+  if (PLAIN.test(path)) return [path]
+  if (path.length > LONGEST) return undefined
+  const readings = [path]
+  for (let i = 0; i < readings.length; i++) {
+    for (const read of READINGS) {
+      const reading = read(readings[i]!) || '/'
+      if (readings.includes(reading)) continue
+      if (readings.length === MOST) return undefined
+      readings.push(reading)
+    }
+  }
+  return readings
+}
+
+/**
+ * Decides where a request target lies relative to a path prefix.
+ * @param target as received, in any form
+ * @param prefix such as `/api`, without a slash at the end. A name with a colon, as in `/t/:tenant`, stands for any segment
+ */
+export function placeTarget(target: string, prefix: string): Placement {
+  if (prefix === '') return 'inside'
+  // About the server as a whole, and so about everything below the prefix too.
+  if (target === '*') return 'unclear'
+  const path = pathOfTarget(target)
+  if (measurePrefix(path, prefix) !== undefined) return 'inside'
+  const readings = listReadings(path)
+  if (readings === undefined) return 'unclear'
+  const folded = fold(prefix)
+  const isBelow = (reading: string): boolean => measurePrefix(fold(reading), folded, isFilled) !== undefined
+  return readings.some(isBelow) ? 'unclear' : 'outside'
+}
+
+/**
+ * How many characters of a path its prefix has; `undefined` when the path is not below it.
+ * @param path as received, without a query
+ * @param prefix see {@link placeTarget}
+ */
+export function measurePrefix(
+  path: string,
+  prefix: string,
+  fills: (segment: string) => boolean = isOneSegment,
+): number | undefined {
+  if (!prefix.includes('/:')) {
+    const next = path.startsWith(prefix) ? path.charCodeAt(prefix.length) : undefined
+    return next === SLASH || Number.isNaN(next) ? prefix.length : undefined
+  }
+  const segments = path.split('/')
+  let length = -1
+  for (const [index, wanted] of prefix.split('/').entries()) {
+    const segment = segments[index] ?? ''
+    if (wanted.startsWith(':') ? !fills(segment) : segment !== wanted) return undefined
+    length += segment.length + 1
+  }
+  return length
+}
+
+/** Whether every reading of a segment is one segment, and neither a dot segment nor empty. */
+function isOneSegment(segment: string): boolean {
+  return segment !== '' && parseRequestTarget(`/${segment}`) !== undefined
+}
+
+function isFilled(segment: string): boolean {
+  return segment !== ''
+}
+
+const SLASH = 0x2f
+
+/** Letter case does not tell paths apart in Express and Connect. */
+function fold(path: string): string {
+  return decodeEscapes(path).toLowerCase()
+}
+
+/** Decodes every escape, also those that are no UTF-8: there are programs that do. */
+function decodeEscapes(path: string): string {
+  return path.replace(/(?:%[0-9a-f]{2})+/gi, (run) => {
+    try {
+      return decodeURIComponent(run)
+    } catch {
+      return run.replace(/%(..)/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)))
+    }
+  })
+}
+
+/** RFC 3986 §5.2.4 */
+function resolveDots(path: string): string {
+  const kept: string[] = []
+  const segments = path.split('/')
+  for (const [index, segment] of segments.entries()) {
+    const isLast = index === segments.length - 1
+    if (segment === '..') {
+      if (kept.length > 1) kept.pop()
+      if (isLast) kept.push('')
+    } else if (segment !== '.') kept.push(segment)
+    else if (isLast) kept.push('')
+  }
+  return kept.join('/')
+}

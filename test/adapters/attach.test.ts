@@ -1,0 +1,86 @@
+import { createServer, type Server } from 'node:http'
+import { createAdaptorServer } from '@hono/node-server'
+import connect from 'connect'
+import express from 'express'
+import fastify from 'fastify'
+import { Hono } from 'hono'
+import Koa from 'koa'
+import { describe, expect, it } from 'vitest'
+import { type AnyServer, attach } from '../../src/adapters/node.ts'
+import { basic } from '../../src/auth-schemes/basic.ts'
+import { auth } from '../../src/handlers/auth.ts'
+import { methodOverride } from '../../src/handlers/method-override.ts'
+import { createResourceService } from '../../src/service/create-resource-service.ts'
+import { memoryStore } from '../../src/stores/memory.ts'
+import { listen, send } from './raw.ts'
+
+const routed: Readonly<Record<string, () => Promise<Server>>> = {
+  async Fastify() {
+    const app = fastify()
+    app.post('/x', () => 'POST')
+    app.delete('/x', () => 'DELETE')
+    await app.ready()
+    return app.server
+  },
+  async Hono() {
+    const app = new Hono()
+    app.post('/x', (context) => context.text('POST'))
+    app.delete('/x', (context) => context.text('DELETE'))
+    return createAdaptorServer({ fetch: app.fetch }) as Server
+  },
+  async Express() {
+    const app = express()
+    app.post('/x', (_req, res) => void res.send('POST'))
+    app.delete('/x', (_req, res) => void res.send('DELETE'))
+    return createServer(app)
+  },
+}
+
+describe('attach with a piece', () => {
+  it.each(Object.keys(routed))('runs it before the router of %s', async (name) => {
+    const server = await routed[name]!()
+    attach(server, methodOverride(), { direct: '' })
+    const port = await listen(server)
+    const fields = ['X-HTTP-Method-Override: DELETE']
+    expect((await send(port, { method: 'POST', target: '/x', fields })).text).toBe('DELETE')
+    expect((await send(port, { method: 'POST', target: '/x' })).text).toBe('POST')
+    expect((await send(port, { method: 'POST', target: '/x', fields: ['X-HTTP-Method-Override: GET'] })).status).toBe(
+      400,
+    )
+  })
+
+  it('leaves OPTIONS * to the host, and refuses * with any other method (RFC 9112 §3.2.4)', async () => {
+    const server = createServer((_req, res) => void res.end('host'))
+    attach(server, auth({ schemes: [basic({ realm: 'test', accounts: { ada: 'lovelace' } })] }), { direct: '/api' })
+    const port = await listen(server)
+    expect((await send(port, { method: 'OPTIONS', target: '*' })).text).toBe('host')
+    for (const method of ['GET', 'HEAD', 'POST', 'DELETE', 'PROPFIND']) {
+      expect([method, (await send(port, { method, target: '*' })).status]).toEqual([method, 400])
+    }
+  })
+})
+
+describe('attach', () => {
+  const service = createResourceService(memoryStore())
+
+  it.each<[string, () => unknown]>([
+    ['Express', () => express()],
+    ['Connect', () => connect()],
+    ['Koa', () => new Koa()],
+    ['Fastify', () => fastify()],
+    ['Hono', () => new Hono()],
+    ['nothing', () => undefined],
+    ['a port', () => 8080],
+  ])('names what was meant when it is given an application: %s', (_name, create) => {
+    expect(() => attach(create() as AnyServer, service)).toThrow(
+      'attach takes a server, as createServer(app) or app.listen() returns it (Fastify: app.server, Nest: app.getHttpServer()), not an application.',
+    )
+  })
+
+  it('takes a handler, and a prefix that can match', () => {
+    expect(() => attach(createServer(), undefined as never)).toThrow('attach takes a service or a piece, as ')
+    expect(() => attach(createServer(), service, { direct: '/api/' })).toThrow('attach takes a prefix such as ')
+    expect(() => attach(createServer(), service, '/api' as never)).toThrow('attach takes an object of options.')
+    expect(() => attach(createServer(), service, { prefix: '/api' } as never)).toThrow('attach has no option "prefix"')
+  })
+})

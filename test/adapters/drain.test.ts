@@ -1,0 +1,152 @@
+import 'reflect-metadata'
+import { once } from 'node:events'
+import type { Server } from 'node:http'
+import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2'
+import { type AddressInfo, connect } from 'node:net'
+import { Module } from '@nestjs/common'
+import { NestFactory } from '@nestjs/core'
+import fastify from 'fastify'
+import { describe, expect, it } from 'vitest'
+import { fastifyPlugin } from '../../src/adapters/fastify.ts'
+import type { Handler } from '../../src/core/node-handler.ts'
+import { createResourceService, type ResourceService } from '../../src/service/create-resource-service.ts'
+import { collection, document } from '../../src/service/resource-definitions.ts'
+import { memoryStore } from '../../src/stores/memory.ts'
+import { hosts } from '../support/hosts.ts'
+import { openRawClient, valuesOf } from '../wire/raw-client.ts'
+import { closeAfterTest } from './raw.ts'
+
+/** A host that listens, and what its documentation says to do on SIGTERM. */
+interface Stoppable {
+  readonly server: Server
+  /** Takes no more connections; fulfilled when the last has closed. */
+  stop(): Promise<unknown>
+}
+
+type Start = (service: ResourceService) => Stoppable | Promise<Stoppable>
+
+class Application {}
+Module({})(Application)
+
+function onServer(name: string): Start {
+  return async (service) => {
+    const server = (await hosts[name]!(service, '')) as Server
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    return { server, stop: () => new Promise((resolve) => server.close(resolve)) }
+  }
+}
+
+const starts: Readonly<Record<string, Start>> = {
+  ...Object.fromEntries(
+    ['plain', 'Connect', 'Express 4', 'Express 5', 'Koa 2', 'Koa 3', 'Hono'].map((name) => [name, onServer(name)]),
+  ),
+  async Fastify(service) {
+    const app = fastify()
+    await app.register(fastifyPlugin(service))
+    await app.listen({ port: 0, host: '127.0.0.1' })
+    return { server: app.server, stop: () => app.close() }
+  },
+  async Nest(service) {
+    const app = await NestFactory.create(Application, { logger: false })
+    app.use(service as Handler)
+    await app.listen(0, '127.0.0.1')
+    return { server: app.getHttpServer() as Server, stop: () => app.close() }
+  },
+}
+
+const createService = () =>
+  createResourceService(memoryStore(), {
+    resources: { '/files/{name}': document(), '/users': collection() },
+    fallthrough: false,
+  })
+
+const portOf = (server: Server): number => (server.address() as AddressInfo).port
+
+async function isRefused(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1')
+  const refused = await Promise.race([
+    once(socket, 'error').then(() => true),
+    once(socket, 'connect').then(() => false),
+  ])
+  socket.destroy()
+  return refused
+}
+
+describe.each(Object.keys(starts))('close of a service on %s', (name) => {
+  it('lets an upload end, refuses new connections, and leaves none behind (RFC 9112 §9.6)', async () => {
+    const service = createService()
+    const { server, stop } = await starts[name]!(service)
+    closeAfterTest(() => server.closeAllConnections())
+    const port = portOf(server)
+    const idle = await openRawClient(port)
+    idle.send('GET /files/a HTTP/1.1\r\nHost: a\r\n\r\n')
+    expect((await idle.read()).status).toBe(404)
+
+    const upload = await openRawClient(port)
+    const arrived = once(server, 'request')
+    upload.send('PUT /files/a HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\nContent-Length: 8\r\n\r\nhalf')
+    await arrived
+    const events: string[] = []
+    const stopped = stop().then(() => void events.push('stopped'))
+    const closed = service.close().then(() => void events.push('closed'))
+    await idle.closed
+    expect(await isRefused(port)).toBe(true)
+    expect(events).toEqual([])
+
+    upload.send('half')
+    const answer = await upload.read('PUT')
+    expect([answer.status, valuesOf(answer, 'connection')]).toEqual([201, ['close']])
+    await Promise.all([upload.closed, stopped, closed])
+    expect(events.sort()).toEqual(['closed', 'stopped'])
+  })
+})
+
+describe('close of a service', () => {
+  it('waits for content that is being sent, and ends with its client', async () => {
+    const service = createService()
+    const { server, stop } = await starts['plain']!(service)
+    const port = portOf(server)
+    const large = Buffer.alloc(32 * 1024 * 1024, 'x')
+    const put = await openRawClient(port)
+    put.send(`PUT /files/a HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\nContent-Length: ${large.length}\r\n\r\n`)
+    put.send(large)
+    expect((await put.read('PUT')).status).toBe(201)
+    put.socket.destroy()
+
+    const reader = connect(port, '127.0.0.1')
+    reader.write('GET /files/a HTTP/1.1\r\nHost: a\r\n\r\n')
+    await once(reader, 'readable')
+    let isClosed = false
+    const closed = service.close().then(() => {
+      isClosed = true
+    })
+    const stopped = stop()
+    for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve))
+    expect(isClosed).toBe(false)
+    reader.destroy()
+    await Promise.all([closed, stopped])
+  })
+
+  it('ends sessions of HTTP/2 when their streams have ended (RFC 9113 §6.8)', async () => {
+    const service = createService()
+    const { server } = await onServer('http2')(service)
+    const session: ClientHttp2Session = connectHttp2(`http://127.0.0.1:${portOf(server)}`)
+    const stream = session.request({ ':method': 'PUT', ':path': '/files/a', 'content-type': 'text/plain' })
+    stream.write('half')
+    await once(server, 'request')
+    const stopped = new Promise((resolve) => server.close(resolve))
+    const closed = service.close()
+    stream.end('half')
+    const [head] = await once(stream, 'response')
+    expect(head[':status']).toBe(201)
+    stream.resume()
+    await Promise.all([once(session, 'close'), stopped, closed])
+  })
+
+  it('is done at once where nothing is under way, and can be asked for twice', async () => {
+    const service = createService()
+    await Promise.all([service.close(), service.close()])
+    await service[Symbol.asyncDispose]()
+  })
+})

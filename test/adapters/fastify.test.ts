@@ -1,0 +1,252 @@
+import fastify, { type FastifyInstance } from 'fastify'
+import { describe, expect, it } from 'vitest'
+import { fastifyPlugin } from '../../src/adapters/fastify.ts'
+import { basic } from '../../src/auth-schemes/basic.ts'
+import { auth } from '../../src/handlers/auth.ts'
+import { bodyParse } from '../../src/handlers/body-parse.ts'
+import { conditional } from '../../src/handlers/conditional.ts'
+import { methodOverride } from '../../src/handlers/method-override.ts'
+import { patch } from '../../src/handlers/patch.ts'
+import { preflight } from '../../src/handlers/preflight.ts'
+import { range } from '../../src/handlers/range.ts'
+import { requireHttps } from '../../src/handlers/require-https.ts'
+import { createResourceService } from '../../src/service/create-resource-service.ts'
+import { collection, document } from '../../src/service/resource-definitions.ts'
+import { memoryStore } from '../../src/stores/memory.ts'
+import { type HostAnswer, listen, send } from './raw.ts'
+
+const ada = `Authorization: Basic ${btoa('ada:lovelace')}`
+const schemes = [basic({ realm: 'test', accounts: { ada: 'lovelace' } })]
+const json = 'Content-Type: application/json'
+
+const createService = () =>
+  createResourceService(memoryStore(), { resources: { '/users': collection(), '/files/{name}': document() } })
+
+async function serve(build: (app: FastifyInstance) => unknown): Promise<number> {
+  const app = fastify()
+  await build(app)
+  await app.ready()
+  return listen(app.server)
+}
+
+describe('fastifyPlugin with a service', () => {
+  it('runs behind every guard of the host, preHandler included', async () => {
+    const seen: string[] = []
+    const port = await serve((app) => {
+      for (const hook of ['onRequest', 'preValidation', 'preHandler'] as const) {
+        app.addHook(hook, async (request, reply) => {
+          seen.push(hook)
+          if (hook === 'preHandler' && request.headers['x-user'] === undefined) return reply.code(401).send()
+        })
+      }
+      app.register(fastifyPlugin(createService()), { prefix: '/api' })
+    })
+    const post = { method: 'POST', target: '/api/users', body: '{}' }
+    expect((await send(port, { ...post, fields: [json] })).status).toBe(401)
+    expect(seen.splice(0)).toEqual(['onRequest', 'preValidation', 'preHandler'])
+    expect((await send(port, { ...post, fields: [json, 'X-User: ada'] })).status).toBe(201)
+    // What Fastify would refuse before preHandler is the service's to refuse, after it.
+    for (const [method, fields] of [
+      ['PUT', ['Content-Type: text']],
+      ['DELETE', ['Content-Type: /']],
+      ['QUERY', []],
+    ] as const) {
+      const request = { method, target: '/api/files/a', body: 'x' }
+      expect((await send(port, { ...request, fields })).status).toBe(401)
+      const answer = await send(port, { ...request, fields: [...fields, 'X-User: ada'] })
+      expect([method, answer.field('content-type')]).toEqual([method, 'application/problem+json'])
+    }
+  })
+
+  it('is seen by onSend, except for streams and for answers to content that still arrives, and by onResponse', async () => {
+    const seen: string[] = []
+    const port = await serve((app) => {
+      app.addHook('onSend', async (request, reply) => {
+        seen.push(`onSend ${request.method} ${reply.statusCode}`)
+        reply.header('X-Added', 'yes')
+      })
+      app.addHook(
+        'onResponse',
+        async (request, reply) => void seen.push(`onResponse ${request.method} ${reply.statusCode}`),
+      )
+      app.register(fastifyPlugin(createService()))
+    })
+    const large = 'x'.repeat(1024 * 1024 + 1)
+    const steps = [
+      [{ method: 'PUT', target: '/files/a', fields: ['Content-Type: text/plain'], body: 'text' }, 201, 'yes'],
+      [{ target: '/files/a' }, 200, 'yes'],
+      [{ method: 'HEAD', target: '/files/a' }, 200, 'yes'],
+      [{ target: '/files/a', fields: ['If-None-Match: *'] }, 304, 'yes'],
+      [{ target: '/nothing' }, 404, 'yes'],
+      [{ method: 'PUT', target: '/files/b', fields: ['Content-Type: text/plain'], body: large }, 201, 'yes'],
+      [{ target: '/files/b' }, 200, undefined],
+      [{ method: 'PUT', target: '/files/a', fields: ['If-Match: "x"'], body: 'text' }, 412, undefined],
+    ] as const
+    for (const [request, status, added] of steps) {
+      const answer = await send(port, request)
+      const method = 'method' in request ? request.method : 'GET'
+      expect([request.target, answer.status, answer.field('x-added')]).toEqual([request.target, status, added])
+      await expect.poll(() => seen.at(-1)).toBe(`onResponse ${method} ${status}`)
+      expect(seen.splice(0)).toHaveLength(added === undefined ? 1 : 2)
+    }
+  })
+
+  it('works below a prefix with names, and tells it in Location', async () => {
+    const port = await serve((app) => app.register(fastifyPlugin(createService()), { prefix: '/t/:tenant' }))
+    const answer = await send(port, { method: 'POST', target: '/t/acme/users', fields: [json], body: '{}' })
+    expect([answer.status, answer.field('location')]).toEqual([201, '/t/acme/users/1'])
+    expect((await send(port, { target: '/t/acme/users' })).text).toBe('[{"id":1}]')
+  })
+
+  it.each(['/api/*', '/:id(^\\d+$)', '/:id?', '/v:major', '/a::b'])(
+    'refuses the prefix %s when registered',
+    async (prefix) => {
+      const app = fastify()
+      app.register(fastifyPlugin(createService()), { prefix })
+      await expect(app.ready()).rejects.toThrow(/^fastifyPlugin takes a prefix /)
+    },
+  )
+
+  it('shares a scope with other services and pieces, each asked in turn', async () => {
+    const port = await serve((app) => {
+      app.register(
+        async (scope) => {
+          scope.register(fastifyPlugin(requireHttps()))
+          scope.register(fastifyPlugin(preflight({ origins: ['https://app.example'] })))
+          scope.register(fastifyPlugin(auth({ schemes, require: 'writes' })))
+          scope.register(fastifyPlugin(createService()))
+          scope.register(fastifyPlugin(createResourceService(memoryStore(), { resources: { '/jobs': collection() } })))
+          scope.register(fastifyPlugin(range(() => ({ contentType: 'text/plain', content: 'film' }))), {
+            prefix: '/film',
+          })
+          scope.register(fastifyPlugin(patch({ read: () => ({ document: {} }), write: () => undefined })), {
+            prefix: '/film',
+          })
+          scope.get('/own', () => 'host')
+        },
+        { prefix: '/api' },
+      )
+    })
+    for (const [method, target, status] of [
+      ['GET', '/api/users', 200],
+      ['GET', '/api/jobs', 200],
+      ['GET', '/api/film', 200],
+      ['GET', '/api/own', 200],
+      ['GET', '/api/nothing', 404],
+      ['POST', '/api/users', 401],
+      ['PATCH', '/api/film', 401],
+      ['OPTIONS', '/api/users', 204],
+    ] as const) {
+      expect([target, (await send(port, { method, target })).status]).toEqual([target, status])
+    }
+    const asking = ['Origin: https://app.example', 'Access-Control-Request-Method: GET']
+    for (const target of ['/api/users', '/api/own', '/api/film']) {
+      const answer = await send(port, { method: 'OPTIONS', target, fields: asking })
+      expect([answer.status, answer.field('access-control-allow-origin')]).toEqual([204, 'https://app.example'])
+    }
+  })
+
+  it('does not answer under the hooks of another scope', async () => {
+    const app = fastify()
+    const register = (scope: FastifyInstance): unknown =>
+      scope.register(fastifyPlugin(createService()), { prefix: '/api' })
+    app.register(async (scope) => void register(scope))
+    app.register(async (scope) => void register(scope))
+    await expect(app.ready()).rejects.toThrow("already declared for route '/api/*'")
+  })
+})
+
+describe('fastifyPlugin with a piece', () => {
+  it('covers routes of its scope and no others, also with a prefix of its own', async () => {
+    const port = await serve((app) => {
+      app.get('/open', () => 'host')
+      app.get('/early/x', () => 'host')
+      app.register(fastifyPlugin(auth({ schemes })), { prefix: '/early' })
+      app.register(
+        async (scope) => {
+          scope.get('/before', () => 'host')
+          scope.register(fastifyPlugin(auth({ schemes })))
+          scope.get('/after', () => 'host')
+          scope.register(async (within) => void within.get('/within', () => 'host'))
+        },
+        { prefix: '/api' },
+      )
+    })
+    for (const [target, status] of [
+      ['/open', 200],
+      ['/early/x', 401],
+      ['/%65arly/x', 400],
+      ['/api/before', 401],
+      ['/api/after', 401],
+      ['/api/within', 401],
+    ] as const) {
+      expect([target, (await send(port, { target })).status]).toEqual([target, status])
+    }
+    expect((await send(port, { target: '/api/before', fields: [ada] })).text).toBe('host')
+  })
+
+  it('answers preflights in a scope whose routes know no OPTIONS, with a 404 handler of its own too', async () => {
+    const asking = ['Origin: https://app.example', 'Access-Control-Request-Method: PUT']
+    for (const hasOwn404 of [false, true]) {
+      const port = await serve((app) => {
+        app.register(
+          async (scope) => {
+            if (hasOwn404) scope.setNotFoundHandler((_request, reply) => reply.code(404).send('own'))
+            scope.register(fastifyPlugin(preflight({ origins: ['https://app.example'] })))
+            scope.put('/x', () => 'host')
+            scope.all('/rest/*', () => 'host')
+          },
+          { prefix: '/api' },
+        )
+      })
+      const answer = (target: string): Promise<HostAnswer> => send(port, { method: 'OPTIONS', target, fields: asking })
+      expect((await answer('/api/x')).field('access-control-allow-origin')).toBe('https://app.example')
+      expect((await answer('/api/rest/x')).status).toBe(204)
+      expect((await answer('/other')).status).toBe(404)
+      const put = await send(port, { method: 'PUT', target: '/api/x', fields: [asking[0]!] })
+      expect([put.text, put.field('access-control-allow-origin')]).toEqual(['host', 'https://app.example'])
+    }
+  })
+
+  it('gives a route the values of its own path', async () => {
+    const port = await serve((app) => {
+      app.register(fastifyPlugin(conditional(({ params }) => ({ entityTag: `"${params['id']}"` }))))
+      app.get('/notes/:id', () => 'note')
+    })
+    const answer = await send(port, { target: '/notes/7' })
+    expect([answer.status, answer.field('etag')]).toEqual([200, '"7"'])
+    expect((await send(port, { target: '/notes/7', fields: ['If-None-Match: "7"'] })).status).toBe(304)
+  })
+
+  it('refuses methodOverride, for which it is too late, and says what does it', () => {
+    expect(() => fastifyPlugin(methodOverride())).toThrow(
+      "fastifyPlugin comes too late for methodOverride, since the host has chosen the route: use attach(server, methodOverride(), { direct: '' }), or the option methodOverride of the service.",
+    )
+  })
+
+  it('fails a request whose content another parser waits for, instead of waiting too', async () => {
+    const errors: string[] = []
+    const port = await serve((app) => {
+      app.setErrorHandler((error, _request, reply) => {
+        errors.push(String(error))
+        return reply.code(500).send()
+      })
+      app.register(async (scope) => void scope.post('/early', () => 'host'))
+      app.after(() => void app.register(fastifyPlugin(bodyParse())))
+    })
+    expect((await send(port, { method: 'POST', target: '/early', fields: [json], body: '{}' })).status).toBe(500)
+    expect(errors).toEqual([
+      'TypeError: fastifyPlugin(bodyParse()) has to be registered before the plugins that it reads for.',
+    ])
+  })
+
+  it.each([
+    [undefined, 'undefined'],
+    [fastify, 'another function'],
+    [{ prefix: '/api' }, 'a value of type object'],
+  ])('names what it takes when it is given %s', (handler, name) => {
+    expect(() => fastifyPlugin(handler as never)).toThrow(
+      `fastifyPlugin takes a service or a piece, as createResourceService(store) or auth(options) return it, not ${name}.`,
+    )
+  })
+})

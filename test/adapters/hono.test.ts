@@ -1,0 +1,183 @@
+import type { Server } from 'node:http'
+import { createAdaptorServer } from '@hono/node-server'
+import { Hono } from 'hono'
+import { compress } from 'hono/compress'
+import { describe, expect, it } from 'vitest'
+import { honoMiddleware } from '../../src/adapters/hono.ts'
+import { basic } from '../../src/auth-schemes/basic.ts'
+import { auth } from '../../src/handlers/auth.ts'
+import { bodyParse } from '../../src/handlers/body-parse.ts'
+import { conditional } from '../../src/handlers/conditional.ts'
+import { methodOverride } from '../../src/handlers/method-override.ts'
+import { createResourceService } from '../../src/service/create-resource-service.ts'
+import { collection, document } from '../../src/service/resource-definitions.ts'
+import { memoryStore } from '../../src/stores/memory.ts'
+import { formatRequest } from '../support/ask.ts'
+import { openRawClient, valuesOf } from '../wire/raw-client.ts'
+import { listen, send } from './raw.ts'
+
+const serverOf = (app: Hono): Server => createAdaptorServer({ fetch: app.fetch }) as Server
+const createService = (fallthrough = true) =>
+  createResourceService(memoryStore(), {
+    resources: { '/users': collection(), '/files/{name}': document() },
+    fallthrough,
+  })
+
+describe('honoMiddleware', () => {
+  it('answers once, and leaves the connection to the next request', async () => {
+    const app = new Hono()
+    app.use('/*', honoMiddleware(createService()))
+    app.get('/own', (context) => context.text('host'))
+    const client = await openRawClient(await listen(serverOf(app)))
+    for (const [method, target, status] of [
+      ['GET', '/users', 200],
+      ['HEAD', '/users', 200],
+      ['GET', '/users/1', 404],
+      ['HEAD', '/users/1', 404],
+      ['OPTIONS', '/users', 204],
+      ['GET', '/own', 200],
+      ['GET', '/users', 200],
+    ] as const) {
+      client.send(formatRequest({ method, target }))
+      expect((await client.read(method)).status).toBe(status)
+    }
+    client.socket.destroy()
+  })
+
+  it('keeps what earlier middleware has set, every cookie of it, and what it adds afterwards', async () => {
+    const app = new Hono()
+    app.use('*', async (context, next) => {
+      context.header('Set-Cookie', 'a=1', { append: true })
+      context.header('Set-Cookie', 'b=2', { append: true })
+      context.header('Vary', 'Cookie')
+      await next()
+      context.header('X-After', String(context.res.status))
+    })
+    app.use('/*', honoMiddleware(createService()))
+    const client = await openRawClient(await listen(serverOf(app)))
+    for (let i = 0; i < 2; i++) {
+      client.send(formatRequest({ target: '/users' }))
+      const answer = await client.read()
+      expect([answer.status, answer.body.toString()]).toEqual([200, '[]'])
+      expect(valuesOf(answer, 'set-cookie')).toEqual(['a=1', 'b=2'])
+      expect(valuesOf(answer, 'vary')).toEqual(['Cookie'])
+      expect(valuesOf(answer, 'x-after')).toEqual(['200'])
+    }
+    client.socket.destroy()
+  })
+
+  it('shows every status that was sent to the middleware around, of streams and refused content too', async () => {
+    const seen: number[] = []
+    const app = new Hono()
+    app.use(async (context, next) => {
+      await next()
+      seen.push(context.res.status)
+    })
+    app.use(honoMiddleware(createService(false)))
+    const port = await listen(serverOf(app))
+    const text = 'Content-Type: text/plain'
+    const large = 'x'.repeat(1024 * 1024 + 1)
+    const put = { method: 'PUT', target: '/files/a', fields: [text] }
+    for (const [request, status] of [
+      [{ ...put, body: large }, 201],
+      [{ target: '/files/a' }, 200],
+      [{ method: 'HEAD', target: '/files/a' }, 200],
+      [{ target: '/files/a', fields: ['Range: bytes=0-1'] }, 206],
+      [{ target: '/files/a', fields: ['If-None-Match: *'] }, 304],
+      [{ ...put, fields: [text, 'If-Match: "x"'], body: large }, 412],
+      [{ method: 'DELETE', target: '/files/a' }, 204],
+      [{ target: '/nothing' }, 404],
+      [{ target: '/files/a/b//c' }, 400],
+    ] as const) {
+      const answer = await send(port, request)
+      expect([request.target, answer.status]).toEqual([request.target, status])
+      await expect.poll(() => seen.splice(0)).toEqual([status])
+    }
+  })
+
+  it('lets middleware around change an answer: compress, for one', async () => {
+    const app = new Hono()
+    app.use(compress(), honoMiddleware(createService()))
+    const port = await listen(serverOf(app))
+    const fields = ['Content-Type: application/json']
+    await send(port, { method: 'POST', target: '/users', fields, body: JSON.stringify({ name: 'Ada '.repeat(500) }) })
+    const response = await fetch(`http://127.0.0.1:${port}/users/1`, { headers: { 'Accept-Encoding': 'gzip' } })
+    expect(response.headers.get('content-encoding')).toBe('gzip')
+    expect(response.headers.get('vary')).toContain('Accept-Encoding')
+    expect(await response.json()).toEqual({ id: 1, name: 'Ada '.repeat(500) })
+  })
+
+  it('sends each challenge in a line of its own', async () => {
+    const app = new Hono()
+    const schemes = [
+      basic({ realm: 'a', accounts: { ada: 'lovelace' } }),
+      { ...basic({ realm: 'b', accounts: { ada: 'lovelace' } }), name: 'Other' },
+    ]
+    app.use(honoMiddleware(auth({ schemes })))
+    const { status, fields } = await send(await listen(serverOf(app)), { target: '/' })
+    expect([status, fields.filter(([name]) => name === 'www-authenticate')]).toEqual([
+      401,
+      [
+        ['www-authenticate', 'Basic realm="a", charset="UTF-8"'],
+        ['www-authenticate', 'Basic realm="b", charset="UTF-8"'],
+      ],
+    ])
+  })
+
+  it.each(['/api', '/api/*', '/:version', '/:version/*'])('takes the prefix %s', async (prefix) => {
+    const app = new Hono()
+    app.use(prefix.endsWith('*') ? prefix : `${prefix}/*`, honoMiddleware(createService(), { prefix }))
+    const fields = ['Content-Type: application/json']
+    const created = await send(await listen(serverOf(app)), {
+      method: 'POST',
+      target: '/api/users',
+      fields,
+      body: '{}',
+    })
+    expect([created.status, created.field('location')]).toEqual([201, '/api/users/1'])
+  })
+
+  it('gives a piece the values that the route has found', async () => {
+    const app = new Hono()
+    app.get(
+      '/notes/:id',
+      honoMiddleware(conditional(({ params }) => ({ entityTag: `"${params['id']}"` }))),
+      (context) => context.text('note'),
+    )
+    const port = await listen(serverOf(app))
+    expect((await send(port, { target: '/notes/7' })).field('etag')).toBe('"7"')
+    expect((await send(port, { target: '/notes/7', fields: ['If-None-Match: "7"'] })).status).toBe(304)
+  })
+
+  it.each([
+    ['application/json', '{"a":[1,"ü"]}', 'json', { a: [1, 'ü'] }],
+    ['application/json', '"text"', 'json', 'text'],
+    ['text/plain', 'ü', 'text', 'ü'],
+    ['application/x-www-form-urlencoded', 'a=1&a=2&b=%C3%BC', 'parseBody', { a: '2', b: 'ü' }],
+  ] as const)('leaves %s that bodyParse has read to context.req: %s', async (type, body, read, expected) => {
+    const app = new Hono()
+    app.use(honoMiddleware(bodyParse()))
+    app.post('/', async ({ req, json }) => json((await (req[read] as () => Promise<object>).call(req)) as object))
+    const answer = await send(await listen(serverOf(app)), {
+      method: 'POST',
+      target: '/',
+      fields: [`Content-Type: ${type}`],
+      body,
+    })
+    expect([answer.status, JSON.parse(answer.text)]).toEqual([200, expected])
+  })
+
+  it('refuses methodOverride, which would change no route, and says what does it', () => {
+    expect(() => honoMiddleware(methodOverride())).toThrow(
+      "honoMiddleware comes too late for methodOverride, since the host has chosen the route: use attach(server, methodOverride(), { direct: '' }), or the option methodOverride of the service.",
+    )
+  })
+
+  it('names what it takes when it is given something else', () => {
+    expect(() => honoMiddleware(undefined as never)).toThrow('honoMiddleware takes a service or a piece, as ')
+    expect(() => honoMiddleware(createService(), { prefix: '/api/' })).toThrow('honoMiddleware takes a prefix such as ')
+    expect(() => honoMiddleware(createService(), { mount: '/api' } as never)).toThrow(
+      'honoMiddleware has no option "mount"',
+    )
+  })
+})

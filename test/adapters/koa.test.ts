@@ -1,0 +1,50 @@
+import { createServer } from 'node:http'
+import Koa from 'koa'
+import { describe, expect, it } from 'vitest'
+import { koaMiddleware } from '../../src/adapters/koa.ts'
+import { methodOverride } from '../../src/handlers/method-override.ts'
+import { createResourceService } from '../../src/service/create-resource-service.ts'
+import { collection } from '../../src/service/resource-definitions.ts'
+import { memoryStore } from '../../src/stores/memory.ts'
+import { listen, send } from './raw.ts'
+
+const createService = () => createResourceService(memoryStore(), { resources: { '/users': collection() } })
+const json = ['Content-Type: application/json']
+
+describe('koaMiddleware', () => {
+  it('mounts by itself, with names in the prefix too', async () => {
+    const app = new Koa()
+    app.use(koaMiddleware(createService(), { prefix: '/t/:tenant' }))
+    app.use((context) => {
+      context.body = `host ${context.url}`
+    })
+    const port = await listen(createServer(app.callback()))
+    const created = await send(port, { method: 'POST', target: '/t/acme/users', fields: json, body: '{}' })
+    expect([created.status, created.field('location')]).toEqual([201, '/t/acme/users/1'])
+    for (const target of ['/users', '/t/users', '/%74/acme/users']) {
+      expect((await send(port, { target })).text).toBe(`host ${target}`)
+    }
+  })
+
+  it('changes the method before the routes of the host', async () => {
+    const app = new Koa()
+    app.use(koaMiddleware(methodOverride()))
+    app.use((context) => {
+      context.body = context.method
+    })
+    const port = await listen(createServer(app.callback()))
+    const fields = ['X-HTTP-Method-Override: DELETE']
+    expect((await send(port, { method: 'POST', target: '/', fields })).text).toBe('DELETE')
+  })
+
+  it('names what it takes when it is given something else', () => {
+    expect(() => koaMiddleware(undefined as never)).toThrow(
+      'koaMiddleware takes a service or a piece, as createResourceService(store) or auth(options) return it, not undefined.',
+    )
+    expect(() => koaMiddleware(new Koa() as never, { prefix: '/api' })).toThrow(
+      'koaMiddleware takes a service or a piece, as createResourceService(store) or auth(options) return it, not a value of type object.',
+    )
+    expect(() => koaMiddleware(createService(), { prefix: 'api' })).toThrow('koaMiddleware takes a prefix such as ')
+    expect(() => koaMiddleware('/api' as never, createService() as never)).toThrow('koaMiddleware takes a')
+  })
+})

@@ -1,0 +1,112 @@
+import { createServer } from 'node:http'
+import express from 'express'
+import { describe, expect, it } from 'vitest'
+import { mount } from '../../src/adapters/mount.ts'
+import { basic } from '../../src/auth-schemes/basic.ts'
+import type { Handler } from '../../src/core/node-handler.ts'
+import { auth } from '../../src/handlers/auth.ts'
+import { createResourceService } from '../../src/service/create-resource-service.ts'
+import { collection } from '../../src/service/resource-definitions.ts'
+import { memoryStore } from '../../src/stores/memory.ts'
+import { checkAnswer, formatRequest } from '../support/ask.ts'
+import { openRawClient } from '../wire/raw-client.ts'
+import { listen, send } from './raw.ts'
+
+const createService = (fallthrough = true) =>
+  createResourceService(memoryStore(), { resources: { '/users': collection() }, fallthrough })
+
+describe('mount', () => {
+  it('answers 404 outside its prefix where there is no host, as everywhere', async () => {
+    const port = await listen(createServer(mount('/api', createService(false))))
+    for (const target of ['/', '/apis/users', '/users', '*', 'http://demo.test/users', '/%61pi/users', '/API/users']) {
+      const method = target === '*' ? 'OPTIONS' : 'GET'
+      const client = await openRawClient(port)
+      client.send(formatRequest({ method, target }))
+      const answer = checkAnswer(method, await client.read(method))
+      expect([target, answer.status]).toEqual([target, 404])
+      client.socket.destroy()
+    }
+  })
+
+  it('finds the prefix in an absolute-form target (RFC 9112 §3.2.2)', async () => {
+    const port = await listen(createServer(mount('/apis', createService(false))))
+    for (const [target, status] of [
+      ['http://demo.test/apis/users', 200],
+      ['http://demo.test:81/apis/users?limit=1', 200],
+      ['HTTP://demo.test/apis', 404],
+      ['http://demo.test/apis//users', 400],
+      ['http://user@demo.test/apis/users', 400],
+      ['http://demo.test:x/apis/users', 400],
+      ['http:///apis/users', 400],
+      ['ftp://demo.test/apis/users', 400],
+    ] as const) {
+      expect([target, (await send(port, { target })).status]).toEqual([target, status])
+    }
+  })
+
+  it('takes a name in the prefix for any segment, and gives it back in Location', async () => {
+    const port = await listen(createServer(mount('/t/:tenant', createService(false))))
+    const fields = ['Content-Type: application/json']
+    for (const tenant of ['acme', 'a%20b', '%C3%BC']) {
+      const answer = await send(port, { method: 'POST', target: `/t/${tenant}/users`, fields, body: '{}' })
+      expect([answer.status, answer.field('location')]).toEqual([
+        201,
+        expect.stringMatching(`^/t/${tenant}/users/\\d+$`),
+      ])
+    }
+    for (const tenant of ['', '.', '..', '%2e%2e', 'a%2fb', 'a\\b', '%zz']) {
+      expect([tenant, (await send(port, { target: `/t/${tenant}/users` })).status]).toEqual([tenant, 404])
+    }
+  })
+
+  it('makes a handler that can be mounted again, by a host or by itself', async () => {
+    const app = express()
+    app.use('/a', mount('/b', mount('/:c', createService(false))) as unknown as express.RequestHandler)
+    const port = await listen(createServer(app))
+    const body = '{"name":"Ada"}'
+    const fields = ['Content-Type: application/json']
+    const created = await send(port, { method: 'POST', target: '/a/b/x/users', fields, body })
+    expect([created.status, created.field('location')]).toEqual([201, '/a/b/x/users/1'])
+    expect((await send(port, { target: '/a/c/x/users' })).status).toBe(404)
+  })
+
+  it('leaves the URL of the request alone for what comes after it', async () => {
+    const seen: (string | undefined)[] = []
+    const guard = auth({ schemes: [basic({ realm: 'test', accounts: { ada: 'lovelace' } })] })
+    const guarded = mount('/api', guard)
+    const port = await listen(
+      createServer((req, res) =>
+        guarded(req, res, () => {
+          seen.push(req.url, (req as { originalUrl?: string }).originalUrl)
+          res.end('host')
+        }),
+      ),
+    )
+    await send(port, { target: '/api/x?y', fields: [`Authorization: Basic ${btoa('ada:lovelace')}`] })
+    expect(seen).toEqual(['/api/x?y', undefined])
+  })
+
+  it.each(['api', '/api/', '/', '/api/*', '/a b', '/a?b', '/a#b', '/:', '/:a-b', undefined, null, 1])(
+    'refuses %j, which could never match',
+    (prefix) => {
+      expect(() => mount(prefix as string, createService())).toThrow(
+        `mount takes a prefix such as '/api' or '/t/:tenant', without a slash or a star at the end, not ${JSON.stringify(prefix)}.`,
+      )
+    },
+  )
+
+  it('names what was meant when its arguments are exchanged, or one is missing', () => {
+    expect(() => mount(createService() as never, '/api' as never)).toThrow(
+      "mount takes the prefix first: mount('/api', service).",
+    )
+    for (const [handler, name] of [
+      [undefined, 'undefined'],
+      [() => {}, 'another function'],
+      [{}, 'a value of type object'],
+    ] as const) {
+      expect(() => mount('/api', handler as unknown as Handler)).toThrow(
+        `mount takes a service or a piece, as createResourceService(store) or auth(options) return it, not ${name}.`,
+      )
+    }
+  })
+})

@@ -1,0 +1,42 @@
+import type { Server } from 'node:http'
+import { afterEach } from 'vitest'
+import { formatRequest, type RawRequest } from '../support/ask.ts'
+import { type RunningHost, runServer } from '../support/hosts.ts'
+import { openRawClient, type RawResponse, valuesOf } from '../wire/raw-client.ts'
+
+const closers: (() => unknown)[] = []
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close()
+})
+
+/** Ends what a test has started. */
+export function closeAfterTest(close: () => unknown): void {
+  closers.push(close)
+}
+
+/** Listens on a free port until the test ends. */
+export async function listen(server: Server | Promise<Server>): Promise<number> {
+  const host: RunningHost = await runServer(await server)
+  closeAfterTest(host.close)
+  return host.port
+}
+
+/** What a host has answered. */
+export interface HostAnswer extends RawResponse {
+  /** All values of a field, joined. */
+  field(name: string): string | undefined
+  readonly text: string
+}
+
+/** Sends one request, byte by byte, over a connection of its own. */
+export async function send(port: number, request: RawRequest): Promise<HostAnswer> {
+  const client = await openRawClient(port)
+  try {
+    client.send(formatRequest(request))
+    const response = await client.read(request.method)
+    const field = (name: string): string | undefined => valuesOf(response, name).join(', ') || undefined
+    return { ...response, field, text: response.body.toString() }
+  } finally {
+    client.socket.destroy()
+  }
+}

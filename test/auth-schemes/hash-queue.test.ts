@@ -1,0 +1,63 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { basic } from '../../src/auth-schemes/basic.ts'
+import { hashPassword, verifyLikeStranger, verifyPassword } from '../../src/auth-schemes/password-hash.ts'
+import { isHttpError } from '../../src/core/errors.ts'
+import { basicCredentials, type GuardedServer, serveGuarded } from './guarded-server.ts'
+
+const CHEAP = { log2n: 9, parallelization: 1 }
+const MANY = 200
+
+let guarded: GuardedServer | undefined
+afterEach(async () => {
+  await guarded?.close()
+  guarded = undefined
+})
+
+/** 503 where a hash was refused, else what it found. */
+const settle = (verifying: Promise<boolean>): Promise<boolean | number> =>
+  verifying.catch((error: unknown) => (isHttpError(error) ? error.status : 0))
+
+describe('hashes of passwords', () => {
+  it('for names that do not exist, or for one account, keep no other user out', async () => {
+    const accounts = { ada: await hashPassword('a', CHEAP), bob: await hashPassword('b', CHEAP) }
+    guarded = await serveGuarded({ schemes: [basic({ accounts })] })
+    const { send } = guarded
+    const ask = async (user: string, password: string): Promise<number> =>
+      (await send({ headers: { Authorization: basicCredentials(user, password) } })).status
+    for (const stranger of [(i: number) => `nobody${i}`, () => 'bob']) {
+      const flood = Array.from({ length: MANY }, (_, i) => ask(stranger(i), 'x'))
+      expect(await ask('ada', 'a')).toBe(200)
+      for (const status of await Promise.all(flood)) expect([401, 503]).toContain(status)
+    }
+    expect([await ask('bob', 'b'), await ask('ada', 'x'), await ask('nobody', 'x')]).toEqual([200, 401, 401])
+  })
+
+  it('of one stand-in for all users that a verifier does not know keep no known user out', async () => {
+    const known = await hashPassword('a', CHEAP)
+    const standIn = await hashPassword('-', CHEAP)
+    const flood = Array.from({ length: MANY }, () => settle(verifyPassword('x', standIn)))
+    expect(await verifyPassword('a', known)).toBe(true)
+    expect(new Set(await Promise.all(flood))).toEqual(new Set([false, 503]))
+  })
+
+  it('tell a wrong password from a name that does not exist neither by their order nor by a refusal', async () => {
+    const known = await hashPassword('a', CHEAP)
+    const decoy = await hashPassword('-', CHEAP)
+    const order: string[] = []
+    const verify = (name: string, password: string, hash: string | undefined): Promise<boolean | number> =>
+      settle(verifyLikeStranger(password, hash, decoy)).finally(() => order.push(name))
+    // A line of strangers that has places left: a wrong password is answered in the place of a stranger's.
+    const line = Array.from({ length: 30 }, (_, i) => verify(`nobody${i}`, 'x', undefined))
+    const late = [verify('ada', 'x', known), verify('stranger', 'x', undefined), verify('ada', 'a', known)]
+    expect(await Promise.all(late)).toEqual([false, false, true])
+    await Promise.all(line)
+    // Two hashes are made at a time: neighbours may change places.
+    expect(order.indexOf('ada')).toBeLessThan(25)
+    expect(order.slice(-4)).toEqual(expect.arrayContaining(['ada', 'stranger']))
+    // A line that has none: both are refused, and the right password is not.
+    const flood = Array.from({ length: MANY }, () => settle(verifyLikeStranger('x', undefined, decoy)))
+    const full = [verify('ada', 'x', known), verify('stranger', 'x', undefined), verify('ada', 'a', known)]
+    expect(await Promise.all(full)).toEqual([503, 503, true])
+    await Promise.all(flood)
+  })
+})

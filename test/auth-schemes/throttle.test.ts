@@ -1,0 +1,197 @@
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { connect, createServer } from 'node:http2'
+import type { AddressInfo } from 'node:net'
+import { afterEach, describe, expect, it } from 'vitest'
+import { basic } from '../../src/auth-schemes/basic.ts'
+import { digest } from '../../src/auth-schemes/digest.ts'
+import { hashPassword } from '../../src/auth-schemes/password-hash.ts'
+import { attemptLimit } from '../../src/auth-schemes/throttle.ts'
+import { type AuthOptions, auth } from '../../src/handlers/auth.ts'
+import { requireHttps } from '../../src/handlers/require-https.ts'
+import { createResourceService } from '../../src/service/create-resource-service.ts'
+import { memoryStore } from '../../src/stores/memory.ts'
+import { runListener } from '../support/hosts.ts'
+import { basicCredentials, type GuardedServer, serveGuarded } from './guarded-server.ts'
+
+const closers: (() => unknown)[] = []
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close()
+})
+
+async function serve(options: AuthOptions): Promise<GuardedServer> {
+  const guarded = await serveGuarded(options)
+  closers.push(guarded.close)
+  return guarded
+}
+
+/** A name of nine letters with accents: each can be typed in two ways. */
+const NAME = 'éééééèèèè'
+/** One of its 512 spellings. */
+const spell = (choice: number): string =>
+  [...NAME].map((letter, bit) => (choice & (1 << bit) ? letter.normalize('NFD') : letter)).join('')
+
+/** Credentials of Digest as a client makes them that spells the name its own way. */
+function digestCredentials(challenge: string, user: string, password: string): string {
+  const nonce = /nonce="([^"]+)"/.exec(challenge)![1]!
+  const hash = (text: string) => createHash('sha256').update(text).digest('hex')
+  const [ha1, ha2] = [hash(`${user}:Resources:${password}`), hash('GET:/')]
+  const response = hash(`${ha1}:${nonce}:00000001:c:auth:${ha2}`)
+  const name = Buffer.from(user).toString('latin1')
+  return `Digest username="${name}", realm="Resources", nonce="${nonce}", uri="/", response="${response}", qop=auth, nc=00000001, cnonce="c", algorithm=SHA-256`
+}
+
+describe('an account', () => {
+  const accounts = { [spell(3)]: 'secret' }
+
+  it('is counted once whatever spelling of its name is sent, by Basic (RFC 7617 §2.1)', async () => {
+    const { send } = await serve({ schemes: [basic({ accounts, throttle: attemptLimit({ failures: 10 }) })] })
+    const statuses: number[] = []
+    for (let i = 0; i < 20; i++) {
+      statuses.push((await send({ headers: { Authorization: basicCredentials(spell(i * 25), 'x') } })).status)
+    }
+    expect(statuses).toEqual([...new Array(10).fill(401), ...new Array(10).fill(429)])
+  })
+
+  it('is counted once whatever spelling of its name is sent, by Digest (RFC 7616 §4)', async () => {
+    const { send } = await serve({ schemes: [digest({ accounts, throttle: attemptLimit({ failures: 10 }) })] })
+    const statuses: number[] = []
+    for (let i = 0; i < 20; i++) {
+      const { challenges } = await send()
+      const Authorization = digestCredentials(challenges[0]!, spell(i * 25), 'x')
+      statuses.push((await send({ headers: { Authorization } })).status)
+    }
+    expect(statuses).toEqual([...new Array(10).fill(401), ...new Array(10).fill(429)])
+  })
+
+  it('is one principal, under the name that the configuration gives it', async () => {
+    const hashed = { [spell(3)]: await hashPassword('secret', { log2n: 4 }) }
+    const verify = (_user: string, password: string) => password === 'secret'
+    for (const [scheme, id] of [
+      [basic({ accounts }), spell(3)],
+      [basic({ accounts: hashed }), spell(3)],
+      [basic({ verify }), NAME],
+    ] as const) {
+      const { send } = await serve({ schemes: [scheme] })
+      for (const choice of [0, 3, 511]) {
+        const { principal } = await send({ headers: { Authorization: basicCredentials(spell(choice), 'secret') } })
+        expect(principal).toEqual({ scheme: 'basic', id })
+      }
+    }
+    for (const [scheme, id] of [
+      [digest({ accounts }), spell(3)],
+      [digest({ findSecret: (user) => (user === NAME ? 'secret' : undefined) }), NAME],
+    ] as const) {
+      const { send } = await serve({ schemes: [scheme] })
+      for (const choice of [0, 3, 511]) {
+        const Authorization = digestCredentials((await send()).challenges[0]!, spell(choice), 'secret')
+        expect((await send({ headers: { Authorization } })).principal).toEqual({ scheme: 'digest', id })
+      }
+    }
+  })
+
+  it('is not configured twice in two spellings', () => {
+    expect(() => basic({ accounts: { [spell(0)]: 'a', [spell(1)]: 'b' } })).toThrow(
+      '"accounts" has one name in two spellings.',
+    )
+  })
+})
+
+describe('wrong passwords behind a trusted proxy', () => {
+  const schemes = () => [basic({ accounts: { ada: 'a' }, throttle: attemptLimit({ failures: 2 }) })]
+  type Send = (password: string, fields: Readonly<Record<string, string>>) => Promise<number>
+
+  const hosts: readonly (readonly [string, (trustProxy?: 'loopback') => Promise<Send>])[] = [
+    [
+      'a service',
+      async (trustProxy) => {
+        const service = createResourceService(memoryStore(), {
+          ...(trustProxy && { trustProxy }),
+          https: 'optional',
+          auth: { schemes: schemes() },
+        })
+        const host = await runListener(service)
+        closers.push(host.close)
+        return async (password, fields) => {
+          const headers = { ...fields, Authorization: basicCredentials('ada', password) }
+          const { status } = await host.send({ path: '/', headers })
+          return status === 404 ? 200 : status
+        }
+      },
+    ],
+    [
+      'the piece',
+      async (trustProxy) => {
+        const { send } = await serve({ schemes: schemes(), ...(trustProxy && { trustProxy }) })
+        return async (password, fields) =>
+          (await send({ headers: { ...fields, Authorization: basicCredentials('ada', password) } })).status
+      },
+    ],
+  ]
+
+  it('count for the client where requireHttps before the guard names the proxy', async () => {
+    const [https, guard] = [requireHttps({ trustProxy: 'loopback' }), auth({ schemes: schemes() })]
+    const host = await runListener((req, res) => https(req, res, () => guard(req, res, () => res.end())))
+    closers.push(host.close)
+    const send = async (password: string, address: string) => {
+      const fields = { 'X-Forwarded-For': address, 'X-Forwarded-Proto': 'https' }
+      return (await host.send({ path: '/', headers: { ...fields, Authorization: basicCredentials('ada', password) } }))
+        .status
+    }
+    expect([await send('x', '203.0.113.7'), await send('x', '203.0.113.7')]).toEqual([401, 401])
+    expect([await send('a', '203.0.113.7'), await send('a', '198.51.100.1')]).toEqual([429, 200])
+  })
+
+  it.each(hosts)('lock out the client that sent them, not all clients of the proxy: %s', async (_, start) => {
+    const send = await start('loopback')
+    const from = (address: string) => ({ 'X-Forwarded-For': address })
+    const evil = '203.0.113.7'
+    expect([await send('x', from(evil)), await send('x', from(evil)), await send('a', from(evil))]).toEqual([
+      401, 401, 429,
+    ])
+    expect(await send('a', from('198.51.100.1'))).toBe(200)
+    // The hop that the proxy has written counts, whatever the client has put before it.
+    expect(await send('a', from(`198.51.100.1, ${evil}`))).toBe(429)
+    expect(await send('a', from(`10.0.0.1,${evil}:4711`))).toBe(429)
+    expect(await send('a', { Forwarded: `for=198.51.100.1, for="${evil}:4711"` })).toBe(429)
+    expect(await send('a', from(`::ffff:${evil}`))).toBe(429)
+    expect(await send('a', { ...from(evil), Forwarded: `for=${evil}` })).toBe(429)
+    // One that contradicts another counts for the proxy itself, and so do malformed ones.
+    const contradiction = { ...from('198.51.100.9'), Forwarded: 'for=198.51.100.8' }
+    expect([await send('x', contradiction), await send('x', { Forwarded: 'for="' })]).toEqual([401, 401])
+    expect(await send('a', { ...from('198.51.100.3'), Forwarded: 'for=198.51.100.4' })).toBe(429)
+  })
+
+  it.each(hosts)('count one network of IPv6 as one client: %s', async (_, start) => {
+    const send = await start('loopback')
+    const from = (address: string) => ({ 'X-Forwarded-For': address })
+    expect(await send('x', from('2001:db8::1'))).toBe(401)
+    expect(await send('x', { Forwarded: 'for="[2001:0db8:0:0:ffff::2]:80"' })).toBe(401)
+    expect(await send('a', from('2001:db8:0:0:1:2:3:4'))).toBe(429)
+    expect(await send('a', from('2001:db8:0:1::1'))).toBe(200)
+  })
+
+  it.each(hosts)('count for the peer where no proxy is trusted: %s', async (_, start) => {
+    const send = await start()
+    expect([await send('x', { 'X-Forwarded-For': '203.0.113.7' }), await send('x', {})]).toEqual([401, 401])
+    expect(await send('a', { 'X-Forwarded-For': '203.0.113.8' })).toBe(429)
+  })
+
+  it('count for the peer over HTTP/2 as well', async () => {
+    const service = createResourceService(memoryStore(), { auth: { schemes: schemes() } })
+    const server = createServer(service)
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    closers.push(() => new Promise((resolve) => session.close(() => server.close(resolve))))
+    const statuses: number[] = []
+    for (const password of ['x', 'x', 'a']) {
+      const stream = session.request({ ':path': '/', authorization: basicCredentials('ada', password) })
+      const [fields] = await once(stream, 'response')
+      stream.resume()
+      await once(stream, 'close')
+      statuses.push(fields[':status'])
+    }
+    expect(statuses).toEqual([401, 401, 429])
+  })
+})

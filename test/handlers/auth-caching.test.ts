@@ -1,0 +1,116 @@
+import express from 'express'
+import { describe, expect, it } from 'vitest'
+import { basic } from '../../src/auth-schemes/basic.ts'
+import { negotiate } from '../../src/auth-schemes/negotiate.ts'
+import { auth } from '../../src/handlers/auth.ts'
+import { conditional } from '../../src/handlers/conditional.ts'
+import { patch } from '../../src/handlers/patch.ts'
+import { range } from '../../src/handlers/range.ts'
+import { createResourceService } from '../../src/service/create-resource-service.ts'
+import { memoryStore } from '../../src/stores/memory.ts'
+import { type Answer, type Fields, serve } from './serve.ts'
+
+const schemes = [basic({ accounts: { ada: 'a' } })]
+const ada = { Authorization: `Basic ${btoa('ada:a')}` }
+const cachingOf = (answer: Answer) => [answer.field('cache-control'), answer.field('vary')]
+
+/** Routes behind a guard, as an Express user writes them. */
+function createApp(require: 'all' | 'writes', cacheControl?: string) {
+  const app = express()
+  app.disable('x-powered-by').disable('etag')
+  const caching = cacheControl === undefined ? {} : { cacheControl }
+  app.use(auth({ schemes, require }) as unknown as express.RequestHandler)
+  const use = (path: string, piece: unknown) => app.use(path, piece as express.RequestHandler)
+  use(
+    '/range',
+    range(() => ({ contentType: 'text/plain', content: 'content', entityTag: '"1"', ...caching })),
+  )
+  use(
+    '/conditional',
+    conditional(() => ({ entityTag: '"1"', ...caching })),
+  )
+  use('/patch', patch({ read: () => ({ document: { a: 1 } }), write: () => {} }))
+  app.use((_req, res) => void res.send('the route'))
+  return app
+}
+
+describe('auth before another piece or a route', () => {
+  it('has the Cache-Control and the Vary of a service, where credentials are needed and where they are optional', async () => {
+    const service = createResourceService(memoryStore(), { auth: { schemes, require: 'writes' } })
+    const inService = await serve(service)
+    await inService('PUT', '/a', { ...ada, 'Content-Type': 'text/plain' }, 'content')
+    const expected = {
+      known: cachingOf(await inService('GET', '/a', ada)),
+      anonymous: cachingOf(await inService('GET', '/a')),
+    }
+    expect(expected).toEqual({
+      known: ['private, no-cache', 'Authorization'],
+      anonymous: ['no-cache', 'Authorization'],
+    })
+    const send = await serve(createApp('writes'))
+    const asked: readonly (readonly [string, Fields])[] = [
+      ['/range', {}],
+      ['/range', { Range: 'bytes=0-1' }],
+      ['/range', { 'If-None-Match': '"1"' }],
+      ['/conditional', {}],
+      ['/conditional', { 'If-None-Match': '"1"' }],
+      ['/elsewhere', {}],
+    ]
+    for (const [path, fields] of asked) {
+      expect([path, fields, cachingOf(await send('GET', path, { ...fields, ...ada }))]).toEqual([
+        path,
+        fields,
+        expected.known,
+      ])
+      const [cacheControl, vary] = cachingOf(await send('GET', path, fields))
+      expect([path, vary, ['no-cache', undefined].includes(cacheControl)]).toEqual([path, 'Authorization', true])
+    }
+    const patched = await send('PATCH', '/patch', { ...ada, 'Content-Type': 'application/merge-patch+json' }, '{"a":2}')
+    expect([patched.status, ...cachingOf(patched)]).toEqual([200, ...expected.known])
+    const refused = await (await serve(createApp('all')))('GET', '/range')
+    expect([refused.status, ...cachingOf(refused)]).toEqual([401, 'no-store', 'Authorization'])
+  })
+
+  it('sends the Cache-Control of the route where the principal came from Authorization (RFC 9111 §3.5)', async () => {
+    for (const [configured, expected] of [
+      ['max-age=60', 'max-age=60'],
+      ['max-age=60, must-revalidate', 'private, max-age=60, must-revalidate'],
+      ['public, max-age=60', 'public, max-age=60'],
+    ] as const) {
+      const send = await serve(createApp('writes', configured))
+      for (const path of ['/range', '/conditional']) {
+        for (const fields of [{}, { 'If-None-Match': '"1"' }]) {
+          expect(cachingOf(await send('GET', path, { ...fields, ...ada }))).toEqual([expected, 'Authorization'])
+          expect(cachingOf(await send('GET', path, fields))).toEqual([configured, 'Authorization'])
+        }
+      }
+    }
+  })
+
+  it('keeps the Cache-Control of the host, made private for Negotiate and for a principal of the host', async () => {
+    const acceptor = () => ({ step: () => ({ outcome: 'complete' as const, name: 'ada@EXAMPLE.TEST' }) })
+    const guards = [
+      [auth({ schemes }), ada, 'public, max-age=60'],
+      [auth({ schemes: [negotiate({ acceptor })] }), { Authorization: 'Negotiate YQ==' }, 'private, max-age=60'],
+      [auth({ principal: () => ({ id: 'ada' }), challenge: 'Session' }), {}, 'private, max-age=60'],
+    ] as const
+    for (const [guard, fields, expected] of guards) {
+      const send = await serve((req, res) => {
+        res.setHeader('Cache-Control', 'public, max-age=60')
+        guard(req, res, () => res.end('the route'))
+      })
+      expect((await send('GET', '/', fields)).field('cache-control')).toBe(expected)
+    }
+  })
+
+  it('sends each field once where a request passes two guards', async () => {
+    const app = express()
+    for (let i = 0; i < 2; i++) app.use(auth({ schemes }) as unknown as express.RequestHandler)
+    app.use((_req, res) => void res.send('the route'))
+    const answer = await (await serve(app))('GET', '/', ada)
+    expect([answer.count('cache-control'), answer.count('vary'), ...cachingOf(answer)]).toEqual([
+      ...[1, 1],
+      ...['private, no-cache', 'Authorization'],
+    ])
+  })
+})

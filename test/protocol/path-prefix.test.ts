@@ -1,0 +1,148 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { listReadings, measurePrefix, placeTarget } from '../../src/protocol/path-prefix.ts'
+import { isBelow, OUTSIDE, spellSecret } from '../guards/spellings.ts'
+
+describe('placeTarget', () => {
+  it.each([
+    ['/api', 'inside'],
+    ['/api/', 'inside'],
+    ['/api?x', 'inside'],
+    ['/api/x', 'inside'],
+    ['/api/../x', 'inside'],
+    ['/api//x', 'inside'],
+    ['http://host/api/x', 'inside'],
+    ['http://host/api', 'inside'],
+    ['/API/x', 'unclear'],
+    ['/%61pi', 'unclear'],
+    ['/x/../api', 'unclear'],
+    ['//host/api', 'unclear'],
+    ['/api;x', 'unclear'],
+    ['/api%2fx', 'unclear'],
+    ['/api#x', 'unclear'],
+    ['*', 'unclear'],
+    ['/x/api', 'outside'],
+    ['/apis', 'outside'],
+    ['/', 'outside'],
+    ['', 'outside'],
+    ['http://api/x', 'outside'],
+    ['/x?/api', 'outside'],
+    ['/x/%2e%2e/y', 'outside'],
+  ] as const)('finds %j below /api: %s', (target, placement) => {
+    expect(placeTarget(target, '/api')).toBe(placement)
+  })
+
+  it.each([
+    ['/t/acme', '/t/:tenant', 'inside'],
+    ['/t/acme/x', '/t/:tenant', 'inside'],
+    ['/t/a%20b/x', '/t/:tenant', 'inside'],
+    ['/t', '/t/:tenant', 'outside'],
+    ['/t/', '/t/:tenant', 'outside'],
+    ['/%74/a%20b/x', '/t/:tenant', 'unclear'],
+    ['/t//acme', '/t/:tenant', 'unclear'],
+    ['/t/%2fx', '/t/:tenant', 'unclear'],
+    ['/acme/api/x', '/:tenant/api', 'inside'],
+    ['/acme/API/x', '/:tenant/api', 'unclear'],
+    ['/caf%C3%A9/x', '/caf%C3%A9', 'inside'],
+    ['/caf%c3%a9/x', '/caf%C3%A9', 'unclear'],
+    ['anything', '', 'inside'],
+  ] as const)('finds %j below %j: %s', (target, prefix, placement) => {
+    expect(placeTarget(target, prefix)).toBe(placement)
+  })
+
+  it('finds every spelling inside or unclear, and nothing else', () => {
+    for (const prefix of ['/api', '/v1/api', '/:version/api']) {
+      const spelled = prefix.replace(':version', 'v1')
+      const passing = spellSecret(spelled).filter((target) => placeTarget(target, prefix) === 'outside')
+      expect(passing.filter((target) => isBelow(target, spelled))).toEqual([])
+    }
+    expect(OUTSIDE.filter((target) => placeTarget(target, '/api') !== 'outside')).toEqual([])
+  })
+
+  it('never calls outside what some sequence of rewritings leads to (RFC 3986 §6.2.2)', () => {
+    const escapeOne = (text: string, at: number): string => {
+      const index = at % text.length
+      const code = text.charCodeAt(index).toString(16).padStart(2, '0')
+      return `${text.slice(0, index)}%${code}${text.slice(index + 1)}`
+    }
+    const rewritings: ((path: string, at: number) => string)[] = [
+      escapeOne,
+      (path, at) => (at % 2 === 0 ? `/x/..${path}` : `/.${path}`),
+      (path) => `/${path}`,
+      (path) => `//host${path}`,
+      (path, at) => {
+        const slash = path.indexOf('/', at % path.length)
+        return slash < 1 ? path : `${path.slice(0, slash)}\\${path.slice(slash + 1)}`
+      },
+      (path) => path.replace(/^\/[^/]*/, '$&;a=b'),
+      (path) => path.toUpperCase(),
+      (path) => `http://host${path.startsWith('/') ? path : `/${path}`}`,
+    ]
+    const steps = fc.array(fc.tuple(fc.nat(rewritings.length - 1), fc.nat(40)), { maxLength: 4 })
+    fc.assert(
+      fc.property(steps, (steps) => {
+        let target = '/api/secret'
+        for (const [which, at] of steps) {
+          if (!target.startsWith('http')) target = rewritings[which]!(target, at)
+        }
+        expect([target, placeTarget(target, '/api')]).not.toEqual([target, 'outside'])
+      }),
+      { numRuns: 3000 },
+    )
+  })
+
+  it('calls outside whatever has no letter of the prefix (RFC 9112 §3.2)', () => {
+    const target = fc.string({ unit: fc.constantFrom(...'xyz/.%;\\?#02eE5cCfF') })
+    fc.assert(
+      fc.property(target, (text) => {
+        const placement = placeTarget(`/${text}`, '/qqq')
+        // So many readings that they are not worth the time are no reading at all.
+        expect(placement === 'outside' || listReadings(`/${text.split('?')[0]}`) === undefined).toBe(true)
+      }),
+      { numRuns: 2000 },
+    )
+  })
+})
+
+describe('listReadings', () => {
+  it.each(['/', '', '/a', '/a/', '/a/b.c', '/...', '/a.', '/.well-known/x', "/a:b@c,d=e+f~g!$&'()*"])(
+    'has one for %j',
+    (path) => {
+      expect(listReadings(path)).toEqual([path])
+    },
+  )
+
+  it('has the path as received first, and all others once', () => {
+    expect(listReadings('/a/%2e%2e/b')).toEqual(['/a/%2e%2e/b', '/a/../b', '/b'])
+    expect(listReadings('/@scope%2Fname')).toEqual(['/@scope%2Fname', '/@scope/name'])
+    expect(listReadings('//a/b')).toEqual(['//a/b', '/b', '/a/b'])
+  })
+
+  it('gives up on what has too many, or is too long', () => {
+    const many = '//a;b'.repeat(100)
+    expect(listReadings(many)).toBeUndefined()
+    expect(placeTarget(many, '/api')).toBe('unclear')
+    expect(listReadings(`/${'a'.repeat(9000)}`)).toHaveLength(1)
+    expect(listReadings(`/%61${'a'.repeat(9000)}`)).toBeUndefined()
+  })
+
+  it('is done with 64 kB of anything in a moment, by count of readings', () => {
+    for (const unit of ['%25', '/..', '//', ';a/', '\\', '%2e/', '%252e%252e/']) {
+      const path = `/${unit.repeat(Math.ceil(4000 / unit.length))}`.slice(0, 4096)
+      expect((listReadings(path) ?? []).length).toBeLessThanOrEqual(64)
+    }
+  })
+})
+
+describe('measurePrefix', () => {
+  it.each([
+    ['/api/x', '/api', 4],
+    ['/api', '/api', 4],
+    ['/apis', '/api', undefined],
+    ['/t/acme/x', '/t/:tenant', 7],
+    ['/t/../x', '/t/:tenant', undefined],
+    ['/t/%2e%2e/x', '/t/:tenant', undefined],
+  ])('of %j below %j is %j', (path, prefix, length) => {
+    expect(measurePrefix(path, prefix)).toBe(length)
+  })
+})

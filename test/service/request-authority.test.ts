@@ -1,0 +1,102 @@
+import { once } from 'node:events'
+import { connect, createServer as createHttp2Server } from 'node:http2'
+import { describe, expect, it } from 'vitest'
+import { createResourceService } from '../../src/service/create-resource-service.ts'
+import { document } from '../../src/service/resource-definitions.ts'
+import type { ServiceOptions } from '../../src/service/service-options.ts'
+import { memoryStore } from '../../src/stores/memory.ts'
+import { runServer } from '../support/hosts.ts'
+import { openRawClient } from '../wire/raw-client.ts'
+import { closeAfterTest, serve } from './serve.ts'
+
+const resources = { '/{name}': document() }
+const start = (options: ServiceOptions = {}) => serve(memoryStore(), { resources, ...options })
+const FORWARDED = 'X-Forwarded-Proto: https'
+
+describe('an https target over cleartext (RFC 9110 §7.4)', () => {
+  it.each([
+    ['http://demo.test/a', {}, [], 404],
+    ['https://demo.test/a', {}, [], 421],
+    ['HTTPS://demo.test/a', { https: 'optional' }, [], 421],
+    ['https://demo.test/a', { https: 'optional' }, [FORWARDED], 421],
+    ['https://demo.test/a', { trustProxy: '192.0.2.1' }, [FORWARDED], 421],
+    ['https://demo.test/a', { trustProxy: 'loopback' }, [], 421],
+    ['https://demo.test/a', { trustProxy: 'loopback' }, ['X-Forwarded-Proto: http'], 421],
+    ['https://demo.test/a', { trustProxy: 'loopback' }, [FORWARDED], 404],
+  ] as const)('%s with %j and %j is %i', async (target, options, fields, status) => {
+    const served = await start(options as ServiceOptions)
+    expect((await served.send('GET', target, fields)).status).toBe(status)
+  })
+})
+
+describe('a request of HTTP/1.0 (RFC 9112 §3.2)', () => {
+  it('is served without Host, and refused with a malformed one', async () => {
+    const { port } = await start()
+    for (const [fields, status] of [
+      ['', 404],
+      ['Host: a.test\r\n', 404],
+      ['Host: \r\n', 400],
+      ['Host: u@a.test\r\n', 400],
+    ] as const) {
+      const client = await openRawClient(port)
+      client.send(`GET /a HTTP/1.0\r\n${fields}\r\n`)
+      expect([fields, (await client.read()).status]).toEqual([fields, status])
+      await client.closed
+    }
+  })
+})
+
+describe('a Transfer-Encoding that says nothing (RFC 9112 §6.1, §11.2)', () => {
+  it.each([
+    ['Transfer-Encoding: ', 'Content-Length: 4'],
+    ['Content-Length: 4', 'Transfer-Encoding: '],
+    ['Transfer-Encoding:', 'Content-Length: 4'],
+    ['Transfer-Encoding: \t ', 'Content-Length: 4'],
+  ])('is 400, and nothing after it is taken: %j, %j', async (...fields) => {
+    const { port } = await start()
+    const client = await openRawClient(port)
+    const put = `PUT /a HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\n${fields.join('\r\n')}\r\n\r\ntext`
+    client.send(`${put}GET /a HTTP/1.1\r\nHost: a\r\n\r\n`)
+    const answers = (await client.readToEnd()).toString()
+    expect(answers.match(/HTTP\/1\.1 \d{3}/g)).toEqual(['HTTP/1.1 400'])
+  })
+
+  it('is 400 alone, too', async () => {
+    const served = await start()
+    const answer = await served.send('PUT', '/a', ['Content-Type: text/plain', 'Transfer-Encoding: '])
+    expect([answer.status, answer.field('connection')]).toEqual([400, 'close'])
+  })
+})
+
+describe('Host beside :authority (RFC 9113 §8.3.1)', () => {
+  it.each([
+    ['a.test', undefined, 404],
+    ['a.test', 'a.test', 404],
+    ['a.test', 'A.TEST:80', 404],
+    ['a.test:80', 'a.test:', 404],
+    ['a.test', 'b.test', 400],
+    ['a.test', 'a.test:8080', 400],
+    ['a.test', 'a.test:443', 400],
+    ['a.test', 'u@a.test', 400],
+    ['u@a.test', undefined, 400],
+    ['a.test:x', undefined, 400],
+    [undefined, 'a.test', 404],
+  ])('%j and %j is %i', async (authority, host, status) => {
+    const service = createResourceService(memoryStore(), { resources, fallthrough: false })
+    const running = await runServer(createHttp2Server(service as never) as never)
+    const session = connect(`http://127.0.0.1:${running.port}`)
+    closeAfterTest(async () => {
+      session.destroy()
+      await running.close()
+    })
+    const fields = {
+      ':path': '/a',
+      ...(authority === undefined ? {} : { ':authority': authority }),
+      ...(host === undefined ? {} : { host }),
+    }
+    const stream = session.request(fields)
+    stream.resume()
+    const [head] = (await once(stream, 'response')) as [Record<string, unknown>]
+    expect(head[':status']).toBe(status)
+  })
+})
