@@ -6,20 +6,9 @@ export function addPending(exchange: Exchange, fields: readonly string[]): void 
   exchange.pending = exchange.pending.concat(fields)
 }
 
-/**
- * A function that adds one name to Vary. The merge of the value met last is kept: within one service it is always
- * the same, and merging is the dearest part of a small request.
- */
-export function createVaryMark(name: string): (exchange: Exchange) => void {
-  let before = ''
-  let after = name
-  return (exchange) => {
-    if (exchange.vary !== before) {
-      before = exchange.vary
-      after = mergeVary(before, name)
-    }
-    exchange.vary = after
-  }
+/** Adds field names to the Vary of every later reply. */
+export function addVary(exchange: Exchange, names: string): void {
+  exchange.vary = mergeVary(exchange.vary, names)
 }
 
 /** Whether anything has to be on the answer of a host that answers by itself. */

@@ -4,9 +4,6 @@ import type { Step } from '../core/handler.ts'
 import { emptyReply } from '../core/reply.ts'
 import { parseAuthority } from '../protocol/authority.ts'
 
-/** The most spellings of allowed hosts that are remembered; ports and letter case make many of one. */
-const REMEMBERED = 256
-
 const MISDIRECTED = emptyReply(421, ['Cache-Control', 'no-store'])
 
 /**
@@ -30,7 +27,6 @@ export function createHostCheck(hosts: readonly string[]): Step {
     if (isPattern) suffixes.push('.' + authority.host)
     else exact.add(authority.port === '' ? authority.host : `${authority.host}:${authority.port}`)
   }
-  const known = new Set<string>()
 
   function isServed(text: string): boolean {
     const authority = parseAuthority(text)
@@ -42,13 +38,7 @@ export function createHostCheck(hosts: readonly string[]): Step {
 
   return function checkHost(exchange) {
     const authority = readAuthority(exchange.req)
-    if (authority !== undefined) {
-      if (known.has(authority)) return undefined
-      if (isServed(authority)) {
-        if (known.size < REMEMBERED) known.add(authority)
-        return undefined
-      }
-    }
+    if (authority !== undefined && isServed(authority)) return undefined
     note(exchange, 'host not served')
     return MISDIRECTED
   }

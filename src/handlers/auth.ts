@@ -9,7 +9,7 @@ import { andThen, isPromise, type MaybePromise, type Step } from '../core/handle
 import { createHandler, type ErrorHook, type Handler } from '../core/node-handler.ts'
 import { omitOptions, readOptions, readProperty } from '../core/options.ts'
 import type { TrustProxy } from '../core/peer.ts'
-import { addPending, createVaryMark } from '../core/pending.ts'
+import { addPending, addVary } from '../core/pending.ts'
 import { askEachReading, readTarget } from '../core/read-target.ts'
 import { asRead } from '../core/read-view.ts'
 import { formatChallenge, parseAuthorization } from '../protocol/authorization.ts'
@@ -89,8 +89,7 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
   if (byName.size < schemes.length) throw new TypeError('auth has two schemes of one name.')
   const needsCredentials = compileRule(require)
   // A host may find its users by a cookie.
-
-  const markVary = createVaryMark(findUser !== undefined && isAmbient ? 'Authorization, Cookie' : 'Authorization')
+  const varyingFields = findUser !== undefined && isAmbient ? 'Authorization, Cookie' : 'Authorization'
 
   function isRequired(exchange: Exchange, rule = needsCredentials): boolean {
     if (isPreflightRequest(exchange) || exchange.path === '*') return false
@@ -145,7 +144,7 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
   function authenticate(exchange: Exchange, require = needsCredentials): MaybePromise<undefined> {
     const field = exchange.field('authorization')
     // Caches must keep the answers for users apart from the anonymous one, and the anonymous one from theirs (RFC 9111 §4.1).
-    markVary(exchange)
+    addVary(exchange, varyingFields)
     const credentials = field === undefined || schemes.length === 0 ? undefined : parseAuthorization(field)
     const scheme = credentials === undefined ? undefined : byName.get(credentials.scheme)
     if (scheme === undefined) {

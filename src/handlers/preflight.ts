@@ -5,7 +5,7 @@ import { BASE_FIELDS, type Exchange, type RequestView } from '../core/exchange.t
 import { isPromise, type MaybePromise } from '../core/handler.ts'
 import { createHandler, type ErrorHook, type Handler } from '../core/node-handler.ts'
 import { omitOptions, readOptions } from '../core/options.ts'
-import { addPending, createVaryMark } from '../core/pending.ts'
+import { addPending, addVary } from '../core/pending.ts'
 import { readTarget } from '../core/read-target.ts'
 import { emptyReply, keepFields, keptReply, type Reply } from '../core/reply.ts'
 import { formatAllowedMethods, isOrigin } from '../protocol/cors.ts'
@@ -47,8 +47,6 @@ interface Grant {
 export function createCors(options: CorsOptions): Cors {
   const policy = resolveCorsOptions(options)
   const { isAnyOrigin, mayAllow } = policy
-  const markOrigin = createVaryMark('Origin')
-  const markPrivateNetwork = createVaryMark('Access-Control-Request-Private-Network')
   const grants = new Map<string, Grant>()
   const refused = policy.always.length === 0 ? BASE_FIELDS : [...BASE_FIELDS, ...policy.always]
   const anyGrant = createGrant('*')
@@ -116,7 +114,7 @@ export function createCors(options: CorsOptions): Cors {
     }
     addFields(exchange, grant.preflight)
     if (policy.privateNetwork) {
-      markPrivateNetwork(exchange)
+      addVary(exchange, 'Access-Control-Request-Private-Network')
       if (exchange.field('access-control-request-private-network') === 'true') {
         addPending(exchange, ['Access-Control-Allow-Private-Network', 'true'])
       }
@@ -130,7 +128,7 @@ export function createCors(options: CorsOptions): Cors {
       const origin = exchange.field('origin')
       if (isAnyOrigin) return decide(exchange, methods, origin, true)
       // On every answer, also without Origin: a cache would otherwise serve one origin's answer to another.
-      markOrigin(exchange)
+      addVary(exchange, 'Origin')
       if (origin === undefined) {
         addFields(exchange, refused)
         return undefined

@@ -15,8 +15,6 @@ export function formatAcceptPatch(formats: readonly PatchFormat[]): string {
  */
 export function selectPatchFormat(contentType: string | undefined, formats: readonly PatchFormat[]): PatchFormat {
   if (contentType === undefined) throw unsupported('A patch needs a Content-Type that names its format.', formats)
-  // The usual spelling needs no parser.
-  for (const format of formats) if (format.mediaType === contentType) return format
   const essence = parseMediaType(contentType)?.essence
   if (essence === undefined) {
     throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: 'Content-Type is malformed.' })

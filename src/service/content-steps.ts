@@ -46,14 +46,9 @@ function checkLanguage(field: string | undefined): void {
 function takeType(exchange: ResourceExchange, field: string | undefined, rule: ContentRule): void {
   const spelling = field ?? rule.defaultType
   if (spelling === undefined) throw unsupported(rule, 'The content has no Content-Type.')
-  // The usual spelling needs no parser; that of a form lacks its boundary.
-  if (field === undefined || (rule.types.includes(field) && field !== 'multipart/form-data')) {
-    exchange.contentType = spelling
-    return
-  }
-  const type = parseMediaType(field)
+  const type = parseMediaType(spelling)
   // It is sent again with the content: what is not ASCII means something else to every recipient.
-  if (type === undefined || /[^\t\x20-\x7e]/.test(field)) {
+  if (type === undefined || /[^\t\x20-\x7e]/.test(spelling)) {
     throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: 'Content-Type is malformed.' })
   }
   const { essence, parameters } = type
