@@ -15,7 +15,7 @@ interface Prepared extends Validators {
   /** The state itself: a copy of it, which a store may change in places, takes these along. */
   readonly resource: StoredResource
   readonly route: Route
-  /** Last-Modified as it is sent; `undefined` where no date is known. */
+  /** Last-Modified as it is sent, which is not later than now; `undefined` where no date is known. */
   readonly dateText: string | undefined
   // What follows is made when it is first asked for: many states are replaced before anybody reads them.
   /** Content-Type, ETag, Last-Modified and what else describes the representation. */
@@ -23,8 +23,6 @@ interface Prepared extends Validators {
   body: RangedBody | undefined
   ok: KeptBySharing | undefined
   notModified: KeptBySharing | undefined
-  /** Whether the second of `lastModified` is known to be over. */
-  isSecondOver: boolean
 }
 
 /** Kept fields for each Cache-Control that there is. */
@@ -36,31 +34,32 @@ const PREPARED = Symbol('prepared representation')
 export function prepare(resource: StoredResource, route: Route): Prepared {
   const keeper = resource as StoredResource & { [PREPARED]?: Prepared }
   const known = keeper[PREPARED]
-  if (known !== undefined && known.resource === resource && known.route === route) return known
-  const prepared = describe(resource, route)
-  // A date that is not strong yet may become so, and one that is to come will be another.
-  const isDated = prepared.lastModified === resource.lastModified
-  const isFinal = isDated && (resource.dateIsStrong !== undefined || prepared.dateIsStrong === true)
+  const now = route.context.now()
+  // A date that is to come is sent as another one at every moment, also where the clock was set back meanwhile.
+  const isPast = resource.lastModified === undefined || resource.lastModified <= now
+  if (isPast && known !== undefined && known.resource === resource && known.route === route) return known
+  const prepared = describe(resource, route, now)
+  // A date that is not strong yet may become so.
+  const isFinal = isPast && (resource.dateIsStrong !== undefined || prepared.dateIsStrong === true)
   if (isFinal && Object.isExtensible(resource)) keeper[PREPARED] = prepared
   return prepared
 }
 
-function describe(resource: StoredResource, route: Route): Prepared {
+function describe(resource: StoredResource, route: Route, now: number): Prepared {
   if (!(resource.size >= 0)) throw new TypeError(`The store says that ${resource.path} has ${resource.size} bytes.`)
-  const now = route.context.now()
-  const { lastModified: date, dateIsStrong } = dateToSend(resource.lastModified, resource.dateIsStrong, now)
+  const { lastModified, dateIsStrong = isSecondOver(lastModified, now) } = resource
+  const date = dateToSend(lastModified, now)
   return {
     resource,
     route,
     entityTags: tagsOf(resource, route),
-    lastModified: date,
+    lastModified,
     dateIsStrong,
     dateText: date === undefined ? undefined : formatHttpDate(date),
     fields: undefined,
     body: undefined,
     ok: undefined,
     notModified: undefined,
-    isSecondOver: date === undefined || isSecondOver(date, now),
   }
 }
 
@@ -176,9 +175,9 @@ function keepOk(exchange: ResourceExchange, { size }: StoredResource, fields: re
   ])
 }
 
-/** Whether the Date that Node keeps will do: the second of the state is over, and stays so. */
-function isDateSettled(prepared: Prepared): boolean {
-  return (prepared.isSecondOver ||= isSecondOver(prepared.lastModified, prepared.route.context.now()))
+/** Whether the Date that Node keeps will do: the second of the state is over. */
+function isDateSettled({ lastModified, route }: Prepared): boolean {
+  return lastModified === undefined || isSecondOver(lastModified, route.context.now())
 }
 
 /**

@@ -143,8 +143,9 @@ export function patch<Target extends PatchTarget>(options: PatchOptions<Target>)
   ): Reply {
     const prefer = exchange.field('prefer')
     const preferred = prefer === undefined ? undefined : parsePrefer(prefer).return
+    const time = now()
     const fields = [
-      ...formatValidators(resolveValidators(known, now())),
+      ...formatValidators(resolveValidators(known, time), time),
       'Cache-Control',
       formatCacheControl(undefined, exchange.sharing),
     ]
