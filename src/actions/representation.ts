@@ -130,14 +130,19 @@ export function addStateFields(fields: string[], resource: StoredResource, route
   addDate(fields, resource, route)
 }
 
-/**
- * Adds Date for a state as young as this second: the Date that Node keeps may be some milliseconds behind, and then
- * earlier than Last-Modified (RFC 9110 §8.8.2.1).
- */
+/** Adds Date where that of Node could be earlier than Last-Modified (RFC 9110 §8.8.2.1). */
 function addDate(fields: string[], { lastModified }: StoredResource, { context }: Route): void {
-  if (lastModified === undefined) return
   const now = context.now()
-  if (!isSecondOver(lastModified, now)) fields.push('Date', formatHttpDate(now))
+  if (!isBeforeDate(lastModified, now)) fields.push('Date', formatHttpDate(now))
+}
+
+/**
+ * Whether a date is before the Date that Node sends. That may be some milliseconds behind, and is the machine's, which
+ * `now` need not be.
+ */
+function isBeforeDate(lastModified: number | undefined, now: number): boolean {
+  if (lastModified === undefined) return true
+  return isSecondOver(lastModified, Math.min(now, performance.timeOrigin + performance.now()))
 }
 
 /** Cache-Control for an answer from a definition, by where the principal came from (RFC 9111 §3.5). */
@@ -161,7 +166,7 @@ export function representationReply(exchange: ResourceExchange, resource: Stored
     return rangeReply(exchange.ranges, all, body, resource.size)
   }
   const kept = ((prepared.ok ??= keepNone())[exchange.sharing] ??= keepOk(exchange, resource, fields))
-  if (isDateSettled(prepared)) return keptReply(200, kept, body)
+  if (isBeforeDate(resource.lastModified, exchange.route.context.now())) return keptReply(200, kept, body)
   const headers = [...kept.headers]
   addDate(headers, resource, exchange.route)
   return { status: 200, headers, body }
@@ -173,11 +178,6 @@ function keepOk(exchange: ResourceExchange, { size }: StoredResource, fields: re
     ...fields,
     ...['Content-Length', String(size), 'Cache-Control', cacheControl, 'Accept-Ranges', 'bytes'],
   ])
-}
-
-/** Whether the Date that Node keeps will do: the second of the state is over. */
-function isDateSettled({ lastModified, route }: Prepared): boolean {
-  return lastModified === undefined || isSecondOver(lastModified, route.context.now())
 }
 
 /**
