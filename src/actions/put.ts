@@ -6,7 +6,7 @@ import { formatPath } from '../protocol/request-target.ts'
 import { nameOf } from '../stores/paths.ts'
 import { type Content, type Expectation, isStaged, type WriteResult } from '../stores/types.ts'
 import { checkAuthorization, recheckAbsence } from './authorization.ts'
-import { commit } from './commit.ts'
+import { commit, commitWithoutTurn } from './commit.ts'
 import { checkConditions, expectationOf } from './conditions.ts'
 import { discardContent, hasSchema, readJson } from './content.ts'
 import { loadView, viewState } from './hooks.ts'
@@ -35,9 +35,15 @@ function putDocument(exchange: ResourceExchange, document: Document): MaybePromi
 
 function store(exchange: ResourceExchange, proposal: Proposal): MaybePromise<Reply> {
   const { content, isVerbatim } = proposal
-  const result = isStaged(content.body) ? commitOrDiscard(exchange, content) : commit(exchange, attempt, content)
+  const result = isStaged(content.body) ? commitOrDiscard(exchange, content) : commitContent(exchange, content)
   if (isPromise(result)) return result.then((result) => createReply(exchange, result, isVerbatim))
   return createReply(exchange, result, isVerbatim)
+}
+
+/** Writes content at its turn; a stream at once, because its client may send slowly and must not make others wait. */
+function commitContent(exchange: ResourceExchange, content: Content): MaybePromise<Written> {
+  const isHere = typeof content.body === 'string' || content.body instanceof Uint8Array
+  return isHere ? commit(exchange, attempt, content) : commitWithoutTurn(exchange, attempt, content)
 }
 
 /** Writes staged content, or gives it up. */

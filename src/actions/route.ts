@@ -4,6 +4,7 @@ import type { MaybePromise } from '../core/handler.ts'
 import type { JsonValue } from '../core/json.ts'
 import type { Reply } from '../core/reply.ts'
 import type { StandardSchema } from '../core/standard-schema.ts'
+import type { Turns } from '../core/turns.ts'
 import type { PatchFormat } from '../patch-formats/types.ts'
 import type { CacheControls } from '../protocol/cache-control.ts'
 import type { MediaType } from '../protocol/media-type.ts'
@@ -194,6 +195,8 @@ export interface RouteContext {
   /** Accepted work; `undefined` when no resource needs it. */
   readonly work: AcceptedWork | undefined
   readonly now: () => number
+  /** By path: the requests that change a resource go one after the other. */
+  readonly turns: Turns
 }
 
 /** How actions hand over work that is done after the answer. */

@@ -10,6 +10,7 @@ import { createHandler, type ErrorHook, type Handler } from '../core/node-handle
 import { readOptions } from '../core/options.ts'
 import { readTarget } from '../core/read-target.ts'
 import { contentReply, emptyReply, encodeText, type Reply } from '../core/reply.ts'
+import { createTurns, MAX_ATTEMPTS, PATIENT_ATTEMPTS, pause } from '../core/turns.ts'
 import { createDefaultFormats } from '../patch-formats/default-formats.ts'
 import { formatAcceptPatch } from '../patch-formats/select.ts'
 import type { ParsedPatch, PatchFormat } from '../patch-formats/types.ts'
@@ -74,8 +75,6 @@ export interface PatchOptions<Target extends PatchTarget = PatchTarget> {
 }
 
 const NAMES = ['read', 'write', 'formats', 'limits', 'required', 'reply', 'contentType', 'onError', 'now'] as const
-const MAX_ATTEMPTS = 100
-const PATIENT_ATTEMPTS = 3
 
 /**
  * A piece that applies patch documents (RFC 5789) to documents that the user keeps: all of a patch or nothing, under
@@ -117,21 +116,40 @@ export function patch<Target extends PatchTarget>(options: PatchOptions<Target>)
     })
   }
 
+  const turns = createTurns()
+
+  /**
+   * Applies a patch. One path may stand for many documents (`/me`), so patches take turns only once two have met: those
+   * that meet at a path, and those that come to it while they are under way.
+   */
+  function perform(exchange: Exchange, parsed: ParsedPatch, current: Target): MaybePromise<Reply> {
+    const key = targetOf(exchange.req)
+    const inTurn = (attempts: number): MaybePromise<Reply> =>
+      turns.take(key, () => andThen(load(exchange), (current) => apply(exchange, parsed, current, attempts)), 'go-on')
+    if (turns.isTaken(key)) return inTurn(1)
+    return andThen(attempt(exchange, parsed, current), (reply) => (reply === 'conflict' ? inTurn(2) : reply))
+  }
+
   function apply(exchange: Exchange, parsed: ParsedPatch, current: Target, attempts: number): MaybePromise<Reply> {
-    const document = parsed.apply(current.document)
-    if (document === current.document) return createReply(exchange, current, 'minimal')
-    const text = JSON.stringify(document)
-    if (Buffer.byteLength(text) > limits.parsedSize) throw tooLarge(limits.parsedSize)
-    return andThen(write({ current, document, text }, exchange), (result) => {
-      if (result !== 'conflict') {
-        const known = result ?? {}
-        return createReply(exchange, known, defaultReply, known.document === undefined ? text : undefined)
-      }
+    return andThen(attempt(exchange, parsed, current), (reply) => {
+      if (reply !== 'conflict') return reply
       if (attempts === MAX_ATTEMPTS) {
         throw new HttpError(409, 'ERR_CONFLICT', { detail: 'The resource is being changed by others all the time.' })
       }
       const reloaded = attempts < PATIENT_ATTEMPTS ? load(exchange) : pause(attempts).then(() => load(exchange))
       return andThen(reloaded, (current) => apply(exchange, parsed, current, attempts + 1))
+    })
+  }
+
+  function attempt(exchange: Exchange, parsed: ParsedPatch, current: Target): MaybePromise<Reply | 'conflict'> {
+    const document = parsed.apply(current.document)
+    if (document === current.document) return createReply(exchange, current, 'minimal')
+    const text = JSON.stringify(document)
+    if (Buffer.byteLength(text) > limits.parsedSize) throw tooLarge(limits.parsedSize)
+    return andThen(write({ current, document, text }, exchange), (result) => {
+      if (result === 'conflict') return result
+      const known = result ?? {}
+      return createReply(exchange, known, defaultReply, known.document === undefined ? text : undefined)
     })
   }
 
@@ -143,8 +161,9 @@ export function patch<Target extends PatchTarget>(options: PatchOptions<Target>)
   ): Reply {
     const prefer = exchange.field('prefer')
     const preferred = prefer === undefined ? undefined : parsePrefer(prefer).return
+    const time = now()
     const fields = [
-      ...formatValidators(resolveValidators(known, now())),
+      ...formatValidators(resolveValidators(known, time), time),
       'Cache-Control',
       formatCacheControl(undefined, exchange.sharing),
     ]
@@ -167,7 +186,7 @@ export function patch<Target extends PatchTarget>(options: PatchOptions<Target>)
       return andThen(load(exchange), (current) =>
         andThen(readPatch(exchange, limits), (document) => {
           const parsed = format.parse(document)
-          return apply(exchange, parsed, current, 1)
+          return perform(exchange, parsed, current)
         }),
       )
     },
@@ -189,9 +208,4 @@ function passOn({ method, res, canPass }: Exchange, acceptPatch: readonly string
 /** The target as the client sent it, without scheme and authority: those are the client's word. */
 function targetOf(req: IncomingMessage & HostRequest): string {
   return toOriginForm(req.originalUrl ?? req.url!)
-}
-
-/** Waits a random moment, longer after more attempts, so that rivals do not meet again at once. */
-function pause(attempts: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, Math.random() * Math.min(50, attempts * 2)))
 }

@@ -83,7 +83,7 @@ function closeAfterwards(exchange: Exchange, content: RangeSource['content']): v
 function createReply(exchange: Exchange, source: RangeSource, now: number): Reply {
   const validators = findValidators(exchange, source, now)
   const caching = formatCaching(exchange, source)
-  const tags = formatValidators(validators)
+  const tags = formatValidators(validators, now)
   if (evaluateConditions(exchange, validators, now) === 'not-modified') {
     return { status: 304, headers: [...tags.slice(0, 2), ...caching] }
   }

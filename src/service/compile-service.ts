@@ -1,4 +1,5 @@
 import type { Route, RouteContext } from '../actions/route.ts'
+import { createTurns } from '../core/turns.ts'
 import type { ResourceStore } from '../stores/types.ts'
 import { compileDefinition, compileMonitor, compileOpenRoute } from './compile-definition.ts'
 import type { ServiceDefaults } from './compile-route.ts'
@@ -15,7 +16,7 @@ export function compileService(
 ): { readonly routes: RouteTable; readonly operations: Operations | undefined } {
   if (!STORE.accepts(store)) throw new TypeError(`createResourceService takes a store: ${STORE.text}.`)
   const { limits, patchFormats, codings, now, cacheControl, resources } = settings
-  const facts = { store, limits, patchFormats, codings, now }
+  const facts = { store, limits, patchFormats, codings, now, turns: createTurns() }
   const entries: RouteEntry[] = []
   const definitions = new Map<string, ResourceDefinition>()
   for (const [pattern, definition] of Object.entries(resources ?? {})) {

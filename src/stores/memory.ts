@@ -1,5 +1,6 @@
 import { isPromise, type MaybePromise } from '../core/handler.ts'
 import { readOptions } from '../core/options.ts'
+import { createStoreClock } from './clock.ts'
 import { createContentHolder, type HeldBody, type TakenStreams } from './memory/held-content.ts'
 import { createMemberIndex, type Entry, type MemberPlace, type Place } from './memory/member-index.ts'
 import { createTombstones } from './memory/tombstones.ts'
@@ -54,11 +55,12 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
   const {
     maxTombstones = 10_000,
     retention = 30 * DAY,
-    now = Date.now,
+    now: localNow = Date.now,
   } = readOptions('memoryStore', options, ['maxTombstones', 'retention', 'now'])
   if (!(maxTombstones >= 0)) throw new TypeError('memoryStore: maxTombstones must be a number of 0 or more.')
   if (!(retention >= 0)) throw new TypeError('memoryStore: retention must be a number of milliseconds, 0 or more.')
 
+  const { now } = createStoreClock(localNow)
   const entries = new Map<string, Entry>()
   const tombstones = createTombstones(maxTombstones)
   const members = createMemberIndex()

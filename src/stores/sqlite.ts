@@ -7,6 +7,7 @@ import { commitContents, createIntakeFactory, type Taken } from './sql/intake.ts
 import { checkTablePrefix } from './sql/names.ts'
 import { isExpected, LIVE } from './sql/rows.ts'
 import { createSweeper } from './sql/sweeper.ts'
+import { createSqliteClock } from './sqlite/clock.ts'
 import { createSqliteContents } from './sqlite/contents.ts'
 import { blockWhileBusy, createSqliteConnection, type SqliteHandle } from './sqlite/handle.ts'
 import { createKnownStates } from './sqlite/known-states.ts'
@@ -84,18 +85,27 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
   const connection = createSqliteConnection(handle, busyTimeout)
   blockWhileBusy(busyTimeout, () => migrateSqlite(connection.handle, prefix))
   const statements = prepareStatements(connection.handle, prefix)
+  const clock = blockWhileBusy(busyTimeout, () => createSqliteClock(statements, now))
   const sweeper = createSweeper(
     () =>
       connection.transactLazily(() => {
-        const states = statements.sweepStates.all(now()) as unknown[]
-        return contents.sweep() === 'part' || states.length > 0 ? 'part' : 'all'
+        const states = statements.sweepStates.all(clock.read()) as unknown[]
+        if (contents.sweep() === 'all' && states.length === 0) return 'all'
+        // What was forgotten by this clock must not be followed by states with dates of before.
+        clock.tick()
+        return 'part'
       }),
     sweepInterval,
   )
   const chunks = createRecentCache<string, Uint8Array>(cacheSize)
-  const contents = createSqliteContents(connection, statements, { grace, now, chunks, onRelease: sweeper.hurry })
+  const contents = createSqliteContents(connection, statements, {
+    grace,
+    now: clock.read,
+    chunks,
+    onRelease: sweeper.hurry,
+  })
   const { createIntake, stage } = createIntakeFactory(contents, { inlineLimit, batchSize: BATCH_SIZE })
-  const states = createSqliteStates(statements, contents, createKnownStates(cacheSize / 4), now)
+  const states = createSqliteStates(statements, contents, createKnownStates(cacheSize / 4), clock)
 
   return {
     read(path, { hidden = false, metadataOnly = false } = {}) {

@@ -75,7 +75,8 @@ export interface StoredResource extends ContentFields {
   /**
    * Whether the resource changed once only within the second of `lastModified`. Only then does that second name one
    * state, and may a date condition rely on it. Left out by a store that does not remember: taken to be so once that
-   * second is over, which is right for resources that seldom change.
+   * second is over by the clock of the service, which is right for resources that seldom change and are written by one
+   * process. A store that several processes share says it: their clocks may differ by hours.
    */
   readonly dateIsStrong?: boolean | undefined
   /** Length of the content in bytes. */

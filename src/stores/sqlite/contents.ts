@@ -11,6 +11,7 @@ import type { SqliteStatements } from './statements.ts'
 export interface SqliteContentsOptions {
   /** Milliseconds for which content that no path shows is kept: for readers that are still on it, and for slow uploads. */
   readonly grace: number
+  /** The time by the file; asked for within transactions. */
   readonly now: () => number
   readonly chunks: ChunkCache
   /** Told when content was given up. */

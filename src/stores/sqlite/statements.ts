@@ -6,6 +6,8 @@ type StatementName =
   | 'readFacts'
   | 'readHead'
   | 'readVersion'
+  | 'readClock'
+  | 'setClock'
   | 'putState'
   | 'hideState'
   | 'removeState'
@@ -52,6 +54,8 @@ function writeStatements(prefix: string): Readonly<Record<StatementName, string>
     readFacts: `SELECT ${FACTS} FROM ${states} WHERE path = ?`,
     readHead: `SELECT ${HEAD_COLUMNS} FROM ${states} WHERE path = ?`,
     readVersion: `SELECT version FROM ${states} WHERE path = ?`,
+    readClock: `SELECT second FROM ${prefix}clock`,
+    setClock: `UPDATE ${prefix}clock SET second = ?`,
     // In this order: path, collection, sort_key, state, version, changed, strong, expires, size, the four fields of
     // the content, content_id, content.
     putState:
