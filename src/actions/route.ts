@@ -114,6 +114,8 @@ export interface Route {
   /** Media types of the renditions, in order of preference. */
   readonly offers: readonly MediaType[]
   readonly renditions: readonly Rendition[]
+  /** Whether Accept is a demand, 406 where it cannot be met, or a preference. */
+  readonly accept: 'strict' | 'lenient'
   readonly schema: StandardSchema | undefined
   readonly cacheControl: CacheControls
   /** Cache-Control of answers to POST. */

@@ -98,6 +98,7 @@ function compileCollectionItself(
       return essence === 'multipart/form-data' ? Number.POSITIVE_INFINITY : limits.parsedSize
     },
   }
+  const isKeptAsSent = facts.content === 'raw' && (options.representations ?? []).length === 0
   return completeRoute(pattern, options, defaults, {
     actions: restrict(
       {
@@ -108,5 +109,6 @@ function compileCollectionItself(
     ),
     collection: facts,
     usualType: { essence: 'application/json', parameters: NO_PARAMETERS },
+    accept: options.accept ?? (isKeptAsSent ? 'lenient' : 'strict'),
   })
 }

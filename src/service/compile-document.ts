@@ -70,6 +70,7 @@ export function compileDocument(
     usualType: isUsual ? { essence: types[0]!, parameters: NO_PARAMETERS } : undefined,
     offers: representations.map(({ type }) => requireMediaType(type, pattern)),
     renditions: representations,
+    accept: options.accept ?? (isJson || representations.length > 0 ? 'strict' : 'lenient'),
   })
 }
 

@@ -30,6 +30,7 @@ export function completeRoute(
     usualType: undefined,
     offers: [],
     renditions: [],
+    accept: options.accept ?? 'strict',
     replaced: options.replaced ?? 'none',
     showsWork: false,
     fileNames: [],

@@ -51,6 +51,12 @@ export interface ResourceOptions<Value = JsonValue> {
   readonly retention?: number
   /** Further representations that are made from the stored one and offered by Accept. Default: none. */
   readonly representations?: readonly Rendition[]
+  /**
+   * What Accept means where it names nothing that there is. `'strict'`: 406. `'lenient'`: the stored representation is
+   * sent. Default `'strict'` for JSON resources and with `representations`; `'lenient'` where content is kept as it was
+   * sent, and for files of items, since many clients send an Accept that names something else.
+   */
+  readonly accept?: 'strict' | 'lenient'
 }
 
 export interface DocumentOptions<Value = JsonValue> extends ResourceOptions<Value> {
@@ -131,7 +137,7 @@ export type ResourceDefinition =
 
 const COMMON = [
   ...(['methods', 'schema', 'cacheControl', 'createdCacheControl', 'preconditions', 'require', 'authorize'] as const),
-  ...(['conflict', 'replaced', 'remove', 'removed', 'retention', 'representations'] as const),
+  ...(['conflict', 'replaced', 'remove', 'removed', 'retention', 'representations', 'accept'] as const),
 ] as const
 const DOCUMENT = [...COMMON, 'types', 'maxSize', 'keeps', 'inline'] as const
 const COLLECTION = [

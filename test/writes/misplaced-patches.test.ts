@@ -52,8 +52,8 @@ describe('PUT and POST of a patch document', () => {
     for (const resources of [undefined, { '/docs/{name}': document() }, { '/docs': collection({ types: ['*/*'] }) }]) {
       target = await startService(resources === undefined ? {} : { resources })
       await target.send('PUT', '/docs/a', { fields: JSON_TYPE, body: '{"a":1}' })
-      for (const fields of [{}, { 'If-Match': '*' }]) {
-        const answer = await target.send('PUT', '/docs/a', jsonOf(patch, { ...request.fields, ...fields }))
+      for (const fields of [{}, { 'If-Match': '*' }] as Record<string, string>[]) {
+        const answer = await target.send('PUT', '/docs/a', jsonOf(patch, { 'Content-Type': type, ...fields }))
         expect(answer.status).toBe(415)
       }
       expect((await target.send('GET', '/docs/a')).text).toBe('{"a":1}')
