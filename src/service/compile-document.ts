@@ -16,6 +16,7 @@ export const JSON_ONLY: readonly string[] = ['application/json']
 
 /** What a route knows that its definition does not say. */
 interface DocumentFacts {
+  readonly definition?: string
   readonly storePath?: string
   readonly replaced?: 'representation' | 'none'
   readonly idMember?: Route['idMember']
