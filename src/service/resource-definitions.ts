@@ -17,6 +17,7 @@ export interface ResourceOptions<Value = JsonValue> {
   readonly methods?: readonly Method[]
   /**
    * Any Standard Schema (zod, valibot, arktype …). Validates JSON bodies, forms and the results of patches; 422 otherwise.
+   * It does not see the properties of the server: `id`, those of `files`, and `state` and `problem` of accepted items.
    * Default: none, any JSON is taken.
    */
   readonly schema?: StandardSchema<unknown, Value>
@@ -112,8 +113,9 @@ export interface CollectionOptions<Value = JsonObject> extends DocumentOptions<V
   readonly text?: string
   /**
    * File parts that a multipart POST may carry, by name; each becomes a resource below the member, which says of it
-   * what `describe` makes of its `name`, `type` and `size`, or all three; one that is `required` and missing is 422.
-   * Default: none; any for accepting collections.
+   * what `describe` makes of its `name`, `type` and `size`, or all three; one that is `required` and missing is 422. The
+   * server keeps this property, as it does the `id`: the `schema` does not see it, PUT may leave it out, and another value is
+   * 409 (422 for POST). Default: none; any for accepting collections.
    */
   readonly files?: Readonly<Record<string, FileOptions>>
   /**
