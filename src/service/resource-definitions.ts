@@ -61,7 +61,10 @@ export interface ResourceOptions<Value = JsonValue> {
 }
 
 export interface DocumentOptions<Value = JsonValue> extends ResourceOptions<Value> {
-  /** Media ranges that PUT takes. JSON types alone make it a JSON resource, parsed and validated. Default: any type. */
+  /**
+   * Media ranges that PUT takes. JSON types alone make it a JSON resource, parsed and validated; a collection of it lists
+   * whole items, any other `{ id, href, type, size }`. Default: any type; of a collection `application/json`.
+   */
   readonly types?: readonly string[]
   /** The most bytes of content that is not parsed. Default `Infinity`. */
   readonly maxSize?: number
