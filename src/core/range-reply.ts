@@ -8,7 +8,7 @@ import { type RangedBody, type Reply, type ReplyBody, SHORT } from './reply.ts'
  * middleware that compresses would otherwise send the compressed fragment under the tag of the plain representation, and
  * a client would join it with plain bytes.
  * @param ranges at least one range within the content
- * @param fields200 fields of the 200 with Cache-Control, without Content-Length, names and values in turn
+ * @param fields200 fields of the 200, without Content-Length, names and values in turn
  * @param size length of the whole content in bytes
  */
 export function rangeReply(
@@ -17,8 +17,7 @@ export function rangeReply(
   body: RangedBody,
   size: number,
 ): Reply {
-  const cachingAt = fields200.indexOf('Cache-Control') + 1
-  const fields = fields200.with(cachingAt, addNoTransform(fields200[cachingAt]!))
+  const fields = forbidTransform(fields200)
   if (ranges.length > 1) return multipartReply(ranges, fields, body, size)
   const range = ranges[0]!
   const length = String(range.last - range.first + 1)
@@ -27,6 +26,11 @@ export function rangeReply(
     headers: [...fields, 'Content-Range', formatContentRange(range, size), 'Content-Length', length],
     body: sliceBody(body, range),
   }
+}
+
+function forbidTransform(fields: readonly string[]): readonly string[] {
+  const at = fields.indexOf('Cache-Control') + 1
+  return at === 0 ? [...fields, 'Cache-Control', addNoTransform('')] : fields.with(at, addNoTransform(fields[at]!))
 }
 
 /** Part of a body, without reading the rest. */

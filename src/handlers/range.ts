@@ -97,8 +97,9 @@ function createReply(exchange: Exchange, source: RangeSource, now: number): Repl
   }
   if (selection !== 'whole') {
     // A 206 adds to what the host has set, and so replaces it.
-    const ofHost = ['Cache-Control', exchange.hostField('cache-control') ?? '']
-    return rangeReply(selection, [...fields, ...(caching.length === 0 ? ofHost : caching)], body, size)
+    const ofHost = caching.length === 0 ? exchange.hostField('cache-control') : undefined
+    const all = ofHost === undefined ? [...fields, ...caching] : [...fields, 'Cache-Control', ofHost]
+    return rangeReply(selection, all, body, size)
   }
   return { status: 200, headers: [...fields, ...caching, 'Content-Length', String(size)], body }
 }
