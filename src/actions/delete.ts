@@ -67,7 +67,8 @@ const PAGE = 100
 /** The most pages of resources below an item among which its files are looked for. */
 const MAX_PAGES = 10
 
-function listFiles(
+/** Paths of the files below an item, as far as they are looked for. */
+export function listFiles(
   store: ResourceStore,
   path: string,
   which: 'any' | 'filename',

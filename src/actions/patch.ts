@@ -16,8 +16,9 @@ import { recallDocument, rememberDocument } from './parsed-documents.ts'
 import { appliedPreferences, preferredReturn, unknownMembers } from './preferences.ts'
 import { addStateFields, cacheControlFor, writtenReply } from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
+import { filePropertiesOf, requireSameFacts, splitProperties, validateItem } from './server-properties.ts'
 import { loadPresent, requirePresent } from './state.ts'
-import { idOf, invalid, requireKeptNumbers, validateDocument } from './validation.ts'
+import { idOf, invalid, requireKeptNumbers } from './validation.ts'
 
 /** `unchanged`: the patch asks for what is there already, and nothing was written. */
 type Patched = { readonly outcome: 'unchanged'; readonly resource: StoredResource } | WriteResult
@@ -68,21 +69,22 @@ function write(
   requireSameId(exchange, document, patched)
   if (route.showsWork) requireSameState(document, patched)
   const text = JSON.stringify(patched)
-  return andThen(
-    validateDocument({ value: patched, text, isVerbatim: true }, route, unknownMembers(exchange)),
-    (valid) => {
-      if (Buffer.byteLength(valid.text) > route.context.limits.parsedSize) {
-        throw new HttpError(413, 'ERR_TOO_LARGE', { detail: 'The patched document would be too large.' })
-      }
-      const { contentType, contentLanguage, filename } = resource
-      const content = { contentType, contentLanguage, filename, body: valid.text }
-      const expect = { version: resource.version }
-      return andThen(route.context.store.write(exchange.storePath, content, { expect }), (result) => {
-        if (result.outcome !== 'conflict') rememberDocument(result.resource, valid.value)
-        return result
-      })
-    },
-  )
+  const validated = andThen(filePropertiesOf(route, exchange.storePath), (files) => {
+    requireSameFacts(splitProperties(patched, files).owned, splitProperties(document, files).owned, files)
+    return validateItem({ value: patched, text, isVerbatim: true }, route, unknownMembers(exchange), files)
+  })
+  return andThen(validated, (valid) => {
+    if (Buffer.byteLength(valid.text) > route.context.limits.parsedSize) {
+      throw new HttpError(413, 'ERR_TOO_LARGE', { detail: 'The patched document would be too large.' })
+    }
+    const { contentType, contentLanguage, filename } = resource
+    const content = { contentType, contentLanguage, filename, body: valid.text }
+    const expect = { version: resource.version }
+    return andThen(route.context.store.write(exchange.storePath, content, { expect }), (result) => {
+      if (result.outcome !== 'conflict') rememberDocument(result.resource, valid.value)
+      return result
+    })
+  })
 }
 
 /** The parsed content of a resource; shared, and therefore never changed. */

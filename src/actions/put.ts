@@ -10,6 +10,7 @@ import { commit, commitWithoutTurn } from './commit.ts'
 import { checkConditions, expectationOf } from './conditions.ts'
 import { discardContent, hasSchema, readJson } from './content.ts'
 import { loadView, viewState } from './hooks.ts'
+import { completeItem, hasFileProperties, validateItemContent } from './item-files.ts'
 import { appliedPreferences, preferredReturn, unknownMembers } from './preferences.ts'
 import { contentOf, type Proposal, readRawContent } from './raw-content.ts'
 import { addStateFields, cacheControlFor, writtenReply } from './representation.ts'
@@ -28,9 +29,29 @@ export function put(exchange: ResourceExchange): MaybePromise<Reply> {
 }
 
 function putDocument(exchange: ResourceExchange, document: Document): MaybePromise<Reply> {
+  if (hasFileProperties(exchange.route)) return putItem(exchange, document)
   const valid = validateDocument(document, exchange.route, unknownMembers(exchange))
   if (isPromise(valid)) return valid.then((valid) => store(exchange, proposeDocument(exchange, valid)))
   return store(exchange, proposeDocument(exchange, valid))
+}
+
+/** PUT of an item that may have files: the server says what is known of them. */
+async function putItem(exchange: ResourceExchange, document: Document): Promise<Reply> {
+  const item = await validateItemContent(exchange, document)
+  const tells = wantedReturn(exchange) === 'representation'
+  let isVerbatim = false
+  const result = await commit(
+    exchange,
+    async (exchange): Promise<WriteResult> => {
+      const complete = await completeItem(exchange, item, tells)
+      if (complete === undefined) return { outcome: 'conflict', current: exchange.state }
+      const proposal = proposeDocument(exchange, complete.document)
+      isVerbatim = proposal.isVerbatim
+      return attempt(exchange, proposal.content, complete.expect)
+    },
+    undefined,
+  )
+  return createReply(exchange, result, isVerbatim)
 }
 
 function store(exchange: ResourceExchange, proposal: Proposal): MaybePromise<Reply> {
@@ -43,13 +64,13 @@ function store(exchange: ResourceExchange, proposal: Proposal): MaybePromise<Rep
 /** Writes content at its turn; a stream at once, because its client may send slowly and must not make others wait. */
 function commitContent(exchange: ResourceExchange, content: Content): MaybePromise<Written> {
   const isHere = typeof content.body === 'string' || content.body instanceof Uint8Array
-  return isHere ? commit(exchange, attempt, content) : commitWithoutTurn(exchange, attempt, content)
+  return isHere ? commit(exchange, write, content) : commitWithoutTurn(exchange, write, content)
 }
 
 /** Writes staged content, or gives it up. */
 async function commitOrDiscard(exchange: ResourceExchange, content: Content): Promise<Written> {
   try {
-    return await commit(exchange, attempt, content)
+    return await commit(exchange, write, content)
   } catch (error) {
     await discardContent(content)
     throw error
@@ -72,16 +93,21 @@ function proposeDocument(exchange: ResourceExchange, { value, text, isVerbatim }
   return { content: contentOf(exchange, insertId(text, value, id)), isVerbatim: false }
 }
 
-function attempt(exchange: ResourceExchange, content: Content): MaybePromise<WriteResult> {
+function write(exchange: ResourceExchange, content: Content): MaybePromise<WriteResult> {
+  return attempt(exchange, content)
+}
+
+/** @param only the one state that may be replaced; default: what the conditions and `authorize` leave */
+function attempt(exchange: ResourceExchange, content: Content, only?: Expectation): MaybePromise<WriteResult> {
   const { route, storePath } = exchange
   const { store } = route.context
   if (route.conflict === undefined) {
     const rechecked = recheckAbsence(exchange)
-    if (!isPromise(rechecked)) return store.write(storePath, content, { expect: expectationOf(exchange) })
-    return rechecked.then(() => store.write(storePath, content, { expect: expectationOf(exchange) }))
+    if (!isPromise(rechecked)) return store.write(storePath, content, { expect: only ?? expectationOf(exchange) })
+    return rechecked.then(() => store.write(storePath, content, { expect: only ?? expectationOf(exchange) }))
   }
   return andThen(checkConflict(exchange, content, route.conflict), (expect) =>
-    store.write(storePath, content, { expect }),
+    store.write(storePath, content, { expect: only ?? expect }),
   )
 }
 
@@ -124,11 +150,15 @@ function sizeOfBody({ body }: Content): number {
   return typeof body === 'object' && 'staged' in body ? body.size : 0
 }
 
+/** What the answer to a replacement holds. */
+function wantedReturn(exchange: ResourceExchange): 'minimal' | 'representation' {
+  return preferredReturn(exchange) ?? (exchange.route.replaced === 'none' ? 'minimal' : 'representation')
+}
+
 function createReply(exchange: ResourceExchange, result: Written, isVerbatim: boolean): MaybePromise<Reply> {
   const { route } = exchange
   const isCreated = result.outcome === 'created'
-  const byDefault = isCreated || route.replaced === 'none' ? 'minimal' : 'representation'
-  const wanted = preferredReturn(exchange) ?? byDefault
+  const wanted = isCreated ? (preferredReturn(exchange) ?? 'minimal') : wantedReturn(exchange)
   const fields = appliedPreferences(exchange)
   if (isCreated) fields.push('Location', exchange.mount + formatPath(exchange.path))
   if (wanted === 'minimal') {

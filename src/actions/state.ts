@@ -79,6 +79,11 @@ export function loadFile(exchange: ResourceExchange): MaybePromise<void> {
 /** Reads the state of a target that need not exist (PUT), where a condition is about to ask for it. */
 export function loadIfPresent(exchange: ResourceExchange): MaybePromise<void> {
   if (exchange.route.preconditions === 'optional' && !hasConditions(exchange)) return undefined
+  return readMetadata(exchange)
+}
+
+/** Reads what describes the current state, without its content. */
+export function readMetadata(exchange: ResourceExchange): MaybePromise<void> {
   return readState(exchange, METADATA)
 }
 

@@ -1,19 +1,23 @@
 import { randomBytes } from 'node:crypto'
 import { type ByteRange, formatContentRange } from '../protocol/byte-range.ts'
+import { addNoTransform } from '../protocol/cache-control.ts'
 import { type RangedBody, type Reply, type ReplyBody, SHORT } from './reply.ts'
 
 /**
- * 206 (RFC 9110 §15.3.7): one range as it is, several as multipart/byteranges.
+ * 206 (RFC 9110 §15.3.7): one range as it is, several as multipart/byteranges. Its Cache-Control says `no-transform`:
+ * middleware that compresses would otherwise send the compressed fragment under the tag of the plain representation, and
+ * a client would join it with plain bytes.
  * @param ranges at least one range within the content
- * @param fields fields of the 200, without Content-Length, names and values in turn
+ * @param fields200 fields of the 200, without Content-Length, names and values in turn
  * @param size length of the whole content in bytes
  */
 export function rangeReply(
   ranges: readonly ByteRange[],
-  fields: readonly string[],
+  fields200: readonly string[],
   body: RangedBody,
   size: number,
 ): Reply {
+  const fields = forbidTransform(fields200)
   if (ranges.length > 1) return multipartReply(ranges, fields, body, size)
   const range = ranges[0]!
   const length = String(range.last - range.first + 1)
@@ -22,6 +26,11 @@ export function rangeReply(
     headers: [...fields, 'Content-Range', formatContentRange(range, size), 'Content-Length', length],
     body: sliceBody(body, range),
   }
+}
+
+function forbidTransform(fields: readonly string[]): readonly string[] {
+  const at = fields.indexOf('Cache-Control') + 1
+  return at === 0 ? [...fields, 'Cache-Control', addNoTransform('')] : fields.with(at, addNoTransform(fields[at]!))
 }
 
 /** Part of a body, without reading the rest. */

@@ -16,7 +16,13 @@ export function compileService(
 ): { readonly routes: RouteTable; readonly operations: Operations | undefined } {
   if (!STORE.accepts(store)) throw new TypeError(`createResourceService takes a store: ${STORE.text}.`)
   const { limits, patchFormats, codings, now, cacheControl, resources } = settings
-  const facts = { store, limits, patchFormats, codings, now, turns: createTurns() }
+  const facts = {
+    ...{ store, limits, patchFormats, codings, now },
+    turns: createTurns(),
+    findRoute: (path: string) => routes.find(path),
+    findRoutesBelow: (pattern: string) => routes.findBelow(pattern),
+  }
+  let routes: RouteTable
   const entries: RouteEntry[] = []
   const definitions = new Map<string, ResourceDefinition>()
   for (const [pattern, definition] of Object.entries(resources ?? {})) {
@@ -29,21 +35,28 @@ export function compileService(
       })
     : undefined
   const context: RouteContext = { ...facts, work: operations?.work }
-  const defaults: ServiceDefaults = { context, cacheControl, authorize: settings.authorize }
+  const require = settings.authentication === undefined ? 'none' : (settings.authentication.require ?? 'all')
+  const defaults: ServiceDefaults = { context, cacheControl, authorize: settings.authorize, require }
   if (resources === undefined) {
     const route = compileOpenRoute(defaults)
     // Every path, but not one that ends with a slash: it would name a second time what is named without it.
     const find = (path: string): Route | undefined => (path.length > 1 && path.endsWith('/') ? undefined : route)
-    return { routes: { isOpen: true, find }, operations }
+    routes = { isOpen: true, find, findBelow: () => [route] }
+    return { routes, operations }
   }
   if (settings.authentication === undefined) refuseRequire(definitions)
   for (const [pattern, definition] of definitions) entries.push(...compileDefinition(pattern, definition, defaults))
   if (operations !== undefined) entries.push(compileMonitor(operations, defaults))
   const table = createRouteTable(entries)
-  if (operations === undefined || definitions.has(operations.path)) return { routes: table, operations }
+  routes = table
+  if (operations === undefined || definitions.has(operations.path)) return { routes, operations }
   // A pattern such as "/{tenant}" stands for other names than that of the monitors.
-  const find = (path: string): Route | undefined => (path === operations.path ? undefined : table.find(path))
-  return { routes: { ...table, find }, operations }
+  routes = {
+    isOpen: false,
+    find: (path) => (path === operations.path ? undefined : table.find(path)),
+    findBelow: (pattern) => table.findBelow(pattern).filter((route) => route.pattern !== `${operations.path}/{id}`),
+  }
+  return { routes, operations }
 }
 
 /** @throws TypeError for a definition that asks for credentials which nobody checks: it would be open to everybody */

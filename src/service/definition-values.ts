@@ -34,6 +34,7 @@ export const RESOURCE_VALUES: Rules = {
   remove: oneOf('erase', 'soft', 'queued'),
   removed: oneOf('none', 'tag', 'confirmation', 'representation'),
   representations: listOf(shapedAs({ type: 'string', render: 'function' })),
+  accept: oneOf('strict', 'lenient'),
   aliases: listOf(TEXT),
   types: listOf(TEXT, 1),
   maxSize: SIZE,

@@ -17,6 +17,7 @@ export interface ResourceOptions<Value = JsonValue> {
   readonly methods?: readonly Method[]
   /**
    * Any Standard Schema (zod, valibot, arktype …). Validates JSON bodies, forms and the results of patches; 422 otherwise.
+   * It does not see the properties of the server: `id`, those of `files`, and `state` and `problem` of accepted items.
    * Default: none, any JSON is taken.
    */
   readonly schema?: StandardSchema<unknown, Value>
@@ -51,10 +52,19 @@ export interface ResourceOptions<Value = JsonValue> {
   readonly retention?: number
   /** Further representations that are made from the stored one and offered by Accept. Default: none. */
   readonly representations?: readonly Rendition[]
+  /**
+   * What Accept means where it names nothing that there is. `'strict'`: 406. `'lenient'`: the stored representation is
+   * sent. Default `'strict'` for JSON resources and with `representations`; `'lenient'` where content is kept as it was
+   * sent, and for files of items, since many clients send an Accept that names something else.
+   */
+  readonly accept?: 'strict' | 'lenient'
 }
 
 export interface DocumentOptions<Value = JsonValue> extends ResourceOptions<Value> {
-  /** Media ranges that PUT takes. JSON types alone make it a JSON resource, parsed and validated. Default: any type. */
+  /**
+   * Media ranges that PUT takes. JSON types alone make it a JSON resource, parsed and validated; a collection of it lists
+   * whole items, any other `{ id, href, type, size }`. Default: any type; of a collection `application/json`.
+   */
   readonly types?: readonly string[]
   /** The most bytes of content that is not parsed. Default `Infinity`. */
   readonly maxSize?: number
@@ -106,8 +116,9 @@ export interface CollectionOptions<Value = JsonObject> extends DocumentOptions<V
   readonly text?: string
   /**
    * File parts that a multipart POST may carry, by name; each becomes a resource below the member, which says of it
-   * what `describe` makes of its `name`, `type` and `size`, or all three; one that is `required` and missing is 422.
-   * Default: none; any for accepting collections.
+   * what `describe` makes of its `name`, `type` and `size`, or all three; one that is `required` and missing is 422. The
+   * server keeps this property, as it does the `id`: the `schema` does not see it, PUT may leave it out, and another value is
+   * 409 (422 for POST). Default: none; any for accepting collections.
    */
   readonly files?: Readonly<Record<string, FileOptions>>
   /**
@@ -131,7 +142,7 @@ export type ResourceDefinition =
 
 const COMMON = [
   ...(['methods', 'schema', 'cacheControl', 'createdCacheControl', 'preconditions', 'require', 'authorize'] as const),
-  ...(['conflict', 'replaced', 'remove', 'removed', 'retention', 'representations'] as const),
+  ...(['conflict', 'replaced', 'remove', 'removed', 'retention', 'representations', 'accept'] as const),
 ] as const
 const DOCUMENT = [...COMMON, 'types', 'maxSize', 'keeps', 'inline'] as const
 const COLLECTION = [

@@ -27,7 +27,7 @@ export interface ServiceAuthOptions extends AuthenticationOptions {
 export interface ServiceOptions {
   /**
    * Definitions by path pattern. Left out: every path may be written, read, patched and removed, POST creates
-   * `path/{id}`, and GET of a path without content of its own lists what lies below it.
+   * `path/{id}`, and GET of a path without content of its own lists what lies below it, each as `{ id, href, type, size }`.
    */
   readonly resources?: Readonly<Record<string, ResourceDefinition>>
   /** Which other origins may use the service from a browser. Default: none. */
