@@ -98,7 +98,7 @@ export function patch<Target extends PatchTarget>(options: PatchOptions<Target>)
     throw new TypeError('patch takes two functions, read and write.')
   }
   const limits = readLimits('patch', given.limits)
-  const formats = given.formats ?? createDefaultFormats(limits.depth)
+  const formats = given.formats ?? createDefaultFormats(limits)
   if (formats.length === 0) throw new TypeError('patch without any format refuses every patch.')
   const defaultReply = given.reply ?? 'representation'
   if (defaultReply !== 'representation' && defaultReply !== 'minimal') {
