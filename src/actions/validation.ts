@@ -62,10 +62,11 @@ export function validateDocument(
     if (isUnchanged(result.value as JsonValue, input, document, idMember)) return document
     requireKeptNumbers(document)
     // Through text, so that the value is what the next reader of the text will see: dates are strings there.
-    const output = JSON.parse(JSON.stringify(result.value)) as JsonValue
+    const text = JSON.stringify(result.value)
+    const output = JSON.parse(text) as JsonValue
     checkStripped(findStripped(input, output), unknown)
     const value = idMember === undefined ? output : joinId(id, output)
-    return { value, text: JSON.stringify(value), isVerbatim: false }
+    return { value, text: value === output ? text : JSON.stringify(value), isVerbatim: false }
   })
 }
 
