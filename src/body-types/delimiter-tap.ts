@@ -110,7 +110,7 @@ export function createDelimiterTap(boundary: string, events: TapEvents): Delimit
 
   function countOutside(bytes: number): void {
     outside += bytes
-    if (outside > MAX_OUTSIDE) throw tooLong('What is outside of the parts', MAX_OUTSIDE)
+    if (outside > MAX_OUTSIDE) throw tooLong('The content before the first and after the last part', MAX_OUTSIDE)
   }
 
   function endContent(): void {

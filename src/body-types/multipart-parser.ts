@@ -31,7 +31,7 @@ export interface MultipartParser {
 }
 
 /**
- * Creates a parser of one multipart body that never waits: whoever pushes decides how fast.
+ * Creates a parser of one multipart body that never waits: its caller decides how fast it reads.
  * @param parts where parts are added, in order: a field when it is complete, a file when it begins
  */
 export function createMultipartParser(

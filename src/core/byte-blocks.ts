@@ -15,7 +15,7 @@ export interface ByteBlocks {
   push(chunk: Uint8Array): void
   /** Adds a copy of bytes: their source may use the buffer again. */
   copy(chunk: Uint8Array): void
-  /** Takes the first bytes out: a block, or what has come of one. `undefined` when nothing is held. */
+  /** Takes the first bytes out: a block, or the bytes of one that is not full. `undefined` when nothing is held. */
   shift(): Uint8Array | undefined
   /** Takes all bytes out, as one value. */
   drain(): Uint8Array

@@ -1,9 +1,9 @@
-/** What can be learned from JSON text without parsing it. */
+/** Counts in JSON text, without parsing it. */
 
 /** Characters of a string to look at one by one before it is worth a call to search for its end. */
 const SHORT = 8
 
-/** What a scan counts; a scan that goes beyond one of them ends there. */
+/** A scan that goes beyond one of these limits ends there. */
 export interface ScanLimits {
   /** Nesting of arrays and objects. */
   readonly depth: number
