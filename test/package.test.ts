@@ -133,17 +133,24 @@ describe('the built package', () => {
     expect(require.resolve(nameOf(subpath))).toContain('dist')
   })
 
-  it.each(['conditional', 'range', 'preflight', 'patch', 'method-override', 'require-https', 'protocol', 'errors'])(
-    'loads no dependency for the piece %s',
-    async (piece) => {
-      const file = join('dist', `${piece}.js`)
-      expect(packagesBehind(file)).toEqual([])
-      expect(await packagesInBundle(file)).toEqual([])
-    },
-  )
+  it.each([
+    'body-parse',
+    'conditional',
+    'range',
+    'preflight',
+    'patch',
+    'method-override',
+    'require-https',
+    'protocol',
+    'errors',
+  ])('loads no dependency for the piece %s', async (piece) => {
+    const file = join('dist', `${piece}.js`)
+    expect(packagesBehind(file)).toEqual([])
+    expect(await packagesInBundle(file)).toEqual([])
+  })
 
   it('loads its dependencies when they are needed, and not before', async () => {
     expect(packagesBehind('dist/index.js')).toEqual([])
-    expect(await packagesInBundle('dist/body-parse.js')).toEqual(['busboy'])
+    expect(await packagesInBundle('dist/auth.js')).toEqual(['jose'])
   })
 })

@@ -1,7 +1,10 @@
+import { requireFewMembers } from '../body-types/json.ts'
+import type { BodyLimits } from '../body-types/types.ts'
 import { HttpError } from '../core/errors.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
 import { equalJson, isJsonObject, type JsonValue, readMember } from '../core/json.ts'
 import { keepsNumbers } from '../core/json-numbers.ts'
+import { hasMoreEntries } from '../core/json-text.ts'
 import { emptyReply, type Reply } from '../core/reply.ts'
 import { selectPatchFormat } from '../patch-formats/select.ts'
 import type { ParsedPatch } from '../patch-formats/types.ts'
@@ -52,7 +55,7 @@ function attempt(exchange: ResourceExchange, parsed: ParsedPatch): MaybePromise<
   const { route } = exchange
   const resource = exchange.current!
   requireDocument(resource)
-  return andThen(currentDocument(resource, route.context.limits.parsedSize), (document) =>
+  return andThen(currentDocument(resource, route.context.limits), (document) =>
     write(exchange, resource, document, parsed.apply(document)),
   )
 }
@@ -75,8 +78,9 @@ function write(
   })
   return andThen(validated, (valid) => {
     if (Buffer.byteLength(valid.text) > route.context.limits.parsedSize) {
-      throw new HttpError(413, 'ERR_TOO_LARGE', { detail: 'The patched document would be too large.' })
+      throw tooLarge('The patched document would be too large.')
     }
+    requireFewMembers(valid.text, route.context.limits)
     const { contentType, contentLanguage, filename } = resource
     const content = { contentType, contentLanguage, filename, body: valid.text }
     const expect = { version: resource.version }
@@ -88,20 +92,29 @@ function write(
 }
 
 /** The parsed content of a resource; shared, and therefore never changed. */
-function currentDocument(resource: StoredResource, limit: number): MaybePromise<JsonValue> {
-  return recallDocument(resource) ?? andThen(fetchJson(resource, limit), parseDocument)
+function currentDocument(resource: StoredResource, limits: BodyLimits): MaybePromise<JsonValue> {
+  return (
+    recallDocument(resource) ??
+    andThen(fetchJson(resource, limits.parsedSize), (resource) => parseDocument(resource, limits))
+  )
 }
 
-function parseDocument(resource: StoredResource): JsonValue {
+function parseDocument(resource: StoredResource, { parsedSize, jsonMembers }: BodyLimits): JsonValue {
   const text = textOf(resource)
-  if (text === undefined)
-    throw new HttpError(413, 'ERR_TOO_LARGE', { detail: 'The resource is too large to be patched.' })
+  if (text === undefined || resource.size > parsedSize) throw tooLarge('The resource is too large to be patched.')
+  if (hasMoreEntries(text, jsonMembers)) {
+    throw tooLarge(`The resource has more than ${jsonMembers} members and array items, too many to be patched.`)
+  }
   const value = parseOrRefuse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text)
   if (keepsNumbers({ value, text })) return value
   // Written again it would be another number, although the patch says nothing of it.
   throw new HttpError(409, 'ERR_PATCH_CONFLICT', {
     detail: 'The resource holds a number with more digits than a patch can keep; replace it with PUT.',
   })
+}
+
+function tooLarge(detail: string): HttpError {
+  return new HttpError(413, 'ERR_TOO_LARGE', { detail })
 }
 
 function parseOrRefuse(text: string): JsonValue {

@@ -1,3 +1,4 @@
+import { collectBytes } from '../body-types/collect-bytes.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
 import { rangeReply } from '../core/range-reply.ts'
 import type { Reply } from '../core/reply.ts'
@@ -33,11 +34,5 @@ export function renditionReply(exchange: ResourceExchange, resource: StoredResou
 
 function readWhole({ body, size }: StoredResource): MaybePromise<Uint8Array> {
   if (typeof body === 'string') return Buffer.from(body)
-  return isLargeBody(body) ? gather(body.open(0, size - 1)) : body
-}
-
-async function gather(stream: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = []
-  for await (const chunk of stream) chunks.push(chunk.slice()) // the source may use its buffer again
-  return Buffer.concat(chunks)
+  return isLargeBody(body) ? collectBytes(body.open(0, size - 1), Number.POSITIVE_INFINITY) : body
 }

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { requireFewMembers } from '../body-types/json.ts'
 import { readLimits } from '../body-types/limits.ts'
 import { tooLarge } from '../body-types/read-body.ts'
 import type { BodyLimits } from '../body-types/types.ts'
@@ -57,7 +58,7 @@ export interface PatchOptions<Target extends PatchTarget = PatchTarget> {
   ) => MaybePromise<PatchResult | 'conflict' | undefined | void>
   /** Patch formats. Default: JSON Patch and JSON Merge Patch. */
   readonly formats?: readonly PatchFormat[]
-  /** `parsedSize` and `depth` limit the patch and the patched document; see {@link BodyLimits}. */
+  /** `parsedSize`, `depth` and `jsonMembers` limit the patch and the patched document; see {@link BodyLimits}. */
   readonly limits?: Partial<BodyLimits>
   /** Whether a patch needs a condition; 428 without one (RFC 6585 §3). Default false. */
   readonly required?: boolean
@@ -96,7 +97,7 @@ export function patch<Target extends PatchTarget>(options: PatchOptions<Target>)
     throw new TypeError('patch takes two functions, read and write.')
   }
   const limits = readLimits('patch', given.limits)
-  const formats = given.formats ?? createDefaultFormats(limits.depth)
+  const formats = given.formats ?? createDefaultFormats(limits)
   if (formats.length === 0) throw new TypeError('patch without any format refuses every patch.')
   const defaultReply = given.reply ?? 'representation'
   if (defaultReply !== 'representation' && defaultReply !== 'minimal') {
@@ -146,6 +147,7 @@ export function patch<Target extends PatchTarget>(options: PatchOptions<Target>)
     if (document === current.document) return createReply(exchange, current, 'minimal')
     const text = JSON.stringify(document)
     if (Buffer.byteLength(text) > limits.parsedSize) throw tooLarge(limits.parsedSize)
+    requireFewMembers(text, limits)
     return andThen(write({ current, document, text }, exchange), (result) => {
       if (result === 'conflict') return result
       const known = result ?? {}

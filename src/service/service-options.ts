@@ -160,7 +160,7 @@ export function readServiceOptions(given: ServiceOptions | undefined): ServiceSe
     methodOverride: options.methodOverride ?? false,
     maxTargetLength,
     limits,
-    patchFormats: options.patchFormats ?? createDefaultFormats(limits.depth),
+    patchFormats: options.patchFormats ?? createDefaultFormats(limits),
     codings: options.codings ?? [],
     cacheControl: options.cacheControl,
     mountPath,
