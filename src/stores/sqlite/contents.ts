@@ -1,8 +1,10 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { andThen, type MaybePromise } from '../../core/handler.ts'
 import { type ChunkCache, readThroughCache } from '../sql/chunk-cache.ts'
 import { type ChunkSink, type ContentId, createLostContentError } from '../sql/intake.ts'
 import { createLargeBody } from '../sql/large-body.ts'
 import { toBytes } from '../sql/rows.ts'
+import type { Swept } from '../sql/sweeper.ts'
 import type { LargeBody } from '../types.ts'
 import type { SqliteConnection } from './handle.ts'
 import { CHUNK_SIZE } from './schema.ts'
@@ -24,8 +26,11 @@ export interface SqliteContents extends ChunkSink {
   /** Within a transaction: no path shows the content any more; its readers may go on for the grace period. */
   release(id: ContentId): void
   /** Within a transaction: one bounded step of clearing away. */
-  sweep(): 'all' | 'part'
+  sweep(): Swept
 }
+
+/** Steps in which content that was given up is cleared away at once: half a gigabyte. The sweep does the rest. */
+const MAX_STEPS = 64
 
 export function createSqliteContents(
   connection: SqliteConnection,
@@ -52,16 +57,35 @@ export function createSqliteContents(
     return createLargeBody(size, CHUNK_SIZE, readThroughCache(chunks, id, size, CHUNK_SIZE, readFromTable))
   }
 
+  /** Content that was given up; content that a path shows stays. */
+  function clear(id: ContentId): Swept {
+    if (statements.findAbandoned.get(id) === undefined) return 'all'
+    const swept = statements.sweepChunks.all(id, id) as unknown[]
+    if (swept.length === 0) statements.sweepContent.run(id)
+    return 'part'
+  }
+
+  function sweep(): Swept {
+    const row = statements.findExpired.get(now()) as { id: number } | undefined
+    if (row === undefined) return 'all'
+    statements.abandonContent.run(row.id)
+    return clear(row.id)
+  }
+
   return {
     open,
 
     begin() {
-      const row = connection.transactLazily(() => statements.beginContent.get(expiry()))
+      const row = connection.transactLazily(() => {
+        connection.space.admit(0, sweep)
+        return statements.beginContent.get(expiry())
+      })
       return andThen(row, (row) => (row as { id: number }).id)
     },
 
     append(id, index, bytes) {
       return connection.transactLazily(() => {
+        connection.space.admit(bytes.length, sweep)
         if (statements.touchContent.get(expiry(), id) === undefined) throw createLostContentError()
         for (let from = 0; from < bytes.length; from += CHUNK_SIZE) {
           statements.addChunk.run(id, (index + from) / CHUNK_SIZE, bytes.subarray(from, from + CHUNK_SIZE))
@@ -69,11 +93,14 @@ export function createSqliteContents(
       })
     },
 
-    abandon(id) {
-      return andThen(
-        connection.transactLazily(() => void statements.abandonContent.run(id)),
-        onRelease,
-      )
+    // At once: while the disk is full, the next write needs what this one has taken.
+    async abandon(id) {
+      await connection.transactLazily(() => void statements.abandonContent.run(id))
+      for (let step = 0; step < MAX_STEPS; step++) {
+        if ((await connection.transactLazily(() => clear(id))) === 'all') break
+        await nextTurn()
+      }
+      onRelease()
     },
 
     link(id) {
@@ -81,16 +108,10 @@ export function createSqliteContents(
     },
 
     release(id) {
-      statements.releaseContent.run(expiry(), id)
+      // Readers are broken off when the room is needed.
+      statements.releaseContent.run(connection.space.isTight() ? now() : expiry(), id)
     },
 
-    sweep() {
-      const row = statements.findExpired.get(now()) as { id: number } | undefined
-      if (row === undefined) return 'all'
-      statements.abandonContent.run(row.id)
-      const swept = statements.sweepChunks.all(row.id, row.id) as unknown[]
-      if (swept.length === 0) statements.sweepContent.run(row.id)
-      return 'part'
-    },
+    sweep,
   }
 }

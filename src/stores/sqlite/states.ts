@@ -26,6 +26,7 @@ import type {
 import { createVersions } from '../versions.ts'
 import type { SqliteContents } from './contents.ts'
 import type { KnownState, KnownStates } from './known-states.ts'
+import type { Space } from './space.ts'
 import type { SqliteStatements } from './statements.ts'
 
 /** The rows of the paths. Whatever changes them runs within a transaction. */
@@ -48,6 +49,7 @@ export function createSqliteStates(
   statements: SqliteStatements,
   contents: SqliteContents,
   known: KnownStates,
+  space: Space,
   now: () => number,
 ): SqliteStates {
   const nextVersion = createVersions()
@@ -103,6 +105,7 @@ export function createSqliteStates(
   }
 
   function put(path: string, row: RowHead | undefined, content: ContentFields, taken: Taken): StoredResource {
+    space.admit(taken.id === undefined ? taken.size : 0, contents.sweep)
     const { changed, strong } = decideChange(row, now())
     const version = nextVersion()
     const [type, coding, language, filename] = encodeFields(content)
