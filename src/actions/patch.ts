@@ -48,10 +48,9 @@ function requireDocument(resource: StoredResource): void {
 
 function attempt(exchange: ResourceExchange, parsed: ParsedPatch): MaybePromise<Patched> {
   requirePresent(exchange)
-  const { route } = exchange
   const resource = exchange.current!
   requireDocument(resource)
-  return andThen(currentDocument(resource, route.context.limits.parsedSize), (document) =>
+  return andThen(currentDocument(exchange, resource), (document) =>
     write(exchange, resource, document, parsed.apply(document)),
   )
 }
@@ -77,7 +76,8 @@ function write(
       const { contentType, contentLanguage, filename } = resource
       const content = { contentType, contentLanguage, filename, body: valid.text }
       const expect = { version: resource.version }
-      return andThen(route.context.store.write(exchange.storePath, content, { expect }), (result) => {
+      const options = { expect, signal: exchange.signal }
+      return andThen(route.context.store.write(exchange.storePath, content, options), (result) => {
         if (result.outcome !== 'conflict') rememberDocument(result.resource, valid.value)
         return result
       })
@@ -86,8 +86,9 @@ function write(
 }
 
 /** The parsed content of a resource; shared, and therefore never changed. */
-function currentDocument(resource: StoredResource, limit: number): MaybePromise<JsonValue> {
-  return recallDocument(resource) ?? andThen(fetchJson(resource, limit), parseDocument)
+function currentDocument(exchange: ResourceExchange, resource: StoredResource): MaybePromise<JsonValue> {
+  const limit = exchange.route.context.limits.parsedSize
+  return recallDocument(resource) ?? andThen(fetchJson(resource, limit, exchange.signal), parseDocument)
 }
 
 function parseDocument(resource: StoredResource): JsonValue {

@@ -132,7 +132,7 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
 
   /** The reply for an error; none for a client that has left. */
   function replyTo(error: unknown, exchange: Exchange): Reply | 'gone' {
-    if (error instanceof RequestAborted) {
+    if (error instanceof RequestAborted || exchange.isAbort(error)) {
       exchange.breakOff()
       return 'gone'
     }
@@ -146,8 +146,9 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
     }
   }
 
-  function isForwarded(error: unknown): boolean {
-    return forwardErrors && !(error instanceof RequestAborted) && toHttpError(error) !== error
+  function isForwarded(error: unknown, exchange: Exchange): boolean {
+    if (error instanceof RequestAborted || exchange.isAbort(error)) return false
+    return forwardErrors && toHttpError(error) !== error
   }
 
   function decide(exchange: Exchange): MaybePromise<Decision> {
@@ -182,7 +183,7 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
   }
 
   function fail(exchange: Exchange, error: unknown): Decision {
-    if (isForwarded(error)) {
+    if (isForwarded(error, exchange)) {
       activity?.end(exchange)
       exchange.undecided?.decided()
       passOnPending(exchange)
@@ -207,7 +208,7 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
   /** The reply could not be written: a source that failed before its first byte, or a field that no message may hold. */
   function recover(exchange: Exchange, error: unknown, next: Next | undefined): undefined {
     const { res } = exchange
-    if (next !== undefined && !res.headersSent && isForwarded(error)) {
+    if (next !== undefined && !res.headersSent && isForwarded(error, exchange)) {
       passOnPending(exchange)
       return void next(error)
     }
