@@ -105,7 +105,11 @@ export interface HandlerOptions<E extends Exchange> {
 
 const logError: ErrorHook = (error, { method, mount, path }) => {
   const lines = `http-resource-service: ${method} ${formatLogText(mount + path)} failed: ${inspect(error)}`.split('\n')
-  console.error(lines.map(formatLogText).join('\n'))
+  try {
+    console.error(lines.map(formatLogText).join('\n'))
+  } catch {
+    // A log that cannot be written must not cost the client its answer.
+  }
 }
 
 /** Puts a node face on a decision: errors become replies, replies are written, and what is left goes to `next`. */

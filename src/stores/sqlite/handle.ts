@@ -149,7 +149,7 @@ export function createSqliteConnection(
     }
   }
 
-  const { add: transact } = createCommitQueue((work) => attempt(() => runTransaction(work)))
+  const { add: transact } = createCommitQueue((work) => attempt(() => runTransaction(work)), busyTimeout)
 
   return {
     handle,
