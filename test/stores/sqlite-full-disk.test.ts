@@ -119,6 +119,18 @@ describe.each(diskKinds)('sqliteStore on a full disk (%s)', (kind) => {
     for (let i = 0; i < count - 3; i++) expect(await upload(store, `/again/${i}`, MEGABYTE)).toBe('created')
   })
 
+  it('gives the room of removed and replaced content to the next upload, grace or not (issue 17.5)', async () => {
+    const disk = createDisk(24 * MEGABYTE)
+    const { store } = openStore(disk, { now: () => 1_000_000 })
+    const count = await fill(store)
+    for (let round = 0; round < 12; round++) {
+      const path = `/full/${round % count}`
+      expect(await remove(store, path)).toBe('removed')
+      expect(await upload(store, path, MEGABYTE / 2)).toBe('created')
+      expect(await upload(store, path, MEGABYTE / 4)).toBe('replaced')
+    }
+  })
+
   it('keeps content whole beside uploads that fail (issue 17.5)', async () => {
     const disk = createDisk(16 * MEGABYTE)
     const { store } = openStore(disk)

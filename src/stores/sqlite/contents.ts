@@ -27,10 +27,14 @@ export interface SqliteContents extends ChunkSink {
   release(id: ContentId): void
   /** Within a transaction: one bounded step of clearing away. */
   sweep(): Swept
+  /** The same when room is needed: content that was released goes at once, and its readers are broken off. */
+  reclaim(): Swept
 }
 
 /** Steps in which content that was given up is cleared away at once: half a gigabyte. The sweep does the rest. */
 const MAX_STEPS = 64
+/** Content that this process has released and that may still be there. */
+const MAX_RELEASED = 200
 
 export function createSqliteContents(
   connection: SqliteConnection,
@@ -38,6 +42,7 @@ export function createSqliteContents(
   { grace, now, chunks, onRelease }: SqliteContentsOptions,
 ): SqliteContents {
   const expiry = () => now() + grace
+  const released = new Set<ContentId>()
 
   function readPiece(id: ContentId, index: number, offset: number, length: number): unknown {
     const rest = offset + length - CHUNK_SIZE
@@ -72,12 +77,19 @@ export function createSqliteContents(
     return clear(row.id)
   }
 
+  function reclaim(): Swept {
+    if (sweep() === 'part') return 'part'
+    // Content that a path shows again, because a transaction was undone, stays.
+    for (const id of released) statements.abandonContent.run(id)
+    return sweep()
+  }
+
   return {
     open,
 
     begin() {
       const row = connection.transactLazily(() => {
-        connection.space.admit(0, sweep)
+        connection.space.admit(0, reclaim)
         return statements.beginContent.get(expiry())
       })
       return andThen(row, (row) => (row as { id: number }).id)
@@ -85,7 +97,7 @@ export function createSqliteContents(
 
     append(id, index, bytes) {
       return connection.transactLazily(() => {
-        connection.space.admit(bytes.length, sweep)
+        connection.space.admit(bytes.length, reclaim)
         if (statements.touchContent.get(expiry(), id) === undefined) throw createLostContentError()
         for (let from = 0; from < bytes.length; from += CHUNK_SIZE) {
           statements.addChunk.run(id, (index + from) / CHUNK_SIZE, bytes.subarray(from, from + CHUNK_SIZE))
@@ -108,10 +120,12 @@ export function createSqliteContents(
     },
 
     release(id) {
-      // Readers are broken off when the room is needed.
-      statements.releaseContent.run(connection.space.isTight() ? now() : expiry(), id)
+      statements.releaseContent.run(expiry(), id)
+      released.add(id)
+      if (released.size > MAX_RELEASED) released.delete(released.values().next().value!)
     },
 
     sweep,
+    reclaim,
   }
 }

@@ -5,14 +5,12 @@ import type { Reserve } from './reserve.ts'
 
 /** What the store may still allocate, and what it does when the disk is full. */
 export interface Space {
-  /** Whether the database must not grow: the reserve that a removal may need is not there. */
-  isTight(): boolean
   /**
-   * Within a transaction, before content is added. While space is tight it may take the free pages of the database
-   * only; `sweep` is run for more of them.
+   * Within a transaction, before content is added. While the reserve that a removal may need is not whole, content may
+   * take the free pages of the database only; `reclaim` is run for more of them.
    * @throws HttpError 507 when there are too few
    */
-  admit(bytes: number, sweep: () => Swept): void
+  admit(bytes: number, reclaim: () => Swept): void
   /** After an allocation has failed, outside of transactions: gives the reserve up, and empties the log. */
   makeRoom(): void
   /** Takes the reserve again, as far as there is room. */
@@ -47,15 +45,13 @@ export function createSpace(handle: SqliteDatabase, reserve: Reserve, onShortage
   }
 
   return {
-    isTight: () => !reserve.isWhole(),
-
-    admit(bytes, sweep) {
+    admit(bytes, reclaim) {
       if (reserve.isWhole()) return
       tend()
       if (reserve.isWhole()) return
       const needed = Math.ceil(bytes / (pageSize - PAGES_BESIDE)) + PAGES_BESIDE
       for (let step = 0; (freePages.get() as { freelist_count: number }).freelist_count < needed; step++) {
-        if (step === MAX_STEPS || sweep() === 'all') throw new HttpError(507, 'ERR_OUT_OF_SPACE')
+        if (step === MAX_STEPS || reclaim() === 'all') throw new HttpError(507, 'ERR_OUT_OF_SPACE')
       }
     },
 

@@ -105,7 +105,7 @@ export function createSqliteStates(
   }
 
   function put(path: string, row: RowHead | undefined, content: ContentFields, taken: Taken): StoredResource {
-    space.admit(taken.id === undefined ? taken.size : 0, contents.sweep)
+    space.admit(taken.id === undefined ? taken.size : 0, contents.reclaim)
     const { changed, strong } = decideChange(row, now())
     const version = nextVersion()
     const [type, coding, language, filename] = encodeFields(content)
