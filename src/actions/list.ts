@@ -139,12 +139,12 @@ function streamMembers(members: readonly RangedBody[]): ContentSource {
   const size = members.reduce((sum, member) => sum + sizeOf(member), members.length + 1)
   return {
     size,
-    async *open() {
+    async *open(signal) {
       for (const [index, member] of members.entries()) {
         yield Buffer.from(index === 0 ? '[' : ',')
         if (typeof member === 'string') yield Buffer.from(member)
         else if (member instanceof Uint8Array) yield member
-        else yield* member.open()
+        else yield* member.open(signal)
       }
       yield Buffer.from(']')
     },

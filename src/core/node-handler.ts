@@ -105,7 +105,11 @@ export interface HandlerOptions<E extends Exchange> {
 
 const logError: ErrorHook = (error, { method, mount, path }) => {
   const lines = `http-resource-service: ${method} ${formatLogText(mount + path)} failed: ${inspect(error)}`.split('\n')
-  console.error(lines.map(formatLogText).join('\n'))
+  try {
+    console.error(lines.map(formatLogText).join('\n'))
+  } catch {
+    // A log that cannot be written must not cost the client its answer.
+  }
 }
 
 /** Puts a node face on a decision: errors become replies, replies are written, and what is left goes to `next`. */
@@ -132,7 +136,7 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
 
   /** The reply for an error; none for a client that has left. */
   function replyTo(error: unknown, exchange: Exchange): Reply | 'gone' {
-    if (error instanceof RequestAborted) {
+    if (error instanceof RequestAborted || exchange.isAbort(error)) {
       exchange.breakOff()
       return 'gone'
     }
@@ -146,8 +150,9 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
     }
   }
 
-  function isForwarded(error: unknown): boolean {
-    return forwardErrors && !(error instanceof RequestAborted) && toHttpError(error) !== error
+  function isForwarded(error: unknown, exchange: Exchange): boolean {
+    if (error instanceof RequestAborted || exchange.isAbort(error)) return false
+    return forwardErrors && toHttpError(error) !== error
   }
 
   function decide(exchange: Exchange): MaybePromise<Decision> {
@@ -182,7 +187,7 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
   }
 
   function fail(exchange: Exchange, error: unknown): Decision {
-    if (isForwarded(error)) {
+    if (isForwarded(error, exchange)) {
       activity?.end(exchange)
       exchange.undecided?.decided()
       passOnPending(exchange)
@@ -207,7 +212,7 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
   /** The reply could not be written: a source that failed before its first byte, or a field that no message may hold. */
   function recover(exchange: Exchange, error: unknown, next: Next | undefined): undefined {
     const { res } = exchange
-    if (next !== undefined && !res.headersSent && isForwarded(error)) {
+    if (next !== undefined && !res.headersSent && isForwarded(error, exchange)) {
       passOnPending(exchange)
       return void next(error)
     }

@@ -164,7 +164,7 @@ async function writeSource(
   { onLateFailure }: WriteOptions,
 ): Promise<void> {
   const { res } = exchange
-  const iterator = source.open()[Symbol.asyncIterator]()
+  const iterator = source.open(exchange.signal)[Symbol.asyncIterator]()
   const most = exchange.isHttp2 ? HTTP2_PIECE : PIECE
   let drain: Drain | undefined
   try {

@@ -117,7 +117,8 @@ export function createOperations(
           version,
           monitor: monitor.path,
         })
-        const written = store.write(monitor.path, monitor.content, { expect: 'absent', related: [record] })
+        const { signal } = exchange
+        const written = store.write(monitor.path, monitor.content, { expect: 'absent', related: [record], signal })
         return andThen(written, () => {
           scheduler.announce(id, 0)
           return memberPath(base, id)
@@ -137,7 +138,7 @@ export function createOperations(
       const removed =
         monitor['state'] === 'pending'
           ? withdraw(path)
-          : andThen(store.remove(path, { expect: 'any', mode: 'erase' }), () => undefined)
+          : andThen(store.remove(path, { expect: 'any', mode: 'erase', signal: exchange.signal }), () => undefined)
       return andThen(removed, () => emptyReply(204, ['Cache-Control', cacheControlFor(exchange)]))
     },
   }

@@ -15,8 +15,14 @@ export interface PostgresServer {
   createPool(options?: pg.PoolConfig): pg.Pool
   /** Breaks every connection off, as a crash does; the data stays. */
   crash(): Promise<void>
-  /** Starts the server again after a crash. */
+  /** Ends every connection with 57P01 and stops, as an administrator does ("fast shutdown"). */
+  shutDown(): Promise<void>
+  /** Starts the server again after a crash or a shutdown. */
   restart(): Promise<void>
+  /** Stops every process of the server where it is, as on a paused host: connections stay open and silent. */
+  freeze(): void
+  /** Lets the processes go on. */
+  thaw(): void
   /** Ends the pools and the server and removes the data. */
   stop(): Promise<void>
 }
@@ -64,6 +70,16 @@ export async function startPostgres(): Promise<PostgresServer> {
     })
   }
 
+  function signalAll(signal: NodeJS.Signals): void {
+    const { pid } = server!
+    // Each process of the server leads a session of its own, so there is no group to signal.
+    const processes = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' }).trim().split('\n')
+    for (const line of processes) {
+      const [own, parent] = line.trim().split(/\s+/).map(Number)
+      if (own === pid || parent === pid) process.kill(own!, signal)
+    }
+  }
+
   async function end(signal: NodeJS.Signals): Promise<void> {
     const child = server
     server = undefined
@@ -85,7 +101,10 @@ export async function startPostgres(): Promise<PostgresServer> {
     },
     // SIGQUIT is Postgres' "immediate shutdown": no goodbye, and recovery at the next start.
     crash: () => end('SIGQUIT'),
+    shutDown: () => end('SIGINT'),
     restart: start,
+    freeze: () => signalAll('SIGSTOP'),
+    thaw: () => signalAll('SIGCONT'),
     async stop() {
       process.off('exit', killAtExit)
       for (const pool of pools) {
