@@ -156,11 +156,11 @@ function createSource(
   for (const [name, value] of Object.entries(times)) {
     if (!(value >= 0)) throw new TypeError(`jwksTimes: "${name}" is a number of seconds.`)
   }
-  if (typeof jwks === 'function') return createRemoteKeySource(jwks, times)
+  if (typeof jwks === 'function') return createRemoteKeySource(jwks, times, algorithms)
   const url = new URL(jwks as string | URL)
   const isLoopback = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname)
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback)) {
     throw new TypeError('"jwks" is an https address: whoever can change keys on their way can make tokens.')
   }
-  return createRemoteKeySource((signal) => fetchJson(url.href, signal), times)
+  return createRemoteKeySource((signal) => fetchJson(url.href, signal), times, algorithms)
 }

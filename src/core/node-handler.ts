@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { inspect } from 'node:util'
 import type { Activity } from './activity.ts'
+import { writeToConsole } from './console-line.ts'
 import { noteError, publishFailure, publishTrace, startTrace } from './diagnostics.ts'
 import { createErrorReply, toHttpError } from './error-reply.ts'
 import { HttpError, RequestAborted } from './errors.ts'
@@ -104,8 +105,14 @@ export interface HandlerOptions<E extends Exchange> {
 }
 
 const logError: ErrorHook = (error, { method, mount, path }) => {
-  const lines = `http-resource-service: ${method} ${formatLogText(mount + path)} failed: ${inspect(error)}`.split('\n')
-  console.error(lines.map(formatLogText).join('\n'))
+  let failure: string
+  try {
+    failure = inspect(error)
+  } catch {
+    failure = 'The error cannot be shown.' // a getter of it throws
+  }
+  const lines = `http-resource-service: ${method} ${formatLogText(mount + path)} failed: ${failure}`.split('\n')
+  writeToConsole('error', lines.map(formatLogText).join('\n'))
 }
 
 /** Puts a node face on a decision: errors become replies, replies are written, and what is left goes to `next`. */

@@ -41,6 +41,11 @@ export const FIELD_VALUE: ValueRule = {
   text: 'the value of a field, in ASCII',
 }
 
+export const LOG: ValueRule = {
+  accepts: (value) => typeof value === 'boolean' || typeof value === 'function',
+  text: 'a function, or false to report nothing',
+}
+
 export const RECORD: ValueRule = {
   accepts: (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
   text: 'an object',

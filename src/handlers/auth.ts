@@ -7,6 +7,8 @@ import { type AnyRequest, type Exchange, findExchange, type Principal, type Requ
 import { countField } from '../core/fields.ts'
 import { andThen, isPromise, type MaybePromise, type Step } from '../core/handler.ts'
 import { createHandler, type ErrorHook, type Handler } from '../core/node-handler.ts'
+import { createLog, type Log } from '../core/operator-log.ts'
+import { checkValues, FUNCTION, LOG } from '../core/option-values.ts'
 import { omitOptions, readOptions, readProperty } from '../core/options.ts'
 import type { TrustProxy } from '../core/peer.ts'
 import { addPending, createVaryMark } from '../core/pending.ts'
@@ -76,6 +78,8 @@ export interface Authentication {
   authenticate(exchange: Exchange, require?: (request: RequestView) => boolean): MaybePromise<undefined>
   /** `authenticate` as a step. */
   readonly step: Step
+  /** Reports when credentials cannot be verified, and when they can be again. @returns what ends the reports */
+  watch(log: Log): () => void
 }
 
 /**
@@ -167,6 +171,12 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
     step: function authenticateRequest(exchange) {
       return authenticate(exchange)
     },
+    watch(log) {
+      const stops = schemes.map((scheme) => readProperty(scheme, 'watch')?.call(scheme, log))
+      return () => {
+        for (const stop of stops) stop?.()
+      }
+    },
   }
 }
 
@@ -222,6 +232,11 @@ export interface AuthOptions extends AuthenticationOptions {
   readonly trustProxy?: TrustProxy
   /** Told of unexpected errors. Default: `console.error`. */
   readonly onError?: ErrorHook
+  /**
+   * Receives `{ level, part, state, message, error }` when credentials cannot be verified, because the keys of an issuer
+   * are out of reach for instance, and when they can be again. `false` turns it off. Default: one line on the console.
+   */
+  readonly log?: Log | boolean
 }
 
 /**
@@ -236,10 +251,12 @@ export interface AuthOptions extends AuthenticationOptions {
  * app.use('/api', auth({ schemes: [basic({ verify })], require: 'writes' }))
  */
 export function auth(options: AuthOptions): Handler {
-  const read = readOptions('auth', options, [...AUTHENTICATION_NAMES, 'authorize', 'trustProxy', 'onError'])
-  const { authorize, trustProxy, onError } = read
+  const read = readOptions('auth', options, [...AUTHENTICATION_NAMES, 'authorize', 'trustProxy', 'onError', 'log'])
+  const { authorize, trustProxy, onError, log } = read
+  checkValues('auth', read, { log: LOG, onError: FUNCTION })
   if (authorize !== undefined && typeof authorize !== 'function') throw new TypeError('"authorize" is a function.')
-  const { authenticate } = createAuthentication(omitOptions(read, 'authorize', 'trustProxy', 'onError'))
+  const { authenticate, watch } = createAuthentication(omitOptions(read, 'authorize', 'trustProxy', 'onError', 'log'))
+  watch(createLog(log))
   const findAddress = createAddressFinder(trustProxy)
   return createHandler({
     role: 'guard',

@@ -7,14 +7,16 @@ import { createOperations, type Operations } from './operations.ts'
 import { type Process, type ResourceDefinition, readDefinition } from './resource-definitions.ts'
 import { createRouteTable, type RouteEntry, type RouteTable } from './routes.ts'
 import type { ServiceSettings } from './service-options.ts'
+import { watchStore } from './watch-store.ts'
 
 /** The routes of a service, and its accepted work where any definition has some. */
 export function compileService(
-  store: ResourceStore,
+  given: ResourceStore,
   settings: ServiceSettings,
 ): { readonly routes: RouteTable; readonly operations: Operations | undefined } {
-  if (!STORE.accepts(store)) throw new TypeError(`createResourceService takes a store: ${STORE.text}.`)
+  if (!STORE.accepts(given)) throw new TypeError(`createResourceService takes a store: ${STORE.text}.`)
   const { limits, patchFormats, codings, now, cacheControl, resources } = settings
+  const store = watchStore(given, settings.log)
   const facts = { store, limits, patchFormats, codings, now }
   const entries: RouteEntry[] = []
   const definitions = new Map<string, ResourceDefinition>()
@@ -22,7 +24,7 @@ export function compileService(
     definitions.set(pattern, readDefinition(definition))
   }
   const operations = [...definitions.values()].some(hasWork)
-    ? createOperations(facts, settings.operations, (pattern) => {
+    ? createOperations(facts, settings, (pattern) => {
         const entry = entries.find((entry) => entry.route.pattern === pattern)
         return entry && { route: entry.route, process: findProcess(definitions.get(pattern)) }
       })

@@ -1,4 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { writeToConsole } from '../core/console-line.ts'
 import type { RequestEvent } from '../core/diagnostics.ts'
 import type { Exchange } from '../core/exchange.ts'
 
@@ -13,7 +14,7 @@ export function createExplainer(
   owns: (exchange: Exchange) => boolean,
 ): () => void {
   if (explain === undefined || explain === false) return () => {}
-  const write = explain === true ? console.log : explain
+  const write = explain === true ? (line: string) => writeToConsole('log', line) : explain
   const listen = (message: unknown): void => {
     const event = message as RequestEvent
     if (owns(event.exchange)) write(`${event.method} ${event.target} ${event.status}: ${event.reason}`)

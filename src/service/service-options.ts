@@ -5,6 +5,7 @@ import { createAddressFinder } from '../core/client-address.ts'
 import type { HttpError } from '../core/errors.ts'
 import type { AddressFinder, Exchange } from '../core/exchange.ts'
 import type { ErrorHook } from '../core/node-handler.ts'
+import { createLog, type Log } from '../core/operator-log.ts'
 import { checkValues, FUNCTION } from '../core/option-values.ts'
 import { omitOptions, readOptions } from '../core/options.ts'
 import type { TrustProxy } from '../core/peer.ts'
@@ -69,6 +70,12 @@ export interface ServiceOptions {
   readonly fallthrough?: boolean
   /** Told of unexpected errors, which clients never see. Default: `console.error`. */
   readonly onError?: ErrorHook
+  /**
+   * Receives `{ level, part, state, message, error }` when something that requests depend on stops working, and when it works
+   * again: the store, the keys of tokens, the queue of accepted work, or cleartext that is refused. Each change is reported
+   * once, and a function that throws harms no request. `false` turns it off. Default: one line on the console.
+   */
+  readonly log?: Log | boolean
   /** Makes the answer for an error. Default: a problem document (RFC 9457), nothing for 412. */
   readonly formatError?: (error: HttpError, exchange: Exchange) => Reply
   /** `'forward'` gives unexpected errors to the host's `next(error)` instead of answering 500. Default `'answer'`. */
@@ -98,7 +105,7 @@ const NAMES = [
     'strictMount',
     'fallthrough',
   ] as const),
-  ...(['onError', 'formatError', 'errors', 'operations', 'idleTimeout', 'explain', 'now'] as const),
+  ...(['onError', 'log', 'formatError', 'errors', 'operations', 'idleTimeout', 'explain', 'now'] as const),
 ] as const
 
 /** The options of a service with every default filled in; every property is set, so that none is inherited. */
@@ -123,6 +130,7 @@ export interface ServiceSettings {
   readonly onlyMount: string | undefined
   readonly fallthrough: boolean
   readonly onError: ErrorHook | undefined
+  readonly log: Log
   readonly formatError: ServiceOptions['formatError'] | undefined
   /** Whether unexpected errors are the host's. */
   readonly forwardErrors: boolean
@@ -167,6 +175,7 @@ export function readServiceOptions(given: ServiceOptions | undefined): ServiceSe
     onlyMount: options.strictMount === true ? mountPath : undefined,
     fallthrough: options.fallthrough ?? true,
     onError: options.onError,
+    log: createLog(options.log),
     formatError: options.formatError,
     forwardErrors: options.errors === 'forward',
     operations: readOperationsOptions(options.operations),
