@@ -52,4 +52,25 @@ export {
 } from './service/resource-definitions.ts'
 export type { ServiceAuthOptions, ServiceOptions } from './service/service-options.ts'
 export { type MemoryStoreOptions, memoryStore } from './stores/memory.ts'
-export type * from './stores/types.ts'
+// By name: a bundler of declarations takes the functions of the file for values otherwise.
+export type {
+  Content,
+  ContentFields,
+  CreateOptions,
+  Expectation,
+  LargeBody,
+  ListOptions,
+  Page,
+  ReadOptions,
+  RelatedWrite,
+  RemoveOptions,
+  RemoveResult,
+  ResourceStore,
+  SmallBody,
+  StagedBody,
+  StoredResource,
+  StoredState,
+  Tombstone,
+  WriteOptions,
+  WriteResult,
+} from './stores/types.ts'
