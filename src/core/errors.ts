@@ -1,4 +1,4 @@
-import { STATUS_CODES } from 'node:http'
+import { ERROR_PHRASES } from '../protocol/error-phrases.ts'
 
 /** What went wrong, as a name that does not change. Compare this, not the message. */
 export type HttpErrorCode =
@@ -101,7 +101,7 @@ export class HttpError extends Error {
     const { stackTraceLimit } = Error
     if (status < 500 && canLimitTraces) Error.stackTraceLimit = 0
     super(
-      options.detail ?? STATUS_CODES[status] ?? 'Error',
+      options.detail ?? ERROR_PHRASES[status] ?? 'Error',
       options.cause === undefined ? {} : { cause: options.cause },
     )
     if (canLimitTraces) Error.stackTraceLimit = stackTraceLimit
@@ -153,7 +153,7 @@ export type Problem = Readonly<Record<string, unknown>> & {
 export function createProblem(error: HttpError): Problem {
   const problem = {
     type: problemType(error.code),
-    title: STATUS_CODES[error.status] ?? 'Error',
+    title: ERROR_PHRASES[error.status] ?? 'Error',
     status: error.status,
   }
   if (!error.expose) return problem
