@@ -2,6 +2,7 @@ import { HttpError } from '../core/errors.ts'
 import type { Exchange, Principal, RequestView } from '../core/exchange.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/handler.ts'
 import type { Log } from '../core/operator-log.ts'
+import { checkValues, FUNCTION } from '../core/option-values.ts'
 import { readOptions } from '../core/options.ts'
 import { askEachReading } from '../core/read-target.ts'
 import { asRead } from '../core/read-view.ts'
@@ -51,6 +52,7 @@ const REMEMBERED = 10_000
  */
 export function bearer(verifier: TokenVerifier | OpaqueTokenVerifier, options: BearerOptions = {}): AuthScheme {
   const read = readOptions('bearer', options, ['realm', 'scope', 'remember'])
+  checkValues('bearer', read, { scope: FUNCTION })
   const { scope, remember = 0 } = read
   const realm = checkRealm('bearer', read.realm ?? 'Resources')
   if (!(remember >= 0)) throw new TypeError('"remember" is a number of seconds.')

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { inspect } from 'node:util'
 import type { Activity } from './activity.ts'
 import { writeToConsole } from './console-line.ts'
+import { describeValue } from './describe-value.ts'
 import { noteError, publishFailure, publishTrace, startTrace } from './diagnostics.ts'
 import { createErrorReply, toHttpError } from './error-reply.ts'
 import { HttpError, RequestAborted } from './errors.ts'
@@ -70,13 +71,8 @@ export function isHandler(value: unknown): value is Handler {
 export function checkHandler(owner: string, value: unknown): void {
   if (isHandler(value)) return
   throw new TypeError(
-    `${owner} takes a service or a piece, as createResourceService(store) or auth(options) return it, not ${nameOf(value)}.`,
+    `${owner} takes a service or a piece, as createResourceService(store) or auth(options) return it, not ${describeValue(value)}.`,
   )
-}
-
-function nameOf(value: unknown): string {
-  if (value === null || value === undefined) return String(value)
-  return typeof value === 'function' ? 'another function' : `a value of type ${typeof value}`
 }
 
 /** Not a reply: the request is the host's. What the host does with it is its own affair. */

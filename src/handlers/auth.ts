@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { type AuthResult, type AuthScheme, toPrincipal } from '../auth-schemes/types.ts'
 import { createAddressFinder } from '../core/client-address.ts'
+import { describeValue } from '../core/describe-value.ts'
 import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import { type AnyRequest, type Exchange, findExchange, type Principal, type RequestView } from '../core/exchange.ts'
@@ -185,14 +186,24 @@ function isPrincipal(value: unknown): boolean {
   return typeof principal?.scheme === 'string' && typeof principal.id === 'string'
 }
 
+/** @throws TypeError for a scheme, or a list of them, in the place of the options */
+export function checkSchemes(options: unknown): void {
+  const isScheme = typeof (options as Partial<AuthScheme> | null | undefined)?.authenticate === 'function'
+  if (!isScheme && !Array.isArray(options)) return
+  throw new TypeError('auth takes its schemes as an option: { schemes: [basic({ accounts })] }.')
+}
+
 function readAuthentication(options: AuthenticationOptions) {
   const read = readOptions('auth', options, AUTHENTICATION_NAMES)
   const { schemes = [], principal, principalIsAmbient, challenge, require = 'all' } = read
-  if (!Array.isArray(schemes)) throw new TypeError('auth takes "schemes" as a list.')
+  if (!Array.isArray(schemes)) throw new TypeError('auth takes "schemes" as a list: [basic({ accounts })].')
   for (const [index, scheme] of (schemes as readonly Partial<AuthScheme>[]).entries()) {
     const isScheme = typeof scheme?.authenticate === 'function' && typeof scheme.challenges === 'function'
     if (isScheme && isToken(scheme.name ?? '')) continue
-    throw new TypeError(`auth: schemes[${index}] must be an AuthScheme (name, challenges, authenticate).`)
+    const call = typeof scheme === 'function' ? ` Call it: ${(scheme as { name: string }).name}(options).` : ''
+    throw new TypeError(
+      `auth: schemes[${index}] must be an AuthScheme (name, challenges, authenticate), not ${describeValue(scheme)}.${call}`,
+    )
   }
   if (principal !== undefined && typeof principal !== 'function') throw new TypeError('"principal" is a function.')
   if (principal === undefined) {
@@ -251,6 +262,7 @@ export interface AuthOptions extends AuthenticationOptions {
  * app.use('/api', auth({ schemes: [basic({ verify })], require: 'writes' }))
  */
 export function auth(options: AuthOptions): Handler {
+  checkSchemes(options)
   const read = readOptions('auth', options, [...AUTHENTICATION_NAMES, 'authorize', 'trustProxy', 'onError', 'log'])
   const { authorize, trustProxy, onError, log } = read
   checkValues('auth', read, { log: LOG, onError: FUNCTION })

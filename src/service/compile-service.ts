@@ -1,4 +1,5 @@
 import type { Route, RouteContext } from '../actions/route.ts'
+import { describeValue } from '../core/describe-value.ts'
 import type { ResourceStore } from '../stores/types.ts'
 import { compileDefinition, compileMonitor, compileOpenRoute } from './compile-definition.ts'
 import type { ServiceDefaults } from './compile-route.ts'
@@ -14,7 +15,13 @@ export function compileService(
   given: ResourceStore,
   settings: ServiceSettings,
 ): { readonly routes: RouteTable; readonly operations: Operations | undefined } {
-  if (!STORE.accepts(given)) throw new TypeError(`createResourceService takes a store: ${STORE.text}.`)
+  if (!STORE.accepts(given)) {
+    const call = typeof given === 'function' ? `; call it: ${(given as { name: string }).name}()` : ''
+    throw new TypeError(
+      `createResourceService takes a store first, such as memoryStore(), not ${describeValue(given)}${call}. A store has ` +
+        'read, write, create, remove and list.',
+    )
+  }
   const { limits, patchFormats, codings, now, cacheControl, resources } = settings
   const store = watchStore(given, settings.log)
   const facts = { store, limits, patchFormats, codings, now }

@@ -10,7 +10,7 @@ import { checkValues, FUNCTION } from '../core/option-values.ts'
 import { omitOptions, readOptions } from '../core/options.ts'
 import type { TrustProxy } from '../core/peer.ts'
 import type { Reply } from '../core/reply.ts'
-import { AUTHENTICATION_NAMES, type AuthenticationOptions } from '../handlers/auth.ts'
+import { AUTHENTICATION_NAMES, type AuthenticationOptions, checkSchemes } from '../handlers/auth.ts'
 import { CORS_NAMES } from '../handlers/cors-options.ts'
 import type { CorsOptions } from '../handlers/preflight.ts'
 import { createDefaultFormats } from '../patch-formats/default-formats.ts'
@@ -143,6 +143,7 @@ export interface ServiceSettings {
 /** @throws TypeError for options that do not exist or make no sense */
 export function readServiceOptions(given: ServiceOptions | undefined): ServiceSettings {
   const options = readOptions('createResourceService', given, NAMES)
+  checkDefinitions(options.resources)
   checkValues('createResourceService', options, SERVICE_VALUES)
   const { maxTargetLength = 2048, idleTimeout = 30_000, mountPath, trustProxy } = options
   if (!(maxTargetLength > 0)) throw new TypeError('createResourceService needs a positive maxTargetLength.')
@@ -154,6 +155,7 @@ export function readServiceOptions(given: ServiceOptions | undefined): ServiceSe
     throw new TypeError('createResourceService needs a mountPath for strictMount to compare with.')
   }
   const limits = readLimits('createResourceService', options.limits)
+  checkSchemes(options.auth)
   const auth = options.auth && readOptions('auth', options.auth, [...AUTHENTICATION_NAMES, 'authorize'])
   if (auth !== undefined) checkValues('auth', auth, { authorize: FUNCTION })
   return Object.freeze({
@@ -183,6 +185,16 @@ export function readServiceOptions(given: ServiceOptions | undefined): ServiceSe
     explain: options.explain,
     now: options.now ?? Date.now,
   })
+}
+
+/** @throws TypeError that names the path, and the call that was left out */
+function checkDefinitions(resources: ServiceOptions['resources']): void {
+  if (typeof resources !== 'object' || resources === null || Array.isArray(resources)) return
+  for (const [pattern, value] of Object.entries(resources) as [string, unknown][]) {
+    if (typeof value !== 'function') continue
+    const call = value.name === '' ? 'collection()' : `${value.name}()`
+    throw new TypeError(`createResourceService has a function at "${pattern}": call it, as in ${call}.`)
+  }
 }
 
 const OPERATIONS_NAMES = [

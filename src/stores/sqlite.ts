@@ -1,4 +1,6 @@
+import { describeValue } from '../core/describe-value.ts'
 import { andThen } from '../core/handler.ts'
+import { checkValues, FUNCTION, SIZE } from '../core/option-values.ts'
 import { readOptions } from '../core/options.ts'
 import { memberPath } from './paths.ts'
 import { createRecentCache } from './recent-cache.ts'
@@ -39,6 +41,23 @@ export interface SqliteStoreOptions {
   readonly now?: () => number
 }
 
+const SQLITE_NAMES = [
+  ...([
+    'tablePrefix',
+    'busyTimeout',
+    'inlineLimit',
+    'retention',
+    'grace',
+    'sweepInterval',
+    'cacheSize',
+    'now',
+  ] as const),
+] as const
+const SQLITE_VALUES = {
+  ...{ busyTimeout: SIZE, inlineLimit: SIZE, retention: SIZE, grace: SIZE, sweepInterval: SIZE, cacheSize: SIZE },
+  now: FUNCTION,
+}
+
 const DAY = 24 * 60 * 60 * 1000
 const BATCH_SIZE = 512 * 1024
 
@@ -61,6 +80,14 @@ interface Draft {
  * @throws Error when the tables were made by a newer release, or the database cannot keep a write-ahead log
  */
 export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions): ResourceStore {
+  if (typeof handle?.exec !== 'function' || typeof handle.prepare !== 'function') {
+    const meant = typeof handle === 'string' ? 'sqliteStore(new Database(file))' : 'new Database(file)'
+    throw new TypeError(
+      `sqliteStore takes an open database of node:sqlite, libsql or better-sqlite3, as in ${meant}, not ${describeValue(handle)}.`,
+    )
+  }
+  const read = readOptions('sqliteStore', options, SQLITE_NAMES)
+  checkValues('sqliteStore', read, SQLITE_VALUES)
   const {
     tablePrefix = 'resource_',
     busyTimeout = 5000,
@@ -70,16 +97,7 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
     sweepInterval = 60_000,
     cacheSize = DEFAULT_CACHE_SIZE,
     now = Date.now,
-  } = readOptions('sqliteStore', options, [
-    'tablePrefix',
-    'busyTimeout',
-    'inlineLimit',
-    'retention',
-    'grace',
-    'sweepInterval',
-    'cacheSize',
-    'now',
-  ])
+  } = read
   const prefix = checkTablePrefix('sqliteStore', tablePrefix)
   const connection = createSqliteConnection(handle, busyTimeout)
   blockWhileBusy(busyTimeout, () => migrateSqlite(connection.handle, prefix))
