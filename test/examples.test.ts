@@ -1,10 +1,13 @@
+import { execFile } from 'node:child_process'
 import { createHmac } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterEach, describe, expect, it } from 'vitest'
 import { type Program, runProgram } from './support/run-program.ts'
 
+const run = promisify(execFile)
 const running: Program[] = []
 afterEach(async () => {
   for (const program of running.splice(0)) await program.stop('SIGKILL')
@@ -39,6 +42,25 @@ describe.each(['plain-http.js', 'express.js', 'koa.js', 'fastify.js', 'hono.js']
     expect(await program.stop()).toBe(0)
   })
 })
+
+describe.each(['plain-http.js', 'express.js', 'koa.js', 'fastify.js', 'hono.js'])(
+  'the first lines of examples/%s',
+  (file) => {
+    it('work as they are printed, and are those of the README (issue "Package")', async () => {
+      const { base, program } = await start(file, demo)
+      await program.waitFor(/Try it:\n(?:curl .*\n){3}/)
+      const lines = program.output().match(/^curl .*$/gm)!
+      const statuses: string[] = []
+      for (const line of lines) {
+        const { stdout } = await run('sh', ['-c', line])
+        statuses.push(/^HTTP\/1\.1 (\d+)/.exec(stdout)![1]!)
+      }
+      expect(statuses).toEqual(['201', '200', '200'])
+      const [first] = readFileSync('README.md', 'utf8').match(/(?:^curl .*\n){3}/m)!
+      expect(first!.trimEnd().split('\n')).toEqual(lines.map((line) => line.replace(base, 'http://127.0.0.1:8080')))
+    })
+  },
+)
 
 describe('examples/demo', () => {
   const plain = 'plain-http.js'

@@ -1,6 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { inspect } from 'node:util'
 import type { Activity } from './activity.ts'
+import { writeToConsole } from './console-line.ts'
+import { describeValue } from './describe-value.ts'
 import { noteError, publishFailure, publishTrace, startTrace } from './diagnostics.ts'
 import { createErrorReply, toHttpError } from './error-reply.ts'
 import { HttpError, RequestAborted } from './errors.ts'
@@ -69,13 +71,8 @@ export function isHandler(value: unknown): value is Handler {
 export function checkHandler(owner: string, value: unknown): void {
   if (isHandler(value)) return
   throw new TypeError(
-    `${owner} takes a service or a piece, as createResourceService(store) or auth(options) return it, not ${nameOf(value)}.`,
+    `${owner} takes a service or a piece, as createResourceService(store) or auth(options) return it, not ${describeValue(value)}.`,
   )
-}
-
-function nameOf(value: unknown): string {
-  if (value === null || value === undefined) return String(value)
-  return typeof value === 'function' ? 'another function' : `a value of type ${typeof value}`
 }
 
 /** Not a reply: the request is the host's. What the host does with it is its own affair. */
@@ -104,12 +101,14 @@ export interface HandlerOptions<E extends Exchange> {
 }
 
 const logError: ErrorHook = (error, { method, mount, path }) => {
-  const lines = `http-resource-service: ${method} ${formatLogText(mount + path)} failed: ${inspect(error)}`.split('\n')
+  let failure: string
   try {
-    console.error(lines.map(formatLogText).join('\n'))
+    failure = inspect(error)
   } catch {
-    // A log that cannot be written must not cost the client its answer.
+    failure = 'The error cannot be shown.' // a getter of it throws
   }
+  const lines = `http-resource-service: ${method} ${formatLogText(mount + path)} failed: ${failure}`.split('\n')
+  writeToConsole('error', lines.map(formatLogText).join('\n'))
 }
 
 /** Puts a node face on a decision: errors become replies, replies are written, and what is left goes to `next`. */

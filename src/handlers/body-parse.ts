@@ -12,6 +12,7 @@ import { HttpError } from '../core/errors.ts'
 import type { Exchange, HostRequest } from '../core/exchange.ts'
 import { countField } from '../core/fields.ts'
 import { createHandler, type ErrorHook, type Handler } from '../core/node-handler.ts'
+import { BOOLEAN, checkValues, FUNCTION, listOf, oneOf } from '../core/option-values.ts'
 import { readOptions } from '../core/options.ts'
 import { isJsonType, type MediaType, parseMediaType } from '../protocol/media-type.ts'
 
@@ -29,6 +30,10 @@ const MEDIA_TYPES: Readonly<Record<BodyKind, string>> = {
 }
 const KINDS = Object.keys(MEDIA_TYPES) as BodyKind[]
 const CODINGS: readonly ContentCoding[] = ['gzip', 'deflate', 'br']
+
+const BODY_PARSE_VALUES = {
+  ...{ accept: listOf(oneOf(...KINDS)), codings: listOf(oneOf(...CODINGS)), raw: BOOLEAN, onError: FUNCTION },
+}
 
 export interface BodyParseOptions {
   /** Kinds of content that are parsed. Default: all. */
@@ -67,6 +72,7 @@ export interface MultipartBody extends AsyncIterable<FormPart> {
  */
 export function bodyParse(options?: BodyParseOptions): Handler {
   const given = readOptions('bodyParse', options, ['accept', 'raw', 'limits', 'codings', 'onError'])
+  checkValues('bodyParse', given, BODY_PARSE_VALUES)
   const accept = readList('accept', given.accept ?? KINDS, KINDS)
   const codings = readList('codings', given.codings ?? [], CODINGS)
   const limits = readLimits('bodyParse', given.limits)

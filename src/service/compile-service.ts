@@ -1,4 +1,5 @@
 import type { Route, RouteContext } from '../actions/route.ts'
+import { describeValue } from '../core/describe-value.ts'
 import { createTurns } from '../core/turns.ts'
 import type { ResourceStore } from '../stores/types.ts'
 import { compileDefinition, compileMonitor, compileOpenRoute } from './compile-definition.ts'
@@ -8,14 +9,22 @@ import { createOperations, type Operations } from './operations.ts'
 import { type Process, type ResourceDefinition, readDefinition } from './resource-definitions.ts'
 import { createRouteTable, type RouteEntry, type RouteTable } from './routes.ts'
 import type { ServiceSettings } from './service-options.ts'
+import { watchStore } from './watch-store.ts'
 
 /** The routes of a service, and its accepted work where any definition has some. */
 export function compileService(
-  store: ResourceStore,
+  given: ResourceStore,
   settings: ServiceSettings,
 ): { readonly routes: RouteTable; readonly operations: Operations | undefined } {
-  if (!STORE.accepts(store)) throw new TypeError(`createResourceService takes a store: ${STORE.text}.`)
+  if (!STORE.accepts(given)) {
+    const call = typeof given === 'function' ? `; call it: ${(given as { name: string }).name}()` : ''
+    throw new TypeError(
+      `createResourceService takes a store first, such as memoryStore(), not ${describeValue(given)}${call}. A store has ` +
+        'read, write, create, remove and list.',
+    )
+  }
   const { limits, patchFormats, codings, now, cacheControl, resources } = settings
+  const store = watchStore(given, settings.log)
   const facts = {
     ...{ store, limits, patchFormats, codings, now },
     turns: createTurns(),
@@ -29,7 +38,7 @@ export function compileService(
     definitions.set(pattern, readDefinition(definition))
   }
   const operations = [...definitions.values()].some(hasWork)
-    ? createOperations(facts, settings.operations, (pattern) => {
+    ? createOperations(facts, settings, (pattern) => {
         const entry = entries.find((entry) => entry.route.pattern === pattern)
         return entry && { route: entry.route, process: findProcess(definitions.get(pattern)) }
       })

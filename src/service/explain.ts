@@ -1,4 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { writeToConsole } from '../core/console-line.ts'
 import { publishFailure, type RequestEvent } from '../core/diagnostics.ts'
 import type { Exchange } from '../core/exchange.ts'
 import { isPromise } from '../core/handler.ts'
@@ -14,7 +15,7 @@ export function createExplainer(
   owns: (exchange: Exchange) => boolean,
 ): () => void {
   if (explain === undefined || explain === false) return () => {}
-  const write: (line: string) => unknown = explain === true ? console.log : explain
+  const write: (line: string) => unknown = explain === true ? (line) => writeToConsole('log', line) : explain
   const fail = (error: unknown): void => publishFailure({ error, stage: 'background' })
   const listen = (message: unknown): void => {
     const event = message as RequestEvent

@@ -2,7 +2,7 @@ import type { Authorize, ConflictHook, FileOptions, RemovalMode, Rendition } fro
 import type { RequestView } from '../core/exchange.ts'
 import type { MaybePromise } from '../core/handler.ts'
 import type { JsonObject, JsonValue } from '../core/json.ts'
-import { checkValues } from '../core/option-values.ts'
+import { BOOLEAN, checkValues, FUNCTION } from '../core/option-values.ts'
 import { changeOptions, readOptions } from '../core/options.ts'
 import type { StandardSchema } from '../core/standard-schema.ts'
 import type { Method } from '../protocol/methods.ts'
@@ -160,6 +160,8 @@ const COLLECTION = [
 export function collection<Value = JsonObject>(options?: CollectionOptions<Value>): ResourceDefinition {
   const read = readOptions('collection', options as CollectionOptions<JsonValue> | undefined, COLLECTION)
   checkCommon('collection', read)
+  checkMethods('collection', 'methods', read.methods, ['GET', 'POST'])
+  checkMethods('collection', 'memberMethods', read.memberMethods, ['GET', 'PUT', 'PATCH', 'DELETE'])
   if (read.process !== undefined && read.create !== 'accepted') {
     throw new TypeError("collection has a process, which runs only with create: 'accepted'.")
   }
@@ -176,10 +178,11 @@ export function collection<Value = JsonObject>(options?: CollectionOptions<Value
 
 function readFiles(files: CollectionOptions['files']): Pick<CollectionOptions, 'files'> {
   if (files === undefined) return {}
-  const entries = Object.entries(files).map(([name, file]) => [
-    name,
-    readOptions('files', file, ['required', 'describe']),
-  ])
+  const entries = Object.entries(files).map(([name, file]) => {
+    const read = readOptions('files', file, ['required', 'describe'])
+    checkValues('files', read, { required: BOOLEAN, describe: FUNCTION })
+    return [name, read]
+  })
   return { files: Object.freeze(Object.fromEntries(entries)) as NonNullable<CollectionOptions['files']> }
 }
 
@@ -191,6 +194,7 @@ function readFiles(files: CollectionOptions['files']): Pick<CollectionOptions, '
 export function document<Value = JsonValue>(options?: DocumentOptions<Value>): ResourceDefinition {
   const read = readOptions('document', options as DocumentOptions | undefined, DOCUMENT)
   checkCommon('document', read)
+  checkMethods('document', 'methods', read.methods, ['GET', 'PUT', 'PATCH', 'DELETE'])
   return Object.freeze({ kind: 'document', options: read })
 }
 
@@ -201,6 +205,7 @@ export function document<Value = JsonValue>(options?: DocumentOptions<Value>): R
 export function singleton<Value = JsonValue>(options?: SingletonOptions<Value>): ResourceDefinition {
   const read = readOptions('singleton', options as SingletonOptions | undefined, [...COMMON, 'aliases'])
   checkCommon('singleton', read)
+  checkMethods('singleton', 'methods', read.methods, ['GET', 'PUT', 'PATCH'])
   for (const alias of read.aliases ?? []) {
     if (alias.includes('{')) throw new TypeError('singleton takes aliases without {names}: they are one resource.')
   }
@@ -216,6 +221,18 @@ export function readDefinition(definition: ResourceDefinition): ResourceDefiniti
   if (definition.kind === 'document') return document(definition.options)
   if (definition.kind === 'singleton') return singleton(definition.options)
   throw new TypeError('A definition is made by collection(), document() or singleton().')
+}
+
+/** @throws TypeError for a method that this kind of resource never has: asking for it would have no effect */
+function checkMethods(
+  owner: string,
+  option: string,
+  given: readonly Method[] | undefined,
+  has: readonly Method[],
+): void {
+  const wrong = given?.find((method) => !has.includes(method) && method !== 'HEAD' && method !== 'OPTIONS')
+  if (wrong === undefined) return
+  throw new TypeError(`${owner} has no ${wrong} in its ${option}: they are ${has.join(', ')}.`)
 }
 
 function checkCommon(owner: string, options: Readonly<ResourceOptions>): void {

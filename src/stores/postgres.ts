@@ -1,4 +1,5 @@
-import { COUNT, checkValues, MILLISECONDS } from '../core/option-values.ts'
+import { describeValue } from '../core/describe-value.ts'
+import { BOOLEAN, COUNT, checkValues, MILLISECONDS, SIZE } from '../core/option-values.ts'
 import { readOptions } from '../core/options.ts'
 import { memberPath, splitPath } from './paths.ts'
 import { createPostgresConnection, type PostgresPool, type RunStatement } from './postgres/connection.ts'
@@ -56,6 +57,23 @@ export interface PostgresStoreOptions {
   readonly cacheSize?: number
 }
 
+const NUMBERS = [
+  ...([
+    'statementTimeout',
+    'connectTimeout',
+    'maxWaiting',
+    'inlineLimit',
+    'retention',
+    'grace',
+    'sweepInterval',
+    'cacheSize',
+  ] as const),
+] as const
+const POSTGRES_VALUES = {
+  ...{ statementTimeout: MILLISECONDS, connectTimeout: MILLISECONDS, preparedStatements: BOOLEAN, inlineLimit: SIZE },
+  ...{ maxWaiting: COUNT, retention: SIZE, grace: SIZE, sweepInterval: SIZE, cacheSize: SIZE },
+}
+
 const DAY = 24 * 60 * 60 * 1000
 const MAX_ATTEMPTS = 10
 
@@ -66,6 +84,14 @@ const MAX_ATTEMPTS = 10
  * @throws TypeError for an unknown option, a missing pool, an unfit prefix or limit
  */
 export function postgresStore(options: PostgresStoreOptions): ResourceStore {
+  if (typeof (options as { connect?: unknown } | undefined)?.connect === 'function') {
+    throw new TypeError('postgresStore takes the pool as an option: postgresStore({ pool }).')
+  }
+  const read = readOptions('postgresStore', options, [...NUMBERS, 'pool', 'tablePrefix', 'preparedStatements'])
+  if (typeof read.pool?.connect !== 'function' || typeof read.pool.on !== 'function') {
+    throw new TypeError(`postgresStore needs as pool: new Pool() of pg; it is ${describeValue(read.pool)}.`)
+  }
+  checkValues('postgresStore', read, POSTGRES_VALUES)
   const {
     pool,
     tablePrefix = 'resource_',
@@ -78,25 +104,7 @@ export function postgresStore(options: PostgresStoreOptions): ResourceStore {
     grace = 10 * 60 * 1000,
     sweepInterval = 60_000,
     cacheSize = DEFAULT_CACHE_SIZE,
-  } = readOptions('postgresStore', options, [
-    'pool',
-    'tablePrefix',
-    'statementTimeout',
-    'connectTimeout',
-    'maxWaiting',
-    'preparedStatements',
-    'inlineLimit',
-    'retention',
-    'grace',
-    'sweepInterval',
-    'cacheSize',
-  ])
-  checkValues(
-    'postgresStore',
-    { statementTimeout, connectTimeout, maxWaiting },
-    { statementTimeout: MILLISECONDS, connectTimeout: MILLISECONDS, maxWaiting: COUNT },
-  )
-  if (typeof pool?.connect !== 'function') throw new TypeError('postgresStore needs a `pool`: new Pool() of pg.')
+  } = read
   const prefix = checkTablePrefix('postgresStore', tablePrefix)
   const connection = connectWhenMigrated(
     createPostgresConnection(pool, { statementTimeout, connectTimeout, maxWaiting, preparedStatements }),

@@ -1,5 +1,6 @@
+import { describeValue } from '../core/describe-value.ts'
 import { andThen } from '../core/handler.ts'
-import { checkValues, type ValueRule } from '../core/option-values.ts'
+import { checkValues, FUNCTION, SIZE, type ValueRule } from '../core/option-values.ts'
 import { readOptions } from '../core/options.ts'
 import { memberPath } from './paths.ts'
 import { createRecentCache } from './recent-cache.ts'
@@ -47,13 +48,31 @@ export interface SqliteStoreOptions {
   readonly now?: () => number
 }
 
-const DAY = 24 * 60 * 60 * 1000
-const BATCH_SIZE = 512 * 1024
-
+const SQLITE_NAMES = [
+  ...([
+    'tablePrefix',
+    'busyTimeout',
+    'inlineLimit',
+    'retention',
+    'grace',
+    'sweepInterval',
+    'cacheSize',
+    'reserve',
+    'now',
+  ] as const),
+] as const
 const FINITE_SIZE: ValueRule = {
   accepts: (value) => Number.isSafeInteger(value) && (value as number) >= 0,
   text: 'a number of bytes, 0 or more',
 }
+const SQLITE_VALUES = {
+  ...{ busyTimeout: SIZE, inlineLimit: SIZE, retention: SIZE, grace: SIZE, sweepInterval: SIZE, cacheSize: SIZE },
+  reserve: FINITE_SIZE,
+  now: FUNCTION,
+}
+
+const DAY = 24 * 60 * 60 * 1000
+const BATCH_SIZE = 512 * 1024
 
 type Created = WriteResult & { outcome: 'created' }
 
@@ -74,6 +93,14 @@ interface Draft {
  * @throws Error when the tables were made by a newer release, or the database cannot keep a write-ahead log
  */
 export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions): ResourceStore {
+  if (typeof handle?.exec !== 'function' || typeof handle.prepare !== 'function') {
+    const meant = typeof handle === 'string' ? 'sqliteStore(new Database(file))' : 'new Database(file)'
+    throw new TypeError(
+      `sqliteStore takes an open database of node:sqlite, libsql or better-sqlite3, as in ${meant}, not ${describeValue(handle)}.`,
+    )
+  }
+  const read = readOptions('sqliteStore', options, SQLITE_NAMES)
+  checkValues('sqliteStore', read, SQLITE_VALUES)
   const {
     tablePrefix = 'resource_',
     busyTimeout = 5000,
@@ -84,18 +111,7 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
     cacheSize = DEFAULT_CACHE_SIZE,
     reserve = 8 * 1024 * 1024,
     now = Date.now,
-  } = readOptions('sqliteStore', options, [
-    'tablePrefix',
-    'busyTimeout',
-    'inlineLimit',
-    'retention',
-    'grace',
-    'sweepInterval',
-    'cacheSize',
-    'reserve',
-    'now',
-  ])
-  checkValues('sqliteStore', { reserve }, { reserve: FINITE_SIZE })
+  } = read
   const prefix = checkTablePrefix('sqliteStore', tablePrefix)
   const connection = createSqliteConnection(handle, {
     busyTimeout,

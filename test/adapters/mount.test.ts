@@ -101,8 +101,8 @@ describe('mount', () => {
     )
     for (const [handler, name] of [
       [undefined, 'undefined'],
-      [() => {}, 'another function'],
-      [{}, 'a value of type object'],
+      [() => {}, 'a function'],
+      [{}, 'an object'],
     ] as const) {
       expect(() => mount('/api', handler as unknown as Handler)).toThrow(
         `mount takes a service or a piece, as createResourceService(store) or auth(options) return it, not ${name}.`,
