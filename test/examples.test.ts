@@ -157,6 +157,15 @@ describe('examples/pieces.js', () => {
     form.append('b', new Blob(['y'.repeat(200_000)]), 'b.jpg')
     const photos = await fetch(`${base}/photos`, { method: 'POST', body: form })
     expect(await photos.json()).toEqual({ a: 1000, b: 200_000 })
+    // Empty content: nothing fails, and nothing is erased (issue 17, point 10).
+    const condition = { 'If-Match': '"3"' }
+    for (const headers of [condition, { ...json, ...condition }]) {
+      expect((await fetch(`${base}/settings`, { method: 'PUT', headers })).status).toBe(400)
+      expect(await (await fetch(`${base}/settings`)).json()).toEqual({ theme: 'dark', size: 14 })
+    }
+    expect((await fetch(`${base}/photos`, { method: 'POST' })).status).toBe(201)
+    const noParts = { 'Content-Type': 'multipart/form-data; boundary=b' }
+    expect((await fetch(`${base}/photos`, { method: 'POST', headers: noParts })).status).toBe(400)
     expect((await fetch(`${base}/me`)).status).toBe(401)
     const me = await fetch(`${base}/me`, { headers: { Authorization: `Basic ${btoa('ada:lovelace')}` } })
     expect(await me.text()).toBe('ada')
