@@ -198,6 +198,22 @@ describe('memoryStore, members', () => {
     expect(items.map((item) => item.path)).toEqual(['/c/2'])
     expect(createdName(store, '/c')).toBe('3')
   })
+
+  it('lists members as they are after all of them were removed and created anew', async () => {
+    const store = memoryStore()
+    const list = async () => (await store.list('/c', { limit: 5 })).items
+    const paths = ['/c/a', '/c/b']
+    for (let round = 0; round < 4; round++) {
+      for (const path of paths) store.write(path, text(`${path} ${round}`), { expect: 'any' })
+      const expected = paths.map((path) => store.read(path))
+      // A page that is asked for several times is kept.
+      for (let i = 0; i < 4; i++) {
+        expect(await list()).toEqual(expected)
+      }
+      for (const path of paths) store.remove(path, { expect: 'any', mode: 'erase' })
+      expect(await list()).toEqual([])
+    }
+  })
 })
 
 describe('memoryStore, tombstones', () => {
