@@ -18,6 +18,7 @@ import { gather } from '../body-types/feed.ts'
 import { BODIES, BOUNDARY, type Expected, part } from '../body-types/multipart-bodies.ts'
 import { formatRequest } from '../support/ask.ts'
 import { type Answer, type RunningHost, runListener, runServer } from '../support/hosts.ts'
+import { startProcessorClock } from '../support/processor-time.ts'
 import { openRawClient } from '../wire/raw-client.ts'
 
 const running: RunningHost[] = []
@@ -479,10 +480,10 @@ describe('bodyParse', () => {
     it('refuses a bomb with 413, soon (threat 69)', async () => {
       const server = await start({ codings: ['gzip'] })
       const bomb = gzipSync(Buffer.alloc(100 * 1024 * 1024, ' '))
-      const started = performance.now()
+      const elapsed = startProcessorClock()
       expect((await post(server, 'application/json', bomb, coded)).status).toBe(413)
       expect(parsed(await post(server, MULTIPART, bomb, coded))).toEqual({ status: 413, parts: [] })
-      expect(performance.now() - started).toBeLessThan(2000)
+      expect(elapsed()).toBeLessThan(2000)
     })
 
     it('counts decoded bytes', async () => {

