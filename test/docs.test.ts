@@ -60,8 +60,11 @@ async function runBlocks(): Promise<Readonly<Record<string, string>>> {
   const runner = join(folder, 'run-blocks.mjs')
   writeFileSync(runner, RUN_BLOCKS)
   for (const { name, code } of blocks) writeFileSync(fileOf(name), code.replaceAll(/\b8080\b/g, '0'))
-  const { stdout } = await run(process.execPath, [runner, ...blocks.map(({ name }) => fileOf(name))])
-  return JSON.parse(/^failures: (.*)$/m.exec(stdout)![1]!) as Record<string, string>
+  const { stdout } = await run(process.execPath, [runner, ...blocks.map(({ name }) => fileOf(name))], {
+    timeout: 100_000,
+  })
+  const [, failures] = [...stdout.matchAll(/^failures: (.*)$/gm)].at(-1)!
+  return JSON.parse(failures!) as Record<string, string>
 }
 
 describe('documentation', () => {
