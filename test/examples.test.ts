@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
 import { type Program, runProgram } from './support/run-program.ts'
 
@@ -205,8 +206,11 @@ describe('examples/uploads.js', () => {
     const accepted = await fetch(`${base}/uploads`, { method: 'POST', body: form })
     expect([accepted.status, accepted.headers.get('location')]).toEqual([202, '/uploads/1'])
     let item: { state: string; lines?: number }
-    do item = (await (await fetch(`${base}/uploads/1`)).json()) as typeof item
-    while (item.state === 'pending')
+    for (;;) {
+      item = (await (await fetch(`${base}/uploads/1`)).json()) as typeof item
+      if (item.state !== 'pending') break
+      await sleep(20)
+    }
     expect(item).toMatchObject({ title: 'Three lines', state: 'ready', lines: 3 })
   })
 })
