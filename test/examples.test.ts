@@ -3,6 +3,7 @@ import { createHmac } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { afterEach, describe, expect, it } from 'vitest'
 import { type Program, runProgram } from './support/run-program.ts'
@@ -179,6 +180,15 @@ describe('examples/pieces.js', () => {
     form.append('b', new Blob(['y'.repeat(200_000)]), 'b.jpg')
     const photos = await fetch(`${base}/photos`, { method: 'POST', body: form })
     expect(await photos.json()).toEqual({ a: 1000, b: 200_000 })
+    // Empty content: nothing fails, and nothing is erased (issue 17, point 10).
+    const condition = { 'If-Match': '"3"' }
+    for (const headers of [condition, { ...json, ...condition }]) {
+      expect((await fetch(`${base}/settings`, { method: 'PUT', headers })).status).toBe(400)
+      expect(await (await fetch(`${base}/settings`)).json()).toEqual({ theme: 'dark', size: 14 })
+    }
+    expect((await fetch(`${base}/photos`, { method: 'POST' })).status).toBe(201)
+    const noParts = { 'Content-Type': 'multipart/form-data; boundary=b' }
+    expect((await fetch(`${base}/photos`, { method: 'POST', headers: noParts })).status).toBe(400)
     expect((await fetch(`${base}/me`)).status).toBe(401)
     const me = await fetch(`${base}/me`, { headers: { Authorization: `Basic ${btoa('ada:lovelace')}` } })
     expect(await me.text()).toBe('ada')
@@ -218,8 +228,11 @@ describe('examples/uploads.js', () => {
     const accepted = await fetch(`${base}/uploads`, { method: 'POST', body: form })
     expect([accepted.status, accepted.headers.get('location')]).toEqual([202, '/uploads/1'])
     let item: { state: string; lines?: number }
-    do item = (await (await fetch(`${base}/uploads/1`)).json()) as typeof item
-    while (item.state === 'pending')
+    for (;;) {
+      item = (await (await fetch(`${base}/uploads/1`)).json()) as typeof item
+      if (item.state !== 'pending') break
+      await sleep(20)
+    }
     expect(item).toMatchObject({ title: 'Three lines', state: 'ready', lines: 3 })
   })
 })

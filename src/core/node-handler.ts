@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { inspect } from 'node:util'
 import type { Activity } from './activity.ts'
+import { completeReply } from './complete-reply.ts'
 import { writeToConsole } from './console-line.ts'
 import { describeValue } from './describe-value.ts'
 import { noteError, publishFailure, publishTrace, startTrace } from './diagnostics.ts'
@@ -114,7 +115,7 @@ const logError: ErrorHook = (error, { method, mount, path }) => {
 /** Puts a node face on a decision: errors become replies, replies are written, and what is left goes to `next`. */
 export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Handler {
   const options: HandlerOptions<E> = Object.assign(Object.create(null), given)
-  const { run, role = 'endpoint', onError = logError, formatError = createErrorReply } = options
+  const { run, role = 'endpoint', onError = logError, formatError } = options
   const { activity, forwardErrors } = options
   const create: (req: IncomingMessage, res: ServerResponse, place: Place) => Exchange =
     options.createExchange ?? sharedExchange
@@ -141,8 +142,13 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
     }
     const known = toHttpError(error)
     if (known.status >= 500 && known !== error) report(error, exchange, 'request')
+    return format(known, exchange)
+  }
+
+  function format(error: HttpError, exchange: Exchange): Reply {
+    if (formatError === undefined) return createErrorReply(error, exchange)
     try {
-      return formatError(known, exchange)
+      return completeReply(formatError(error, exchange))
     } catch (formatFailure) {
       report(formatFailure, exchange, 'request')
       return createErrorReply(new HttpError(500, 'ERR_INTERNAL'), exchange)
@@ -228,7 +234,7 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
     if (decision === 'gone') return
     if (decision !== undefined) write(exchange, decision, next)
     else if (next !== undefined) next()
-    else write(exchange, formatError(new HttpError(404, 'ERR_NOT_FOUND'), exchange))
+    else write(exchange, format(new HttpError(404, 'ERR_NOT_FOUND'), exchange))
   }
 
   function sendFailure(exchange: Exchange, error: unknown, next: Next | undefined): void {

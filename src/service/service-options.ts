@@ -76,7 +76,10 @@ export interface ServiceOptions {
    * once, and a function that throws harms no request. `false` turns it off. Default: one line on the console.
    */
   readonly log?: Log | boolean
-  /** Makes the answer for an error. Default: a problem document (RFC 9457), nothing for 412. */
+  /**
+   * Makes the answer for an error. Text is sent as UTF-8; Content-Length comes by itself. Default: a problem document
+   * (RFC 9457), nothing for 412.
+   */
   readonly formatError?: (error: HttpError, exchange: Exchange) => Reply
   /** `'forward'` gives unexpected errors to the host's `next(error)` instead of answering 500. Default `'answer'`. */
   readonly errors?: 'answer' | 'forward'
