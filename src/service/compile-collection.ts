@@ -44,6 +44,8 @@ export function compileCollection(
     defaults,
     memberMethods,
     {
+      kind: 'item',
+      definition: pattern,
       idMember: isJson ? (names === 'uuid' ? 'string' : 'integer') : undefined,
       showsWork: isAccepting,
       createsByPut: byClient,
@@ -54,13 +56,13 @@ export function compileCollection(
     { pattern, route: collection },
     { pattern: member.pattern, route: member, accepts: acceptsName(names) },
   ]
-  if (files === 'any' || files.size > 0) entries.push(...compileFiles(member.pattern, memberOptions, defaults, files))
+  if (files === 'any' || files.size > 0) entries.push(...compileFiles(member, memberOptions, defaults, files))
   return entries
 }
 
 /** The files below a member: raw, read-only, gone with the member. */
 function compileFiles(
-  pattern: string,
+  { pattern, definition }: Route,
   options: Readonly<CollectionOptions<JsonValue>>,
   defaults: ServiceDefaults,
   files: CollectionFacts['files'],
@@ -69,7 +71,10 @@ function compileFiles(
   const names = files === 'any' ? ['{file}'] : [...files.keys()]
   return names.map((name) => {
     const path = `${pattern}/${name}`
-    return { pattern: path, route: compileDocument(path, fileOptions, defaults, ['GET'], { isFile: true }) }
+    return {
+      pattern: path,
+      route: compileDocument(path, fileOptions, defaults, ['GET'], { kind: 'file', definition, isFile: true }),
+    }
   })
 }
 
@@ -99,6 +104,7 @@ function compileCollectionItself(
     },
   }
   return completeRoute(pattern, options, defaults, {
+    kind: 'collection',
     actions: restrict(
       {
         GET: { load: loadPage, perform: get, content: undefined },
@@ -107,6 +113,7 @@ function compileCollectionItself(
       options.methods,
     ),
     collection: facts,
+    types,
     usualType: { essence: 'application/json', parameters: NO_PARAMETERS },
   })
 }

@@ -3,6 +3,7 @@ import type { Action, Authorize, Route, RouteContext } from '../actions/route.ts
 import type { RequestView } from '../core/exchange.ts'
 import { formatCacheControls } from '../protocol/cache-control.ts'
 import { completeMethods, isSafeMethod, type Method } from '../protocol/methods.ts'
+import { compileDocumentation } from './documentation.ts'
 import type { DocumentOptions } from './resource-definitions.ts'
 
 /** What a service says for all its resources where a definition says nothing. */
@@ -24,9 +25,13 @@ export function completeRoute(
   const methods = completeMethods(Object.keys(facts.actions) as Method[])
   const { actions } = facts
   const route: Route = {
+    kind: 'document',
+    definition: pattern,
     storePath: undefined,
+    types: ['*/*'],
     isJson: true,
     idMember: undefined,
+    createsByPut: true,
     usualType: undefined,
     offers: [],
     renditions: [],
@@ -42,7 +47,9 @@ export function completeRoute(
     cacheControl: formatCacheControls(options.cacheControl ?? defaults.cacheControl),
     createdCacheControl: formatCacheControls(options.createdCacheControl ?? 'no-store'),
     preconditions: options.preconditions ?? 'optional',
+    documentation: compileDocumentation(options),
     requiresCredentials: compileRequire(options.require),
+    credentials: typeof options.require === 'function' ? 'some' : options.require,
     authorize: options.authorize ?? defaults.authorize,
     conflict: options.conflict,
     removal,

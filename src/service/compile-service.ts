@@ -1,18 +1,25 @@
 import type { Route, RouteContext } from '../actions/route.ts'
+import type { ServiceView } from '../openapi/service-view.ts'
 import type { ResourceStore } from '../stores/types.ts'
 import { compileDefinition, compileMonitor, compileOpenRoute } from './compile-definition.ts'
+import { compileDescription } from './compile-description.ts'
 import type { ServiceDefaults } from './compile-route.ts'
+import { createView } from './create-view.ts'
 import { STORE } from './definition-values.ts'
 import { createOperations, type Operations } from './operations.ts'
 import { type Process, type ResourceDefinition, readDefinition } from './resource-definitions.ts'
 import { createRouteTable, type RouteEntry, type RouteTable } from './routes.ts'
 import type { ServiceSettings } from './service-options.ts'
 
+/** A service as its steps use it, and as its description reads it. */
+export interface CompiledService {
+  readonly routes: RouteTable
+  readonly operations: Operations | undefined
+  readonly view: ServiceView
+}
+
 /** The routes of a service, and its accepted work where any definition has some. */
-export function compileService(
-  store: ResourceStore,
-  settings: ServiceSettings,
-): { readonly routes: RouteTable; readonly operations: Operations | undefined } {
+export function compileService(store: ResourceStore, settings: ServiceSettings): CompiledService {
   if (!STORE.accepts(store)) throw new TypeError(`createResourceService takes a store: ${STORE.text}.`)
   const { limits, patchFormats, codings, now, cacheControl, resources } = settings
   const facts = { store, limits, patchFormats, codings, now }
@@ -29,20 +36,30 @@ export function compileService(
     : undefined
   const context: RouteContext = { ...facts, work: operations?.work }
   const defaults: ServiceDefaults = { context, cacheControl, authorize: settings.authorize }
+  let view: ServiceView
+  const describe = (): ServiceView => view
+  const served = settings.openapi && compileDescription(settings.openapi, describe, defaults)
   if (resources === undefined) {
     const route = compileOpenRoute(defaults)
     // Every path, but not one that ends with a slash: it would name a second time what is named without it.
-    const find = (path: string): Route | undefined => (path.length > 1 && path.endsWith('/') ? undefined : route)
-    return { routes: { isOpen: true, find }, operations }
+    const find = (path: string): Route | undefined => {
+      if (path === served?.pattern) return served.route
+      return path.length > 1 && path.endsWith('/') ? undefined : route
+    }
+    const entries = [{ pattern: '/{path}', route }, ...(served === undefined ? [] : [served])]
+    view = createView(settings, entries)
+    return { routes: { isOpen: true, find }, operations, view }
   }
   if (settings.authentication === undefined) refuseRequire(definitions)
   for (const [pattern, definition] of definitions) entries.push(...compileDefinition(pattern, definition, defaults))
   if (operations !== undefined) entries.push(compileMonitor(operations, defaults))
+  if (served !== undefined) entries.push(served)
+  view = createView(settings, entries)
   const table = createRouteTable(entries)
-  if (operations === undefined || definitions.has(operations.path)) return { routes: table, operations }
+  if (operations === undefined || definitions.has(operations.path)) return { routes: table, operations, view }
   // A pattern such as "/{tenant}" stands for other names than that of the monitors.
   const find = (path: string): Route | undefined => (path === operations.path ? undefined : table.find(path))
-  return { routes: { ...table, find }, operations }
+  return { routes: { ...table, find }, operations, view }
 }
 
 /** @throws TypeError for a definition that asks for credentials which nobody checks: it would be open to everybody */

@@ -12,11 +12,18 @@ import type { Reply } from '../core/reply.ts'
 import { AUTHENTICATION_NAMES, type AuthenticationOptions } from '../handlers/auth.ts'
 import { CORS_NAMES } from '../handlers/cors-options.ts'
 import type { CorsOptions } from '../handlers/preflight.ts'
+import { OPENAPI_NAMES, type OpenApiOptions } from '../openapi/options.ts'
 import { createDefaultFormats } from '../patch-formats/default-formats.ts'
 import type { PatchFormat } from '../patch-formats/types.ts'
 import { OPERATIONS_VALUES, SERVICE_VALUES } from './definition-values.ts'
 import type { OperationsOptions } from './operations.ts'
 import type { ResourceDefinition } from './resource-definitions.ts'
+
+/** The description of a service, and where it is served. */
+export interface ServedDescription extends Partial<OpenApiOptions> {
+  /** The path below the mount, such as `/openapi.json`. */
+  readonly path: string
+}
 
 /** Authentication of a service, and what the principal may do. */
 export interface ServiceAuthOptions extends AuthenticationOptions {
@@ -50,6 +57,11 @@ export interface ServiceOptions {
   readonly methodOverride?: boolean
   /** The longest request target below the mount, in characters; 414 beyond (RFC 9110 §15.5.15). Default 2048. */
   readonly maxTargetLength?: number
+  /**
+   * Where the OpenAPI description of the service is served, or `{ path, info, servers, version }`; see {@link OpenApiOptions}.
+   * It needs the credentials that other reads need. Default: it is not served.
+   */
+  readonly openapi?: string | ServedDescription
   /** Limits on parsed content; see {@link BodyLimits} for the defaults. */
   readonly limits?: Partial<BodyLimits>
   /** Patch formats. Default: JSON Patch and JSON Merge Patch. */
@@ -89,6 +101,7 @@ export interface ServiceOptions {
 const NAMES = [
   ...(['resources', 'cors', 'auth', 'https', 'trustProxy', 'allowedHosts', 'methodOverride'] as const),
   ...([
+    'openapi',
     'maxTargetLength',
     'limits',
     'patchFormats',
@@ -114,6 +127,7 @@ export interface ServiceSettings {
   readonly allowedHosts: readonly string[] | undefined
   readonly methodOverride: boolean
   readonly maxTargetLength: number
+  readonly openapi: ServedDescription | undefined
   readonly limits: BodyLimits
   readonly patchFormats: readonly PatchFormat[]
   readonly codings: readonly ('gzip' | 'deflate' | 'br')[]
@@ -159,6 +173,8 @@ export function readServiceOptions(given: ServiceOptions | undefined): ServiceSe
     allowedHosts: options.allowedHosts,
     methodOverride: options.methodOverride ?? false,
     maxTargetLength,
+    openapi:
+      typeof options.openapi === 'string' ? { path: options.openapi } : options.openapi && readServed(options.openapi),
     limits,
     patchFormats: options.patchFormats ?? createDefaultFormats(limits.depth),
     codings: options.codings ?? [],
@@ -174,6 +190,12 @@ export function readServiceOptions(given: ServiceOptions | undefined): ServiceSe
     explain: options.explain,
     now: options.now ?? Date.now,
   })
+}
+
+function readServed(given: ServedDescription): ServedDescription {
+  const options = readOptions('openapi', given, ['path', ...OPENAPI_NAMES])
+  if (typeof options.path !== 'string') throw new TypeError('openapi takes a path, such as "/openapi.json".')
+  return options
 }
 
 const OPERATIONS_NAMES = [
