@@ -15,6 +15,7 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/build.ts'],
+    setupFiles: ['test/support/record-answers.ts'],
     testTimeout: 20_000,
     hookTimeout: 60_000,
     pool: 'forks',

@@ -96,7 +96,7 @@ export function readFacts(view: ServiceView, pattern: string, route: Route): Fac
     content,
     json: isJson ? 'all' : types.some(takesJson) ? 'some' : 'none',
     types,
-    offers: route.renditions.map(({ type }) => type),
+    offers: route.offers.map(({ essence }) => essence),
     names: owner?.names ?? 'string',
     hasId: kind === 'item' ? route.idMember !== undefined : collection?.content === 'json',
     isListing: kind === 'collection',

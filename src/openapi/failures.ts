@@ -47,7 +47,7 @@ export function findFailures(view: ServiceView, facts: Facts, method: DescribedM
     add(422, 'ERR_INVALID_CONTENT', validates(facts, method))
   }
   // A write that compares gives up when the resource changes all the time.
-  add(409, 'ERR_CONFLICT', !isRead && !isCreation)
+  add(409, 'ERR_CONFLICT', !isRead && !isCreation && !(method === 'DELETE' && facts.deletion.isQueued))
   add(409, 'ERR_PATCH_CONFLICT', method === 'PATCH')
   return found
 }

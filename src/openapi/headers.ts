@@ -53,6 +53,9 @@ const HEADERS: Readonly<Record<HeaderName, HeaderFacts>> = {
   'WWW-Authenticate': { text: 'How to authenticate.' },
 }
 
+/** All names. */
+export const HEADER_NAMES: readonly HeaderName[] = Object.keys(HEADERS) as HeaderName[]
+
 /** Headers of an answer, as references in the order of their names. */
 export function describeHeaders(names: readonly HeaderName[], components: Components): JsonObject {
   const sorted = [...new Set(names)].sort()

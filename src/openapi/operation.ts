@@ -110,7 +110,7 @@ function describeResponses(facts: Facts, method: DescribedMethod, context: Docum
     )
   }
   responses['default'] = components.add('responses', ['Failure', ...lifecycle].join('-'), {
-    description: `A failure that any request may meet: ${GENERAL_FAILURES.join(', ')}, or one that a hook has chosen.`,
+    description: `A failure that any request may meet: ${GENERAL_FAILURES.join(', ')}, or one that a hook has chosen; 421 has no content.`,
     ...describeHeaders(['Retry-After', ...lifecycle], components),
     ...problemContent(schemas.problem(), context),
   })
