@@ -14,7 +14,7 @@ export default defineConfig({
   },
   test: {
     include: ['test/**/*.test.ts'],
-    globalSetup: ['test/support/build.ts'],
+    globalSetup: ['test/support/build.ts', 'test/support/compare-answers.ts'],
     setupFiles: ['test/support/record-answers.ts'],
     testTimeout: 20_000,
     hookTimeout: 60_000,

@@ -56,11 +56,15 @@ function readAnswers(facts: Facts, schemas: Schemas): ReadonlyMap<number, Succes
     ],
     content,
   }
-  const types = Object.keys(content).filter((type) => type !== 'multipart/byteranges')
-  const bytes = Object.fromEntries([...types, 'multipart/byteranges'].map((type) => [type, {}]))
+  const bytes = Object.fromEntries([...Object.keys(content), 'multipart/byteranges'].map((type) => [type, {}]))
+  // A part of JSON has no schema, and without one a typed client would lose the type of the whole as well.
+  const part =
+    facts.json === 'all'
+      ? { text: 'The bytes that Range asks for, in the media type of the representation, or as multipart/byteranges.' }
+      : { text: 'The bytes that Range asks for.', content: bytes }
   return new Map<number, Success>([
     [200, whole],
-    [206, { text: 'The bytes that Range asks for.', headers: [...whole.headers, 'Content-Range'], content: bytes }],
+    [206, { ...part, headers: [...whole.headers, 'Content-Range'] }],
     [304, { text: 'The representation has not changed.', headers: whole.headers.filter(isValidator) }],
   ])
 }
@@ -171,7 +175,8 @@ function contentHeaders(facts: Facts): readonly HeaderName[] {
 
 /** What GET may send: what is stored, or what is made from it. */
 function representation(facts: Facts, schemas: Schemas): JsonObject {
-  return { ...stored(facts, schemas), ...Object.fromEntries(facts.offers.map((type) => [type, {}])) }
+  const made = facts.offers.map((type) => [type, type.startsWith('text/') ? { schema: { type: 'string' } } : {}])
+  return { ...stored(facts, schemas), ...(Object.fromEntries(made) as JsonObject) }
 }
 
 /** What is stored, by media range. */

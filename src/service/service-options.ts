@@ -173,8 +173,7 @@ export function readServiceOptions(given: ServiceOptions | undefined): ServiceSe
     allowedHosts: options.allowedHosts,
     methodOverride: options.methodOverride ?? false,
     maxTargetLength,
-    openapi:
-      typeof options.openapi === 'string' ? { path: options.openapi } : options.openapi && readServed(options.openapi),
+    openapi: options.openapi && readServed(options.openapi),
     limits,
     patchFormats: options.patchFormats ?? createDefaultFormats(limits.depth),
     codings: options.codings ?? [],
@@ -192,9 +191,13 @@ export function readServiceOptions(given: ServiceOptions | undefined): ServiceSe
   })
 }
 
-function readServed(given: ServedDescription): ServedDescription {
-  const options = readOptions('openapi', given, ['path', ...OPENAPI_NAMES])
-  if (typeof options.path !== 'string') throw new TypeError('openapi takes a path, such as "/openapi.json".')
+function readServed(given: string | ServedDescription): ServedDescription {
+  const options = readOptions('openapi', typeof given === 'string' ? { path: given } : given, [
+    'path',
+    ...OPENAPI_NAMES,
+  ])
+  if (typeof options.path !== 'string' || !/^(?:\/[^/{}?#\s]+)+$/.test(options.path))
+    throw new TypeError('openapi takes a path, such as "/openapi.json".')
   return options
 }
 
