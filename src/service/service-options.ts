@@ -173,7 +173,7 @@ export function readServiceOptions(given: ServiceOptions | undefined): ServiceSe
     allowedHosts: options.allowedHosts,
     methodOverride: options.methodOverride ?? false,
     maxTargetLength,
-    openapi: options.openapi && readServed(options.openapi),
+    openapi: options.openapi === undefined ? undefined : readServed(options.openapi),
     limits,
     patchFormats: options.patchFormats ?? createDefaultFormats(limits.depth),
     codings: options.codings ?? [],
