@@ -49,6 +49,6 @@ export {
   type SingletonOptions,
   singleton,
 } from './service/resource-definitions.ts'
-export type { ServiceAuthOptions, ServiceOptions } from './service/service-options.ts'
+export type { ServedDescription, ServiceAuthOptions, ServiceOptions } from './service/service-options.ts'
 export { type MemoryStoreOptions, memoryStore } from './stores/memory.ts'
 export type * from './stores/types.ts'

@@ -3,7 +3,7 @@ import { createComponents, sortMembers } from './components.ts'
 import { type Facts, readFacts } from './facts.ts'
 import { createNamer } from './names.ts'
 import { type DocumentContext, describeOperation, tagOf } from './operation.ts'
-import type { OpenApiOptions } from './options.ts'
+import type { OpenApiDocument, OpenApiOptions } from './options.ts'
 import { describePathParameters } from './parameters.ts'
 import { createSchemas } from './schemas.ts'
 import type { ServiceView } from './service-view.ts'
@@ -14,7 +14,7 @@ const VERSIONS = { '3.1': '3.1.1', '3.2': '3.2.0' } as const
  * Makes the description of a service. The same definitions give the same document, in whatever order they are written.
  * @throws TypeError for options that OpenAPI has no place for
  */
-export function createDocument(view: ServiceView, options: OpenApiOptions): JsonObject {
+export function createDocument(view: ServiceView, options: OpenApiOptions): OpenApiDocument {
   const { info, version = '3.1', servers = [{ url: view.mountPath === '' ? '/' : view.mountPath }] } = options
   if (typeof info?.title !== 'string' || typeof info.version !== 'string') {
     throw new TypeError('openapi needs an info with title and version.')
@@ -30,7 +30,7 @@ export function createDocument(view: ServiceView, options: OpenApiOptions): Json
   const routes = [...view.routes].sort((a, b) => (a.pattern < b.pattern ? -1 : 1))
   const all = routes.map(({ pattern, route }) => readFacts(view, pattern, route))
   const described = new Map(all.map((facts) => [facts.pattern, describePath(facts, context)]))
-  const paths = sortMembers(described)
+  const paths = sortMembers(described) as OpenApiDocument['paths']
   return {
     openapi: VERSIONS[version],
     info,
@@ -50,7 +50,7 @@ function describePath(facts: Facts, context: DocumentContext): JsonObject {
   return { ...describePathParameters(facts), ...Object.fromEntries(operations) }
 }
 
-function describeTags(all: readonly Facts[]): JsonValue {
+function describeTags(all: readonly Facts[]): readonly JsonValue[] {
   const tags = new Map<string, JsonValue>()
   for (const facts of all) {
     const name = tagOf(facts)

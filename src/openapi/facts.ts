@@ -71,7 +71,7 @@ export interface Facts {
 /** Reads what a description says of a route. */
 export function readFacts(view: ServiceView, pattern: string, route: Route): Facts {
   const { actions, collection, context, kind, removal } = route
-  const owner = kind === 'item' ? findCollection(view, route.definition) : collection
+  const owner = collection ?? findCollection(view, route.definition)
   const methods = METHODS.filter((method) => actions[method] !== undefined)
   const content: Partial<Record<DescribedMethod, ContentFacts>> = {}
   for (const method of methods) {

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../core/json.ts'
+import type { JsonArray, JsonObject } from '../core/json.ts'
 
 /** What the description of a service says beside the definitions. */
 export interface OpenApiOptions {
@@ -8,6 +8,17 @@ export interface OpenApiOptions {
   readonly servers?: readonly ({ readonly url: string } & JsonObject)[]
   /** The version of OpenAPI: 3.1.1 or 3.2.0. Default `'3.1'`. */
   readonly version?: '3.1' | '3.2'
+}
+
+/** A description: a plain object, to be written as JSON. */
+export interface OpenApiDocument extends JsonObject {
+  readonly openapi: string
+  readonly info: JsonObject
+  readonly servers: JsonArray
+  readonly tags: JsonArray
+  /** Path Item Objects by path. */
+  readonly paths: Readonly<Record<string, JsonObject>>
+  readonly components: JsonObject
 }
 
 export const OPENAPI_NAMES: readonly (keyof OpenApiOptions)[] = ['info', 'servers', 'version']

@@ -21,15 +21,14 @@ const HEADERS: Readonly<Record<string, readonly [text: string, schema: JsonObjec
 }
 
 /** The parameters in the path of a pattern. */
-export function describePathParameters({ pattern, kind, names }: Facts): JsonObject {
+export function describePathParameters({ pattern, kind, definition, names }: Facts): JsonObject {
   const found = [...pattern.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
   if (found.length === 0) return {}
+  // Behind those of the collection comes the name of the item.
+  const item = kind === 'item' || kind === 'file' ? [...definition.matchAll(/\{/g)].length : -1
   const parameters = found.map((name, index): JsonValue => {
-    const depth = kind === 'item' ? 1 : kind === 'file' && !pattern.endsWith('{file}') ? 1 : 0
-    const isName = depth === 1 && index === found.length - 1
-    const schema =
-      isName && kind === 'item' && names !== 'string' ? describeName(names) : { type: 'string', minLength: 1 }
-    return { name, in: 'path', required: true, schema }
+    const isName = index === item && names !== 'string'
+    return { name, in: 'path', required: true, schema: isName ? describeName(names) : { type: 'string', minLength: 1 } }
   })
   return { parameters }
 }

@@ -82,6 +82,14 @@ describe('the description of a service', () => {
     expect(await validateByReadme(make())).toEqual([])
   })
 
+  it('is read by checkers that find what is wrong', async () => {
+    const { paths, ...rest } = describeDemo()
+    const broken = { ...rest, paths: { ...(paths as JsonObject), '/broken': { get: { responses: 5 } } } }
+    for (const check of [lintByRedocly, lintBySpectral, validateBySeriousme, validateByReadme]) {
+      expect((await check(broken)).length).toBeGreaterThan(0)
+    }
+  })
+
   it('is OpenAPI 3.2 where that is asked for', async () => {
     const document = describeDemo({ version: '3.2' })
     expect(document['openapi']).toBe('3.2.0')

@@ -21,14 +21,15 @@ export default function compareAnswers({ config }: TestProject): () => void {
     )
     const found = new Set(readdirSync(RECORDS))
     if (needed.some((name) => !found.has(name))) return
-    const described = new Set<string>()
-    const seen = new Set<string>()
-    for (const name of found) {
-      const record = JSON.parse(readFileSync(join(RECORDS, name), 'utf8')) as AnswerRecord
-      for (const key of record.described) described.add(key)
-      for (const key of record.seen) seen.add(key)
-    }
-    const unseen = [...described].filter((key) => !seen.has(key)).sort()
+    const records = [...found].map((name) => JSON.parse(readFileSync(join(RECORDS, name), 'utf8')) as AnswerRecord)
+    const unseen = findUnseen(records)
     if (unseen.length > 0) throw new Error(`Described, but answered in no test:\n${unseen.join('\n')}`)
   }
+}
+
+/** What is described in some file, and answered in none. */
+export function findUnseen(records: readonly AnswerRecord[]): readonly string[] {
+  const seen = new Set(records.flatMap((record) => record.seen))
+  const described = new Set(records.flatMap((record) => record.described))
+  return [...described].filter((key) => !seen.has(key)).sort()
 }
