@@ -12,7 +12,7 @@ export type { OpenApiDocument, OpenApiOptions } from './openapi/options.ts'
  * @param service a service of {@link createResourceService}
  * @param options what no definition says: `info`, and where the service is
  * @returns a plain object, to be written as JSON; see {@link OpenApiDocument}
- * @throws TypeError for a function that is no service, and for options that do not exist
+ * @throws TypeError for any other function than a service, and for options that do not exist
  * @example
  * const description = openapi(service, { info: { title: 'Users', version: '1.0.0' } })
  */

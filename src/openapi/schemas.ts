@@ -8,7 +8,7 @@ import { readJsonSchema } from './standard-json-schema.ts'
 
 /** The schemas of one definition, as references or in place. */
 export interface DefinitionSchemas {
-  /** JSON content of requests; `{}` where nobody knows it. */
+  /** JSON content of requests; `{}` where it is unknown. */
   readonly input: JsonObject
   /** JSON content of answers. */
   readonly output: JsonObject

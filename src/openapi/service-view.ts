@@ -3,7 +3,7 @@ import type { Route } from '../actions/route.ts'
 /** A compiled service as its description reads it: the very routes that answer the requests. */
 export interface ServiceView {
   readonly routes: readonly { readonly pattern: string; readonly route: Route }[]
-  /** Names of the authentication schemes, as in the Authorization field; `undefined` where nobody authenticates. */
+  /** Names of the authentication schemes, as in the Authorization field; `undefined` without authentication. */
   readonly schemes: readonly string[] | undefined
   /** Which requests need credentials where a route does not say; `some` are picked by a function. */
   readonly credentials: 'all' | 'writes' | 'none' | 'some'
@@ -24,7 +24,7 @@ export function rememberView(service: object, view: ServiceView): void {
   views.set(service, view)
 }
 
-/** The compiled service behind a function; `undefined` for a function that is no service. */
+/** The compiled service behind a function; `undefined` for any other function. */
 export function findView(service: object): ServiceView | undefined {
   return views.get(service)
 }

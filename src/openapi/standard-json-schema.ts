@@ -6,7 +6,7 @@ type Convert = (options: { readonly target: string }) => JsonValue
 
 /**
  * The JSON Schema of a definition: its own, or that of its schema where that has the Standard JSON Schema interface.
- * @returns `undefined` where nobody knows it; a validator may know only one direction, or none that JSON Schema can say
+ * @returns `undefined` where it is unknown: a validator may support one direction only, or use what JSON Schema cannot express
  */
 export function readJsonSchema(
   { documentation, schema }: Pick<Facts, 'documentation' | 'schema'>,
@@ -18,9 +18,9 @@ export function readJsonSchema(
   if (typeof convert !== 'function') return undefined
   try {
     const converted = convert({ target: 'draft-2020-12' })
-    // Through text, as it will be sent: what is undefined is not there.
+    // Through text, as it will be sent: without members that are undefined.
     return isJsonObject(converted) ? (JSON.parse(JSON.stringify(converted)) as JsonObject) : undefined
   } catch {
-    return undefined // a transformation, a bigint: nothing that JSON Schema could say
+    return undefined // a transformation or a bigint, which JSON Schema cannot express
   }
 }

@@ -4,7 +4,7 @@ import type { DescribedMethod, Facts } from './facts.ts'
 import type { HeaderName } from './headers.ts'
 import { idOnly, type Schemas } from './schemas.ts'
 
-/** An answer that is no error. */
+/** An answer other than an error. */
 export interface Success {
   readonly text: string
   readonly headers: readonly HeaderName[]
@@ -14,7 +14,7 @@ export interface Success {
 const VALIDATORS = ['ETag', 'Last-Modified'] as const
 const PREFERRED = ['Preference-Applied'] as const
 
-/** The answers of an operation that are no errors, by status. */
+/** The answers of an operation other than errors, by status. */
 export function findSuccesses(facts: Facts, method: DescribedMethod, schemas: Schemas): ReadonlyMap<number, Success> {
   switch (method) {
     case 'GET':
@@ -173,13 +173,13 @@ function contentHeaders(facts: Facts): readonly HeaderName[] {
   return facts.json === 'all' ? language : [...language, 'Content-Disposition']
 }
 
-/** What GET may send: what is stored, or what is made from it. */
+/** The content of GET: the stored representation and those made from it. */
 function representation(facts: Facts, schemas: Schemas): JsonObject {
   const made = facts.offers.map((type) => [type, type.startsWith('text/') ? { schema: { type: 'string' } } : {}])
   return { ...stored(facts, schemas), ...(Object.fromEntries(made) as JsonObject) }
 }
 
-/** What is stored, by media range. */
+/** The stored representation, by media range. */
 function stored(facts: Facts, schemas: Schemas): JsonObject {
   const { schema, documentation, json, types } = facts
   const isKnown = json === 'all' || (json === 'some' && (schema ?? documentation.jsonSchema) !== undefined)

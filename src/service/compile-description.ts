@@ -10,7 +10,7 @@ import { readDefinition } from './resource-definitions.ts'
 import type { RouteEntry } from './routes.ts'
 import type { ServedDescription } from './service-options.ts'
 
-/** What a description says where nobody has named the service. */
+/** The info of a service without one. */
 const UNNAMED = { title: 'Resources', version: '0.0.0' }
 
 /**

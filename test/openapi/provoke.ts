@@ -148,7 +148,7 @@ const setPatch =
 
 const isForm = ({ given }: Draft): boolean => given.definition === '/jobs' && given.method === 'POST'
 
-/** What is changed about a good request for each answer that is no usual one. */
+/** How a good request is changed to get each answer. */
 const RECIPES: Readonly<Record<string, Recipe>> = {
   200: ({ given, headers }) => given.method !== 'GET' && Object.assign(headers, { Prefer: 'return=representation' }),
   202: set(['Prefer', 'respond-async']),

@@ -96,7 +96,7 @@ describe('the option openapi', () => {
 
 describe('openapi', () => {
   it.each([
-    ['a function that is no service', () => openapi((() => {}) as never, { info })],
+    ['another function than a service', () => openapi((() => {}) as never, { info })],
     ['a missing info', () => openapi(createResourceService(memoryStore(), OPTIONS), {} as never)],
     [
       'a version that there is not',

@@ -131,7 +131,7 @@ function checkAnswer(answer: RecordedAnswer, document: JsonObject): readonly str
   const item = (document['paths'] as JsonObject)[pattern] as Readonly<Record<string, Operation>>
   const operation = item[method === 'HEAD' ? 'get' : method.toLowerCase()]
   if (operation === undefined) {
-    // What is decided before a method is known to be allowed; OPTIONS says what Allow says.
+    // Decided before the method is known to be allowed; OPTIONS answers with Allow.
     const isKnown = [400, 403, 405, ...GENERAL_FAILURES].includes(status) || (method === 'OPTIONS' && status === 204)
     return isKnown ? [] : ['the method is not described']
   }

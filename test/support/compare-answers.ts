@@ -27,7 +27,7 @@ export default function compareAnswers({ config }: TestProject): () => void {
   }
 }
 
-/** What is described in some file, and answered in none. */
+/** Answers that are described in some file, and given in none. */
 export function findUnseen(records: readonly AnswerRecord[]): readonly string[] {
   const seen = new Set(records.flatMap((record) => record.seen))
   const described = new Set(records.flatMap((record) => record.described))
