@@ -50,6 +50,8 @@ export interface Facts {
   /** Whether an item says how far the work on it is. */
   readonly showsWork: boolean
   readonly createsByPut: boolean
+  /** Whether an Accept that names nothing that there is gets 406. */
+  readonly negotiatesStrictly: boolean
   readonly replaced: 'representation' | 'none'
   readonly deletion: {
     readonly isSoft: boolean
@@ -104,6 +106,7 @@ export function readFacts(view: ServiceView, pattern: string, route: Route): Fac
     acceptsItems: collection?.create === 'accepted',
     showsWork: route.showsWork || collection?.create === 'accepted',
     createsByPut: route.createsByPut,
+    negotiatesStrictly: route.accept === 'strict',
     replaced: route.replaced,
     deletion: {
       isSoft: removal === 'soft',

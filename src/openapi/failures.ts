@@ -35,7 +35,7 @@ export function findFailures(view: ServiceView, facts: Facts, method: DescribedM
   add(404, 'ERR_NOT_FOUND', needsState || facts.isGuarded)
   add(410, 'ERR_GONE', needsState && !isCreation && facts.remembersRemoval)
 
-  add(406, 'ERR_NOT_ACCEPTABLE', isRead)
+  add(406, 'ERR_NOT_ACCEPTABLE', isRead && facts.negotiatesStrictly)
   add(412, 'ERR_PRECONDITION_FAILED')
   add(428, 'ERR_PRECONDITION_REQUIRED', !isRead && !isCreation && facts.needsCondition)
   add(416, 'ERR_RANGE_NOT_SATISFIABLE', isRead && !facts.isListing)
