@@ -11,6 +11,9 @@ import { createHandler, type Handler } from '../../src/core/node-handler.ts'
 import { type ContentSource, contentReply, emptyReply, encodeText, type Reply } from '../../src/core/reply.ts'
 import { openRawClient, type RawClient, valuesOf } from './raw-client.ts'
 
+/** Bytes a second: more than the kernel takes at once without a reader is forgiven in a moment. */
+const FAST = 100_000_000
+
 const closers: (() => unknown)[] = []
 afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close()
@@ -360,6 +363,7 @@ describe('content from a source', () => {
     })
     const { port } = await serve((exchange) => {
       exchange.idleTimeout = 300
+      exchange.slowestReader = FAST
       return sourceReply(source)
     })
     const client = await open(port)
@@ -543,6 +547,7 @@ describe('content from a source', () => {
     const { source, closed } = recordedSource(HUGE, endless)
     const { port } = await serve((exchange) => {
       exchange.idleTimeout = 400
+      exchange.slowestReader = FAST
       return sourceReply(source)
     })
     const client = await open(port)
@@ -976,6 +981,7 @@ describe('the writer on HTTP/2', () => {
     const { source, closed } = recordedSource(HUGE, endless)
     const { session } = await serveHttp2((exchange) => {
       exchange.idleTimeout = 300
+      exchange.slowestReader = FAST
       return sourceReply(source)
     })
     const stream = session.request({ ':path': '/' })
