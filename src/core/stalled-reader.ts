@@ -86,11 +86,24 @@ function watchStream({ res, idleTimeout, slowestReader }: Exchange): void {
       // Where the connection is at fault, the pace of all its streams counts, since each has to wait for the others.
       if (waitsForOthers && !all.pace.isBroken(idleTimeout, now)) return true
       // To a connection that takes nothing no reset could be sent.
-      if (isBackedUp(socket)) session.destroy()
+      if (isBackedUp(socket)) destroyConnection(session)
       else stream.close(INTERNAL_ERROR)
       return false
     },
   })
+}
+
+/** A session waits with its end until the connection has taken all: the connection has to end first. */
+function destroyConnection(session: Http2Session): void {
+  // That of TLS runs on another one; the socket of a session lets itself be destroyed by no other method.
+  const socket = session.socket as Socket & { readonly _parent?: Socket | null }
+  try {
+    if (socket._parent) socket._parent.destroy()
+    else socket.resetAndDestroy()
+  } catch {
+    // It is not TCP.
+  }
+  session.destroy()
 }
 
 /** Notes that bytes of an answer on HTTP/2 have left. */

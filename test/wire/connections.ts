@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import type { Readable } from 'node:stream'
 import { connect as connectTls } from 'node:tls'
 
 /** Hosts of HTTP/1.1 on which connections are attacked. */
@@ -32,7 +33,7 @@ export function countAnswers(socket: Socket): { count: number; bytes: number } {
 }
 
 /** Reads about so many bytes a second. */
-export function readSlowly(socket: Socket, bytesPerSecond: number): { bytes: number; stop(): void } {
+export function readSlowly(socket: Readable, bytesPerSecond: number): { bytes: number; stop(): void } {
   const start = performance.now()
   const seen = { bytes: 0, stop: () => clearInterval(timer) }
   const isDue = (): boolean => seen.bytes < ((performance.now() - start) / 1000) * bytesPerSecond
