@@ -3,19 +3,12 @@ import { hasConditions } from '../core/conditions.ts'
 import { HttpError } from '../core/errors.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
 import { readProperty } from '../core/options.ts'
-import {
-  type ContentSource,
-  type KeptFields,
-  keepFields,
-  keptReply,
-  type RangedBody,
-  type Reply,
-  type ReplyBody,
-} from '../core/reply.ts'
+import { encodeText, type KeptFields, keepFields, keptReply, type Reply, type ReplyBody } from '../core/reply.ts'
 import { isJsonType, parseMediaType } from '../protocol/media-type.ts'
 import { formatPath } from '../protocol/request-target.ts'
 import { splitPath } from '../stores/paths.ts'
 import type { Page, StoredResource } from '../stores/types.ts'
+import { itemEntry, joinEntries, type PageEntry } from './page-content.ts'
 import { cacheControlFor, replyBodyOf } from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import { idOf } from './validation.ts'
@@ -100,7 +93,7 @@ function pageTag(exchange: ResourceExchange, page: Page): string {
 /** 200 with a JSON array of the members, joined from their stored text and never parsed. */
 export function listReply(exchange: ResourceExchange, page: Page): Reply {
   const prepared = preparePage(exchange, page)
-  const body = (prepared.body ??= joinMembers(page.items.map((item) => memberBody(exchange, item))))
+  const body = (prepared.body ??= joinEntries(page.items.map((item) => memberEntry(exchange, item))))
   const target = exchange.path + '?' + exchange.queryText
   const cacheControl = cacheControlFor(exchange)
   const { kept } = prepared
@@ -112,6 +105,8 @@ export function listReply(exchange: ResourceExchange, page: Page): Reply {
     ...linkFields(exchange, page),
   ])
   prepared.kept = { target, cacheControl, fields }
+  // The exchange lives until a large page is sent; the content of the items must not.
+  if (typeof body === 'object' && !(body instanceof Uint8Array)) exchange.page = exchange.validators = undefined
   return keptReply(200, fields, body)
 }
 
@@ -123,45 +118,19 @@ export function listNotModifiedReply(exchange: ResourceExchange, page: Page): Re
 }
 
 /** A JSON member as it is; of anything else, and of what was too large to be checked, where it is and what it is. */
-function memberBody(exchange: ResourceExchange, item: StoredResource): RangedBody {
+function memberEntry(exchange: ResourceExchange, item: StoredResource): PageEntry {
   const isChecked = item.size <= exchange.route.context.limits.parsedSize
-  if (isChecked && isJson(item.contentType) && item.contentEncoding === undefined) return replyBodyOf(item)
+  if (isChecked && isJson(item.contentType) && item.contentEncoding === undefined) {
+    return itemEntry(exchange.route.context.store, item, replyBodyOf)
+  }
   const { name } = splitPath(item.path)
   const href = exchange.mount + formatPath(item.path)
   const text = JSON.stringify({ id: idOf(name, 'integer'), href, type: item.contentType, size: item.size })
-  return Buffer.byteLength(text) === text.length ? text : Buffer.from(text)
+  return { body: encodeText(text), reread: undefined }
 }
 
 function isJson(contentType: string): boolean {
   return contentType === 'application/json' || isJsonType(parseMediaType(contentType)?.essence ?? '')
-}
-
-function joinMembers(members: readonly RangedBody[]): ReplyBody {
-  if (members.every((member) => typeof member === 'string')) return `[${members.join(',')}]`
-  if (members.every((member) => typeof member === 'string' || member instanceof Uint8Array)) {
-    const parts = members.flatMap((member, i) => [Buffer.from(i === 0 ? '[' : ','), Buffer.from(member as Uint8Array)])
-    return Buffer.concat([...parts, Buffer.from(']')])
-  }
-  return streamMembers(members)
-}
-
-/** Members that are too large for memory are read one after the other. */
-function streamMembers(members: readonly RangedBody[]): ContentSource {
-  const sizeOf = (member: RangedBody): number =>
-    typeof member === 'string' || member instanceof Uint8Array ? member.length : member.size
-  const size = members.reduce((sum, member) => sum + sizeOf(member), members.length + 1)
-  return {
-    size,
-    async *open() {
-      for (const [index, member] of members.entries()) {
-        yield Buffer.from(index === 0 ? '[' : ',')
-        if (typeof member === 'string') yield Buffer.from(member)
-        else if (member instanceof Uint8Array) yield member
-        else yield* member.open()
-      }
-      yield Buffer.from(']')
-    },
-  }
 }
 
 /** Where the next page is (RFC 8288), with whatever else the query says. */

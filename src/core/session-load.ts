@@ -14,6 +14,8 @@ const EXPECTED = SHORT
 const LARGEST_COPY = 256 * 1024
 /** What waits of content that is read while it is sent. */
 const PIECE = 16 * 1024
+/** Counted at most of what a source holds: one answer that is not read must not hold up all others. */
+const MOST_HELD = 1024 * 1024
 /** RFC 9113 §7. */
 const REFUSED_STREAM = 7
 
@@ -112,5 +114,5 @@ export function countAnswer(exchange: Exchange, body: ReplyBody | undefined): vo
 function bytesOf(body: ReplyBody | undefined): number {
   if (body === undefined) return 0
   if (typeof body === 'string' || body instanceof Uint8Array) return Math.min(body.length, LARGEST_COPY)
-  return Math.min(body.size, PIECE)
+  return Math.min(body.size, PIECE) + Math.min(body.held ?? 0, MOST_HELD)
 }
