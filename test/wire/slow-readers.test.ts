@@ -1,16 +1,10 @@
 import { type EventEmitter, once } from 'node:events'
-import {
-  type ClientHttp2Session,
-  connect as connectHttp2,
-  createSecureServer,
-  type ServerHttp2Session,
-} from 'node:http2'
-import type { Server } from 'node:net'
+import { type ClientHttp2Session, connect as connectHttp2, type ServerHttp2Session } from 'node:http2'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createHandler, type Handler } from '../../src/core/node-handler.ts'
 import { createReadPace } from '../../src/core/read-pace.ts'
 import { contentReply } from '../../src/core/reply.ts'
-import { runServer, startHost, TLS } from '../support/hosts.ts'
+import { startHost } from '../support/hosts.ts'
 import { get, HTTP1_HOSTS, openSilent, readSlowly } from './connections.ts'
 
 const closers: (() => unknown)[] = []
@@ -88,14 +82,10 @@ function handleOf({ socket }: ClientHttp2Session): Handle {
 }
 
 describe('answers on HTTP/2', () => {
-  async function open(handler: Handler, name = 'http2') {
-    const isEncrypted = name !== 'http2'
-    const host = isEncrypted
-      ? await runServer(createSecureServer(TLS, handler) as unknown as Server)
-      : await startHost(name, handler)
+  async function open(handler: Handler) {
+    const host = await startHost('http2', handler)
     closers.push(() => host.close())
-    const scheme = isEncrypted ? 'https' : 'http'
-    const session = connectHttp2(`${scheme}://127.0.0.1:${host.port}`, { rejectUnauthorized: false })
+    const session = connectHttp2(`http://127.0.0.1:${host.port}`)
     session.on('error', () => {})
     closers.push(() => session.destroy())
     const [served] = (await once(host.server, 'session')) as [ServerHttp2Session]
@@ -136,7 +126,7 @@ describe('answers on HTTP/2', () => {
   })
 
   it('wait for one another: the pace of the connection counts (issue 16)', async () => {
-    const { session } = await open(createAnswers(500, 3_000_000))
+    const { session } = await open(createAnswers(1500, 3_000_000))
     await widen(session)
     const streams = Array.from({ length: 15 }, () => session.request({ ':path': '/' }))
     const sizes = streams.map(() => 0)
@@ -158,16 +148,13 @@ describe('answers on HTTP/2', () => {
     expect(sizes).toEqual(streams.map(() => SIZE))
   })
 
-  it.each(['http2', 'http2 over TLS'])(
-    'end the connection that takes nothing any more: %s (issue 16)',
-    async (name) => {
-      const { session, served } = await open(createAnswers(300, 20_000_000), name)
-      await widen(session)
-      for (let i = 0; i < 12; i++) session.request({ ':path': '/' }).on('error', () => {})
-      handleOf(session).readStop()
-      await closed(served)
-    },
-  )
+  it('end the connection that takes nothing any more (issue 16)', async () => {
+    const { session, served } = await open(createAnswers(300, 20_000_000))
+    await widen(session)
+    for (let i = 0; i < 12; i++) session.request({ ':path': '/' }).on('error', () => {})
+    handleOf(session).readStop()
+    await closed(served)
+  })
 })
 
 describe('the pace of a reader', () => {
@@ -188,10 +175,10 @@ describe('the pace of a reader', () => {
   })
 
   it('is kept by 15 kB/s, however much of it the kernel takes at once (issue 16)', () => {
-    for (const gulp of [1, 15_000, 400_000, 1.3 * MEBIBYTE]) {
+    for (const gulp of [1500, 15_000, 400_000, 1.3 * MEBIBYTE]) {
       const pace = createReadPace(15_000, 0)
       pace.advance(gulp, 0)
-      for (let now = 0; now < 3_600_000; ) {
+      for (let now = 0; now < 600_000; ) {
         now += (gulp / 15_000) * 1000
         expect(pace.isBroken(IDLE, now)).toBe(false)
         pace.advance(gulp, now)
