@@ -97,7 +97,11 @@ export interface ServiceOptions {
   readonly errors?: 'answer' | 'forward'
   /** How accepted work is done; see {@link OperationsOptions} for the defaults. */
   readonly operations?: OperationsOptions
-  /** Milliseconds without progress after which a client that neither sends nor reads is given up. Default 30 000. */
+  /**
+   * Milliseconds without progress after which a client that neither sends nor reads is given up. One that reads has, beside
+   * them, the time that the bytes on their way need at 15 kB a second: 105 s for 1.5 MiB, which is the most that counts.
+   * Default 30 000.
+   */
   readonly idleTimeout?: number
   /**
    * For development: called with one line per request that says why it was answered as it was; `true` logs
