@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import { collection } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
 import { startService, type Target } from './support.ts'
@@ -13,7 +14,7 @@ async function start(items: readonly string[], change?: (store: ResourceStore) =
   }
   let isListed = false
   target = await startService(
-    {},
+    { resources: { '/things': collection() } },
     {
       ...store,
       list(...args) {

@@ -29,7 +29,7 @@ export async function startTarget({ kind = 'http', items, size }) {
 async function serve(kind, items, size) {
   const dist = path.join(path.dirname(here), '../../../dist')
   const load = (file) => import(pathToFileURL(path.join(dist, file)).href)
-  const [{ createResourceService }, { memoryStore }, { koaMiddleware }] = await Promise.all(
+  const [{ collection, createResourceService }, { memoryStore }, { koaMiddleware }] = await Promise.all(
     ['index.js', 'stores/memory.js', 'koa.js'].map(load),
   )
   const store = memoryStore()
@@ -37,7 +37,7 @@ async function serve(kind, items, size) {
     const body = JSON.stringify({ id: i, text: 'x'.repeat(size) })
     await store.write(`/things/${i}`, { contentType: 'application/json', body }, { expect: 'any' })
   }
-  const service = createResourceService(store)
+  const service = createResourceService(store, { resources: { '/things': collection() } })
   const server = await createHost(kind, service, koaMiddleware)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
