@@ -100,8 +100,12 @@ describe('package.json', () => {
   })
 
   it('depends on every package that the built files import, and on no other', () => {
-    const files = readdirSync('dist', { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.js'))
-    const imported = files.flatMap((file) => importsOf(join('dist', file)))
+    // An earlier build may have left files that nothing imports.
+    const files = new Set(Object.keys(entries).map((entry) => join('dist', `${entry}.js`)))
+    for (const file of files) {
+      for (const name of importsOf(file)) if (name.startsWith('.')) files.add(join(dirname(file), name))
+    }
+    const imported = [...files].flatMap(importsOf)
     const packages = [...new Set(imported.map((name) => name.replace(/^(\w[^/:]*)\/.*/, '$1')))].filter(
       (name) =>
         !name.startsWith('.') &&

@@ -45,6 +45,8 @@ export interface Facts {
   readonly hasId: boolean
   readonly isListing: boolean
   readonly form: FormFacts | undefined
+  /** The files that items may have, of which the server says what is known. */
+  readonly files: ReadonlyMap<string, FileOptions>
   /** Whether POST accepts an item and works on it later. */
   readonly acceptsItems: boolean
   /** Whether an item says how far the work on it is. */
@@ -69,6 +71,8 @@ export interface Facts {
   readonly keeps: readonly string[]
   readonly credentials: 'all' | 'writes' | 'none' | 'some'
 }
+
+const NO_FILES: ReadonlyMap<string, FileOptions> = new Map()
 
 /** Reads what a description says of a route. */
 export function readFacts(view: ServiceView, pattern: string, route: Route): Facts {
@@ -102,6 +106,7 @@ export function readFacts(view: ServiceView, pattern: string, route: Route): Fac
     names: owner?.names ?? 'string',
     hasId: kind === 'item' ? route.idMember !== undefined : collection?.content === 'json',
     isListing: kind === 'collection',
+    files: owner === undefined || owner.files === 'any' || kind === 'file' ? NO_FILES : owner.files,
     form: collection && { names: collection.form, text: collection.textMember, files: collection.files },
     acceptsItems: collection?.create === 'accepted',
     showsWork: route.showsWork || collection?.create === 'accepted',

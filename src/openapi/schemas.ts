@@ -43,7 +43,11 @@ export function createSchemas(components: Components): Schemas {
     const read = { input: readJsonSchema(facts, 'input'), output: readJsonSchema(facts, 'output') }
     const isUnknown = facts.schema !== undefined && (read.input === undefined || read.output === undefined)
     const { hasId, showsWork } = facts
-    const serverOwned = [...(hasId ? ['id'] : []), ...(showsWork ? ['state'] : [])]
+    const serverOwned = [
+      ...(hasId ? ['id'] : []),
+      ...(showsWork ? ['state'] : []),
+      ...(hasId ? facts.files.keys() : []),
+    ]
     const anything: JsonObject = hasId || showsWork || facts.kind === 'description' ? { type: 'object' } : {}
     const inputName = `${name}Input`
     const plainInput = withoutProperties(
@@ -88,15 +92,23 @@ export function createSchemas(components: Components): Schemas {
   }
 }
 
-/** An item says its id, and accepted work its state; the work may add properties that the schema does not know. */
-function complete({ hasId, showsWork, names }: Facts, schema: JsonObject): JsonObject {
+/** What an item says of a file, where the definition does not describe it by itself. */
+const FILE: JsonObject = {
+  ...objectOf({ name: { type: 'string' }, type: { type: 'string' }, size: { type: 'integer', minimum: 0 } }),
+  readOnly: true,
+}
+const SUMMARY: JsonObject = { readOnly: true }
+
+/** An item says its id and what is known of its files, and accepted work its state; the work may add properties that the schema does not know. */
+function complete({ hasId, showsWork, names, files }: Facts, schema: JsonObject): JsonObject {
+  const known = hasId ? [...files].map(([name, { describe }]) => [name, describe === undefined ? FILE : SUMMARY]) : []
   const added: Record<string, JsonValue> = {
     ...(hasId && { id: describeName(names) }),
     ...(showsWork && { state: { enum: ['pending', 'ready', 'failed'], readOnly: true } }),
   }
   const members = Object.keys(added)
   if (members.length === 0) return schema
-  const completed = withProperties(schema, added, members)
+  const completed = withProperties(schema, { ...Object.fromEntries(known), ...added }, members)
   return showsWork ? openProperties(completed) : completed
 }
 

@@ -84,8 +84,17 @@ export function checkAnswers(
 }
 
 function keyOf({ route, method, status, text }: RecordedAnswer): string {
-  const type = status >= 400 && text !== undefined ? (JSON.parse(text) as { type?: string }).type : undefined
+  const type = status >= 400 && text !== undefined ? readType(text) : undefined
   return [(route as Route).kind, method, status, ...(type === undefined ? [] : [type])].join(' ')
+}
+
+/** The type of a problem document; none where `formatError` makes something else. */
+function readType(text: string): string | undefined {
+  try {
+    return (JSON.parse(text) as { type?: string }).type
+  } catch {
+    return undefined
+  }
 }
 
 /** What a description says that a service can answer. */
