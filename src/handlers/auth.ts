@@ -17,6 +17,7 @@ import { formatCacheControl } from '../protocol/cache-control.ts'
 import { isToken } from '../protocol/field-value.ts'
 import { isSafeMethod } from '../protocol/methods.ts'
 import { isPreflightRequest } from './preflight-request.ts'
+import { findMetadataEndpoint, type MetadataEndpoint } from './resource-metadata.ts'
 
 /** Decides which requests need credentials. */
 export type RequireRule = 'all' | 'writes' | ((request: RequestView) => boolean)
@@ -76,6 +77,8 @@ export interface Authentication {
   authenticate(exchange: Exchange, require?: (request: RequestView) => boolean): MaybePromise<undefined>
   /** `authenticate` as a step. */
   readonly step: Step
+  /** Serves the metadata of a scheme that has some; `undefined` where none has. */
+  readonly metadata: MetadataEndpoint | undefined
 }
 
 /**
@@ -166,6 +169,7 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
     step: function authenticateRequest(exchange) {
       return authenticate(exchange)
     },
+    metadata: findMetadataEndpoint(schemes),
   }
 }
 
@@ -238,11 +242,14 @@ export function auth(options: AuthOptions): Handler {
   const read = readOptions('auth', options, [...AUTHENTICATION_NAMES, 'authorize', 'trustProxy', 'onError'])
   const { authorize, trustProxy, onError } = read
   if (authorize !== undefined && typeof authorize !== 'function') throw new TypeError('"authorize" is a function.')
-  const { authenticate } = createAuthentication(omitOptions(read, 'authorize', 'trustProxy', 'onError'))
+  const { authenticate, metadata } = createAuthentication(omitOptions(read, 'authorize', 'trustProxy', 'onError'))
   const findAddress = createAddressFinder(trustProxy)
   return createHandler({
     role: 'guard',
+    isWellKnown: metadata?.isWellKnown,
     run(exchange) {
+      // Before any credentials: a client that has none learns here where to get them.
+      if (metadata?.covers(exchange)) return metadata.answer(exchange)
       readTarget(exchange)
       if (countField(exchange.req, 'authorization') > 1) {
         throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: 'The field authorization was sent more than once.' })
