@@ -18,6 +18,7 @@ const OPTIONS = [
   ['auth', ['AuthenticationOptions', 'AuthOptions']],
   ['basic', ['BasicOptions']],
   ['bearer', ['BearerOptions']],
+  ['metadata, protectedResourceMetadata', ['ProtectedResourceMetadataOptions']],
   ['jwt', ['JwtOptions']],
   ['digest', ['DigestOptions']],
   ['negotiate', ['NegotiateOptions']],

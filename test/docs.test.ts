@@ -118,12 +118,12 @@ describe('documentation', () => {
     const program = `
       import { subscribe } from 'node:diagnostics_channel'
       import { createServer } from 'node:http'
-      import { basic, createResourceService, memoryStore } from 'http-resource-service'
+      import { bearer, createResourceService, memoryStore } from 'http-resource-service'
       const service = createResourceService(memoryStore(), {
         allowedHosts: ['127.0.0.1'],
         methodOverride: true,
         cors: { origins: '*' },
-        auth: { schemes: [basic({ accounts: { ada: 'lovelace' } })], require: () => false },
+        auth: { schemes: [bearer(() => true, { metadata: { resource: 'https://api.example' } })], require: () => false },
       })
       subscribe('http-resource-service:request', ({ steps }) => {
         console.log(JSON.stringify(steps))

@@ -42,10 +42,12 @@ export function mount(prefix: string, handler: Handler): Handler {
 
 /** Makes a handler at another place. @param locate gives `undefined` for requests that are outside of it */
 export function placeHandler(handler: Handler, locate: (place: Place) => Place | undefined): Handler {
-  const { role, methods, decide, write, respond } = handler
+  const { role, methods, isWellKnown, decide, write, respond } = handler
   const createExchange: Handler['createExchange'] = (req, res, place = findPlace(req as IncomingMessage)) => {
     const located = locate(place)
-    return located === undefined ? undefined : handler.createExchange(req, res, located)
+    if (located !== undefined) return handler.createExchange(req, res, located)
+    // A well-known URI lies at the root of the server, wherever its handler is mounted (RFC 8615 §3).
+    return isWellKnown?.(place.mount + place.target) === true ? handler.createExchange(req, res, place) : undefined
   }
   const placed = (req: AnyRequest, res: AnyResponse, next?: Next): void => {
     const exchange = createExchange(req, res)
@@ -53,5 +55,5 @@ export function placeHandler(handler: Handler, locate: (place: Place) => Place |
     else if (next !== undefined) next()
     else notFound(req, res)
   }
-  return Object.assign(placed, { role, methods, createExchange, decide, write, respond })
+  return Object.assign(placed, { role, methods, isWellKnown, createExchange, decide, write, respond })
 }

@@ -21,7 +21,7 @@ type Listener = (req: IncomingMessage, res: ServerResponse) => void
 
 /**
  * Gives a service what only a server can: it decides on `Expect: 100-continue` before the client sends its content
- * (RFC 9110 §10.1.1), and `OPTIONS *` reaches it under any mount prefix.
+ * (RFC 9110 §10.1.1), and `OPTIONS *` and the well-known URI of its metadata (RFC 9728) reach it under any mount prefix.
  *
  * A piece is attached with `direct`: it then runs before everything of the host, its router included.
  *
@@ -49,7 +49,7 @@ export function attach(server: AnyServer, service: Handler, options: AttachOptio
 
   const listen: Listener = (req, res) => {
     if (toHost === undefined) service(req, res)
-    else if (req.url === '*') service(req, res, () => toHost(req, res))
+    else if (req.url === '*' || service.isWellKnown?.(req.url ?? '') === true) service(req, res, () => toHost(req, res))
     else if (straight === undefined) toHost(req, res)
     else straight(req, res, () => toHost(req, res))
   }

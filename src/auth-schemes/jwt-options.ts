@@ -20,7 +20,11 @@ export type Claims = Readonly<Record<string, unknown>>
 export interface JwtOptions {
   /** Keys that verify: JWKs, a JWK Set, KeyObjects, CryptoKeys, or the bytes of an HMAC secret: 32 for HS256, 48 for HS384, 64 for HS512. */
   readonly keys?: KeyInput | readonly KeyInput[]
-  /** Instead of `keys`: the address of the issuer's JWK Set, or a function that fetches one. */
+  /**
+   * Instead of `keys`: the address of the issuer's JWK Set, or a function that fetches one. A set of more than 1000 keys is not
+   * used, nor is one at an address that has more than 1 MiB, is behind a redirect, or has more than one content coding; 503 where
+   * no other is known.
+   */
   readonly jwks?: string | URL | ((signal: AbortSignal) => MaybePromise<unknown>)
   /** Whose tokens are accepted (`iss`). */
   readonly issuer: string | readonly string[]
@@ -46,7 +50,11 @@ export interface JwtOptions {
   readonly isRevoked?: (claims: Claims, request: RequestView) => MaybePromise<boolean>
   /** How many verified tokens are remembered; 0 verifies every signature again. Default: 10000. */
   readonly remember?: number
-  /** Times for `jwks`, in seconds. Default: fetched again after 600, used 3600 longer, unknown keys looked for every 30. */
+  /**
+   * Times for `jwks`, in seconds: fetched again after `freshFor` (default 600), used `staleFor` longer where the issuer is away
+   * (3600), unknown keys looked for every `cooldown` (30), a failure stands for `retryAfter` (5), a fetch takes `timeout` (5) at
+   * most, content included.
+   */
   readonly jwksTimes?: {
     readonly freshFor?: number
     readonly staleFor?: number
@@ -167,6 +175,10 @@ function createSource(
   const times = { freshFor, staleFor, cooldown, retryAfter, timeout }
   for (const [name, value] of Object.entries(times)) {
     if (!(value >= 0)) throw new TypeError(`jwksTimes: "${name}" is a number of seconds.`)
+  }
+  // Timers wait no longer than this, and an answer that is not waited for is none.
+  if (!(timeout > 0 && timeout < 2 ** 31 / 1000)) {
+    throw new TypeError('jwksTimes: "timeout" is a number of seconds, more than 0 and less than 2147483.')
   }
   if (typeof jwks === 'function') return createRemoteKeySource(jwks, times, algorithms)
   const url = readUrl(jwks)

@@ -1,4 +1,5 @@
 import { createAvailability } from '../core/availability.ts'
+import { createByteBlocks } from '../core/byte-blocks.ts'
 import { publishFailure } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import type { MaybePromise } from '../core/handler.ts'
@@ -158,6 +159,8 @@ export function createRemoteKeySource(
 function readKeySet(set: unknown): readonly VerificationKey[] {
   const list = typeof set === 'object' && set !== null && Object.hasOwn(set, 'keys') && (set as { keys: unknown }).keys
   if (!Array.isArray(list)) throw new TypeError('The issuer sent something that is no JWK Set.')
+  // Every unknown token is compared with all of them.
+  if (list.length > MAX_KEYS) throw new RangeError(`The issuer sent more than ${MAX_KEYS} keys.`)
   return list.map(parsePublicJwk).filter((key) => key !== undefined)
 }
 
@@ -167,10 +170,13 @@ function createUnavailable(retryAfter: number, cause?: unknown): HttpError {
   return new HttpError(503, 'ERR_UNAVAILABLE', cause === undefined ? { headers } : { headers, cause })
 }
 
+/** Bytes of a key set, decoded. */
 const MAX_SIZE = 1024 * 1024
+/** Keys of a key set, those that are not understood included. */
+const MAX_KEYS = 1000
 
 /**
- * Fetches a JSON document: no redirects, no more than a megabyte.
+ * Fetches a JSON document: no redirects, no more than a megabyte, and one content coding at most.
  * @throws Error when anything is not as it should be
  */
 export async function fetchJson(url: string, signal: AbortSignal): Promise<unknown> {
@@ -185,12 +191,15 @@ export async function fetchJson(url: string, signal: AbortSignal): Promise<unkno
     await response.body?.cancel()
     throw new Error(`The key endpoint answered ${response.status}.`)
   }
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
-    size += chunk.length
-    if (size > MAX_SIZE) throw new Error('The key endpoint sent too much.')
-    chunks.push(chunk)
+  // What is counted is what the last coding gives: those before it may expand to any size unseen.
+  if (response.headers.get('content-encoding')?.includes(',')) {
+    await response.body.cancel()
+    throw new Error('The key endpoint used several content codings.')
   }
-  return JSON.parse(Buffer.concat(chunks).toString()) as unknown
+  const blocks = createByteBlocks()
+  for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+    blocks.push(chunk)
+    if (blocks.size > MAX_SIZE) throw new Error('The key endpoint sent too much.')
+  }
+  return JSON.parse(new TextDecoder().decode(blocks.drain())) as unknown
 }

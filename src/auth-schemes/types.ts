@@ -2,6 +2,7 @@ import type { Exchange, Principal } from '../core/exchange.ts'
 import type { MaybePromise } from '../core/handler.ts'
 import type { Log } from '../core/operator-log.ts'
 import { readProperty } from '../core/options.ts'
+import type { ProtectedResourceMetadataOptions } from './resource-metadata.ts'
 
 /** What a scheme says about the credentials of a request. */
 export type AuthResult =
@@ -27,6 +28,8 @@ export interface AuthScheme {
    * false, because shared caches leave answers to requests with Authorization alone (RFC 9111 §3.5).
    */
   readonly isPrivate?: boolean
+  /** The metadata of the resource that the scheme guards (RFC 9728), to be served at its well-known URI. Default: none. */
+  readonly metadata?: ProtectedResourceMetadataOptions | undefined
   /** The challenges for a request without usable credentials, each a whole WWW-Authenticate value. */
   challenges(exchange: Exchange): readonly string[]
   /**

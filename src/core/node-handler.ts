@@ -48,6 +48,11 @@ export interface Handler {
   /** The methods that it may answer on its own, for which the host need not have a route; `undefined` for all. */
   readonly methods: readonly string[] | undefined
   /**
+   * Whether it answers a request target wherever it is mounted: that of a well-known URI (RFC 8615), which lies at the root
+   * of the server. `attach` and `mount` hand such requests to it. `undefined` where it has none.
+   */
+  readonly isWellKnown?: ((target: string) => boolean) | undefined
+  /**
    * Makes the exchange that the other methods take.
    * @param place where the handler is mounted. Default: what the host tells by `originalUrl` and `baseUrl`
    * @returns `undefined` when the request is outside the prefix that the handler is mounted at
@@ -92,6 +97,8 @@ export interface HandlerOptions<E extends Exchange> {
   readonly role?: HandlerRole
   /** Default: all of an endpoint, none of a guard. */
   readonly methods?: readonly string[]
+  /** See `Handler.isWellKnown`. Default: none. */
+  readonly isWellKnown?: ((target: string) => boolean) | undefined
   /** Default: the exchange that pieces on one request share. */
   readonly createExchange?: (req: IncomingMessage, res: ServerResponse, place: Place) => E
   /** Told of unexpected errors, which the client never sees. Default: `console.error`. */
@@ -119,7 +126,7 @@ const logError: ErrorHook = (error, { method, mount, path }) => {
 export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Handler {
   const options: HandlerOptions<E> = Object.assign(Object.create(null), given)
   const { run, role = 'endpoint', onError = logError, formatError } = options
-  const { activity, forwardErrors } = options
+  const { activity, forwardErrors, isWellKnown } = options
   const create: (req: IncomingMessage, res: ServerResponse, place: Place) => Exchange =
     options.createExchange ?? sharedExchange
   const writeOptions: WriteOptions = {
@@ -292,5 +299,5 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
 
   const handler = (req: AnyRequest, res: AnyResponse, next?: Next): void => respond(createExchange(req, res), next)
   const methods = options.methods ?? (role === 'endpoint' ? undefined : [])
-  return Object.assign(handler, { role, methods, createExchange, decide, write, respond })
+  return Object.assign(handler, { role, methods, isWellKnown, createExchange, decide, write, respond })
 }

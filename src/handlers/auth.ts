@@ -20,6 +20,7 @@ import { formatCacheControl } from '../protocol/cache-control.ts'
 import { isToken } from '../protocol/field-value.ts'
 import { isSafeMethod } from '../protocol/methods.ts'
 import { isPreflightRequest } from './preflight-request.ts'
+import { findMetadataEndpoint, type MetadataEndpoint } from './resource-metadata.ts'
 
 /** Decides which requests need credentials. */
 export type RequireRule = 'all' | 'writes' | ((request: RequestView) => boolean)
@@ -81,6 +82,8 @@ export interface Authentication {
   readonly step: Step
   /** Reports when credentials cannot be verified, and when they can be again. @returns what ends the reports */
   watch(log: Log): () => void
+  /** Serves the metadata of a scheme that has some; `undefined` where none has. */
+  readonly metadata: MetadataEndpoint | undefined
 }
 
 /**
@@ -177,6 +180,7 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
         for (const stop of stops) stop?.()
       }
     },
+    metadata: findMetadataEndpoint(schemes),
   }
 }
 
@@ -266,12 +270,17 @@ export function auth(options: AuthOptions): Handler {
   const { authorize, trustProxy, onError, log } = read
   checkValues('auth', read, { log: LOG, onError: FUNCTION })
   if (authorize !== undefined && typeof authorize !== 'function') throw new TypeError('"authorize" is a function.')
-  const { authenticate, watch } = createAuthentication(omitOptions(read, 'authorize', 'trustProxy', 'onError', 'log'))
+  const { authenticate, watch, metadata } = createAuthentication(
+    omitOptions(read, 'authorize', 'trustProxy', 'onError', 'log'),
+  )
   watch(createLog(log))
   const findAddress = createAddressFinder(trustProxy)
   return createHandler({
     role: 'guard',
+    isWellKnown: metadata?.isWellKnown,
     run(exchange) {
+      // Before any credentials: a client that has none learns here where to get them.
+      if (metadata?.covers(exchange)) return metadata.answer(exchange)
       readTarget(exchange)
       if (countField(exchange.req, 'authorization') > 1) {
         throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: 'The field authorization was sent more than once.' })

@@ -50,6 +50,7 @@ export function createResourceService(store: ResourceStore, options?: ServiceOpt
   // The order of decisions (RFC 9110 §13.2.1): what the fields say before what the store says, what the store says
   // before the content is read, and one compare-and-swap at the end.
   const steps = keepPresent<ResourceExchange>([
+    access.answerMetadata, // 200 304 405 at the well-known URI of the metadata (RFC 9728), which has no route
     target.createRouteStep(routes, settings), // hands over what is not ours
     target.createLengthStep(settings.maxTargetLength), // 414
     target.checkTarget, // 400 431
@@ -80,6 +81,7 @@ export function createResourceService(store: ResourceStore, options?: ServiceOpt
     run: (exchange) => decideInOrder(exchange, decide),
     createExchange: (req, res, place) => new ResourceExchange(req, res, place, settings),
     activity,
+    isWellKnown: access.isWellKnown,
     onError: settings.onError,
     formatError: settings.formatError,
     forwardErrors: settings.forwardErrors,
