@@ -158,7 +158,8 @@ function headersOf(
   facts: Facts,
   method: DescribedMethod,
 ): readonly HeaderName[] {
-  if (status === 401 || codes.includes('ERR_FORBIDDEN')) return ['WWW-Authenticate']
+  // Bearer says with 400 that a token was sent in two ways (RFC 6750 §3.1).
+  if (status === 400 || status === 401 || codes.includes('ERR_FORBIDDEN')) return ['WWW-Authenticate']
   if (status === 416) return ['Content-Range']
   if (status !== 415) return []
   const hint = method === 'PATCH' ? 'Accept-Patch' : method === 'POST' ? 'Accept-Post' : 'Accept'
