@@ -1,4 +1,5 @@
 import type { Authorize, ConflictHook, FileOptions, RemovalMode, Rendition } from '../actions/route.ts'
+import type { Traits, Typed } from '../core/definition-types.ts'
 import type { RequestView } from '../core/exchange.ts'
 import type { MaybePromise } from '../core/handler.ts'
 import type { JsonObject, JsonValue } from '../core/json.ts'
@@ -140,6 +141,28 @@ export type ResourceDefinition =
   | { readonly kind: 'document'; readonly options: Readonly<DocumentOptions> }
   | { readonly kind: 'singleton'; readonly options: Readonly<SingletonOptions> }
 
+/** Options as they were written, which may hold only names that exist: a misspelt one is a type error. */
+type Exact<Options, Known> = Options & { readonly [Name in Exclude<keyof Options, keyof Known>]: never }
+
+/** A collection, with the types that a client infers from it. */
+export type CollectionDefinition<Value = JsonObject, Options = unknown> = Extract<
+  ResourceDefinition,
+  { readonly kind: 'collection' }
+> &
+  Typed<Value, Options, Traits<Options>>
+/** A document, with the types that a client infers from it. */
+export type DocumentDefinition<Value = JsonValue, Options = unknown> = Extract<
+  ResourceDefinition,
+  { readonly kind: 'document' }
+> &
+  Typed<Value, Options, Traits<Options>>
+/** A singleton, with the types that a client infers from it. */
+export type SingletonDefinition<Value = JsonValue, Options = unknown> = Extract<
+  ResourceDefinition,
+  { readonly kind: 'singleton' }
+> &
+  Typed<Value, Options, Traits<Options>>
+
 const COMMON = [
   ...(['methods', 'schema', 'cacheControl', 'createdCacheControl', 'preconditions', 'require', 'authorize'] as const),
   ...(['conflict', 'replaced', 'remove', 'removed', 'retention', 'representations', 'accept'] as const),
@@ -157,7 +180,14 @@ const COLLECTION = [
  * Members are JSON objects with an `id` unless `types` says otherwise.
  * @throws TypeError for options that do not exist or contradict each other
  */
-export function collection<Value = JsonObject>(options?: CollectionOptions<Value>): ResourceDefinition {
+export function collection<Value = JsonObject, const Options extends object = object>(
+  options?: CollectionOptions<Value> & Exact<Options, CollectionOptions>,
+): CollectionDefinition<Value, Options>
+/** The same for options of which not much is known before the program runs. */
+export function collection<Value = JsonObject>(options: CollectionOptions<Value>): CollectionDefinition<Value, object>
+export function collection<Value = JsonObject>(
+  options?: CollectionOptions<Value>,
+): CollectionDefinition<Value, object> {
   const read = readOptions('collection', options as CollectionOptions<JsonValue> | undefined, COLLECTION)
   checkCommon('collection', read)
   if (read.process !== undefined && read.create !== 'accepted') {
@@ -188,7 +218,12 @@ function readFiles(files: CollectionOptions['files']): Pick<CollectionOptions, '
  * byte for byte.
  * @throws TypeError for options that do not exist or contradict each other
  */
-export function document<Value = JsonValue>(options?: DocumentOptions<Value>): ResourceDefinition {
+export function document<Value = JsonValue, const Options extends object = object>(
+  options?: DocumentOptions<Value> & Exact<Options, DocumentOptions>,
+): DocumentDefinition<Value, Options>
+/** The same for options of which not much is known before the program runs. */
+export function document<Value = JsonValue>(options: DocumentOptions<Value>): DocumentDefinition<Value, object>
+export function document<Value = JsonValue>(options?: DocumentOptions<Value>): DocumentDefinition<Value, object> {
   const read = readOptions('document', options as DocumentOptions | undefined, DOCUMENT)
   checkCommon('document', read)
   return Object.freeze({ kind: 'document', options: read })
@@ -198,7 +233,12 @@ export function document<Value = JsonValue>(options?: DocumentOptions<Value>): R
  * One JSON resource that is always the same: `'/config/app': singleton()`. GET, PUT, PATCH.
  * @throws TypeError for options that do not exist or contradict each other
  */
-export function singleton<Value = JsonValue>(options?: SingletonOptions<Value>): ResourceDefinition {
+export function singleton<Value = JsonValue, const Options extends object = object>(
+  options?: SingletonOptions<Value> & Exact<Options, SingletonOptions>,
+): SingletonDefinition<Value, Options>
+/** The same for options of which not much is known before the program runs. */
+export function singleton<Value = JsonValue>(options: SingletonOptions<Value>): SingletonDefinition<Value, object>
+export function singleton<Value = JsonValue>(options?: SingletonOptions<Value>): SingletonDefinition<Value, object> {
   const read = readOptions('singleton', options as SingletonOptions | undefined, [...COMMON, 'aliases'])
   checkCommon('singleton', read)
   for (const alias of read.aliases ?? []) {
