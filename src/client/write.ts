@@ -1,4 +1,4 @@
-import { equalJson, isJsonObject, type JsonValue, readMember } from '../core/json.ts'
+import { equalJson, isJsonObject, type JsonObject, type JsonValue } from '../core/json.ts'
 import { conditionOn } from './address.ts'
 import { type Answer, hasJson, parseContent, resolveReference } from './answer.ts'
 import { describeOperation } from './create.ts'
@@ -73,13 +73,19 @@ export async function replaceDocument(
   return refuse(answer, CHANGING)
 }
 
-/** Whether a state is what was sent, apart from properties that the server adds. */
+/**
+ * Whether a state is what was sent, apart from properties that the server adds: those that are new, or have the value
+ * again that they had, such as a default of the schema. The latter count only beside a change that is there.
+ */
 function isEffectOf(sent: JsonValue, current: JsonValue, base: JsonValue | undefined): boolean {
   if (!isJsonObject(sent) || !isJsonObject(current)) return equalJson(sent, current)
+  const before = isJsonObject(base) ? base : {}
+  const isSame = (a: JsonObject, b: JsonObject, name: string): boolean =>
+    Object.hasOwn(a, name) && Object.hasOwn(b, name) && equalJson(a[name]!, b[name]!)
+  const hasChange = Object.keys(sent).some((name) => !isSame(sent, before, name))
   return Object.keys({ ...sent, ...current }).every((name) => {
-    const value = readMember(current, name)
-    if (Object.hasOwn(sent, name)) return value !== undefined && equalJson(sent[name]!, value)
-    return name === 'id' || !isJsonObject(base) || !Object.hasOwn(base, name)
+    if (Object.hasOwn(sent, name)) return isSame(sent, current, name)
+    return name === 'id' || !Object.hasOwn(before, name) || (hasChange && isSame(current, before, name))
   })
 }
 

@@ -29,7 +29,7 @@ export const resources = {
 } as const
 
 /** Options that other definitions have, for their types. */
-export interface FurtherResources {
+export type FurtherResources = {
   readonly '/tasks': {
     readonly kind: 'collection'
     readonly '~types'?: {
