@@ -28,6 +28,7 @@ export {
   negotiate,
 } from './auth-schemes/negotiate.ts'
 export { hashPassword, type PasswordCost, verifyPassword } from './auth-schemes/password-hash.ts'
+export type { ProtectedResourceMetadataOptions } from './auth-schemes/resource-metadata.ts'
 export { type AttemptLimitOptions, attemptLimit, type Throttle } from './auth-schemes/throttle.ts'
 export type { AuthResult, AuthScheme, Verdict, VerifiedUser } from './auth-schemes/types.ts'
 export {
@@ -38,3 +39,4 @@ export {
   principalOf,
   type RequireRule,
 } from './handlers/auth.ts'
+export { protectedResourceMetadata } from './handlers/resource-metadata.ts'

@@ -14,7 +14,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'auth-schemes': ['protocol', 'core'],
   handlers: ['protocol', 'core', 'patch-formats', 'body-types', 'auth-schemes'],
   actions: ['protocol', 'core', 'stores', 'patch-formats', 'body-types', 'handlers'],
-  service: ['protocol', 'core', 'stores', 'patch-formats', 'body-types', 'handlers', 'actions'],
+  openapi: ['protocol', 'core', 'actions'],
+  service: ['protocol', 'core', 'stores', 'patch-formats', 'body-types', 'handlers', 'actions', 'openapi'],
   adapters: ['protocol', 'core'],
   client: ['protocol', 'core', 'patch-formats'],
 }
@@ -65,6 +66,8 @@ function readImports(file: string): readonly Import[] {
 
 const imports = new Map(files.map((file) => [file, readImports(file)]))
 
+/** The package of a path inside of it; none of the packages has a scope. */
+const packageOf = (name: string): string => name.replace(/\/.*/, '')
 const isOurs = (name: string): boolean => name.endsWith('.ts')
 /** The folder of a file; empty for the entries, which may import everything. */
 const layerOf = (file: string): string => (file.includes('/') ? file.slice(0, file.indexOf('/')) : '')
@@ -151,11 +154,22 @@ describe('the architecture', () => {
     const found: Record<string, string[]> = {}
     for (const file of files) {
       const names = new Set(imports.get(file)!.map(({ name }) => name))
-      for (const name of names) if (!isOurs(name) && !name.startsWith('node:')) (found[name] ??= []).push(file)
+      for (const name of names) {
+        if (!isOurs(name) && !name.startsWith('node:')) (found[packageOf(name)] ??= []).push(file)
+      }
     }
     expect(found).toEqual(Object.fromEntries(Object.entries(PACKAGES).map(([name, file]) => [name, [file]])))
     const manifest = JSON.parse(readFileSync(join(dirname(SOURCE), 'package.json'), 'utf8'))
     expect(Object.keys(manifest.dependencies).sort()).toEqual(Object.keys(PACKAGES).sort())
+  })
+
+  it('keeps the client free of Node: it runs in browsers', () => {
+    const wrong = [...reachableFrom('client.ts')].filter(
+      (file) =>
+        imports.get(file)!.some(({ name, isType }) => !isType && name.startsWith('node:')) ||
+        /\b(?:Buffer|process)\./.test(readFileSync(join(SOURCE, file), 'utf8')),
+    )
+    expect(wrong).toEqual([])
   })
 
   it.each(PIECES)('loads no other piece, no store and no service with %s', (piece) => {

@@ -83,6 +83,9 @@ export async function mayShow(exchange: ResourceExchange, item: StoredResource):
 /** The item that a file belongs to: without it there is no file (RFC 9110 §15.5.5). */
 async function readParent(exchange: ResourceExchange, file: StoredResource): Promise<StoredResource | undefined> {
   const { collection } = splitPath(file.path)
-  const item = await exchange.route.context.store.read(collection, { hidden: exchange.wantsHidden })
+  const item = await exchange.route.context.store.read(collection, {
+    hidden: exchange.wantsHidden,
+    signal: exchange.signal,
+  })
   return isResource(item) ? item : undefined
 }

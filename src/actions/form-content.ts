@@ -64,7 +64,7 @@ async function streamMultipart(exchange: ResourceExchange, type: MediaType): Pro
       if (part.kind === 'field') form.fields.push(part)
       else {
         form.expect(part)
-        form.add(part, await readSmall(part.content, limits, store))
+        form.add(part, await readSmall(part.content, limits, store, exchange.signal))
       }
     }
     return await form.complete()

@@ -51,9 +51,9 @@ export async function completeItem(
 ): Promise<CompleteItem | undefined> {
   const { store, limits } = exchange.route.context
   // Files of a softly deleted item come back with it.
-  const state = await store.read(exchange.storePath, { hidden: true })
+  const state = await store.read(exchange.storePath, { hidden: true, signal: exchange.signal })
   if (isJudgedAnew(exchange, state)) return undefined
-  const value = isResource(state) ? parseStored(await fetchJson(state, limits.parsedSize)) : undefined
+  const value = isResource(state) ? parseStored(await fetchJson(state, limits.parsedSize, exchange.signal)) : undefined
   const facts = splitProperties(value, namesOf(exchange)).owned
   const isTold = tells || Object.keys(given).length > 0
   if (isTold && Object.keys(facts).length > 0) await checkReading(exchange)

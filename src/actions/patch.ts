@@ -52,10 +52,9 @@ function requireDocument(resource: StoredResource): void {
 
 function attempt(exchange: ResourceExchange, parsed: ParsedPatch): MaybePromise<Patched> {
   requirePresent(exchange)
-  const { route } = exchange
   const resource = exchange.current!
   requireDocument(resource)
-  return andThen(currentDocument(resource, route.context.limits), (document) =>
+  return andThen(currentDocument(exchange, resource), (document) =>
     write(exchange, resource, document, parsed.apply(document)),
   )
 }
@@ -72,7 +71,7 @@ function write(
   requireSameId(exchange, document, patched)
   if (route.showsWork) requireSameState(document, patched)
   const text = JSON.stringify(patched)
-  const validated = andThen(filePropertiesOf(route, exchange.storePath), (files) => {
+  const validated = andThen(filePropertiesOf(route, exchange.storePath, exchange.signal), (files) => {
     requireSameFacts(splitProperties(patched, files).owned, splitProperties(document, files).owned, files)
     return validateItem({ value: patched, text, isVerbatim: true }, route, unknownMembers(exchange), files)
   })
@@ -83,8 +82,8 @@ function write(
     requireFewMembers(valid.text, route.context.limits)
     const { contentType, contentLanguage, filename } = resource
     const content = { contentType, contentLanguage, filename, body: valid.text }
-    const expect = { version: resource.version }
-    return andThen(route.context.store.write(exchange.storePath, content, { expect }), (result) => {
+    const options = { expect: { version: resource.version }, signal: exchange.signal }
+    return andThen(route.context.store.write(exchange.storePath, content, options), (result) => {
       if (result.outcome !== 'conflict') rememberDocument(result.resource, valid.value)
       return result
     })
@@ -92,10 +91,11 @@ function write(
 }
 
 /** The parsed content of a resource; shared, and therefore never changed. */
-function currentDocument(resource: StoredResource, limits: BodyLimits): MaybePromise<JsonValue> {
+function currentDocument(exchange: ResourceExchange, resource: StoredResource): MaybePromise<JsonValue> {
+  const { limits } = exchange.route.context
   return (
     recallDocument(resource) ??
-    andThen(fetchJson(resource, limits.parsedSize), (resource) => parseDocument(resource, limits))
+    andThen(fetchJson(resource, limits.parsedSize, exchange.signal), (resource) => parseDocument(resource, limits))
   )
 }
 

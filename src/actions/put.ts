@@ -100,15 +100,14 @@ function write(exchange: ResourceExchange, content: Content): MaybePromise<Write
 /** @param only the one state that may be replaced; default: what the conditions and `authorize` leave */
 function attempt(exchange: ResourceExchange, content: Content, only?: Expectation): MaybePromise<WriteResult> {
   const { route, storePath } = exchange
-  const { store } = route.context
+  const write = (expect: Expectation) =>
+    route.context.store.write(storePath, content, { expect, signal: exchange.signal })
   if (route.conflict === undefined) {
     const rechecked = recheckAbsence(exchange)
-    if (!isPromise(rechecked)) return store.write(storePath, content, { expect: only ?? expectationOf(exchange) })
-    return rechecked.then(() => store.write(storePath, content, { expect: only ?? expectationOf(exchange) }))
+    if (!isPromise(rechecked)) return write(only ?? expectationOf(exchange))
+    return rechecked.then(() => write(only ?? expectationOf(exchange)))
   }
-  return andThen(checkConflict(exchange, content, route.conflict), (expect) =>
-    store.write(storePath, content, { expect: only ?? expect }),
-  )
+  return andThen(checkConflict(exchange, content, route.conflict), (expect) => write(only ?? expect))
 }
 
 /**
@@ -122,7 +121,7 @@ function checkConflict(
 ): MaybePromise<Expectation> {
   const { store, limits } = exchange.route.context
   // The state was read for its validators only, if at all: the hook sees its content.
-  return andThen(store.read(exchange.storePath), (state) => {
+  return andThen(store.read(exchange.storePath, { signal: exchange.signal }), (state) => {
     // It may be another state than the one that was judged.
     setState(exchange, state)
     return andThen(checkAuthorization(exchange), () => {
@@ -131,7 +130,7 @@ function checkConflict(
       const size = typeof content.body === 'string' ? Buffer.byteLength(content.body) : sizeOfBody(content)
       const draft = { ...content, path: exchange.storePath, version: '', size, body: smallBody(content) }
       const proposed = viewState(draft, limits.parsedSize)
-      const view = loadView(current, limits.parsedSize)
+      const view = loadView(current, limits.parsedSize, exchange.signal)
       const verdict = andThen(view, (view) => conflict(proposed, view, exchange))
       return andThen(verdict, (detail) => {
         if (detail !== undefined) throw new HttpError(409, 'ERR_CONFLICT', { detail })

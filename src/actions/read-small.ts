@@ -24,13 +24,14 @@ export async function readSmall(
   source: AsyncIterable<Uint8Array>,
   limits: BodyLimits,
   store: ResourceStore,
+  signal: AbortSignal,
 ): Promise<TakenContent> {
   if (store.stage === undefined) {
     const body = await collectBytes(source, limits.parsedSize)
     return { body, size: body.length }
   }
   const content = await readUpTo(source, SMALL)
-  const body = content instanceof Uint8Array ? content : await store.stage(content)
+  const body = content instanceof Uint8Array ? content : await store.stage(content, { signal })
   return { body, size: body instanceof Uint8Array ? body.length : body.size }
 }
 

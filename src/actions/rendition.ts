@@ -9,7 +9,7 @@ import type { ResourceExchange } from './resource-exchange.ts'
 /** Makes the content of the selected rendition; the last thing before ranges are selected from it. */
 export function render(exchange: ResourceExchange, resource: StoredResource): MaybePromise<void> {
   const { render } = exchange.route.renditions[exchange.rendition]!
-  return andThen(readWhole(resource), (content) =>
+  return andThen(readWhole(exchange, resource), (content) =>
     andThen(render(content, exchange), (rendered) => {
       exchange.rendered = typeof rendered === 'string' ? Buffer.from(rendered) : rendered
     }),
@@ -32,7 +32,8 @@ export function renditionReply(exchange: ResourceExchange, resource: StoredResou
   return { status: 200, headers: [...fields, 'Content-Length', String(body.length)], body }
 }
 
-function readWhole({ body, size }: StoredResource): MaybePromise<Uint8Array> {
+function readWhole(exchange: ResourceExchange, { body, size }: StoredResource): MaybePromise<Uint8Array> {
   if (typeof body === 'string') return Buffer.from(body)
-  return isLargeBody(body) ? collectBytes(body.open(0, size - 1), Number.POSITIVE_INFINITY) : body
+  if (!isLargeBody(body)) return body
+  return collectBytes(body.open(0, size - 1, { signal: exchange.signal }), Number.POSITIVE_INFINITY)
 }

@@ -230,9 +230,10 @@ function validatorOf({ entityTags, dateText }: Prepared): readonly string[] {
 export function replyBodyOf(resource: StoredResource): RangedBody {
   const { body, size } = resource
   if (isLargeBody(body)) {
-    const openRange = (first: number, last: number): AsyncIterable<Uint8Array> => body.open(first, last)
+    const openRange = (first: number, last: number, signal?: AbortSignal): AsyncIterable<Uint8Array> =>
+      body.open(first, last, signal === undefined ? undefined : { signal })
     const readRange = body.read === undefined ? undefined : body.read.bind(body)
-    return { size, open: () => openRange(0, size - 1), openRange, readRange }
+    return { size, open: (signal) => openRange(0, size - 1, signal), openRange, readRange }
   }
   const content = typeof body === 'string' ? encodeText(body) : body
   if (content.length === size) return content

@@ -78,7 +78,7 @@ async function readKey(store: ResourceStore): Promise<Buffer> {
     if (result.outcome !== 'conflict') return Buffer.from(JSON.parse(body).key, 'base64url')
     state = await store.read(KEY_PATH)
   }
-  const value = isResource(state) ? parseStored(await fetchJson(state, 1024)) : undefined
+  const value = isResource(state) ? parseStored(await fetchJson(state, 1024, undefined)) : undefined
   const text = isJsonObject(value) ? readMember(value, 'key') : undefined
   if (typeof text !== 'string') throw new Error(`The store holds no key for cursors at ${KEY_PATH}.`)
   return Buffer.from(text, 'base64url')

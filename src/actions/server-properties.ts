@@ -23,12 +23,19 @@ import { type Document, invalid, requireKeptNumbers, validateDocument } from './
 const WORK: readonly string[] = ['state', 'problem']
 const NONE: readonly string[] = []
 
-/** Names of the properties of an item that say something of its files. */
-export function filePropertiesOf(route: Route, path: string): MaybePromise<readonly string[]> {
+/**
+ * Names of the properties of an item that say something of its files.
+ * @param signal ends the search
+ */
+export function filePropertiesOf(
+  route: Route,
+  path: string,
+  signal: AbortSignal | undefined,
+): MaybePromise<readonly string[]> {
   const { idMember, fileNames, context } = route
   if (idMember === undefined || fileNames === 'filename') return NONE
   if (fileNames !== 'any') return fileNames
-  return andThen(listFiles(context.store, path, 'any'), (paths) => paths.map(nameOf))
+  return andThen(listFiles(context.store, path, 'any', signal), (paths) => paths.map(nameOf))
 }
 
 /** Takes properties off a value. */

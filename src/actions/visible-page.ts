@@ -40,7 +40,14 @@ export function readVisiblePage(
 function fetchPage(exchange: ResourceExchange, after: string | undefined, limit: number): MaybePromise<Page> {
   const { route, storePath, wantsHidden } = exchange
   const collection = storePath === '/' ? '' : storePath
-  return route.context.store.list(collection, { after, limit, hidden: wantsHidden })
+  return route.context.store.list(collection, {
+    after,
+    limit,
+    hidden: wantsHidden,
+    get signal() {
+      return exchange.signal
+    },
+  })
 }
 
 /** The verdicts of one request, and what it has spent on entries that it does not show. */

@@ -1,15 +1,21 @@
 import type { IncomingMessage } from 'node:http'
 import type { AnyRequest, AnyResponse } from '../core/exchange.ts'
-import { checkHandler, createHandler, type Handler, isHandler, type Next } from '../core/node-handler.ts'
+import { checkHandler, createHandler, type Handler, type Next } from '../core/node-handler.ts'
 import { findPlace, type Place, placeBelow } from '../core/place.ts'
 
 /** @throws TypeError for a prefix that could never match */
 export function checkPrefix(owner: string, prefix: unknown): string {
   if (typeof prefix === 'string' && /^(?:\/(?::\w+|[^/:?#*\s][^/?#*\s]*))*$/.test(prefix)) return prefix
-  if (isHandler(prefix)) throw new TypeError(`${owner} takes the prefix first: ${owner}('/api', service).`)
+  if (typeof prefix === 'function') throw new TypeError(`${owner} takes the prefix first: ${owner}('/api', service).`)
   throw new TypeError(
     `${owner} takes a prefix such as '/api' or '/t/:tenant', without a slash or a star at the end, not ${JSON.stringify(prefix)}.`,
   )
+}
+
+/** @throws TypeError for a prefix in the place of the options, which names them */
+export function refusePlainPrefix(owner: string, options: unknown): void {
+  if (typeof options !== 'string') return
+  throw new TypeError(`${owner} takes the prefix as an option: ${owner}(service, { prefix: '/api' }).`)
 }
 
 /** Takes no request: 404. */
@@ -36,10 +42,12 @@ export function mount(prefix: string, handler: Handler): Handler {
 
 /** Makes a handler at another place. @param locate gives `undefined` for requests that are outside of it */
 export function placeHandler(handler: Handler, locate: (place: Place) => Place | undefined): Handler {
-  const { role, methods, decide, write, respond } = handler
+  const { role, methods, isWellKnown, decide, write, respond } = handler
   const createExchange: Handler['createExchange'] = (req, res, place = findPlace(req as IncomingMessage)) => {
     const located = locate(place)
-    return located === undefined ? undefined : handler.createExchange(req, res, located)
+    if (located !== undefined) return handler.createExchange(req, res, located)
+    // A well-known URI lies at the root of the server, wherever its handler is mounted (RFC 8615 §3).
+    return isWellKnown?.(place.mount + place.target) === true ? handler.createExchange(req, res, place) : undefined
   }
   const placed = (req: AnyRequest, res: AnyResponse, next?: Next): void => {
     const exchange = createExchange(req, res)
@@ -47,5 +55,5 @@ export function placeHandler(handler: Handler, locate: (place: Place) => Place |
     else if (next !== undefined) next()
     else notFound(req, res)
   }
-  return Object.assign(placed, { role, methods, createExchange, decide, write, respond })
+  return Object.assign(placed, { role, methods, isWellKnown, createExchange, decide, write, respond })
 }

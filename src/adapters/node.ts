@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Http2Server } from 'node:http2'
 import { sharedExchange } from '../core/exchange.ts'
-import { checkHandler, type Handler } from '../core/node-handler.ts'
+import { checkHandler, type Handler, isHandler } from '../core/node-handler.ts'
 import { readOptions } from '../core/options.ts'
 import { checkPrefix, mount } from './mount.ts'
 
@@ -21,7 +21,7 @@ type Listener = (req: IncomingMessage, res: ServerResponse) => void
 
 /**
  * Gives a service what only a server can: it decides on `Expect: 100-continue` before the client sends its content
- * (RFC 9110 §10.1.1), and `OPTIONS *` reaches it under any mount prefix.
+ * (RFC 9110 §10.1.1), and `OPTIONS *` and the well-known URI of its metadata (RFC 9728) reach it under any mount prefix.
  *
  * A piece is attached with `direct`: it then runs before everything of the host, its router included.
  *
@@ -31,6 +31,7 @@ type Listener = (req: IncomingMessage, res: ServerResponse) => void
  * @throws TypeError for anything but a server and a handler
  */
 export function attach(server: AnyServer, service: Handler, options: AttachOptions = {}): void {
+  if (isHandler(server)) throw new TypeError('attach takes the server first: attach(server, service).')
   checkServer(server)
   checkHandler('attach', service)
   const { direct } = readOptions('attach', options, ['direct'])
@@ -48,7 +49,7 @@ export function attach(server: AnyServer, service: Handler, options: AttachOptio
 
   const listen: Listener = (req, res) => {
     if (toHost === undefined) service(req, res)
-    else if (req.url === '*') service(req, res, () => toHost(req, res))
+    else if (req.url === '*' || service.isWellKnown?.(req.url ?? '') === true) service(req, res, () => toHost(req, res))
     else if (straight === undefined) toHost(req, res)
     else straight(req, res, () => toHost(req, res))
   }

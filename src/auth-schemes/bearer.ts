@@ -1,11 +1,14 @@
 import { HttpError } from '../core/errors.ts'
 import type { Exchange, Principal, RequestView } from '../core/exchange.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/handler.ts'
+import type { Log } from '../core/operator-log.ts'
+import { checkValues, FUNCTION } from '../core/option-values.ts'
 import { readOptions } from '../core/options.ts'
 import { askEachReading } from '../core/read-target.ts'
 import { asRead } from '../core/read-view.ts'
 import { type ChallengeParameter, formatChallenge, isToken68 } from '../protocol/authorization.ts'
 import { createMemory } from './memory.ts'
+import { type ProtectedResourceMetadataOptions, readResourceMetadata } from './resource-metadata.ts'
 import { type AuthResult, type AuthScheme, checkRealm, toPrincipal, type Verdict } from './types.ts'
 
 /** What a verifier found out about a token. */
@@ -18,6 +21,8 @@ export type TokenResult =
 export interface TokenVerifier {
   /** @throws HttpError 503 while it cannot be known whether the token is good */
   verifyToken(token: string, request: RequestView): MaybePromise<TokenResult>
+  /** Reports when tokens cannot be verified, and when they can be again. @returns what ends the reports */
+  watch?(log: Log): () => void
 }
 
 /** Decides about an opaque token, for instance by introspection (RFC 7662). Throw an HttpError 503 while it cannot. */
@@ -33,6 +38,11 @@ export interface BearerOptions {
   readonly scope?: (request: RequestView) => readonly string[]
   /** Seconds for which an opaque token is not verified again. Default: 0. `jwt` remembers by itself. */
   readonly remember?: number
+  /**
+   * The metadata of the protected resource (RFC 9728): served at its well-known URI without credentials, and named in every
+   * challenge as `resource_metadata`. A TypeError where it is malformed. Default: none.
+   */
+  readonly metadata?: ProtectedResourceMetadataOptions
 }
 
 /** Longer tokens are not looked at: parsing is work that anybody could ask for. */
@@ -47,8 +57,9 @@ const REMEMBERED = 10_000
  * auth({ schemes: [bearer(jwt({ jwks, issuer, audience, algorithms: ['RS256'] }))] })
  */
 export function bearer(verifier: TokenVerifier | OpaqueTokenVerifier, options: BearerOptions = {}): AuthScheme {
-  const read = readOptions('bearer', options, ['realm', 'scope', 'remember'])
-  const { scope, remember = 0 } = read
+  const read = readOptions('bearer', options, ['realm', 'scope', 'remember', 'metadata'])
+  checkValues('bearer', read, { scope: FUNCTION })
+  const { scope, remember = 0, metadata } = read
   const realm = checkRealm('bearer', read.realm ?? 'Resources')
   if (!(remember >= 0)) throw new TypeError('"remember" is a number of seconds.')
   if (typeof verifier !== 'function' && typeof verifier?.verifyToken !== 'function') {
@@ -58,7 +69,10 @@ export function bearer(verifier: TokenVerifier | OpaqueTokenVerifier, options: B
     throw new TypeError('"remember" is for opaque tokens: jwt remembers tokens by itself.')
   }
   const tokens = typeof verifier === 'function' ? createOpaqueVerifier(verifier, remember) : verifier
-  const challenges = [formatBearerChallenge(realm, [])]
+  const metadataUrl = metadata === undefined ? undefined : readResourceMetadata(metadata).url
+  const challengeWith = (parameters: readonly ChallengeParameter[]): string =>
+    formatBearerChallenge(realm, parameters, metadataUrl)
+  const challenges = [challengeWith([])]
 
   function conclude(result: TokenResult, exchange: Exchange): AuthResult {
     if (result.outcome === 'rejected') {
@@ -67,11 +81,11 @@ export function bearer(verifier: TokenVerifier | OpaqueTokenVerifier, options: B
         { name: 'error', value: 'invalid_token' },
         { name: 'error_description', value: cleanDescription(description) },
       ]
-      return { outcome: 'rejected', reason: description, challenges: [formatBearerChallenge(realm, parameters)] }
+      return { outcome: 'rejected', reason: description, challenges: [challengeWith(parameters)] }
     }
     if (scope !== undefined) {
       const wanted = wantedScopes(scope, exchange)
-      if (!wanted.every((name) => result.scopes.includes(name))) throw insufficientScope(wanted, realm)
+      if (!wanted.every((name) => result.scopes.includes(name))) throw createScopeError(wanted, challengeWith)
     }
     return result
   }
@@ -79,14 +93,16 @@ export function bearer(verifier: TokenVerifier | OpaqueTokenVerifier, options: B
   return {
     name: 'Bearer',
     isAmbient: false,
+    metadata,
     challenges: () => challenges,
+    ...(tokens.watch === undefined ? {} : { watch: (log) => tokens.watch!(log) }),
     authenticate(value, exchange) {
       // Two ways to send a token in one request (RFC 6750 §3.1).
       if (exchange.queryText !== '' && /(?:^|&)access_token=/.test(exchange.queryText)) {
         const error = [{ name: 'error', value: 'invalid_request' }]
         throw new HttpError(400, 'ERR_MALFORMED_QUERY', {
           detail: 'A token is sent in the Authorization field only.',
-          headers: ['WWW-Authenticate', formatBearerChallenge(realm, error)],
+          headers: ['WWW-Authenticate', challengeWith(error)],
         })
       }
       if (value.length > MAX_LENGTH) return conclude(MALFORMED, exchange)
@@ -116,6 +132,13 @@ export const MALFORMED: TokenResult = { outcome: 'rejected', description: 'The t
  * @param scopes what the request needs
  */
 export function insufficientScope(scopes: readonly string[], realm = 'Resources'): HttpError {
+  return createScopeError(scopes, (parameters) => formatBearerChallenge(realm, parameters))
+}
+
+function createScopeError(
+  scopes: readonly string[],
+  challengeWith: (parameters: readonly ChallengeParameter[]) => string,
+): HttpError {
   const parameters = [
     { name: 'error', value: 'insufficient_scope' },
     { name: 'error_description', value: 'The token lacks a scope that this request needs.' },
@@ -123,12 +146,14 @@ export function insufficientScope(scopes: readonly string[], realm = 'Resources'
   ]
   return new HttpError(403, 'ERR_FORBIDDEN', {
     detail: 'The token lacks a scope that this request needs.',
-    headers: ['WWW-Authenticate', formatBearerChallenge(realm, parameters)],
+    headers: ['WWW-Authenticate', challengeWith(parameters)],
   })
 }
 
-function formatBearerChallenge(realm: string, parameters: readonly ChallengeParameter[]): string {
-  return formatChallenge('Bearer', [{ name: 'realm', value: realm }, ...parameters])
+/** @param metadataUrl where clients learn how to get a token (RFC 9728 §5.1) */
+function formatBearerChallenge(realm: string, parameters: readonly ChallengeParameter[], metadataUrl?: string): string {
+  const metadata = metadataUrl === undefined ? [] : [{ name: 'resource_metadata', value: metadataUrl }]
+  return formatChallenge('Bearer', [{ name: 'realm', value: realm }, ...parameters, ...metadata])
 }
 
 /** Neither quotes nor backslashes, not even escaped ones, and ASCII only (RFC 6750 §3). */

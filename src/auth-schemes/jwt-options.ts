@@ -1,5 +1,6 @@
 import type { RequestView } from '../core/exchange.ts'
 import type { MaybePromise } from '../core/handler.ts'
+import { checkValues, FUNCTION, listOf, TEXT } from '../core/option-values.ts'
 import { readOptions } from '../core/options.ts'
 import { createRemoteKeySource, createStaticKeySource, fetchJson, type KeySource } from './key-source.ts'
 import type { Verdict } from './types.ts'
@@ -19,7 +20,11 @@ export type Claims = Readonly<Record<string, unknown>>
 export interface JwtOptions {
   /** Keys that verify: JWKs, a JWK Set, KeyObjects, CryptoKeys, or the bytes of an HMAC secret: 32 for HS256, 48 for HS384, 64 for HS512. */
   readonly keys?: KeyInput | readonly KeyInput[]
-  /** Instead of `keys`: the address of the issuer's JWK Set, or a function that fetches one. */
+  /**
+   * Instead of `keys`: the address of the issuer's JWK Set, or a function that fetches one. A set of more than 1000 keys is not
+   * used, nor is one at an address that has more than 1 MiB, is behind a redirect, or has more than one content coding; 503 where
+   * no other is known.
+   */
   readonly jwks?: string | URL | ((signal: AbortSignal) => MaybePromise<unknown>)
   /** Whose tokens are accepted (`iss`). */
   readonly issuer: string | readonly string[]
@@ -45,7 +50,11 @@ export interface JwtOptions {
   readonly isRevoked?: (claims: Claims, request: RequestView) => MaybePromise<boolean>
   /** How many verified tokens are remembered; 0 verifies every signature again. Default: 10000. */
   readonly remember?: number
-  /** Times for `jwks`, in seconds. Default: fetched again after 600, used 3600 longer, unknown keys looked for every 30. */
+  /**
+   * Times for `jwks`, in seconds: fetched again after `freshFor` (default 600), used `staleFor` longer where the issuer is away
+   * (3600), unknown keys looked for every `cooldown` (30), a failure stands for `retryAfter` (5), a fetch takes `timeout` (5) at
+   * most, content included.
+   */
   readonly jwksTimes?: {
     readonly freshFor?: number
     readonly staleFor?: number
@@ -78,6 +87,10 @@ export interface JwtSettings {
   readonly remember: number
 }
 
+const JWT_VALUES = {
+  ...{ requiredClaims: listOf(TEXT), typ: TEXT, scopes: FUNCTION, principal: FUNCTION, isRevoked: FUNCTION },
+}
+
 /** @throws TypeError for options that are missing, out of bounds, or contradict each other */
 export function resolveJwtOptions(options: JwtOptions): JwtSettings {
   const read = readOptions('jwt', options, [
@@ -85,6 +98,7 @@ export function resolveJwtOptions(options: JwtOptions): JwtSettings {
     ...(['maxTokenAge', 'maxLifetime', 'scopes', 'principal', 'isRevoked', 'remember', 'jwksTimes'] as const),
   ])
   const { clockTolerance: tolerance = 5, typ, maxTokenAge, principal, isRevoked, remember = 10_000 } = read
+  checkValues('jwt', read, JWT_VALUES)
   const issuer = readNames('issuer', read.issuer)
   const audience = readNames('audience', read.audience)
   const algorithms =
@@ -127,6 +141,12 @@ function requireLongSecrets(keys: readonly VerificationKey[], alg: string): void
   throw new TypeError(`"keys" needs a secret of at least ${secretSizeOf(alg)} bytes for ${alg} (RFC 7518 section 3.2).`)
 }
 
+function readUrl(jwks: unknown): URL {
+  const text = jwks instanceof URL ? jwks.href : jwks
+  if (typeof text === 'string' && URL.canParse(text)) return new URL(text)
+  throw new TypeError('jwt takes as jwks: the https address of a key set, or a function that fetches it.')
+}
+
 function createSource(
   { keys, jwks, jwksTimes = {}, algorithms: given }: Readonly<JwtOptions>,
   algorithms: readonly string[],
@@ -156,11 +176,15 @@ function createSource(
   for (const [name, value] of Object.entries(times)) {
     if (!(value >= 0)) throw new TypeError(`jwksTimes: "${name}" is a number of seconds.`)
   }
-  if (typeof jwks === 'function') return createRemoteKeySource(jwks, times)
-  const url = new URL(jwks as string | URL)
+  // Timers wait no longer than this, and an answer that is not waited for is none.
+  if (!(timeout > 0 && timeout < 2 ** 31 / 1000)) {
+    throw new TypeError('jwksTimes: "timeout" is a number of seconds, more than 0 and less than 2147483.')
+  }
+  if (typeof jwks === 'function') return createRemoteKeySource(jwks, times, algorithms)
+  const url = readUrl(jwks)
   const isLoopback = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname)
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback)) {
     throw new TypeError('"jwks" is an https address: whoever can change keys on their way can make tokens.')
   }
-  return createRemoteKeySource((signal) => fetchJson(url.href, signal), times)
+  return createRemoteKeySource((signal) => fetchJson(url.href, signal), times, algorithms)
 }

@@ -1,7 +1,10 @@
+import { createAvailability } from '../core/availability.ts'
+import { createByteBlocks } from '../core/byte-blocks.ts'
 import { publishFailure } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import type { MaybePromise } from '../core/handler.ts'
 import { andThen } from '../core/handler.ts'
+import type { Log } from '../core/operator-log.ts'
 import { formatKeyIdentity, isKeyFor, parsePublicJwk, type VerificationKey } from './verification-key.ts'
 
 /** Where verification keys come from. */
@@ -14,6 +17,8 @@ export interface KeySource {
   refresh(): MaybePromise<void>
   /** The keys that may have made a signature. @throws HttpError 503 when that cannot be known */
   find(alg: string, kid: unknown): MaybePromise<readonly VerificationKey[]>
+  /** Reports when the keys cannot be had, and when they can be had again. @returns what ends the reports */
+  watch(log: Log): () => void
 }
 
 export function createStaticKeySource(keys: readonly VerificationKey[]): KeySource {
@@ -22,6 +27,7 @@ export function createStaticKeySource(keys: readonly VerificationKey[]): KeySour
     freshUntil: Number.POSITIVE_INFINITY,
     refresh: () => undefined,
     find: (alg, kid) => keys.filter((key) => isKeyFor(key, alg, kid)),
+    watch: () => () => {},
   }
 }
 
@@ -43,21 +49,25 @@ export interface KeySourceTimes {
  * Keys that are fetched from their issuer: by one fetch for all who wait, rarely, and used for a while longer when the
  * issuer is away. Nothing a client sends makes more fetches than one per cooldown.
  * @param load fetches a JWK Set; anything that it throws means that the keys cannot be had
+ * @param algorithms those that keys are wanted for
  */
 export function createRemoteKeySource(
   load: (signal: AbortSignal) => MaybePromise<unknown>,
   times: KeySourceTimes,
+  algorithms: readonly string[],
 ): KeySource {
   const { freshFor, staleFor, cooldown, retryAfter, timeout } = times
   let keys: readonly VerificationKey[] = []
   let fetchedAt = Number.NEGATIVE_INFINITY
   let failedAt = Number.NEGATIVE_INFINITY
   let pending: Promise<void> | undefined
+  const availability = createAvailability('keys', 'jwt has fetched the keys for tokens again.')
 
   const source = {
     generation: 0,
     freshUntil: Number.NEGATIVE_INFINITY,
     refresh,
+    watch: availability.watch,
     find(alg: string, kid: unknown): MaybePromise<readonly VerificationKey[]> {
       const select = () => keys.filter((key) => isKeyFor(key, alg, kid))
       return andThen(refresh(), () => {
@@ -94,10 +104,25 @@ export function createRemoteKeySource(
     } catch (cause) {
       failedAt = Date.now()
       publishFailure({ error: cause, stage: 'background' })
+      availability.fail(describeFailure, cause)
       throw createUnavailable(retryAfter, cause)
     }
     fetchedAt = Date.now()
     source.freshUntil = fetchedAt + freshFor * 1000
+    // Answered 401 like a token of another issuer: without a report the clients would seem to be at fault.
+    const isUsable = keys.some((key) => algorithms.some((alg) => isKeyFor(key, alg, undefined)))
+    if (isUsable) availability.succeed()
+    else availability.fail(describeUseless)
+  }
+
+  function describeFailure(reason: string): string {
+    const isServed = Date.now() < fetchedAt + (freshFor + staleFor) * 1000
+    const effect = isServed ? 'the keys fetched before are used for now' : 'requests with a token are answered 503'
+    return `jwt cannot fetch the keys of "jwks": ${reason}; ${effect}.`
+  }
+
+  function describeUseless(): string {
+    return `jwt found no key for ${algorithms.join(', ')} at "jwks": every token is answered 401.`
   }
 
   /** A fetch that never ends would be waited for by every request. */
@@ -134,6 +159,8 @@ export function createRemoteKeySource(
 function readKeySet(set: unknown): readonly VerificationKey[] {
   const list = typeof set === 'object' && set !== null && Object.hasOwn(set, 'keys') && (set as { keys: unknown }).keys
   if (!Array.isArray(list)) throw new TypeError('The issuer sent something that is no JWK Set.')
+  // Every unknown token is compared with all of them.
+  if (list.length > MAX_KEYS) throw new RangeError(`The issuer sent more than ${MAX_KEYS} keys.`)
   return list.map(parsePublicJwk).filter((key) => key !== undefined)
 }
 
@@ -143,10 +170,13 @@ function createUnavailable(retryAfter: number, cause?: unknown): HttpError {
   return new HttpError(503, 'ERR_UNAVAILABLE', cause === undefined ? { headers } : { headers, cause })
 }
 
+/** Bytes of a key set, decoded. */
 const MAX_SIZE = 1024 * 1024
+/** Keys of a key set, those that are not understood included. */
+const MAX_KEYS = 1000
 
 /**
- * Fetches a JSON document: no redirects, no more than a megabyte.
+ * Fetches a JSON document: no redirects, no more than a megabyte, and one content coding at most.
  * @throws Error when anything is not as it should be
  */
 export async function fetchJson(url: string, signal: AbortSignal): Promise<unknown> {
@@ -161,12 +191,15 @@ export async function fetchJson(url: string, signal: AbortSignal): Promise<unkno
     await response.body?.cancel()
     throw new Error(`The key endpoint answered ${response.status}.`)
   }
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
-    size += chunk.length
-    if (size > MAX_SIZE) throw new Error('The key endpoint sent too much.')
-    chunks.push(chunk)
+  // What is counted is what the last coding gives: those before it may expand to any size unseen.
+  if (response.headers.get('content-encoding')?.includes(',')) {
+    await response.body.cancel()
+    throw new Error('The key endpoint used several content codings.')
   }
-  return JSON.parse(Buffer.concat(chunks).toString()) as unknown
+  const blocks = createByteBlocks()
+  for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+    blocks.push(chunk)
+    if (blocks.size > MAX_SIZE) throw new Error('The key endpoint sent too much.')
+  }
+  return JSON.parse(new TextDecoder().decode(blocks.drain())) as unknown
 }

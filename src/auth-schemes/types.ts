@@ -1,6 +1,8 @@
 import type { Exchange, Principal } from '../core/exchange.ts'
 import type { MaybePromise } from '../core/handler.ts'
+import type { Log } from '../core/operator-log.ts'
 import { readProperty } from '../core/options.ts'
+import type { ProtectedResourceMetadataOptions } from './resource-metadata.ts'
 
 /** What a scheme says about the credentials of a request. */
 export type AuthResult =
@@ -26,6 +28,8 @@ export interface AuthScheme {
    * false, because shared caches leave answers to requests with Authorization alone (RFC 9111 §3.5).
    */
   readonly isPrivate?: boolean
+  /** The metadata of the resource that the scheme guards (RFC 9728), to be served at its well-known URI. Default: none. */
+  readonly metadata?: ProtectedResourceMetadataOptions | undefined
   /** The challenges for a request without usable credentials, each a whole WWW-Authenticate value. */
   challenges(exchange: Exchange): readonly string[]
   /**
@@ -34,6 +38,12 @@ export interface AuthScheme {
    * @throws HttpError for answers other than 401: 403 insufficient_scope, 429, 503 while keys cannot be fetched
    */
   authenticate(value: string, exchange: Exchange): MaybePromise<AuthResult>
+  /**
+   * Reports when credentials cannot be verified, and when they can be again.
+   * @param log the `log` option of the service or piece that uses the scheme
+   * @returns what ends the reports
+   */
+  watch?(log: Log): () => void
 }
 
 /** What a verifier of the user's own says: who it is, `true` for just that name, or that the credentials are wrong. */

@@ -1,5 +1,5 @@
 import { type Answer, resolveReference } from './answer.ts'
-import type { AnyTraits, PathTypes, Trait } from './definition-paths.ts'
+import type { AnyTraits, FileNames, PathTypes, Trait } from './definition-paths.ts'
 import { type ClientContext, type RequestOptions, readWritten } from './read.ts'
 import {
   CREATING,
@@ -28,9 +28,11 @@ export interface CreateOptions extends RequestOptions {
 export type CreateContent<Types extends PathTypes> =
   | (Types['content'] extends 'raw' ? never : Types['input'])
   | (Types['content'] extends 'json' ? never : Blob | Uint8Array)
-  | (Types['traits'] extends AnyTraits | { readonly files: object } | { readonly create: 'accepted' }
+  | (Types['traits'] extends AnyTraits | { readonly create: 'accepted' }
       ? FormData
-      : never)
+      : [FileNames<Types['traits']>] extends [never]
+        ? never
+        : FormData)
 
 type Created<Types extends PathTypes, Item extends string> = Success<
   201,

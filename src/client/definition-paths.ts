@@ -63,17 +63,23 @@ type InputOf<Definition> = TypesOf<Definition> extends { readonly input: infer I
 
 /** The value of an option as it was written; `Otherwise` where it was left out. */
 export type Trait<Named, Name extends string, Otherwise> = Named extends { readonly [Key in Name]: infer Value }
-  ? Value
+  ? [Value] extends [undefined]
+    ? Otherwise
+    : Exclude<Value, undefined>
   : Otherwise
 type Listed<List> = List extends readonly (infer Item)[] ? Item : never
 
-type ContentOf<Named, Otherwise> = Named extends { readonly types: infer List }
-  ? Listed<List> extends 'application/json' | 'text/json' | `${string}+json`
-    ? 'json'
-    : Extract<Listed<List>, '*/*' | 'application/*' | 'application/json' | 'text/json' | `${string}+json`> extends never
-      ? 'raw'
-      : 'any'
-  : Otherwise
+type ContentOf<Named, Otherwise> =
+  Trait<Named, 'types', undefined> extends infer List extends readonly string[]
+    ? Listed<List> extends 'application/json' | 'text/json' | `${string}+json`
+      ? 'json'
+      : Extract<
+            Listed<List>,
+            '*/*' | 'application/*' | 'application/json' | 'text/json' | `${string}+json`
+          > extends never
+        ? 'raw'
+        : 'any'
+    : Otherwise
 
 type Id<Named> = {
   readonly id: Trait<Named, 'names', 'integer'> extends 'integer'
@@ -82,7 +88,8 @@ type Id<Named> = {
       ? string
       : number | string
 }
-type FileNames<Named> = keyof Trait<Named, 'files', object> & string
+/** The names of the files that items may have. */
+export type FileNames<Named> = Named extends { readonly fileNames: infer Names extends string } ? Names : never
 /** The properties of an item that the server keeps. */
 type ServerProperties<Named> = Id<Named> & { readonly [Name in FileNames<Named>]?: JsonValue } & (Named extends {
     readonly create: 'accepted'

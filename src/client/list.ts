@@ -1,5 +1,6 @@
+import type { JsonValue } from '../core/json.ts'
 import { parseContent, resolveReference } from './answer.ts'
-import type { PathTypes } from './definition-paths.ts'
+import type { AnyTraits, PathTypes } from './definition-paths.ts'
 import { formatQuery, type ListQuery, type QueryOf, type SortOf } from './list-query.ts'
 import { type ClientContext, getJson, type RequestOptions } from './read.ts'
 import { createError, expectSuccess, type Failure, LISTING, refuse, type Success } from './results.ts'
@@ -23,7 +24,11 @@ export interface ListedContent {
   readonly size: number
 }
 
-export type ListedItem<Types extends PathTypes> = Types['content'] extends 'json' ? Types['output'] : ListedContent
+export type ListedItem<Types extends PathTypes> = Types['traits'] extends AnyTraits
+  ? JsonValue
+  : Types['content'] extends 'json'
+    ? Types['output']
+    : ListedContent
 
 export type PageResult<Value> =
   | Success<200, { readonly items: readonly Value[]; readonly total: number | undefined }>

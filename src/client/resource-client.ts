@@ -57,9 +57,9 @@ export interface ResourceClientOptions<Resources = AnyResources> {
   readonly cacheSize?: number
 }
 
-const NAMES: readonly string[] = [
-  ...['fetch', 'token', 'headers', 'prefer', 'maxAttempts', 'timeout', 'retries', 'keyed', 'cacheSize'],
-] satisfies (keyof ResourceClientOptions)[]
+const NAMES: readonly (keyof ResourceClientOptions)[] = [
+  ...(['fetch', 'token', 'headers', 'prefer', 'maxAttempts', 'timeout', 'retries', 'keyed', 'cacheSize'] as const),
+]
 
 /**
  * Makes a client of a service. With the type of the service's definitions, paths and documents have types.
@@ -83,10 +83,16 @@ export function createResourceClient<Resources extends ClientDefinitions | AnyRe
 function readContext(base: string | URL, options: ResourceClientOptions | undefined): ClientContext {
   // A copy that inherits nothing, as `readOptions` makes it, without its messages: each byte is loaded by browsers.
   const given = Object.assign(Object.create(null), options) as ResourceClientOptions
-  const unknown = Object.keys(given).filter((name) => !NAMES.includes(name))
+  const unknown = Object.keys(given).filter((name) => !(NAMES as readonly string[]).includes(name))
   check(unknown.length === 0, `has no option "${unknown[0]}". It has: ${NAMES.join(', ')}`)
   const { prefer = 'merge', maxAttempts = 10, timeout = 30_000, retries = 3, cacheSize = 100 } = given
   check(given.fetch === undefined || typeof given.fetch === 'function', 'needs a fetch function')
+  const { token, headers } = given
+  check(token === undefined || /^(?:string|function)$/.test(typeof token), 'takes a token as text or a function')
+  check(
+    headers === undefined || /^(?:object|function)$/.test(typeof headers),
+    'takes headers as an object or a function',
+  )
   check(prefer === 'merge' || prefer === 'json', "takes prefer: 'merge' or 'json'")
   check(maxAttempts >= 1, 'needs a maxAttempts of at least 1')
   check(timeout > 0, 'needs a positive timeout in milliseconds')

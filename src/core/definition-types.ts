@@ -1,29 +1,14 @@
-/** Types that a resource definition carries for a client. Nothing of it exists at run time. */
-
-/** The options that decide which requests a client can make. */
-export type TraitName =
-  | ('methods' | 'memberMethods' | 'types' | 'create' | 'remove' | 'names' | 'files')
-  | ('query' | 'count' | 'idempotency')
-
-/** Those options, as they were written. Hooks are left out: their types stay with the server. */
-export type Traits<Options> = { readonly [Name in keyof Options as Extract<Name, TraitName>]: Options[Name] }
-
-/** The input type of a Standard Schema among the options. */
-type InputOf<Options, Otherwise> = Options extends {
-  readonly schema: { readonly '~standard': { readonly types?: { readonly input: infer Input } | undefined } }
-}
-  ? unknown extends Input
-    ? Otherwise
-    : Input
-  : Otherwise
-
+/** The types that a resource definition carries for a client. Nothing of it exists at run time. */
 export interface DefinitionTypes<Output = unknown, Input = unknown, Named = unknown> {
+  /** What is stored and read: what the schema gives. */
   readonly output: Output
+  /** What is sent: what the schema takes. */
   readonly input: Input
+  /** The options that decide which requests a client can make, as they were written; `undefined` where left out. */
   readonly traits: Named
 }
 
 /** Carries types; the property is never there. */
-export interface Typed<Value, Options, Named> {
-  readonly '~types'?: DefinitionTypes<Value, InputOf<Options, Value>, Named>
+export interface Typed<Output, Input, Named> {
+  readonly '~types'?: DefinitionTypes<Output, Input, Named>
 }

@@ -1,6 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { inspect } from 'node:util'
 import type { Activity } from './activity.ts'
+import { completeReply } from './complete-reply.ts'
+import { writeToConsole } from './console-line.ts'
+import { describeValue } from './describe-value.ts'
 import { noteError, publishFailure, publishTrace, startTrace } from './diagnostics.ts'
 import { createErrorReply, toHttpError } from './error-reply.ts'
 import { HttpError, RequestAborted } from './errors.ts'
@@ -8,8 +11,11 @@ import { type AnyRequest, type AnyResponse, type Exchange, sharedExchange } from
 import { isPromise, type MaybePromise } from './handler.ts'
 import { formatLogText } from './log-text.ts'
 import { passOnPending } from './pending.ts'
+import { waitInPipeline } from './pipeline.ts'
 import { findPlace, type Place } from './place.ts'
 import type { Reply } from './reply.ts'
+import { countAnswer, waitInSession } from './session-load.ts'
+import { unwatchReader, watchReader } from './stalled-reader.ts'
 import { type WriteOptions, writeReply } from './write-reply.ts'
 
 /** What a handler calls when the request is not for it, or, with an error, when it failed. */
@@ -42,6 +48,11 @@ export interface Handler {
   /** The methods that it may answer on its own, for which the host need not have a route; `undefined` for all. */
   readonly methods: readonly string[] | undefined
   /**
+   * Whether it answers a request target wherever it is mounted: that of a well-known URI (RFC 8615), which lies at the root
+   * of the server. `attach` and `mount` hand such requests to it. `undefined` where it has none.
+   */
+  readonly isWellKnown?: ((target: string) => boolean) | undefined
+  /**
    * Makes the exchange that the other methods take.
    * @param place where the handler is mounted. Default: what the host tells by `originalUrl` and `baseUrl`
    * @returns `undefined` when the request is outside the prefix that the handler is mounted at
@@ -69,13 +80,8 @@ export function isHandler(value: unknown): value is Handler {
 export function checkHandler(owner: string, value: unknown): void {
   if (isHandler(value)) return
   throw new TypeError(
-    `${owner} takes a service or a piece, as createResourceService(store) or auth(options) return it, not ${nameOf(value)}.`,
+    `${owner} takes a service or a piece, as createResourceService(store) or auth(options) return it, not ${describeValue(value)}.`,
   )
-}
-
-function nameOf(value: unknown): string {
-  if (value === null || value === undefined) return String(value)
-  return typeof value === 'function' ? 'another function' : `a value of type ${typeof value}`
 }
 
 /** Not a reply: the request is the host's. What the host does with it is its own affair. */
@@ -91,6 +97,8 @@ export interface HandlerOptions<E extends Exchange> {
   readonly role?: HandlerRole
   /** Default: all of an endpoint, none of a guard. */
   readonly methods?: readonly string[]
+  /** See `Handler.isWellKnown`. Default: none. */
+  readonly isWellKnown?: ((target: string) => boolean) | undefined
   /** Default: the exchange that pieces on one request share. */
   readonly createExchange?: (req: IncomingMessage, res: ServerResponse, place: Place) => E
   /** Told of unexpected errors, which the client never sees. Default: `console.error`. */
@@ -104,15 +112,21 @@ export interface HandlerOptions<E extends Exchange> {
 }
 
 const logError: ErrorHook = (error, { method, mount, path }) => {
-  const lines = `http-resource-service: ${method} ${formatLogText(mount + path)} failed: ${inspect(error)}`.split('\n')
-  console.error(lines.map(formatLogText).join('\n'))
+  let failure: string
+  try {
+    failure = inspect(error)
+  } catch {
+    failure = 'The error cannot be shown.' // a getter of it throws
+  }
+  const lines = `http-resource-service: ${method} ${formatLogText(mount + path)} failed: ${failure}`.split('\n')
+  writeToConsole('error', lines.map(formatLogText).join('\n'))
 }
 
 /** Puts a node face on a decision: errors become replies, replies are written, and what is left goes to `next`. */
 export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Handler {
   const options: HandlerOptions<E> = Object.assign(Object.create(null), given)
-  const { run, role = 'endpoint', onError = logError, formatError = createErrorReply } = options
-  const { activity, forwardErrors } = options
+  const { run, role = 'endpoint', onError = logError, formatError } = options
+  const { activity, forwardErrors, isWellKnown } = options
   const create: (req: IncomingMessage, res: ServerResponse, place: Place) => Exchange =
     options.createExchange ?? sharedExchange
   const writeOptions: WriteOptions = {
@@ -132,22 +146,28 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
 
   /** The reply for an error; none for a client that has left. */
   function replyTo(error: unknown, exchange: Exchange): Reply | 'gone' {
-    if (error instanceof RequestAborted) {
+    if (error instanceof RequestAborted || exchange.isAbort(error)) {
       exchange.breakOff()
       return 'gone'
     }
     const known = toHttpError(error)
     if (known.status >= 500 && known !== error) report(error, exchange, 'request')
+    return format(known, exchange)
+  }
+
+  function format(error: HttpError, exchange: Exchange): Reply {
+    if (formatError === undefined) return createErrorReply(error, exchange)
     try {
-      return formatError(known, exchange)
+      return completeReply(formatError(error, exchange))
     } catch (formatFailure) {
       report(formatFailure, exchange, 'request')
       return createErrorReply(new HttpError(500, 'ERR_INTERNAL'), exchange)
     }
   }
 
-  function isForwarded(error: unknown): boolean {
-    return forwardErrors && !(error instanceof RequestAborted) && toHttpError(error) !== error
+  function isForwarded(error: unknown, exchange: Exchange): boolean {
+    if (error instanceof RequestAborted || exchange.isAbort(error)) return false
+    return forwardErrors && toHttpError(error) !== error
   }
 
   function decide(exchange: Exchange): MaybePromise<Decision> {
@@ -162,6 +182,8 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
   function start(exchange: Exchange): MaybePromise<Decision> {
     activity?.begin(exchange)
     startTrace(exchange)
+    const room = exchange.isHttp2 ? waitInSession(exchange) : waitInPipeline(exchange)
+    if (room !== undefined) return room.then(() => run(exchange as E))
     try {
       return run(exchange as E)
     } catch (error) {
@@ -173,16 +195,25 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
     activity?.end(exchange)
     exchange.undecided?.decided()
     if (decision !== undefined && decision !== PASS) {
-      if (decision !== 'gone') publishTrace(exchange, decision.status)
+      if (decision === 'gone') return decision
+      publishTrace(exchange, decision.status)
+      expectAnswer(exchange, decision)
       return decision
     }
     if (exchange.isClosed || exchange.res.writableEnded) return 'gone'
+    if (exchange.isHttp2) countAnswer(exchange, undefined)
+    unwatchReader(exchange)
     passOnPending(exchange)
     return undefined
   }
 
+  function expectAnswer(exchange: Exchange, { body }: Reply): void {
+    if (exchange.isHttp2) countAnswer(exchange, body)
+    watchReader(exchange)
+  }
+
   function fail(exchange: Exchange, error: unknown): Decision {
-    if (isForwarded(error)) {
+    if (isForwarded(error, exchange)) {
       activity?.end(exchange)
       exchange.undecided?.decided()
       passOnPending(exchange)
@@ -207,7 +238,7 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
   /** The reply could not be written: a source that failed before its first byte, or a field that no message may hold. */
   function recover(exchange: Exchange, error: unknown, next: Next | undefined): undefined {
     const { res } = exchange
-    if (next !== undefined && !res.headersSent && isForwarded(error)) {
+    if (next !== undefined && !res.headersSent && isForwarded(error, exchange)) {
       passOnPending(exchange)
       return void next(error)
     }
@@ -224,7 +255,7 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
     if (decision === 'gone') return
     if (decision !== undefined) write(exchange, decision, next)
     else if (next !== undefined) next()
-    else write(exchange, formatError(new HttpError(404, 'ERR_NOT_FOUND'), exchange))
+    else write(exchange, format(new HttpError(404, 'ERR_NOT_FOUND'), exchange))
   }
 
   function sendFailure(exchange: Exchange, error: unknown, next: Next | undefined): void {
@@ -241,8 +272,9 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
   function refuse(exchange: Exchange, error: unknown, next: Next | undefined): void {
     if (next !== undefined) return next(error)
     const reply = replyTo(error, exchange)
-    if (reply === 'gone') exchange.breakOff()
-    else write(exchange, reply)
+    if (reply === 'gone') return exchange.breakOff()
+    expectAnswer(exchange, reply)
+    write(exchange, reply)
   }
 
   function respond(exchange: Exchange, next?: Next): void {
@@ -267,5 +299,5 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
 
   const handler = (req: AnyRequest, res: AnyResponse, next?: Next): void => respond(createExchange(req, res), next)
   const methods = options.methods ?? (role === 'endpoint' ? undefined : [])
-  return Object.assign(handler, { role, methods, createExchange, decide, write, respond })
+  return Object.assign(handler, { role, methods, isWellKnown, createExchange, decide, write, respond })
 }

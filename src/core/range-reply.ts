@@ -40,7 +40,7 @@ function sliceBody(body: RangedBody, { first, last }: ByteRange): ReplyBody {
   const size = last - first + 1
   const { readRange } = body
   const read = readRange === undefined || size > SHORT ? undefined : () => readRange(first, last)
-  return { size, open: () => body.openRange(first, last), read }
+  return { size, open: (signal) => body.openRange(first, last, signal), read }
 }
 
 /** Several ranges (RFC 9110 §15.3.7.2), streamed, the length known in advance. */
@@ -63,13 +63,13 @@ function multipartReply(
   })
   const end = Buffer.from(`\r\n--${boundary}--\r\n`, 'latin1')
   const length = ranges.reduce((sum, range, i) => sum + heads[i]!.length + range.last - range.first + 1, end.length)
-  async function* open(): AsyncGenerator<Uint8Array> {
+  async function* open(signal?: AbortSignal): AsyncGenerator<Uint8Array> {
     for (const [index, range] of ranges.entries()) {
       yield heads[index]!
       const part = sliceBody(body, range)
       if (typeof part === 'string') yield Buffer.from(part, 'latin1')
       else if (part instanceof Uint8Array) yield part
-      else yield* part.open()
+      else yield* part.open(signal)
     }
     yield end
   }

@@ -1,12 +1,12 @@
-import { type ServerResponse, STATUS_CODES } from 'node:http'
+import { type ServerResponse, STATUS_CODES, validateHeaderValue } from 'node:http'
 import { mergeVary } from '../protocol/vary.ts'
 import { discardUnreadBody, hasUnreadBody } from './discard-body.ts'
 import { BASE_FIELDS, type Exchange } from './exchange.ts'
 import { isPromise } from './handler.ts'
-import { stopWatch, watchIdle } from './idle-watch.ts'
 import type { ContentSource, Pieces, Reply, ReplyBody } from './reply.ts'
+import { noteSent } from './stalled-reader.ts'
 
-/** More than this is written in pieces: a client that reads slowly but steadily must be seen to read. */
+/** More than this is written in pieces, each when the one before it has left: memory holds one of them. */
 const PIECE = 1024 * 1024
 /**
  * The same on HTTP/2, one frame: a hundred streams write at once, and Node refuses streams of a session in which more
@@ -109,6 +109,7 @@ function writeHead(exchange: Exchange, reply: Reply, more: readonly string[] | u
   const phrase = STATUS_CODES[reply.status] ?? ''
   if (!isPlain) {
     // The HTTP/2 interface takes no repeated names in a list; HTTP/1 takes none beside fields that the host has set.
+    if (exchange.isHttp2) checkValues(all)
     setAllFields(res, all)
     // Left to what writes or ends: without content the header section then ends the stream. A client that stops its
     // upload at an error would otherwise be reset for content shorter than it said, before it sees the answer's end.
@@ -131,6 +132,14 @@ export function setFields(res: ServerResponse, fields: readonly string[]): void 
   }
 }
 
+/**
+ * Node checks the values of HTTP/1 only. A line break in a field of HTTP/2 becomes a field of its own behind a gateway
+ * (RFC 9113 §8.2.1, §10.3).
+ */
+function checkValues(fields: readonly string[]): void {
+  for (let i = 0; i < fields.length; i += 2) validateHeaderValue(fields[i]!, fields[i + 1]!)
+}
+
 /** All of the fields or, where one cannot be sent, none: what a reply has set would otherwise be on the 500 after it. */
 function setAllFields(res: ServerResponse, fields: readonly string[]): void {
   try {
@@ -141,7 +150,8 @@ function setAllFields(res: ServerResponse, fields: readonly string[]): void {
   }
 }
 
-function isInOnePiece(exchange: Exchange, body: ReplyBody): body is string | Uint8Array {
+/** Whether content is written at once. */
+export function isInOnePiece(exchange: Exchange, body: ReplyBody): body is string | Uint8Array {
   if (typeof body !== 'string' && !(body instanceof Uint8Array)) return false
   return body.length <= (exchange.isHttp2 ? HTTP2_PIECE : PIECE)
 }
@@ -164,7 +174,7 @@ async function writeSource(
   { onLateFailure }: WriteOptions,
 ): Promise<void> {
   const { res } = exchange
-  const iterator = source.open()[Symbol.asyncIterator]()
+  const iterator = source.open(exchange.signal)[Symbol.asyncIterator]()
   const most = exchange.isHttp2 ? HTTP2_PIECE : PIECE
   let drain: Drain | undefined
   try {
@@ -183,7 +193,7 @@ async function writeSource(
       if (rest < 0) throw new Error('A content source gave more bytes than its size.')
       for (let at = 0; at < bytes.length && !exchange.isClosed; at += most) {
         const piece = bytes.length <= most ? bytes : bytes.subarray(at, at + most)
-        const written = drain.next()
+        const written = drain.next(piece.length)
         // The last piece ends the message in the same write.
         if (rest === 0 && at + most >= bytes.length) res.end(piece, written)
         else res.write(piece, written)
@@ -212,18 +222,17 @@ async function closeIterator(iterator: AsyncIterator<Uint8Array>): Promise<void>
   }
 }
 
-/** Waits until one write has left, the connection has closed, or nothing has moved for too long. */
+/** Waits until one write has left, or the connection has closed. */
 interface Drain {
   readonly promise: Promise<void>
   /** Starts to wait for a write. */
-  next(): () => void
+  next(size: number): () => void
   close(): void
 }
 
 function createDrain(exchange: Exchange): Drain {
   const { req, res } = exchange
   let settle = () => {}
-  const watch = watchIdle(exchange.idleTimeout, () => exchange.breakOff())
   const onClose = () => settle()
   res.once('close', onClose)
   // An answer behind another has no connection yet: on Node 20 and 22 it never hears that theirs has closed.
@@ -231,15 +240,17 @@ function createDrain(exchange: Exchange): Drain {
   connection?.setMaxListeners(0).once('close', onClose)
   const drain = {
     promise: Promise.resolve(),
-    next(): () => void {
-      watch.moved = true
+    next(size: number): () => void {
       drain.promise = new Promise<void>((resolve) => {
         settle = resolve
       })
-      return settle
+      if (!exchange.isHttp2) return settle
+      return () => {
+        noteSent(exchange, size)
+        settle()
+      }
     },
     close() {
-      stopWatch(watch)
       res.off('close', onClose)
       connection?.off('close', onClose)
     },

@@ -8,6 +8,7 @@ import type { Exchange, HostRequest, RequestView } from '../core/exchange.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
 import type { JsonValue } from '../core/json.ts'
 import { createHandler, type ErrorHook, type Handler } from '../core/node-handler.ts'
+import { BOOLEAN, checkValues, FUNCTION, listOf, shapedAs, TEXT } from '../core/option-values.ts'
 import { readOptions } from '../core/options.ts'
 import { readTarget } from '../core/read-target.ts'
 import { contentReply, emptyReply, encodeText, type Reply } from '../core/reply.ts'
@@ -76,6 +77,10 @@ export interface PatchOptions<Target extends PatchTarget = PatchTarget> {
 }
 
 const NAMES = ['read', 'write', 'formats', 'limits', 'required', 'reply', 'contentType', 'onError', 'now'] as const
+const PATCH_VALUES = {
+  formats: listOf(shapedAs({ mediaType: 'string', parse: 'function' })),
+  ...{ required: BOOLEAN, contentType: TEXT, onError: FUNCTION, now: FUNCTION },
+}
 
 /**
  * A piece that applies patch documents (RFC 5789) to documents that the user keeps: all of a patch or nothing, under
@@ -91,11 +96,14 @@ const NAMES = ['read', 'write', 'formats', 'limits', 'required', 'reply', 'conte
  * }))
  */
 export function patch<Target extends PatchTarget>(options: PatchOptions<Target>): Handler {
+  if (typeof options === 'function')
+    throw new TypeError('patch takes its functions as options: patch({ read, write }).')
   const given = readOptions('patch', options, NAMES)
   const { read, write, onError, required = false, now = Date.now, contentType = 'application/json' } = given
   if (typeof read !== 'function' || typeof write !== 'function') {
     throw new TypeError('patch takes two functions, read and write.')
   }
+  checkValues('patch', given, PATCH_VALUES)
   const limits = readLimits('patch', given.limits)
   const formats = given.formats ?? createDefaultFormats(limits)
   if (formats.length === 0) throw new TypeError('patch without any format refuses every patch.')

@@ -1,5 +1,6 @@
 import type { ResourceExchange } from '../actions/resource-exchange.ts'
 import type { MaybePromise, Step } from '../core/handler.ts'
+import type { Handler } from '../core/node-handler.ts'
 import { changeOptions } from '../core/options.ts'
 import type { Reply } from '../core/reply.ts'
 import { createHostCheck } from '../handlers/allowed-hosts.ts'
@@ -8,9 +9,11 @@ import { createCrossSiteCheck } from '../handlers/cross-site.ts'
 import { METHOD_OVERRIDE_FIELD, overrideMethod } from '../handlers/method-override.ts'
 import { type CorsOptions, createCors } from '../handlers/preflight.ts'
 import { createHttpsCheck } from '../handlers/require-https.ts'
+import type { MetadataEndpoint } from '../handlers/resource-metadata.ts'
 import { DEFAULT_ALLOWED_HEADERS } from '../protocol/cors.ts'
 import type { Method } from '../protocol/methods.ts'
 import type { ServiceSettings } from './service-options.ts'
+import { checkTarget } from './target-steps.ts'
 
 const NO_METHODS: readonly Method[] = []
 
@@ -20,19 +23,29 @@ type OptionalStep = Step<ResourceExchange> | undefined
 export interface Access {
   /** Whether a request came by https, over TLS or over TLS to a trusted proxy. */
   isSecure(exchange: ResourceExchange): boolean
+  /** Serves the metadata of the protected resource. */
+  readonly answerMetadata: OptionalStep
+  /** See `Handler.isWellKnown`. */
+  readonly isWellKnown: Handler['isWellKnown']
   readonly checkHost: OptionalStep
   readonly checkTransport: OptionalStep
   readonly overrideMethod: OptionalStep
   readonly applyCors: OptionalStep
   readonly authenticate: OptionalStep
   readonly checkCrossSite: Step<ResourceExchange>
+  /** Ends the reports on what the steps depend on. */
+  close(): void
 }
 
 export function createAccess(settings: ServiceSettings): Access {
   const { allowedHosts, trustProxy, authentication } = settings
-  const transport = createHttpsCheck({ mode: settings.https, ...(trustProxy === undefined ? {} : { trustProxy }) })
+  const transport = createHttpsCheck(
+    { mode: settings.https, ...(trustProxy === undefined ? {} : { trustProxy }) },
+    { log: settings.log, remedy: "set https: 'optional'" },
+  )
   const cors = settings.cors === undefined ? undefined : createCors(completeCors(settings.cors, settings))
   const auth = authentication === undefined ? undefined : createAuthentication(authentication)
+  const stopWatching = auth?.watch(settings.log)
 
   function applyCors(exchange: ResourceExchange): MaybePromise<Reply | undefined> {
     const { route, method } = exchange
@@ -47,6 +60,8 @@ export function createAccess(settings: ServiceSettings): Access {
 
   return {
     isSecure: transport.isSecure,
+    answerMetadata: auth?.metadata && createMetadataStep(auth.metadata),
+    isWellKnown: auth?.metadata?.isWellKnown,
     checkHost: allowedHosts === undefined ? undefined : createHostCheck(allowedHosts),
     checkTransport: settings.https === 'optional' ? undefined : transport.step,
     overrideMethod: settings.methodOverride ? overrideMethod : undefined,
@@ -56,6 +71,16 @@ export function createAccess(settings: ServiceSettings): Access {
       isSecure: transport.isSecure,
       ...(cors === undefined ? {} : { allows: cors.allows }),
     }),
+    close: () => stopWatching?.(),
+  }
+}
+
+/** The target is checked first: a request that programs delimit differently is refused wherever it goes. */
+function createMetadataStep({ covers, answer }: MetadataEndpoint): Step<ResourceExchange> {
+  return function answerMetadata(exchange) {
+    if (!covers(exchange)) return undefined
+    checkTarget(exchange)
+    return answer(exchange)
   }
 }
 

@@ -7,6 +7,7 @@ import type { MaybePromise, Step } from '../core/handler.ts'
 import { createHandler, type Handler } from '../core/node-handler.ts'
 import type { Reply } from '../core/reply.ts'
 import { sequence } from '../core/sequence.ts'
+import { rememberView } from '../openapi/service-view.ts'
 import type { ResourceStore } from '../stores/types.ts'
 import { createAccess } from './access.ts'
 import { compileService } from './compile-service.ts'
@@ -43,12 +44,13 @@ export interface ResourceService extends Handler {
  */
 export function createResourceService(store: ResourceStore, options?: ServiceOptions): ResourceService {
   const settings = readServiceOptions(options)
-  const { routes, operations } = compileService(store, settings)
+  const { routes, operations, view } = compileService(store, settings)
   const access = createAccess(settings)
 
   // The order of decisions (RFC 9110 §13.2.1): what the fields say before what the store says, what the store says
   // before the content is read, and one compare-and-swap at the end.
   const steps = keepPresent<ResourceExchange>([
+    access.answerMetadata, // 200 304 405 at the well-known URI of the metadata (RFC 9728), which has no route
     target.createRouteStep(routes, settings), // hands over what is not ours
     target.createLengthStep(settings.maxTargetLength), // 414
     target.checkTarget, // 400 431
@@ -79,6 +81,7 @@ export function createResourceService(store: ResourceStore, options?: ServiceOpt
     run: (exchange) => decideInOrder(exchange, decide),
     createExchange: (req, res, place) => new ResourceExchange(req, res, place, settings),
     activity,
+    isWellKnown: access.isWellKnown,
     onError: settings.onError,
     formatError: settings.formatError,
     forwardErrors: settings.forwardErrors,
@@ -89,12 +92,15 @@ export function createResourceService(store: ResourceStore, options?: ServiceOpt
   const close = async (): Promise<void> => {
     await Promise.all([activity.drain(), operations?.close()])
     stopExplaining()
+    access.close()
   }
-  return Object.assign(handler, {
+  const service = Object.assign(handler, {
     runOperation: (id: string) => operations?.run(id) ?? Promise.resolve(false),
     close,
     [Symbol.asyncDispose]: close,
   })
+  rememberView(service, view)
+  return service
 }
 
 function keepPresent<E extends Exchange>(steps: readonly (Step<E> | undefined)[]): readonly Step<E>[] {

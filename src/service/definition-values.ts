@@ -5,6 +5,7 @@ import {
   either,
   FIELD_VALUE,
   FUNCTION,
+  LOG,
   listOf,
   MILLISECONDS,
   oneOf,
@@ -14,12 +15,21 @@ import {
   shapedAs,
   TEXT,
   type ValueRule,
+  writtenAs,
 } from '../core/option-values.ts'
 import { METHODS } from '../protocol/methods.ts'
 
 type Rules = Readonly<Record<string, ValueRule>>
 
 const SOME_METHODS = listOf(oneOf(...METHODS), 1)
+
+/** A date, as an object or in ISO 8601. */
+const MOMENT: ValueRule = {
+  accepts: (value) =>
+    (value instanceof Date || (typeof value === 'string' && /^\d{4}-\d\d-\d\d/.test(value))) &&
+    !Number.isNaN(new Date(value).getTime()),
+  text: 'a Date, or a date in ISO 8601 such as "2027-01-31"',
+}
 
 /** What the options of every kind of resource must be. A wrong value would leave out what it asks for, silently. */
 export const RESOURCE_VALUES: Rules = {
@@ -44,16 +54,25 @@ export const RESOURCE_VALUES: Rules = {
   process: FUNCTION,
   form: recordOf(TEXT),
   text: TEXT,
-  files: recordOf(RECORD),
+  files: writtenAs(recordOf(RECORD), 'an object of part names, such as { photo: { required: true } }'),
   names: oneOf('integer', 'string', 'uuid'),
   clientIds: BOOLEAN,
-  pageSize: RECORD,
+  pageSize: writtenAs(RECORD, 'an object such as { default: 20, max: 100 }'),
   memberMethods: SOME_METHODS,
+  title: TEXT,
+  description: TEXT,
+  examples: RECORD,
+  jsonSchema: RECORD,
+  deprecated: MOMENT,
+  sunset: MOMENT,
 }
 
 /** The same for the options of a service. */
 export const SERVICE_VALUES: Rules = {
-  resources: recordOf(shapedAs({ kind: 'string', options: 'object' })),
+  resources: writtenAs(
+    recordOf(shapedAs({ kind: 'string', options: 'object' })),
+    "an object of paths and definitions, such as { '/users': collection() }",
+  ),
   methodOverride: BOOLEAN,
   strictMount: BOOLEAN,
   fallthrough: BOOLEAN,
@@ -62,7 +81,9 @@ export const SERVICE_VALUES: Rules = {
   patchFormats: listOf(shapedAs({ mediaType: 'string', parse: 'function' })),
   codings: listOf(oneOf('gzip', 'deflate', 'br')),
   cacheControl: FIELD_VALUE,
+  openapi: either(TEXT, RECORD),
   onError: FUNCTION,
+  log: LOG,
   formatError: FUNCTION,
   explain: either(BOOLEAN, FUNCTION),
   now: FUNCTION,

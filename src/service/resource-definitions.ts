@@ -1,9 +1,9 @@
 import type { Authorize, ConflictHook, FileOptions, RemovalMode, Rendition } from '../actions/route.ts'
-import type { Traits, Typed } from '../core/definition-types.ts'
+import type { Typed } from '../core/definition-types.ts'
 import type { RequestView } from '../core/exchange.ts'
 import type { MaybePromise } from '../core/handler.ts'
 import type { JsonObject, JsonValue } from '../core/json.ts'
-import { checkValues } from '../core/option-values.ts'
+import { BOOLEAN, checkValues, FUNCTION } from '../core/option-values.ts'
 import { changeOptions, readOptions } from '../core/options.ts'
 import type { StandardSchema } from '../core/standard-schema.ts'
 import type { Method } from '../protocol/methods.ts'
@@ -59,6 +59,21 @@ export interface ResourceOptions<Value = JsonValue> {
    * sent, and for files of items, since many clients send an Accept that names something else.
    */
   readonly accept?: 'strict' | 'lenient'
+  /** The name of the resource in the OpenAPI description, in the singular: `User`. Default: its path. */
+  readonly title?: string
+  /** What the resource is, for readers of the OpenAPI description; CommonMark. Default: none. */
+  readonly description?: string
+  /** Representations by name, for the OpenAPI description: `{ ada: { id: 1, name: 'Ada' } }`. Default: none. */
+  readonly examples?: Readonly<Record<string, JsonValue>>
+  /**
+   * JSON Schema of the content, for the OpenAPI description: one, or `{ input, output }` where requests and answers differ.
+   * Default: that of the `schema`, where it has the Standard JSON Schema interface (zod, arktype).
+   */
+  readonly jsonSchema?: JsonObject | { readonly input: JsonObject; readonly output: JsonObject }
+  /** Since when the resource is deprecated: answers carry Deprecation (RFC 9745). Default: it is not. */
+  readonly deprecated?: Date | string
+  /** When the resource goes away: answers carry Sunset (RFC 8594). Not before `deprecated`. Default: no such field. */
+  readonly sunset?: Date | string
 }
 
 export interface DocumentOptions<Value = JsonValue> extends ResourceOptions<Value> {
@@ -141,31 +156,32 @@ export type ResourceDefinition =
   | { readonly kind: 'document'; readonly options: Readonly<DocumentOptions> }
   | { readonly kind: 'singleton'; readonly options: Readonly<SingletonOptions> }
 
-/** Options as they were written, which may hold only names that exist: a misspelt one is a type error. */
-type Exact<Options, Known> = Options & { readonly [Name in Exclude<keyof Options, keyof Known>]: never }
+/** The schema and the options that clients have types for, each with the type of its value. */
+type Typing<Input, Value, Named> = { readonly schema?: StandardSchema<Input, Value> } & {
+  readonly [Name in keyof Named]?: Named[Name]
+}
 
+interface CollectionTraits<Methods, MemberMethods, Types, Create, Remove, Names> {
+  readonly methods: Methods
+  readonly memberMethods: MemberMethods
+  readonly types: Types
+  readonly create: Create
+  readonly remove: Remove
+  readonly names: Names
+}
+
+type Kind<Name extends ResourceDefinition['kind']> = Extract<ResourceDefinition, { readonly kind: Name }>
 /** A collection, with the types that a client infers from it. */
-export type CollectionDefinition<Value = JsonObject, Options = unknown> = Extract<
-  ResourceDefinition,
-  { readonly kind: 'collection' }
-> &
-  Typed<Value, Options, Traits<Options>>
+export type CollectionDefinition<Value, Input, Named> = Kind<'collection'> & Typed<Value, Input, Named>
 /** A document, with the types that a client infers from it. */
-export type DocumentDefinition<Value = JsonValue, Options = unknown> = Extract<
-  ResourceDefinition,
-  { readonly kind: 'document' }
-> &
-  Typed<Value, Options, Traits<Options>>
+export type DocumentDefinition<Value, Input, Named> = Kind<'document'> & Typed<Value, Input, Named>
 /** A singleton, with the types that a client infers from it. */
-export type SingletonDefinition<Value = JsonValue, Options = unknown> = Extract<
-  ResourceDefinition,
-  { readonly kind: 'singleton' }
-> &
-  Typed<Value, Options, Traits<Options>>
+export type SingletonDefinition<Value, Input, Named> = Kind<'singleton'> & Typed<Value, Input, Named>
 
 const COMMON = [
   ...(['methods', 'schema', 'cacheControl', 'createdCacheControl', 'preconditions', 'require', 'authorize'] as const),
   ...(['conflict', 'replaced', 'remove', 'removed', 'retention', 'representations', 'accept'] as const),
+  ...(['title', 'description', 'examples', 'jsonSchema', 'deprecated', 'sunset'] as const),
 ] as const
 const DOCUMENT = [...COMMON, 'types', 'maxSize', 'keeps', 'inline'] as const
 const COLLECTION = [
@@ -180,16 +196,30 @@ const COLLECTION = [
  * Members are JSON objects with an `id` unless `types` says otherwise.
  * @throws TypeError for options that do not exist or contradict each other
  */
-export function collection<Value = JsonObject, const Options extends object = object>(
-  options?: CollectionOptions<Value> & Exact<Options, CollectionOptions>,
-): CollectionDefinition<Value, Options>
-/** The same for options of which not much is known before the program runs. */
-export function collection<Value = JsonObject>(options: CollectionOptions<Value>): CollectionDefinition<Value, object>
-export function collection<Value = JsonObject>(
-  options?: CollectionOptions<Value>,
-): CollectionDefinition<Value, object> {
+export function collection<
+  Value = JsonObject,
+  Input = Value,
+  const Methods = undefined,
+  const MemberMethods = undefined,
+  const Types = undefined,
+  const Create = undefined,
+  const Remove = undefined,
+  const Names = undefined,
+  FileNames extends string = never,
+>(
+  options?: CollectionOptions<Value> &
+    Typing<Input, Value, CollectionTraits<Methods, MemberMethods, Types, Create, Remove, Names>> & {
+      readonly files?: Readonly<Record<FileNames, FileOptions>>
+    },
+): CollectionDefinition<
+  Value,
+  Input,
+  CollectionTraits<Methods, MemberMethods, Types, Create, Remove, Names> & { readonly fileNames: FileNames }
+> {
   const read = readOptions('collection', options as CollectionOptions<JsonValue> | undefined, COLLECTION)
   checkCommon('collection', read)
+  checkMethods('collection', 'methods', read.methods, ['GET', 'POST'])
+  checkMethods('collection', 'memberMethods', read.memberMethods, ['GET', 'PUT', 'PATCH', 'DELETE'])
   if (read.process !== undefined && read.create !== 'accepted') {
     throw new TypeError("collection has a process, which runs only with create: 'accepted'.")
   }
@@ -206,10 +236,11 @@ export function collection<Value = JsonObject>(
 
 function readFiles(files: CollectionOptions['files']): Pick<CollectionOptions, 'files'> {
   if (files === undefined) return {}
-  const entries = Object.entries(files).map(([name, file]) => [
-    name,
-    readOptions('files', file, ['required', 'describe']),
-  ])
+  const entries = Object.entries(files).map(([name, file]) => {
+    const read = readOptions('files', file, ['required', 'describe'])
+    checkValues('files', read, { required: BOOLEAN, describe: FUNCTION })
+    return [name, read]
+  })
   return { files: Object.freeze(Object.fromEntries(entries)) as NonNullable<CollectionOptions['files']> }
 }
 
@@ -218,14 +249,18 @@ function readFiles(files: CollectionOptions['files']): Pick<CollectionOptions, '
  * byte for byte.
  * @throws TypeError for options that do not exist or contradict each other
  */
-export function document<Value = JsonValue, const Options extends object = object>(
-  options?: DocumentOptions<Value> & Exact<Options, DocumentOptions>,
-): DocumentDefinition<Value, Options>
-/** The same for options of which not much is known before the program runs. */
-export function document<Value = JsonValue>(options: DocumentOptions<Value>): DocumentDefinition<Value, object>
-export function document<Value = JsonValue>(options?: DocumentOptions<Value>): DocumentDefinition<Value, object> {
+export function document<
+  Value = JsonValue,
+  Input = Value,
+  const Methods = undefined,
+  const Types = undefined,
+  const Remove = undefined,
+>(
+  options?: DocumentOptions<Value> & Typing<Input, Value, { methods: Methods; types: Types; remove: Remove }>,
+): DocumentDefinition<Value, Input, { methods: Methods; types: Types; remove: Remove }> {
   const read = readOptions('document', options as DocumentOptions | undefined, DOCUMENT)
   checkCommon('document', read)
+  checkMethods('document', 'methods', read.methods, ['GET', 'PUT', 'PATCH', 'DELETE'])
   return Object.freeze({ kind: 'document', options: read })
 }
 
@@ -233,14 +268,12 @@ export function document<Value = JsonValue>(options?: DocumentOptions<Value>): D
  * One JSON resource that is always the same: `'/config/app': singleton()`. GET, PUT, PATCH.
  * @throws TypeError for options that do not exist or contradict each other
  */
-export function singleton<Value = JsonValue, const Options extends object = object>(
-  options?: SingletonOptions<Value> & Exact<Options, SingletonOptions>,
-): SingletonDefinition<Value, Options>
-/** The same for options of which not much is known before the program runs. */
-export function singleton<Value = JsonValue>(options: SingletonOptions<Value>): SingletonDefinition<Value, object>
-export function singleton<Value = JsonValue>(options?: SingletonOptions<Value>): SingletonDefinition<Value, object> {
+export function singleton<Value = JsonValue, Input = Value, const Methods = undefined>(
+  options?: SingletonOptions<Value> & Typing<Input, Value, { methods: Methods }>,
+): SingletonDefinition<Value, Input, { methods: Methods }> {
   const read = readOptions('singleton', options as SingletonOptions | undefined, [...COMMON, 'aliases'])
   checkCommon('singleton', read)
+  checkMethods('singleton', 'methods', read.methods, ['GET', 'PUT', 'PATCH'])
   for (const alias of read.aliases ?? []) {
     if (alias.includes('{')) throw new TypeError('singleton takes aliases without {names}: they are one resource.')
   }
@@ -258,6 +291,18 @@ export function readDefinition(definition: ResourceDefinition): ResourceDefiniti
   throw new TypeError('A definition is made by collection(), document() or singleton().')
 }
 
+/** @throws TypeError for a method that this kind of resource never has: asking for it would have no effect */
+function checkMethods(
+  owner: string,
+  option: string,
+  given: readonly Method[] | undefined,
+  has: readonly Method[],
+): void {
+  const wrong = given?.find((method) => !has.includes(method) && method !== 'HEAD' && method !== 'OPTIONS')
+  if (wrong === undefined) return
+  throw new TypeError(`${owner} has no ${wrong} in its ${option}: they are ${has.join(', ')}.`)
+}
+
 function checkCommon(owner: string, options: Readonly<ResourceOptions>): void {
   const { schema, retention } = options
   if (schema !== undefined && typeof schema['~standard']?.validate !== 'function') {
@@ -266,6 +311,11 @@ function checkCommon(owner: string, options: Readonly<ResourceOptions>): void {
   checkValues(owner, options, RESOURCE_VALUES)
   if (retention !== undefined && !(retention >= 0)) {
     throw new TypeError(`${owner} needs a retention of at least 0 milliseconds.`)
+  }
+  const { deprecated, sunset } = options
+  // RFC 9745 §4: the Sunset date must not be earlier than the Deprecation date.
+  if (deprecated !== undefined && sunset !== undefined && new Date(sunset) < new Date(deprecated)) {
+    throw new TypeError(`${owner} has a sunset before the date since when it is deprecated.`)
   }
   if (options.remove === 'soft' && retention !== undefined) {
     throw new TypeError(`${owner} keeps what it removes softly for good: retention has no effect there.`)

@@ -5,18 +5,26 @@ import { createAddressFinder } from '../core/client-address.ts'
 import type { HttpError } from '../core/errors.ts'
 import type { AddressFinder, Exchange } from '../core/exchange.ts'
 import type { ErrorHook } from '../core/node-handler.ts'
+import { createLog, type Log } from '../core/operator-log.ts'
 import { checkValues, FUNCTION } from '../core/option-values.ts'
 import { omitOptions, readOptions } from '../core/options.ts'
 import type { TrustProxy } from '../core/peer.ts'
 import type { Reply } from '../core/reply.ts'
-import { AUTHENTICATION_NAMES, type AuthenticationOptions } from '../handlers/auth.ts'
+import { AUTHENTICATION_NAMES, type AuthenticationOptions, checkSchemes } from '../handlers/auth.ts'
 import { CORS_NAMES } from '../handlers/cors-options.ts'
 import type { CorsOptions } from '../handlers/preflight.ts'
+import { OPENAPI_NAMES, type OpenApiOptions } from '../openapi/options.ts'
 import { createDefaultFormats } from '../patch-formats/default-formats.ts'
 import type { PatchFormat } from '../patch-formats/types.ts'
 import { OPERATIONS_VALUES, SERVICE_VALUES } from './definition-values.ts'
 import type { OperationsOptions } from './operations.ts'
 import type { ResourceDefinition } from './resource-definitions.ts'
+
+/** The description of a service, and where it is served. */
+export interface ServedDescription extends Partial<OpenApiOptions> {
+  /** The path below the mount, such as `/openapi.json`. */
+  readonly path: string
+}
 
 /** Authentication of a service, and what the principal may do. */
 export interface ServiceAuthOptions extends AuthenticationOptions {
@@ -50,6 +58,11 @@ export interface ServiceOptions {
   readonly methodOverride?: boolean
   /** The longest request target below the mount, in characters; 414 beyond (RFC 9110 §15.5.15). Default 2048. */
   readonly maxTargetLength?: number
+  /**
+   * Where the OpenAPI description of the service is served, or `{ path, info, servers, version }`; see {@link OpenApiOptions}.
+   * It needs the credentials that other reads need. Default: it is not served.
+   */
+  readonly openapi?: string | ServedDescription
   /** Limits on parsed content; see {@link BodyLimits} for the defaults. */
   readonly limits?: Partial<BodyLimits>
   /** Patch formats. Default: JSON Patch and JSON Merge Patch. */
@@ -69,13 +82,26 @@ export interface ServiceOptions {
   readonly fallthrough?: boolean
   /** Told of unexpected errors, which clients never see. Default: `console.error`. */
   readonly onError?: ErrorHook
-  /** Makes the answer for an error. Default: a problem document (RFC 9457), nothing for 412. */
+  /**
+   * Receives `{ level, part, state, message, error }` when something that requests depend on stops working, and when it works
+   * again: the store, the keys of tokens, the queue of accepted work, or cleartext that is refused. Each change is reported
+   * once, and a function that throws harms no request. `false` turns it off. Default: one line on the console.
+   */
+  readonly log?: Log | boolean
+  /**
+   * Makes the answer for an error. Text is sent as UTF-8; Content-Length comes by itself. Default: a problem document
+   * (RFC 9457), nothing for 412.
+   */
   readonly formatError?: (error: HttpError, exchange: Exchange) => Reply
   /** `'forward'` gives unexpected errors to the host's `next(error)` instead of answering 500. Default `'answer'`. */
   readonly errors?: 'answer' | 'forward'
   /** How accepted work is done; see {@link OperationsOptions} for the defaults. */
   readonly operations?: OperationsOptions
-  /** Milliseconds without progress after which a client that neither sends nor reads is given up. Default 30 000. */
+  /**
+   * Milliseconds without progress after which a client that neither sends nor reads is given up. One that reads has, beside
+   * them, the time that the bytes on their way need at 15 kB a second: 105 s for 1.5 MiB, which is the most that counts.
+   * Default 30 000.
+   */
   readonly idleTimeout?: number
   /**
    * For development: called with one line per request that says why it was answered as it was; `true` logs
@@ -89,6 +115,7 @@ export interface ServiceOptions {
 const NAMES = [
   ...(['resources', 'cors', 'auth', 'https', 'trustProxy', 'allowedHosts', 'methodOverride'] as const),
   ...([
+    'openapi',
     'maxTargetLength',
     'limits',
     'patchFormats',
@@ -98,7 +125,7 @@ const NAMES = [
     'strictMount',
     'fallthrough',
   ] as const),
-  ...(['onError', 'formatError', 'errors', 'operations', 'idleTimeout', 'explain', 'now'] as const),
+  ...(['onError', 'log', 'formatError', 'errors', 'operations', 'idleTimeout', 'explain', 'now'] as const),
 ] as const
 
 /** The options of a service with every default filled in; every property is set, so that none is inherited. */
@@ -114,6 +141,7 @@ export interface ServiceSettings {
   readonly allowedHosts: readonly string[] | undefined
   readonly methodOverride: boolean
   readonly maxTargetLength: number
+  readonly openapi: ServedDescription | undefined
   readonly limits: BodyLimits
   readonly patchFormats: readonly PatchFormat[]
   readonly codings: readonly ('gzip' | 'deflate' | 'br')[]
@@ -123,6 +151,7 @@ export interface ServiceSettings {
   readonly onlyMount: string | undefined
   readonly fallthrough: boolean
   readonly onError: ErrorHook | undefined
+  readonly log: Log
   readonly formatError: ServiceOptions['formatError'] | undefined
   /** Whether unexpected errors are the host's. */
   readonly forwardErrors: boolean
@@ -135,6 +164,7 @@ export interface ServiceSettings {
 /** @throws TypeError for options that do not exist or make no sense */
 export function readServiceOptions(given: ServiceOptions | undefined): ServiceSettings {
   const options = readOptions('createResourceService', given, NAMES)
+  checkDefinitions(options.resources)
   checkValues('createResourceService', options, SERVICE_VALUES)
   const { maxTargetLength = 2048, idleTimeout = 30_000, mountPath, trustProxy } = options
   if (!(maxTargetLength > 0)) throw new TypeError('createResourceService needs a positive maxTargetLength.')
@@ -146,6 +176,7 @@ export function readServiceOptions(given: ServiceOptions | undefined): ServiceSe
     throw new TypeError('createResourceService needs a mountPath for strictMount to compare with.')
   }
   const limits = readLimits('createResourceService', options.limits)
+  checkSchemes(options.auth)
   const auth = options.auth && readOptions('auth', options.auth, [...AUTHENTICATION_NAMES, 'authorize'])
   if (auth !== undefined) checkValues('auth', auth, { authorize: FUNCTION })
   return Object.freeze({
@@ -159,6 +190,7 @@ export function readServiceOptions(given: ServiceOptions | undefined): ServiceSe
     allowedHosts: options.allowedHosts,
     methodOverride: options.methodOverride ?? false,
     maxTargetLength,
+    openapi: options.openapi === undefined ? undefined : readServed(options.openapi),
     limits,
     patchFormats: options.patchFormats ?? createDefaultFormats(limits),
     codings: options.codings ?? [],
@@ -167,6 +199,7 @@ export function readServiceOptions(given: ServiceOptions | undefined): ServiceSe
     onlyMount: options.strictMount === true ? mountPath : undefined,
     fallthrough: options.fallthrough ?? true,
     onError: options.onError,
+    log: createLog(options.log),
     formatError: options.formatError,
     forwardErrors: options.errors === 'forward',
     operations: readOperationsOptions(options.operations),
@@ -174,6 +207,26 @@ export function readServiceOptions(given: ServiceOptions | undefined): ServiceSe
     explain: options.explain,
     now: options.now ?? Date.now,
   })
+}
+
+/** @throws TypeError that names the path, and the call that was left out */
+function checkDefinitions(resources: ServiceOptions['resources']): void {
+  if (typeof resources !== 'object' || resources === null || Array.isArray(resources)) return
+  for (const [pattern, value] of Object.entries(resources) as [string, unknown][]) {
+    if (typeof value !== 'function') continue
+    const call = value.name === '' ? 'collection()' : `${value.name}()`
+    throw new TypeError(`createResourceService has a function at "${pattern}": call it, as in ${call}.`)
+  }
+}
+
+function readServed(given: string | ServedDescription): ServedDescription {
+  const options = readOptions('openapi', typeof given === 'string' ? { path: given } : given, [
+    'path',
+    ...OPENAPI_NAMES,
+  ])
+  if (typeof options.path !== 'string' || !/^(?:\/[^/{}?#\s]+)+$/.test(options.path))
+    throw new TypeError('openapi takes a path, such as "/openapi.json".')
+  return options
 }
 
 const OPERATIONS_NAMES = [

@@ -205,6 +205,8 @@ describe('createResourceClient', () => {
       { prefer: 'xml' },
       { fetch: 'x' },
       { retry: 1 },
+      { token: 1 },
+      { headers: 'Accept: a' },
       { timeout: 0 },
       { retries: -1 },
       { cacheSize: -1 },

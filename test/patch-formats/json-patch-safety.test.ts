@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { JsonValue } from '../../src/core/json.ts'
 import { createDefaultFormats } from '../../src/patch-formats/default-formats.ts'
 import { jsonPatch } from '../../src/patch-formats/json-patch.ts'
+import { startProcessorClock } from '../support/processor-time.ts'
 import { faultOf } from './fault.ts'
 
 const format = jsonPatch()
@@ -155,17 +156,17 @@ describe('jsonPatch, limits (row J24, threats 87 and 88)', () => {
   ]
   it.each(bombs)('stops copies that double the document, made of %s', (_, document, copy) => {
     const operations = Array.from({ length: 30 }, (_, index) => copy(index + 1))
-    const start = performance.now()
+    const elapsed = startProcessorClock()
     expect(faultOf(() => apply(document, ...operations))).toMatchObject(tooLarge)
-    expect(performance.now() - start).toBeLessThan(1000)
+    expect(elapsed()).toBeLessThan(1000)
   })
 
   it('copies what it changes once, not once per operation (threat 88)', () => {
     const document = Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`k${index}`, index]))
     const operations = Array.from({ length: 1000 }, (_, index) => ({ op: 'replace', path: `/k${index}`, value: 'x' }))
-    const start = performance.now()
+    const elapsed = startProcessorClock()
     expect(apply(document, ...operations)).toMatchObject({ k999: 'x', k1000: 1000 })
-    expect(performance.now() - start).toBeLessThan(1000)
+    expect(elapsed()).toBeLessThan(1000)
   })
 
   it('takes 1000 insertions at the front of a long array, and stops them in an enormous one', () => {

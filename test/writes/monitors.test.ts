@@ -160,7 +160,10 @@ describe('a monitor whose work has ended', () => {
     let now = Date.now()
     target = await start({ retention: 1000 }, { now: () => now })
     const id = 'b2ff6f2c-0df5-4f2c-9b3e-0a4a3e5f9a11'
-    const body = JSON.stringify({ id, kind: 'removal', state: 'done', accepted: '2020-01-01T00:00:00.000Z' })
+    const body = JSON.stringify({
+      ...{ id, kind: 'removal', target: '/notes/1', state: 'done' },
+      accepted: '2020-01-01T00:00:00.000Z',
+    })
     await target.store.write(`/operations/${id}`, { contentType: 'application/json', body }, { expect: 'any' })
     const other = { contentType: 'application/json', body: '{"state":"done"}' }
     await target.store.write('/operations/other', other, { expect: 'any' })
@@ -175,7 +178,7 @@ describe('a monitor whose work has ended', () => {
 
   it.each([0, -1, Number.NaN, '1h'])('is kept for a duration: %s is refused', (retention) => {
     expect(() => start({ retention: retention as number })).toThrow(
-      'operations takes as retention: milliseconds, 1 or more, or Infinity.',
+      'operations takes as retention: milliseconds, 1 or more, or Infinity; it is ',
     )
   })
 })

@@ -21,6 +21,7 @@ type StatementName =
   | 'linkContent'
   | 'releaseContent'
   | 'abandonContent'
+  | 'findAbandoned'
   | 'addChunk'
   | 'readChunk'
   | 'readPart'
@@ -92,6 +93,7 @@ function writeStatements(prefix: string): Readonly<Record<StatementName, string>
     linkContent: `UPDATE ${contents} SET expires = NULL WHERE id = ? AND expires > 0 RETURNING id`,
     releaseContent: `UPDATE ${contents} SET expires = ? WHERE id = ?`,
     abandonContent: `UPDATE ${contents} SET expires = 0 WHERE id = ? AND expires IS NOT NULL`,
+    findAbandoned: `SELECT id FROM ${contents} WHERE id = ? AND expires = 0`,
     addChunk: `INSERT INTO ${chunks} VALUES (?, ?, ?)`,
     readChunk: `SELECT bytes FROM ${chunks} WHERE content_id = ? AND chunk = ?`,
     readPart: `SELECT substr(bytes, ?, ?) AS bytes FROM ${chunks} WHERE content_id = ? AND chunk = ?`,

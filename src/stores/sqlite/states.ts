@@ -27,6 +27,7 @@ import { createVersions } from '../versions.ts'
 import type { SqliteClock } from './clock.ts'
 import type { SqliteContents } from './contents.ts'
 import type { KnownState, KnownStates } from './known-states.ts'
+import type { Space } from './space.ts'
 import type { SqliteStatements } from './statements.ts'
 
 /** The rows of the paths. Whatever changes them runs within a transaction. */
@@ -49,6 +50,7 @@ export function createSqliteStates(
   statements: SqliteStatements,
   contents: SqliteContents,
   known: KnownStates,
+  space: Space,
   clock: SqliteClock,
 ): SqliteStates {
   const nextVersion = createVersions()
@@ -104,6 +106,7 @@ export function createSqliteStates(
   }
 
   function put(path: string, row: RowHead | undefined, content: ContentFields, taken: Taken): StoredResource {
+    space.admit(taken.id === undefined ? taken.size : 0, contents.reclaim)
     const { changed, strong } = decideChange(row, clock.tick())
     const version = nextVersion()
     const [type, coding, language, filename] = encodeFields(content)

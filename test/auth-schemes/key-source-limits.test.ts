@@ -1,0 +1,166 @@
+import { once } from 'node:events'
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { gzipSync } from 'node:zlib'
+import { afterEach, describe, expect, it } from 'vitest'
+import { type JwtOptions, jwt } from '../../src/auth-schemes/jwt.ts'
+import { isHttpError } from '../../src/core/errors.ts'
+import { createIssuer, issue } from './tokens.ts'
+
+const issuer = createIssuer('ES256', 'first')
+const REQUEST = {} as Parameters<ReturnType<typeof jwt>['verifyToken']>[1]
+
+let server: Server | undefined
+afterEach(() => {
+  server?.closeAllConnections()
+  server?.close()
+  server = undefined
+})
+
+interface Fetched {
+  /** The outcome, or the status of the error. */
+  readonly outcome: string | number
+  readonly requests: number
+  /** Milliseconds until the outcome. */
+  readonly time: number
+  /** Fulfilled when the endpoint sees that its connection was closed. */
+  readonly closed: Promise<unknown>
+}
+
+/** Verifies a good token with the keys of an endpoint. */
+async function fetchKeysFrom(respond: RequestListener, times: JwtOptions['jwksTimes'] = {}): Promise<Fetched> {
+  let requests = 0
+  let closed: Promise<unknown> = Promise.resolve()
+  const endpoint = createServer((req, res) => {
+    requests++
+    closed = new Promise((resolve) => req.socket.on('error', () => {}).on('close', resolve))
+    respond(req, res)
+  })
+  server = endpoint
+  endpoint.listen(0, '127.0.0.1')
+  await once(endpoint, 'listening')
+  const jwks = `http://127.0.0.1:${(endpoint.address() as AddressInfo).port}/jwks`
+  const verifier = jwt({ issuer: 'https://issuer.test', audience: 'api', jwks, jwksTimes: times })
+  const start = performance.now()
+  const outcome = await Promise.resolve(verifier.verifyToken(issue(issuer), REQUEST)).then(
+    (result) => result.outcome,
+    (error: unknown) => (isHttpError(error) ? error.status : String(error)),
+  )
+  return { outcome, requests, time: performance.now() - start, closed }
+}
+
+/** Sends a piece again until the client has gone away. */
+function sendForever(res: ServerResponse, piece: Uint8Array): void {
+  while (!res.destroyed) if (!res.write(piece)) return void res.once('drain', () => sendForever(res, piece))
+}
+
+const setOf = (...keys: readonly unknown[]): string => JSON.stringify({ keys })
+const others = (count: number): readonly unknown[] =>
+  Array.from({ length: count }, (_, i) => ({ ...issuer.jwk, kid: `k${i}` }))
+
+describe('the fetch of a key set', () => {
+  it('takes what is sent in one coding, and in many small chunks', async () => {
+    const coded = await fetchKeysFrom((_, res) => {
+      res.writeHead(200, { 'Content-Encoding': 'gzip' }).end(gzipSync(setOf(issuer.jwk)))
+    })
+    expect(coded.outcome).toBe('accepted')
+    server!.close()
+    const chunked = await fetchKeysFrom((_, res) => {
+      res.writeHead(200)
+      for (const character of setOf(issuer.jwk)) res.write(character)
+      res.end()
+    })
+    expect(chunked.outcome).toBe('accepted')
+  })
+
+  it('ends at 1 MiB, and closes the connection', async () => {
+    const space = Buffer.alloc(65_536, 0x20)
+    const { outcome, closed } = await fetchKeysFrom((_, res) => sendForever(res.writeHead(200), space))
+    expect(outcome).toBe(503)
+    await closed
+  })
+
+  it('counts what a coding expands to, and stops to decode there', async () => {
+    const bomb = gzipSync(Buffer.alloc(64 << 20, 0x20))
+    expect(bomb.length).toBeLessThan(1 << 17)
+    const before = process.memoryUsage().arrayBuffers
+    let peak = 0
+    const timer = setInterval(() => (peak = Math.max(peak, process.memoryUsage().arrayBuffers - before)), 1)
+    const { outcome } = await fetchKeysFrom((_, res) => {
+      res.writeHead(200, { 'Content-Encoding': 'gzip' }).end(bomb)
+    })
+    clearInterval(timer)
+    expect(outcome).toBe(503)
+    expect(peak).toBeLessThan(16 << 20)
+  })
+
+  it('refuses codings of codings, whose inner sizes nothing counts', async () => {
+    const twice = gzipSync(gzipSync(setOf(issuer.jwk)))
+    const { outcome, closed, time } = await fetchKeysFrom((_, res) => {
+      res.writeHead(200, { 'Content-Encoding': 'gzip, gzip' }).write(twice)
+    })
+    expect(outcome).toBe(503)
+    // Well before the time of a fetch: nothing was decoded.
+    expect(time).toBeLessThan(2500)
+    await closed
+  })
+
+  it('ends at its time where the endpoint drips, sends nothing that counts, or falls silent', async () => {
+    const header = Buffer.from([0x78, 0x9c])
+    // Stored blocks of deflate that hold nothing (RFC 1951 §3.2.4).
+    const nothing = Buffer.alloc(50_000, Buffer.from('000000ffff', 'hex'))
+    const endpoints: readonly RequestListener[] = [
+      () => {},
+      (_, res) => void res.writeHead(200).flushHeaders(),
+      (_, res) => {
+        res.writeHead(200).write('{')
+        const timer = setInterval(() => res.write(' '), 5)
+        res.on('close', () => clearInterval(timer))
+      },
+      (_, res) => {
+        res.writeHead(200, { 'Content-Encoding': 'deflate' }).write(header)
+        sendForever(res, nothing)
+      },
+      (_, res) => {
+        res.writeHead(500).write('{')
+      },
+    ]
+    for (const [index, respond] of endpoints.entries()) {
+      const { outcome, closed, time } = await fetchKeysFrom(respond, { timeout: 0.2 })
+      expect([index, outcome]).toEqual([index, 503])
+      expect(time).toBeLessThan(2000)
+      await closed
+      server!.close()
+    }
+  })
+
+  it('follows no redirect, neither to itself nor elsewhere', async () => {
+    for (const status of [301, 302, 303, 307, 308]) {
+      const { outcome, requests } = await fetchKeysFrom((_, res) => {
+        res.writeHead(status, { Location: '/jwks' }).end(setOf(issuer.jwk))
+      })
+      expect([status, outcome, requests]).toEqual([status, 503, 1])
+      server!.close()
+    }
+  })
+
+  it('takes 1000 keys, and none of a set that has more', async () => {
+    const most = await fetchKeysFrom((_, res) => void res.end(setOf(...others(999), issuer.jwk)))
+    expect(most.outcome).toBe('accepted')
+    server!.close()
+    const more = await fetchKeysFrom((_, res) => void res.end(setOf(...others(1000), issuer.jwk)))
+    expect(more.outcome).toBe(503)
+    server!.close()
+    const million = Array.from({ length: 1_000_000 }, () => issuer.jwk)
+    const verifier = jwt({ issuer: 'https://issuer.test', audience: 'api', jwks: () => ({ keys: million }) })
+    await expect(verifier.verifyToken(issue(issuer), REQUEST)).rejects.toMatchObject({ status: 503 })
+  })
+
+  it.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, 2_147_484])(
+    'is not made with a timeout of %d seconds, which no timer can wait',
+    (timeout) => {
+      const make = () => jwt({ issuer: 'i', audience: 'a', jwks: 'https://issuer.test/', jwksTimes: { timeout } })
+      expect(make).toThrow(TypeError)
+    },
+  )
+})
