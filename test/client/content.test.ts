@@ -85,8 +85,10 @@ describe('upload and download', () => {
     const { base, client: uploads } = await open()
     await uploads.upload('/files/{name}', { name: 'a' }, 'absent', content)
     const broken = await start(async (req, res) => {
-      await relayPart(base + req.url!, req.headers, res, 300_000)
-      await uploads.upload('/files/{name}', { name: 'a' }, 'any', randomBytes(1_000_000))
+      await relayPart(base + req.url!, req.headers, res, 300_000, async () => {
+        if (req.headers.range !== undefined) return
+        await uploads.upload('/files/{name}', { name: 'a' }, 'any', randomBytes(1_000_000))
+      })
     })
     const client = createResourceClient<typeof resources>(broken)
     const { file } = expectSuccess(await client.download('/files/{name}', { name: 'a' }))
@@ -133,6 +135,7 @@ async function relayPart(
   headers: Readonly<Record<string, string | string[] | undefined>>,
   res: ServerResponse,
   size: number,
+  beforeBreak: () => Promise<void> = async () => undefined,
 ): Promise<void> {
   const { range, 'if-range': condition } = headers as Record<string, string | undefined>
   const response = await fetch(url, {
@@ -141,6 +144,7 @@ async function relayPart(
   const bytes = Buffer.from(await response.arrayBuffer())
   res.writeHead(response.status, Object.fromEntries(response.headers))
   await new Promise((resolve) => res.write(bytes.subarray(0, size), resolve))
+  await beforeBreak()
   await new Promise((resolve) => setTimeout(resolve, 50))
   res.destroy()
 }
