@@ -25,8 +25,6 @@ console.log('with the tag:', (await put({ count: 1 }, { 'If-Match': tag })).stat
 console.log('with the same tag again:', (await put({ count: 2 }, { 'If-Match': tag })).status)
 
 // Ten at once, each reading, adding one, and trying again when somebody was faster.
-const client = createResourceClient({ maxAttempts: 20 })
-await Promise.all(
-  Array.from({ length: 10 }, () => client.edit(`${base}/counters/a`, ({ count }) => ({ count: count + 1 }))),
-)
+const client = createResourceClient(base, { maxAttempts: 20 })
+await Promise.all(Array.from({ length: 10 }, () => client.edit('/counters/a', ({ count }) => ({ count: count + 1 }))))
 console.log('after ten edits:', await (await fetch(`${base}/counters/a`)).text())

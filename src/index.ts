@@ -40,13 +40,16 @@ export { createResourceService, type ResourceService } from './service/create-re
 export type { OperationsOptions } from './service/operations.ts'
 export {
   type AcceptedMember,
+  type CollectionDefinition,
   type CollectionOptions,
   collection,
+  type DocumentDefinition,
   type DocumentOptions,
   document,
   type Process,
   type ResourceDefinition,
   type ResourceOptions,
+  type SingletonDefinition,
   type SingletonOptions,
   singleton,
 } from './service/resource-definitions.ts'

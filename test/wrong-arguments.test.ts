@@ -132,7 +132,11 @@ const cases: [string, () => unknown, string | RegExp][] = [
     'Did you mean "detail"?',
   ],
   ["an HttpError of '404'", () => Reflect.construct(library.HttpError, ['404', 'ERR_NOT_FOUND']), 'not text'],
-  ['headers: text', () => (createResourceClient as Loose)({ headers: 'x' }), 'createResourceClient takes as headers'],
+  [
+    'headers: text',
+    () => (createResourceClient as Loose)('http://a.example', { headers: 'x' }),
+    'takes headers as an object or a function',
+  ],
 ]
 
 describe('wrong arguments', () => {

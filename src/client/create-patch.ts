@@ -1,18 +1,13 @@
-import { equalJson, type JsonValue } from '../core/json.ts'
-import { jsonPatch } from '../patch-formats/json-patch.ts'
-import { mergePatch } from '../patch-formats/merge-patch.ts'
-import type { PatchFormat } from '../patch-formats/types.ts'
+import { equalJson, type JsonArray, type JsonValue } from '../core/json.ts'
 import { compareDocuments } from './compare-documents.ts'
 import { generateMergePatch } from './generate-merge-patch.ts'
+import { applyMergePatch, applyOperations } from './verify-patch.ts'
 
 /** A patch document and the media type that names its format. */
 export interface PatchDocument {
   readonly contentType: 'application/merge-patch+json' | 'application/json-patch+json'
   readonly patch: JsonValue
 }
-
-const MERGE_PATCH = mergePatch({ maxDepth: 1000 })
-const JSON_PATCH = jsonPatch({ maxDepth: 1000 })
 
 /**
  * Makes a patch that leads from one document to another. Every patch is tried before it is returned.
@@ -28,20 +23,21 @@ export function createPatch(
   if (equalJson(before, after)) return undefined
   if (prefer === 'merge') {
     const patch = attempt(() => generateMergePatch(before, after))
-    if (patch !== undefined && leadsTo(MERGE_PATCH, patch, before, after)) {
+    if (patch !== undefined && leadsTo(() => applyMergePatch(before, patch), after)) {
       return { contentType: 'application/merge-patch+json', patch }
     }
   }
   const contentType = 'application/json-patch+json'
   if (typeof before === 'object' && typeof after === 'object' && before !== null && after !== null) {
-    const patch = attempt(() => compareDocuments(before, after))
-    if (patch !== undefined && leadsTo(JSON_PATCH, patch, before, after)) return { contentType, patch }
+    const patch: JsonArray | undefined = attempt(() => compareDocuments(before, after))
+    if (patch !== undefined && leadsTo(() => applyOperations(structuredClone(before), structuredClone(patch)), after))
+      return { contentType, patch }
   }
   return { contentType, patch: [{ op: 'replace', path: '', value: after }] }
 }
 
 /** The libraries call members of the documents that happen to have the names of methods. */
-function attempt(generate: () => JsonValue): JsonValue | undefined {
+function attempt<Patch>(generate: () => Patch): Patch | undefined {
   try {
     return generate()
   } catch {
@@ -49,9 +45,10 @@ function attempt(generate: () => JsonValue): JsonValue | undefined {
   }
 }
 
-function leadsTo(format: PatchFormat, patch: JsonValue, before: JsonValue, after: JsonValue): boolean {
+/** The libraries are not safe with every name: a patch that does not lead to the document is not sent. */
+function leadsTo(apply: () => JsonValue, after: JsonValue): boolean {
   try {
-    return equalJson(format.parse(patch).apply(before), after)
+    return equalJson(apply(), after)
   } catch {
     return false
   }

@@ -1,6 +1,7 @@
 /// <reference path="./json-merge-patch.d.cts" />
 
-import jsonMergePatch from 'json-merge-patch'
+// Not the whole package: a page needs no other part of it.
+import generate from 'json-merge-patch/lib/generate.js'
 import type { JsonValue } from '../core/json.ts'
 
 /**
@@ -8,5 +9,5 @@ import type { JsonValue } from '../core/json.ts'
  * in a merge patch, and not every name is safe with the library. Verify it.
  */
 export function generateMergePatch(before: JsonValue, after: JsonValue): JsonValue {
-  return (jsonMergePatch.generate(before, after) ?? {}) as JsonValue
+  return (generate(before, after) ?? {}) as JsonValue
 }

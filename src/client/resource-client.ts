@@ -1,208 +1,171 @@
 import type { JsonValue } from '../core/json.ts'
-import { ANY_TEXT, checkValues, either, FUNCTION, recordOf } from '../core/option-values.ts'
-import { readOptions } from '../core/options.ts'
-import { isWeakTag } from '../protocol/entity-tag.ts'
-import { isJsonType, parseMediaType } from '../protocol/media-type.ts'
-import { createPatch } from './create-patch.ts'
-import { ResponseError } from './response-error.ts'
+import { readAddress } from './address.ts'
+import type { ResourceClient } from './client-types.ts'
+import { type CreateOptions, createItem } from './create.ts'
+import type { AnyResources, ClientDefinitions, Paths } from './definition-paths.ts'
+import { type DownloadOptions, openContent } from './download.ts'
+import { type EditOptions, editDocument } from './edit.ts'
+import type { Fetch } from './fetch.ts'
+import { listItems } from './list.ts'
+import { type ClientContext, type RequestOptions, readDocument } from './read.ts'
+import type { ResourceDocument } from './results.ts'
+import { createTagCache } from './tag-cache.ts'
+import { createTransport } from './transport.ts'
+import { type UploadContent, type UploadOptions, uploadContent } from './upload.ts'
+import { waitForEnd } from './wait.ts'
+import { type Match, removeResource, replaceDocument } from './write.ts'
 
-/** As much of a response as is used; that of every `fetch` fits. */
-export interface FetchResponse {
-  readonly status: number
-  readonly headers: { get(name: string): string | null }
-  text(): Promise<string>
-}
+type Later<Value> = Value | Promise<Value>
+type FieldValues = Readonly<Record<string, string>>
 
-/** As much of `fetch` as is used. */
-export type Fetch = (
-  url: string,
-  init: {
-    readonly method: string
-    readonly headers: Record<string, string>
-    readonly cache: 'no-cache'
-    readonly body?: string
-    readonly signal?: AbortSignal
-  },
-) => Promise<FetchResponse>
+/** The collections whose definitions have the option `idempotency`. */
+type KeyedPaths<Resources> = Resources extends AnyResources
+  ? string
+  : {
+      [Path in keyof Paths<Resources>]: Paths<Resources>[Path] extends {
+        readonly kind: 'collection'
+        readonly traits: { readonly idempotency: string }
+      }
+        ? Path
+        : never
+    }[keyof Paths<Resources>]
 
-export interface ResourceClientOptions {
+export interface ResourceClientOptions<Resources = AnyResources> {
   /** Default: the global `fetch`. */
   readonly fetch?: Fetch
-  /** Fields of every request, such as Authorization; or what gives them, asked before each request. Default: none. */
-  readonly headers?: Readonly<Record<string, string>> | (() => Readonly<Record<string, string>>)
-  /** The patch format to prefer: see {@link createPatch}. Default `merge`. */
+  /** The token for `Authorization: Bearer`, or a function that is called before each attempt. Default: none. */
+  readonly token?: string | (() => Later<string | undefined>)
+  /** Header fields of every request, or a function that is called before each attempt. Default: none. */
+  readonly headers?: FieldValues | (() => Later<FieldValues>)
+  /** The patch format to prefer: see {@link createPatch}. Default `'merge'`. */
   readonly prefer?: 'merge' | 'json'
-  /** How often an edit is tried while others change the document meanwhile. Default 5. */
+  /** How often an edit is tried while others change the document. Default 10. */
   readonly maxAttempts?: number
-}
-
-/** A document as the server has it. */
-export interface ResourceDocument {
-  readonly document: JsonValue
-  /** Its ETag, where the server told one. */
-  readonly entityTag: string | undefined
-  /** Its Last-Modified, where the server told one. */
-  readonly lastModified: string | undefined
-}
-
-/** Gives a document as it shall be, from a copy that it may change. */
-export type DocumentChange = (document: JsonValue) => JsonValue | PromiseLike<JsonValue>
-
-export interface ResourceClient {
+  /** Milliseconds for one attempt at a request, until its answer is complete. Default 30 000. */
+  readonly timeout?: number
   /**
-   * Reads a JSON document.
-   * @throws {@link ResponseError} for any answer but 200 with JSON
+   * How often a request that may be repeated is sent again after 429, 502, 503, 504 or no answer, with growing random
+   * pauses and after Retry-After. Default 3.
    */
-  read(url: string | URL, options?: { readonly signal?: AbortSignal }): Promise<ResourceDocument>
+  readonly retries?: number
   /**
-   * Reads a document, has it changed, and sends the difference as a patch that applies only to what was read
-   * (If-Match; If-Unmodified-Since where there is no strong ETag). When somebody else was faster (412) all of that is
-   * done anew.
-   * @param change called once per attempt
-   * @returns the document as it is now; nothing is sent where the change makes no difference
-   * @throws {@link ResponseError} for any other answer, and for 412 at the last attempt; Error for a document that has
-   *   neither ETag nor Last-Modified, which cannot be changed safely
+   * Paths of collections whose definitions have the option `idempotency`: creations in them are repeated when no answer
+   * comes. Types do not exist at run time, so they have to be named. Default: none.
    */
-  edit(
-    url: string | URL,
-    change: DocumentChange,
-    options?: { readonly signal?: AbortSignal },
-  ): Promise<ResourceDocument>
+  readonly keyed?: readonly KeyedPaths<Resources>[]
+  /** How many answers are kept with their tags, so that what has not changed is not sent again. Default 100; 0: none. */
+  readonly cacheSize?: number
 }
 
-interface Answer {
-  readonly response: FetchResponse
-  readonly text: string
-}
+const NAMES: readonly (keyof ResourceClientOptions)[] = [
+  ...(['fetch', 'token', 'headers', 'prefer', 'maxAttempts', 'timeout', 'retries', 'keyed', 'cacheSize'] as const),
+]
 
 /**
- * Makes a client for documents that are changed by more than one party.
+ * Makes a client of a service. With the type of the service's definitions, paths and documents have types.
+ * @typeParam Resources the type of the `resources` of the service; without it, every path takes any JSON
+ * @param base the URL that the service is mounted at; in browsers possibly relative to the page
  * @throws TypeError for an option that does not exist or makes no sense
  * @example
- * const client = createResourceClient({ headers: { Authorization: `Bearer ${token}` } })
- * await client.edit('https://example.org/users/42', (user) => ({ ...user, role: 'admin' }))
+ * import type { resources } from './server.ts'
+ * const client = createResourceClient<typeof resources>('https://example.org/api')
+ * await client.edit('/users/{id}', { id: 42 }, (user) => ({ ...user, role: 'admin' }))
  */
-export function createResourceClient(options?: ResourceClientOptions): ResourceClient {
-  const given = readOptions('createResourceClient', options, ['fetch', 'headers', 'prefer', 'maxAttempts'])
-  const { fetch = globalThis.fetch as Fetch, headers = {}, prefer = 'merge', maxAttempts = 5 } = given
-  if (typeof fetch !== 'function') throw new TypeError('createResourceClient needs a fetch function.')
-  checkValues('createResourceClient', given, { headers: either(recordOf(ANY_TEXT), FUNCTION) })
-  if (prefer !== 'merge' && prefer !== 'json') {
-    throw new TypeError("createResourceClient takes prefer: 'merge' or 'json'.")
-  }
-  if (!(maxAttempts >= 1)) throw new TypeError('createResourceClient needs a maxAttempts of at least 1.')
+export function createResourceClient<Resources extends ClientDefinitions | AnyResources = AnyResources>(
+  base: string | URL,
+  options?: ResourceClientOptions<Resources>,
+): ResourceClient<Resources> {
+  return bindRequests(
+    readContext(base, options as ResourceClientOptions | undefined),
+  ) as unknown as ResourceClient<Resources>
+}
 
-  async function send(
-    url: string | URL,
-    init: {
-      readonly method: string
-      readonly headers: Readonly<Record<string, string>>
-      readonly body?: string
-      readonly signal: AbortSignal | undefined
-    },
-  ): Promise<Answer> {
-    const { signal, ...rest } = init
-    const common = typeof headers === 'function' ? headers() : headers
-    const response = await fetch(String(url), {
-      ...rest,
-      headers: { ...common, ...init.headers },
-      // A cache may hold an older state for a while: editing that would fail again and again.
-      cache: 'no-cache',
-      ...(signal === undefined ? {} : { signal }),
-    })
-    // Always read, or the connection cannot be used again.
-    return { response, text: await response.text() }
+function readContext(base: string | URL, options: ResourceClientOptions | undefined): ClientContext {
+  // A copy that inherits nothing, as `readOptions` makes it, without its messages: each byte is loaded by browsers.
+  const given = Object.assign(Object.create(null), options) as ResourceClientOptions
+  const unknown = Object.keys(given).filter((name) => !(NAMES as readonly string[]).includes(name))
+  check(unknown.length === 0, `has no option "${unknown[0]}". It has: ${NAMES.join(', ')}`)
+  const { prefer = 'merge', maxAttempts = 10, timeout = 30_000, retries = 3, cacheSize = 100 } = given
+  check(given.fetch === undefined || typeof given.fetch === 'function', 'needs a fetch function')
+  const { token, headers } = given
+  check(token === undefined || /^(?:string|function)$/.test(typeof token), 'takes a token as text or a function')
+  check(
+    headers === undefined || /^(?:object|function)$/.test(typeof headers),
+    'takes headers as an object or a function',
+  )
+  check(prefer === 'merge' || prefer === 'json', "takes prefer: 'merge' or 'json'")
+  check(maxAttempts >= 1, 'needs a maxAttempts of at least 1')
+  check(timeout > 0, 'needs a positive timeout in milliseconds')
+  check(retries >= 0 && cacheSize >= 0, 'takes retries and a cacheSize of at least 0')
+  const { location } = globalThis as { readonly location?: { readonly href: string } }
+  const { href, search, hash } = new URL(base, location?.href)
+  check(search === '' && hash === '', 'needs a base without query and fragment')
+  return {
+    base: href.replace(/\/$/, ''),
+    send: createTransport({ fetch: given.fetch, findHeaders: () => findHeaders(given), timeout, retries }),
+    cache: createTagCache(cacheSize),
+    prefer,
+    maxAttempts,
+    keyed: given.keyed ?? [],
   }
+}
 
-  async function read(url: string | URL, signal: AbortSignal | undefined): Promise<ResourceDocument> {
-    const answer = await send(url, { method: 'GET', headers: { Accept: 'application/json, */*;q=0.5' }, signal })
-    if (answer.response.status !== 200) throw createError(answer)
-    return describeDocument(answer, parseDocument(answer))
-  }
+function check(holds: boolean, text: string): void {
+  if (!holds) throw new TypeError(`createResourceClient ${text}.`)
+}
 
-  /** @returns the 412 where somebody else was faster */
-  async function tryEdit(
-    url: string | URL,
-    change: DocumentChange,
-    signal: AbortSignal | undefined,
-  ): Promise<ResourceDocument | ResponseError> {
-    const before = await read(url, signal)
-    const changed = await change(structuredClone(before.document))
-    // What JSON does not know, such as members that are undefined, is not sent either.
-    const after = JSON.parse(JSON.stringify(changed)) as JsonValue
-    const difference = createPatch(before.document, after, prefer)
-    if (difference === undefined) return before
-    const answer = await send(url, {
-      method: 'PATCH',
-      headers: { 'Content-Type': difference.contentType, ...conditionOn(before) },
-      body: JSON.stringify(difference.patch),
-      signal,
-    })
-    const { status } = answer.response
-    if (status === 412) return createError(answer)
-    if (status !== 200 && status !== 204) throw createError(answer)
-    return describeDocument(answer, status === 200 && isJson(answer) ? parseDocument(answer) : after)
+async function findHeaders({ token, headers }: ResourceClientOptions): Promise<FieldValues> {
+  const value = typeof token === 'function' ? await token() : token
+  const fields = typeof headers === 'function' ? await headers() : headers
+  return { ...fields, ...(value === undefined ? {} : { Authorization: `Bearer ${value}` }) }
+}
+
+/** The requests as programs make them: a document or a path comes first. A mistake in them rejects, as a failure does. */
+function bindRequests(context: ClientContext): object {
+  const locate = (args: readonly unknown[]) => readAddress<ResourceDocument>(context.base, args)
+
+  /** The state that a write is for, and the arguments after it. */
+  function locateState(args: readonly unknown[], states: readonly unknown[]) {
+    const { url, handle, rest } = locate(args)
+    if (handle !== undefined) return { url, match: handle as Match, rest }
+    if (states.includes(rest[0])) return { url, match: rest[0] as Match, rest: rest.slice(1) }
+    throw new TypeError(`A write takes a document that was read, or after its path one of '${states.join("', '")}'.`)
   }
 
   return {
-    read: (url, options) => read(url, options?.signal),
-    async edit(url, change, options) {
-      for (let attempts = 1; ; attempts++) {
-        const result = await tryEdit(url, change, options?.signal)
-        if (!(result instanceof ResponseError)) return result
-        if (attempts >= maxAttempts) throw result
-        await pause(attempts)
-      }
+    async read(...args: readonly unknown[]) {
+      const { url, rest } = locate(args)
+      return readDocument(context, url, rest[0] as RequestOptions)
     },
+    list(...args: readonly unknown[]) {
+      const { url, rest } = locate(args)
+      return listItems(context, url, rest[0] as RequestOptions)
+    },
+    async create(...args: readonly unknown[]) {
+      const { url, rest } = locate(args)
+      return createItem(context, url, String(args[0]), rest[0], rest[1] as CreateOptions)
+    },
+    async replace(...args: readonly unknown[]) {
+      const { url, match, rest } = locateState(args, ['any', 'absent'])
+      return replaceDocument(context, url, match, rest[0], rest[1] as RequestOptions)
+    },
+    async edit(...args: readonly unknown[]) {
+      const { url, handle, rest } = locate(args)
+      return editDocument(context, url, handle, rest[0] as JsonValue, rest[1] as EditOptions)
+    },
+    async remove(...args: readonly unknown[]) {
+      const { url, match, rest } = locateState(args, ['any'])
+      return removeResource(context, url, match as 'any', rest[0] as RequestOptions)
+    },
+    async upload(...args: readonly unknown[]) {
+      const { url, match, rest } = locateState(args, ['any', 'absent'])
+      return uploadContent(context, url, match, rest[0] as UploadContent, rest[1] as UploadOptions)
+    },
+    async download(...args: readonly unknown[]) {
+      const { url, rest } = locate(args)
+      return openContent(context, url, rest[0] as DownloadOptions)
+    },
+    wait: (operation: { readonly url: string; readonly retryAfter: number | undefined }, options: RequestOptions) =>
+      waitForEnd(context, operation, options),
   }
-}
-
-/** The condition that holds only for what was read (RFC 9110 §13.1.1: a weak tag never matches If-Match). */
-function conditionOn({ entityTag, lastModified }: ResourceDocument): Record<string, string> {
-  if (entityTag !== undefined && !isWeakTag(entityTag)) return { 'If-Match': entityTag }
-  if (lastModified !== undefined) return { 'If-Unmodified-Since': lastModified }
-  throw new Error('The document has neither a strong ETag nor Last-Modified, so it cannot be changed safely.')
-}
-
-function describeDocument({ response: { headers } }: Answer, document: JsonValue): ResourceDocument {
-  return {
-    document,
-    entityTag: headers.get('etag') ?? undefined,
-    lastModified: headers.get('last-modified') ?? undefined,
-  }
-}
-
-function isJson({ response }: Answer): boolean {
-  return isJsonType(parseMediaType(response.headers.get('content-type') ?? '')?.essence ?? '')
-}
-
-function parseDocument(answer: Answer): JsonValue {
-  const { status } = answer.response
-  if (!isJson(answer)) throw new ResponseError(status, undefined, 'The content of the answer is not JSON.')
-  try {
-    return JSON.parse(answer.text)
-  } catch {
-    throw new ResponseError(status, undefined, 'The content of the answer is not valid JSON.')
-  }
-}
-
-function createError(answer: Answer): ResponseError {
-  const { status } = answer.response
-  const problem = isJson(answer) ? parseProblem(answer.text) : undefined
-  const { title, detail } = (problem ?? {}) as { readonly title?: unknown; readonly detail?: unknown }
-  const reason = typeof detail === 'string' ? detail : title
-  return new ResponseError(status, problem, typeof reason === 'string' ? `${status}: ${reason}` : `${status}`)
-}
-
-function parseProblem(text: string): JsonValue | undefined {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
-/** Waits a random moment, longer after more attempts, so that rivals do not meet again at once. */
-function pause(attempts: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, Math.random() * attempts * 20))
 }

@@ -1,4 +1,5 @@
 import type { Authorize, ConflictHook, FileOptions, RemovalMode, Rendition } from '../actions/route.ts'
+import type { Typed } from '../core/definition-types.ts'
 import type { RequestView } from '../core/exchange.ts'
 import type { MaybePromise } from '../core/handler.ts'
 import type { JsonObject, JsonValue } from '../core/json.ts'
@@ -155,6 +156,28 @@ export type ResourceDefinition =
   | { readonly kind: 'document'; readonly options: Readonly<DocumentOptions> }
   | { readonly kind: 'singleton'; readonly options: Readonly<SingletonOptions> }
 
+/** The schema and the options that clients have types for, each with the type of its value. */
+type Typing<Input, Value, Named> = { readonly schema?: StandardSchema<Input, Value> } & {
+  readonly [Name in keyof Named]?: Named[Name]
+}
+
+interface CollectionTraits<Methods, MemberMethods, Types, Create, Remove, Names> {
+  readonly methods: Methods
+  readonly memberMethods: MemberMethods
+  readonly types: Types
+  readonly create: Create
+  readonly remove: Remove
+  readonly names: Names
+}
+
+type Kind<Name extends ResourceDefinition['kind']> = Extract<ResourceDefinition, { readonly kind: Name }>
+/** A collection, with the types that a client infers from it. */
+export type CollectionDefinition<Value, Input, Named> = Kind<'collection'> & Typed<Value, Input, Named>
+/** A document, with the types that a client infers from it. */
+export type DocumentDefinition<Value, Input, Named> = Kind<'document'> & Typed<Value, Input, Named>
+/** A singleton, with the types that a client infers from it. */
+export type SingletonDefinition<Value, Input, Named> = Kind<'singleton'> & Typed<Value, Input, Named>
+
 const COMMON = [
   ...(['methods', 'schema', 'cacheControl', 'createdCacheControl', 'preconditions', 'require', 'authorize'] as const),
   ...(['conflict', 'replaced', 'remove', 'removed', 'retention', 'representations', 'accept'] as const),
@@ -173,7 +196,26 @@ const COLLECTION = [
  * Members are JSON objects with an `id` unless `types` says otherwise.
  * @throws TypeError for options that do not exist or contradict each other
  */
-export function collection<Value = JsonObject>(options?: CollectionOptions<Value>): ResourceDefinition {
+export function collection<
+  Value = JsonObject,
+  Input = Value,
+  const Methods = undefined,
+  const MemberMethods = undefined,
+  const Types = undefined,
+  const Create = undefined,
+  const Remove = undefined,
+  const Names = undefined,
+  FileNames extends string = never,
+>(
+  options?: CollectionOptions<Value> &
+    Typing<Input, Value, CollectionTraits<Methods, MemberMethods, Types, Create, Remove, Names>> & {
+      readonly files?: Readonly<Record<FileNames, FileOptions>>
+    },
+): CollectionDefinition<
+  Value,
+  Input,
+  CollectionTraits<Methods, MemberMethods, Types, Create, Remove, Names> & { readonly fileNames: FileNames }
+> {
   const read = readOptions('collection', options as CollectionOptions<JsonValue> | undefined, COLLECTION)
   checkCommon('collection', read)
   checkMethods('collection', 'methods', read.methods, ['GET', 'POST'])
@@ -207,7 +249,15 @@ function readFiles(files: CollectionOptions['files']): Pick<CollectionOptions, '
  * byte for byte.
  * @throws TypeError for options that do not exist or contradict each other
  */
-export function document<Value = JsonValue>(options?: DocumentOptions<Value>): ResourceDefinition {
+export function document<
+  Value = JsonValue,
+  Input = Value,
+  const Methods = undefined,
+  const Types = undefined,
+  const Remove = undefined,
+>(
+  options?: DocumentOptions<Value> & Typing<Input, Value, { methods: Methods; types: Types; remove: Remove }>,
+): DocumentDefinition<Value, Input, { methods: Methods; types: Types; remove: Remove }> {
   const read = readOptions('document', options as DocumentOptions | undefined, DOCUMENT)
   checkCommon('document', read)
   checkMethods('document', 'methods', read.methods, ['GET', 'PUT', 'PATCH', 'DELETE'])
@@ -218,7 +268,9 @@ export function document<Value = JsonValue>(options?: DocumentOptions<Value>): R
  * One JSON resource that is always the same: `'/config/app': singleton()`. GET, PUT, PATCH.
  * @throws TypeError for options that do not exist or contradict each other
  */
-export function singleton<Value = JsonValue>(options?: SingletonOptions<Value>): ResourceDefinition {
+export function singleton<Value = JsonValue, Input = Value, const Methods = undefined>(
+  options?: SingletonOptions<Value> & Typing<Input, Value, { methods: Methods }>,
+): SingletonDefinition<Value, Input, { methods: Methods }> {
   const read = readOptions('singleton', options as SingletonOptions | undefined, [...COMMON, 'aliases'])
   checkCommon('singleton', read)
   checkMethods('singleton', 'methods', read.methods, ['GET', 'PUT', 'PATCH'])

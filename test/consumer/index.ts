@@ -47,12 +47,13 @@ import Libsql from 'libsql'
 import pg from 'pg'
 
 const store: ResourceStore = memoryStore()
+export const resources = {
+  '/users': collection({ form: { pri: 'priority' }, remove: 'soft' }),
+  '/docs/{name}': document({ preconditions: 'required' }),
+  '/config': singleton({ aliases: ['/config.json'] }),
+}
 const service = createResourceService(store, {
-  resources: {
-    '/users': collection({ form: { pri: 'priority' }, remove: 'soft' }),
-    '/docs/{name}': document({ preconditions: 'required' }),
-    '/config': singleton({ aliases: ['/config.json'] }),
-  },
+  resources,
   cors: { origins: ['https://app.example'], credentials: true },
   auth: {
     schemes: [
@@ -95,7 +96,8 @@ createResourceService(postgresStore({ pool: new pg.Pool() }))
 createResourceService(sqliteStore(new Libsql(':memory:')))
 declare const betterSqlite: BetterSqlite.Database
 createResourceService(sqliteStore(betterSqlite))
-createResourceClient()
+const client = createResourceClient<typeof resources>('https://api.example', { fetch })
+export const read = await client.read('/docs/{name}', { name: 'a' })
 
 const code: HttpErrorCode = new HttpError(409, 'ERR_CONFLICT').code
 const date: number | undefined = parseHttpDate('Sun, 06 Nov 1994 08:49:37 GMT', Date.now())

@@ -66,15 +66,16 @@ const bundlers: Readonly<Record<string, (entry: string) => Promise<Bundled>>> = 
 
 /** A page's own script, as an application would have it. */
 const PAGE = `
-import { createPatch, createResourceClient, ResponseError } from 'http-resource-service/client'
+import { createPatch, createResourceClient, expectSuccess, ResponseError } from 'http-resource-service/client'
 
-const client = createResourceClient()
+const client = createResourceClient('/api')
 globalThis.outcome = (async () => {
-  const url = new URL('/api/users/1', location.href)
-  const edited = await client.edit(url, (user) => ({ ...user, role: 'admin', name: 'Ada L.' }))
-  const refused = await client.read('/api/users/99').catch((error) => error)
+  const { document } = expectSuccess(
+    await client.edit('/users/1', (user) => ({ ...user, role: 'admin', name: 'Ada L.' })),
+  )
+  const refused = await client.read('/users/99').then(expectSuccess).catch((error) => error)
   const patch = createPatch({ a: [1, 2] }, { a: [1, 3] }, 'json')
-  return [edited.document, refused instanceof ResponseError, refused.status, patch.patch]
+  return [document.value, refused instanceof ResponseError, refused.status, patch.patch]
 })()
 `
 

@@ -1,0 +1,149 @@
+import type { Answer } from './answer.ts'
+import type { ContentReader } from './fetch.ts'
+import { type ClientContext, type RequestOptions, readValidators } from './read.ts'
+import { ResponseError } from './response-error.ts'
+import { createError, type Failure, READING, type ResourceHandle, refuse, type Success } from './results.ts'
+import { pause } from './retry.ts'
+
+export interface DownloadOptions extends RequestOptions {
+  /** Continues a download of an earlier time: the bytes that are there, and the strong tag of their state. */
+  readonly resume?: { readonly offset: number; readonly entityTag: string }
+  /** Is called with the bytes received so far and all bytes, where the server says how many. */
+  readonly onProgress?: (received: number, total: number | undefined) => void
+}
+
+/** Content as it arrives. It can be read once. */
+export interface ResourceFile<Path extends string = string> extends ResourceHandle<Path>, AsyncIterable<Uint8Array> {
+  readonly contentType: string
+  /** The size of the whole content, where the server says it. */
+  readonly size: number | undefined
+  /** Where the content begins: that of `resume` where its state is still the current one, otherwise 0. */
+  readonly offset: number
+  /** All that is left, in memory. */
+  blob(): Promise<Blob>
+  /** Gives up what has not been read. */
+  cancel(): Promise<void>
+}
+
+export type DownloadResult<Path extends string> =
+  | Success<200 | 206, { readonly file: ResourceFile<Path> }>
+  | Failure<(typeof READING)[number]>
+
+/** How often a transfer that breaks is continued without a byte in between. */
+const MAX_RESUMES = 5
+
+export async function openContent(
+  context: ClientContext,
+  url: string,
+  options: DownloadOptions | undefined,
+): Promise<DownloadResult<string>> {
+  const { resume, onProgress, signal } = options ?? {}
+  let answer = await request(context, url, options, resume)
+  // Nothing is left to send: the content is complete, or another one by now.
+  if (answer.status === 416) answer = await request(context, url, options, undefined)
+  const { status, headers } = answer
+  if (status !== 200 && status !== 206) return refuse(answer, READING)
+  const offset = status === 206 ? startOf(answer) : 0
+  if (status === 206 && offset !== resume?.offset) throw createError(answer, 'The response has another range.')
+  const size = sizeOf(answer)
+  const validators = readValidators(answer)
+  let reader = answer.reader
+
+  /** @throws ResponseError where the content is another one by now */
+  async function reopen(at: number, cause: unknown): Promise<void> {
+    const { entityTag } = validators
+    // Ranges count the bytes on the wire, which a coding makes others. A weak tag does not vouch for bytes.
+    const canResume = entityTag?.startsWith('"') === true && headers.get('content-encoding') === null
+    if (!canResume) throw failure(url, 'The transfer broke, and its state has no strong ETag to continue by.', cause)
+    const next = await request(context, url, options, { offset: at, entityTag })
+    if (next.status !== 206 || startOf(next) !== at) {
+      await next.reader?.cancel()
+      throw failure(url, 'The content changed while it was transferred.', cause)
+    }
+    reader = next.reader
+  }
+
+  async function* read(): AsyncGenerator<Uint8Array, void, void> {
+    let at = offset
+    let failures = 0
+    try {
+      while (true) {
+        // Only reading is tried again: what the consumer throws at the `yield` ends the loop.
+        const piece = await readNext(reader).catch((cause: unknown) => ({ done: true, value: undefined, cause }))
+        if (piece.value !== undefined) {
+          at += piece.value.length
+          failures = 0
+          onProgress?.(at, size)
+          yield piece.value
+        }
+        if (!piece.done) continue
+        const isComplete = size === undefined || at >= size || headers.get('content-encoding') !== null
+        if (!('cause' in piece) && isComplete) return
+        signal?.throwIfAborted()
+        const cause = 'cause' in piece ? piece.cause : undefined
+        if (++failures > MAX_RESUMES) throw failure(url, 'The transfer broke too often.', cause)
+        await pause(Math.random() * 100 * failures, signal)
+        await reopen(at, cause)
+      }
+    } finally {
+      await reader?.cancel().catch(() => undefined)
+    }
+  }
+
+  const content = read()
+  const file: ResourceFile = {
+    url,
+    ...validators,
+    contentType: headers.get('content-type') ?? 'application/octet-stream',
+    size,
+    offset,
+    [Symbol.asyncIterator]: () => content,
+    async blob() {
+      const chunks: Uint8Array<ArrayBuffer>[] = []
+      for await (const chunk of content) chunks.push(chunk as Uint8Array<ArrayBuffer>)
+      return new Blob(chunks, { type: file.contentType })
+    },
+    async cancel() {
+      await reader?.cancel()
+      await content.return()
+    },
+  }
+  return { ok: true, status, file }
+}
+
+function request(
+  { send }: ClientContext,
+  url: string,
+  options: DownloadOptions | undefined,
+  from: DownloadOptions['resume'],
+): Promise<Answer> {
+  return send({
+    method: 'GET',
+    url,
+    // RFC 9110 §13.1.5: the range counts only while the state is the same.
+    headers: from === undefined ? {} : { Range: `bytes=${from.offset}-`, 'If-Range': from.entityTag },
+    signal: options?.signal,
+    timeout: options?.timeout,
+    isRepeatable: true,
+    isStream: true,
+  })
+}
+
+async function readNext(reader: ContentReader | undefined): Promise<Awaited<ReturnType<ContentReader['read']>>> {
+  return reader === undefined ? { done: true } : reader.read()
+}
+
+/** Where the range of a 206 begins; -1 where it does not say. */
+function startOf({ headers, status }: Answer): number {
+  const start = /^bytes (\d+)-/i.exec(headers.get('content-range') ?? '')?.[1]
+  return status === 206 && start !== undefined ? Number(start) : -1
+}
+
+function sizeOf({ headers, status }: Answer): number | undefined {
+  const text = status === 206 ? /\/(\d+)$/.exec(headers.get('content-range') ?? '')?.[1] : headers.get('content-length')
+  return text === undefined || text === null ? undefined : Number(text)
+}
+
+function failure(url: string, message: string, cause: unknown): ResponseError {
+  return new ResponseError(0, undefined, `${message} (${url})`, { cause })
+}

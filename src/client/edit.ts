@@ -1,0 +1,99 @@
+import { equalJson, type JsonValue } from '../core/json.ts'
+import { conditionOn } from './address.ts'
+import type { Answer } from './answer.ts'
+import { createPatch } from './create-patch.ts'
+import { merge } from './merge.ts'
+import { type ClientContext, type ReadResult, type RequestOptions, readDocument, readWritten } from './read.ts'
+import { CHANGING, type ChangeConflict, type Failure, type ResourceDocument, refuse, type Success } from './results.ts'
+import { pause } from './retry.ts'
+
+export interface EditOptions extends RequestOptions {
+  /**
+   * What happens to a change by a function when others were faster. `'rerun'`: the function is called with their
+   * document. `'merge'`: its result is merged with theirs, and where both changed one property it is a conflict. Default
+   * `'rerun'`, which counts correctly: a merge takes two equal increments for one.
+   */
+  readonly whenChanged?: 'rerun' | 'merge'
+}
+
+export type EditResult<Value, Path extends string> =
+  | Success<200, { readonly document: ResourceDocument<Value, Path> }>
+  | Failure<Exclude<(typeof CHANGING)[number], 412>>
+  | ChangeConflict<Value, Path>
+
+type Result = EditResult<JsonValue, string>
+type Document = ResourceDocument<JsonValue>
+type Change = JsonValue | ((value: JsonValue) => JsonValue | PromiseLike<JsonValue>)
+
+/** Reads where nothing was read, sends the difference, and settles with others who were faster. */
+export async function editDocument(
+  context: ClientContext,
+  url: string,
+  known: Document | undefined,
+  change: Change,
+  options: EditOptions | undefined,
+): Promise<Result> {
+  const { signal, whenChanged = 'rerun' } = options ?? {}
+  let base = known
+  if (base === undefined) {
+    const read: ReadResult<JsonValue, string> = await readDocument(context, url, options)
+    if (!read.ok) return read
+    base = read.document
+  }
+  let intended = change
+  for (let attempts = 1; ; attempts++) {
+    // The bytes that were read: the caller may have changed the value.
+    const before = JSON.parse(base.text) as JsonValue
+    // A copy of its own for the function. What JSON cannot hold, such as `undefined`, is not sent either.
+    const after = toJson(typeof intended === 'function' ? await intended(JSON.parse(base.text)) : intended)
+    const difference = createPatch(before, after, context.prefer)
+    if (difference === undefined) return { ok: true, status: 200, document: base }
+    const answer = await sendPatch(context, base, difference, options)
+    const { status } = answer
+    if (status === 200 || status === 204) {
+      return { ok: true, status: 200, document: await readWritten(context, answer, url, options) }
+    }
+    if (status !== 412) return refuse(answer, CHANGING) as Result
+    const read: ReadResult<JsonValue, string> = await readDocument(context, url, options)
+    if (!read.ok) return read
+    const theirs: Document = read.document
+    // The attempt whose answer was lost may be what changed the state.
+    if (answer.isRepeated && equalJson(theirs.value, after)) return read
+    // Where it may have had its effect below the changes of others, to run it again could apply it twice.
+    if (typeof intended !== 'function' || whenChanged === 'merge' || answer.isRepeated) {
+      const { value, conflicts } = merge(before, after, theirs.value)
+      if (conflicts.length > 0) return conflict(answer, theirs, conflicts)
+      intended = value
+    }
+    if (attempts >= context.maxAttempts) return conflict(answer, theirs, [])
+    base = theirs
+    await pause(Math.random() * Math.min(attempts, 20) * 10, signal)
+  }
+}
+
+function conflict(answer: Answer, theirs: Document, conflicts: ChangeConflict<JsonValue, string>['conflicts']): Result {
+  return { ...(refuse(answer, CHANGING) as Failure<412>), conflicts, theirs }
+}
+
+function toJson(value: unknown): JsonValue {
+  const text = JSON.stringify(value)
+  if (text === undefined) throw new TypeError('A change returns the document as it is to be, as JSON.')
+  return JSON.parse(text) as JsonValue
+}
+
+function sendPatch(
+  { send }: ClientContext,
+  base: Document,
+  { contentType, patch }: NonNullable<ReturnType<typeof createPatch>>,
+  options: EditOptions | undefined,
+): Promise<Answer> {
+  return send({
+    method: 'PATCH',
+    url: base.url,
+    headers: { 'Content-Type': contentType, ...conditionOn(base) },
+    content: { body: JSON.stringify(patch) },
+    signal: options?.signal,
+    timeout: options?.timeout,
+    isRepeatable: true,
+  })
+}

@@ -1,0 +1,83 @@
+import type { JsonValue } from '../core/json.ts'
+import { parseContent, resolveReference } from './answer.ts'
+import type { AnyTraits, PathTypes } from './definition-paths.ts'
+import { formatQuery, type ListQuery, type QueryOf, type SortOf } from './list-query.ts'
+import { type ClientContext, getJson, type RequestOptions } from './read.ts'
+import { createError, expectSuccess, type Failure, LISTING, refuse, type Success } from './results.ts'
+
+export interface ListOptions<Types extends PathTypes> extends RequestOptions {
+  /** Conditions: `{ status: 'open', dueAt: { gte: '2026-01-01T00:00:00Z' } }`. */
+  readonly query?: QueryOf<Types['traits']>
+  /** Sort keys; `-name` descends. */
+  readonly sort?: SortOf<Types['traits']> | readonly SortOf<Types['traits']>[]
+  /** Items on a page. Default: the server's. */
+  readonly limit?: number
+  /** Whether to ask for the number of all items. */
+  readonly count?: boolean
+}
+
+/** A list of content that is not JSON: where each item is. */
+export interface ListedContent {
+  readonly id: string | number
+  readonly href: string
+  readonly type: string
+  readonly size: number
+}
+
+export type ListedItem<Types extends PathTypes> = Types['traits'] extends AnyTraits
+  ? JsonValue
+  : Types['content'] extends 'json'
+    ? Types['output']
+    : ListedContent
+
+export type PageResult<Value> =
+  | Success<200, { readonly items: readonly Value[]; readonly total: number | undefined }>
+  | Failure<(typeof LISTING)[number]>
+
+/** The items of a collection, page after page. Iterating it throws a ResponseError for a refusal; `pages` do not. */
+export interface List<Value> extends AsyncIterable<Value> {
+  /** The pages; a refusal is the last. */
+  pages(): AsyncGenerator<PageResult<Value>, void, void>
+}
+
+export function listItems<Value>(
+  context: ClientContext,
+  url: string,
+  options?: ListQuery & RequestOptions,
+): List<Value> {
+  const first = url + formatQuery(options ?? {})
+
+  async function* pages(): AsyncGenerator<PageResult<Value>, void, void> {
+    let next: string | undefined = first
+    while (next !== undefined) {
+      const answer = await getJson(context, next, options)
+      if (answer.status !== 200) return yield refuse(answer, LISTING)
+      const total = answer.headers.get('x-total-count')
+      const items = parseContent(answer) as unknown as readonly Value[]
+      if (!Array.isArray(items)) throw createError(answer, 'The content of the response is no list.')
+      yield { ok: true, status: 200, items, total: total === null ? undefined : Number(total) }
+      const target = findNext(answer.headers.get('link'))
+      const following: string | undefined = target === undefined ? undefined : resolveReference(answer, target)
+      // A page that names itself as the next would never end.
+      next = following === next ? undefined : following
+    }
+  }
+
+  return {
+    pages,
+    async *[Symbol.asyncIterator]() {
+      for await (const page of pages()) yield* expectSuccess(page).items
+    },
+  }
+}
+
+const LINK = /<([^<>]*)>((?:\s*;\s*[\w!#$&+.^`|~*-]+(?:=(?:"(?:[^"\\]|\\.)*"|[^\s",;<>"]*))?)*)/g
+
+/** The target of the link to the next page (RFC 8288). */
+export function findNext(field: string | null): string | undefined {
+  for (const [, target, parameters] of (field ?? '').matchAll(LINK)) {
+    const relation = /;\s*rel=(?:"([^"]*)"|([^\s;]+))/i.exec(parameters!)
+    if ((relation?.[1] ?? relation?.[2] ?? '').toLowerCase().split(/\s+/).includes('next')) return target
+  }
+  return undefined
+}

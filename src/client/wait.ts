@@ -1,0 +1,31 @@
+import { isJsonObject, type JsonValue } from '../core/json.ts'
+import { type ClientContext, describeDocument, getJson, type RequestOptions } from './read.ts'
+import { type Failure, type Operation, READING, type ResourceDocument, refuse, type Success } from './results.ts'
+import { parseRetryAfter, pause } from './retry.ts'
+
+export type WaitResult<Value> =
+  | Success<200, { readonly document: ResourceDocument<Value> }>
+  | Failure<(typeof READING)[number]>
+
+/** Milliseconds between two looks at work of which the server does not say when to look again. */
+const USUAL_PAUSE = 1000
+
+/** Reads the monitor of accepted work until the work has ended. */
+export async function waitForEnd<Value>(
+  context: ClientContext,
+  { url, retryAfter }: Operation<Value>,
+  options: RequestOptions | undefined,
+): Promise<WaitResult<Value>> {
+  const { signal } = options ?? {}
+  if (retryAfter !== undefined) await pause(retryAfter, signal)
+  while (true) {
+    const answer = await getJson(context, url, options)
+    if (answer.status !== 200) return refuse(answer, READING)
+    const document = describeDocument<JsonValue, string>(answer, url)
+    const state = isJsonObject(document.value) ? document.value['state'] : undefined
+    if (state !== 'pending' && state !== 'running') {
+      return { ok: true, status: 200, document: document as ResourceDocument<Value> }
+    }
+    await pause(parseRetryAfter(answer.headers.get('retry-after'), Date.now()) ?? USUAL_PAUSE, signal)
+  }
+}

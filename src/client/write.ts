@@ -1,0 +1,140 @@
+import { equalJson, isJsonObject, type JsonObject, type JsonValue } from '../core/json.ts'
+import { conditionOn } from './address.ts'
+import { type Answer, hasJson, parseContent, resolveReference } from './answer.ts'
+import { describeOperation } from './create.ts'
+import type { AnyTraits, PathTypes, Trait } from './definition-paths.ts'
+import { type ClientContext, type RequestOptions, readDocument, readWritten } from './read.ts'
+import {
+  CHANGING,
+  type Failure,
+  type Operation,
+  REMOVING,
+  type ResourceDocument,
+  type ResourceHandle,
+  refuse,
+  type Success,
+} from './results.ts'
+
+/** The state that a write is for: the one that was read, any that there is, or none. */
+export type Match = ResourceHandle | 'any' | 'absent'
+
+export type ReplaceResult<Types extends PathTypes, Path extends string> =
+  | Success<200 | 201 | 204, { readonly document: ResourceDocument<Types['output'], Path> }>
+  | Failure<(typeof CHANGING)[number]>
+
+/** The monitor of a removal that is done later. */
+export interface RemovalMonitor {
+  readonly id: string
+  readonly state: 'pending' | 'done' | 'failed'
+  readonly problem?: JsonValue
+}
+
+type Removed = Success<200 | 204, { readonly content: JsonValue | undefined }>
+type Removing = Success<202, { readonly operation: Operation<RemovalMonitor> }>
+
+export type RemoveResult<Types extends PathTypes> =
+  | (Types['traits'] extends AnyTraits
+      ? Removed | Removing
+      : Trait<Types['traits'], 'remove', 'erase'> extends 'queued'
+        ? Removing
+        : Removed)
+  | Failure<(typeof REMOVING)[number]>
+
+export async function replaceDocument(
+  context: ClientContext,
+  url: string,
+  match: Match,
+  value: unknown,
+  options: RequestOptions | undefined,
+): Promise<ReplaceResult<PathTypes, string>> {
+  const text = JSON.stringify(value)
+  const answer = await context.send({
+    method: 'PUT',
+    url,
+    headers: { 'Content-Type': 'application/json', ...conditionOn(match) },
+    content: { body: text },
+    signal: options?.signal,
+    timeout: options?.timeout,
+    // The condition lets it take effect once; with If-Match: * every repetition leads to the same state.
+    isRepeatable: true,
+  })
+  const { status } = answer
+  if (status === 200 || status === 201 || status === 204) {
+    return { ok: true, status, document: await readWritten(context, answer, url, options) }
+  }
+  if (status === 412 && answer.isRepeated) {
+    // The attempt whose answer was lost may be what changed the state.
+    const current = await readDocument<JsonValue, string>(context, url, options)
+    const base = typeof match === 'string' ? undefined : (JSON.parse((match as ResourceDocument).text) as JsonValue)
+    if (current.ok && isEffectOf(JSON.parse(text), current.document.value, base)) {
+      return { ok: true, status: 204, document: current.document }
+    }
+  }
+  return refuse(answer, CHANGING)
+}
+
+/**
+ * Whether a state is what was sent, apart from properties that the server adds: those that are new, or have the value
+ * again that they had, such as a default of the schema. The latter count only beside a change that is there.
+ */
+function isEffectOf(sent: JsonValue, current: JsonValue, base: JsonValue | undefined): boolean {
+  if (!isJsonObject(sent) || !isJsonObject(current)) return equalJson(sent, current)
+  const before = isJsonObject(base) ? base : {}
+  const isSame = (a: JsonObject, b: JsonObject, name: string): boolean =>
+    Object.hasOwn(a, name) && Object.hasOwn(b, name) && equalJson(a[name]!, b[name]!)
+  const hasChange = Object.keys(sent).some((name) => !isSame(sent, before, name))
+  return Object.keys({ ...sent, ...current }).every((name) => {
+    if (Object.hasOwn(sent, name)) return isSame(sent, current, name)
+    return name === 'id' || !Object.hasOwn(before, name) || (hasChange && isSame(current, before, name))
+  })
+}
+
+export async function removeResource(
+  context: ClientContext,
+  url: string,
+  match: ResourceHandle | 'any',
+  options: RequestOptions | undefined,
+): Promise<Removed | Removing | Failure<(typeof REMOVING)[number]>> {
+  const answer = await context.send({
+    method: 'DELETE',
+    url,
+    headers: conditionOn(match),
+    signal: options?.signal,
+    timeout: options?.timeout,
+    isRepeatable: true,
+  })
+  context.cache.forget(url)
+  const { status } = answer
+  if (status === 200 || status === 204) return { ok: true, status, content: contentOf(answer) }
+  if (status === 202) {
+    const monitor = resolveReference(answer, answer.headers.get('location') ?? url)
+    return { ok: true, status, operation: describeOperation(answer, monitor) }
+  }
+  if (answer.isRepeated && (await isGone(context, answer, options)))
+    return { ok: true, status: 204, content: undefined }
+  return refuse(answer, REMOVING)
+}
+
+function contentOf(answer: Answer): JsonValue | undefined {
+  return answer.status === 200 && hasJson(answer) ? parseContent(answer) : undefined
+}
+
+/** Whether a removal whose answer was lost has had its effect. */
+async function isGone(
+  context: ClientContext,
+  { url, status }: Answer,
+  options: RequestOptions | undefined,
+): Promise<boolean> {
+  if (status === 404 || status === 410) return true
+  if (status !== 412) return false
+  const current = await context.send({
+    method: 'GET',
+    url,
+    signal: options?.signal,
+    timeout: options?.timeout,
+    isRepeatable: true,
+    isStream: true,
+  })
+  await current.reader?.cancel()
+  return current.status === 404 || current.status === 410
+}
