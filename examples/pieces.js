@@ -19,7 +19,7 @@ app.use(requireHttps(), methodOverride())
 app.use(preflight({ origins: ['https://app.example'] }))
 
 // The route says which state it is; 304, 412 and 428 are the piece's.
-const currentSettings = conditional(() => ({ entityTag: `"${settings.version}"` }), { required: true })
+const currentSettings = conditional(() => ({ entityTag: `"${settings.version}"` }), { preconditions: 'required' })
 app.get('/settings', currentSettings, (_req, res) => res.json(settings.document))
 app.put('/settings', currentSettings, bodyParse({ accept: ['json'] }), (req, res) => {
   // A request without content and without Content-Type has no body.

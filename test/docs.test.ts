@@ -123,7 +123,7 @@ describe('documentation', () => {
         allowedHosts: ['127.0.0.1'],
         methodOverride: true,
         cors: { origins: '*' },
-        auth: { schemes: [basic({ accounts: { ada: 'lovelace' } })], require: () => false },
+        auth: { schemes: [basic({ accounts: { ada: 'lovelace' } })], requireAuth: () => false },
       })
       subscribe('http-resource-service:request', ({ steps }) => {
         console.log(JSON.stringify(steps))

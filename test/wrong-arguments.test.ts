@@ -114,7 +114,7 @@ const cases: [string, () => unknown, string | RegExp][] = [
   ],
   [
     'a patch format uncalled',
-    () => patch({ read() {}, write() {}, formats: [library.jsonPatch] }),
+    () => patch({ read() {}, write() {}, patchFormats: [library.jsonPatch] }),
     'patch takes as formats',
   ],
   ["bodyParse({ accept: 'json' })", () => bodyParse({ accept: 'json' }), 'bodyParse takes as accept: a list'],

@@ -34,8 +34,8 @@ function judgeState(exchange: ResourceExchange): MaybePromise<void> {
  * versions of what it shows, and while the content arrived another resource may have been put there and deleted.
  */
 export function recheckAbsence(exchange: ResourceExchange): MaybePromise<void> {
-  const { authorize, removal } = exchange.route
-  if (authorize === undefined || removal !== 'soft' || exchange.current !== undefined) return undefined
+  const { authorize, deletion } = exchange.route
+  if (authorize === undefined || deletion !== 'soft' || exchange.current !== undefined) return undefined
   exchange.isStateRead = false
   return andThen(checkAuthorization(exchange), () => void checkConditions(exchange))
 }
@@ -72,7 +72,7 @@ function ask(
   resource: StoredResource | undefined,
 ): MaybePromise<void> {
   const { route, principal } = exchange
-  const limit = route.context.limits.parsedSize
+  const limit = route.context.limits.bodySize
   const verdict = askAbout(resource, limit, route.authorize!, principal, request)
   if (isPromise(verdict)) return verdict.then((verdict) => requireConsent(exchange, verdict))
   return requireConsent(exchange, verdict)

@@ -59,7 +59,7 @@ export async function mayShow(exchange: ResourceExchange, item: StoredResource):
   const own = route.context.findRoute(item.path)
   // Under an alias of a singleton stands another resource.
   if (own === undefined || (own.storePath ?? item.path) !== item.path || !isReadable(own, route)) return false
-  if (item.hidden === true && (own.removal !== 'soft' || own.authorize === undefined)) return false
+  if (item.hidden === true && (own.deletion !== 'soft' || own.authorize === undefined)) return false
   const request = asReadOf(exchange, {
     path: item.path,
     get params() {
@@ -72,8 +72,8 @@ export async function mayShow(exchange: ResourceExchange, item: StoredResource):
   if (subject === undefined) return false
   if (own.authorize === undefined) return true
   try {
-    const { parsedSize } = route.context.limits
-    return (await askAbout(subject, parsedSize, own.authorize, principal, request)) === true
+    const { bodySize } = route.context.limits
+    return (await askAbout(subject, bodySize, own.authorize, principal, request)) === true
   } catch (error) {
     if (isHttpError(error) && error.status < 500) return false
     throw error

@@ -91,7 +91,9 @@ export class ResourceExchange extends Exchange {
     const { method } = this
     if (isSafeMethod(method)) return false
     if (method === 'PATCH' || hasConditions(this)) return true
-    return method === 'DELETE' && this.route.removed === 'representation' && this.preferences.return !== 'minimal'
+    return (
+      method === 'DELETE' && this.route.deleteResponse === 'representation' && this.preferences.return !== 'minimal'
+    )
   }
 
   /** The current resource, or `undefined`. */

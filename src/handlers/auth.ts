@@ -59,10 +59,10 @@ export interface AuthenticationOptions {
    * that are sent without need are verified too. A write whose answer tells what a GET would needs them where the GET
    * does. Default: `all`.
    */
-  readonly require?: RequireRule
+  readonly requireAuth?: RequireRule
 }
 
-export const AUTHENTICATION_NAMES = ['schemes', 'principal', 'principalIsAmbient', 'challenge', 'require'] as const
+export const AUTHENTICATION_NAMES = ['schemes', 'principal', 'principalIsAmbient', 'challenge', 'requireAuth'] as const
 
 /** Finds out who sends a request. */
 export interface Authentication {
@@ -73,7 +73,7 @@ export interface Authentication {
   isRequired(exchange: Exchange): boolean
   /**
    * Verifies the credentials of a request and puts the principal on the exchange.
-   * @param require decides whether they are needed. Default: the `require` option
+   * @param require decides whether they are needed. Default: the `requireAuth` option
    * @throws HttpError 401 with every scheme's challenge, and whatever a scheme throws
    */
   authenticate(exchange: Exchange, require?: (request: RequestView) => boolean): MaybePromise<undefined>
@@ -89,10 +89,10 @@ export interface Authentication {
  * @throws TypeError without a scheme or a `principal`, with two schemes of one name, or without a challenge for 401
  */
 export function createAuthentication(options: AuthenticationOptions): Authentication {
-  const { schemes, principal: findUser, isAmbient, challenge, require } = readAuthentication(options)
+  const { schemes, principal: findUser, isAmbient, challenge, requireAuth } = readAuthentication(options)
   const byName = new Map(schemes.map((scheme) => [scheme.name.toLowerCase(), scheme]))
   if (byName.size < schemes.length) throw new TypeError('auth has two schemes of one name.')
-  const needsCredentials = compileRule(require)
+  const needsCredentials = compileRule(requireAuth)
   // A host may find its users by a cookie.
   const varyingFields = findUser !== undefined && isAmbient ? 'Authorization, Cookie' : 'Authorization'
 
@@ -194,7 +194,7 @@ export function checkSchemes(options: unknown): void {
 
 function readAuthentication(options: AuthenticationOptions) {
   const read = readOptions('auth', options, AUTHENTICATION_NAMES)
-  const { schemes = [], principal, principalIsAmbient, challenge, require = 'all' } = read
+  const { schemes = [], principal, principalIsAmbient, challenge, requireAuth = 'all' } = read
   if (!Array.isArray(schemes)) throw new TypeError('auth takes "schemes" as a list: [basic({ accounts })].')
   for (const [index, scheme] of (schemes as readonly Partial<AuthScheme>[]).entries()) {
     const isScheme = typeof scheme?.authenticate === 'function' && typeof scheme.challenges === 'function'
@@ -220,7 +220,7 @@ function readAuthentication(options: AuthenticationOptions) {
     throw new TypeError('"challenge" is a scheme and its parameters in ASCII, such as Session realm="app".')
   }
   const isAmbient = principalIsAmbient ?? principal !== undefined
-  return { schemes: schemes as readonly AuthScheme[], principal, isAmbient, challenge, require }
+  return { schemes: schemes as readonly AuthScheme[], principal, isAmbient, challenge, requireAuth }
 }
 
 function isChallenge(text: unknown): boolean {
@@ -230,7 +230,7 @@ function isChallenge(text: unknown): boolean {
 function compileRule(rule: RequireRule): (request: RequestView) => boolean {
   if (rule === 'all') return () => true
   if (rule === 'writes') return ({ method }) => !isSafeMethod(method)
-  if (typeof rule !== 'function') throw new TypeError('"require" is "all", "writes" or a function.')
+  if (typeof rule !== 'function') throw new TypeError('"requireAuth" is "all", "writes" or a function.')
   // Anything but false needs credentials: a function that forgets to return must not open everything.
   return (request) => rule(request) !== false
 }

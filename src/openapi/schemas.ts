@@ -89,7 +89,7 @@ export function createSchemas(components: Components): Schemas {
 }
 
 /** An item says its id, and accepted work its state; the work may add properties that the schema does not know. */
-function complete({ hasId, showsWork, names }: Facts, schema: JsonObject): JsonObject {
+function complete({ hasId, showsWork, ids: names }: Facts, schema: JsonObject): JsonObject {
   const added: Record<string, JsonValue> = {
     ...(hasId && { id: describeName(names) }),
     ...(showsWork && { state: { enum: ['pending', 'ready', 'failed'], readOnly: true } }),
@@ -101,12 +101,12 @@ function complete({ hasId, showsWork, names }: Facts, schema: JsonObject): JsonO
 }
 
 /** The schema of a name below a collection. */
-export function describeName(names: Facts['names']): JsonObject {
+export function describeName(names: Facts['ids']): JsonObject {
   if (names === 'integer') return { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER }
   return names === 'uuid' ? { type: 'string', format: 'uuid' } : { type: ['integer', 'string'] }
 }
 
 /** The schema of an id alone, as the answer to a POST of content that has none says it. */
-export function idOnly(names: Facts['names']): JsonObject {
+export function idOnly(names: Facts['ids']): JsonObject {
   return objectOf({ id: describeName(names) })
 }

@@ -130,7 +130,7 @@ describe('createAdapter', () => {
     const seen: unknown[] = []
     const piece = auth({
       schemes: [basic({ realm: 'test', accounts: { ada: 'lovelace' } })],
-      require: ({ params }) => seen.push(params) < 0,
+      requireAuth: ({ params }) => seen.push(params) < 0,
     })
     const { port } = await serve(piece, { params: ({ found }) => found })
     expect((await send(port, { target: '/' })).text).toContain('host')

@@ -113,7 +113,7 @@ describe('fastifyPlugin with a service', () => {
         async (scope) => {
           scope.register(fastifyPlugin(requireHttps()))
           scope.register(fastifyPlugin(preflight({ origins: ['https://app.example'] })))
-          scope.register(fastifyPlugin(auth({ schemes, require: 'writes' })))
+          scope.register(fastifyPlugin(auth({ schemes, requireAuth: 'writes' })))
           scope.register(fastifyPlugin(createService()))
           scope.register(fastifyPlugin(createResourceService(memoryStore(), { resources: { '/jobs': collection() } })))
           scope.register(fastifyPlugin(range(() => ({ contentType: 'text/plain', content: 'film' }))), {

@@ -41,7 +41,7 @@ import { range } from 'http-resource-service/range'
 import { requireHttps } from 'http-resource-service/require-https'
 import { postgresStore } from 'http-resource-service/stores/postgres'
 import { sqliteStore } from 'http-resource-service/stores/sqlite'
-import { describeStore } from 'http-resource-service/testing'
+import { testStore } from 'http-resource-service/testing'
 import Koa from 'koa'
 import Libsql from 'libsql'
 import pg from 'pg'
@@ -49,7 +49,7 @@ import pg from 'pg'
 const store: ResourceStore = memoryStore()
 const service = createResourceService(store, {
   resources: {
-    '/users': collection({ form: { pri: 'priority' }, remove: 'soft' }),
+    '/users': collection({ formFields: { pri: 'priority' }, deletion: 'soft' }),
     '/docs/{name}': document({ preconditions: 'required' }),
     '/config': singleton({ aliases: ['/config.json'] }),
   },
@@ -60,7 +60,7 @@ const service = createResourceService(store, {
       basic({ realm: 'api', accounts: { ada: await hashPassword('lovelace') } }),
       digest({ realm: 'api', accounts: { ada: 'lovelace' } }),
     ],
-    require: 'writes',
+    requireAuth: 'writes',
     authorize: (principal, request) => request.method !== 'DELETE' || principal?.id === 'ada',
   },
 })
@@ -100,7 +100,7 @@ createResourceClient()
 const code: HttpErrorCode = new HttpError(409, 'ERR_CONFLICT').code
 const date: number | undefined = parseHttpDate('Sun, 06 Nov 1994 08:49:37 GMT', Date.now())
 
-export { code, date, describeStore, matchEntityTags, negotiate }
+export { code, date, matchEntityTags, negotiate, testStore }
 
 // What hooks and parsers are given can be named.
 export const onError: ErrorHook = (error, exchange) => void [error, exchange.method]

@@ -52,7 +52,7 @@ describe('the option openapi', () => {
     expect((await send('PUT', '/openapi.json', [credentials], '{}')).field('Allow')).toBe('GET, HEAD, OPTIONS')
     const hidden = await serve(memoryStore(), {
       ...OPTIONS,
-      auth: { schemes: [basic({ accounts: { ada: 'lovelace' } })], require: () => false, authorize: () => 'hide' },
+      auth: { schemes: [basic({ accounts: { ada: 'lovelace' } })], requireAuth: () => false, authorize: () => 'hide' },
     })
     expect((await hidden.send('GET', '/openapi.json')).status).toBe(404)
   })

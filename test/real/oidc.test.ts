@@ -190,7 +190,7 @@ describe('bearer, with the introspection of oidc-provider (RFC 7662)', () => {
         const claims = (await response.json()) as Record<string, unknown>
         return claims['active'] === true && { id: String(claims['client_id']), claims }
       },
-      { scope: () => ['read'], remember: 30 },
+      { scope: () => ['read'], cacheLifetime: 30_000 },
     )
     guarded = await serveGuarded({ schemes: [scheme] })
     const token = await issuer.getToken('read')

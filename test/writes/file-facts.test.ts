@@ -151,7 +151,7 @@ describe('PUT of an item with files (issue 17, 9)', () => {
   it('meets conditions, the conflict hook and soft deletion with the facts in place', async () => {
     const seen: unknown[] = []
     await start({
-      remove: 'soft',
+      deletion: 'soft',
       conflict: (proposed) => {
         seen.push(proposed.value)
         return undefined
