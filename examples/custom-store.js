@@ -34,7 +34,7 @@ export function userStore(pool) {
       return (await pool.query(text, values)).rows
     } catch (error) {
       if (/^[0-9A-Z]{5}$/.test(error.code ?? '') && !error.code.startsWith('57P')) throw error
-      throw new HttpError(503, 'ERR_UNAVAILABLE', { headers: ['Retry-After', '1'], cause: error })
+      throw new HttpError(503, 'ERR_UNAVAILABLE', { headers: { 'Retry-After': '1' }, cause: error })
     }
   }
 

@@ -2,6 +2,7 @@ import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import type { RequestView } from '../core/exchange.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/handler.ts'
+import { refuseRenamedValue } from '../core/options.ts'
 import { asRead } from '../core/read-view.ts'
 import { isResource, type StoredResource, type StoredState, type Tombstone } from '../stores/types.ts'
 import { checkConditions } from './conditions.ts'
@@ -78,10 +79,11 @@ function ask(
   return requireConsent(exchange, verdict)
 }
 
-function requireConsent(exchange: ResourceExchange, verdict: boolean | 'hide'): void {
+function requireConsent(exchange: ResourceExchange, verdict: boolean | 'not-found'): void {
   if (verdict === true) return
-  note(exchange, verdict === 'hide' ? 'authorize hides it' : 'authorize refused')
-  if (verdict === 'hide') throw new HttpError(404, 'ERR_NOT_FOUND')
+  refuseRenamedValue('authorize', 'authorize', verdict)
+  note(exchange, verdict === 'not-found' ? 'authorize hides it' : 'authorize refused')
+  if (verdict === 'not-found') throw new HttpError(404, 'ERR_NOT_FOUND')
   throw new HttpError(403, 'ERR_FORBIDDEN')
 }
 
@@ -91,13 +93,14 @@ function requireConsent(exchange: ResourceExchange, verdict: boolean | 'hide'): 
  */
 async function concealRemoval(exchange: ResourceExchange, state: Tombstone): Promise<void> {
   const { route, principal } = exchange
-  let verdict: boolean | 'hide'
+  let verdict: boolean | 'not-found'
   try {
     verdict = await route.authorize!(principal, asRead(exchange), viewRemoved(state))
   } catch {
-    verdict = 'hide' // the hook needs the content
+    verdict = 'not-found' // the hook needs the content
   }
   if (verdict === true) return
+  refuseRenamedValue('authorize', 'authorize', verdict)
   note(exchange, 'authorize hides its removal')
   if (route.isFile) exchange.item = undefined
   else setState(exchange, undefined)

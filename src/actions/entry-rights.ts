@@ -1,4 +1,5 @@
 import { isHttpError } from '../core/errors.ts'
+import { refuseRenamedValue } from '../core/options.ts'
 import { asReadOf } from '../core/read-view.ts'
 import { splitPath } from '../stores/paths.ts'
 import { isResource, type StoredResource } from '../stores/types.ts'
@@ -73,7 +74,9 @@ export async function mayShow(exchange: ResourceExchange, item: StoredResource):
   if (own.authorize === undefined) return true
   try {
     const { bodySize } = route.context.limits
-    return (await askAbout(subject, bodySize, own.authorize, principal, request)) === true
+    const verdict = await askAbout(subject, bodySize, own.authorize, principal, request)
+    if (verdict !== true) refuseRenamedValue('authorize', 'authorize', verdict)
+    return verdict === true
   } catch (error) {
     if (isHttpError(error) && error.status < 500) return false
     throw error

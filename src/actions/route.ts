@@ -59,7 +59,7 @@ export interface ResourceState<Value = JsonValue> {
 }
 
 /**
- * Whether a request may go on: `true`; `false` for 403; `'hide'` for 404, where even existence is a secret.
+ * Whether a request may go on: `true`; `false` for 403; `'not-found'` for 404, where even existence is a secret.
  * Left undefined counts as false.
  *
  * `current` is the state of the target, read before the hook is called, for every method and with or without
@@ -81,7 +81,7 @@ export type Authorize<Value = JsonValue> = (
   principal: RequestView['principal'],
   request: RequestView,
   current: ResourceState<Value> | undefined,
-) => MaybePromise<boolean | 'hide'>
+) => MaybePromise<boolean | 'not-found'>
 
 /**
  * Refuses a replacement that conflicts with the current state (409). Sees both inside the atomic step: the write happens

@@ -92,7 +92,7 @@ export function bearer(verifier: TokenVerifier | OpaqueTokenVerifier, options: B
         const error = [{ name: 'error', value: 'invalid_request' }]
         throw new HttpError(400, 'ERR_MALFORMED_QUERY', {
           detail: 'A token is sent in the Authorization field only.',
-          headers: ['WWW-Authenticate', formatBearerChallenge(realm, error)],
+          headers: { 'WWW-Authenticate': formatBearerChallenge(realm, error) },
         })
       }
       if (value.length > MAX_LENGTH) return conclude(MALFORMED, exchange)
@@ -129,7 +129,7 @@ export function insufficientScope(scopes: readonly string[], realm = 'Resources'
   ]
   return new HttpError(403, 'ERR_FORBIDDEN', {
     detail: 'The token lacks a scope that this request needs.',
-    headers: ['WWW-Authenticate', formatBearerChallenge(realm, parameters)],
+    headers: { 'WWW-Authenticate': formatBearerChallenge(realm, parameters) },
   })
 }
 

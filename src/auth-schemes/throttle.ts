@@ -52,7 +52,7 @@ export function reportAttempt(
 
 function refuseThrottled(wait: number | undefined | void): void {
   if (wait === undefined || !(wait > 0)) return
-  throw new HttpError(429, 'ERR_TOO_MANY_REQUESTS', { headers: ['Retry-After', String(Math.ceil(wait / 1000))] })
+  throw new HttpError(429, 'ERR_TOO_MANY_REQUESTS', { headers: { 'Retry-After': String(Math.ceil(wait / 1000)) } })
 }
 
 export interface AttemptLimitOptions {

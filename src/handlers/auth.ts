@@ -10,7 +10,7 @@ import { andThen, isPromise, type MaybePromise, type Step } from '../core/handle
 import { createHandler, type ErrorHook, type Handler } from '../core/node-handler.ts'
 import { createLog, type Log } from '../core/operator-log.ts'
 import { checkValues, FUNCTION, LOG } from '../core/option-values.ts'
-import { omitOptions, readOptions, readProperty } from '../core/options.ts'
+import { omitOptions, readOptions, readProperty, refuseRenamedValue } from '../core/options.ts'
 import type { TrustProxy } from '../core/peer.ts'
 import { addPending, addVary } from '../core/pending.ts'
 import { askEachReading, readTarget } from '../core/read-target.ts'
@@ -105,17 +105,17 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
 
   /** 401 with a challenge of every scheme, each a field line of its own: clients differ in how they split one. */
   function refuse(exchange: Exchange, failed?: AuthScheme, challenges?: readonly string[]): never {
-    const headers: string[] = []
+    const sent: string[] = []
     for (const scheme of schemes) {
       const own = scheme === failed ? challenges : undefined
-      for (const challenge of own ?? scheme.challenges(exchange)) headers.push('WWW-Authenticate', challenge)
+      sent.push(...(own ?? scheme.challenges(exchange)))
     }
-    if (challenge !== undefined) headers.push('WWW-Authenticate', challenge)
-    // A 401 without any challenge is none (RFC 9110 §15.5.2).
-    if (headers.length === 0) headers.push('WWW-Authenticate', formatChallenge(schemes[0]!.name, []))
+    if (challenge !== undefined) sent.push(challenge)
+    // RFC 9110 §15.5.2: a 401 has at least one challenge.
+    if (sent.length === 0) sent.push(formatChallenge(schemes[0]!.name, []))
     throw new HttpError(401, 'ERR_UNAUTHENTICATED', {
       detail: failed === undefined ? 'Credentials are required.' : 'The credentials were refused.',
-      headers,
+      headers: { 'WWW-Authenticate': sent },
     })
   }
 
@@ -236,8 +236,8 @@ function compileRule(rule: RequireRule): (request: RequestView) => boolean {
 }
 
 export interface AuthOptions extends AuthenticationOptions {
-  /** Whether the principal may do this; `hide` answers 404 where even existence is a secret. Default: everybody may. */
-  readonly authorize?: (principal: Principal | undefined, request: RequestView) => MaybePromise<boolean | 'hide'>
+  /** Whether the principal may do this: `true`; `false` for 403; `'not-found'` for 404, where even existence is a secret. Default: everybody may. */
+  readonly authorize?: (principal: Principal | undefined, request: RequestView) => MaybePromise<boolean | 'not-found'>
   /** Proxies whose word on the address of the client counts, for a `throttle`. Default: none. */
   readonly trustProxy?: TrustProxy
   /** Told of unexpected errors. Default: `console.error`. */
@@ -279,15 +279,16 @@ export function auth(options: AuthOptions): Handler {
       if (findAddress !== undefined) exchange.findAddress = findAddress
       return andThen(authenticate(exchange), () => {
         if (authorize === undefined) return limitSharing(exchange)
-        const verdict = askEachReading<boolean | 'hide'>(
+        const verdict = askEachReading<boolean | 'not-found'>(
           exchange,
           () => authorize(exchange.principal, exchange),
           (verdict) => verdict !== true,
         )
         return andThen(verdict, (verdict) => {
-          if (verdict === 'hide') throw new HttpError(404, 'ERR_NOT_FOUND')
-          if (verdict !== true) throw new HttpError(403, 'ERR_FORBIDDEN')
-          return limitSharing(exchange)
+          if (verdict === true) return limitSharing(exchange)
+          refuseRenamedValue('authorize', 'authorize', verdict)
+          if (verdict === 'not-found') throw new HttpError(404, 'ERR_NOT_FOUND')
+          throw new HttpError(403, 'ERR_FORBIDDEN')
         })
       })
     },

@@ -87,7 +87,7 @@ export function bodyParse(options?: BodyParseOptions): Handler {
   const hint = raw ? '*/*' : accept.map((kind) => MEDIA_TYPES[kind]).join(', ')
 
   function unsupported(detail: string): HttpError {
-    return new HttpError(415, 'ERR_UNSUPPORTED_MEDIA_TYPE', { detail, headers: ['Accept', hint] })
+    return new HttpError(415, 'ERR_UNSUPPORTED_MEDIA_TYPE', { detail, headers: { Accept: hint } })
   }
 
   function readKind({ essence, parameters }: MediaType): BodyKind | 'raw' {

@@ -31,7 +31,7 @@ export function selectFormat(exchange: Exchange, formats: readonly PatchFormat[]
   if (contentType !== format.mediaType && !isUtf8Charset(parseMediaType(contentType!)?.parameters.get('charset'))) {
     throw new HttpError(415, 'ERR_UNSUPPORTED_MEDIA_TYPE', {
       detail: 'JSON is encoded as UTF-8.',
-      headers: ['Accept-Patch', formatAcceptPatch(formats)],
+      headers: { 'Accept-Patch': formatAcceptPatch(formats) },
     })
   }
   // A parser before us has decoded what it consumed.

@@ -225,7 +225,7 @@ function passOn({ method, res, canPass }: Exchange, acceptPatch: readonly string
     res.setHeader(acceptPatch[0]!, acceptPatch[1]!)
   }
   if (canPass) return undefined
-  throw new HttpError(405, 'ERR_METHOD_NOT_ALLOWED', { headers: ['Allow', 'OPTIONS, PATCH'] })
+  throw new HttpError(405, 'ERR_METHOD_NOT_ALLOWED', { headers: { Allow: 'OPTIONS, PATCH' } })
 }
 
 /** The target as the client sent it, without scheme and authority: those are the client's word. */

@@ -93,7 +93,7 @@ function createReply(exchange: Exchange, source: RangeSource, now: number): Repl
   if (selection === 'unsatisfiable') {
     // What conditional before us has set describes the representation, not this error (§15.5.17).
     for (const name of ['ETag', 'Last-Modified']) exchange.res.removeHeader(name)
-    throw new HttpError(416, 'ERR_RANGE_NOT_SATISFIABLE', { headers: ['Content-Range', `bytes */${size}`] })
+    throw new HttpError(416, 'ERR_RANGE_NOT_SATISFIABLE', { headers: { 'Content-Range': `bytes */${size}` } })
   }
   if (selection !== 'whole') {
     // A 206 adds to what the host has set, and so replaces it.

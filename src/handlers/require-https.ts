@@ -127,7 +127,7 @@ function createCleartextError(exchange: Exchange, status: 403 | 426): HttpError 
   if (status === 403 || exchange.isHttp2) return new HttpError(403, 'ERR_CLEARTEXT', { detail })
   return new HttpError(426, 'ERR_UPGRADE_REQUIRED', {
     detail,
-    headers: ['Upgrade', 'TLS/1.2, HTTP/1.1', 'Connection', 'Upgrade'],
+    headers: { Upgrade: 'TLS/1.2, HTTP/1.1', Connection: 'Upgrade' },
   })
 }
 

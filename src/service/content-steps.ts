@@ -94,5 +94,5 @@ function isBoundary(boundary: string | undefined): boolean {
 }
 
 function unsupported(rule: ContentRule, detail: string): HttpError {
-  return new HttpError(415, 'ERR_UNSUPPORTED_MEDIA_TYPE', { detail, headers: [rule.hint, rule.types.join(', ')] })
+  return new HttpError(415, 'ERR_UNSUPPORTED_MEDIA_TYPE', { detail, headers: { [rule.hint]: rule.types.join(', ') } })
 }

@@ -100,7 +100,7 @@ function selectRequestedRanges(exchange: ResourceExchange): undefined {
   if (selection === 'whole') note(exchange, 'Range ignored')
   if (selection === 'unsatisfiable') {
     note(exchange, `no byte of ${size} is asked for`)
-    throw new HttpError(416, 'ERR_RANGE_NOT_SATISFIABLE', { headers: ['Content-Range', `bytes */${size}`] })
+    throw new HttpError(416, 'ERR_RANGE_NOT_SATISFIABLE', { headers: { 'Content-Range': `bytes */${size}` } })
   }
   if (selection !== 'whole') exchange.ranges = selection
   return undefined

@@ -126,7 +126,7 @@ describe('bearer', () => {
 
   it('passes on what the verifier throws: 503 while nobody can tell, 500 otherwise', async () => {
     const { send, failures } = await serve((token) => {
-      if (token === 'later') throw new HttpError(503, 'ERR_UNAVAILABLE', { headers: ['Retry-After', '7'] })
+      if (token === 'later') throw new HttpError(503, 'ERR_UNAVAILABLE', { headers: { 'Retry-After': '7' } })
       throw new Error('secret')
     })
     const later = await send(bearerHeader('later'))

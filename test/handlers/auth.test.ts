@@ -188,7 +188,7 @@ describe('auth', () => {
     const { send } = await serve({
       requireAuth: 'writes',
       authorize: async (principal, { method, path }) => {
-        if (path === '/secret') return principal === undefined ? 'hide' : true
+        if (path === '/secret') return principal === undefined ? 'not-found' : true
         return method === 'GET' || path !== '/forbidden'
       },
     })

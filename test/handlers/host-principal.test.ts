@@ -288,7 +288,7 @@ describe('a principal of the host', () => {
     [
       'an object that is not a scheme',
       { schemes: [basic({ accounts: { a: 'b' } }), {} as never] },
-      'auth: schemes[1] must be an AuthScheme (name, challenges, authenticate).',
+      'auth: schemes[1] must be an AuthScheme (name, challenges, authenticate), not an object.',
     ],
   ])('is refused at construction with %s', (_, options, message) => {
     expect(() => auth(options)).toThrow(new TypeError(message))

@@ -82,7 +82,7 @@ export const KINDS_OPTIONS: ServiceOptions = {
     schemes: [bearer(verifyToken)],
     requireAuth: 'writes',
     authorize: (principal, { headers }) => {
-      if (headers['x-hide'] !== undefined) return 'hide'
+      if (headers['x-hide'] !== undefined) return 'not-found'
       return principal?.id !== 'barred'
     },
   },

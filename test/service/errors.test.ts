@@ -20,7 +20,7 @@ const options: ServiceOptions = {
     '/forbidden': document({ authorize: () => false }),
     '/teapot': document({
       authorize() {
-        throw new HttpError(429, 'ERR_TOO_MANY_REQUESTS', { detail: 'Later.', headers: ['Retry-After', '7'] })
+        throw new HttpError(429, 'ERR_TOO_MANY_REQUESTS', { detail: 'Later.', headers: { 'Retry-After': '7' } })
       },
     }),
   },

@@ -154,7 +154,7 @@ async function serveAll(explain?: (line: string) => void): Promise<Served> {
       '/locked': document({ conflict: () => 'it is locked' }),
       '/small': document({ maxSize: 3 }),
       '/forbidden': document({ authorize: () => false }),
-      '/hidden': document({ authorize: () => 'hide' }),
+      '/hidden': document({ authorize: () => 'not-found' }),
       '/broken': document({
         authorize: () => {
           throw new Error('boom')

@@ -17,7 +17,7 @@ const auth: NonNullable<ServiceOptions['auth']> = { schemes, requireAuth: 'write
 
 /** Shows a resource to its owner; collections, which have no state, to everybody. */
 const ownersOnly: Authorize = (principal, _, current) =>
-  current === undefined || (current.value as { owner?: string } | undefined)?.owner === principal?.id || 'hide'
+  current === undefined || (current.value as { owner?: string } | undefined)?.owner === principal?.id || 'not-found'
 
 const list = (path: string, user?: string, fields = {}): Promise<Answer> =>
   target.send('GET', path, { fields: { ...(user === undefined ? {} : as(user)), ...fields } })
@@ -51,7 +51,11 @@ async function walk(
 describe('a listing and the definitions of its entries (issue 16, 9)', () => {
   it.each<[string, ServiceOptions['resources'], string[]]>([
     ['authorize: false', { '/acme/{doc}': document({ authorize: () => false }) }, ['anonymous', 'ann', 'bob']],
-    ['authorize that hides', { '/acme/{doc}': document({ authorize: () => 'hide' }) }, ['anonymous', 'ann', 'bob']],
+    [
+      'authorize that hides',
+      { '/acme/{doc}': document({ authorize: () => 'not-found' }) },
+      ['anonymous', 'ann', 'bob'],
+    ],
     [
       'authorize that throws',
       {

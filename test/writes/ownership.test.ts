@@ -33,7 +33,7 @@ const as = (user: string, fields: Readonly<Record<string, string>> = {}): Readon
 /** An item of another owner does not exist; a new one may be made. */
 const ownersOnly: Authorize = (principal, _request, current) => {
   if (current === undefined) return true
-  return (current.value as { owner?: string } | undefined)?.owner === principal?.id || 'hide'
+  return (current.value as { owner?: string } | undefined)?.owner === principal?.id || 'not-found'
 }
 
 /** All parts of an answer that a client sees. */
@@ -261,7 +261,7 @@ describe('files of an item', () => {
       fields,
     )
 
-  it.each(['erase', 'soft', 'queued'] as const)('are as readable as their item is (%s)', async (remove) => {
+  it.each(['hard', 'soft', 'queued'] as const)('are as readable as their item is (%s)', async (remove) => {
     target = await startService({
       resources: { '/notes': collection({ deletion: remove, files: { file: {} }, authorize: ownersOnly }) },
       auth,
@@ -395,7 +395,7 @@ describe('a principal that may write and not read', () => {
 
   it('sees 404 where reading would be 404', async () => {
     const { target } = await start({
-      authorize: (principal, { method }) => method !== 'GET' || principal?.id === 'owner' || 'hide',
+      authorize: (principal, { method }) => method !== 'GET' || principal?.id === 'owner' || 'not-found',
     })
     const answer = await target.send('PATCH', '/box/1', { fields: as('writer', MERGE_PATCH), body: '{}' })
     expect(answer.status).toBe(404)
