@@ -66,7 +66,7 @@ export class ResourceExchange extends Exchange {
     this.settings = settings
     this.idleTimeout = settings.idleTimeout
     if (settings.mountPath !== undefined) this.mount = settings.mountPath
-    // A piece that ran before us may have found out who sends the request.
+    // A middleware that ran before may have found out who sends the request.
     const shared = findExchange(req)
     if (shared !== undefined) {
       this.principal = shared.principal

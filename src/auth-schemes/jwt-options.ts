@@ -48,8 +48,8 @@ export interface JwtOptions {
   readonly cacheSize?: number
   /**
    * Times for `jwks`, in milliseconds. Default: fetched again after 600 000 (`freshFor`), used 3 600 000 longer
-   * (`staleFor`), unknown keys looked for every 30 000 (`cooldown`), a failure stands for 5000 (`retryAfter`), a fetch may
-   * take 5000 (`timeout`).
+   * (`staleFor`), unknown keys looked for every 30 000 (`cooldown`), a failure stands for 5000 (`retryAfter`), a
+   * fetch may take 5000 (`timeout`).
    */
   readonly jwksTimes?: {
     readonly freshFor?: number

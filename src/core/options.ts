@@ -1,7 +1,9 @@
 import { describeValue, findNearName } from './describe-value.ts'
 import { RECORD } from './option-values.ts'
 
-/** Options of 0.1.0 that have another name since 0.2.0, and how each is written now. Some belong to several functions. */
+/**
+ * Options of 0.1.0 that have another name since 0.2.0, and how each is written now. Some belong to several functions.
+ */
 const RENAMED_OPTIONS: Readonly<Record<string, readonly Renamed[]>> = {
   remove: [{ name: 'deletion', note: " ('hard', 'soft' or 'queued')" }],
   removed: [{ name: 'deleteResponse' }],
@@ -36,8 +38,8 @@ const RENAMED_VALUES: Readonly<Record<string, Readonly<Record<string, string>>>>
 }
 
 /**
- * Refuses a value that has another spelling since 0.2.0. It would be taken for an unknown one, and an unknown verdict of
- * `authorize` for a plain refusal.
+ * Refuses a value that has another spelling since 0.2.0. It would be taken for an unknown one, and an unknown verdict
+ * of `authorize` for a plain refusal.
  * @throws TypeError that names the new spelling
  */
 export function refuseRenamedValue(subject: string, option: string, value: unknown): void {

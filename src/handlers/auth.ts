@@ -236,7 +236,10 @@ function compileRule(rule: RequireRule): (request: RequestView) => boolean {
 }
 
 export interface AuthOptions extends AuthenticationOptions {
-  /** Whether the principal may do this: `true`; `false` for 403; `'not-found'` for 404, where even existence is a secret. Default: everybody may. */
+  /**
+   * Whether the principal may do this: `true`; `false` for 403; `'not-found'` for 404, where even existence is a
+   * secret. Default: everybody may.
+   */
   readonly authorize?: (principal: Principal | undefined, request: RequestView) => MaybePromise<boolean | 'not-found'>
   /** Proxies whose word on the address of the client counts, for a `throttle`. Default: none. */
   readonly trustProxy?: TrustProxy
@@ -250,8 +253,8 @@ export interface AuthOptions extends AuthenticationOptions {
 }
 
 /**
- * A piece that lets only those requests through whose sender is known, and allowed. What it found out is to be had from
- * `principalOf(req)`.
+ * Standalone middleware that lets only those requests through whose sender is known, and allowed. What it found out
+ * is to be had from `principalOf(req)`.
  *
  * Where there is a principal, the response gets `Cache-Control: private, no-cache` before the request goes on; a route
  * that sets the field itself replaces it.

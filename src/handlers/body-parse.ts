@@ -59,8 +59,8 @@ export interface MultipartBody extends AsyncIterable<FormPart> {
 }
 
 /**
- * A piece that parses the content of a request into `req.body`, by its Content-Type: JSON into its value, a urlencoded
- * form into an object, text into a string, `multipart/form-data` into a {@link MultipartBody}.
+ * Standalone middleware that parses the content of a request into `req.body`, by its Content-Type: JSON into its
+ * value, a urlencoded form into an object, text into a string, `multipart/form-data` into a {@link MultipartBody}.
  *
  * Empty content is decided by its Content-Type too, however its length is declared: no JSON and no multipart (400), an
  * empty form, an empty string. Without a Content-Type an empty request goes on, and `req.body` is undefined. GET and HEAD

@@ -24,15 +24,17 @@ export interface ConditionalOptions {
 }
 
 /**
- * A piece that evaluates the preconditions of a request before a route does its work (RFC 9110 §13): 304 and 412 are
- * answered here, everything else goes on to `next`, GET and HEAD with the ETag, Last-Modified and Cache-Control that `state`
- * gives set on the response. What else has to be on a 304 too, such as Vary, is set before this piece.
+ * Standalone middleware that evaluates the preconditions of a request before a route does its work (RFC 9110 §13):
+ * 304 and 412 are answered here, everything else goes on to `next`, GET and HEAD with the ETag, Last-Modified and
+ * Cache-Control that `state` gives set on the response. What else has to be on a 304 too, such as Vary, is set before
+ * this middleware.
  *
  * A write has to compare versions itself when it commits: between this check and the write somebody else may be faster.
  * @param state gives the validators of the current representation; `undefined` when there is none, whereupon reads go
  *   on, so that the route can answer 404
  * @returns a handler for `http.createServer`, Express and Connect, and for Koa through `koaMiddleware`; it rejects
- *   with 400 an If-Match that is no list of tags and, where `preconditions` is `'required'`, with 428 a change without a condition
+ *   with 400 an If-Match that is no list of tags and, where `preconditions` is `'required'`, with 428 a change
+ *   without a condition
  * @throws TypeError for an option that does not exist
  * @example
  * // Express; as Koa middleware: router.get('/report', koaMiddleware(conditional(...)), sendReport)

@@ -96,9 +96,9 @@ const PATCH_VALUES = {
 }
 
 /**
- * A piece that applies patch documents (RFC 5789) to documents that the user keeps: all of a patch or nothing, under
- * the conditions of the request (RFC 9110 §13). Answers 200 or 204, and 400, 404, 409, 412, 413, 415 and 428; throw an
- * `HttpError` from `read` or `write` for any other. Other methods go on to `next`.
+ * Standalone middleware that applies patch documents (RFC 5789) to documents that the user keeps: all of a patch or
+ * nothing, under the conditions of the request (RFC 9110 §13). Answers 200 or 204, and 400, 404, 409, 412, 413, 415
+ * and 428; throw an `HttpError` from `read` or `write` for any other. Other methods go on to `next`.
  * @returns a handler for `http.createServer`, Express and Connect, and for Koa through `koaMiddleware`
  * @throws TypeError for an option that does not exist or makes no sense
  * @example

@@ -22,8 +22,8 @@ export interface RangeOptions {
 }
 
 /**
- * A piece that sends a representation, whole or in the ranges that were asked for (RFC 9110 §14), after evaluating the
- * preconditions (§13): 200, 206, 304, 412, 416. Other methods than GET and HEAD go on to `next`.
+ * Standalone middleware that sends a representation, whole or in the ranges that were asked for (RFC 9110 §14), after
+ * evaluating the preconditions (§13): 200, 206, 304, 412, 416. Other methods than GET and HEAD go on to `next`.
  *
  * Validators may come from `conditional` before it on the same route. Without any, If-Range never holds, and a client
  * that resumes a download gets the whole.

@@ -142,7 +142,7 @@ export interface RequireHttpsOptions extends Omit<HttpsOptions, 'mode'> {
 }
 
 /**
- * A piece that refuses cleartext requests before their credentials are read (RFC 9110 §4.2.2).
+ * Standalone middleware that refuses cleartext requests before their credentials are read (RFC 9110 §4.2.2).
  *
  * Requests from this machine without forwarding fields pass, so that development just works.
  * @returns a handler for `http.createServer`, Express and Connect; a request that passes goes on to `next`
@@ -159,7 +159,7 @@ export function requireHttps(options: RequireHttpsOptions = {}): Handler {
   return createHandler({
     role: 'guard',
     run(exchange) {
-      // For the pieces behind: a guard counts wrong passwords by the address of the client.
+      // For the middleware behind: a guard counts wrong passwords by the address of the client.
       if (findAddress !== undefined) exchange.findAddress = findAddress
       return step(exchange)
     },

@@ -246,7 +246,7 @@ describe('fastifyPlugin with a piece', () => {
     [{ prefix: '/api' }, 'an object'],
   ])('names what it takes when it is given %s', (handler, name) => {
     expect(() => fastifyPlugin(handler as never)).toThrow(
-      `fastifyPlugin takes a service or a piece, as createResourceService(store) or auth(options) return it, not ${name}.`,
+      `fastifyPlugin takes a service or a standalone middleware, as createResourceService(store) or auth(options) return it, not ${name}.`,
     )
   })
 })
