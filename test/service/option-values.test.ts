@@ -68,7 +68,7 @@ describe('HttpError', () => {
     [409, 'Order was shipped'],
     [200, 'ERR_CONFLICT'],
     [700, 'ERR_CONFLICT'],
-    [503, 'ERR_UNAVAILABLE', { headers: { 'Retry-After': '1' } }],
+    [503, 'ERR_UNAVAILABLE', { headers: ['Retry-After', '1'] }],
   ])('takes no status, code or fields that could not be sent: %s %s', (status, code, options) => {
     expect(() => new HttpError(status, code as HttpErrorCode, options as never)).toThrow(TypeError)
   })
