@@ -38,13 +38,13 @@ export default async function createBench(ctx) {
     algorithms: ['HS256', 'EdDSA', 'ES256'],
     issuer: 'https://issuer.example.test',
     audience: 'bench',
-    ...(process.env.BENCH_REMEMBER === undefined ? {} : { remember: Number(process.env.BENCH_REMEMBER) }),
+    ...(process.env.BENCH_CACHE_SIZE === undefined ? {} : { cacheSize: Number(process.env.BENCH_CACHE_SIZE) }),
   })
-  const secured = document({ types: ['application/json'], require: 'all' })
+  const secured = document({ types: ['application/json'], requireAuth: 'all' })
   const service = createResourceService(store, {
     resources: {
       '/users': collection(),
-      '/docs/{name}': document({ types: ['application/json'], replaced: 'representation' }),
+      '/docs/{name}': document({ types: ['application/json'], putResponse: 'representation' }),
       '/files/{name}': document({ methods: ['GET'] }),
       '/uploads': collection({ create: 'accepted', files: { file: {} } }),
       // The harness expects a name and a size, no media type.
@@ -54,7 +54,7 @@ export default async function createBench(ctx) {
       '/es256/users/{id}': secured,
     },
     cors: { origins: [ctx.cors.origin], allowedHeaders: ctx.cors.headers, maxAge: ctx.cors.maxAge },
-    auth: { schemes: [bearer(tokens)], require: () => false },
+    auth: { schemes: [bearer(tokens)], requireAuth: () => false },
     ...(process.env.BENCH_OPTIONS === 'all' ? everyOption() : {}),
   })
   return mountOn(ctx.mount, service)
@@ -66,7 +66,7 @@ function everyOption() {
     trustProxy: ['loopback'],
     allowedHosts: ['127.0.0.1', 'localhost'],
     methodOverride: true,
-    codings: ['gzip', 'br'],
+    contentCodings: ['gzip', 'br'],
     onError: () => {},
   }
 }

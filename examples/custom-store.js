@@ -34,7 +34,7 @@ export function userStore(pool) {
       return (await pool.query(text, values)).rows
     } catch (error) {
       if (/^[0-9A-Z]{5}$/.test(error.code ?? '') && !error.code.startsWith('57P')) throw error
-      throw new HttpError(503, 'ERR_UNAVAILABLE', { headers: ['Retry-After', '1'], cause: error })
+      throw new HttpError(503, 'ERR_UNAVAILABLE', { headers: { 'Retry-After': '1' }, cause: error })
     }
   }
 
@@ -169,6 +169,6 @@ if (process.argv[1]?.endsWith('custom-store.js')) {
   ])
   const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL })
   await pool.query(preparation)
-  const service = createResourceService(userStore(pool), { resources: { '/users': collection({ remove: 'erase' }) } })
+  const service = createResourceService(userStore(pool), { resources: { '/users': collection({ deletion: 'hard' }) } })
   createServer(service).listen(8080, '127.0.0.1', () => console.log('listening on http://127.0.0.1:8080'))
 }

@@ -15,7 +15,7 @@ const service = createResourceService(memoryStore(), {
   auth: {
     // Reading is free; writing needs a token with the scope.
     schemes: [bearer(tokens, { scope: (request) => (request.method === 'GET' ? [] : ['notes:write']) })],
-    require: 'writes',
+    requireAuth: 'writes',
   },
 })
 const server = createServer(service)

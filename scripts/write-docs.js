@@ -42,7 +42,7 @@ const OPTIONS = [
   ['createResourceClient', ['ResourceClientOptions']],
   ['openapi', ['OpenApiOptions']],
   ['HttpError', ['HttpErrorOptions']],
-  ['describeStore', ['DescribeStoreOptions']],
+  ['testStore', ['TestStoreOptions']],
 ]
 
 /** What is given in part: defaults stand for the rest. */

@@ -123,7 +123,7 @@ describe('documentation', () => {
         allowedHosts: ['127.0.0.1'],
         methodOverride: true,
         cors: { origins: '*' },
-        auth: { schemes: [bearer(() => true, { metadata: { resource: 'https://api.example' } })], require: () => false },
+        auth: { schemes: [bearer(() => true, { metadata: { resource: 'https://api.example' } })], requireAuth: () => false },
       })
       subscribe('http-resource-service:request', ({ steps }) => {
         console.log(JSON.stringify(steps))

@@ -147,9 +147,9 @@ describe('examples/nest.js', () => {
   })
 })
 
-describe('examples/pieces.js', () => {
+describe('examples/middleware.js', () => {
   it('uses each piece in an application that has routes of its own', async () => {
-    const { base } = await start('pieces.js')
+    const { base } = await start('middleware.js')
     const settings = await fetch(`${base}/settings`, { headers: { Origin: 'https://app.example' } })
     expect(settings.headers.get('etag')).toBe('"1"')
     expect(settings.headers.get('access-control-allow-origin')).toBe('https://app.example')

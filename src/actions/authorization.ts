@@ -2,6 +2,7 @@ import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import type { RequestView } from '../core/exchange.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/handler.ts'
+import { refuseRenamedValue } from '../core/options.ts'
 import { asRead } from '../core/read-view.ts'
 import { isResource, type StoredResource, type StoredState, type Tombstone } from '../stores/types.ts'
 import { checkConditions } from './conditions.ts'
@@ -34,8 +35,8 @@ function judgeState(exchange: ResourceExchange): MaybePromise<void> {
  * versions of what it shows, and while the content arrived another resource may have been put there and deleted.
  */
 export function recheckAbsence(exchange: ResourceExchange): MaybePromise<void> {
-  const { authorize, removal } = exchange.route
-  if (authorize === undefined || removal !== 'soft' || exchange.current !== undefined) return undefined
+  const { authorize, deletion } = exchange.route
+  if (authorize === undefined || deletion !== 'soft' || exchange.current !== undefined) return undefined
   exchange.isStateRead = false
   return andThen(checkAuthorization(exchange), () => void checkConditions(exchange))
 }
@@ -72,16 +73,17 @@ function ask(
   resource: StoredResource | undefined,
 ): MaybePromise<void> {
   const { route, principal } = exchange
-  const limit = route.context.limits.parsedSize
+  const limit = route.context.limits.bodySize
   const verdict = askAbout(resource, limit, route.authorize!, principal, request)
   if (isPromise(verdict)) return verdict.then((verdict) => requireConsent(exchange, verdict))
   return requireConsent(exchange, verdict)
 }
 
-function requireConsent(exchange: ResourceExchange, verdict: boolean | 'hide'): void {
+function requireConsent(exchange: ResourceExchange, verdict: boolean | 'not-found'): void {
   if (verdict === true) return
-  note(exchange, verdict === 'hide' ? 'authorize hides it' : 'authorize refused')
-  if (verdict === 'hide') throw new HttpError(404, 'ERR_NOT_FOUND')
+  refuseRenamedValue('authorize', 'authorize', verdict)
+  note(exchange, verdict === 'not-found' ? 'authorize hides it' : 'authorize refused')
+  if (verdict === 'not-found') throw new HttpError(404, 'ERR_NOT_FOUND')
   throw new HttpError(403, 'ERR_FORBIDDEN')
 }
 
@@ -91,13 +93,14 @@ function requireConsent(exchange: ResourceExchange, verdict: boolean | 'hide'): 
  */
 async function concealRemoval(exchange: ResourceExchange, state: Tombstone): Promise<void> {
   const { route, principal } = exchange
-  let verdict: boolean | 'hide'
+  let verdict: boolean | 'not-found'
   try {
     verdict = await route.authorize!(principal, asRead(exchange), viewRemoved(state))
   } catch {
-    verdict = 'hide' // the hook needs the content
+    verdict = 'not-found' // the hook needs the content
   }
   if (verdict === true) return
+  refuseRenamedValue('authorize', 'authorize', verdict)
   note(exchange, 'authorize hides its removal')
   if (route.isFile) exchange.item = undefined
   else setState(exchange, undefined)

@@ -42,12 +42,12 @@ function readUnconsumed<Result>(
 
 /** The content as a stream, decoded from its content coding. */
 export function streamContent(exchange: ResourceExchange, limit: number): AsyncIterable<Uint8Array> {
-  const { codings } = exchange.route.context
+  const { contentCodings } = exchange.route.context
   const consumed = findConsumedBody(exchange.req)
   if (consumed !== undefined) return streamConsumed(consumed.value, exchange.contentType, limit)
   if (!isCoded(exchange)) return streamBytes(exchange, limit)
   const coding = exchange.field('content-encoding')!
-  return decodeContent(streamBytes(exchange, Number.POSITIVE_INFINITY), coding, { accepted: codings, limit })
+  return decodeContent(streamBytes(exchange, Number.POSITIVE_INFINITY), coding, { accepted: contentCodings, limit })
 }
 
 /** Reads the content as a JSON document. @see readContent */
@@ -58,7 +58,7 @@ export function readJson<Result>(exchange: ResourceExchange, use: Use<ParsedJson
     const parsed = readConsumedJson(consumed.value, limits)
     return use(exchange, isAsSent(exchange) ? parsed : notVerbatim(parsed))
   }
-  return readUnconsumed(exchange, limits.parsedSize, (exchange, bytes) => {
+  return readUnconsumed(exchange, limits.bodySize, (exchange, bytes) => {
     const parsed = parseJson(bytes, limits)
     return use(exchange, isCoded(exchange) ? notVerbatim(parsed) : parsed)
   })

@@ -22,7 +22,7 @@ import { idOf } from './validation.ts'
 export function remove(exchange: ResourceExchange): MaybePromise<Reply> {
   const { work } = exchange.route.context
   const wantsAsync = exchange.preferences.respondAsync === true
-  if (work !== undefined && (exchange.route.removal === 'queued' || wantsAsync)) {
+  if (work !== undefined && (exchange.route.deletion === 'queued' || wantsAsync)) {
     return andThen(work.removeLater(exchange, exchange.current!), (monitor) => {
       const fields = ['Location', exchange.mount + formatPath(monitor), 'Cache-Control', cacheControlFor(exchange)]
       return emptyReply(202, [...fields, ...appliedPreferences(exchange, 'accepted')])
@@ -50,8 +50,8 @@ function attempt(exchange: ResourceExchange): MaybePromise<Exclude<RemoveResult,
 }
 
 /** How the store removes what belongs to a route. */
-export function removalOf({ removal, retention }: Route): Pick<RemoveOptions, 'mode' | 'retention'> {
-  if (removal === 'soft') return { mode: 'hide' }
+export function removalOf({ deletion, retention }: Route): Pick<RemoveOptions, 'mode' | 'retention'> {
+  if (deletion === 'soft') return { mode: 'hide' }
   return retention === 0 ? { mode: 'erase' } : { mode: 'tombstone', retention }
 }
 
@@ -59,11 +59,11 @@ const NO_PATHS: readonly string[] = []
 
 /** The files below an item, which are removed with it. One that is softly deleted keeps them: they are as hidden as it. */
 export function relatedPaths(
-  { fileNames, removal, context }: Route,
+  { fileNames, deletion, context }: Route,
   path: string,
   signal?: AbortSignal,
 ): MaybePromise<readonly string[]> {
-  if (removal === 'soft' || fileNames.length === 0) return NO_PATHS
+  if (deletion === 'soft' || fileNames.length === 0) return NO_PATHS
   if (typeof fileNames !== 'string') return fileNames.map((name) => memberPath(path, name))
   return listFiles(context.store, path, fileNames, signal)
 }
@@ -97,11 +97,11 @@ export function listFiles(
 function createReply(exchange: ResourceExchange, resource: StoredResource): Reply {
   const { route } = exchange
   const preferred = preferredReturn(exchange)
-  const usual = route.removed === 'tag' ? 'none' : route.removed
+  const usual = route.deleteResponse === 'tag' ? 'none' : route.deleteResponse
   const content = usual === 'none' ? 'confirmation' : usual
   const wanted = preferred === 'minimal' ? 'none' : preferred === 'representation' ? content : usual
   const fields = appliedPreferences(exchange)
-  if (route.removed === 'tag') fields.push(...tagFields(resource, route))
+  if (route.deleteResponse === 'tag') fields.push(...tagFields(resource, route))
   if (wanted === 'none') return emptyReply(204, [...fields, 'Cache-Control', cacheControlFor(exchange)])
   // Large content is gone by now; nobody could read it out of the store.
   if (wanted === 'representation' && !isLargeBody(resource.body))

@@ -1,4 +1,5 @@
 import { isHttpError } from '../core/errors.ts'
+import { refuseRenamedValue } from '../core/options.ts'
 import { asReadOf } from '../core/read-view.ts'
 import { splitPath } from '../stores/paths.ts'
 import { isResource, type StoredResource } from '../stores/types.ts'
@@ -59,7 +60,7 @@ export async function mayShow(exchange: ResourceExchange, item: StoredResource):
   const own = route.context.findRoute(item.path)
   // Under an alias of a singleton stands another resource.
   if (own === undefined || (own.storePath ?? item.path) !== item.path || !isReadable(own, route)) return false
-  if (item.hidden === true && (own.removal !== 'soft' || own.authorize === undefined)) return false
+  if (item.hidden === true && (own.deletion !== 'soft' || own.authorize === undefined)) return false
   const request = asReadOf(exchange, {
     path: item.path,
     get params() {
@@ -72,8 +73,10 @@ export async function mayShow(exchange: ResourceExchange, item: StoredResource):
   if (subject === undefined) return false
   if (own.authorize === undefined) return true
   try {
-    const { parsedSize } = route.context.limits
-    return (await askAbout(subject, parsedSize, own.authorize, principal, request)) === true
+    const { bodySize } = route.context.limits
+    const verdict = await askAbout(subject, bodySize, own.authorize, principal, request)
+    if (verdict !== true) refuseRenamedValue('authorize', 'authorize', verdict)
+    return verdict === true
   } catch (error) {
     if (isHttpError(error) && error.status < 500) return false
     throw error

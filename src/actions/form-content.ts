@@ -20,18 +20,18 @@ import { invalid, toContentError, validateValue } from './validation.ts'
 /** Makes a member of what a form says: urlencoded, multipart, or plain text where the collection has a member for it. */
 export function readForm(exchange: ResourceExchange): MaybePromise<NewMember> {
   const { limits } = exchange.route.context
-  const { textMember } = exchange.route.collection!
+  const { textProperty } = exchange.route.collection!
   const type: MediaType = { essence: exchange.contentType, parameters: exchange.contentParameters }
   switch (type.essence) {
     case 'multipart/form-data':
       return readMultipart(exchange, type)
     case 'text/plain':
-      return readContent(exchange, limits.parsedSize, (exchange, bytes) => {
+      return readContent(exchange, limits.bodySize, (exchange, bytes) => {
         const value = decodeText(bytes, type.parameters.get('charset'))
-        return complete(exchange, [{ kind: 'field', name: textMember!, value }], [])
+        return complete(exchange, [{ kind: 'field', name: textProperty!, value }], [])
       })
     default:
-      return readContent(exchange, limits.parsedSize, (exchange, bytes) =>
+      return readContent(exchange, limits.bodySize, (exchange, bytes) =>
         complete(exchange, parseForm(bytes, limits, type.parameters.get('charset')), []),
       )
   }
@@ -140,7 +140,7 @@ function complete(
   files: readonly FormFile[],
 ): MaybePromise<NewMember> {
   const { schema, collection } = exchange.route
-  const document = collectFields(mapNames(fields, collection!.form)) as Record<string, JsonValue>
+  const document = collectFields(mapNames(fields, collection!.formFields)) as Record<string, JsonValue>
   const facts: Record<string, JsonValue> = {}
   for (const { name, summary } of files) {
     if (Object.hasOwn(document, name))

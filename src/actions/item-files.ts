@@ -53,7 +53,7 @@ export async function completeItem(
   // Files of a softly deleted item come back with it.
   const state = await store.read(exchange.storePath, { hidden: true, signal: exchange.signal })
   if (isJudgedAnew(exchange, state)) return undefined
-  const value = isResource(state) ? parseStored(await fetchJson(state, limits.parsedSize, exchange.signal)) : undefined
+  const value = isResource(state) ? parseStored(await fetchJson(state, limits.bodySize, exchange.signal)) : undefined
   const facts = splitProperties(value, namesOf(exchange)).owned
   const isTold = tells || Object.keys(given).length > 0
   if (isTold && Object.keys(facts).length > 0) await checkReading(exchange)

@@ -26,7 +26,7 @@ export function listEntry(exchange: ResourceExchange, item: StoredResource): Pag
  */
 function isShownWhole({ route }: ResourceExchange, item: StoredResource): boolean {
   if (route.collection!.content !== 'json' || item.contentEncoding !== undefined) return false
-  if (item.size > route.context.limits.parsedSize || !isJson(item.contentType)) return false
+  if (item.size > route.context.limits.bodySize || !isJson(item.contentType)) return false
   return route.context.findRoute(item.path)?.idMember !== undefined
 }
 

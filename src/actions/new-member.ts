@@ -37,7 +37,7 @@ export function newMemberOf(
   if (!isJsonObject(value)) throw invalid([{ pointer: '', detail: 'A JSON object is expected.' }])
   if (Object.hasOwn(value, 'id') || Object.hasOwn(facts, 'id'))
     throw invalid([{ pointer: '/id', detail: 'The server assigns the id.' }])
-  const kind = route.collection!.names === 'uuid' ? 'string' : 'integer'
+  const kind = route.collection!.ids === 'uuid' ? 'string' : 'integer'
   const names = route.collection!.files === 'any' ? Object.keys(facts) : [...route.collection!.files.keys()]
   refuseFacts(value, names)
   const rules = { schema: route.schema, idMember: kind, showsWork: false } as const

@@ -76,7 +76,7 @@ function write(
     return validateItem({ value: patched, text, isVerbatim: true }, route, unknownMembers(exchange), files)
   })
   return andThen(validated, (valid) => {
-    if (Buffer.byteLength(valid.text) > route.context.limits.parsedSize) {
+    if (Buffer.byteLength(valid.text) > route.context.limits.bodySize) {
       throw tooLarge('The patched document would be too large.')
     }
     requireFewMembers(valid.text, route.context.limits)
@@ -95,13 +95,13 @@ function currentDocument(exchange: ResourceExchange, resource: StoredResource): 
   const { limits } = exchange.route.context
   return (
     recallDocument(resource) ??
-    andThen(fetchJson(resource, limits.parsedSize, exchange.signal), (resource) => parseDocument(resource, limits))
+    andThen(fetchJson(resource, limits.bodySize, exchange.signal), (resource) => parseDocument(resource, limits))
   )
 }
 
-function parseDocument(resource: StoredResource, { parsedSize, jsonMembers }: BodyLimits): JsonValue {
+function parseDocument(resource: StoredResource, { bodySize, jsonMembers }: BodyLimits): JsonValue {
   const text = textOf(resource)
-  if (text === undefined || resource.size > parsedSize) throw tooLarge('The resource is too large to be patched.')
+  if (text === undefined || resource.size > bodySize) throw tooLarge('The resource is too large to be patched.')
   if (hasMoreEntries(text, jsonMembers)) {
     throw tooLarge(`The resource has more than ${jsonMembers} members and array items, too many to be patched.`)
   }

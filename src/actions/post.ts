@@ -76,7 +76,7 @@ function collectionPath(exchange: ResourceExchange): string {
 function store(exchange: ResourceExchange, member: NewMember): MaybePromise<StoredResource> {
   const { context, collection } = exchange.route
   const path = collectionPath(exchange)
-  if (collection!.names !== 'uuid') {
+  if (collection!.ids !== 'uuid') {
     const made = context.store.create(path, member.content, { related: member.related, signal: exchange.signal })
     return andThen(made, (result) => result.resource)
   }
@@ -102,19 +102,19 @@ function createReply(exchange: ResourceExchange, resource: StoredResource): Repl
   const fields = appliedPreferences(exchange)
   const location = locationOf(exchange, resource)
   fields.push('Location', location)
-  const createdCacheControl = exchange.route.createdCacheControl[exchange.sharing]
-  if (preferredReturn(exchange) === 'minimal') return emptyReply(201, [...fields, 'Cache-Control', createdCacheControl])
+  const postCacheControl = exchange.route.postCacheControl[exchange.sharing]
+  if (preferredReturn(exchange) === 'minimal') return emptyReply(201, [...fields, 'Cache-Control', postCacheControl])
   fields.push('Content-Location', location)
-  return writtenReply(exchange, resource, 201, fields, 'with-validators', createdCacheControl)
+  return writtenReply(exchange, resource, 201, fields, 'with-validators', postCacheControl)
 }
 
 /** 201 for content that is kept as it came: the answer says under which id. */
 function createRawReply(exchange: ResourceExchange, resource: StoredResource): Reply {
-  const cacheControl = exchange.route.createdCacheControl[exchange.sharing]
+  const cacheControl = exchange.route.postCacheControl[exchange.sharing]
   const fields = ['Location', locationOf(exchange, resource), 'Cache-Control', cacheControl]
   if (preferredReturn(exchange) === 'minimal') {
     return emptyReply(201, [...fields, 'Preference-Applied', 'return=minimal'])
   }
-  const id = idOf(splitPath(resource.path).name, exchange.route.collection!.names === 'uuid' ? 'string' : 'integer')
+  const id = idOf(splitPath(resource.path).name, exchange.route.collection!.ids === 'uuid' ? 'string' : 'integer')
   return contentReply(201, encodeText(JSON.stringify({ id })), [...fields, 'Content-Type', 'application/json'])
 }

@@ -129,8 +129,8 @@ function checkConflict(
       const { current } = exchange
       const size = typeof content.body === 'string' ? Buffer.byteLength(content.body) : sizeOfBody(content)
       const draft = { ...content, path: exchange.storePath, version: '', size, body: smallBody(content) }
-      const proposed = viewState(draft, limits.parsedSize)
-      const view = loadView(current, limits.parsedSize, exchange.signal)
+      const proposed = viewState(draft, limits.bodySize)
+      const view = loadView(current, limits.bodySize, exchange.signal)
       const verdict = andThen(view, (view) => conflict(proposed, view, exchange))
       return andThen(verdict, (detail) => {
         if (detail !== undefined) throw new HttpError(409, 'ERR_CONFLICT', { detail })
@@ -151,7 +151,7 @@ function sizeOfBody({ body }: Content): number {
 
 /** What the answer to a replacement holds. */
 function wantedReturn(exchange: ResourceExchange): 'minimal' | 'representation' {
-  return preferredReturn(exchange) ?? (exchange.route.replaced === 'none' ? 'minimal' : 'representation')
+  return preferredReturn(exchange) ?? (exchange.route.putResponse === 'none' ? 'minimal' : 'representation')
 }
 
 function createReply(exchange: ResourceExchange, result: Written, isVerbatim: boolean): MaybePromise<Reply> {

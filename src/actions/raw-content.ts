@@ -26,7 +26,7 @@ export async function readRawContent(exchange: ResourceExchange): Promise<Propos
   const fields = contentFields(exchange)
   const limit = exchange.action.content!.limit(exchange.contentType)
   const isJson = isJsonType(exchange.contentType)
-  const most = isJson ? Math.max(limits.parsedSize, SMALL) : SMALL
+  const most = isJson ? Math.max(limits.bodySize, SMALL) : SMALL
   // Of coded content nobody knows the length.
   const length = isCoded(exchange) ? undefined : declaredLength(exchange.req)
   const isSmall = findConsumedBody(exchange.req) !== undefined || (length !== undefined && length <= most)
@@ -36,7 +36,7 @@ export async function readRawContent(exchange: ResourceExchange): Promise<Propos
       ? await readUpTo(streamContent(exchange, limit), most)
       : streamContent(exchange, limit)
   if (content instanceof Uint8Array) {
-    const body = isJson && content.length <= limits.parsedSize ? checkJson(content, limits) : content
+    const body = isJson && content.length <= limits.bodySize ? checkJson(content, limits) : content
     return { content: { ...fields, body }, isVerbatim: isVerbatim && body === content }
   }
   // A write that may have to be tried again needs content that can be given twice.
@@ -47,7 +47,7 @@ export async function readRawContent(exchange: ResourceExchange): Promise<Propos
 
 /** Text as content, with the fields that are stored with it. */
 export function contentOf(exchange: ResourceExchange, body: string): Content {
-  if (exchange.route.keeps.length === 0) return { contentType: exchange.contentType, body }
+  if (exchange.route.storedHeaders.length === 0) return { contentType: exchange.contentType, body }
   return { ...contentFields(exchange), body }
 }
 
@@ -57,11 +57,11 @@ function contentFields(exchange: ResourceExchange): ContentFields {
   const disposition = exchange.field('content-disposition')
   return {
     contentType: isJsonType(exchange.contentType) ? exchange.contentType : contentType,
-    contentLanguage: route.keeps.includes('Content-Language')
+    contentLanguage: route.storedHeaders.includes('Content-Language')
       ? exchange.field('content-language') || undefined
       : undefined,
     filename:
-      disposition !== undefined && route.keeps.includes('Content-Disposition')
+      disposition !== undefined && route.storedHeaders.includes('Content-Disposition')
         ? parseContentDisposition(disposition)?.filename
         : undefined,
   }

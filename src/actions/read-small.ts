@@ -15,7 +15,7 @@ export interface TakenContent {
 
 /** Takes in small content that is at hand. @throws HttpError 413 above what a store that stages nothing may be given */
 export function holdSmall(body: Uint8Array, limits: BodyLimits, store: ResourceStore): TakenContent {
-  if (store.stage === undefined && body.length > limits.parsedSize) throw tooLarge(limits.parsedSize)
+  if (store.stage === undefined && body.length > limits.bodySize) throw tooLarge(limits.bodySize)
   return { body, size: body.length }
 }
 
@@ -27,7 +27,7 @@ export async function readSmall(
   signal: AbortSignal,
 ): Promise<TakenContent> {
   if (store.stage === undefined) {
-    const body = await collectBytes(source, limits.parsedSize)
+    const body = await collectBytes(source, limits.bodySize)
     return { body, size: body.length }
   }
   const content = await readUpTo(source, SMALL)

@@ -24,7 +24,7 @@ export function loadReplaced(exchange: ResourceExchange): MaybePromise<void> {
     if (stored === undefined || stored === contentType || !isJsonType(stored)) return
     throw new HttpError(415, 'ERR_UNSUPPORTED_MEDIA_TYPE', {
       detail: `${contentType} describes changes: send it with PATCH.`,
-      headers: ['Accept', exchange.action.content!.types.join(', ')],
+      headers: { Accept: exchange.action.content!.types.join(', ') },
     })
   })
 }

@@ -94,7 +94,7 @@ export function tagFields(resource: StoredResource, route: Route): readonly stri
 function addContentFields(fields: string[], resource: StoredResource, route: Route): void {
   if (resource.contentEncoding !== undefined) fields.push('Content-Encoding', resource.contentEncoding)
   if (resource.contentLanguage !== undefined) fields.push('Content-Language', resource.contentLanguage)
-  if (!route.isJson) fields.push(...safetyFields(resource, route.inline))
+  if (!route.isJson) fields.push(...safetyFields(resource, route.allowInline))
 }
 
 function describeContent(resource: StoredResource, prepared: Prepared): readonly string[] {

@@ -66,7 +66,7 @@ export class ResourceExchange extends Exchange {
     this.settings = settings
     this.idleTimeout = settings.idleTimeout
     if (settings.mountPath !== undefined) this.mount = settings.mountPath
-    // A piece that ran before us may have found out who sends the request.
+    // A middleware that ran before may have found out who sends the request.
     const shared = findExchange(req)
     if (shared !== undefined) {
       this.principal = shared.principal
@@ -91,7 +91,9 @@ export class ResourceExchange extends Exchange {
     const { method } = this
     if (isSafeMethod(method)) return false
     if (method === 'PATCH' || hasConditions(this)) return true
-    return method === 'DELETE' && this.route.removed === 'representation' && this.preferences.return !== 'minimal'
+    return (
+      method === 'DELETE' && this.route.deleteResponse === 'representation' && this.preferences.return !== 'minimal'
+    )
   }
 
   /** The current resource, or `undefined`. */

@@ -59,7 +59,7 @@ export interface ResourceState<Value = JsonValue> {
 }
 
 /**
- * Whether a request may go on: `true`; `false` for 403; `'hide'` for 404, where even existence is a secret.
+ * Whether a request may go on: `true`; `false` for 403; `'not-found'` for 404, where even existence is a secret.
  * Left undefined counts as false.
  *
  * `current` is the state of the target, read before the hook is called, for every method and with or without
@@ -81,7 +81,7 @@ export type Authorize<Value = JsonValue> = (
   principal: RequestView['principal'],
   request: RequestView,
   current: ResourceState<Value> | undefined,
-) => MaybePromise<boolean | 'hide'>
+) => MaybePromise<boolean | 'not-found'>
 
 /**
  * Refuses a replacement that conflicts with the current state (409). Sees both inside the atomic step: the write happens
@@ -119,7 +119,7 @@ export interface Documentation {
   readonly fields: readonly string[]
 }
 
-export type RemovalMode = 'erase' | 'soft' | 'queued'
+export type DeletionMode = 'hard' | 'soft' | 'queued'
 
 /** A compiled resource definition for one path pattern: everything that is the same for every request to it. */
 export interface Route {
@@ -154,7 +154,7 @@ export interface Route {
   readonly schema: StandardSchema | undefined
   readonly cacheControl: CacheControls
   /** Cache-Control of answers to POST. */
-  readonly createdCacheControl: CacheControls
+  readonly postCacheControl: CacheControls
   readonly preconditions: 'optional' | 'required'
   /** Whether a request needs credentials; `undefined` leaves it to the service. */
   readonly requiresCredentials: ((request: RequestView) => boolean) | undefined
@@ -165,16 +165,16 @@ export interface Route {
   readonly authorize: Authorize | undefined
   readonly conflict: ConflictHook | undefined
   /** What PUT answers where it replaces: 200 with the representation, or 204. */
-  readonly replaced: 'representation' | 'none'
-  readonly removal: RemovalMode
+  readonly putResponse: 'representation' | 'none'
+  readonly deletion: DeletionMode
   /** What DELETE answers: 204, 204 with the tag of what was removed, 200 with the confirmation, or with what was removed. */
-  readonly removed: 'none' | 'tag' | 'confirmation' | 'representation'
+  readonly deleteResponse: 'none' | 'tag' | 'confirmation' | 'representation'
   /** Milliseconds for which a removal is remembered; 0 leaves no trace; `undefined` is the store's own. */
   readonly retention: number | undefined
   /** Fields that OPTIONS adds to Allow. */
   readonly capabilities: readonly string[]
   /** Request fields that are stored with the content. */
-  readonly keeps: readonly ('Content-Language' | 'Content-Disposition')[]
+  readonly storedHeaders: readonly ('Content-Language' | 'Content-Disposition')[]
   /** Whether representations tell of accepted work in a member `state`. */
   readonly showsWork: boolean
   /**
@@ -185,7 +185,7 @@ export interface Route {
   /** Whether the target is a file of an item: it is there as long as the item is, and for those who may read that. */
   readonly isFile: boolean
   /** Media ranges that browsers may show in place although they can act as a page of this origin. */
-  readonly inline: readonly string[]
+  readonly allowInline: readonly string[]
   readonly context: RouteContext
 }
 
@@ -196,11 +196,11 @@ export interface CollectionFacts {
    * does the first for JSON and forms and the second for text.
    */
   readonly content: 'json' | 'raw' | 'any'
-  readonly names: 'integer' | 'string' | 'uuid'
+  readonly ids: 'integer' | 'string' | 'uuid'
   /** Form field names and the members they stand for. */
-  readonly form: ReadonlyMap<string, string>
+  readonly formFields: ReadonlyMap<string, string>
   /** The member that holds a text/plain body; `undefined` when text is no creation. */
-  readonly textMember: string | undefined
+  readonly textProperty: string | undefined
   /** File parts that become resources below the member, by name, and whether they must be there; `any` takes all. */
   readonly files: 'any' | ReadonlyMap<string, FileOptions>
   readonly create: 'created' | 'accepted'
@@ -231,7 +231,7 @@ export interface RouteContext {
   readonly limits: BodyLimits
   readonly patchFormats: readonly PatchFormat[]
   /** Content codings that are accepted and decoded. */
-  readonly codings: readonly ('gzip' | 'deflate' | 'br')[]
+  readonly contentCodings: readonly ('gzip' | 'deflate' | 'br')[]
   /** Accepted work; `undefined` when no resource needs it. */
   readonly work: AcceptedWork | undefined
   readonly now: () => number

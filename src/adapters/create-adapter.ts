@@ -116,8 +116,8 @@ function groupFields(list: readonly string[]): HostFields | 'malformed' {
 }
 
 /**
- * Makes an adapter: a function that makes middleware of a host from a service or a piece. Those for Koa, Fastify and Hono are
- * made by it.
+ * Makes an adapter: a function that makes middleware of a host from a service or a standalone middleware. Those for
+ * Koa, Fastify and Hono are made by it.
  *
  * The host has to run on the requests and responses of Node. Hosts that call `(req, res, next)` need no adapter, and a
  * prefix is `mount`'s.
@@ -184,7 +184,7 @@ export function createAdapter<Context, Result>(
     return options.field === undefined ? exchange.hostField(name) : options.field(context, name)
   }
 
-  /** Vary as it is on the answer so far: the host's own, and that of pieces on the response of Node. */
+  /** Vary as it is on the answer so far: the host's own, and that of middleware on the response of Node. */
   function varyOf(context: Context, exchange: Exchange): string {
     return mergeVary(options.field?.(context, 'vary') ?? '', String(exchange.res.getHeader('vary') ?? ''))
   }

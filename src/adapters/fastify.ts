@@ -92,19 +92,19 @@ const adapt = createAdapter<FastifyReplyLike, void>({
 type Serve = (reply: FastifyReplyLike, next: () => void) => MaybePromise<void>
 
 /**
- * Makes a Fastify plugin of a service or a piece.
+ * Makes a Fastify plugin of a service or a standalone middleware.
  *
  * A service, `range` and `patch` are routes: `register` them with a `prefix`, and all hooks of the scope around them run first,
  * `preHandler` included. Content reaches them as it comes. Requests that they have nothing for end in Fastify's own 404.
  *
- * The other pieces are hooks: they cover every route of the scope that they are registered in, beside them and below, and
- * run in `onRequest` (`bodyParse`: in `preParsing`, in the place of Fastify's parsers). With a `prefix` they cover what is
- * below it.
+ * Other middleware becomes hooks: they cover every route of the scope that they are registered in, beside them and
+ * below, and run in `onRequest` (`bodyParse`: in `preParsing`, in the place of Fastify's parsers). With a `prefix`
+ * they cover what is below it.
  *
  * Small answers go through the reply, so that `onSend` hooks see and may change them. Unexpected errors go to Fastify's error
  * handler where the handler forwards them.
- * @throws TypeError for anything but a service or a piece, and for `methodOverride`, which Fastify's router does not wait for;
- *   when registered, for a prefix of anything but plain segments and `:names`
+ * @throws TypeError for anything but a service or a standalone middleware, and for `methodOverride`, which Fastify's
+ *   router does not wait for; when registered, for a prefix of anything but plain segments and `:names`
  * @example
  * await app.register(fastifyPlugin(auth({ schemes })))
  * await app.register(fastifyPlugin(service), { prefix: '/api' })
@@ -133,7 +133,10 @@ function checkScope(prefix: string): string {
   return scope
 }
 
-/** The services and pieces of one scope and prefix: each is asked in turn, through routes that the first has added. */
+/**
+ * The services and the middleware of one scope and prefix: each is asked in turn, through routes that the first has
+ * added.
+ */
 interface Endpoints {
   readonly list: Serve[]
   readonly methods: Set<string>
@@ -241,7 +244,7 @@ function takeContent(instance: FastifyInstanceLike, serve: Serve): void {
   })
 }
 
-/** What a route sets on the reply would replace Vary that a piece has set on the response. */
+/** What a route sets on the reply would replace Vary that a middleware has set on the response. */
 const keepVary: ContentHook = (_request, reply, payload, done) => {
   const vary = (reply.raw as ServerResponse).getHeader('vary')
   if (vary !== undefined) reply.header('vary', mergeVary(String(reply.getHeader('vary')), String(vary)))

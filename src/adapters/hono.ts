@@ -60,13 +60,13 @@ const adapt = createAdapter<HonoContext, Response | undefined>({
 })
 
 /**
- * Makes Hono middleware of a service or a piece, for Hono on `@hono/node-server`.
+ * Makes Hono middleware of a service or a standalone middleware, for Hono on `@hono/node-server`.
  *
  * Small answers are the Response that Hono gives to the middleware around, as for any route; streams, and answers to content
  * that is still arriving, are written to the response of `node:http`, and the middleware around sees their status. Requests that
  * the service has no resource for go on to the next middleware.
- * @throws TypeError for anything but a service or a piece, for `methodOverride`, which Hono's router does not wait for, and for
- *   a prefix that could never match; when used on another runtime
+ * @throws TypeError for anything but a service or a standalone middleware, for `methodOverride`, which Hono's router
+ *   does not wait for, and for a prefix that could never match; when used on another runtime
  * @example
  * app.use('/api/*', honoMiddleware(service, { prefix: '/api' }))
  */

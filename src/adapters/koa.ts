@@ -50,12 +50,12 @@ const adapt = createAdapter<KoaContext, unknown>({
 })
 
 /**
- * Makes Koa middleware of a service or a piece.
+ * Makes Koa middleware of a service or a standalone middleware.
  *
  * Small answers go through the context, so that other middleware can see and change them; streams, and answers to
  * content that is still arriving, are written directly. Unexpected errors are thrown to Koa where the handler forwards
  * them.
- * @throws TypeError for anything but a service or a piece, and for a prefix that could never match
+ * @throws TypeError for anything but a service or a standalone middleware, and for a prefix that could never match
  * @example
  * app.use(mount('/api', koaMiddleware(service)))
  */
@@ -77,7 +77,10 @@ export function koaMiddleware(handler: Handler, options: KoaOptions = {}): KoaMi
   }
 }
 
-/** Koa answers an error with no field but those of the error; what a piece has put on every answer has to be among them. */
+/**
+ * Koa answers an error with no field but those of the error; what a middleware has put on every answer has to be among
+ * them.
+ */
 function keepFields(error: unknown, fields: HostFields): unknown {
   if (fields.size === 0 || typeof error !== 'object' || error === null) return error
   const host = error as { headers?: Readonly<Record<string, unknown>> }

@@ -30,7 +30,7 @@ const notFound = createHandler({ run: () => undefined, forwardErrors: true })
  * not pass a guard: `auth`, `conditional` and `preflight` answer 400, the others decide. A service leaves it to the host.
  * @param prefix such as `/api`, or `/t/:tenant`, where a name stands for any segment; empty for the root
  * @returns a handler; requests outside the prefix go to `next`, or are answered 404 where there is none
- * @throws TypeError for a prefix that could never match, and for anything but a service or a piece
+ * @throws TypeError for a prefix that could never match, and for anything but a service or a standalone middleware
  * @example
  * createServer(mount('/api', service)).listen(8080)
  */

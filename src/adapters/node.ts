@@ -23,7 +23,7 @@ type Listener = (req: IncomingMessage, res: ServerResponse) => void
  * Gives a service what only a server can: it decides on `Expect: 100-continue` before the client sends its content
  * (RFC 9110 §10.1.1), and `OPTIONS *` and the well-known URI of its metadata (RFC 9728) reach it under any mount prefix.
  *
- * A piece is attached with `direct`: it then runs before everything of the host, its router included.
+ * A standalone middleware is attached with `direct`: it then runs before everything of the host, its router included.
  *
  * Call it when the host's own listeners have been added. A server without any gets the service as its listener.
  * @param server a server that may be listening already

@@ -27,13 +27,13 @@ export interface BasicOptions {
   /** Slows down guessing: 429. Default: none; see `attemptLimit`. */
   readonly throttle?: Throttle
   /**
-   * Seconds for which a verified password is not verified again, so that a dear hash is paid once. A password that was
-   * changed works as long. Default: 0.
+   * Milliseconds for which a verified password is not verified again, so that an expensive hash is computed once. A
+   * password that was changed works as long. Default: 0.
    */
-  readonly remember?: number
+  readonly cacheLifetime?: number
 }
 
-const REMEMBERED = 1000
+const CACHE_SIZE = 1000
 
 /** Why credentials count as malformed: for the operator. */
 const MALFORMED: AuthResult = { outcome: 'rejected', reason: 'malformed Basic credentials' }
@@ -46,13 +46,13 @@ const WRONG: AuthResult = { outcome: 'rejected', reason: 'wrong user or password
  * auth({ schemes: [basic({ accounts: { ada: await hashPassword('correct horse') } })] })
  */
 export function basic(options: BasicOptions): AuthScheme {
-  const read = readOptions('basic', options, ['realm', 'verify', 'accounts', 'throttle', 'remember'])
-  const { realm = 'Resources', throttle, remember = 0 } = read
+  const read = readOptions('basic', options, ['realm', 'verify', 'accounts', 'throttle', 'cacheLifetime'])
+  const { realm = 'Resources', throttle, cacheLifetime = 0 } = read
   checkValues('basic', read, { verify: FUNCTION, accounts: ACCOUNTS, throttle: RECORD })
   if ((read.verify === undefined) === (read.accounts === undefined)) {
     throw new TypeError('basic takes either "verify" or "accounts".')
   }
-  if (!(remember >= 0)) throw new TypeError('"remember" is a number of seconds.')
+  if (!(cacheLifetime >= 0)) throw new TypeError('"cacheLifetime" is a number of milliseconds.')
   const verify = read.verify ?? createAccountVerifier(read.accounts!)
   const challenges = [
     formatChallenge('Basic', [
@@ -60,14 +60,16 @@ export function basic(options: BasicOptions): AuthScheme {
       { name: 'charset', value: 'UTF-8' },
     ]),
   ]
-  const memory = createMemory<{ readonly result: AuthResult; readonly until: number }>(remember > 0 ? REMEMBERED : 0)
+  const memory = createMemory<{ readonly result: AuthResult; readonly until: number }>(
+    cacheLifetime > 0 ? CACHE_SIZE : 0,
+  )
 
   function judge(user: string, verdict: Verdict, key: string, exchange: Exchange): AuthResult {
     const principal = toPrincipal('basic', verdict, user)
     reportAttempt(throttle, user, principal === undefined ? 'rejected' : 'accepted', exchange)
     if (principal === undefined) return WRONG
     const result: AuthResult = { outcome: 'accepted', principal }
-    if (key !== '') memory.set(key, { result, until: Date.now() + remember * 1000 })
+    if (key !== '') memory.set(key, { result, until: Date.now() + cacheLifetime })
     return result
   }
 
@@ -80,7 +82,7 @@ export function basic(options: BasicOptions): AuthScheme {
     isAmbient: true,
     challenges: () => challenges,
     authenticate(value, exchange) {
-      const key = remember > 0 ? memory.keyOf(value) : ''
+      const key = cacheLifetime > 0 ? memory.keyOf(value) : ''
       const known = key === '' ? undefined : memory.get(key)
       if (known !== undefined && Date.now() < known.until) return known.result
       const credentials = parseBasicCredentials(value)

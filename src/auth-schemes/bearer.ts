@@ -36,8 +36,8 @@ export interface BearerOptions {
    * for instance every PATCH; see `Authorize`. Default: none.
    */
   readonly scope?: (request: RequestView) => readonly string[]
-  /** Seconds for which an opaque token is not verified again. Default: 0. `jwt` remembers by itself. */
-  readonly remember?: number
+  /** Milliseconds for which an opaque token is not verified again. Default: 0. `jwt` has a cache of its own. */
+  readonly cacheLifetime?: number
   /**
    * The metadata of the protected resource (RFC 9728): served at its well-known URI without credentials, and named in every
    * challenge as `resource_metadata`. A TypeError where it is malformed. Default: none.
@@ -47,7 +47,7 @@ export interface BearerOptions {
 
 /** Longer tokens are not looked at: parsing is work that anybody could ask for. */
 const MAX_LENGTH = 8192
-const REMEMBERED = 10_000
+const CACHE_SIZE = 10_000
 
 /**
  * The Bearer scheme (RFC 6750): tokens in the Authorization field, and nowhere else.
@@ -57,18 +57,18 @@ const REMEMBERED = 10_000
  * auth({ schemes: [bearer(jwt({ jwks, issuer, audience, algorithms: ['RS256'] }))] })
  */
 export function bearer(verifier: TokenVerifier | OpaqueTokenVerifier, options: BearerOptions = {}): AuthScheme {
-  const read = readOptions('bearer', options, ['realm', 'scope', 'remember', 'metadata'])
+  const read = readOptions('bearer', options, ['realm', 'scope', 'cacheLifetime', 'metadata'])
   checkValues('bearer', read, { scope: FUNCTION })
-  const { scope, remember = 0, metadata } = read
+  const { scope, cacheLifetime = 0, metadata } = read
   const realm = checkRealm('bearer', read.realm ?? 'Resources')
-  if (!(remember >= 0)) throw new TypeError('"remember" is a number of seconds.')
+  if (!(cacheLifetime >= 0)) throw new TypeError('"cacheLifetime" is a number of milliseconds.')
   if (typeof verifier !== 'function' && typeof verifier?.verifyToken !== 'function') {
     throw new TypeError('bearer takes a verifier: jwt(...), or a function.')
   }
-  if (typeof verifier !== 'function' && remember > 0) {
-    throw new TypeError('"remember" is for opaque tokens: jwt remembers tokens by itself.')
+  if (typeof verifier !== 'function' && cacheLifetime > 0) {
+    throw new TypeError('"cacheLifetime" is for opaque tokens: jwt has a cache of its own, with a "cacheSize".')
   }
-  const tokens = typeof verifier === 'function' ? createOpaqueVerifier(verifier, remember) : verifier
+  const tokens = typeof verifier === 'function' ? createOpaqueVerifier(verifier, cacheLifetime) : verifier
   const metadataUrl = metadata === undefined ? undefined : readResourceMetadata(metadata).url
   const challengeWith = (parameters: readonly ChallengeParameter[]): string =>
     formatBearerChallenge(realm, parameters, metadataUrl)
@@ -102,7 +102,7 @@ export function bearer(verifier: TokenVerifier | OpaqueTokenVerifier, options: B
         const error = [{ name: 'error', value: 'invalid_request' }]
         throw new HttpError(400, 'ERR_MALFORMED_QUERY', {
           detail: 'A token is sent in the Authorization field only.',
-          headers: ['WWW-Authenticate', challengeWith(error)],
+          headers: { 'WWW-Authenticate': challengeWith(error) },
         })
       }
       if (value.length > MAX_LENGTH) return conclude(MALFORMED, exchange)
@@ -146,7 +146,7 @@ function createScopeError(
   ]
   return new HttpError(403, 'ERR_FORBIDDEN', {
     detail: 'The token lacks a scope that this request needs.',
-    headers: ['WWW-Authenticate', challengeWith(parameters)],
+    headers: { 'WWW-Authenticate': challengeWith(parameters) },
   })
 }
 
@@ -161,20 +161,22 @@ function cleanDescription(text: string): string {
   return text.replace(/[^\x20\x21\x23-\x5b\x5d-\x7e]/g, '')
 }
 
-function createOpaqueVerifier(verify: OpaqueTokenVerifier, remember: number): TokenVerifier {
-  const memory = createMemory<{ readonly result: TokenResult; readonly until: number }>(remember > 0 ? REMEMBERED : 0)
+function createOpaqueVerifier(verify: OpaqueTokenVerifier, cacheLifetime: number): TokenVerifier {
+  const memory = createMemory<{ readonly result: TokenResult; readonly until: number }>(
+    cacheLifetime > 0 ? CACHE_SIZE : 0,
+  )
 
   function conclude(verdict: Verdict, key: string): TokenResult {
     const principal = toPrincipal('bearer', verdict, '')
     if (principal === undefined) return { outcome: 'rejected', description: 'The token is not valid.' }
     const result: TokenResult = { outcome: 'accepted', principal, scopes: readScopes(principal.claims) }
-    if (key !== '') memory.set(key, { result, until: Date.now() + remember * 1000 })
+    if (key !== '') memory.set(key, { result, until: Date.now() + cacheLifetime })
     return result
   }
 
   return {
     verifyToken(token, request) {
-      const key = remember > 0 ? memory.keyOf(token) : ''
+      const key = cacheLifetime > 0 ? memory.keyOf(token) : ''
       const known = key === '' ? undefined : memory.get(key)
       if (known !== undefined && Date.now() < known.until) return known.result
       if (!isToken68(token)) return MALFORMED

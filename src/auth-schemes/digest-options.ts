@@ -30,7 +30,7 @@ export interface DigestOptions {
    * Default: `SHA-256` alone.
    */
   readonly algorithms?: readonly DigestAlgorithm[]
-  /** Seconds for which a nonce is good; the client gets a new one without asking its user. Default: 300. */
+  /** Milliseconds for which a nonce is good; the client gets a new one without asking its user. Default: 300 000. */
   readonly nonceLifetime?: number
   /** Slows down guessing: 429. Default: none; see `attemptLimit`. */
   readonly throttle?: Throttle
@@ -93,14 +93,13 @@ export function resolveDigestOptions(options: DigestOptions): DigestSettings {
   checkValues('digest', read, { accounts: ACCOUNTS, findSecret: FUNCTION, principal: FUNCTION, targetOf: FUNCTION })
   const realm = checkRealm('digest', read.realm ?? 'Resources')
   const algorithms = readAlgorithms(read.algorithms ?? ['SHA-256'])
-  const { nonceLifetime = 300, shared } = read
-  if (!(nonceLifetime > 0 && nonceLifetime < Number.POSITIVE_INFINITY)) {
-    throw new TypeError('digest takes a "nonceLifetime" in seconds: every nonce ends some time.')
+  const { nonceLifetime: lifetime = 300_000, shared } = read
+  if (!(lifetime > 0 && lifetime < Number.POSITIVE_INFINITY)) {
+    throw new TypeError('digest takes a "nonceLifetime" in milliseconds: every nonce ends some time.')
   }
   if ((read.accounts === undefined) === (read.findSecret === undefined)) {
     throw new TypeError('digest takes either "accounts" or "findSecret".')
   }
-  const lifetime = nonceLifetime * 1000
   const find = read.accounts === undefined ? nameFound(read.findSecret!) : createFinder(read.accounts, algorithms)
   return {
     ...{ realm, algorithms, lifetime, principal: read.principal, throttle: read.throttle, targetOf: read.targetOf },

@@ -40,7 +40,7 @@ async function takePlace(lane: string): Promise<void> {
   const places = lanes.get(lane) ?? []
   if (places.length >= MAX_IN_LANE || waiting >= MAX_WAITING) {
     await sleep(duration)
-    throw new HttpError(503, 'ERR_UNAVAILABLE', { headers: ['Retry-After', '1'] })
+    throw new HttpError(503, 'ERR_UNAVAILABLE', { headers: { 'Retry-After': '1' } })
   }
   lanes.set(lane, places)
   waiting++

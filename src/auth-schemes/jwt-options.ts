@@ -36,11 +36,11 @@ export interface JwtOptions {
   readonly requiredClaims?: readonly string[]
   /** The `typ` a token must have, `at+jwt` for instance (RFC 9068 §2.1). Default: any. */
   readonly typ?: string
-  /** Seconds by which clocks may differ. Default: 5. */
+  /** Milliseconds by which clocks may differ. Default: 5000. */
   readonly clockTolerance?: number
-  /** The most seconds since a token was issued (`iat`). Default: no limit. */
+  /** The most milliseconds since a token was issued (`iat`). Default: no limit. */
   readonly maxTokenAge?: number
-  /** The most seconds until a token expires (`exp`). Default: no limit. */
+  /** The most milliseconds until a token expires (`exp`). Default: no limit. */
   readonly maxLifetime?: number
   /** The scopes of a token. Default: those in `scope` or `scp`. */
   readonly scopes?: (claims: Claims) => readonly string[]
@@ -48,12 +48,12 @@ export interface JwtOptions {
   readonly principal?: (claims: Claims) => MaybePromise<Verdict>
   /** Whether a token was revoked, by its `jti` for instance; asked on every request. Default: none is. */
   readonly isRevoked?: (claims: Claims, request: RequestView) => MaybePromise<boolean>
-  /** How many verified tokens are remembered; 0 verifies every signature again. Default: 10000. */
-  readonly remember?: number
+  /** How many verified tokens are cached; 0 verifies every signature again. Default: 10 000. */
+  readonly cacheSize?: number
   /**
-   * Times for `jwks`, in seconds: fetched again after `freshFor` (default 600), used `staleFor` longer where the issuer is away
-   * (3600), unknown keys looked for every `cooldown` (30), a failure stands for `retryAfter` (5), a fetch takes `timeout` (5) at
-   * most, content included.
+   * Times for `jwks`, in milliseconds. Default: fetched again after 600 000 (`freshFor`), used 3 600 000 longer
+   * (`staleFor`), unknown keys looked for every 30 000 (`cooldown`), a failure stands for 5000 (`retryAfter`), a
+   * fetch may take 5000 (`timeout`), content included.
    */
   readonly jwksTimes?: {
     readonly freshFor?: number
@@ -68,10 +68,11 @@ export interface JwtOptions {
 export interface JwtSettings {
   readonly source: KeySource
   readonly algorithms: ReadonlySet<string>
+  /** Times are in milliseconds. */
   readonly tolerance: number
   readonly maxTokenAge: number | undefined
   readonly maxLifetime: number
-  /** What jose checks. */
+  /** What jose checks, with times in seconds. */
   readonly verifyOptions: {
     readonly issuer: string[]
     readonly audience: string[]
@@ -84,7 +85,7 @@ export interface JwtSettings {
   readonly scopes: JwtOptions['scopes']
   readonly principal: JwtOptions['principal']
   readonly isRevoked: JwtOptions['isRevoked']
-  readonly remember: number
+  readonly cacheSize: number
 }
 
 const JWT_VALUES = {
@@ -95,9 +96,9 @@ const JWT_VALUES = {
 export function resolveJwtOptions(options: JwtOptions): JwtSettings {
   const read = readOptions('jwt', options, [
     ...(['keys', 'jwks', 'issuer', 'audience', 'algorithms', 'requiredClaims', 'typ', 'clockTolerance'] as const),
-    ...(['maxTokenAge', 'maxLifetime', 'scopes', 'principal', 'isRevoked', 'remember', 'jwksTimes'] as const),
+    ...(['maxTokenAge', 'maxLifetime', 'scopes', 'principal', 'isRevoked', 'cacheSize', 'jwksTimes'] as const),
   ])
-  const { clockTolerance: tolerance = 5, typ, maxTokenAge, principal, isRevoked, remember = 10_000 } = read
+  const { clockTolerance: tolerance = 5000, typ, maxTokenAge, principal, isRevoked, cacheSize = 10_000 } = read
   checkValues('jwt', read, JWT_VALUES)
   const issuer = readNames('issuer', read.issuer)
   const audience = readNames('audience', read.audience)
@@ -106,22 +107,27 @@ export function resolveJwtOptions(options: JwtOptions): JwtSettings {
   for (const alg of algorithms) {
     if (!isKnownAlgorithm(alg)) throw new TypeError(`"algorithms" has "${alg}", which is no signature algorithm here.`)
   }
-  for (const [name, value] of Object.entries({ tolerance, remember, maxTokenAge, maxLifetime: read.maxLifetime })) {
+  for (const [name, value] of Object.entries({
+    clockTolerance: tolerance,
+    cacheSize,
+    maxTokenAge,
+    maxLifetime: read.maxLifetime,
+  })) {
     if (value !== undefined && !(value >= 0)) throw new TypeError(`jwt: "${name}" is a number, 0 or more.`)
   }
   const requiredClaims = ['exp', ...(read.requiredClaims ?? [])]
   const verifyOptions = Object.freeze(
     Object.assign(Object.create(null) as object, {
-      ...{ issuer, audience, algorithms, requiredClaims, clockTolerance: tolerance },
+      ...{ issuer, audience, algorithms, requiredClaims, clockTolerance: tolerance / 1000 },
       ...(typ === undefined ? {} : { typ }),
-      ...(maxTokenAge === undefined ? {} : { maxTokenAge }),
+      ...(maxTokenAge === undefined ? {} : { maxTokenAge: maxTokenAge / 1000 }),
     }),
   )
   const source = createSource(read, algorithms)
   const maxLifetime = read.maxLifetime ?? Number.POSITIVE_INFINITY
   return {
     ...{ source, tolerance, verifyOptions, algorithms: new Set(algorithms), maxTokenAge, maxLifetime },
-    ...{ scopes: read.scopes, principal, isRevoked, remember },
+    ...{ scopes: read.scopes, principal, isRevoked, cacheSize },
   }
 }
 
@@ -166,19 +172,19 @@ function createSource(
   if (algorithms.some((alg) => alg.startsWith('HS'))) throw new TypeError('HMAC algorithms cannot be used with "jwks".')
   const names = ['freshFor', 'staleFor', 'cooldown', 'retryAfter', 'timeout'] as const
   const {
-    freshFor = 600,
-    staleFor = 3600,
-    cooldown = 30,
-    retryAfter = 5,
-    timeout = 5,
+    freshFor = 600_000,
+    staleFor = 3_600_000,
+    cooldown = 30_000,
+    retryAfter = 5000,
+    timeout = 5000,
   } = readOptions('jwksTimes', jwksTimes, names)
   const times = { freshFor, staleFor, cooldown, retryAfter, timeout }
   for (const [name, value] of Object.entries(times)) {
-    if (!(value >= 0)) throw new TypeError(`jwksTimes: "${name}" is a number of seconds.`)
+    if (!(value >= 0)) throw new TypeError(`jwksTimes: "${name}" is a number of milliseconds.`)
   }
   // Timers wait no longer than this, and an answer that is not waited for is none.
-  if (!(timeout > 0 && timeout < 2 ** 31 / 1000)) {
-    throw new TypeError('jwksTimes: "timeout" is a number of seconds, more than 0 and less than 2147483.')
+  if (!(timeout > 0 && timeout < 2 ** 31)) {
+    throw new TypeError('jwksTimes: "timeout" is a number of milliseconds, more than 0 and less than 2147483648.')
   }
   if (typeof jwks === 'function') return createRemoteKeySource(jwks, times, algorithms)
   const url = readUrl(jwks)

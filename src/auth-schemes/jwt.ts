@@ -44,7 +44,7 @@ const EXPIRED: TokenResult = { outcome: 'rejected', description: 'The token has 
 export function jwt(options: JwtOptions): TokenVerifier {
   const settings = resolveJwtOptions(options)
   const { source, tolerance, verifyOptions, isRevoked } = settings
-  const memory = createMemory<KnownToken>(settings.remember)
+  const memory = createMemory<KnownToken>(settings.cacheSize)
   void loadJose().catch(() => {}) // reported by the first request that needs it
 
   function recall(key: string): KnownToken | undefined {
@@ -98,17 +98,18 @@ export function jwt(options: JwtOptions): TokenVerifier {
   ): KnownToken | undefined {
     const { exp = Number.NaN, iat = 0, nbf } = claims
     // JSON has numbers that are read as infinite: such a token would never expire.
-    if (!Number.isFinite(exp) || exp - Date.now() / 1000 > settings.maxLifetime) return undefined
+    if (!Number.isFinite(exp) || exp * 1000 - Date.now() > settings.maxLifetime) return undefined
     const name = claims['sub'] ?? claims['client_id']
     const principal = toPrincipal('bearer', verdict, typeof name === 'string' ? name : '')
     if (principal === undefined) return undefined
     const scopes = settings.scopes === undefined ? readScopes(claims) : settings.scopes(claims)
-    const oldest = settings.maxTokenAge === undefined ? Number.POSITIVE_INFINITY : iat + settings.maxTokenAge + 1
+    const oldest =
+      settings.maxTokenAge === undefined ? Number.POSITIVE_INFINITY : (iat + 1) * 1000 + settings.maxTokenAge
     return {
       accepted: { outcome: 'accepted', principal: { ...principal, claims: principal.claims ?? claims }, scopes },
       claims,
-      from: nbf === undefined ? Number.NEGATIVE_INFINITY : (nbf - tolerance) * 1000,
-      until: (Math.min(exp, oldest) + tolerance) * 1000,
+      from: nbf === undefined ? Number.NEGATIVE_INFINITY : nbf * 1000 - tolerance,
+      until: Math.min(exp * 1000, oldest) + tolerance,
       generation,
     }
   }

@@ -31,7 +31,7 @@ export function createStaticKeySource(keys: readonly VerificationKey[]): KeySour
   }
 }
 
-/** All in seconds. */
+/** All in milliseconds. */
 export interface KeySourceTimes {
   /** After this time keys are fetched again, in the background. */
   readonly freshFor: number
@@ -72,7 +72,7 @@ export function createRemoteKeySource(
       const select = () => keys.filter((key) => isKeyFor(key, alg, kid))
       return andThen(refresh(), () => {
         const found = select()
-        if (found.length > 0 || Date.now() < fetchedAt + cooldown * 1000) return found
+        if (found.length > 0 || Date.now() < fetchedAt + cooldown) return found
         return andThen(fetchKeys(), select)
       })
     },
@@ -81,8 +81,8 @@ export function createRemoteKeySource(
   function refresh(): MaybePromise<void> {
     const now = Date.now()
     if (now < source.freshUntil) return undefined
-    if (now >= fetchedAt + (freshFor + staleFor) * 1000) return fetchKeys()
-    if (pending === undefined && now >= failedAt + retryAfter * 1000) {
+    if (now >= fetchedAt + freshFor + staleFor) return fetchKeys()
+    if (pending === undefined && now >= failedAt + retryAfter) {
       fetchKeys().catch(() => {}) // has been published
     }
     return undefined
@@ -91,7 +91,7 @@ export function createRemoteKeySource(
   function fetchKeys(): Promise<void> {
     if (pending !== undefined) return pending
     // The endpoint is left alone for a moment after a failure: with nothing to use, every request would ask it.
-    if (Date.now() < failedAt + retryAfter * 1000) return Promise.reject(createUnavailable(retryAfter))
+    if (Date.now() < failedAt + retryAfter) return Promise.reject(createUnavailable(retryAfter))
     pending = loadKeys().finally(() => {
       pending = undefined
     })
@@ -108,7 +108,7 @@ export function createRemoteKeySource(
       throw createUnavailable(retryAfter, cause)
     }
     fetchedAt = Date.now()
-    source.freshUntil = fetchedAt + freshFor * 1000
+    source.freshUntil = fetchedAt + freshFor
     // Answered 401 like a token of another issuer: without a report the clients would seem to be at fault.
     const isUsable = keys.some((key) => algorithms.some((alg) => isKeyFor(key, alg, undefined)))
     if (isUsable) availability.succeed()
@@ -116,7 +116,7 @@ export function createRemoteKeySource(
   }
 
   function describeFailure(reason: string): string {
-    const isServed = Date.now() < fetchedAt + (freshFor + staleFor) * 1000
+    const isServed = Date.now() < fetchedAt + freshFor + staleFor
     const effect = isServed ? 'the keys fetched before are used for now' : 'requests with a token are answered 503'
     return `jwt cannot fetch the keys of "jwks": ${reason}; ${effect}.`
   }
@@ -129,7 +129,7 @@ export function createRemoteKeySource(
   async function loadInTime(): Promise<unknown> {
     const controller = new AbortController()
     const { signal } = controller
-    const timer = setTimeout(() => controller.abort(new Error('The keys took too long.')), timeout * 1000)
+    const timer = setTimeout(() => controller.abort(new Error('The keys took too long.')), timeout)
     try {
       return await new Promise((resolve, reject) => {
         signal.addEventListener('abort', () => reject(signal.reason))
@@ -166,7 +166,7 @@ function readKeySet(set: unknown): readonly VerificationKey[] {
 
 /** The client is not at fault when keys cannot be had: 401 would send its user to log in again, in vain. */
 function createUnavailable(retryAfter: number, cause?: unknown): HttpError {
-  const headers = ['Retry-After', String(Math.max(1, Math.ceil(retryAfter)))]
+  const headers = { 'Retry-After': String(Math.max(1, Math.ceil(retryAfter / 1000))) }
   return new HttpError(503, 'ERR_UNAVAILABLE', cause === undefined ? { headers } : { headers, cause })
 }
 

@@ -9,13 +9,13 @@ import { readOptions } from '../core/options.ts'
 export interface Throttle {
   /**
    * Asked before a password is looked at.
-   * @returns seconds to wait, which are answered with 429 and Retry-After; nothing or 0 to go on
+   * @returns milliseconds to wait, which are answered with 429 and Retry-After; nothing or 0 to go on
    */
   check(user: string, request: RequestView): MaybePromise<number | undefined>
   /**
    * Told what came of it.
-   * @returns seconds to wait, where others guessed too often meanwhile: the answer is withheld, even a good one; else
-   * nothing
+   * @returns milliseconds to wait, where others guessed too often meanwhile: the answer is withheld, even a good one;
+   * else nothing
    */
   report(user: string, outcome: 'accepted' | 'rejected', request: RequestView): number | undefined | void
 }
@@ -31,8 +31,8 @@ export function passThrottle<Result>(
   next: () => MaybePromise<Result>,
 ): MaybePromise<Result> {
   if (throttle === undefined) return next()
-  return andThen(throttle.check(user, request), (seconds) => {
-    refuseThrottled(seconds)
+  return andThen(throttle.check(user, request), (wait) => {
+    refuseThrottled(wait)
     return next()
   })
 }
@@ -50,16 +50,16 @@ export function reportAttempt(
   if (throttle !== undefined) refuseThrottled(throttle.report(user, outcome, request))
 }
 
-function refuseThrottled(seconds: number | undefined | void): void {
-  if (seconds === undefined || !(seconds > 0)) return
-  throw new HttpError(429, 'ERR_TOO_MANY_REQUESTS', { headers: ['Retry-After', String(Math.ceil(seconds))] })
+function refuseThrottled(wait: number | undefined | void): void {
+  if (wait === undefined || !(wait > 0)) return
+  throw new HttpError(429, 'ERR_TOO_MANY_REQUESTS', { headers: { 'Retry-After': String(Math.ceil(wait / 1000)) } })
 }
 
 export interface AttemptLimitOptions {
   /** Wrong passwords that are let through. Default: 10. */
   readonly failures?: number
-  /** Seconds over which they count, and after which they are forgotten. Default: 60. */
-  readonly seconds?: number
+  /** Milliseconds over which they count, and after which they are forgotten. Default: 60 000. */
+  readonly window?: number
   /**
    * What is counted by. Default: the user and the address of the client, so that a user is not locked out from elsewhere.
    * Behind proxies the address is the client's where `trustProxy` names them. Of IPv6 the first 64 bits count.
@@ -82,8 +82,12 @@ const MAX_KEYS = 10_000
  * basic({ accounts, throttle: attemptLimit({ failures: 5 }) })
  */
 export function attemptLimit(options: AttemptLimitOptions = {}): Throttle {
-  const { failures = 10, seconds = 60, keyOf } = readOptions('attemptLimit', options, ['failures', 'seconds', 'keyOf'])
-  if (!(failures >= 1) || !(seconds > 0)) throw new TypeError('attemptLimit takes positive numbers.')
+  const {
+    failures = 10,
+    window = 60_000,
+    keyOf,
+  } = readOptions('attemptLimit', options, ['failures', 'window', 'keyOf'])
+  if (!(failures >= 1) || !(window > 0)) throw new TypeError('attemptLimit takes positive numbers.')
   const counts = new Map<string, Failures>()
   const describe = keyOf ?? ((user, request) => `${networkOf(request.clientAddress ?? '')} ${user}`)
   // Hashed: names are as long as clients like.
@@ -96,16 +100,16 @@ export function attemptLimit(options: AttemptLimitOptions = {}): Throttle {
     return undefined
   }
 
-  function secondsLeft(entry: Failures | undefined): number | undefined {
-    return entry === undefined || entry.count < failures ? undefined : (entry.until - Date.now()) / 1000
+  function timeLeft(entry: Failures | undefined): number | undefined {
+    return entry === undefined || entry.count < failures ? undefined : entry.until - Date.now()
   }
 
   return {
-    check: (user, request) => secondsLeft(find(toKey(user, request))),
+    check: (user, request) => timeLeft(find(toKey(user, request))),
     report(user, outcome, request) {
       const key = toKey(user, request)
       const entry = find(key)
-      const wait = secondsLeft(entry)
+      const wait = timeLeft(entry)
       // Guesses that were sent at once were all let through: those beyond the limit must not learn anything.
       if (wait !== undefined) return wait
       if (outcome === 'accepted') counts.delete(key)
@@ -113,7 +117,7 @@ export function attemptLimit(options: AttemptLimitOptions = {}): Throttle {
       else {
         // The oldest goes first: all live equally long.
         if (counts.size >= MAX_KEYS) counts.delete(counts.keys().next().value as string)
-        counts.set(key, { count: 1, until: Date.now() + seconds * 1000 })
+        counts.set(key, { count: 1, until: Date.now() + window })
       }
       return undefined
     },

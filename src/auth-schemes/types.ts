@@ -40,7 +40,7 @@ export interface AuthScheme {
   authenticate(value: string, exchange: Exchange): MaybePromise<AuthResult>
   /**
    * Reports when credentials cannot be verified, and when they can be again.
-   * @param log the `log` option of the service or piece that uses the scheme
+   * @param log the `log` option of the service or middleware that uses the scheme
    * @returns what ends the reports
    */
   watch?(log: Log): () => void

@@ -8,7 +8,7 @@ import type { BodyLimits } from './types.ts'
  */
 export function readConsumedJson(
   consumed: unknown,
-  limits: Pick<BodyLimits, 'depth' | 'jsonMembers' | 'parsedSize'>,
+  limits: Pick<BodyLimits, 'depth' | 'jsonMembers' | 'bodySize'>,
 ): ParsedJson {
   if (typeof consumed !== 'string' && !(consumed instanceof Uint8Array)) {
     // The bytes are gone, so it is written anew.
@@ -16,7 +16,7 @@ export function readConsumedJson(
     return { value, text: JSON.stringify(value), isVerbatim: false }
   }
   const bytes = typeof consumed === 'string' ? Buffer.from(consumed) : consumed
-  if (bytes.length > limits.parsedSize) throw tooLarge(limits.parsedSize)
+  if (bytes.length > limits.bodySize) throw tooLarge(limits.bodySize)
   const parsed = parseJson(bytes, limits)
   return bytes === consumed ? parsed : { ...parsed, isVerbatim: false }
 }

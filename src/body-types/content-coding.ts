@@ -46,7 +46,7 @@ export function checkContentCoding(
   if (coding !== undefined) return coding
   throw new HttpError(415, 'ERR_UNSUPPORTED_CODING', {
     detail: 'The content coding is not supported.',
-    headers: ['Accept-Encoding', accepted.length === 0 ? 'identity' : accepted.join(', ')],
+    headers: { 'Accept-Encoding': accepted.length === 0 ? 'identity' : accepted.join(', ') },
   })
 }
 

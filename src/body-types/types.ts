@@ -1,7 +1,7 @@
 /** Limits on content that is parsed. Streamed content has none. */
 export interface BodyLimits {
   /** Bytes of a body that is parsed as a whole: JSON, forms, patches. Default 8 MiB; may be `Infinity`. */
-  readonly parsedSize: number
+  readonly bodySize: number
   /** Nesting of JSON. Default 100. */
   readonly depth: number
   /**
@@ -30,7 +30,7 @@ export interface BodyLimits {
 }
 
 export const DEFAULT_LIMITS: BodyLimits = Object.freeze({
-  parsedSize: 8 * 1024 * 1024,
+  bodySize: 8 * 1024 * 1024,
   depth: 100,
   jsonMembers: 100_000,
   formFields: 1000,

@@ -82,9 +82,9 @@ type ContentOf<Named, Otherwise> =
     : Otherwise
 
 type Id<Named> = {
-  readonly id: Trait<Named, 'names', 'integer'> extends 'integer'
+  readonly id: Trait<Named, 'ids', 'integer'> extends 'integer'
     ? number
-    : Trait<Named, 'names', 'integer'> extends 'uuid'
+    : Trait<Named, 'ids', 'integer'> extends 'uuid'
       ? string
       : number | string
 }

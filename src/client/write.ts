@@ -35,7 +35,7 @@ type Removing = Success<202, { readonly operation: Operation<RemovalMonitor> }>
 export type RemoveResult<Types extends PathTypes> =
   | (Types['traits'] extends AnyTraits
       ? Removed | Removing
-      : Trait<Types['traits'], 'remove', 'erase'> extends 'queued'
+      : Trait<Types['traits'], 'deletion', 'hard'> extends 'queued'
         ? Removing
         : Removed)
   | Failure<(typeof REMOVING)[number]>

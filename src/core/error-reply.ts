@@ -1,5 +1,5 @@
 import { selectMediaType } from '../protocol/accept.ts'
-import { createProblem, HttpError, isHttpError } from './errors.ts'
+import { createProblem, type ErrorHeaders, HttpError, isHttpError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import { contentReply, emptyReply, encodeText, type Reply } from './reply.ts'
 
@@ -13,7 +13,7 @@ const OFFERS = ['application/problem+json', 'application/json', 'text/plain'].ma
  * Errors are never stored by caches (RFC 9110 §15.1 would let them keep 404, 405, 410, 414 and 501).
  */
 export function createErrorReply(error: HttpError, exchange: Exchange): Reply {
-  const headers = [...error.fields, 'Cache-Control', 'no-store']
+  const headers = [...listFields(error.headers), 'Cache-Control', 'no-store']
   if (error.status === 412) return emptyReply(412, headers)
   const problem = createProblem(error)
   const type = OFFERS[selectMediaType(exchange.field('accept'), OFFERS)]?.essence
@@ -32,6 +32,15 @@ export function createErrorReply(error: HttpError, exchange: Exchange): Reply {
   ])
 }
 
+/** Names and values in turn; a name with several values comes once for each. */
+function listFields(headers: ErrorHeaders): string[] {
+  const fields: string[] = []
+  for (const [name, value] of Object.entries(headers)) {
+    for (const item of typeof value === 'string' ? [value] : value) fields.push(name, item)
+  }
+  return fields
+}
+
 /** What an error of the system or of a store means for the client; anything unknown is 500 and says nothing. */
 export function toHttpError(error: unknown): HttpError {
   if (isHttpError(error)) return error
@@ -40,7 +49,7 @@ export function toHttpError(error: unknown): HttpError {
     return new HttpError(507, 'ERR_OUT_OF_SPACE', { cause: error })
   }
   if (code === 'EMFILE' || code === 'ENFILE') {
-    return new HttpError(503, 'ERR_UNAVAILABLE', { cause: error, headers: ['Retry-After', '1'] })
+    return new HttpError(503, 'ERR_UNAVAILABLE', { cause: error, headers: { 'Retry-After': '1' } })
   }
   return new HttpError(500, 'ERR_INTERNAL', { cause: error })
 }

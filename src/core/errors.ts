@@ -1,7 +1,9 @@
 import { ERROR_PHRASES } from '../protocol/error-phrases.ts'
 import { describeValue, findNearName } from './describe-value.ts'
 
-/** What went wrong, as a name that does not change. Compare this, not the message. */
+/**
+ * The stable name of a failure: compare this, not the message. Codes of your own are welcome; they begin with `ERR_`.
+ */
 export type HttpErrorCode =
   | 'ERR_MALFORMED_TARGET'
   | 'ERR_MALFORMED_FIELD'
@@ -38,6 +40,8 @@ export type HttpErrorCode =
   | 'ERR_VERSION_NOT_SUPPORTED'
   | 'ERR_UNAVAILABLE'
   | 'ERR_OUT_OF_SPACE'
+  // Keeps the names above in the completion of editors.
+  | (string & {})
 
 /** One fault in the content of a request, where there is something to point at. */
 export interface ContentError {
@@ -46,11 +50,14 @@ export interface ContentError {
   readonly detail: string
 }
 
+/** Header fields by name; a list of values is sent as one field line each. */
+export type ErrorHeaders = Readonly<Record<string, string | readonly string[]>>
+
 export interface HttpErrorOptions {
   /** What would help the client; sent to it when `expose` is true. Never put a secret or the request's content here. */
   readonly detail?: string
-  /** Fields of the answer, names and values in turn. */
-  readonly headers?: readonly string[]
+  /** Header fields of the answer: name and value, or name and list of values where the field is sent more than once. */
+  readonly headers?: ErrorHeaders
   /** Faults in the content. */
   readonly errors?: readonly ContentError[]
   /** Further members of the problem document (RFC 9457 §3.2). */
@@ -80,6 +87,25 @@ function checkErrorOptions(given: unknown): void {
   }
 }
 
+const NO_HEADERS: ErrorHeaders = Object.freeze({})
+
+/** A copy that shares nothing with what was passed. @throws TypeError for anything that could not be sent */
+function readHeaders(given: ErrorHeaders | undefined): ErrorHeaders {
+  if (given === undefined) return NO_HEADERS
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+    throw new TypeError(`HttpError takes headers as an object: { 'Retry-After': '5' }, not ${describeValue(given)}.`)
+  }
+  const headers: Record<string, string | readonly string[]> = Object.create(null)
+  for (const [name, value] of Object.entries(given)) {
+    const isList = Array.isArray(value)
+    if (typeof value !== 'string' && !(isList && value.every((item) => typeof item === 'string'))) {
+      throw new TypeError(`HttpError takes as header ${name}: text, or a list of texts; it is ${describeValue(value)}.`)
+    }
+    headers[name] = isList ? Object.freeze([...value]) : value
+  }
+  return Object.freeze(headers)
+}
+
 /**
  * The failure of one request. Throw it from any hook or store to choose the answer.
  *
@@ -91,10 +117,8 @@ export class HttpError extends Error {
   readonly code: HttpErrorCode
   readonly expose: boolean
   readonly detail: string | undefined
-  /** Fields by name, as error handlers of frameworks expect them. */
-  readonly headers: Readonly<Record<string, string>>
-  /** The same fields, names and values in turn, a name possibly more than once. */
-  readonly fields: readonly string[]
+  /** Header fields of the answer, as the error handlers of Express and Koa read them. */
+  readonly headers: ErrorHeaders
   readonly errors: readonly ContentError[] | undefined
   readonly extensions: Readonly<Record<string, unknown>> | undefined
 
@@ -113,9 +137,6 @@ export class HttpError extends Error {
     if (typeof code !== 'string' || !code.startsWith('ERR_')) {
       throw new TypeError(`HttpError takes a code such as 'ERR_CONFLICT', not ${JSON.stringify(code)}.`)
     }
-    if (options.headers !== undefined && !Array.isArray(options.headers)) {
-      throw new TypeError('HttpError takes headers as a list, names and values in turn.')
-    }
     // Where a refusal was decided is of no interest, and finding it out would cost more than the rest of the request.
     const { stackTraceLimit } = Error
     if (status < 500 && canLimitTraces) Error.stackTraceLimit = 0
@@ -128,15 +149,9 @@ export class HttpError extends Error {
     this.code = code
     this.expose = options.expose ?? status < 500
     this.detail = options.detail
-    this.fields = options.headers ?? []
+    this.headers = readHeaders(options.headers)
     this.errors = options.errors
     this.extensions = options.extensions
-    const headers: Record<string, string> = {}
-    for (let i = 0; i < this.fields.length; i += 2) {
-      const name = this.fields[i]!
-      headers[name] = headers[name] === undefined ? this.fields[i + 1]! : `${headers[name]}, ${this.fields[i + 1]}`
-    }
-    this.headers = headers
     Object.defineProperty(this, BRAND, { value: true })
   }
 

@@ -32,7 +32,10 @@ export interface RequestView {
   readonly query: URLSearchParams
   /** Request fields by lower-case name, as Node gives them. */
   readonly headers: IncomingHttpHeaders
-  /** Values of the `{names}` in the pattern of the resource; for a piece, what the router of the host has found. */
+  /**
+   * Values of the `{names}` in the pattern of the resource; for standalone middleware, what the router of the host has
+   * found.
+   */
   readonly params: Readonly<Record<string, string>>
   /** Who sends the request; `undefined` while nobody is known. */
   readonly principal: Principal | undefined
@@ -126,7 +129,7 @@ export class Exchange implements RequestView {
   isAmbient = false
   /** What caches may do with the answer, by where the principal came from. */
   sharing: Sharing = 'public'
-  /** Cache-Control that a piece has put on the host's response as a default, for a route that says nothing. */
+  /** Cache-Control that a middleware has put on the host's response as a default, for a route that says nothing. */
   usualCacheControl: string | undefined = undefined
   hostContext: unknown
   /** Finds the address of the client; behind trusted proxies it is not that of the peer. */
@@ -245,7 +248,7 @@ export function isHttp2(req: IncomingMessage): boolean {
 
 const EXCHANGE = Symbol.for('http-resource-service.exchange')
 
-/** The exchange that pieces mounted on one request share; made by the first of them, and placed anew by each. */
+/** The exchange that all middleware mounted on one request shares: made by the first, and placed anew by each. */
 export function sharedExchange(req: IncomingMessage, res: ServerResponse, place: Place = findPlace(req)): Exchange {
   const host = req as IncomingMessage & { [EXCHANGE]?: Exchange }
   const known = host[EXCHANGE]
@@ -259,7 +262,7 @@ export function sharedExchange(req: IncomingMessage, res: ServerResponse, place:
   return exchange
 }
 
-/** The exchange that a piece made on this request, if one ran before us. */
+/** The exchange that a middleware made on this request, if one ran before us. */
 export function findExchange(req: IncomingMessage): Exchange | undefined {
   return (req as IncomingMessage & { [EXCHANGE]?: Exchange })[EXCHANGE]
 }

@@ -39,8 +39,8 @@ export type HandlerRole =
 export type Decision = Reply | 'gone' | undefined
 
 /**
- * A piece or a service: a function on `(req, res, next)` for every host that speaks `node:http`. Adapters for other hosts
- * are made by `createAdapter`, which uses the methods.
+ * A service or a standalone middleware: a function on `(req, res, next)` for every host that speaks `node:http`.
+ * Adapters for other hosts are made by `createAdapter`, which uses the methods.
  */
 export interface Handler {
   (req: AnyRequest, res: AnyResponse, next?: Next): void
@@ -80,7 +80,7 @@ export function isHandler(value: unknown): value is Handler {
 export function checkHandler(owner: string, value: unknown): void {
   if (isHandler(value)) return
   throw new TypeError(
-    `${owner} takes a service or a piece, as createResourceService(store) or auth(options) return it, not ${describeValue(value)}.`,
+    `${owner} takes a service or a standalone middleware, as createResourceService(store) or auth(options) return it, not ${describeValue(value)}.`,
   )
 }
 
@@ -99,7 +99,7 @@ export interface HandlerOptions<E extends Exchange> {
   readonly methods?: readonly string[]
   /** See `Handler.isWellKnown`. Default: none. */
   readonly isWellKnown?: ((target: string) => boolean) | undefined
-  /** Default: the exchange that pieces on one request share. */
+  /** Default: the exchange that all middleware on one request shares. */
   readonly createExchange?: (req: IncomingMessage, res: ServerResponse, place: Place) => E
   /** Told of unexpected errors, which the client never sees. Default: `console.error`. */
   readonly onError?: ErrorHook | undefined

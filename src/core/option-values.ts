@@ -68,6 +68,9 @@ export function either(...rules: readonly ValueRule[]): ValueRule {
   return { accepts: (value) => rules.some((rule) => rule.accepts(value)), text }
 }
 
+/** Whether changes need a condition (RFC 6585 §3). */
+export const PRECONDITIONS: ValueRule = oneOf('optional', 'required')
+
 /** @param least the fewest members */
 export function listOf(rule: ValueRule, least = 0): ValueRule {
   return {

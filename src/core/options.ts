@@ -2,12 +2,71 @@ import { describeValue, findNearName } from './describe-value.ts'
 import { RECORD } from './option-values.ts'
 
 /**
+ * Options of 0.1.0 that have another name since 0.2.0, and how each is written now. Some belong to several functions.
+ */
+const RENAMED_OPTIONS: Readonly<Record<string, readonly Renamed[]>> = {
+  remove: [{ name: 'deletion', note: " ('hard', 'soft' or 'queued')" }],
+  removed: [{ name: 'deleteResponse' }],
+  replaced: [{ name: 'putResponse' }],
+  createdCacheControl: [{ name: 'postCacheControl' }],
+  names: [{ name: 'ids' }],
+  keeps: [{ name: 'storedHeaders' }],
+  inline: [{ name: 'allowInline' }],
+  form: [{ name: 'formFields' }],
+  text: [{ name: 'textProperty' }],
+  require: [{ name: 'requireAuth' }],
+  codings: [{ name: 'contentCodings' }],
+  parsedSize: [{ name: 'bodySize' }],
+  errors: [{ name: 'unexpectedErrors', note: " ('respond' or 'forward')" }],
+  required: [{ name: 'preconditions', note: " ('required' or 'optional')" }],
+  formats: [{ name: 'patchFormats' }],
+  remember: [{ name: 'cacheLifetime', note: ', in milliseconds' }, { name: 'cacheSize' }],
+  seconds: [{ name: 'window', note: ', in milliseconds' }],
+}
+
+interface Renamed {
+  readonly name: string
+  /** Says of the values what is different, too. */
+  readonly note?: string
+}
+
+/** Values of 0.1.0 that are written in another way since 0.2.0, by option. */
+const RENAMED_VALUES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  deletion: { erase: 'hard' },
+  unexpectedErrors: { answer: 'respond' },
+  authorize: { hide: 'not-found' },
+}
+
+/**
+ * Refuses a value that has another spelling since 0.2.0. It would be taken for an unknown one, and an unknown verdict
+ * of `authorize` for a plain refusal.
+ * @throws TypeError that names the new spelling
+ */
+export function refuseRenamedValue(subject: string, option: string, value: unknown): void {
+  const now = typeof value === 'string' ? lookUp(lookUp(RENAMED_VALUES, option), value) : undefined
+  if (now !== undefined) throw new TypeError(`${subject}: '${value}' is '${now}' since 0.2.0.`)
+}
+
+/** What to say of an option that does not exist. */
+function explainUnknown(name: string, names: readonly string[]): string {
+  const renamed = lookUp(RENAMED_OPTIONS, name)?.find((option) => names.includes(option.name))
+  if (renamed !== undefined) return ` It is "${renamed.name}" since 0.2.0${renamed.note ?? ''}.`
+  const near = findNearName(name, names)
+  return near === undefined ? '' : ` Did you mean "${near}"?`
+}
+
+function lookUp<Value>(table: Readonly<Record<string, Value>> | undefined, name: string): Value | undefined {
+  return table !== undefined && Object.hasOwn(table, name) ? table[name] : undefined
+}
+
+/**
  * Copies the own properties of an options object. The copy inherits nothing: neither a later change nor a polluted
  * prototype sets an option.
  * @param owner the public name that takes the options, for the message
  * @param options what the user passed
  * @param names every option there is
- * @throws TypeError for an option that does not exist: a misspelt one would be silently without effect
+ * @throws TypeError for an option that does not exist: a misspelt one would be silently without effect. It names the
+ *   option that was probably meant, and the new name of one that was renamed
  */
 export function readOptions<Options extends object>(
   owner: string,
@@ -20,10 +79,10 @@ export function readOptions<Options extends object>(
   const copy = Object.create(null) as Record<string, unknown>
   for (const [name, value] of Object.entries(options ?? {})) {
     if (!(names as readonly string[]).includes(name)) {
-      const near = findNearName(name, names)
-      const hint = near === undefined ? '' : ` Did you mean "${near}"?`
+      const hint = explainUnknown(name, names)
       throw new TypeError(`${owner} has no option "${name}".${hint} It has: ${names.join(', ')}.`)
     }
+    refuseRenamedValue(`${owner} ${name}`, name, value)
     if (value !== undefined) copy[name] = value
   }
   return Object.freeze(copy) as Options

@@ -35,7 +35,7 @@ export function collectPending(exchange: Exchange, present: string): Map<string,
 }
 
 /**
- * Puts the pending fields on the host's response, for a piece that lets the request go on: whoever answers it does
+ * Puts the pending fields on the host's response, for a middleware that lets the request go on: whoever answers it does
  * not know of the exchange. A writer of ours replaces them, so that none is sent twice.
  */
 export function passOnPending(exchange: Exchange): void {

@@ -39,7 +39,7 @@ export function waitInPipeline({ req, res }: Exchange): undefined | Promise<void
   if (res.socket !== null) return undefined
   const socket = req.socket as PipelinedSocket
   const pipeline = (socket[PIPELINE] ??= createPipeline(socket))
-  if (pipeline.taken.includes(res)) return undefined // by a piece before
+  if (pipeline.taken.includes(res)) return undefined // by a middleware before
   res.once('socket', () => onTurn(pipeline, res))
   if (pipeline.waiting.length === 0 && hasRoom(pipeline)) {
     pipeline.taken.push(res)

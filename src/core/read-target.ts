@@ -5,10 +5,11 @@ import type { Exchange } from './exchange.ts'
 import { isPromise, type MaybePromise } from './handler.ts'
 
 /**
- * Puts path and query on the exchange of a piece. A target that has no path of one reading, such as `/@scope%2Fname`, is
- * the host's to judge: its path is what was received, and `readings` what programs may take it for.
- * @throws HttpError 400 for a target that may or may not be below the mount of the piece; for `*` with another method than
- *   OPTIONS (RFC 9112 §3.2.4)
+ * Puts path and query on the exchange of a middleware. A target that has no path of one reading, such as
+ * `/@scope%2Fname`, is the host's to judge: its path is what was received, and `readings` what programs may take it
+ * for.
+ * @throws HttpError 400 for a target that may or may not be below the mount of the middleware; for `*` with another
+ *   method than OPTIONS (RFC 9112 §3.2.4)
  */
 export function readTarget(exchange: Exchange): void {
   const { place } = exchange

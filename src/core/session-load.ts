@@ -58,7 +58,7 @@ export function waitInSession(exchange: Exchange): undefined | Promise<void> {
   const { session } = stream
   if (session === undefined || stream.destroyed) return undefined
   const load = loadOf(session)
-  if (load.taken.has(stream)) return undefined // by a piece before
+  if (load.taken.has(stream)) return undefined // by a middleware before
   stream.once('close', () => forget(load, stream))
   if (load.waiting.size === 0 && load.bytes < MOST_BYTES) return void take(load, stream, exchange)
   if (load.waiting.size >= MOST_WAITING) {

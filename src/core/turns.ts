@@ -100,7 +100,7 @@ export function createTurns({ perKey, total, patience }: TurnLimits = LIMITS): T
       }
       if (line.size >= perKey || waiting >= total) {
         if (overflow === 'go-on') return task('at-once')
-        throw new HttpError(503, 'ERR_UNAVAILABLE', { headers: ['Retry-After', '1'] })
+        throw new HttpError(503, 'ERR_UNAVAILABLE', { headers: { 'Retry-After': '1' } })
       }
       const own = line === NOBODY ? new Set<() => void>() : line
       return wait(key, own).then((isTurn) => (isTurn ? hold(key, () => task('waited')) : task('waited')))

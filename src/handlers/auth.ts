@@ -10,7 +10,7 @@ import { andThen, isPromise, type MaybePromise, type Step } from '../core/handle
 import { createHandler, type ErrorHook, type Handler } from '../core/node-handler.ts'
 import { createLog, type Log } from '../core/operator-log.ts'
 import { checkValues, FUNCTION, LOG } from '../core/option-values.ts'
-import { omitOptions, readOptions, readProperty } from '../core/options.ts'
+import { omitOptions, readOptions, readProperty, refuseRenamedValue } from '../core/options.ts'
 import type { TrustProxy } from '../core/peer.ts'
 import { addPending, addVary } from '../core/pending.ts'
 import { askEachReading, readTarget } from '../core/read-target.ts'
@@ -60,10 +60,10 @@ export interface AuthenticationOptions {
    * that are sent without need are verified too. A write whose answer tells what a GET would needs them where the GET
    * does. Default: `all`.
    */
-  readonly require?: RequireRule
+  readonly requireAuth?: RequireRule
 }
 
-export const AUTHENTICATION_NAMES = ['schemes', 'principal', 'principalIsAmbient', 'challenge', 'require'] as const
+export const AUTHENTICATION_NAMES = ['schemes', 'principal', 'principalIsAmbient', 'challenge', 'requireAuth'] as const
 
 /** Finds out who sends a request. */
 export interface Authentication {
@@ -74,7 +74,7 @@ export interface Authentication {
   isRequired(exchange: Exchange): boolean
   /**
    * Verifies the credentials of a request and puts the principal on the exchange.
-   * @param require decides whether they are needed. Default: the `require` option
+   * @param require decides whether they are needed. Default: the `requireAuth` option
    * @throws HttpError 401 with every scheme's challenge, and whatever a scheme throws
    */
   authenticate(exchange: Exchange, require?: (request: RequestView) => boolean): MaybePromise<undefined>
@@ -92,10 +92,10 @@ export interface Authentication {
  * @throws TypeError without a scheme or a `principal`, with two schemes of one name, or without a challenge for 401
  */
 export function createAuthentication(options: AuthenticationOptions): Authentication {
-  const { schemes, principal: findUser, isAmbient, challenge, require } = readAuthentication(options)
+  const { schemes, principal: findUser, isAmbient, challenge, requireAuth } = readAuthentication(options)
   const byName = new Map(schemes.map((scheme) => [scheme.name.toLowerCase(), scheme]))
   if (byName.size < schemes.length) throw new TypeError('auth has two schemes of one name.')
-  const needsCredentials = compileRule(require)
+  const needsCredentials = compileRule(requireAuth)
   // A host may find its users by a cookie.
   const varyingFields = findUser !== undefined && isAmbient ? 'Authorization, Cookie' : 'Authorization'
 
@@ -108,17 +108,17 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
 
   /** 401 with a challenge of every scheme, each a field line of its own: clients differ in how they split one. */
   function refuse(exchange: Exchange, failed?: AuthScheme, challenges?: readonly string[]): never {
-    const headers: string[] = []
+    const sent: string[] = []
     for (const scheme of schemes) {
       const own = scheme === failed ? challenges : undefined
-      for (const challenge of own ?? scheme.challenges(exchange)) headers.push('WWW-Authenticate', challenge)
+      sent.push(...(own ?? scheme.challenges(exchange)))
     }
-    if (challenge !== undefined) headers.push('WWW-Authenticate', challenge)
-    // A 401 without any challenge is none (RFC 9110 §15.5.2).
-    if (headers.length === 0) headers.push('WWW-Authenticate', formatChallenge(schemes[0]!.name, []))
+    if (challenge !== undefined) sent.push(challenge)
+    // RFC 9110 §15.5.2: a 401 has at least one challenge.
+    if (sent.length === 0) sent.push(formatChallenge(schemes[0]!.name, []))
     throw new HttpError(401, 'ERR_UNAUTHENTICATED', {
       detail: failed === undefined ? 'Credentials are required.' : 'The credentials were refused.',
-      headers,
+      headers: { 'WWW-Authenticate': sent },
     })
   }
 
@@ -198,7 +198,7 @@ export function checkSchemes(options: unknown): void {
 
 function readAuthentication(options: AuthenticationOptions) {
   const read = readOptions('auth', options, AUTHENTICATION_NAMES)
-  const { schemes = [], principal, principalIsAmbient, challenge, require = 'all' } = read
+  const { schemes = [], principal, principalIsAmbient, challenge, requireAuth = 'all' } = read
   if (!Array.isArray(schemes)) throw new TypeError('auth takes "schemes" as a list: [basic({ accounts })].')
   for (const [index, scheme] of (schemes as readonly Partial<AuthScheme>[]).entries()) {
     const isScheme = typeof scheme?.authenticate === 'function' && typeof scheme.challenges === 'function'
@@ -224,7 +224,7 @@ function readAuthentication(options: AuthenticationOptions) {
     throw new TypeError('"challenge" is a scheme and its parameters in ASCII, such as Session realm="app".')
   }
   const isAmbient = principalIsAmbient ?? principal !== undefined
-  return { schemes: schemes as readonly AuthScheme[], principal, isAmbient, challenge, require }
+  return { schemes: schemes as readonly AuthScheme[], principal, isAmbient, challenge, requireAuth }
 }
 
 function isChallenge(text: unknown): boolean {
@@ -234,14 +234,17 @@ function isChallenge(text: unknown): boolean {
 function compileRule(rule: RequireRule): (request: RequestView) => boolean {
   if (rule === 'all') return () => true
   if (rule === 'writes') return ({ method }) => !isSafeMethod(method)
-  if (typeof rule !== 'function') throw new TypeError('"require" is "all", "writes" or a function.')
+  if (typeof rule !== 'function') throw new TypeError('"requireAuth" is "all", "writes" or a function.')
   // Anything but false needs credentials: a function that forgets to return must not open everything.
   return (request) => rule(request) !== false
 }
 
 export interface AuthOptions extends AuthenticationOptions {
-  /** Whether the principal may do this; `hide` answers 404 where even existence is a secret. Default: everybody may. */
-  readonly authorize?: (principal: Principal | undefined, request: RequestView) => MaybePromise<boolean | 'hide'>
+  /**
+   * Whether the principal may do this: `true`; `false` for 403; `'not-found'` for 404, where even existence is a
+   * secret. Default: everybody may.
+   */
+  readonly authorize?: (principal: Principal | undefined, request: RequestView) => MaybePromise<boolean | 'not-found'>
   /** Proxies whose word on the address of the client counts, for a `throttle`. Default: none. */
   readonly trustProxy?: TrustProxy
   /** Told of unexpected errors. Default: `console.error`. */
@@ -254,8 +257,8 @@ export interface AuthOptions extends AuthenticationOptions {
 }
 
 /**
- * A piece that lets only those requests through whose sender is known, and allowed. What it found out is to be had from
- * `principalOf(req)`.
+ * Standalone middleware that lets only those requests through whose sender is known, and allowed. What it found out
+ * is to be had from `principalOf(req)`.
  *
  * Where there is a principal, the response gets `Cache-Control: private, no-cache` before the request goes on; a route
  * that sets the field itself replaces it.
@@ -288,15 +291,16 @@ export function auth(options: AuthOptions): Handler {
       if (findAddress !== undefined) exchange.findAddress = findAddress
       return andThen(authenticate(exchange), () => {
         if (authorize === undefined) return limitSharing(exchange)
-        const verdict = askEachReading<boolean | 'hide'>(
+        const verdict = askEachReading<boolean | 'not-found'>(
           exchange,
           () => authorize(exchange.principal, exchange),
           (verdict) => verdict !== true,
         )
         return andThen(verdict, (verdict) => {
-          if (verdict === 'hide') throw new HttpError(404, 'ERR_NOT_FOUND')
-          if (verdict !== true) throw new HttpError(403, 'ERR_FORBIDDEN')
-          return limitSharing(exchange)
+          if (verdict === true) return limitSharing(exchange)
+          refuseRenamedValue('authorize', 'authorize', verdict)
+          if (verdict === 'not-found') throw new HttpError(404, 'ERR_NOT_FOUND')
+          throw new HttpError(403, 'ERR_FORBIDDEN')
         })
       })
     },

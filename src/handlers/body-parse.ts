@@ -36,7 +36,7 @@ const EMPTY = new Uint8Array(0)
 const NO_CONTENT: AsyncIterable<Uint8Array> = { async *[Symbol.asyncIterator]() {} }
 
 const BODY_PARSE_VALUES = {
-  ...{ accept: listOf(oneOf(...KINDS)), codings: listOf(oneOf(...CODINGS)), raw: BOOLEAN, onError: FUNCTION },
+  ...{ accept: listOf(oneOf(...KINDS)), contentCodings: listOf(oneOf(...CODINGS)), raw: BOOLEAN, onError: FUNCTION },
 }
 
 export interface BodyParseOptions {
@@ -47,20 +47,20 @@ export interface BodyParseOptions {
   /** See {@link BodyLimits} for the defaults. */
   readonly limits?: Partial<BodyLimits>
   /** Content codings that are decoded. Default: none. */
-  readonly codings?: readonly ContentCoding[]
+  readonly contentCodings?: readonly ContentCoding[]
   /** Told of unexpected errors where there is no `next`. Default: `console.error`. */
   readonly onError?: ErrorHook
 }
 
 /** `req.body` of a `multipart/form-data` request: its parts, read from the network while they are iterated. */
 export interface MultipartBody extends AsyncIterable<FormPart> {
-  /** Reads all parts, or those that are left, into memory: files of at most `parsedSize` bytes together. */
+  /** Reads all parts, or those that are left, into memory: files of at most `bodySize` bytes together. */
   collect(): Promise<CollectedParts>
 }
 
 /**
- * A piece that parses the content of a request into `req.body`, by its Content-Type: JSON into its value, a urlencoded
- * form into an object, text into a string, `multipart/form-data` into a {@link MultipartBody}.
+ * Standalone middleware that parses the content of a request into `req.body`, by its Content-Type: JSON into its
+ * value, a urlencoded form into an object, text into a string, `multipart/form-data` into a {@link MultipartBody}.
  *
  * Empty content is decided by its Content-Type too, however its length is declared: no JSON and no multipart (400), an
  * empty form, an empty string. Without a Content-Type an empty request goes on, and `req.body` is undefined. GET and HEAD
@@ -77,17 +77,17 @@ export interface MultipartBody extends AsyncIterable<FormPart> {
  * })
  */
 export function bodyParse(options?: BodyParseOptions): Handler {
-  const given = readOptions('bodyParse', options, ['accept', 'raw', 'limits', 'codings', 'onError'])
+  const given = readOptions('bodyParse', options, ['accept', 'raw', 'limits', 'contentCodings', 'onError'])
   checkValues('bodyParse', given, BODY_PARSE_VALUES)
   const accept = readList('accept', given.accept ?? KINDS, KINDS)
-  const codings = readList('codings', given.codings ?? [], CODINGS)
+  const contentCodings = readList('contentCodings', given.contentCodings ?? [], CODINGS)
   const limits = readLimits('bodyParse', given.limits)
   const { raw = false, onError } = given
   if (accept.length === 0 && !raw) throw new TypeError('bodyParse without any kind to accept refuses all content.')
   const hint = raw ? '*/*' : accept.map((kind) => MEDIA_TYPES[kind]).join(', ')
 
   function unsupported(detail: string): HttpError {
-    return new HttpError(415, 'ERR_UNSUPPORTED_MEDIA_TYPE', { detail, headers: ['Accept', hint] })
+    return new HttpError(415, 'ERR_UNSUPPORTED_MEDIA_TYPE', { detail, headers: { Accept: hint } })
   }
 
   function readKind({ essence, parameters }: MediaType): BodyKind | 'raw' {
@@ -121,22 +121,22 @@ export function bodyParse(options?: BodyParseOptions): Handler {
       const type = readMediaType(exchange)
       if (type === undefined) return hasContent ? expectNothing(exchange) : undefined
       const kind = readKind(type)
-      const coding = checkContentCoding(exchange.field('content-encoding'), codings)
+      const coding = checkContentCoding(exchange.field('content-encoding'), contentCodings)
       if (kind === 'multipart' || kind === 'raw') {
         const content = hasContent ? openContent(exchange) : NO_CONTENT
         const bytes = coding === undefined ? content : decode(content, coding, Number.POSITIVE_INFINITY)
         host.body = kind === 'raw' ? bytes : createMultipartBody(parseMultipart(bytes, type, limits), limits)
         return undefined
       }
-      const { parsedSize } = limits
+      const { bodySize } = limits
       const take = (bytes: Uint8Array): undefined => {
         host.body = parse(kind, bytes, type.parameters.get('charset'), limits)
       }
       if (coding === undefined) {
-        return hasContent ? readBytes(exchange, parsedSize, (_, bytes) => take(bytes)) : take(EMPTY)
+        return hasContent ? readBytes(exchange, bodySize, (_, bytes) => take(bytes)) : take(EMPTY)
       }
-      const content = hasContent ? streamBytes(exchange, parsedSize) : NO_CONTENT
-      return collectBytes(decode(content, coding, parsedSize), parsedSize).then(take)
+      const content = hasContent ? streamBytes(exchange, bodySize) : NO_CONTENT
+      return collectBytes(decode(content, coding, bodySize), bodySize).then(take)
     },
     onError,
     forwardErrors: true,
@@ -196,9 +196,9 @@ function openContent(exchange: Exchange): AsyncIterable<Uint8Array> {
   }
 }
 
-function createMultipartBody(parts: AsyncIterable<FormPart>, { parsedSize }: BodyLimits): MultipartBody {
+function createMultipartBody(parts: AsyncIterable<FormPart>, { bodySize }: BodyLimits): MultipartBody {
   return {
     [Symbol.asyncIterator]: () => parts[Symbol.asyncIterator](),
-    collect: () => collectParts(parts, parsedSize),
+    collect: () => collectParts(parts, bodySize),
   }
 }

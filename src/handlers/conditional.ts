@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { Exchange, RequestView } from '../core/exchange.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
 import { createHandler, type Handler } from '../core/node-handler.ts'
+import { checkValues, FUNCTION, PRECONDITIONS } from '../core/option-values.ts'
 import { readOptions, readProperty } from '../core/options.ts'
 import { askEachReading, readTarget } from '../core/read-target.ts'
 import type { Reply } from '../core/reply.ts'
@@ -13,34 +14,41 @@ import { formatValidators, type KnownState, rememberValidators, resolveValidator
 export type { KnownState, KnownValidators } from './validators.ts'
 
 export interface ConditionalOptions {
-  /** Whether changes of what exists need a condition; 428 without one (RFC 6585 §3). Default false. */
-  readonly required?: boolean
+  /**
+   * `'required'`: changes of what exists need If-Match, If-None-Match or If-Unmodified-Since; 428 otherwise (RFC 6585
+   * §3). Default `'optional'`.
+   */
+  readonly preconditions?: 'optional' | 'required'
   /** The clock, in milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number
 }
 
 /**
- * A piece that evaluates the preconditions of a request before a route does its work (RFC 9110 §13): 304 and 412 are
- * answered here, everything else goes on to `next`, GET and HEAD with the ETag, Last-Modified and Cache-Control that `state`
- * gives set on the response. What else has to be on a 304 too, such as Vary, is set before this piece.
+ * Standalone middleware that evaluates the preconditions of a request before a route does its work (RFC 9110 §13):
+ * 304 and 412 are answered here, everything else goes on to `next`, GET and HEAD with the ETag, Last-Modified and
+ * Cache-Control that `state` gives set on the response. What else has to be on a 304 too, such as Vary, is set before
+ * this middleware.
  *
  * A write has to compare versions itself when it commits: between this check and the write somebody else may be faster.
  * @param state gives the validators of the current representation; `undefined` when there is none, whereupon reads go
  *   on, so that the route can answer 404
  * @returns a handler for `http.createServer`, Express and Connect, and for Koa through `koaMiddleware`; it rejects
- *   with 400 an If-Match that is no list of tags and, where `required` says so, with 428 a change without a condition
+ *   with 400 an If-Match that is no list of tags and, where `preconditions` is `'required'`, with 428 a change
+ *   without a condition
  * @throws TypeError for an option that does not exist
  * @example
  * // Express; as Koa middleware: router.get('/report', koaMiddleware(conditional(...)), sendReport)
  * app.get('/report', conditional(async () => ({ entityTag: `"${await revision()}"` })), sendReport)
- * app.put('/notes/:id', conditional(({ params }) => findNote(params.id), { required: true }), saveNote)
+ * app.put('/notes/:id', conditional(({ params }) => findNote(params.id), { preconditions: 'required' }), saveNote)
  */
 export function conditional(
   state: (request: RequestView) => MaybePromise<KnownState | undefined>,
   options?: ConditionalOptions,
 ): Handler {
   if (typeof state !== 'function') throw new TypeError('conditional takes a function that gives the validators.')
-  const { required = false, now = Date.now } = readOptions('conditional', options, ['required', 'now'])
+  const read = readOptions('conditional', options, ['preconditions', 'now'])
+  checkValues('conditional', read, { preconditions: PRECONDITIONS, now: FUNCTION })
+  const { preconditions = 'optional', now = Date.now } = read
   return createHandler({
     role: 'guard',
     run(exchange) {
@@ -54,7 +62,7 @@ export function conditional(
       )
       return andThen(known, (known) => {
         const time = now()
-        if (known !== undefined) return checkState(exchange, known, { required, time })
+        if (known !== undefined) return checkState(exchange, known, { preconditions, time })
         // Only PUT may find nothing and go on under conditions; for others the route's 404 comes first (§13.2.1).
         if (exchange.method === 'PUT') evaluateConditions(exchange, undefined, time)
         return undefined
@@ -65,16 +73,16 @@ export function conditional(
 }
 
 interface Check {
-  readonly required: boolean
+  readonly preconditions: 'optional' | 'required'
   /** Milliseconds since the epoch. */
   readonly time: number
 }
 
-function checkState(exchange: Exchange, known: KnownState, { required, time }: Check): Reply | undefined {
+function checkState(exchange: Exchange, known: KnownState, { preconditions, time }: Check): Reply | undefined {
   const { method, res } = exchange
   const current = resolveValidators(known, time)
   const isRead = method === 'GET' || method === 'HEAD'
-  if (required && !isRead) requireCondition(exchange, current, time)
+  if (preconditions === 'required' && !isRead) requireCondition(exchange, current, time)
   const outcome = evaluateConditions(exchange, current, time)
   if (!isRead) return undefined
   rememberValidators(exchange, current)

@@ -31,8 +31,8 @@ export function overrideMethod(exchange: Exchange): undefined {
 }
 
 /**
- * A piece that lets a POST with X-HTTP-Method-Override stand for PUT, PATCH or DELETE, for clients behind something
- * that lets only GET and POST through. Mount it before CORS, authentication and routes.
+ * Standalone middleware that lets a POST with X-HTTP-Method-Override stand for PUT, PATCH or DELETE, for clients
+ * behind something that lets only GET and POST through. Mount it before CORS, authentication and routes.
  * @returns a handler for Express and Connect; it changes `req.method`, and keeps what was sent as `req.originalMethod`
  * @example
  * app.use(methodOverride())

@@ -31,13 +31,13 @@ export function selectFormat(exchange: Exchange, formats: readonly PatchFormat[]
   if (contentType !== format.mediaType && !isUtf8Charset(parseMediaType(contentType!)?.parameters.get('charset'))) {
     throw new HttpError(415, 'ERR_UNSUPPORTED_MEDIA_TYPE', {
       detail: 'JSON is encoded as UTF-8.',
-      headers: ['Accept-Patch', formatAcceptPatch(formats)],
+      headers: { 'Accept-Patch': formatAcceptPatch(formats) },
     })
   }
   // A parser before us has decoded what it consumed.
   if (findConsumedBody(req) === undefined) {
     checkContentCoding(exchange.field('content-encoding'), [])
-    if ((declaredLength(req) ?? 0) > limits.parsedSize) throw tooLarge(limits.parsedSize)
+    if ((declaredLength(req) ?? 0) > limits.bodySize) throw tooLarge(limits.bodySize)
   }
   return format
 }
@@ -50,7 +50,7 @@ export function readPatch(exchange: Exchange, limits: BodyLimits): MaybePromise<
   const consumed = findConsumedBody(exchange.req)
   if (consumed === undefined) {
     if (!hasBody(exchange.req)) return parseJson(EMPTY, limits).value
-    return readBytes(exchange, limits.parsedSize, (_, bytes) => parseJson(bytes, limits).value)
+    return readBytes(exchange, limits.bodySize, (_, bytes) => parseJson(bytes, limits).value)
   }
   return readConsumedJson(consumed.value, limits).value
 }

@@ -8,7 +8,7 @@ import type { Exchange, HostRequest, RequestView } from '../core/exchange.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
 import type { JsonValue } from '../core/json.ts'
 import { createHandler, type ErrorHook, type Handler } from '../core/node-handler.ts'
-import { BOOLEAN, checkValues, FUNCTION, listOf, shapedAs, TEXT } from '../core/option-values.ts'
+import { checkValues, FUNCTION, listOf, PRECONDITIONS, shapedAs, TEXT } from '../core/option-values.ts'
 import { readOptions } from '../core/options.ts'
 import { readTarget } from '../core/read-target.ts'
 import { contentReply, emptyReply, encodeText, type Reply } from '../core/reply.ts'
@@ -58,11 +58,14 @@ export interface PatchOptions<Target extends PatchTarget = PatchTarget> {
     request: RequestView,
   ) => MaybePromise<PatchResult | 'conflict' | undefined | void>
   /** Patch formats. Default: JSON Patch and JSON Merge Patch. */
-  readonly formats?: readonly PatchFormat[]
-  /** `parsedSize`, `depth` and `jsonMembers` limit the patch and the patched document; see {@link BodyLimits}. */
+  readonly patchFormats?: readonly PatchFormat[]
+  /** `bodySize`, `depth` and `jsonMembers` limit the patch and the patched document; see {@link BodyLimits}. */
   readonly limits?: Partial<BodyLimits>
-  /** Whether a patch needs a condition; 428 without one (RFC 6585 §3). Default false. */
-  readonly required?: boolean
+  /**
+   * `'required'`: a patch needs If-Match, If-None-Match or If-Unmodified-Since; 428 otherwise (RFC 6585 §3). Default
+   * `'optional'`.
+   */
+  readonly preconditions?: 'optional' | 'required'
   /**
    * What is answered where the client prefers nothing (RFC 7240): the patched document (200), or nothing (204).
    * Default `'representation'`.
@@ -76,16 +79,26 @@ export interface PatchOptions<Target extends PatchTarget = PatchTarget> {
   readonly now?: () => number
 }
 
-const NAMES = ['read', 'write', 'formats', 'limits', 'required', 'reply', 'contentType', 'onError', 'now'] as const
+const NAMES = [
+  'read',
+  'write',
+  'patchFormats',
+  'limits',
+  'preconditions',
+  'reply',
+  'contentType',
+  'onError',
+  'now',
+] as const
 const PATCH_VALUES = {
-  formats: listOf(shapedAs({ mediaType: 'string', parse: 'function' })),
-  ...{ required: BOOLEAN, contentType: TEXT, onError: FUNCTION, now: FUNCTION },
+  patchFormats: listOf(shapedAs({ mediaType: 'string', parse: 'function' })),
+  ...{ preconditions: PRECONDITIONS, contentType: TEXT, onError: FUNCTION, now: FUNCTION },
 }
 
 /**
- * A piece that applies patch documents (RFC 5789) to documents that the user keeps: all of a patch or nothing, under
- * the conditions of the request (RFC 9110 §13). Answers 200 or 204, and 400, 404, 409, 412, 413, 415 and 428; throw an
- * `HttpError` from `read` or `write` for any other. Other methods go on to `next`.
+ * Standalone middleware that applies patch documents (RFC 5789) to documents that the user keeps: all of a patch or
+ * nothing, under the conditions of the request (RFC 9110 §13). Answers 200 or 204, and 400, 404, 409, 412, 413, 415
+ * and 428; throw an `HttpError` from `read` or `write` for any other. Other methods go on to `next`.
  * @returns a handler for `http.createServer`, Express and Connect, and for Koa through `koaMiddleware`
  * @throws TypeError for an option that does not exist or makes no sense
  * @example
@@ -99,13 +112,13 @@ export function patch<Target extends PatchTarget>(options: PatchOptions<Target>)
   if (typeof options === 'function')
     throw new TypeError('patch takes its functions as options: patch({ read, write }).')
   const given = readOptions('patch', options, NAMES)
-  const { read, write, onError, required = false, now = Date.now, contentType = 'application/json' } = given
+  const { read, write, onError, preconditions = 'optional', now = Date.now, contentType = 'application/json' } = given
   if (typeof read !== 'function' || typeof write !== 'function') {
     throw new TypeError('patch takes two functions, read and write.')
   }
   checkValues('patch', given, PATCH_VALUES)
   const limits = readLimits('patch', given.limits)
-  const formats = given.formats ?? createDefaultFormats(limits)
+  const formats = given.patchFormats ?? createDefaultFormats(limits)
   if (formats.length === 0) throw new TypeError('patch without any format refuses every patch.')
   const defaultReply = given.reply ?? 'representation'
   if (defaultReply !== 'representation' && defaultReply !== 'minimal') {
@@ -119,7 +132,7 @@ export function patch<Target extends PatchTarget>(options: PatchOptions<Target>)
       if (current === undefined) throw new HttpError(404, 'ERR_NOT_FOUND')
       const time = now()
       const validators = resolveValidators(current, time)
-      if (required) requireCondition(exchange, validators, time)
+      if (preconditions === 'required') requireCondition(exchange, validators, time)
       evaluateConditions(exchange, validators, time)
       return current
     })
@@ -154,7 +167,7 @@ export function patch<Target extends PatchTarget>(options: PatchOptions<Target>)
     const document = parsed.apply(current.document)
     if (document === current.document) return createReply(exchange, current, 'minimal')
     const text = JSON.stringify(document)
-    if (Buffer.byteLength(text) > limits.parsedSize) throw tooLarge(limits.parsedSize)
+    if (Buffer.byteLength(text) > limits.bodySize) throw tooLarge(limits.bodySize)
     requireFewMembers(text, limits)
     return andThen(write({ current, document, text }, exchange), (result) => {
       if (result === 'conflict') return result
@@ -212,7 +225,7 @@ function passOn({ method, res, canPass }: Exchange, acceptPatch: readonly string
     res.setHeader(acceptPatch[0]!, acceptPatch[1]!)
   }
   if (canPass) return undefined
-  throw new HttpError(405, 'ERR_METHOD_NOT_ALLOWED', { headers: ['Allow', 'OPTIONS, PATCH'] })
+  throw new HttpError(405, 'ERR_METHOD_NOT_ALLOWED', { headers: { Allow: 'OPTIONS, PATCH' } })
 }
 
 /** The target as the client sent it, without scheme and authority: those are the client's word. */

@@ -22,8 +22,8 @@ export interface RangeOptions {
 }
 
 /**
- * A piece that sends a representation, whole or in the ranges that were asked for (RFC 9110 §14), after evaluating the
- * preconditions (§13): 200, 206, 304, 412, 416. Other methods than GET and HEAD go on to `next`.
+ * Standalone middleware that sends a representation, whole or in the ranges that were asked for (RFC 9110 §14), after
+ * evaluating the preconditions (§13): 200, 206, 304, 412, 416. Other methods than GET and HEAD go on to `next`.
  *
  * Validators may come from `conditional` before it on the same route. Without any, If-Range never holds, and a client
  * that resumes a download gets the whole.
@@ -93,7 +93,7 @@ function createReply(exchange: Exchange, source: RangeSource, now: number): Repl
   if (selection === 'unsatisfiable') {
     // What conditional before us has set describes the representation, not this error (§15.5.17).
     for (const name of ['ETag', 'Last-Modified']) exchange.res.removeHeader(name)
-    throw new HttpError(416, 'ERR_RANGE_NOT_SATISFIABLE', { headers: ['Content-Range', `bytes */${size}`] })
+    throw new HttpError(416, 'ERR_RANGE_NOT_SATISFIABLE', { headers: { 'Content-Range': `bytes */${size}` } })
   }
   if (selection !== 'whole') {
     // A 206 adds to what the host has set, and so replaces it.

@@ -127,7 +127,7 @@ function createCleartextError(exchange: Exchange, status: 403 | 426): HttpError 
   if (status === 403 || exchange.isHttp2) return new HttpError(403, 'ERR_CLEARTEXT', { detail })
   return new HttpError(426, 'ERR_UPGRADE_REQUIRED', {
     detail,
-    headers: ['Upgrade', 'TLS/1.2, HTTP/1.1', 'Connection', 'Upgrade'],
+    headers: { Upgrade: 'TLS/1.2, HTTP/1.1', Connection: 'Upgrade' },
   })
 }
 
@@ -142,7 +142,7 @@ export interface RequireHttpsOptions extends Omit<HttpsOptions, 'mode'> {
 }
 
 /**
- * A piece that refuses cleartext requests before their credentials are read (RFC 9110 §4.2.2).
+ * Standalone middleware that refuses cleartext requests before their credentials are read (RFC 9110 §4.2.2).
  *
  * Requests from this machine without forwarding fields pass, so that development just works.
  * @returns a handler for `http.createServer`, Express and Connect; a request that passes goes on to `next`
@@ -159,7 +159,7 @@ export function requireHttps(options: RequireHttpsOptions = {}): Handler {
   return createHandler({
     role: 'guard',
     run(exchange) {
-      // For the pieces behind: a guard counts wrong passwords by the address of the client.
+      // For the middleware behind: a guard counts wrong passwords by the address of the client.
       if (findAddress !== undefined) exchange.findAddress = findAddress
       return step(exchange)
     },

@@ -47,7 +47,9 @@ function createMetadataEndpoint(options: ProtectedResourceMetadataOptions): Meta
       exchange.path = pathOfTarget(exchange.place.target)
       if (exchange.method === 'OPTIONS') return PREFLIGHT
       if (exchange.method !== 'GET' && exchange.method !== 'HEAD') {
-        throw new HttpError(405, 'ERR_METHOD_NOT_ALLOWED', { headers: ['Allow', METHODS, ...ANY_ORIGIN] })
+        throw new HttpError(405, 'ERR_METHOD_NOT_ALLOWED', {
+          headers: { Allow: METHODS, 'Access-Control-Allow-Origin': '*' },
+        })
       }
       return evaluateConditions(exchange, validators, Date.now()) === 'not-modified' ? unchanged : found
     },

@@ -25,12 +25,12 @@ export interface KnownState extends KnownValidators {
 
 const remembered = new WeakMap<Exchange, Validators>()
 
-/** Keeps the validators for a piece further on, so that a route need not name them twice. */
+/** Keeps the validators for a middleware further on, so that a route need not name them twice. */
 export function rememberValidators(exchange: Exchange, validators: Validators): void {
   remembered.set(exchange, validators)
 }
 
-/** The validators that a route names or, when it names none, those that a piece before has been given. */
+/** The validators that a route names or, when it names none, those that a middleware before has been given. */
 export function findValidators(exchange: Exchange, known: KnownValidators, now: number): Validators {
   const isSilent = readProperty(known, 'entityTag') === undefined && readProperty(known, 'lastModified') === undefined
   return (isSilent ? remembered.get(exchange) : undefined) ?? resolveValidators(known, now)

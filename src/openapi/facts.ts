@@ -40,7 +40,7 @@ export interface Facts {
   /** Media types of further representations. */
   readonly offers: readonly string[]
   /** The names below a collection. */
-  readonly names: 'integer' | 'string' | 'uuid'
+  readonly ids: 'integer' | 'string' | 'uuid'
   /** Whether items say their id. */
   readonly hasId: boolean
   readonly isListing: boolean
@@ -54,7 +54,7 @@ export interface Facts {
   readonly createsByPut: boolean
   /** Whether an Accept that names nothing that there is gets 406. */
   readonly negotiatesStrictly: boolean
-  readonly replaced: 'representation' | 'none'
+  readonly putResponse: 'representation' | 'none'
   readonly deletion: {
     readonly isSoft: boolean
     readonly isQueued: boolean
@@ -68,7 +68,7 @@ export interface Facts {
   readonly hasConflicts: boolean
   /** Whether a hook decides who may do what. */
   readonly isGuarded: boolean
-  readonly keeps: readonly string[]
+  readonly storedHeaders: readonly string[]
   readonly credentials: 'all' | 'writes' | 'none' | 'some'
 }
 
@@ -76,7 +76,7 @@ const NO_FILES: ReadonlyMap<string, FileOptions> = new Map()
 
 /** Reads what a description says of a route. */
 export function readFacts(view: ServiceView, pattern: string, route: Route): Facts {
-  const { actions, collection, context, kind, removal } = route
+  const { actions, collection, context, kind, deletion } = route
   const owner = collection ?? findCollection(view, route.definition)
   const methods = METHODS.filter((method) => actions[method] !== undefined)
   const content: Partial<Record<DescribedMethod, ContentFacts>> = {}
@@ -103,29 +103,29 @@ export function readFacts(view: ServiceView, pattern: string, route: Route): Fac
     json: isJson ? 'all' : types.some(takesJson) ? 'some' : 'none',
     types,
     offers: route.offers.map(({ essence }) => essence),
-    names: owner?.names ?? 'string',
+    ids: owner?.ids ?? 'string',
     hasId: kind === 'item' ? route.idMember !== undefined : collection?.content === 'json',
     isListing: kind === 'collection',
     files: owner === undefined || owner.files === 'any' || kind === 'file' ? NO_FILES : owner.files,
-    form: collection && { names: collection.form, text: collection.textMember, files: collection.files },
+    form: collection && { names: collection.formFields, text: collection.textProperty, files: collection.files },
     acceptsItems: collection?.create === 'accepted',
     showsWork: route.showsWork || collection?.create === 'accepted',
     createsByPut: route.createsByPut,
     negotiatesStrictly: route.accept === 'strict',
-    replaced: route.replaced,
+    putResponse: route.putResponse,
     deletion: {
-      isSoft: removal === 'soft',
-      isQueued: removal === 'queued',
+      isSoft: deletion === 'soft',
+      isQueued: deletion === 'queued',
       mayBeQueued: context.work !== undefined,
-      answer: route.removed,
+      answer: route.deleteResponse,
     },
     remembersRemoval:
-      !['singleton', 'description', 'operation'].includes(kind) && !(removal === 'erase' && route.retention === 0),
+      !['singleton', 'description', 'operation'].includes(kind) && !(deletion === 'hard' && route.retention === 0),
     needsCondition: route.preconditions === 'required',
     hasConflicts: route.conflict !== undefined,
     // Monitors of accepted work have a rule of their own: what it refuses does not exist.
     isGuarded: route.authorize !== undefined && kind !== 'operation',
-    keeps: route.keeps,
+    storedHeaders: route.storedHeaders,
     credentials: route.credentials ?? view.credentials,
   }
 }

@@ -21,7 +21,7 @@ const HEADERS: Readonly<Record<string, readonly [text: string, schema: JsonObjec
 }
 
 /** The parameters in the path of a pattern. */
-export function describePathParameters({ pattern, kind, definition, names }: Facts): JsonObject {
+export function describePathParameters({ pattern, kind, definition, ids: names }: Facts): JsonObject {
   const found = [...pattern.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
   if (found.length === 0) return {}
   // Behind those of the collection comes the name of the item.
@@ -58,7 +58,7 @@ export function describeParameters(facts: Facts, method: DescribedMethod, compon
   if (isRead && !facts.isListing) parameters.push(header('Range'), header('If-Range'))
   const preferences = findPreferences(facts, method)
   if (preferences.length > 0) parameters.push(header('Prefer', `Preferences (RFC 7240): ${preferences.join(', ')}.`))
-  if (method === 'PUT' || method === 'POST') for (const name of facts.keeps) parameters.push(header(name))
+  if (method === 'PUT' || method === 'POST') for (const name of facts.storedHeaders) parameters.push(header(name))
   return { parameters }
 }
 

@@ -100,7 +100,7 @@ const FILE: JsonObject = {
 const SUMMARY: JsonObject = { readOnly: true }
 
 /** An item says its id and what is known of its files, and accepted work its state; the work may add properties that the schema does not know. */
-function complete({ hasId, showsWork, names, files }: Facts, schema: JsonObject): JsonObject {
+function complete({ hasId, showsWork, ids: names, files }: Facts, schema: JsonObject): JsonObject {
   const known = hasId ? [...files].map(([name, { describe }]) => [name, describe === undefined ? FILE : SUMMARY]) : []
   const added: Record<string, JsonValue> = {
     ...(hasId && { id: describeName(names) }),
@@ -113,12 +113,12 @@ function complete({ hasId, showsWork, names, files }: Facts, schema: JsonObject)
 }
 
 /** The schema of a name below a collection. */
-export function describeName(names: Facts['names']): JsonObject {
+export function describeName(names: Facts['ids']): JsonObject {
   if (names === 'integer') return { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER }
   return names === 'uuid' ? { type: 'string', format: 'uuid' } : { type: ['integer', 'string'] }
 }
 
 /** The schema of an id alone, as the answer to a POST of content that has none says it. */
-export function idOnly(names: Facts['names']): JsonObject {
+export function idOnly(names: Facts['ids']): JsonObject {
   return objectOf({ id: describeName(names) })
 }

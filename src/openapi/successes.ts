@@ -84,7 +84,7 @@ function createAnswers(facts: Facts, schemas: Schemas): ReadonlyMap<number, Succ
     ...PREFERRED,
     ...(isItem || facts.kind === 'open' ? (['Content-Location', ...VALIDATORS] as const) : []),
   ] as const
-  const schema = isItem ? schemas.of(facts).output : facts.kind === 'open' ? {} : idOnly(facts.names)
+  const schema = isItem ? schemas.of(facts).output : facts.kind === 'open' ? {} : idOnly(facts.ids)
   const media = { schema, ...(isItem && examplesOf(facts, 'output')) }
   const text = `The new item${isItem ? '' : "'s id"}, or no content with \`Prefer: return=minimal\`.`
   return new Map<number, Success>([[201, { text, headers, content: { 'application/json': media } }]])
@@ -93,7 +93,7 @@ function createAnswers(facts: Facts, schemas: Schemas): ReadonlyMap<number, Succ
 function replaceAnswers(facts: Facts, schemas: Schemas): ReadonlyMap<number, Success> {
   const headers = [...VALIDATORS, ...PREFERRED, 'Content-Location', ...contentHeaders(facts)] as const
   const content = stored(facts, schemas)
-  const isShown = facts.replaced === 'representation'
+  const isShown = facts.putResponse === 'representation'
   // RFC 9110 §9.3.4: no validator where the content is not stored as it was sent.
   const tag =
     'ETag is there only where the content is stored as it was sent: without it, read again before the next write.'
@@ -169,7 +169,7 @@ function orConfirmation(content: JsonObject, schemas: Schemas): JsonObject {
 }
 
 function contentHeaders(facts: Facts): readonly HeaderName[] {
-  const language = facts.keeps.includes('Content-Language') ? (['Content-Language'] as const) : []
+  const language = facts.storedHeaders.includes('Content-Language') ? (['Content-Language'] as const) : []
   return facts.json === 'all' ? language : [...language, 'Content-Disposition']
 }
 

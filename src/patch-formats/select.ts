@@ -26,6 +26,6 @@ export function selectPatchFormat(contentType: string | undefined, formats: read
 function unsupported(detail: string, formats: readonly PatchFormat[]): HttpError {
   return new HttpError(415, 'ERR_UNSUPPORTED_MEDIA_TYPE', {
     detail,
-    headers: ['Accept-Patch', formatAcceptPatch(formats)],
+    headers: { 'Accept-Patch': formatAcceptPatch(formats) },
   })
 }

@@ -23,13 +23,13 @@ export function compileCollection(
   const isAccepting = options.create === 'accepted'
   const types = options.types ?? JSON_ONLY
   const isJson = types.every(isJsonRange)
-  const names = options.names ?? (isJson ? 'integer' : 'string')
+  const names = options.ids ?? (isJson ? 'integer' : 'string')
   const files = options.files === undefined ? (isAccepting ? 'any' : new Map()) : new Map(Object.entries(options.files))
   const facts: CollectionFacts = {
     content: isJson ? 'json' : 'raw',
-    names,
-    form: new Map(Object.entries(options.form ?? {})),
-    textMember: options.text,
+    ids: names,
+    formFields: new Map(Object.entries(options.formFields ?? {})),
+    textProperty: options.textProperty,
     files,
     create: options.create ?? 'created',
     pageSize: options.pageSize as CollectionFacts['pageSize'],
@@ -78,7 +78,7 @@ function compileFiles(
   })
 }
 
-function acceptsName(names: CollectionFacts['names']): RouteEntry['accepts'] {
+function acceptsName(names: CollectionFacts['ids']): RouteEntry['accepts'] {
   if (names === 'integer') return (name) => parseIntegerName(name) !== undefined
   return names === 'uuid' ? (name) => UUID.test(name) : undefined
 }
@@ -92,7 +92,7 @@ function compileCollectionItself(
 ): Route {
   const { limits } = defaults.context
   const hasFiles = facts.files !== 'any' && [...facts.files.values()].some((file) => file.required === true)
-  const text = facts.textMember === undefined ? [] : ['text/plain']
+  const text = facts.textProperty === undefined ? [] : ['text/plain']
   const accepted = facts.content === 'raw' ? types : hasFiles ? ['multipart/form-data'] : [...types, ...FORMS, ...text]
   const content: ContentRule = {
     types: accepted,
@@ -100,7 +100,7 @@ function compileCollectionItself(
     limit: (essence) => {
       const isParsed = facts.content !== 'raw' || (options.schema !== undefined && isJsonType(essence))
       if (!isParsed) return options.maxSize ?? Number.POSITIVE_INFINITY
-      return essence === 'multipart/form-data' ? Number.POSITIVE_INFINITY : limits.parsedSize
+      return essence === 'multipart/form-data' ? Number.POSITIVE_INFINITY : limits.bodySize
     },
   }
   const isKeptAsSent = facts.content === 'raw' && (options.representations ?? []).length === 0

@@ -33,9 +33,9 @@ export function compileOpenRoute(defaults: ServiceDefaults): Route {
   })
   const facts: CollectionFacts = {
     content: 'any',
-    names: 'string',
-    form: new Map(),
-    textMember: undefined,
+    ids: 'string',
+    formFields: new Map(),
+    textProperty: undefined,
     files: 'any',
     create: 'created',
     pageSize: { default: 50, max: 500 },
@@ -44,7 +44,7 @@ export function compileOpenRoute(defaults: ServiceDefaults): Route {
   const content: ContentRule = {
     types: ['application/json', ...FORMS, 'text/plain'],
     hint: 'Accept-Post',
-    limit: (essence) => (isParsed(essence) ? limits.parsedSize : Number.POSITIVE_INFINITY),
+    limit: (essence) => (isParsed(essence) ? limits.bodySize : Number.POSITIVE_INFINITY),
   }
   return completeRoute('', NO_OPTIONS, defaults, {
     ...document,

@@ -46,7 +46,7 @@ export function compileDocument(
     hint: 'Accept',
     limit: (essence) =>
       isJson || (options.schema !== undefined && isJsonType(essence))
-        ? limits.parsedSize
+        ? limits.bodySize
         : (options.maxSize ?? Number.POSITIVE_INFINITY),
     ...(types.includes('*/*') || types.includes('application/octet-stream')
       ? { defaultType: 'application/octet-stream' }
@@ -55,7 +55,7 @@ export function compileDocument(
   const patches: ContentRule = {
     types: patchFormats.map((format) => format.mediaType),
     hint: 'Accept-Patch',
-    limit: () => limits.parsedSize,
+    limit: () => limits.bodySize,
   }
   const actions: Partial<Record<Method, Action>> = {
     GET: { load: facts.isFile === true ? loadFile : loadPresent, perform: get, content: undefined },
@@ -88,7 +88,7 @@ export function compileSingleton(
   const route = compileDocument(pattern, json, defaults, ['GET', 'PUT', 'PATCH'], {
     kind: 'singleton',
     storePath: pattern,
-    replaced: options.replaced ?? 'representation',
+    replaced: options.putResponse ?? 'representation',
   })
   return [pattern, ...aliases].map((path) => ({ pattern: path, route }))
 }

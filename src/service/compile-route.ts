@@ -14,7 +14,7 @@ export interface ServiceDefaults {
   readonly cacheControl: string | undefined
   readonly authorize: Authorize | undefined
   /** Which requests need credentials; `none` where nothing checks them. */
-  readonly require: RequireRule | 'none'
+  readonly requireAuth: RequireRule | 'none'
 }
 
 /** A route with everything that a definition leaves to the defaults. */
@@ -24,7 +24,7 @@ export function completeRoute(
   defaults: ServiceDefaults,
   facts: Pick<Route, 'actions' | 'collection'> & Partial<Route>,
 ): Route {
-  const { remove: removal = 'erase' } = options
+  const { deletion = 'hard' } = options
   const methods = completeMethods(Object.keys(facts.actions) as Method[])
   const { actions } = facts
   const route: Route = {
@@ -39,7 +39,7 @@ export function completeRoute(
     offers: [],
     renditions: [],
     accept: options.accept ?? 'strict',
-    replaced: options.replaced ?? 'none',
+    putResponse: options.putResponse ?? 'none',
     showsWork: false,
     fileNames: [],
     isFile: false,
@@ -49,20 +49,20 @@ export function completeRoute(
     pattern,
     methods,
     cacheControl: formatCacheControls(options.cacheControl ?? defaults.cacheControl),
-    createdCacheControl: formatCacheControls(options.createdCacheControl ?? 'no-store'),
+    postCacheControl: formatCacheControls(options.postCacheControl ?? 'no-store'),
     preconditions: options.preconditions ?? 'optional',
     documentation: compileDocumentation(options),
-    requiresCredentials: compileRequire(options.require),
-    readsNeedCredentials: compileReadRule(options.require, defaults.require),
-    credentials: typeof options.require === 'function' ? 'some' : options.require,
+    requiresCredentials: compileRequire(options.requireAuth),
+    readsNeedCredentials: compileReadRule(options.requireAuth, defaults.requireAuth),
+    credentials: typeof options.requireAuth === 'function' ? 'some' : options.requireAuth,
     authorize: options.authorize ?? defaults.authorize,
     conflict: options.conflict,
-    removal,
-    removed: options.removed ?? 'none',
+    deletion,
+    deleteResponse: options.deleteResponse ?? 'none',
     retention: options.retention,
     capabilities: capabilitiesOf({ actions, methods, collection: facts.collection }),
-    keeps: options.keeps ?? [],
-    inline: options.inline ?? [],
+    storedHeaders: options.storedHeaders ?? [],
+    allowInline: options.allowInline ?? [],
     context: defaults.context,
   }
   return Object.freeze(route)
@@ -77,7 +77,7 @@ export function restrict(
   return Object.fromEntries(Object.entries(actions).filter(([method]) => methods.includes(method as Method)))
 }
 
-function compileRequire(require: DocumentOptions['require']): Route['requiresCredentials'] {
+function compileRequire(require: DocumentOptions['requireAuth']): Route['requiresCredentials'] {
   if (require === undefined || typeof require === 'function') return require
   if (require === 'all') return () => true
   return require === 'none' ? () => false : (request: RequestView) => !isSafeMethod(request.method)
@@ -85,8 +85,8 @@ function compileRequire(require: DocumentOptions['require']): Route['requiresCre
 
 /** What the rules say of reads: most say one thing of all of them. */
 function compileReadRule(
-  own: DocumentOptions['require'],
-  usual: ServiceDefaults['require'],
+  own: DocumentOptions['requireAuth'],
+  usual: ServiceDefaults['requireAuth'],
 ): Route['readsNeedCredentials'] {
   if (own === undefined) return typeof usual === 'function' ? (request) => usual(request) !== false : usual === 'all'
   return typeof own === 'function' ? own : own === 'all'

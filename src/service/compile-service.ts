@@ -30,10 +30,10 @@ export function compileService(given: ResourceStore, settings: ServiceSettings):
         'read, write, create, remove and list.',
     )
   }
-  const { limits, patchFormats, codings, now, cacheControl, resources } = settings
+  const { limits, patchFormats, contentCodings, now, cacheControl, resources } = settings
   const store = watchStore(given, settings.log)
   const facts = {
-    ...{ store, limits, patchFormats, codings, now },
+    ...{ store, limits, patchFormats, contentCodings, now },
     turns: createTurns(),
     findRoute: (path: string) => routes.find(path),
     findRoutesBelow: (pattern: string) => routes.findBelow(pattern),
@@ -51,8 +51,8 @@ export function compileService(given: ResourceStore, settings: ServiceSettings):
       })
     : undefined
   const context: RouteContext = { ...facts, work: operations?.work }
-  const require = settings.authentication === undefined ? 'none' : (settings.authentication.require ?? 'all')
-  const defaults: ServiceDefaults = { context, cacheControl, authorize: settings.authorize, require }
+  const requireAuth = settings.authentication === undefined ? 'none' : (settings.authentication.requireAuth ?? 'all')
+  const defaults: ServiceDefaults = { context, cacheControl, authorize: settings.authorize, requireAuth }
   let view: ServiceView
   const describe = (): ServiceView => view
   const served = settings.openapi && compileDescription(settings.openapi, describe, defaults)
@@ -88,13 +88,13 @@ export function compileService(given: ResourceStore, settings: ServiceSettings):
 /** @throws TypeError for a definition that asks for credentials which nobody checks: it would be open to everybody */
 function refuseRequire(definitions: ReadonlyMap<string, ResourceDefinition>): void {
   for (const [pattern, { options }] of definitions) {
-    if (options.require === undefined || options.require === 'none') continue
+    if (options.requireAuth === undefined || options.requireAuth === 'none') continue
     throw new TypeError(`${pattern} requires credentials, and the service has no "auth" that could check them.`)
   }
 }
 
 function hasWork({ options }: ResourceDefinition): boolean {
-  return options.remove === 'queued' || ('create' in options && options.create === 'accepted')
+  return options.deletion === 'queued' || ('create' in options && options.create === 'accepted')
 }
 
 /** The hook of a collection that accepts work. */

@@ -17,13 +17,13 @@ export function checkContent(exchange: ResourceExchange): undefined {
   if (rule === undefined) return undefined
   const { req } = exchange
   takeType(exchange, exchange.field('content-type'), rule)
-  checkContentCoding(exchange.field('content-encoding'), exchange.route.context.codings)
+  checkContentCoding(exchange.field('content-encoding'), exchange.route.context.contentCodings)
   const length = declaredLength(req)
   if (length !== undefined) {
     const limit = rule.limit(exchange.contentType)
     if (length > limit) throw tooLarge(limit)
   }
-  if (exchange.method !== 'PATCH' && exchange.route.keeps.includes('Content-Language')) {
+  if (exchange.method !== 'PATCH' && exchange.route.storedHeaders.includes('Content-Language')) {
     checkLanguage(exchange.field('content-language'))
   }
   if (exchange.method === 'PUT' && exchange.field('content-range') !== undefined) {
@@ -94,5 +94,5 @@ function isBoundary(boundary: string | undefined): boolean {
 }
 
 function unsupported(rule: ContentRule, detail: string): HttpError {
-  return new HttpError(415, 'ERR_UNSUPPORTED_MEDIA_TYPE', { detail, headers: [rule.hint, rule.types.join(', ')] })
+  return new HttpError(415, 'ERR_UNSUPPORTED_MEDIA_TYPE', { detail, headers: { [rule.hint]: rule.types.join(', ') } })
 }

@@ -5,11 +5,11 @@ import type { ServiceSettings } from './service-options.ts'
 /** What the description of a service reads of its settings: the one place where options become a description. */
 export function createView(settings: ServiceSettings, routes: readonly RouteEntry[]): ServiceView {
   const { authentication } = settings
-  const require = authentication?.require ?? 'all'
+  const requireAuth = authentication?.requireAuth ?? 'all'
   return {
     routes,
     schemes: authentication && (authentication.schemes ?? []).map(({ name }) => name),
-    credentials: authentication === undefined ? 'none' : typeof require === 'function' ? 'some' : require,
+    credentials: authentication === undefined ? 'none' : typeof requireAuth === 'function' ? 'some' : requireAuth,
     refusesCleartext: settings.https === 'required',
     refusesOrigins: settings.cors?.rejectOrigin === true,
     formatsErrors: settings.formatError !== undefined,

@@ -70,8 +70,8 @@ export function createMonitors({ store, now, path: base, retention, isAdmin }: M
 
     authorize(principal, request, current) {
       const monitor = current === undefined ? undefined : readMonitor(current.value, nameOf(current.path))
-      if (monitor === undefined) return 'hide'
-      return andThen(mayUse(monitor, principal, request), (isAllowed) => isAllowed === true || 'hide')
+      if (monitor === undefined) return 'not-found'
+      return andThen(mayUse(monitor, principal, request), (isAllowed) => isAllowed === true || 'not-found')
     },
 
     store: {

@@ -1,4 +1,4 @@
-import type { Authorize, ConflictHook, FileOptions, RemovalMode, Rendition } from '../actions/route.ts'
+import type { Authorize, ConflictHook, DeletionMode, FileOptions, Rendition } from '../actions/route.ts'
 import type { Typed } from '../core/definition-types.ts'
 import type { RequestView } from '../core/exchange.ts'
 import type { MaybePromise } from '../core/handler.ts'
@@ -25,30 +25,30 @@ export interface ResourceOptions<Value = JsonValue> {
   /** Cache-Control of successful answers. Default: that of the service, `no-cache`. */
   readonly cacheControl?: string
   /** Cache-Control of answers to POST, which caches may keep only with explicit freshness. Default `no-store`. */
-  readonly createdCacheControl?: string
+  readonly postCacheControl?: string
   /**
    * `'required'`: changes of what exists need If-Match, If-None-Match or If-Unmodified-Since; 428 otherwise (RFC 6585
    * §3). Default `'optional'`.
    */
   readonly preconditions?: 'optional' | 'required'
-  /** Which requests need credentials. Default: what the service's `auth.require` says. */
-  readonly require?: 'all' | 'writes' | 'none' | ((request: RequestView) => boolean)
+  /** Which requests need credentials. Default: what the service's `auth.requireAuth` says. */
+  readonly requireAuth?: 'all' | 'writes' | 'none' | ((request: RequestView) => boolean)
   /** Who may do what; see {@link Authorize}. Default: the service's `auth.authorize`. */
   readonly authorize?: Authorize<Value>
   /** Refuses replacements that conflict with the current state (409); see {@link ConflictHook}. Default: none. */
   readonly conflict?: ConflictHook<Value>
   /** What PUT answers when it replaces: 200 with the representation, or 204. Default `'none'`. */
-  readonly replaced?: 'representation' | 'none'
+  readonly putResponse?: 'representation' | 'none'
   /**
-   * What DELETE does. `'erase'`: content goes. `'soft'`: hidden, readable with `?deleted=true` where `authorize` allows,
-   * restored by PUT. `'queued'`: done later, 202 with a monitor. Default `'erase'`.
+   * What DELETE does. `'hard'`: content goes. `'soft'`: hidden, readable with `?deleted=true` where `authorize` allows,
+   * restored by PUT. `'queued'`: done later, 202 with a monitor. Default `'hard'`.
    */
-  readonly remove?: RemovalMode
+  readonly deletion?: DeletionMode
   /**
    * What DELETE answers. `'none'`: 204. `'tag'`: 204 with the ETag of what was removed. `'confirmation'`: 200 with
    * `{ deleted, id }`. `'representation'`: 200 with what was removed. Default `'none'`.
    */
-  readonly removed?: 'none' | 'tag' | 'confirmation' | 'representation'
+  readonly deleteResponse?: 'none' | 'tag' | 'confirmation' | 'representation'
   /** Milliseconds for which a removal is remembered (410); 0 leaves no trace (404). Default: the store's, 30 days. */
   readonly retention?: number
   /** Further representations that are made from the stored one and offered by Accept. Default: none. */
@@ -88,9 +88,9 @@ export interface DocumentOptions<Value = JsonValue> extends ResourceOptions<Valu
    * Request fields that are stored with the content and sent with it again; of Content-Disposition the file name.
    * Default: none.
    */
-  readonly keeps?: readonly ('Content-Language' | 'Content-Disposition')[]
+  readonly storedHeaders?: readonly ('Content-Language' | 'Content-Disposition')[]
   /** Media ranges that browsers may show in place although they can run scripts in this origin. Default: none. */
-  readonly inline?: readonly string[]
+  readonly allowInline?: readonly string[]
 }
 
 export interface SingletonOptions<Value = JsonValue> extends ResourceOptions<Value> {
@@ -127,9 +127,9 @@ export interface CollectionOptions<Value = JsonObject> extends DocumentOptions<V
   /** The work behind an accepted creation. Without it, members are `"ready"` at once. */
   readonly process?: Process<Value>
   /** Form field names and the members they stand for: `{ pri: 'priority' }`. Default: the same. */
-  readonly form?: Readonly<Record<string, string>>
+  readonly formFields?: Readonly<Record<string, string>>
   /** The member that the content of a text/plain POST becomes. Default: such a POST is 415, or stored as it is. */
-  readonly text?: string
+  readonly textProperty?: string
   /**
    * File parts that a multipart POST may carry, by name; each becomes a resource below the member, which says of it
    * what `describe` makes of its `name`, `type` and `size`, or all three; one that is `required` and missing is 422. The
@@ -141,7 +141,7 @@ export interface CollectionOptions<Value = JsonObject> extends DocumentOptions<V
    * Names of members. `'integer'`: the next integer. `'string'`: clients may choose any name, POST takes the next
    * integer. `'uuid'`: random, for members that must not be guessed. Default `'integer'`; `'string'` for raw content.
    */
-  readonly names?: 'integer' | 'string' | 'uuid'
+  readonly ids?: 'integer' | 'string' | 'uuid'
   /** Whether PUT to a new member path creates it. Default true; false for `'uuid'` and accepting collections. */
   readonly clientIds?: boolean
   /** Members on a page. Default `{ default: 50, max: 500 }`. */
@@ -161,13 +161,13 @@ type Typing<Input, Value, Named> = { readonly schema?: StandardSchema<Input, Val
   readonly [Name in keyof Named]?: Named[Name]
 }
 
-interface CollectionTraits<Methods, MemberMethods, Types, Create, Remove, Names> {
+interface CollectionTraits<Methods, MemberMethods, Types, Create, Deletion, Ids> {
   readonly methods: Methods
   readonly memberMethods: MemberMethods
   readonly types: Types
   readonly create: Create
-  readonly remove: Remove
-  readonly names: Names
+  readonly deletion: Deletion
+  readonly ids: Ids
 }
 
 type Kind<Name extends ResourceDefinition['kind']> = Extract<ResourceDefinition, { readonly kind: Name }>
@@ -179,14 +179,24 @@ export type DocumentDefinition<Value, Input, Named> = Kind<'document'> & Typed<V
 export type SingletonDefinition<Value, Input, Named> = Kind<'singleton'> & Typed<Value, Input, Named>
 
 const COMMON = [
-  ...(['methods', 'schema', 'cacheControl', 'createdCacheControl', 'preconditions', 'require', 'authorize'] as const),
-  ...(['conflict', 'replaced', 'remove', 'removed', 'retention', 'representations', 'accept'] as const),
+  ...(['methods', 'schema', 'cacheControl', 'postCacheControl', 'preconditions', 'requireAuth', 'authorize'] as const),
+  ...(['conflict', 'putResponse', 'deletion', 'deleteResponse', 'retention', 'representations', 'accept'] as const),
   ...(['title', 'description', 'examples', 'jsonSchema', 'deprecated', 'sunset'] as const),
 ] as const
-const DOCUMENT = [...COMMON, 'types', 'maxSize', 'keeps', 'inline'] as const
+const DOCUMENT = [...COMMON, 'types', 'maxSize', 'storedHeaders', 'allowInline'] as const
 const COLLECTION = [
   ...DOCUMENT,
-  ...(['create', 'process', 'form', 'text', 'files', 'names', 'clientIds', 'pageSize', 'memberMethods'] as const),
+  ...([
+    'create',
+    'process',
+    'formFields',
+    'textProperty',
+    'files',
+    'ids',
+    'clientIds',
+    'pageSize',
+    'memberMethods',
+  ] as const),
 ] as const
 
 /**
@@ -203,18 +213,18 @@ export function collection<
   const MemberMethods = undefined,
   const Types = undefined,
   const Create = undefined,
-  const Remove = undefined,
-  const Names = undefined,
+  const Deletion = undefined,
+  const Ids = undefined,
   FileNames extends string = never,
 >(
   options?: CollectionOptions<Value> &
-    Typing<Input, Value, CollectionTraits<Methods, MemberMethods, Types, Create, Remove, Names>> & {
+    Typing<Input, Value, CollectionTraits<Methods, MemberMethods, Types, Create, Deletion, Ids>> & {
       readonly files?: Readonly<Record<FileNames, FileOptions>>
     },
 ): CollectionDefinition<
   Value,
   Input,
-  CollectionTraits<Methods, MemberMethods, Types, Create, Remove, Names> & { readonly fileNames: FileNames }
+  CollectionTraits<Methods, MemberMethods, Types, Create, Deletion, Ids> & { readonly fileNames: FileNames }
 > {
   const read = readOptions('collection', options as CollectionOptions<JsonValue> | undefined, COLLECTION)
   checkCommon('collection', read)
@@ -317,7 +327,7 @@ function checkCommon(owner: string, options: Readonly<ResourceOptions>): void {
   if (deprecated !== undefined && sunset !== undefined && new Date(sunset) < new Date(deprecated)) {
     throw new TypeError(`${owner} has a sunset before the date since when it is deprecated.`)
   }
-  if (options.remove === 'soft' && retention !== undefined) {
+  if (options.deletion === 'soft' && retention !== undefined) {
     throw new TypeError(`${owner} keeps what it removes softly for good: retention has no effect there.`)
   }
 }

@@ -17,7 +17,7 @@ import { mergeVary } from '../protocol/vary.ts'
 /** Hidden resources are shown to those who ask for them, where somebody decides who may. */
 export function seeHidden(exchange: ResourceExchange): undefined {
   const { route, queryText } = exchange
-  if (queryText === '' || route.removal !== 'soft' || route.authorize === undefined) return undefined
+  if (queryText === '' || route.deletion !== 'soft' || route.authorize === undefined) return undefined
   if (exchange.method !== 'GET' && exchange.method !== 'HEAD') return undefined
   exchange.wantsHidden = exchange.query.get('deleted') === 'true'
   return undefined
@@ -100,7 +100,7 @@ function selectRequestedRanges(exchange: ResourceExchange): undefined {
   if (selection === 'whole') note(exchange, 'Range ignored')
   if (selection === 'unsatisfiable') {
     note(exchange, `no byte of ${size} is asked for`)
-    throw new HttpError(416, 'ERR_RANGE_NOT_SATISFIABLE', { headers: ['Content-Range', `bytes */${size}`] })
+    throw new HttpError(416, 'ERR_RANGE_NOT_SATISFIABLE', { headers: { 'Content-Range': `bytes */${size}` } })
   }
   if (selection !== 'whole') exchange.ranges = selection
   return undefined

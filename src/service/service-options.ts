@@ -68,7 +68,7 @@ export interface ServiceOptions {
   /** Patch formats. Default: JSON Patch and JSON Merge Patch. */
   readonly patchFormats?: readonly PatchFormat[]
   /** Content codings of request content that are accepted and decoded. Default: none. */
-  readonly codings?: readonly ('gzip' | 'deflate' | 'br')[]
+  readonly contentCodings?: readonly ('gzip' | 'deflate' | 'br')[]
   /** Cache-Control of successful answers, where a definition does not say. Default `no-cache`. */
   readonly cacheControl?: string
   /** The prefix of Location and Link that clients see. Default: the one that the host mounts the service at. */
@@ -93,8 +93,8 @@ export interface ServiceOptions {
    * (RFC 9457), nothing for 412.
    */
   readonly formatError?: (error: HttpError, exchange: Exchange) => Reply
-  /** `'forward'` gives unexpected errors to the host's `next(error)` instead of answering 500. Default `'answer'`. */
-  readonly errors?: 'answer' | 'forward'
+  /** `'forward'` gives unexpected errors to the host's `next(error)` instead of answering 500. Default `'respond'`. */
+  readonly unexpectedErrors?: 'respond' | 'forward'
   /** How accepted work is done; see {@link OperationsOptions} for the defaults. */
   readonly operations?: OperationsOptions
   /**
@@ -119,13 +119,13 @@ const NAMES = [
     'maxTargetLength',
     'limits',
     'patchFormats',
-    'codings',
+    'contentCodings',
     'cacheControl',
     'mountPath',
     'strictMount',
     'fallthrough',
   ] as const),
-  ...(['onError', 'log', 'formatError', 'errors', 'operations', 'idleTimeout', 'explain', 'now'] as const),
+  ...(['onError', 'log', 'formatError', 'unexpectedErrors', 'operations', 'idleTimeout', 'explain', 'now'] as const),
 ] as const
 
 /** The options of a service with every default filled in; every property is set, so that none is inherited. */
@@ -144,7 +144,7 @@ export interface ServiceSettings {
   readonly openapi: ServedDescription | undefined
   readonly limits: BodyLimits
   readonly patchFormats: readonly PatchFormat[]
-  readonly codings: readonly ('gzip' | 'deflate' | 'br')[]
+  readonly contentCodings: readonly ('gzip' | 'deflate' | 'br')[]
   readonly cacheControl: string | undefined
   readonly mountPath: string | undefined
   /** The only mount path that counts, if one does. */
@@ -193,7 +193,7 @@ export function readServiceOptions(given: ServiceOptions | undefined): ServiceSe
     openapi: options.openapi === undefined ? undefined : readServed(options.openapi),
     limits,
     patchFormats: options.patchFormats ?? createDefaultFormats(limits),
-    codings: options.codings ?? [],
+    contentCodings: options.contentCodings ?? [],
     cacheControl: options.cacheControl,
     mountPath,
     onlyMount: options.strictMount === true ? mountPath : undefined,
@@ -201,7 +201,7 @@ export function readServiceOptions(given: ServiceOptions | undefined): ServiceSe
     onError: options.onError,
     log: createLog(options.log),
     formatError: options.formatError,
-    forwardErrors: options.errors === 'forward',
+    forwardErrors: options.unexpectedErrors === 'forward',
     operations: readOperationsOptions(options.operations),
     idleTimeout,
     explain: options.explain,

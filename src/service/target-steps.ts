@@ -139,7 +139,7 @@ export function checkMethodAllowed(exchange: ResourceExchange): undefined {
   if (action === undefined) {
     const allow = route.methods.join(', ')
     note(exchange, `allowed are ${allow}`)
-    throw new HttpError(405, 'ERR_METHOD_NOT_ALLOWED', { headers: ['Allow', allow] })
+    throw new HttpError(405, 'ERR_METHOD_NOT_ALLOWED', { headers: { Allow: allow } })
   }
   exchange.action = action
   return undefined

@@ -21,7 +21,7 @@ export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute
   const { store, turns } = context
 
   async function readValue(state: StoredResource): Promise<JsonObject> {
-    return parseStored(await fetchJson(state, context.limits.parsedSize, undefined)) as JsonObject
+    return parseStored(await fetchJson(state, context.limits.bodySize, undefined)) as JsonObject
   }
 
   /** Changes a JSON resource; `change` sees its current value and returns the next, or nothing to leave it. */

@@ -130,7 +130,7 @@ describe('createAdapter', () => {
     const seen: unknown[] = []
     const piece = auth({
       schemes: [basic({ realm: 'test', accounts: { ada: 'lovelace' } })],
-      require: ({ params }) => seen.push(params) < 0,
+      requireAuth: ({ params }) => seen.push(params) < 0,
     })
     const { port } = await serve(piece, { params: ({ found }) => found })
     expect((await send(port, { target: '/' })).text).toContain('host')
@@ -161,7 +161,7 @@ describe('createAdapter', () => {
   it('refuses what comes too late for a host that has chosen the route', () => {
     const create = createAdapter<Context, Result>({ ...base, routesFirst: true })
     expect(() => create(methodOverride())).toThrow('hostMiddleware comes too late for methodOverride')
-    expect(() => create((() => {}) as never)).toThrow('hostMiddleware takes a service or a piece, as ')
+    expect(() => create((() => {}) as never)).toThrow('hostMiddleware takes a service or a standalone middleware, as ')
   })
 })
 

@@ -113,7 +113,7 @@ describe('fastifyPlugin with a service', () => {
         async (scope) => {
           scope.register(fastifyPlugin(requireHttps()))
           scope.register(fastifyPlugin(preflight({ origins: ['https://app.example'] })))
-          scope.register(fastifyPlugin(auth({ schemes, require: 'writes' })))
+          scope.register(fastifyPlugin(auth({ schemes, requireAuth: 'writes' })))
           scope.register(fastifyPlugin(createService()))
           scope.register(fastifyPlugin(createResourceService(memoryStore(), { resources: { '/jobs': collection() } })))
           scope.register(fastifyPlugin(range(() => ({ contentType: 'text/plain', content: 'film' }))), {
@@ -246,7 +246,7 @@ describe('fastifyPlugin with a piece', () => {
     [{ prefix: '/api' }, 'an object'],
   ])('names what it takes when it is given %s', (handler, name) => {
     expect(() => fastifyPlugin(handler as never)).toThrow(
-      `fastifyPlugin takes a service or a piece, as createResourceService(store) or auth(options) return it, not ${name}.`,
+      `fastifyPlugin takes a service or a standalone middleware, as createResourceService(store) or auth(options) return it, not ${name}.`,
     )
   })
 })

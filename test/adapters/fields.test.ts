@@ -143,7 +143,7 @@ const namesOf = (vary: string | undefined): string[] => (vary ?? '').split(/, ?/
 
 describe.each(Object.entries(varyHosts))('Vary on %s (RFC 9110 §12.5.5)', (_name, { create, extra }) => {
   const expected = ['Accept', 'Authorization', 'Origin', ...(extra === undefined ? [] : [extra])].sort()
-  const pieces = [preflight({ origins: [ORIGIN] }), auth({ schemes, require: 'writes' })]
+  const pieces = [preflight({ origins: [ORIGIN] }), auth({ schemes, requireAuth: 'writes' })]
   const fields = [`Origin: ${ORIGIN}`, `Authorization: Basic ${btoa('ada:lovelace')}`]
 
   it('has what each piece and the route say, once, and so does what runs afterwards', async () => {
@@ -184,7 +184,7 @@ describe('a service behind CORS of its host', () => {
   const createService = () =>
     createResourceService(memoryStore(), {
       resources: { '/{name}': document() },
-      auth: { schemes, require: 'writes' },
+      auth: { schemes, requireAuth: 'writes' },
     })
 
   /** A host whose own CORS answers with these fields, before the service. */

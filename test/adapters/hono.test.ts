@@ -174,7 +174,9 @@ describe('honoMiddleware', () => {
   })
 
   it('names what it takes when it is given something else', () => {
-    expect(() => honoMiddleware(undefined as never)).toThrow('honoMiddleware takes a service or a piece, as ')
+    expect(() => honoMiddleware(undefined as never)).toThrow(
+      'honoMiddleware takes a service or a standalone middleware, as ',
+    )
     expect(() => honoMiddleware(createService(), { prefix: '/api/' })).toThrow('honoMiddleware takes a prefix such as ')
     expect(() => honoMiddleware(createService(), { mount: '/api' } as never)).toThrow(
       'honoMiddleware has no option "mount"',

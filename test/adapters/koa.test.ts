@@ -39,10 +39,10 @@ describe('koaMiddleware', () => {
 
   it('names what it takes when it is given something else', () => {
     expect(() => koaMiddleware(undefined as never)).toThrow(
-      'koaMiddleware takes a service or a piece, as createResourceService(store) or auth(options) return it, not undefined.',
+      'koaMiddleware takes a service or a standalone middleware, as createResourceService(store) or auth(options) return it, not undefined.',
     )
     expect(() => koaMiddleware(new Koa() as never, { prefix: '/api' })).toThrow(
-      'koaMiddleware takes a service or a piece, as createResourceService(store) or auth(options) return it, not an object.',
+      'koaMiddleware takes a service or a standalone middleware, as createResourceService(store) or auth(options) return it, not an object.',
     )
     expect(() => koaMiddleware(createService(), { prefix: 'api' })).toThrow('koaMiddleware takes a prefix such as ')
     expect(() => koaMiddleware('/api' as never, createService() as never)).toThrow('koaMiddleware takes a')

@@ -114,7 +114,7 @@ describe('mount', () => {
       [{}, 'an object'],
     ] as const) {
       expect(() => mount('/api', handler as unknown as Handler)).toThrow(
-        `mount takes a service or a piece, as createResourceService(store) or auth(options) return it, not ${name}.`,
+        `mount takes a service or a standalone middleware, as createResourceService(store) or auth(options) return it, not ${name}.`,
       )
     }
   })

@@ -83,7 +83,7 @@ const rows: readonly Row[] = [
   { name: 'auth with credentials', piece: auth({ schemes }), fields: ada, status: 'host' },
   {
     name: 'auth of an open path',
-    piece: auth({ schemes, require: ({ path }) => path.startsWith('/x') }),
+    piece: auth({ schemes, requireAuth: ({ path }) => path.startsWith('/x') }),
     status: 'host',
   },
   {
@@ -107,7 +107,12 @@ const rows: readonly Row[] = [
   },
   { name: 'preflight of another request', piece: preflight({ origins: [ORIGIN] }), status: 'host' },
   { name: 'conditional', piece: conditional(state), fields: ['If-None-Match: "1"'], status: 304 },
-  { name: 'conditional with required', piece: conditional(state, { required: true }), method: 'PUT', status: 428 },
+  {
+    name: 'conditional with required',
+    piece: conditional(state, { preconditions: 'required' }),
+    method: 'PUT',
+    status: 428,
+  },
 ]
 
 /** Answers of pieces that are routes, and on Fastify have a plugin of their own. */

@@ -147,7 +147,7 @@ describe('basic', () => {
   it('verifies again after the time it remembers, and each password by itself', async () => {
     vi.useFakeTimers({ toFake: ['Date'] })
     const verify = vi.fn((_: string, password: string) => password === 'p')
-    const { send } = await serve({ verify, remember: 10 })
+    const { send } = await serve({ verify, cacheLifetime: 10_000 })
     const ask = async (password: string) =>
       (await send({ headers: { Authorization: basicCredentials('u', password) } })).status
     expect([await ask('p'), await ask('p'), await ask('q'), await ask('q')]).toEqual([200, 200, 401, 401])
@@ -172,7 +172,7 @@ describe('basic', () => {
     ['an empty realm', { realm: '', accounts: { u: 'p' } }],
     ['a realm with a line feed', { realm: 'a\nb', accounts: { u: 'p' } }],
     ['a realm beyond ASCII', { realm: 'ü', accounts: { u: 'p' } }],
-    ['a negative time', { remember: -1, accounts: { u: 'p' } }],
+    ['a negative time', { cacheLifetime: -1, accounts: { u: 'p' } }],
     ['an option that does not exist', { relm: 'x', accounts: { u: 'p' } } as never],
   ])('is not made with %s', (_, options) => {
     expect(() => basic(options)).toThrow(TypeError)
@@ -182,7 +182,7 @@ describe('basic', () => {
 describe('attemptLimit', () => {
   it('answers 429 with Retry-After after so many wrong passwords, to one user only (threat 99)', async () => {
     vi.useFakeTimers({ toFake: ['Date'] })
-    const throttle = attemptLimit({ failures: 3, seconds: 60 })
+    const throttle = attemptLimit({ failures: 3, window: 60_000 })
     const { send } = await serve({ accounts: { ada: 'a', bob: 'b' }, throttle })
     const ask = async (user: string, password: string) =>
       (await send({ headers: { Authorization: basicCredentials(user, password) } })).status
@@ -243,7 +243,7 @@ describe('attemptLimit', () => {
       throttle: {
         check: async (user) => {
           if (user === 'eve') throw new HttpError(403, 'ERR_FORBIDDEN')
-          return user === 'bob' ? 0.5 : undefined
+          return user === 'bob' ? 500 : undefined
         },
         report: () => {},
       },
@@ -255,7 +255,7 @@ describe('attemptLimit', () => {
     expect((await ask('eve')).status).toBe(403)
   })
 
-  it.each([{ failures: 0 }, { seconds: 0 }, { failures: Number.NaN }, { tries: 1 } as never])(
+  it.each([{ failures: 0 }, { window: 0 }, { failures: Number.NaN }, { tries: 1 } as never])(
     'is not made with %j',
     (options) => {
       expect(() => attemptLimit(options)).toThrow(TypeError)

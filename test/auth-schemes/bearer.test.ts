@@ -126,7 +126,7 @@ describe('bearer', () => {
 
   it('passes on what the verifier throws: 503 while nobody can tell, 500 otherwise', async () => {
     const { send, failures } = await serve((token) => {
-      if (token === 'later') throw new HttpError(503, 'ERR_UNAVAILABLE', { headers: ['Retry-After', '7'] })
+      if (token === 'later') throw new HttpError(503, 'ERR_UNAVAILABLE', { headers: { 'Retry-After': '7' } })
       throw new Error('secret')
     })
     const later = await send(bearerHeader('later'))
@@ -139,7 +139,7 @@ describe('bearer', () => {
   it('asks again about an opaque token after the time it remembers', async () => {
     vi.useFakeTimers({ toFake: ['Date'] })
     const verify = vi.fn(async (token: string) => token === 'tok')
-    const { send } = await serve(verify, { remember: 5 })
+    const { send } = await serve(verify, { cacheLifetime: 5000 })
     const ask = async (token: string) => (await send(bearerHeader(token))).status
     expect([await ask('tok'), await ask('tok'), verify.mock.calls.length]).toEqual([200, 200, 1])
     expect([await ask('tok='), await ask('tok='), verify.mock.calls.length]).toEqual([401, 401, 3])
@@ -152,8 +152,8 @@ describe('bearer', () => {
   it.each<[string, () => unknown]>([
     ['no verifier', () => bearer(undefined as never)],
     ['a verifier that is none', () => bearer({} as never)],
-    ['a time to remember what jwt remembers', () => bearer({ verifyToken: () => ({}) as never }, { remember: 1 })],
-    ['a negative time', () => bearer(() => true, { remember: -1 })],
+    ['a time to remember what jwt remembers', () => bearer({ verifyToken: () => ({}) as never }, { cacheLifetime: 1 })],
+    ['a negative time', () => bearer(() => true, { cacheLifetime: -1 })],
     ['an option that does not exist', () => bearer(() => true, { scopes: [] } as never)],
     ['a realm with a line feed', () => bearer(() => true, { realm: 'a\nb' })],
   ])('is not made with %s', (_, make) => {

@@ -220,7 +220,7 @@ describe('digest', () => {
 
   describe('nonces', () => {
     it('are good for their lifetime, then stale (RFC 7616 §3.3, row G3)', async () => {
-      const { send } = await serve({ nonceLifetime: 10 })
+      const { send } = await serve({ nonceLifetime: 10_000 })
       const { challenges } = await send()
       const ask = async (nc: string, password = 'secret') =>
         send({ headers: { Authorization: answerChallenge(challenges[0], { nc, password }) } })

@@ -239,13 +239,13 @@ describe('jwt', () => {
     })
 
     it('exp further away than the longest lifetime is 401', async () => {
-      const { send } = await serve({ maxLifetime: 600 })
+      const { send } = await serve({ maxLifetime: 600_000 })
       expect((await send(bearerHeader(issue(rsa, { exp: now() + 600 })))).status).toBe(200)
       expect((await send(bearerHeader(issue(rsa, { exp: now() + 601 })))).status).toBe(401)
     })
 
     it('iat too long ago, in the future, or missing is 401, where an age is asked for', async () => {
-      const { send } = await serve({ maxTokenAge: 60 })
+      const { send } = await serve({ maxTokenAge: 60_000 })
       const ask = async (iat: unknown) => (await send(bearerHeader(issue(rsa, { iat })))).status
       expect([await ask(now() - 65), await ask(now() - 66)]).toEqual([200, 401])
       expect([await ask(now() + 5), await ask(now() + 6), await ask(undefined)]).toEqual([200, 401, 401])
@@ -314,7 +314,7 @@ describe('jwt', () => {
     })
 
     it('never past its greatest age', async () => {
-      const { send } = await serve({ maxTokenAge: 10, clockTolerance: 0 })
+      const { send } = await serve({ maxTokenAge: 10_000, clockTolerance: 0 })
       const token = issue(rsa, { iat: now() })
       expect((await send(bearerHeader(token))).status).toBe(200)
       vi.setSystemTime(Date.now() + 10_999)
@@ -359,7 +359,7 @@ describe('jwt', () => {
 
     it('no more tokens than it may', async () => {
       const principal = vi.fn(() => true)
-      const verifier = jwt({ ...SETTINGS, keys: secret, algorithms: ['HS256'], principal, remember: 4 })
+      const verifier = jwt({ ...SETTINGS, keys: secret, algorithms: ['HS256'], principal, cacheSize: 4 })
       const tokens = Array.from({ length: 6 }, (_, i) => signToken(secret, { alg: 'HS256' }, claims({ jti: i })))
       for (const token of tokens) await verifier.verifyToken(token, REQUEST)
       expect(isPromise(verifier.verifyToken(tokens[5]!, REQUEST))).toBe(false)
@@ -367,7 +367,7 @@ describe('jwt', () => {
     })
 
     it('none, where it is told to', async () => {
-      const verifier = jwt({ ...SETTINGS, keys: rsa.jwk, remember: 0 })
+      const verifier = jwt({ ...SETTINGS, keys: rsa.jwk, cacheSize: 0 })
       const token = issue(rsa)
       await verifier.verifyToken(token, REQUEST)
       expect(isPromise(verifier.verifyToken(token, REQUEST))).toBe(true)

@@ -198,13 +198,13 @@ describe('jwt with jwks', () => {
   })
 
   it('answers 503 where the endpoint never answers', async () => {
-    await serve({ jwksTimes: { timeout: 0.05 } })
+    await serve({ jwksTimes: { timeout: 50 } })
     endpoint.respond = () => {}
     expect(await ask(make())).toBe(503)
   })
 
   it('answers 503 where the endpoint never ends its answer', async () => {
-    await serve({ jwksTimes: { timeout: 0.05 } })
+    await serve({ jwksTimes: { timeout: 50 } })
     endpoint.respond = (_, res) => void res.write('{"keys":[')
     expect(await ask(make())).toBe(503)
   })
@@ -217,7 +217,7 @@ describe('jwt with jwks', () => {
       },
       () => Promise.reject(new Error('no')),
     ]) {
-      const { close } = await serve({ jwks, jwksTimes: { timeout: 0.05 } })
+      const { close } = await serve({ jwks, jwksTimes: { timeout: 50 } })
       expect(await ask(make())).toBe(503)
       await close()
     }

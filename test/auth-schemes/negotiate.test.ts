@@ -48,7 +48,7 @@ function createAcceptor(steps = 1): NegotiateAcceptor & { begun: number } {
         const [name = '', number] = Buffer.from(value, 'base64').toString().split(' ')
         if (steps > 1 && Number(number) !== ++step) return { outcome: 'rejected', reason: 'out of order' }
         if (name === 'nobody') return { outcome: 'rejected', reason: 'nobody' }
-        if (name === 'down') throw new HttpError(503, 'ERR_UNAVAILABLE', { headers: ['Retry-After', '9'] })
+        if (name === 'down') throw new HttpError(503, 'ERR_UNAVAILABLE', { headers: { 'Retry-After': '9' } })
         if (step < steps && steps > 1) return { outcome: 'continue', token: encode(`go on ${step}`) }
         return { outcome: 'complete', name: `${name}@TEST`, ...(name === 'mute' ? {} : { token: encode('it is me') }) }
       },

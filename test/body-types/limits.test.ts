@@ -7,7 +7,7 @@ describe('readLimits', () => {
     expect(readLimits('x', undefined)).toEqual(DEFAULT_LIMITS)
     expect(readLimits('x', { depth: 5 })).toEqual({ ...DEFAULT_LIMITS, depth: 5 })
     expect(DEFAULT_LIMITS).toMatchObject({
-      parsedSize: 8 * 1024 * 1024,
+      bodySize: 8 * 1024 * 1024,
       depth: 100,
       formFields: 1000,
       parts: 110,
@@ -16,9 +16,9 @@ describe('readLimits', () => {
   })
 
   it('takes 0 and Infinity', () => {
-    expect(readLimits('x', { files: 0, parsedSize: Number.POSITIVE_INFINITY })).toMatchObject({
+    expect(readLimits('x', { files: 0, bodySize: Number.POSITIVE_INFINITY })).toMatchObject({
       files: 0,
-      parsedSize: Number.POSITIVE_INFINITY,
+      bodySize: Number.POSITIVE_INFINITY,
     })
   })
 

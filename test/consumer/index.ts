@@ -41,7 +41,7 @@ import { range } from 'http-resource-service/range'
 import { requireHttps } from 'http-resource-service/require-https'
 import { postgresStore } from 'http-resource-service/stores/postgres'
 import { sqliteStore } from 'http-resource-service/stores/sqlite'
-import { describeStore } from 'http-resource-service/testing'
+import { testStore } from 'http-resource-service/testing'
 import Koa from 'koa'
 import Libsql from 'libsql'
 import pg from 'pg'
@@ -61,7 +61,7 @@ const service = createResourceService(store, {
       basic({ realm: 'api', accounts: { ada: await hashPassword('lovelace') } }),
       digest({ realm: 'api', accounts: { ada: 'lovelace' } }),
     ],
-    require: 'writes',
+    requireAuth: 'writes',
     authorize: (principal, request) => request.method !== 'DELETE' || principal?.id === 'ada',
   },
 })
@@ -102,7 +102,7 @@ export const read = await client.read('/docs/{name}', { name: 'a' })
 const code: HttpErrorCode = new HttpError(409, 'ERR_CONFLICT').code
 const date: number | undefined = parseHttpDate('Sun, 06 Nov 1994 08:49:37 GMT', Date.now())
 
-export { code, date, describeStore, matchEntityTags, negotiate }
+export { code, date, matchEntityTags, negotiate, testStore }
 
 // What hooks and parsers are given can be named.
 export const onError: ErrorHook = (error, exchange) => void [error, exchange.method]

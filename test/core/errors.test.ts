@@ -13,10 +13,10 @@ describe('HttpError', () => {
   it('has what Express and Koa look for', () => {
     const error = new HttpError(401, 'ERR_UNAUTHENTICATED', {
       detail: 'Who?',
-      headers: ['WWW-Authenticate', 'Basic', 'WWW-Authenticate', 'Bearer'],
+      headers: { 'WWW-Authenticate': ['Basic', 'Bearer'] },
     })
     expect(error).toMatchObject({ name: 'HttpError', status: 401, statusCode: 401, expose: true, message: 'Who?' })
-    expect(error.headers).toEqual({ 'WWW-Authenticate': 'Basic, Bearer' })
+    expect({ ...error.headers }).toEqual({ 'WWW-Authenticate': ['Basic', 'Bearer'] })
     expect(new HttpError(503, 'ERR_UNAVAILABLE').expose).toBe(false)
     expect(new HttpError(404, 'ERR_NOT_FOUND').message).toBe('Not Found')
   })
@@ -31,7 +31,8 @@ describe('HttpError', () => {
   })
 
   it('chooses the answer of Express and of Koa', async () => {
-    const fault = () => new HttpError(409, 'ERR_CONFLICT', { headers: ['X-Why', 'twice'] })
+    const headers = { 'X-Why': 'twice', 'WWW-Authenticate': ['Basic', 'Bearer'] }
+    const fault = () => new HttpError(409, 'ERR_OF_YOUR_OWN', { headers })
     const app = express()
     app.use(() => {
       throw fault()
@@ -44,7 +45,25 @@ describe('HttpError', () => {
     for (const listener of [app, koa.callback()]) {
       const answer = await (await serve(listener))('GET', '/')
       expect([answer.status, answer.field('x-why')]).toEqual([409, 'twice'])
+      expect([answer.field('www-authenticate'), answer.count('www-authenticate')]).toEqual(['Basic, Bearer', 2])
     }
+  })
+
+  it('keeps a copy of the header fields that nothing changes', () => {
+    const challenges = ['Basic']
+    const { headers } = new HttpError(401, 'ERR_UNAUTHENTICATED', { headers: { 'WWW-Authenticate': challenges } })
+    challenges.push('Digest')
+    expect({ ...headers }).toEqual({ 'WWW-Authenticate': ['Basic'] })
+    expect([Object.isFrozen(headers), Object.isFrozen(headers['WWW-Authenticate'])]).toEqual([true, true])
+  })
+
+  it.each([
+    ['HttpError takes as header Retry-After: text, or a list of texts; it is the number 5.', { 'Retry-After': 5 }],
+    ['HttpError takes as header A: text, or a list of texts; it is a list.', { A: [1] }],
+    ["HttpError takes headers as an object: { 'Retry-After': '5' }, not a list.", ['Retry-After', '5']],
+    ["HttpError takes headers as an object: { 'Retry-After': '5' }, not null.", null],
+  ])('refuses header fields that could not be sent: %s', (message, headers) => {
+    expect(() => new HttpError(503, 'ERR_UNAVAILABLE', { headers: headers as never })).toThrow(new TypeError(message))
   })
 })
 
@@ -73,6 +92,15 @@ describe('createProblem', () => {
 })
 
 describe('createErrorReply', () => {
+  it('sends each challenge in a field line of its own (RFC 9110 §11.6.1)', () => {
+    const headers = { 'WWW-Authenticate': ['Basic', 'Bearer'] }
+    const reply = createErrorReply(new HttpError(401, 'ERR_UNAUTHENTICATED', { headers }), asking())
+    expect(reply.headers.slice(-8, -2)).toEqual([
+      ...['WWW-Authenticate', 'Basic', 'WWW-Authenticate', 'Bearer'],
+      ...['Cache-Control', 'no-store'],
+    ])
+  })
+
   const error = new HttpError(404, 'ERR_NOT_FOUND', { detail: 'Nothing is here.' })
 
   it.each([

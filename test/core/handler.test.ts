@@ -97,7 +97,7 @@ describe('createHandler', () => {
     '/nothing': () => undefined,
     '/pass': () => PASS,
     '/refuse': () => {
-      throw new HttpError(409, 'ERR_CONFLICT', { detail: 'Twice.', headers: ['X-Why', 'twice'] })
+      throw new HttpError(409, 'ERR_CONFLICT', { detail: 'Twice.', headers: { 'X-Why': 'twice' } })
     },
     '/fail': () => {
       throw new Error('secret path')

@@ -62,7 +62,7 @@ describe('turns (issue 17.6)', () => {
     const turns = createTurns(LIMITS)
     const tasks = Array.from({ length: 5 }, createTask)
     const waiting = tasks.slice(0, 3).map(({ run }) => turns.take('/a', run, 'refuse'))
-    const unavailable = expect.objectContaining({ status: 503, fields: ['Retry-After', '1'] })
+    const unavailable = expect.objectContaining({ status: 503, headers: { 'Retry-After': '1' } })
     expect(() => turns.take('/a', () => 'x', 'refuse')).toThrow(unavailable)
     expect(turns.take('/a', (entry) => entry, 'go-on')).toBe('at-once')
     // One more may wait at another key, and that is all.

@@ -36,7 +36,7 @@ export const guards: readonly Guard[] = [
   },
   {
     name: 'auth, by a function of the path',
-    create: (secret) => auth({ schemes, require: ({ path }) => path.startsWith(secret) }),
+    create: (secret) => auth({ schemes, requireAuth: ({ path }) => path.startsWith(secret) }),
     method: 'GET',
     refused: [],
     passing: [ada],
@@ -74,7 +74,9 @@ export const guards: readonly Guard[] = [
   {
     name: 'conditional with required',
     create: (secret) =>
-      conditional(({ path }) => (path.startsWith(secret) ? { entityTag: '"1"' } : undefined), { required: true }),
+      conditional(({ path }) => (path.startsWith(secret) ? { entityTag: '"1"' } : undefined), {
+        preconditions: 'required',
+      }),
     method: 'PUT',
     refused: [],
     passing: ['If-Match: "1"'],
@@ -82,7 +84,8 @@ export const guards: readonly Guard[] = [
   },
   {
     name: 'patch with required',
-    create: () => patch({ read: () => ({ document: {}, entityTag: '"1"' }), write: () => undefined, required: true }),
+    create: () =>
+      patch({ read: () => ({ document: {}, entityTag: '"1"' }), write: () => undefined, preconditions: 'required' }),
     method: 'PATCH',
     refused: ['Content-Type: application/merge-patch+json'],
     passing: undefined,

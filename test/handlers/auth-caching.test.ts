@@ -15,11 +15,11 @@ const ada = { Authorization: `Basic ${btoa('ada:a')}` }
 const cachingOf = (answer: Answer) => [answer.field('cache-control'), answer.field('vary')]
 
 /** Routes behind a guard, as an Express user writes them. */
-function createApp(require: 'all' | 'writes', cacheControl?: string) {
+function createApp(requireAuth: 'all' | 'writes', cacheControl?: string) {
   const app = express()
   app.disable('x-powered-by').disable('etag')
   const caching = cacheControl === undefined ? {} : { cacheControl }
-  app.use(auth({ schemes, require }) as unknown as express.RequestHandler)
+  app.use(auth({ schemes, requireAuth }) as unknown as express.RequestHandler)
   const use = (path: string, piece: unknown) => app.use(path, piece as express.RequestHandler)
   use(
     '/range',
@@ -36,7 +36,7 @@ function createApp(require: 'all' | 'writes', cacheControl?: string) {
 
 describe('auth before another piece or a route', () => {
   it('has the Cache-Control and the Vary of a service, where credentials are needed and where they are optional', async () => {
-    const service = createResourceService(memoryStore(), { auth: { schemes, require: 'writes' } })
+    const service = createResourceService(memoryStore(), { auth: { schemes, requireAuth: 'writes' } })
     const inService = await serve(service)
     await inService('PUT', '/a', { ...ada, 'Content-Type': 'text/plain' }, 'content')
     const expected = {

@@ -76,7 +76,7 @@ describe('auth', () => {
   })
 
   it('tells caches that the answer depends on Authorization, also the anonymous one where it is optional (RFC 9111 §4.1)', async () => {
-    const { send } = await serve({ require: 'writes' })
+    const { send } = await serve({ requireAuth: 'writes' })
     expect((await send({ headers: ada })).headers).toMatchObject({
       vary: 'Authorization',
       'cache-control': 'private, no-cache',
@@ -105,14 +105,14 @@ describe('auth', () => {
   })
 
   it.each(METHODS)('with "writes", asks for credentials of %s only where it writes', async (method) => {
-    const { send } = await serve({ require: 'writes' })
+    const { send } = await serve({ requireAuth: 'writes' })
     const isSafe = ['GET', 'HEAD', 'OPTIONS'].includes(method)
     expect((await send({ method })).status).toBe(isSafe ? 200 : 401)
   })
 
   it('with a function, asks whatever it says, and where it says nothing', async () => {
     const { send } = await serve({
-      require: ({ path, query, method }) => {
+      requireAuth: ({ path, query, method }) => {
         if (path === '/forgotten') return undefined as never
         return method === 'DELETE' || query.has('deleted') || path.startsWith('/private/')
       },
@@ -127,7 +127,7 @@ describe('auth', () => {
   })
 
   it('verifies credentials that are sent without need', async () => {
-    const { send } = await serve({ require: () => false })
+    const { send } = await serve({ requireAuth: () => false })
     expect((await send({ headers: ada })).principal?.id).toBe('ada')
     expect((await send({ headers: { Authorization: basicCredentials('ada', 'x') } })).status).toBe(401)
     expect((await send({ headers: { Authorization: 'Unknown x' } })).status).toBe(401)
@@ -186,9 +186,9 @@ describe('auth', () => {
 
   it('asks whether the principal may: 403, or 404 where nobody shall know', async () => {
     const { send } = await serve({
-      require: 'writes',
+      requireAuth: 'writes',
       authorize: async (principal, { method, path }) => {
-        if (path === '/secret') return principal === undefined ? 'hide' : true
+        if (path === '/secret') return principal === undefined ? 'not-found' : true
         return method === 'GET' || path !== '/forbidden'
       },
     })
@@ -285,8 +285,8 @@ describe('auth', () => {
     ['a scheme without a name', { schemes: [{ ...basic({ accounts }), name: '' }] }],
     ['a name that is no token', { schemes: [{ ...basic({ accounts }), name: 'a b' }] }],
     ['two schemes of one name', { schemes: [basic({ accounts }), { ...basic({ accounts }), name: 'BASIC' }] }],
-    ['a rule that it does not know', { schemes: [basic({ accounts })], require: 'reads' }],
-    ['a rule that is none', { schemes: [basic({ accounts })], require: false }],
+    ['a rule that it does not know', { schemes: [basic({ accounts })], requireAuth: 'reads' }],
+    ['a rule that is none', { schemes: [basic({ accounts })], requireAuth: false }],
     ['an authorize that is none', { schemes: [basic({ accounts })], authorize: true }],
     ['an option that does not exist', { schemes: [basic({ accounts })], required: 'all' }],
   ])('is not made with %s', (_, options) => {
@@ -315,7 +315,7 @@ describe.each([
     const app = create()
     const guard = auth({
       schemes: [digest({ accounts }), basic({ accounts })],
-      require: 'writes',
+      requireAuth: 'writes',
       authorize: (principal, { path, mount }) => mount === '/api' && (path !== '/admin' || principal?.id === 'root'),
     })
     app.use('/api', guard as unknown as express.RequestHandler)

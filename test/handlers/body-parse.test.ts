@@ -418,7 +418,7 @@ describe('bodyParse', () => {
 
   it('decides empty content with a coding, and empty raw content, the same with every framing', async () => {
     const route: Route = async (body) => (body === undefined ? 'none' : (await gather(body as never)).length)
-    const server = await start({ raw: true, accept: ['json'], codings: ['gzip'] }, { route })
+    const server = await start({ raw: true, accept: ['json'], contentCodings: ['gzip'] }, { route })
     const gzip = { 'Content-Encoding': 'gzip' }
     for (const framing of [chunked, { 'Content-Length': '0' }, {}]) {
       const raw = await post(server, 'image/png', '', framing)
@@ -441,7 +441,7 @@ describe('bodyParse', () => {
   })
 
   it('holds its limits exactly: n passes, n + 1 is 413', async () => {
-    const server = await start({ limits: { parsedSize: 10, formFields: 2 } })
+    const server = await start({ limits: { bodySize: 10, formFields: 2 } })
     const status = async (type: string, body: string, headers = {}) => (await post(server, type, body, headers)).status
     for (const headers of [{}, chunked]) {
       expect(await status('application/json', '"12345678"', headers)).toBe(200)
@@ -466,7 +466,7 @@ describe('bodyParse', () => {
     })
 
     it.each(Object.entries(CODERS))('decodes %s where it is enabled', async (name, encode) => {
-      const server = await start({ codings: ['gzip', 'deflate', 'br'] })
+      const server = await start({ contentCodings: ['gzip', 'deflate', 'br'] })
       const headers = { 'Content-Encoding': name }
       expect(parsed(await post(server, 'application/json', encode('{"a":1}'), headers))).toEqual({
         status: 200,
@@ -478,7 +478,7 @@ describe('bodyParse', () => {
     })
 
     it('refuses a bomb with 413, soon (threat 69)', async () => {
-      const server = await start({ codings: ['gzip'] })
+      const server = await start({ contentCodings: ['gzip'] })
       const bomb = gzipSync(Buffer.alloc(100 * 1024 * 1024, ' '))
       const elapsed = startProcessorClock()
       expect((await post(server, 'application/json', bomb, coded)).status).toBe(413)
@@ -487,18 +487,18 @@ describe('bodyParse', () => {
     })
 
     it('counts decoded bytes', async () => {
-      const server = await start({ codings: ['gzip'], limits: { parsedSize: 1000 } })
+      const server = await start({ contentCodings: ['gzip'], limits: { bodySize: 1000 } })
       expect((await post(server, 'text/plain', gzipSync('x'.repeat(1000)), coded)).status).toBe(200)
       expect((await post(server, 'text/plain', gzipSync('x'.repeat(1001)), coded)).status).toBe(413)
     })
   })
 
-  it('collects a form on demand, files of at most parsedSize together', async () => {
+  it('collects a form on demand, files of at most bodySize together', async () => {
     const route: Route = async (body) => {
       const { fields, files } = await (body as MultipartBody).collect()
       return { fields, files: files.map(({ name, filename, content }) => [name, filename, content.length]) }
     }
-    const server = await start({ limits: { parsedSize: 5 } }, { route })
+    const server = await start({ limits: { bodySize: 5 } }, { route })
     const form = (content: string) =>
       [
         `--${BOUNDARY}\r\nContent-Disposition: form-data; name="title"\r\n\r\nT\r\n`,
@@ -527,7 +527,7 @@ describe('bodyParse', () => {
   it.each<[string, unknown]>([
     ['an unknown kind', { accept: ['xml'] }],
     ['nothing to accept', { accept: [] }],
-    ['an unknown coding', { codings: ['zstd'] }],
+    ['an unknown coding', { contentCodings: ['zstd'] }],
     ['an unknown option', { limit: 5 }],
     ['an unknown limit', { limits: { size: 5 } }],
     ['a negative limit', { limits: { parts: -1 } }],

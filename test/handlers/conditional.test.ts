@@ -176,7 +176,7 @@ describe.each(HOSTS)('conditional in %s', (_name, mount) => {
   })
 
   it('requires a condition for changes of what exists where that is asked (RFC 6585 §3, threat 47)', async () => {
-    const piece = conditional(({ path }) => STATES[path], { required: true, now: () => NOW })
+    const piece = conditional(({ path }) => STATES[path], { preconditions: 'required', now: () => NOW })
     const send = await serve(mount([piece], () => 'done'))
     const statusOf = async (...request: Parameters<Send>) => (await send(...request)).status
     expect(await statusOf('PUT', '/a')).toBe(428)

@@ -169,7 +169,7 @@ describe('a principal of the host', () => {
     const send = await start(plain, {
       schemes: [basic({ accounts: { bob: 'b' } })],
       principal: plain.take,
-      require: 'all',
+      requireAuth: 'all',
       authorize: (principal) => seen.push(`${principal?.scheme} ${principal?.id}`) > 0,
     })
     const statusOf = async (headers: Record<string, string>) => (await send({ path: '/a', headers })).status
@@ -191,7 +191,7 @@ describe('a principal of the host', () => {
     ] as const) {
       const service = createResourceService(memoryStore(), {
         cacheControl,
-        auth: { principal: plain.take, challenge: CHALLENGE, require: 'writes' },
+        auth: { principal: plain.take, challenge: CHALLENGE, requireAuth: 'writes' },
       })
       const running = await runServer(await plain.create(service))
       closers.push(running.close)

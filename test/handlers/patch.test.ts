@@ -209,19 +209,19 @@ describe('patch, options', () => {
     ['a tag', { 'If-Match': '"1"' }, 200],
     ['a stale tag', { 'If-Match': '"0"' }, 412],
   ] as const)('requires a condition, given %s (RFC 6585 §3)', async (_, headers, status) => {
-    await start(pieceFor(createRecord({}), { required: true }))
+    await start(pieceFor(createRecord({}), { preconditions: 'required' }))
     expect((await send({ a: 1 }, headers)).status).toBe(status)
   })
 
   it('takes only the formats that are given', async () => {
-    await start(pieceFor(createRecord({}), { formats: [mergePatch()] }))
+    await start(pieceFor(createRecord({}), { patchFormats: [mergePatch()] }))
     const answer = await send([])
     expect([answer.status, answer.headers.get('accept-patch')]).toEqual([415, MERGE_PATCH])
   })
 
   it('takes a patch and makes a document as long as the limit, and none longer', async () => {
     const record = createRecord({})
-    await start(pieceFor(record, { limits: { parsedSize: 20 }, formats: [jsonPatch(), mergePatch()] }))
+    await start(pieceFor(record, { limits: { bodySize: 20 }, patchFormats: [jsonPatch(), mergePatch()] }))
     expect((await send({ a: 'x'.repeat(12) })).status).toBe(200) // 20 bytes each
     expect((await send({ a: 'x'.repeat(13) })).status).toBe(413)
     expect((await send({ b: 1 })).status).toBe(413)
@@ -299,9 +299,9 @@ describe('patch, options', () => {
   it('refuses what makes no sense', async () => {
     await start(() => {})
     const given = { read: () => undefined, write: () => undefined }
-    expect(() => patch({ ...given, formats: [] })).toThrow(TypeError)
+    expect(() => patch({ ...given, patchFormats: [] })).toThrow(TypeError)
     expect(() => patch({ ...given, reply: 'none' } as never)).toThrow(TypeError)
-    expect(() => patch({ ...given, limits: { parsedSize: -1 } })).toThrow(TypeError)
+    expect(() => patch({ ...given, limits: { bodySize: -1 } })).toThrow(TypeError)
     expect(() => patch({ ...given, retries: 1 } as never)).toThrow(TypeError)
     expect(() => patch({ read: given.read } as never)).toThrow(TypeError)
     expect(() => patch(undefined as never)).toThrow(TypeError)

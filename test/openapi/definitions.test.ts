@@ -128,8 +128,8 @@ describe('the operations of a description', () => {
 
   it('name the schemes, and whether credentials are needed (issue 21, point 7)', () => {
     const auth = { schemes: [bearer(() => false)] }
-    const securityOf = (require: 'all' | 'writes' | (() => boolean)) => {
-      const { paths } = describeOne(document(), { auth: { ...auth, require } })
+    const securityOf = (requireAuth: 'all' | 'writes' | (() => boolean)) => {
+      const { paths } = describeOne(document(), { auth: { ...auth, requireAuth } })
       return [paths['/a'].get.security, paths['/a'].put.security]
     }
     const needed = [{ Bearer: [] }]
@@ -137,7 +137,7 @@ describe('the operations of a description', () => {
     expect(securityOf('all')).toEqual([needed, needed])
     expect(securityOf('writes')).toEqual([possible, needed])
     expect(securityOf(() => true)).toEqual([possible, possible])
-    const { paths, components } = describeOne(document(), { auth: { ...auth, require: () => true } })
+    const { paths, components } = describeOne(document(), { auth: { ...auth, requireAuth: () => true } })
     expect(paths['/a'].get.description).toContain('May need credentials')
     expect(components.securitySchemes).toEqual({ Bearer: { type: 'http', scheme: 'bearer' } })
   })

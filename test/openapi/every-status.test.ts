@@ -9,7 +9,7 @@ import { provoke, startWorld, type World } from './provoke.ts'
 
 /** Work waits for ever, so that it can be cancelled. */
 const operations = { queue: { enqueue: () => {} } }
-const options = { fallthrough: false, limits: { parsedSize: 4000 }, operations }
+const options = { fallthrough: false, limits: { bodySize: 4000 }, operations }
 const worlds: Readonly<Record<string, (store: ResourceStore) => ResourceService>> = {
   'every kind of resource': (store) => createResourceService(store, { ...KINDS_OPTIONS, ...options }),
   'no definitions': (store) => {

@@ -27,25 +27,30 @@ export const KINDS: Readonly<Record<string, ResourceDefinition>> = {
   '/users': collection({ title: 'User', schema: User, examples: { ada: { id: 1, name: 'Ada' } } }),
   '/tickets': collection({
     title: 'Ticket',
-    names: 'uuid',
+    ids: 'uuid',
     schema: Shape,
-    removed: 'representation',
-    replaced: 'representation',
+    deleteResponse: 'representation',
+    putResponse: 'representation',
   }),
-  '/nodes': collection({ schema: Node, remove: 'soft', preconditions: 'required', removed: 'tag' }),
+  '/nodes': collection({ schema: Node, deletion: 'soft', preconditions: 'required', deleteResponse: 'tag' }),
   '/jobs': collection({
     title: 'Job',
     create: 'accepted',
     schema: z.object({ title: z.string() }),
     files: { file: { required: true }, note: {} },
-    remove: 'queued',
+    deletion: 'queued',
     process: () => ({ pages: 3 }),
   }),
-  '/notes': collection({ text: 'text', form: { t: 'text' }, names: 'string', removed: 'confirmation' }),
+  '/notes': collection({
+    textProperty: 'text',
+    formFields: { t: 'text' },
+    ids: 'string',
+    deleteResponse: 'confirmation',
+  }),
   '/files': collection({
     types: ['image/png', 'text/plain'],
     maxSize: 1000,
-    keeps: ['Content-Language', 'Content-Disposition'],
+    storedHeaders: ['Content-Language', 'Content-Disposition'],
   }),
   '/files/{owner}/private/{name}': document({ maxSize: 1000, retention: 0 }),
   '/pages/{name}': document({
@@ -75,9 +80,9 @@ export const KINDS_OPTIONS: ServiceOptions = {
   openapi: '/openapi.json',
   auth: {
     schemes: [bearer(verifyToken)],
-    require: 'writes',
+    requireAuth: 'writes',
     authorize: (principal, { headers }) => {
-      if (headers['x-hide'] !== undefined) return 'hide'
+      if (headers['x-hide'] !== undefined) return 'not-found'
       return principal?.id !== 'barred'
     },
   },

@@ -52,7 +52,11 @@ describe('the option openapi', () => {
     expect((await send('PUT', '/openapi.json', [credentials], '{}')).field('Allow')).toBe('GET, HEAD, OPTIONS')
     const hidden = await serve(memoryStore(), {
       ...OPTIONS,
-      auth: { schemes: [basic({ accounts: { ada: 'lovelace' } })], require: () => false, authorize: () => 'hide' },
+      auth: {
+        schemes: [basic({ accounts: { ada: 'lovelace' } })],
+        requireAuth: () => false,
+        authorize: () => 'not-found',
+      },
     })
     expect((await hidden.send('GET', '/openapi.json')).status).toBe(404)
   })

@@ -78,7 +78,7 @@ describe.runIf(executablePath !== undefined)('a browser on another origin', () =
           bearer((token) => (token === TOKEN ? { id: 'ada' } : undefined)),
           basic({ realm: 'test', accounts: { ada: 'lovelace' } }),
         ],
-        require: ({ path, method }) => path === '/secret' || method === 'DELETE',
+        requireAuth: ({ path, method }) => path === '/secret' || method === 'DELETE',
       },
       onError: (error) => {
         throw error

@@ -23,7 +23,7 @@ const SERVICES: Readonly<Record<string, ServiceOptions>> = {
   '/default': {},
   '/private': {
     cacheControl: 'max-age=600',
-    auth: { schemes: [basic({ realm: 'test', accounts: { ada: 'lovelace' } })], require: 'all' },
+    auth: { schemes: [basic({ realm: 'test', accounts: { ada: 'lovelace' } })], requireAuth: 'all' },
   },
   '/slices': { cacheControl: 'max-age=600' },
   '/gzip': {},

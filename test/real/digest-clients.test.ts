@@ -75,7 +75,7 @@ describe.runIf(curl)('digest, with curl', () => {
 
   it('starts again by itself with a nonce that is stale (RFC 7616 §3.3, row G3)', async () => {
     vi.useFakeTimers({ toFake: ['Date'] })
-    const server = await serve({ nonceLifetime: 10 })
+    const server = await serve({ nonceLifetime: 10_000 })
     let answers = 0
     server.server.on('request', (_, res) => {
       res.on('finish', () => {

@@ -186,11 +186,11 @@ describe('bearer, with the introspection of oidc-provider (RFC 7662)', () => {
       async (token) => {
         const body = new URLSearchParams({ token, ...API })
         const response = await fetch(`${issuer.url}/token/introspection`, { method: 'POST', body })
-        if (!response.ok) throw new HttpError(503, 'ERR_UNAVAILABLE', { headers: ['Retry-After', '5'] })
+        if (!response.ok) throw new HttpError(503, 'ERR_UNAVAILABLE', { headers: { 'Retry-After': '5' } })
         const claims = (await response.json()) as Record<string, unknown>
         return claims['active'] === true && { id: String(claims['client_id']), claims }
       },
-      { scope: () => ['read'], remember: 30 },
+      { scope: () => ['read'], cacheLifetime: 30_000 },
     )
     guarded = await serveGuarded({ schemes: [scheme] })
     const token = await issuer.getToken('read')

@@ -57,7 +57,7 @@ describe('Cache-Control (RFC 9111 §5.2)', () => {
     async (cacheControl, expected) => {
       const options: ServiceOptions = {
         ...(cacheControl === undefined ? {} : { cacheControl }),
-        auth: { schemes, require: 'all' },
+        auth: { schemes, requireAuth: 'all' },
       }
       const { send } = await serveFixtures(options)
       const answer = await send('GET', '/docs/a.bin', [ada])
@@ -72,7 +72,7 @@ describe('Cache-Control (RFC 9111 §5.2)', () => {
   )
 
   it('is private for optional credentials and not for anonymous requests, and Vary keeps the two apart (RFC 9111 §4.1)', async () => {
-    const { send } = await serveFixtures({ auth: { schemes, require: 'writes' } })
+    const { send } = await serveFixtures({ auth: { schemes, requireAuth: 'writes' } })
     const mine = await send('GET', '/docs/a.bin', [ada])
     expect([mine.field('Cache-Control'), mine.field('Vary')]).toEqual(['private, no-cache', 'Authorization'])
     const anonymous = await send('GET', '/docs/a.bin')
@@ -150,7 +150,7 @@ describe('a shared cache in front (RFC 9111)', () => {
   })
 
   it('never gives what one user got to another (row C2, threat 119)', async () => {
-    const { get } = await serveCached({ cacheControl: 'max-age=60', auth: { schemes, require: 'all' } })
+    const { get } = await serveCached({ cacheControl: 'max-age=60', auth: { schemes, requireAuth: 'all' } })
     const credentials = { Authorization: `Basic ${btoa('ada:lovelace')}` }
     expect((await get('/plain/a', credentials)).status).toBe(200)
     expect((await get('/plain/a')).status).toBe(401)

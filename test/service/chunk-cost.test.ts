@@ -43,7 +43,7 @@ const parseBare = bare((whole) => JSON.parse(whole.toString()))
 const joinBare = bare(() => {})
 
 const service: RequestListener = createResourceService(memoryStore(), {
-  codings: ['gzip'],
+  contentCodings: ['gzip'],
   resources: {
     '/items': collection({ files: { f: {} } }),
     '/settings': singleton(),
@@ -51,7 +51,7 @@ const service: RequestListener = createResourceService(memoryStore(), {
   },
 })
 const plain: RequestListener = createResourceService(memoryStore())
-const parse = bodyParse({ codings: ['gzip'] })
+const parse = bodyParse({ contentCodings: ['gzip'] })
 const parsed: RequestListener = (req, res) => {
   parse(req, res, async () => {
     const { body } = req as IncomingMessage & { body?: { collect?: () => Promise<unknown> } }

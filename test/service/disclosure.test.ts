@@ -20,14 +20,14 @@ const shown = ({ status, fields, text }: RawAnswer) => ({
   text,
 })
 
-describe("what belongs to somebody else, where authorize says 'hide' (row H87, threats 32, 49)", () => {
+describe("what belongs to somebody else, where authorize says 'not-found' (row H87, threats 32, 49)", () => {
   it('looks exactly like what is not there', async () => {
     const { send } = await serve(memoryStore(), {
       resources: {
         '/notes': collection({
           authorize: (principal, _request, current) => {
             if (current === undefined) return true
-            return (current.value as { owner?: string }).owner === principal?.id || 'hide'
+            return (current.value as { owner?: string }).owner === principal?.id || 'not-found'
           },
         }),
       },

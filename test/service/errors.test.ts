@@ -16,16 +16,16 @@ const options: ServiceOptions = {
     '/users': collection(),
     '/docs/{name}': document(),
     '/strict/{name}': document({ preconditions: 'required' }),
-    '/secret/{name}': document({ require: 'all' }),
+    '/secret/{name}': document({ requireAuth: 'all' }),
     '/forbidden': document({ authorize: () => false }),
     '/teapot': document({
       authorize() {
-        throw new HttpError(429, 'ERR_TOO_MANY_REQUESTS', { detail: 'Later.', headers: ['Retry-After', '7'] })
+        throw new HttpError(429, 'ERR_TOO_MANY_REQUESTS', { detail: 'Later.', headers: { 'Retry-After': '7' } })
       },
     }),
   },
   cors: { origins: ['https://app.example'] },
-  auth: { schemes: [basic({ realm: 'a "quoted" realm', accounts: { ada: 'lovelace' } })], require: () => false },
+  auth: { schemes: [basic({ realm: 'a "quoted" realm', accounts: { ada: 'lovelace' } })], requireAuth: () => false },
 }
 
 type Row = readonly [status: number, method: string, target: string, fields?: readonly string[], body?: string]

@@ -149,12 +149,12 @@ async function serveAll(explain?: (line: string) => void): Promise<Served> {
     resources: {
       ...FIXTURE_RESOURCES,
       '/users': collection({ schema: z.looseObject({ name: z.string() }) }),
-      '/secret/{name}': document({ require: 'all' }),
+      '/secret/{name}': document({ requireAuth: 'all' }),
       '/strict/{name}': document({ preconditions: 'required' }),
       '/locked': document({ conflict: () => 'it is locked' }),
       '/small': document({ maxSize: 3 }),
       '/forbidden': document({ authorize: () => false }),
-      '/hidden': document({ authorize: () => 'hide' }),
+      '/hidden': document({ authorize: () => 'not-found' }),
       '/broken': document({
         authorize: () => {
           throw new Error('boom')
@@ -164,7 +164,7 @@ async function serveAll(explain?: (line: string) => void): Promise<Served> {
     methodOverride: true,
     allowedHosts: ['demo.test'],
     cors: { origins: ['https://app.example'] },
-    auth: { schemes: [basic({ realm: 'test', accounts: { ada: 'lovelace' } })], require: () => false },
+    auth: { schemes: [basic({ realm: 'test', accounts: { ada: 'lovelace' } })], requireAuth: () => false },
     onError() {},
     ...(explain === undefined ? {} : { explain }),
   })

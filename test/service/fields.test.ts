@@ -37,7 +37,7 @@ describe('fields', () => {
 
   it('that say a language which could not be sent again are refused before the content is asked for (row H76)', async () => {
     const { send } = await serve(memoryStore(), {
-      resources: { '/d/{name}': document({ keeps: ['Content-Language'] }) },
+      resources: { '/d/{name}': document({ storedHeaders: ['Content-Language'] }) },
     })
     const more = ['Content-Language: <script>', 'Expect: 100-continue', 'Content-Length: 10']
     expect((await send('PUT', '/d/a', [text, ...more])).status).toBe(400)

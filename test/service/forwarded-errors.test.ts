@@ -25,7 +25,7 @@ function createFailing(): ResourceService {
     return { path, version: '1', contentType: 'text/plain', size: 300_000, body }
   }
   const cors = { origins: ['https://a.example'] }
-  return createResourceService({ ...memoryStore(), read }, { errors: 'forward', cors, onError: () => {} })
+  return createResourceService({ ...memoryStore(), read }, { unexpectedErrors: 'forward', cors, onError: () => {} })
 }
 
 const hosts = {

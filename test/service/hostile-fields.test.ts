@@ -46,7 +46,7 @@ const names = [
 describe('15 000 characters in a field (threat 39)', () => {
   it.each(names)('cost no time and no 500 in %s', async (name) => {
     const { send } = await serve(memoryStore(), {
-      auth: { schemes: [basic({ realm: 'test', accounts: { ada: 'lovelace' } })], require: () => false },
+      auth: { schemes: [basic({ realm: 'test', accounts: { ada: 'lovelace' } })], requireAuth: () => false },
       cors: { origins: ['https://app.example', 'https://*.example.test'] },
       methodOverride: true,
     })

@@ -68,7 +68,7 @@ describe('what is kept of an answer', () => {
     'is private for an authorised reader of %s, whoever came first (RFC 9111 §3.5)',
     async (target) => {
       const schemes = [basic({ realm: 'test', accounts: { ada: 'lovelace' } })]
-      const send = await listen(await createService({ auth: { schemes, require: 'writes' } }))
+      const send = await listen(await createService({ auth: { schemes, requireAuth: 'writes' } }))
       for (const _ of ROUNDS) {
         const anonymous = await send('GET', target)
         const own = await send('GET', target, [ada])

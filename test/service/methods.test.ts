@@ -245,7 +245,7 @@ describe('the order of decisions (section 17 of the requirements)', () => {
       },
       cors: { origins: ['https://app.example'] },
       allowedHosts: ['demo.test'],
-      auth: { schemes: [basic({ realm: 'test', accounts: { ada: 'lovelace' } })], require: 'writes' },
+      auth: { schemes: [basic({ realm: 'test', accounts: { ada: 'lovelace' } })], requireAuth: 'writes' },
     })
     for (const at of ['/users/1', '/strict/a']) expect((await send('PUT', at, [me, json], '{"a":1}')).status).toBe(201)
     const isWrite = method === 'PUT' || method === 'PATCH'

@@ -9,7 +9,7 @@ const json = 'Content-Type: application/json'
 
 describe('options whose value could not have the effect that they promise', () => {
   const wrong: [string, () => unknown][] = [
-    ['require: true', () => collection({ require: true as never })],
+    ['requireAuth: true', () => collection({ requireAuth: true as never })],
     ['preconditions: true', () => document({ preconditions: true as never })],
     ['maxSize: "1kb"', () => document({ maxSize: '1kb' as never })],
     ['maxSize: NaN', () => document({ maxSize: Number.NaN })],
@@ -18,8 +18,8 @@ describe('options whose value could not have the effect that they promise', () =
     ['authorize: text', () => document({ authorize: 'x' as never })],
     ['a rendition without render', () => document({ representations: [{ type: 'text/plain' } as never] })],
     ['create: "accept"', () => collection({ create: 'accept' as never })],
-    ['remove: "hide"', () => collection({ remove: 'hide' as never })],
-    ['names: "int"', () => collection({ names: 'int' as never })],
+    ['deletion: "hide"', () => collection({ deletion: 'not-found' as never })],
+    ['names: "int"', () => collection({ ids: 'int' as never })],
     ['files: a list', () => collection({ files: ['file'] as never })],
     ['pageSize: 2', () => collection({ pageSize: 2 as never })],
     ['cacheControl with a line break', () => document({ cacheControl: 'a\nb' })],
@@ -35,9 +35,9 @@ describe('options whose value could not have the effect that they promise', () =
       () => createResourceService(memoryStore(), { resources: { '/a/:id': document() } }),
     ],
     ['an asterisk', () => createResourceService(memoryStore(), { resources: { '/a/*': document() } })],
-    ['codings: zstd', () => createResourceService(memoryStore(), { codings: ['zstd' as never] })],
+    ['contentCodings: zstd', () => createResourceService(memoryStore(), { contentCodings: ['zstd' as never] })],
     ['onError: "log"', () => createResourceService(memoryStore(), { onError: 'log' as never })],
-    ['errors: "throw"', () => createResourceService(memoryStore(), { errors: 'throw' as never })],
+    ['errors: "throw"', () => createResourceService(memoryStore(), { unexpectedErrors: 'throw' as never })],
     [
       'operations: { pollInterval: Infinity }',
       () => createResourceService(memoryStore(), { operations: { pollInterval: Number.POSITIVE_INFINITY } }),
@@ -45,7 +45,7 @@ describe('options whose value could not have the effect that they promise', () =
     ['operations: { concurrency: 0 }', () => createResourceService(memoryStore(), { operations: { concurrency: 0 } })],
     [
       'require without auth',
-      () => createResourceService(memoryStore(), { resources: { '/a': collection({ require: 'all' }) } }),
+      () => createResourceService(memoryStore(), { resources: { '/a': collection({ requireAuth: 'all' }) } }),
     ],
   ]
   it.each(wrong)('are refused: %s', (_, make) => {
@@ -68,7 +68,7 @@ describe('HttpError', () => {
     [409, 'Order was shipped'],
     [200, 'ERR_CONFLICT'],
     [700, 'ERR_CONFLICT'],
-    [503, 'ERR_UNAVAILABLE', { headers: { 'Retry-After': '1' } }],
+    [503, 'ERR_UNAVAILABLE', { headers: ['Retry-After', '1'] }],
   ])('takes no status, code or fields that could not be sent: %s %s', (status, code, options) => {
     expect(() => new HttpError(status, code as HttpErrorCode, options as never)).toThrow(TypeError)
   })

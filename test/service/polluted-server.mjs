@@ -16,13 +16,13 @@ function createRoutes() {
   ]
   const guarded = createResourceService(memoryStore(), {
     resources: {
-      '/items': collection({ require: 'writes', files: { file: {} } }),
-      '/secret': collection({ require: 'all' }),
+      '/items': collection({ requireAuth: 'writes', files: { file: {} } }),
+      '/secret': collection({ requireAuth: 'all' }),
       '/jobs': collection({ create: 'accepted' }),
       '/docs/{name}': document(),
       '/one': library.singleton(),
     },
-    auth: { schemes, require: 'all' },
+    auth: { schemes, requireAuth: 'all' },
     cors: { origins: ['https://a.example'] },
     onError: () => {},
   })

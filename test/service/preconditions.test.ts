@@ -346,7 +346,7 @@ describe("preconditions: 'required' (RFC 6585 §3, rows S1, S2, S4)", () => {
     resources: { '/docs/{name}': document({ preconditions: 'required' }) },
     auth: {
       schemes: [basic({ realm: 'test', accounts: { ada: 'lovelace', eve: 'eve' } })],
-      require: 'writes',
+      requireAuth: 'writes',
       authorize: (principal: { id: string } | undefined) => principal?.id !== 'eve',
     },
   } as const

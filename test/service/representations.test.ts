@@ -305,7 +305,7 @@ describe('a store that fails', () => {
   })
 
   it('may say that it is away: 503 with Retry-After (rows H181, H182)', async () => {
-    const away = new HttpError(503, 'ERR_UNAVAILABLE', { headers: ['Retry-After', '5'] })
+    const away = new HttpError(503, 'ERR_UNAVAILABLE', { headers: { 'Retry-After': '5' } })
     const { send } = await serve(failing(away), {})
     const answer = await send('GET', '/a')
     expect([answer.status, answer.field('Retry-After')]).toEqual([503, '5'])

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { preparation, userStore } from '../../examples/custom-store.js'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
-import { describeStore } from '../../src/testing.ts'
+import { testStore } from '../../src/testing.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 
 let server: PostgresServer
@@ -20,7 +20,7 @@ beforeAll(async () => {
 })
 afterAll(() => server.stop())
 
-describeStore(
+testStore(
   'the store of examples/custom-store.js',
   async () => {
     await pool.query('TRUNCATE users RESTART IDENTITY')
@@ -46,7 +46,9 @@ describeStore(
 describe('the service over examples/custom-store.js', () => {
   it('serves the rows, whoever has written them, and sees every change of them', async () => {
     await pool.query('TRUNCATE users RESTART IDENTITY')
-    const service = createResourceService(userStore(pool), { resources: { '/users': collection({ remove: 'erase' }) } })
+    const service = createResourceService(userStore(pool), {
+      resources: { '/users': collection({ deletion: 'hard' }) },
+    })
     const http = createServer(service).listen(0, '127.0.0.1')
     await new Promise((resolve) => http.once('listening', resolve))
     const users = `http://127.0.0.1:${(http.address() as AddressInfo).port}/users`

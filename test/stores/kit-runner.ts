@@ -1,6 +1,6 @@
 import type { MaybePromise } from '../../src/core/handler.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
-import { type DescribeStoreOptions, describeStore, type StoreFixture } from '../../src/testing.ts'
+import { type StoreFixture, type TestStoreOptions, testStore } from '../../src/testing.ts'
 
 export interface KitRun {
   /** Titles of all cases, in order. */
@@ -16,11 +16,11 @@ export interface KitRun {
  */
 export async function runKit(
   create: () => MaybePromise<StoreFixture | ResourceStore>,
-  options: DescribeStoreOptions = {},
+  options: TestStoreOptions = {},
   only?: string,
 ): Promise<KitRun> {
   const cases: { title: string; run: (context: unknown) => Promise<void> }[] = []
-  describeStore('the store', create, {
+  testStore('the store', create, {
     ...options,
     describe: (_, define) => define(),
     it: (title, run) => cases.push({ title, run }),

@@ -1,5 +1,5 @@
 import { memoryStore } from '../../src/stores/memory.ts'
-import { describeStore } from '../../src/testing.ts'
+import { testStore } from '../../src/testing.ts'
 
 // Run by kit.test.ts in a process of its own, where node:test is the only runner.
-describeStore('memoryStore', () => memoryStore())
+testStore('memoryStore', () => memoryStore())

@@ -7,7 +7,7 @@ import { build } from 'tsup'
 import { describe, expect, it, vi } from 'vitest'
 import { memoryStore } from '../../src/stores/memory.ts'
 import { isResource, type ResourceStore } from '../../src/stores/types.ts'
-import { describeStore } from '../../src/testing.ts'
+import { testStore } from '../../src/testing.ts'
 import { runKit } from './kit-runner.ts'
 import { alwaysStrong } from './mutants/always-strong.ts'
 import { bareTag } from './mutants/bare-tag.ts'
@@ -52,7 +52,7 @@ const MUTANTS = [
   [forgetful, 'has everything that was acknowledged after a sudden end, exactly as it was'],
 ] as const
 
-describe('describeStore', () => {
+describe('testStore', () => {
   it('finds no fault with a store that keeps the contract', async () => {
     const { failures, titles } = await runKit(() => memoryStore())
     expect(failures).toEqual(new Map())
@@ -170,7 +170,7 @@ describe('describeStore', () => {
 
   it('tells the runner how long a case may take: the default of some is five seconds (issue 17.31)', () => {
     const timeouts = new Set<number>()
-    describeStore('the store', () => memoryStore(), {
+    testStore('the store', () => memoryStore(), {
       describe: (_, define) => define(),
       it: (_, __, timeout) => timeouts.add(timeout),
     })
@@ -224,12 +224,12 @@ describe('describeStore', () => {
 
   it('refuses an option that it does not have', () => {
     const options = { describe: () => {}, it: () => {}, tombstone: false } as object
-    expect(() => describeStore('x', () => memoryStore(), options)).toThrow(/has no option "tombstone"/)
+    expect(() => testStore('x', () => memoryStore(), options)).toThrow(/has no option "tombstone"/)
   })
 
   it('refuses half a runner, and finds none by itself inside of another one', () => {
-    expect(() => describeStore('x', () => memoryStore(), { describe: () => {} })).toThrow(/no test runner/)
-    expect(() => describeStore('x', () => memoryStore())).toThrow(/no test runner/)
+    expect(() => testStore('x', () => memoryStore(), { describe: () => {} })).toThrow(/no test runner/)
+    expect(() => testStore('x', () => memoryStore())).toThrow(/no test runner/)
   })
 
   it('runs under node:test without being given its functions', async () => {

@@ -12,10 +12,10 @@ import {
   type StoredState,
   type WriteResult,
 } from '../../src/stores/types.ts'
-import { describeStore } from '../../src/testing.ts'
+import { testStore } from '../../src/testing.ts'
 import { startProcessorClock } from '../support/processor-time.ts'
 
-describeStore('memoryStore', () => memoryStore(), { describe, it, durable: false })
+testStore('memoryStore', () => memoryStore(), { describe, it, durable: false })
 
 const text = (body: string) => ({ contentType: 'text/plain', body })
 const bytes = (body: Uint8Array) => ({ contentType: 'application/octet-stream', body })

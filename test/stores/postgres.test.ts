@@ -3,7 +3,7 @@ import type { Pool } from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type PostgresPool, type PostgresStoreOptions, postgresStore } from '../../src/stores/postgres.ts'
 import { isLargeBody, isResource, type LargeBody, type ResourceStore } from '../../src/stores/types.ts'
-import { describeStore } from '../../src/testing.ts'
+import { testStore } from '../../src/testing.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 
 let server: PostgresServer
@@ -21,7 +21,7 @@ const createPrefix = (): string => `test_${++prefixes}_`
 const text = (body: string) => ({ contentType: 'text/plain', body })
 const binary = (body: Uint8Array | AsyncIterable<Uint8Array>) => ({ contentType: 'application/octet-stream', body })
 
-describeStore(
+testStore(
   'postgresStore',
   () => {
     const tablePrefix = createPrefix()

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { type SqliteHandle, type SqliteStoreOptions, sqliteStore } from '../../src/stores/sqlite.ts'
 import { isResource, type LargeBody, type ResourceStore, type StoredResource } from '../../src/stores/types.ts'
-import { describeStore } from '../../src/testing.ts'
+import { testStore } from '../../src/testing.ts'
 import { type ClosableHandle, createDatabaseFile, type DatabaseFile, sqliteLibraries } from '../support/sqlite.ts'
 
 const text = (body: string) => ({ contentType: 'text/plain', body })
@@ -12,7 +12,7 @@ async function* streamOf(...chunks: Uint8Array[]): AsyncGenerator<Uint8Array> {
 }
 
 for (const [library, open] of Object.entries(sqliteLibraries)) {
-  describeStore(
+  testStore(
     `sqliteStore on ${library}`,
     async () => {
       const file = await createDatabaseFile(open)

@@ -46,7 +46,7 @@ async function clear(store: ResourceStore): Promise<void> {
 
 const services: Readonly<Record<string, (store: ResourceStore) => Promise<Target>>> = {
   'the demo': (store) => startDemo(store),
-  'the open service': (store) => startService({ methodOverride: true, codings: ['gzip', 'br'] }, store),
+  'the open service': (store) => startService({ methodOverride: true, contentCodings: ['gzip', 'br'] }, store),
 }
 
 describe.each(Object.keys(services))('a process that serves %s', (name) => {

@@ -83,18 +83,10 @@ export function checkAnswers(
   return { faults: [...faults].slice(0, 20), described: [...described].sort(), seen: [...seen].sort() }
 }
 
-function keyOf({ route, method, status, text }: RecordedAnswer): string {
-  const type = status >= 400 && text !== undefined ? readType(text) : undefined
+function keyOf({ view, route, method, status, text }: RecordedAnswer): string {
+  const isProblem = status >= 400 && text !== undefined && !view.formatsErrors
+  const type = isProblem ? (JSON.parse(text) as { type?: string }).type : undefined
   return [(route as Route).kind, method, status, ...(type === undefined ? [] : [type])].join(' ')
-}
-
-/** The type of a problem document; none where `formatError` makes something else. */
-function readType(text: string): string | undefined {
-  try {
-    return (JSON.parse(text) as { type?: string }).type
-  } catch {
-    return undefined
-  }
 }
 
 /** What a description says that a service can answer. */

@@ -39,7 +39,7 @@ piece(req, res, (error) => error)
 // A state may be known at once, later, or not at all.
 conditional(() => undefined)
 conditional(async () => ({ lastModified: new Date() }))
-conditional(({ headers }) => ({ entityTag: headers.etag }), { required: true })
+conditional(({ headers }) => ({ entityTag: headers.etag }), { preconditions: 'required' })
 range(() => ({ contentType: 'text/plain', content: new Uint8Array(3) }))
 
 // @ts-expect-error a tag is text

@@ -79,7 +79,7 @@ describe.each([...HTTP1, ...HTTP2])('fields in several lines on $name', (transpo
     const store = memoryStore()
     const service = createResourceService(store, {
       resources: { '/{name}': document({ types: ['text/plain'], representations: [toUpper] }) },
-      codings: ['gzip'],
+      contentCodings: ['gzip'],
       https: 'optional',
     })
     const ask = await start(transport, service as Listener)

@@ -133,7 +133,7 @@ describe.each(TRANSPORTS)('content from a source on $name', (transport) => {
 
   it('may choose its answer before its first byte', async () => {
     const { source } = recordedSource(10, () =>
-      failing(new HttpError(503, 'ERR_UNAVAILABLE', { headers: ['Retry-After', '7'] })),
+      failing(new HttpError(503, 'ERR_UNAVAILABLE', { headers: { 'Retry-After': '7' } })),
     )
     const { port, errors } = await serve(() => sourceReply(source))
     const client = await open(port)

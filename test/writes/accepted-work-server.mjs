@@ -10,7 +10,7 @@ const service = createResourceService(sqliteStore(new Database(process.env.DATAB
   resources: {
     '/jobs': collection({
       create: 'accepted',
-      remove: 'queued',
+      deletion: 'queued',
       async process({ signal }) {
         await sleep(20 + Math.random() * 60, undefined, { signal })
         return { run: randomUUID() }

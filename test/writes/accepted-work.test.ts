@@ -23,7 +23,7 @@ function start(
   store = memoryStore(),
 ): Promise<Target> {
   return startService(
-    { resources: { '/jobs': collection({ create: 'accepted', process, remove: 'queued' }) }, operations },
+    { resources: { '/jobs': collection({ create: 'accepted', process, deletion: 'queued' }) }, operations },
     store,
   )
 }
@@ -169,7 +169,7 @@ describe('a queued removal', () => {
 
   it('is called back by DELETE of its monitor while nobody has begun (DESIGN §3)', async () => {
     const target = await startService({
-      resources: { '/a': collection({ remove: 'queued' }) },
+      resources: { '/a': collection({ deletion: 'queued' }) },
       operations: { queue: { enqueue: () => {} }, pollInterval: 3_600_000 },
     })
     await target.send('POST', '/a', jsonOf({}))
@@ -187,7 +187,7 @@ describe('a queued removal', () => {
     const begun = gate()
     const store = memoryStore()
     const target = await startService(
-      { resources: { '/a': collection({ remove: 'queued' }) } },
+      { resources: { '/a': collection({ deletion: 'queued' }) } },
       {
         ...store,
         async remove(path, options) {
@@ -210,7 +210,7 @@ describe('a queued removal', () => {
 
   it('spares what was changed after it was accepted, and says so', async () => {
     const target = await startService({
-      resources: { '/a': collection({ remove: 'queued' }) },
+      resources: { '/a': collection({ deletion: 'queued' }) },
       operations: { queue: { enqueue: () => {} }, pollInterval: 3_600_000 },
     })
     await target.send('POST', '/a', jsonOf({}))
@@ -345,7 +345,7 @@ describe('the life of accepted work', () => {
 
   it('shows nothing of its records to anybody', async () => {
     const target = await startService({
-      resources: { '/a': collection({ remove: 'queued' }) },
+      resources: { '/a': collection({ deletion: 'queued' }) },
       operations: { queue: { enqueue: () => {} } },
     })
     await target.send('POST', '/a', jsonOf({}))

@@ -107,9 +107,9 @@ describe('DELETE', () => {
   it('answers as its definition says: 204, the confirmation, or what was removed (row H69)', async () => {
     const target = await startService({
       resources: {
-        '/a': collection({ removed: 'confirmation' }),
-        '/b': collection({ removed: 'representation' }),
-        '/c/{name}': document({ removed: 'representation' }),
+        '/a': collection({ deleteResponse: 'confirmation' }),
+        '/b': collection({ deleteResponse: 'representation' }),
+        '/c/{name}': document({ deleteResponse: 'representation' }),
       },
     })
     await target.send('POST', '/a', jsonOf({ x: 1 }))

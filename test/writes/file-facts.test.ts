@@ -151,7 +151,7 @@ describe('PUT of an item with files (issue 17, 9)', () => {
   it('meets conditions, the conflict hook and soft deletion with the facts in place', async () => {
     const seen: unknown[] = []
     await start({
-      remove: 'soft',
+      deletion: 'soft',
       conflict: (proposed) => {
         seen.push(proposed.value)
         return undefined
@@ -189,7 +189,7 @@ describe('PUT of an item with files (issue 17, 9)', () => {
   it('tells who may write and not read nothing of the files', async () => {
     const verify = (user: string, password: string) => user === password
     await start(
-      { authorize: (principal, { method }) => principal?.id === 'admin' || method === 'PUT' || 'hide' },
+      { authorize: (principal, { method }) => principal?.id === 'admin' || method === 'PUT' || 'not-found' },
       { auth: { schemes: [basic({ realm: 'r', verify })] } },
     )
     const as = (user: string) => ({ Authorization: `Basic ${Buffer.from(`${user}:${user}`).toString('base64')}` })

@@ -103,7 +103,7 @@ describe('POST of a form to /jobs', () => {
 
 describe('POST of text to a collection with a text member', () => {
   it('makes a member of it (interface POST 2)', async () => {
-    const target = await startService({ resources: { '/notes': collection({ text: 'body' }) } })
+    const target = await startService({ resources: { '/notes': collection({ textProperty: 'body' }) } })
     const send = (type: string, body: string | Uint8Array) =>
       target.send('POST', '/notes', { fields: { 'Content-Type': type }, body })
     expect((await send('text/plain', 'grün\r\n')).json()).toEqual({ id: 1, body: 'grün\r\n' })

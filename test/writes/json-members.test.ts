@@ -18,7 +18,7 @@ const holding = (count: number) => ({ a: Array.from({ length: count - 1 }, (_, i
 describe('members and array items of JSON (limits.jsonMembers, issue 16)', () => {
   const start = (limits = {}) =>
     startService({
-      codings: ['gzip'],
+      contentCodings: ['gzip'],
       limits,
       resources: { '/items': collection(), '/settings': singleton(), '/docs/{name}': document() },
     })

@@ -8,7 +8,7 @@ afterEach(() => target?.close())
 describe('what PATCH says nothing of', () => {
   it('stays: language and file name', async () => {
     target = await startService({
-      resources: { '/docs/{name}': document({ keeps: ['Content-Disposition', 'Content-Language'] }) },
+      resources: { '/docs/{name}': document({ storedHeaders: ['Content-Disposition', 'Content-Language'] }) },
     })
     const fields = {
       'Content-Type': 'application/json',
@@ -33,7 +33,7 @@ describe('what PATCH says nothing of', () => {
     ['Content-Language', 'a'.repeat(5000)],
   ])('and is not stored where it could not be sent again: %s (threats 116, 117)', async (name, value) => {
     target = await startService({
-      resources: { '/docs/{name}': document({ keeps: ['Content-Disposition', 'Content-Language'] }) },
+      resources: { '/docs/{name}': document({ storedHeaders: ['Content-Disposition', 'Content-Language'] }) },
     })
     const answer = await target.send('PUT', '/docs/f', {
       fields: { 'Content-Type': 'text/plain', [name]: value },

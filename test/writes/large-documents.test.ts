@@ -45,7 +45,7 @@ describe('a document that the store keeps in pieces', () => {
   })
 
   it('too large to be parsed is not patched: 413', async () => {
-    const small = await startService({ limits: { parsedSize: 100_000 } }, target.store)
+    const small = await startService({ limits: { bodySize: 100_000 } }, target.store)
     await small.send('PUT', '/big', jsonOf({ text: TEXT }))
     expect((await small.send('PATCH', '/big', jsonOf({ a: 1 }, MERGE_PATCH))).status).toBe(413)
     expect((await small.send('GET', '/big')).json()).toEqual({ text: TEXT })

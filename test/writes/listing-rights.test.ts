@@ -13,11 +13,11 @@ afterEach(() => target.close())
 
 const schemes = [basic({ realm: 'r', verify: (user, password) => user === password })]
 const as = (user: string) => ({ Authorization: `Basic ${Buffer.from(`${user}:${user}`).toString('base64')}` })
-const auth: NonNullable<ServiceOptions['auth']> = { schemes, require: 'writes' }
+const auth: NonNullable<ServiceOptions['auth']> = { schemes, requireAuth: 'writes' }
 
 /** Shows a resource to its owner; collections, which have no state, to everybody. */
 const ownersOnly: Authorize = (principal, _, current) =>
-  current === undefined || (current.value as { owner?: string } | undefined)?.owner === principal?.id || 'hide'
+  current === undefined || (current.value as { owner?: string } | undefined)?.owner === principal?.id || 'not-found'
 
 const list = (path: string, user?: string, fields = {}): Promise<Answer> =>
   target.send('GET', path, { fields: { ...(user === undefined ? {} : as(user)), ...fields } })
@@ -51,7 +51,11 @@ async function walk(
 describe('a listing and the definitions of its entries (issue 16, 9)', () => {
   it.each<[string, ServiceOptions['resources'], string[]]>([
     ['authorize: false', { '/acme/{doc}': document({ authorize: () => false }) }, ['anonymous', 'ann', 'bob']],
-    ['authorize that hides', { '/acme/{doc}': document({ authorize: () => 'hide' }) }, ['anonymous', 'ann', 'bob']],
+    [
+      'authorize that hides',
+      { '/acme/{doc}': document({ authorize: () => 'not-found' }) },
+      ['anonymous', 'ann', 'bob'],
+    ],
     [
       'authorize that throws',
       {
@@ -68,15 +72,15 @@ describe('a listing and the definitions of its entries (issue 16, 9)', () => {
       { '/acme/{doc}': document({ authorize: (principal) => principal?.id === 'bob' }) },
       ['anonymous', 'ann'],
     ],
-    ['require', { '/acme/{doc}': document({ require: 'all' }) }, ['anonymous']],
+    ['require', { '/acme/{doc}': document({ requireAuth: 'all' }) }, ['anonymous']],
     [
       'require by path',
-      { '/acme/{doc}': document({ require: ({ path, params }) => path === '/acme/2' && params['doc'] === '2' }) },
+      { '/acme/{doc}': document({ requireAuth: ({ path, params }) => path === '/acme/2' && params['doc'] === '2' }) },
       ['anonymous'],
     ],
     ['no GET', { '/acme/{doc}': document({ methods: ['PUT'] }) }, ['anonymous', 'ann', 'bob']],
   ])('leaves out what a more specific definition refuses: %s', async (_, stricter, refused) => {
-    target = await startService({ auth, resources: { '/{tenant}': collection({ names: 'string' }), ...stricter } })
+    target = await startService({ auth, resources: { '/{tenant}': collection({ ids: 'string' }), ...stricter } })
     // Only one of the two is below the stricter definition: patterns of one shape cannot be both.
     for (const path of ['/acme/2', '/other/2']) await seed(target.store, path, {})
     for (const user of ['anonymous', 'ann', 'bob']) {
@@ -143,7 +147,7 @@ describe('a listing and the definitions of its entries (issue 16, 9)', () => {
 
   it('lists files only where their item may be read', async () => {
     const jobs = collection({ files: { file: {} }, authorize: ownersOnly })
-    target = await startService({ auth, resources: { '/{x}/{y}': collection({ names: 'string' }), '/jobs': jobs } })
+    target = await startService({ auth, resources: { '/{x}/{y}': collection({ ids: 'string' }), '/jobs': jobs } })
     // No name of an item of "/jobs", so that the other pattern lists it; below it are files by the definition of "/jobs".
     await seed(target.store, '/jobs/a', { owner: 'ann' })
     await seed(target.store, '/jobs/a/file', {})
@@ -157,9 +161,9 @@ describe('a listing and the definitions of its entries (issue 16, 9)', () => {
 
   it('shows softly deleted entries only where their own definition does', async () => {
     const resources = {
-      '/{tenant}': collection({ names: 'string', remove: 'soft', authorize: () => true }),
-      '/acme/open': document({ remove: 'soft' }),
-      '/acme/hidden': document({ remove: 'soft', authorize: () => true }),
+      '/{tenant}': collection({ ids: 'string', deletion: 'soft', authorize: () => true }),
+      '/acme/open': document({ deletion: 'soft' }),
+      '/acme/hidden': document({ deletion: 'soft', authorize: () => true }),
     }
     target = await startService({ auth, resources })
     for (const name of ['7', 'open', 'hidden']) {
@@ -285,7 +289,7 @@ describe('a page of entries that are judged (issue 16, 9)', () => {
     target = await startService({
       cacheControl: 'public, max-age=600',
       resources: {
-        '/{tenant}': collection({ names: 'string' }),
+        '/{tenant}': collection({ ids: 'string' }),
         '/acme/private': document({ cacheControl: 'private, max-age=60' }),
         '/acme/secret': document({ cacheControl: 'no-store' }),
       },

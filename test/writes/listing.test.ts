@@ -7,7 +7,7 @@ afterEach(() => target?.close())
 
 describe('a listing', () => {
   it('is JSON whatever its items began with, and however large they are (row U6)', async () => {
-    target = await startService({ resources: { '/things': collection() }, limits: { parsedSize: 1000 } })
+    target = await startService({ resources: { '/things': collection() }, limits: { bodySize: 1000 } })
     const put = (path: string, body: string) =>
       target!.store.write(path, { contentType: 'application/json', body }, { expect: 'any' })
     await target.send('PUT', '/things/1', { fields: JSON_TYPE, body: '\ufeff{"a":1}' })
@@ -75,7 +75,7 @@ describe('a listing of items of any type', () => {
   })
 
   it('shows JSON of another definition by its facts (issue 17, 11)', async () => {
-    const resources = { '/users': collection({ names: 'string' }), '/users/forged': document() }
+    const resources = { '/users': collection({ ids: 'string' }), '/users/forged': document() }
     target = await startService({ resources })
     await target.send('PUT', '/users/1', jsonOf({ name: 'Ann' }))
     await target.send('PUT', '/users/forged', jsonOf({ id: 1, name: 'Eve' }))

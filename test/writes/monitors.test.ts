@@ -14,10 +14,10 @@ const as = (user: string): Readonly<Record<string, string>> => (user === '' ? {}
 function start(operations: ServiceOptions['operations'] = {}, more: Partial<ServiceOptions> = {}): Promise<Target> {
   return startService({
     resources: {
-      '/notes': collection({ remove: 'queued' }),
+      '/notes': collection({ deletion: 'queued' }),
       '/{tenant}': collection(),
     },
-    auth: { schemes, require: () => false },
+    auth: { schemes, requireAuth: () => false },
     operations: { queue: { enqueue: () => {} }, pollInterval: 10, ...operations },
     ...more,
   })
@@ -84,7 +84,7 @@ describe('the monitor of accepted work', () => {
       {
         auth: {
           schemes,
-          require: () => false,
+          requireAuth: () => false,
           authorize: (_, __, current) =>
             current?.value === undefined || Object.hasOwn(current.value as object, 'title'),
         },

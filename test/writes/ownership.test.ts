@@ -21,7 +21,10 @@ let target: Target | undefined
 afterEach(() => target?.close())
 
 /** The token is the name of the user. */
-const auth: NonNullable<ServiceOptions['auth']> = { schemes: [bearer((name) => ({ id: name }))], require: () => false }
+const auth: NonNullable<ServiceOptions['auth']> = {
+  schemes: [bearer((name) => ({ id: name }))],
+  requireAuth: () => false,
+}
 const as = (user: string, fields: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> => ({
   ...fields,
   Authorization: `Bearer ${user}`,
@@ -30,7 +33,7 @@ const as = (user: string, fields: Readonly<Record<string, string>> = {}): Readon
 /** An item of another owner does not exist; a new one may be made. */
 const ownersOnly: Authorize = (principal, _request, current) => {
   if (current === undefined) return true
-  return (current.value as { owner?: string } | undefined)?.owner === principal?.id || 'hide'
+  return (current.value as { owner?: string } | undefined)?.owner === principal?.id || 'not-found'
 }
 
 /** All parts of an answer that a client sees. */
@@ -59,7 +62,7 @@ describe.each<readonly [string, ServiceOptions, string]>([
   ['an item', { resources: { '/notes': collection() } }, '/notes/1'],
   [
     'an item whose collection has accepted work',
-    { resources: { '/notes': collection({ remove: 'queued' }) } },
+    { resources: { '/notes': collection({ deletion: 'queued' }) } },
     '/notes/1',
   ],
   ['a singleton', { resources: { '/notes/1': singleton({ aliases: ['/n'] }) } }, '/n'],
@@ -164,7 +167,7 @@ describe('the value of a state', () => {
   it('is undefined for other types than JSON, and for JSON above the limit', async () => {
     const seen: unknown[] = []
     target = await startService({
-      limits: { parsedSize: 10 },
+      limits: { bodySize: 10 },
       auth: { ...auth, authorize: (_principal, _request, current) => seen.push(current?.value) > 0 },
     })
     await target.send('PUT', '/a', { fields: { 'Content-Type': 'text/plain' }, body: 'text' })
@@ -178,7 +181,7 @@ describe('the value of a state', () => {
 
 describe('a resource that was deleted', () => {
   const SOFT: ServiceOptions = {
-    resources: { '/notes': collection({ remove: 'soft', authorize: ownersOnly }) },
+    resources: { '/notes': collection({ deletion: 'soft', authorize: ownersOnly }) },
     auth,
   }
 
@@ -258,9 +261,9 @@ describe('files of an item', () => {
       fields,
     )
 
-  it.each(['erase', 'soft', 'queued'] as const)('are as readable as their item is (%s)', async (remove) => {
+  it.each(['hard', 'soft', 'queued'] as const)('are as readable as their item is (%s)', async (remove) => {
     target = await startService({
-      resources: { '/notes': collection({ remove, files: { file: {} }, authorize: ownersOnly }) },
+      resources: { '/notes': collection({ deletion: remove, files: { file: {} }, authorize: ownersOnly }) },
       auth,
     })
     expect((await target.send('POST', '/notes', upload(as('ada')))).status).toBe(201)
@@ -283,7 +286,7 @@ describe('files of an item', () => {
   })
 
   it('are there again with an item that an earlier release hid together with them', async () => {
-    target = await startService({ resources: { '/notes': collection({ remove: 'soft', files: { file: {} } }) } })
+    target = await startService({ resources: { '/notes': collection({ deletion: 'soft', files: { file: {} } }) } })
     await target.send('POST', '/notes', upload())
     await target.store.remove('/notes/1', { expect: 'any', mode: 'hide', related: ['/notes/1/file'] })
     expect((await target.send('GET', '/notes/1/file')).status).toBe(410)
@@ -356,7 +359,7 @@ describe('a principal that may write and not read', () => {
   })
 
   it('may replace and remove, and gets back only its own content', async () => {
-    const { target } = await start({ replaced: 'representation' })
+    const { target } = await start({ putResponse: 'representation' })
     const replaced = await target.send('PUT', '/box/1', jsonOf({ mine: true }, as('writer')))
     expect([replaced.status, replaced.json()]).toEqual([200, { id: 1, mine: true }])
     const removed = await target.send('DELETE', '/box/1', { fields: as('writer', { Prefer: 'return=representation' }) })
@@ -364,7 +367,7 @@ describe('a principal that may write and not read', () => {
   })
 
   it('does not get the representation by DELETE', async () => {
-    const { target } = await start({ removed: 'representation' })
+    const { target } = await start({ deleteResponse: 'representation' })
     expect((await target.send('DELETE', '/box/1', { fields: as('writer') })).status).toBe(403)
     const minimal = as('writer', { Prefer: 'return=minimal' })
     expect((await target.send('DELETE', '/box/1', { fields: minimal })).status).toBe(204)
@@ -376,7 +379,7 @@ describe('a principal that may write and not read', () => {
         scope: ({ method }) => [method === 'GET' ? 'read' : 'write'],
       }),
     ]
-    const { target } = await start({ authorize: () => true }, { auth: { schemes, require: 'all' } })
+    const { target } = await start({ authorize: () => true }, { auth: { schemes, requireAuth: 'all' } })
     const patch = (scope: string) =>
       target.send('PATCH', '/box/1', { fields: { ...MERGE_PATCH, Authorization: `Bearer ${scope}` }, body: '{}' })
     expect((await patch('write')).status).toBe(403)
@@ -384,7 +387,7 @@ describe('a principal that may write and not read', () => {
   })
 
   it('needs the credentials that a GET needs', async () => {
-    const { target } = await start({ authorize: () => true, require: ({ method }) => method === 'GET' })
+    const { target } = await start({ authorize: () => true, requireAuth: ({ method }) => method === 'GET' })
     expect((await target.send('PATCH', '/box/1', { fields: MERGE_PATCH, body: '{}' })).status).toBe(401)
     expect((await target.send('PUT', '/box/1', jsonOf({}, { 'If-Match': '*' }))).status).toBe(401)
     expect((await target.send('PUT', '/box/1', jsonOf({}))).status).toBe(204)
@@ -392,7 +395,7 @@ describe('a principal that may write and not read', () => {
 
   it('sees 404 where reading would be 404', async () => {
     const { target } = await start({
-      authorize: (principal, { method }) => method !== 'GET' || principal?.id === 'owner' || 'hide',
+      authorize: (principal, { method }) => method !== 'GET' || principal?.id === 'owner' || 'not-found',
     })
     const answer = await target.send('PATCH', '/box/1', { fields: as('writer', MERGE_PATCH), body: '{}' })
     expect(answer.status).toBe(404)
@@ -401,7 +404,9 @@ describe('a principal that may write and not read', () => {
 
 describe('the answer to DELETE', () => {
   it('has the tag of what was removed where the definition says so', async () => {
-    target = await startService({ resources: { '/notes': collection({ removed: 'tag' }), '/plain': collection() } })
+    target = await startService({
+      resources: { '/notes': collection({ deleteResponse: 'tag' }), '/plain': collection() },
+    })
     for (const [path, hasTag] of [
       ['/notes', true],
       ['/plain', false],

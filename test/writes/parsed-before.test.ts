@@ -30,7 +30,7 @@ describe.each(Object.keys(parsers))('a service behind %s', (name) => {
     const errors: unknown[] = []
     const service = createResourceService(memoryStore(), {
       resources: {
-        '/c': collection({ form: { pri: 'priority' } }),
+        '/c': collection({ formFields: { pri: 'priority' } }),
         '/u': collection({ files: { file: {} } }),
         '/docs': collection({ types: ['*/*'] }),
       },

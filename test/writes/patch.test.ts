@@ -265,7 +265,7 @@ describe('PATCH', () => {
   })
 
   it('bounds what a patch may cost (rows P14, J24, threats 87, 88)', async () => {
-    const target = await startService({ limits: { parsedSize: 100_000 } })
+    const target = await startService({ limits: { bodySize: 100_000 } })
     await target.send('PUT', '/a', jsonOf({ a: 'x'.repeat(1000), list: [] }))
     const add = { op: 'add', path: '/b', value: 1 }
     await expectRefused(

@@ -34,7 +34,7 @@ describe('POST to a collection', () => {
 
   it('is cacheable only where the definition says so (interface POST 6, RFC 9110 §9.3.3)', async () => {
     expect((await demo.send('POST', '/users', jsonOf(USER))).field('cache-control')).toBe('no-store')
-    const target = await startService({ resources: { '/a': collection({ createdCacheControl: 'max-age=60' }) } })
+    const target = await startService({ resources: { '/a': collection({ postCacheControl: 'max-age=60' }) } })
     const answer = await target.send('POST', '/a', jsonOf({}))
     expect([answer.field('cache-control'), answer.field('content-location')]).toEqual(['max-age=60', '/a/1'])
     await target.close()
@@ -222,7 +222,7 @@ describe('POST to a collection', () => {
   })
 
   it('makes members of 128 random bits where names must not be guessed (threat 32)', async () => {
-    const target = await startService({ resources: { '/a': collection({ names: 'uuid' }) } })
+    const target = await startService({ resources: { '/a': collection({ ids: 'uuid' }) } })
     const answer = await target.send('POST', '/a', jsonOf({ a: 1 }))
     expect(answer.field('location')).toBe(`/a/${answer.json().id}`)
     expect(answer.json().id).toMatch(/^[0-9a-f-]{36}$/)

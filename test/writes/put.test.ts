@@ -42,7 +42,7 @@ describe('PUT', () => {
   })
 
   it('answers without validators where content was decoded before it was stored (RFC 9110 §9.3.4)', async () => {
-    const target = await startService({ codings: ['gzip'] })
+    const target = await startService({ contentCodings: ['gzip'] })
     const fields = { ...TEXT, 'Content-Encoding': 'gzip' }
     for (const type of ['text/plain', 'application/json']) {
       const body = gzipSync(type === 'text/plain' ? 'plain' : '{"a":1}')

@@ -19,7 +19,7 @@ describe('a schema', () => {
 
   it('holds for JSON, also where other content is taken as it comes', async () => {
     target = await startService({
-      limits: { parsedSize: 1000 },
+      limits: { bodySize: 1000 },
       resources: {
         '/docs/{name}': document({ schema: isNamed }),
         '/raw': collection({ types: ['*/*'], schema: isNamed }),

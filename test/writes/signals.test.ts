@@ -116,7 +116,7 @@ describe('the signal of store calls (ResourceStore: "Aborts when the client has 
     const port = await serve(recorded.store, {
       resources: {
         '/docs': collection(),
-        '/named': collection({ names: 'uuid' }),
+        '/named': collection({ ids: 'uuid' }),
         '/forms': collection({ create: 'accepted', process: async () => ({}) }),
         '/files/{name}': document({ types: ['*/*'] }),
       },

@@ -146,7 +146,7 @@ describe('large content', () => {
 
   it('may be written under a condition where the store cannot stage, up to the limit', async () => {
     const { stage: _, ...store } = memoryStore()
-    const target = await startService({ limits: { parsedSize: 300_000 } }, store)
+    const target = await startService({ limits: { bodySize: 300_000 } }, store)
     const tag = (await target.send('PUT', '/a', { body: 'v1' })).field('etag')!
     const body = 'b'.repeat(300_001)
     expect((await target.send('PUT', '/a', { fields: { 'If-Match': tag }, body })).status).toBe(413)
@@ -157,7 +157,7 @@ describe('large content', () => {
 
 describe('limits', () => {
   it('of parsed content are exact, however the content comes (row H177, threat 58)', async () => {
-    const target = await startService({ limits: { parsedSize: 100_000 } })
+    const target = await startService({ limits: { bodySize: 100_000 } })
     const json = (size: number): string => JSON.stringify({ a: 'x'.repeat(size - 8) })
     await target.send('PUT', '/p', jsonOf({}))
     for (const chunked of [false, true]) {

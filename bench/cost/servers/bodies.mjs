@@ -16,10 +16,10 @@ const bare = (use) => (req, res) => {
   })
 }
 
-const parse = bodyParse({ codings: ['gzip'] })
+const parse = bodyParse({ contentCodings: ['gzip'] })
 
 const service = createResourceService(memoryStore(), {
-  codings: ['gzip'],
+  contentCodings: ['gzip'],
   limits: { jsonMembers: MEMBERS },
   resources: {
     '/items': collection({ files: { f: {} } }),

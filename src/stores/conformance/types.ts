@@ -50,7 +50,7 @@ export interface TestRunner {
   readonly it: (title: string, run: (...context: unknown[]) => Promise<void>, timeout: number) => unknown
 }
 
-export interface DescribeStoreOptions extends StoreCapabilities, Partial<TestRunner> {
+export interface TestStoreOptions extends StoreCapabilities, Partial<TestRunner> {
   /** The collection in which the cases work. Default `/things`. */
   readonly collection?: string
   /**

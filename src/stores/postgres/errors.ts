@@ -34,7 +34,7 @@ export function isConnectionLost(error: unknown): boolean {
 }
 
 export function createUnavailableError(cause: unknown): HttpError {
-  return new HttpError(503, 'ERR_UNAVAILABLE', { headers: ['Retry-After', '1'], cause })
+  return new HttpError(503, 'ERR_UNAVAILABLE', { headers: { 'Retry-After': '1' }, cause })
 }
 
 /** What the answer to a request is when the database has refused. */

@@ -60,6 +60,6 @@ function requireBytes(pieces: Pieces | undefined, length: number): Pieces {
   if (pieces !== undefined && (!(pieces instanceof Uint8Array) || pieces.length === length)) return pieces
   throw new HttpError(503, 'ERR_UNAVAILABLE', {
     detail: 'The content was replaced or removed while it was being read.',
-    headers: ['Retry-After', '0'],
+    headers: { 'Retry-After': '0' },
   })
 }

@@ -78,7 +78,8 @@ export function createCommitQueue(transact: (work: () => void) => MaybePromise<v
   return {
     add<Result>(work: () => Result): Promise<Result> {
       return new Promise<Result>((resolve, reject) => {
-        if (queue.length >= MAX_WAITING) throw new HttpError(503, 'ERR_UNAVAILABLE', { headers: ['Retry-After', '1'] })
+        if (queue.length >= MAX_WAITING)
+          throw new HttpError(503, 'ERR_UNAVAILABLE', { headers: { 'Retry-After': '1' } })
         const since = performance.now()
         queue.push({ work, resolve: resolve as (result: unknown) => void, reject, since })
         if (isScheduled) return

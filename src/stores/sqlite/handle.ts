@@ -218,7 +218,7 @@ function isBusy(error: unknown): boolean {
 
 function toHttpError(error: unknown): unknown {
   if (isBusy(error)) {
-    return new HttpError(503, 'ERR_UNAVAILABLE', { headers: ['Retry-After', '1'], cause: error })
+    return new HttpError(503, 'ERR_UNAVAILABLE', { headers: { 'Retry-After': '1' }, cause: error })
   }
   if (codeOf(error) === FULL) return new HttpError(507, 'ERR_OUT_OF_SPACE', { cause: error })
   return error

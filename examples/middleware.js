@@ -1,4 +1,4 @@
-// Single pieces in an Express application that has routes of its own.
+// Standalone middleware in an Express application that has routes of its own.
 import express from 'express'
 import { auth, basic, principalOf } from 'http-resource-service/auth'
 import { bodyParse } from 'http-resource-service/body-parse'
@@ -18,8 +18,8 @@ app.disable('x-powered-by')
 app.use(requireHttps(), methodOverride())
 app.use(preflight({ origins: ['https://app.example'] }))
 
-// The route says which state it is; 304, 412 and 428 are the piece's.
-const currentSettings = conditional(() => ({ entityTag: `"${settings.version}"` }), { required: true })
+// The route says which state it is; 304, 412 and 428 come from the middleware.
+const currentSettings = conditional(() => ({ entityTag: `"${settings.version}"` }), { preconditions: 'required' })
 app.get('/settings', currentSettings, (_req, res) => res.json(settings.document))
 app.put('/settings', currentSettings, bodyParse({ accept: ['json'] }), (req, res) => {
   // A request without content and without Content-Type has no body.

@@ -20,7 +20,7 @@ import { versions } from './cases/versions.ts'
 import { walks } from './cases/walks.ts'
 import { writing } from './cases/writing.ts'
 import { claimSettles } from './claims.ts'
-import type { Capability, Case, DescribeStoreOptions, StoreFixture, TestRunner } from './types.ts'
+import type { Capability, Case, StoreFixture, TestRunner, TestStoreOptions } from './types.ts'
 import { createCallWatch } from './watch-calls.ts'
 
 /** Milliseconds for a case. All of them take a fraction of it, but on a busy machine. */
@@ -66,10 +66,10 @@ const DEFAULTS: Readonly<Record<Capability, boolean | 'offered'>> = {
  *
  * ```ts
  * import { describe, it } from 'vitest' // or from 'node:test'
- * import { describeStore } from 'http-resource-service/testing'
+ * import { testStore } from 'http-resource-service/testing'
  *
- * describeStore('userStore', async () => ({ store: userStore(pool), close: () => emptyTable() }), { describe, it })
- * describeStore('cacheStore', () => cacheStore(), { describe, it, hiding: false })
+ * testStore('userStore', async () => ({ store: userStore(pool), close: () => emptyTable() }), { describe, it })
+ * testStore('cacheStore', () => cacheStore(), { describe, it, hiding: false })
  * ```
  *
  * @param name the name of the store
@@ -78,12 +78,12 @@ const DEFAULTS: Readonly<Record<Capability, boolean | 'offered'>> = {
  *   these: global ones, then those of node:test
  * @throws TypeError for an unknown option, or when no runner is found
  */
-export function describeStore(
+export function testStore(
   name: string,
   create: () => MaybePromise<StoreFixture | ResourceStore>,
-  options?: DescribeStoreOptions,
+  options?: TestStoreOptions,
 ): void {
-  const given = readOptions('describeStore', options, [
+  const given = readOptions('testStore', options, [
     ...(Object.keys(DEFAULTS) as Capability[]),
     'describe',
     'it',
@@ -184,5 +184,5 @@ function findRunner(options: Partial<TestRunner>): TestRunner {
     const nodeTest = process.getBuiltinModule?.('node:test') as TestRunner | undefined
     if (nodeTest !== undefined && found === globals) return nodeTest
   }
-  throw new TypeError('describeStore found no test runner. Pass its functions as the options `describe` and `it`.')
+  throw new TypeError('testStore found no test runner. Pass its functions as the options `describe` and `it`.')
 }
