@@ -84,7 +84,7 @@ export function checkAnswers(
 }
 
 function keyOf({ route, method, status, text }: RecordedAnswer): string {
-  const type = status >= 400 && text !== undefined ? (JSON.parse(text) as { type?: string }).type : undefined
+  const type = status >= 400 && text !== undefined ? readProblemType(text) : undefined
   return [(route as Route).kind, method, status, ...(type === undefined ? [] : [type])].join(' ')
 }
 
@@ -199,4 +199,13 @@ function validate(schema: JsonObject, text: string, document: JsonObject): reado
   return validator(value)
     ? []
     : (validator.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`)
+}
+
+/** `formatError` may answer with what is no problem document. */
+function readProblemType(text: string): string | undefined {
+  try {
+    return (JSON.parse(text) as { type?: string }).type
+  } catch {
+    return undefined
+  }
 }
