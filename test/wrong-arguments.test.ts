@@ -71,6 +71,33 @@ const cases: [string, () => unknown, string | RegExp][] = [
     serviceWith({ resources: { '/a': collection } }),
     'a function at "/a": call it, as in collection()',
   ],
+  [
+    'resources: a Map',
+    serviceWith({ resources: new Map([['/a', collection()]]) }),
+    "such as { '/users': collection() }",
+  ],
+  ...['/a/../b', '/./a', '/a?b', '/a#b', '/a\\b', '/us%20ers'].map((pattern): (typeof cases)[number] => [
+    `resources: ${pattern}`,
+    serviceWith({ resources: { [pattern]: collection() } }),
+    'has a segment that is neither plain nor a {name}',
+  ]),
+  [
+    'resources: two names alike',
+    serviceWith({ resources: { '/{a}/{a}': document() } }),
+    'The pattern "/{a}/{a}" has the name {a} twice.',
+  ],
+  ...['/a/../b', '/.', '/a\\b', '/ä', '/a%zz'].map((prefix): (typeof cases)[number] => [
+    `mount(${prefix})`,
+    () => mount(prefix, service),
+    'mount takes a prefix as it is sent',
+  ]),
+  ["operations: { path: 'jobs' }", serviceWith({ operations: { path: 'jobs' } }), 'operations takes as path: a path'],
+  ["operations: { path: '/{x}' }", serviceWith({ operations: { path: '/{x}' } }), 'operations takes as path: a path'],
+  [
+    "document({ types: ['png'] })",
+    () => document({ types: ['png'] }),
+    'document takes as types: a list, each member a',
+  ],
   ['resources: a promise', serviceWith({ resources: promise }), 'it is a promise'],
   ['resources: a list', serviceWith({ resources: [collection()] }), "such as { '/users': collection() }"],
   ['options: a promise', () => createResourceService(memoryStore(), promise), 'not a promise'],

@@ -2,10 +2,17 @@ import type { IncomingMessage } from 'node:http'
 import type { AnyRequest, AnyResponse } from '../core/exchange.ts'
 import { checkHandler, createHandler, type Handler, type Next } from '../core/node-handler.ts'
 import { findPlace, type Place, placeBelow } from '../core/place.ts'
+import { parseRequestTarget } from '../protocol/request-target.ts'
 
 /** @throws TypeError for a prefix that could never match */
 export function checkPrefix(owner: string, prefix: unknown): string {
-  if (typeof prefix === 'string' && /^(?:\/(?::\w+|[^/:?#*\s][^/?#*\s]*))*$/.test(prefix)) return prefix
+  if (typeof prefix === 'string' && /^(?:\/(?::\w+|[^/:?#*\s][^/?#*\s]*))*$/.test(prefix)) {
+    // Dot segments, backslashes, and what is not ASCII are in no request target that the prefix could begin.
+    if (parseRequestTarget(prefix || '/') !== undefined) return prefix
+    throw new TypeError(
+      `${owner} takes a prefix as it is sent, with escapes and without dot segments, not ${JSON.stringify(prefix)}.`,
+    )
+  }
   if (typeof prefix === 'function') throw new TypeError(`${owner} takes the prefix first: ${owner}('/api', service).`)
   throw new TypeError(
     `${owner} takes a prefix such as '/api' or '/t/:tenant', without a slash or a star at the end, not ${JSON.stringify(prefix)}.`,

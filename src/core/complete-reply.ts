@@ -5,9 +5,10 @@ import { emptyReply, encodeText, type Reply, type ReplyBody } from './reply.ts'
 /**
  * Completes a reply that a function of the user has made: text is sent as UTF-8, and content with its length in bytes,
  * whatever Content-Length the function has given.
- * @throws TypeError for a body that cannot be sent
+ * @throws TypeError for what is no reply, and for a body that cannot be sent
  */
-export function completeReply({ status, headers, body }: Reply): Reply {
+export function completeReply(reply: Reply): Reply {
+  const { status, headers, body } = checkReply(reply)
   const content = typeof body === 'string' ? encodeText(body) : body
   const isUtf8Only = content !== body
   const fields: string[] = []
@@ -19,9 +20,22 @@ export function completeReply({ status, headers, body }: Reply): Reply {
     if (key === 'content-type') isTyped = true
     fields.push(name, isUtf8Only && key === 'content-type' ? withUtf8(headers[i + 1]!) : headers[i + 1]!)
   }
-  if (content === undefined || content === '') return emptyReply(status, fields)
+  // RFC 9110 §8.6: no Content-Length where there can be no content.
+  if (content === undefined || content === '' || status === 204 || status === 304) return emptyReply(status, fields)
   if (typeof body === 'string' && !isTyped) fields.push('Content-Type', 'text/plain; charset=utf-8')
   return { status, headers: [...fields, 'Content-Length', String(sizeOf(content))], body: content }
+}
+
+function checkReply(reply: Partial<Reply> | undefined): Reply {
+  const { status, headers } = reply ?? {}
+  const isFinal = Number.isInteger(status) && status! >= 200 && status! <= 599
+  // What Node takes as the name and the value of a field.
+  const isSendable = (text: unknown, index: number): boolean =>
+    typeof text === 'string' && (index % 2 === 0 ? isToken(text) : /^[\t\x20-\x7e\x80-\xff]*$/.test(text))
+  if (isFinal && Array.isArray(headers) && headers.length % 2 === 0 && headers.every(isSendable)) return reply as Reply
+  throw new TypeError(
+    'formatError returns { status, headers, body }: a status of 200 to 599, and names and values in turn, in Latin-1.',
+  )
 }
 
 function sizeOf(content: ReplyBody): number {

@@ -18,6 +18,8 @@ interface Sweeper {
 }
 
 const SWEEPS = 4
+/** Timers take 32 bits: a longer one fires at once. */
+const LONGEST = 2 ** 31 - 1
 const sweepers = new Map<number, Sweeper>()
 
 function createWatch(onIdle: () => void): IdleWatch {
@@ -84,7 +86,7 @@ function createSweeper(timeout: number): Sweeper {
     start() {
       if (timer !== undefined) return
       empty = 0
-      timer = setInterval(sweep, Math.max(1, timeout / SWEEPS))
+      timer = setInterval(sweep, Math.min(LONGEST, Math.max(1, timeout / SWEEPS)))
       timer.unref()
     },
   }

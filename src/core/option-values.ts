@@ -53,8 +53,14 @@ export const LOG: ValueRule = {
   text: 'a function, or false to report nothing',
 }
 
+/** An object with members of its own; a `Map` has none. */
 export const RECORD: ValueRule = {
-  accepts: (value) => typeof value === 'object' && value !== null && !Array.isArray(value) && !isThenable(value),
+  accepts: (value) =>
+    typeof value === 'object' &&
+    value !== null &&
+    !Array.isArray(value) &&
+    !(value instanceof Map) &&
+    !isThenable(value),
   text: 'an object',
 }
 
@@ -79,9 +85,9 @@ export function listOf(rule: ValueRule, least = 0): ValueRule {
   }
 }
 
-/** Users and their secrets. A `Map` has none of them as members. */
+/** Users and their secrets. */
 export const ACCOUNTS: ValueRule = {
-  accepts: (value) => RECORD.accepts(value) && !(value instanceof Map),
+  accepts: RECORD.accepts,
   text: 'an object of names and secrets, such as { ada: secret }',
 }
 

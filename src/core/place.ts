@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { measurePrefix, placeTarget } from '../protocol/path-prefix.ts'
+import { leadsOut, listReadings, measurePrefix, placeTarget } from '../protocol/path-prefix.ts'
 import { parseRequestTarget, pathOfTarget, toOriginForm } from '../protocol/request-target.ts'
 import type { HostRequest } from './exchange.ts'
 
@@ -46,8 +46,10 @@ export function placeBelow(place: Place, prefix: string): Place | undefined {
   if (prefix === '' || !place.isClear) return place
   const { mount, target } = place
   const placement = placeTarget(target, prefix)
-  if (placement === 'outside') return undefined
-  if (placement === 'unclear') return { mount, target, isClear: false }
+  // Dots may lead out of the mount around, and back to the prefix.
+  const mayReturn = placement === 'outside' && mount !== '' && leadsOut(listReadings(pathOfTarget(target)))
+  if (placement === 'outside' && !mayReturn) return undefined
+  if (placement !== 'inside') return { mount, target, isClear: false }
   const length = measurePrefix(pathOfTarget(target), prefix)!
   const rest = target.slice(length)
   return { mount: mount + target.slice(0, length), target: rest.startsWith('/') ? rest : `/${rest}`, isClear: true }

@@ -1,15 +1,18 @@
-import { listReadings } from '../protocol/path-prefix.ts'
+import { leadsOut, listReadings } from '../protocol/path-prefix.ts'
 import { parseRequestTarget, pathOfTarget } from '../protocol/request-target.ts'
 import { HttpError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import { isPromise, type MaybePromise } from './handler.ts'
 
+/** What is left in a decoded path that programs read differently: an escape that was escaped, and `;` parameters. */
+const AMBIGUOUS = /%[0-9a-f]{2}|;/i
+
 /**
  * Puts path and query on the exchange of a middleware. A target that has no path of one reading, such as
  * `/@scope%2Fname`, is the host's to judge: its path is what was received, and `readings` what programs may take it
  * for.
- * @throws HttpError 400 for a target that may or may not be below the mount of the middleware; for `*` with another
- *   method than OPTIONS (RFC 9112 §3.2.4)
+ * @throws HttpError 400 for a target that may or may not be below the mount of the middleware, or leads out of it; for `*`
+ *   with another method than OPTIONS (RFC 9112 §3.2.4)
  */
 export function readTarget(exchange: Exchange): void {
   const { place } = exchange
@@ -22,8 +25,9 @@ export function readTarget(exchange: Exchange): void {
   }
   const parsed = parseRequestTarget(target)
   const path = parsed?.path ?? pathOfTarget(target)
-  const readings = parsed === undefined ? listReadings(path) : [path]
-  if (!place.isClear || target === '*' || readings === undefined) {
+  const readings = parsed === undefined || AMBIGUOUS.test(path) ? listReadings(path) : [path]
+  const isLeft = place.mount !== '' && leadsOut(readings)
+  if (!place.isClear || target === '*' || readings === undefined || isLeft) {
     throw new HttpError(400, 'ERR_MALFORMED_TARGET', { detail: 'The target of the request is malformed.' })
   }
   exchange.path = path

@@ -51,6 +51,25 @@ export function listReadings(path: string): readonly string[] | undefined {
 }
 
 /**
+ * Whether the dot segments of a path lead out of the mount that it is below, in some reading: below `/api`,
+ * `/../api/secret` is `/api/secret` for a program that resolves dots.
+ * @param readings those of the path below the mount; `undefined` for too many
+ */
+export function leadsOut(readings: readonly string[] | undefined): boolean {
+  return readings === undefined || readings.some(climbs)
+}
+
+function climbs(path: string): boolean {
+  let depth = 0
+  for (const segment of path.split('/')) {
+    if (segment === '..') depth--
+    else if (segment !== '' && segment !== '.') depth++
+    if (depth < 0) return true
+  }
+  return false
+}
+
+/**
  * Decides where a request target lies relative to a path prefix.
  * @param target as received, in any form
  * @param prefix such as `/api`, without a slash at the end. A name with a colon, as in `/t/:tenant`, stands for any segment
@@ -63,8 +82,9 @@ export function placeTarget(target: string, prefix: string): Placement {
   if (measurePrefix(path, prefix) !== undefined) return 'inside'
   const readings = listReadings(path)
   if (readings === undefined) return 'unclear'
-  const folded = fold(prefix)
-  const isBelow = (reading: string): boolean => measurePrefix(fold(reading), folded, isFilled) !== undefined
+  const folded = decodeEscapes(prefix).toLowerCase()
+  // Letter case does not tell paths apart in Express and Connect. Escapes stay: a router takes "a%2Fb" for one segment.
+  const isBelow = (reading: string): boolean => measurePrefix(reading.toLowerCase(), folded, isFilled) !== undefined
   return readings.some(isBelow) ? 'unclear' : 'outside'
 }
 
@@ -102,11 +122,6 @@ function isFilled(segment: string): boolean {
 }
 
 const SLASH = 0x2f
-
-/** Letter case does not tell paths apart in Express and Connect. */
-function fold(path: string): string {
-  return decodeEscapes(path).toLowerCase()
-}
 
 /** Decodes every escape, also those that are no UTF-8: there are programs that do. */
 function decodeEscapes(path: string): string {

@@ -18,6 +18,7 @@ import {
   type ValueRule,
   writtenAs,
 } from '../core/option-values.ts'
+import { parseMediaType } from '../protocol/media-type.ts'
 import { METHODS } from '../protocol/methods.ts'
 
 type Rules = Readonly<Record<string, ValueRule>>
@@ -30,6 +31,11 @@ const MOMENT: ValueRule = {
     (value instanceof Date || (typeof value === 'string' && /^\d{4}-\d\d-\d\d/.test(value))) &&
     !Number.isNaN(new Date(value).getTime()),
   text: 'a Date, or a date in ISO 8601 such as "2027-01-31"',
+}
+
+const MEDIA_RANGE: ValueRule = {
+  accepts: (value) => typeof value === 'string' && parseMediaType(value) !== undefined,
+  text: "a media range such as 'image/*'",
 }
 
 /** What the options of every kind of resource must be. A wrong value would leave out what it asks for, silently. */
@@ -47,10 +53,10 @@ export const RESOURCE_VALUES: Rules = {
   representations: listOf(shapedAs({ type: 'string', render: 'function' })),
   accept: oneOf('strict', 'lenient'),
   aliases: listOf(TEXT),
-  types: listOf(TEXT, 1),
+  types: listOf(MEDIA_RANGE, 1),
   maxSize: SIZE,
   storedHeaders: listOf(oneOf('Content-Language', 'Content-Disposition')),
-  allowInline: listOf(TEXT),
+  allowInline: listOf(MEDIA_RANGE),
   create: oneOf('created', 'accepted'),
   process: FUNCTION,
   formFields: recordOf(TEXT),
@@ -91,7 +97,10 @@ export const SERVICE_VALUES: Rules = {
 }
 
 export const OPERATIONS_VALUES: Rules = {
-  path: TEXT,
+  path: {
+    accepts: (value) => typeof value === 'string' && /^(?:\/[^/{}?#\s]+)+$/.test(value),
+    text: "a path, such as '/operations'",
+  },
   concurrency: COUNT,
   maxAttempts: COUNT,
   pollInterval: MILLISECONDS,

@@ -43,15 +43,22 @@ function createNode(): Node {
   return { literals: new Map(), parameter: undefined, entry: undefined }
 }
 
+/** What no segment of a decoded path is, or what is meant otherwise: a `:name`, a query, an escape. */
+const NEVER_PLAIN = /[{}?#\\\x00-\x1f\x7f]|^:|^\*+$|^\.\.?$|%[0-9a-f]{2}/i
+
 function add(root: Node, entry: RouteEntry): void {
   const { pattern } = entry
   if (!pattern.startsWith('/') || (pattern !== '/' && pattern.endsWith('/'))) {
     throw new TypeError(`The pattern "${pattern}" must begin with a slash and not end with one.`)
   }
+  const names = new Set<string>()
   let node = root
   for (const segment of pattern === '/' ? [] : pattern.slice(1).split('/')) {
-    if (/^\{[A-Za-z_]\w*\}$/.test(segment)) node = node.parameter ??= createNode()
-    else if (segment === '' || /[{}]|^:|^\*+$/.test(segment)) {
+    if (/^\{[A-Za-z_]\w*\}$/.test(segment)) {
+      if (names.has(segment)) throw new TypeError(`The pattern "${pattern}" has the name ${segment} twice.`)
+      names.add(segment)
+      node = node.parameter ??= createNode()
+    } else if (segment === '' || NEVER_PLAIN.test(segment)) {
       throw new TypeError(`The pattern "${pattern}" has a segment that is neither plain nor a {name}: "${segment}".`)
     } else {
       let next = node.literals.get(segment)

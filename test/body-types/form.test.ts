@@ -137,6 +137,20 @@ describe('parseForm', () => {
     expect(await refusal(`${'n'.repeat(201)}=1`)).toBe(400)
   })
 
+  it.each(['+', '%', 'a+', '%4', '%41', '%41x%', '%c3%a9+'])(
+    'reads 4 MB of %j for at most three times what the URL Standard costs (issue "One anonymous connection")',
+    (unit) => {
+      const content = Buffer.from(`a=${unit.repeat(4e6 / unit.length)}`)
+      const time = startProcessorClock()
+      const expected = new URLSearchParams(content.toString()).get('a')
+      const allowed = 3 * time() + 100
+      const timeOfForm = startProcessorClock()
+      const [field] = parseForm(content, DEFAULT_LIMITS)
+      expect(timeOfForm()).toBeLessThan(allowed)
+      expect(field?.value === expected).toBe(true)
+    },
+  )
+
   it('names nothing of the content in its errors (threat 66)', () => {
     expect(() => pairs('hunter2=%ff')).toThrow(HttpError)
     expect(() => pairs('hunter2=%ff')).not.toThrow(/hunter2/)

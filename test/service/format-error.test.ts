@@ -78,6 +78,25 @@ describe('formatError', () => {
     }
   })
 
+  it.each([
+    ['nothing', undefined],
+    ['no fields', { status: 404 }],
+    ['no status', { headers: [] }],
+    ['an interim status', { status: 100, headers: [] }],
+    ['a field that no message may hold', { status: 404, headers: ['X-Why', '☃'] }],
+    ['a field name that no message may hold', { status: 404, headers: ['X Why', 'a'] }],
+    ['fields as an object', { status: 404, headers: { a: 'b' } }],
+    ['a promise', Promise.resolve({ status: 404, headers: [] })],
+  ])('answers 500, and says what was expected, for %s', async (_, wrong) => {
+    const errors: unknown[] = []
+    const onError = (error: unknown) => void errors.push(error)
+    const { send } = await serve(memoryStore(), { formatError: () => wrong as Reply, onError })
+    expect((await send('GET', '/nothing')).status).toBe(500)
+    expect(errors.map(String)).toEqual([
+      'TypeError: formatError returns { status, headers, body }: a status of 200 to 599, and names and values in turn, in Latin-1.',
+    ])
+  })
+
   it('answers 500, and reports it, for a reply that cannot be sent', async () => {
     const errors: unknown[] = []
     const onError = (error: unknown) => void errors.push(error)

@@ -83,9 +83,8 @@ export function checkAnswers(
   return { faults: [...faults].slice(0, 20), described: [...described].sort(), seen: [...seen].sort() }
 }
 
-function keyOf({ view, route, method, status, text }: RecordedAnswer): string {
-  const isProblem = status >= 400 && text !== undefined && !view.formatsErrors
-  const type = isProblem ? (JSON.parse(text) as { type?: string }).type : undefined
+function keyOf({ route, method, status, text }: RecordedAnswer): string {
+  const type = status >= 400 && text !== undefined ? readProblemType(text) : undefined
   return [(route as Route).kind, method, status, ...(type === undefined ? [] : [type])].join(' ')
 }
 
@@ -200,4 +199,13 @@ function validate(schema: JsonObject, text: string, document: JsonObject): reado
   return validator(value)
     ? []
     : (validator.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`)
+}
+
+/** `formatError` may answer with what is no problem document. */
+function readProblemType(text: string): string | undefined {
+  try {
+    return (JSON.parse(text) as { type?: string }).type
+  } catch {
+    return undefined
+  }
 }
