@@ -9,7 +9,7 @@ import { listen, send } from '../adapters/raw.ts'
 
 const schemes = [basic({ realm: 'test', accounts: { ada: 'lovelace' } })]
 const guard = (): Handler => auth({ schemes })
-const guardOfSecret = (): Handler => auth({ schemes, require: ({ path }) => path.startsWith('/secret') })
+const guardOfSecret = (): Handler => auth({ schemes, requireAuth: ({ path }) => path.startsWith('/secret') })
 
 /** Everything that the guard lets go on is answered 200. */
 async function ask(guard: Handler, targets: readonly string[], mountPath?: string): Promise<readonly string[]> {
