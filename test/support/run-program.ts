@@ -7,13 +7,24 @@ export interface Program {
   readonly output: () => string
   /** Waits until it has printed something that matches. */
   waitFor(pattern: RegExp): Promise<RegExpExecArray>
+  /** Its exit code, once it has ended and all that it printed is there. */
+  readonly ended: Promise<number | null>
   /** Ends it with a signal and waits for it. @returns its exit code */
   stop(signal?: NodeJS.Signals): Promise<number | null>
 }
 
-/** Runs a module of this project with Node. */
-export function runProgram(file: string, env: Record<string, string> = {}, args: readonly string[] = []): Program {
-  const child = spawn(process.execPath, [...args, file], {
+/**
+ * Runs a module of this project with Node.
+ * @param args options of Node
+ * @param own arguments of the module
+ */
+export function runProgram(
+  file: string,
+  env: Record<string, string> = {},
+  args: readonly string[] = [],
+  own: readonly string[] = [],
+): Program {
+  const child = spawn(process.execPath, [...args, file, ...own], {
     env: { ...process.env, NODE_OPTIONS: '', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
@@ -32,6 +43,7 @@ export function runProgram(file: string, env: Record<string, string> = {}, args:
   return {
     child,
     output: () => text,
+    ended: once(child, 'close').then(([code]) => code as number | null),
     async waitFor(pattern) {
       for (;;) {
         const match = pattern.exec(text)
