@@ -56,7 +56,7 @@ export interface PostgresStoreOptions {
   readonly retention?: number
   /** Milliseconds for which replaced large content stays readable, and unfinished uploads stay. Default 10 minutes. */
   readonly grace?: number
-  /** Milliseconds between two sweeps; 0 for none. Default 60 000. */
+  /** Milliseconds between two sweeps, from the first use of the store on; 0 for none. Default 60 000. */
   readonly sweepInterval?: number
   /** Bytes of memory for large content that is asked for again and again; 0 for none. Default 32 MiB. */
   readonly cacheSize?: number
@@ -122,6 +122,7 @@ export function postgresStore(options: PostgresStoreOptions): ResourceStore {
     }),
     prefix,
     maxWaiting,
+    () => sweeper.start(),
   )
   const statements = nameStatements(prefix)
   const nextVersion = createVersions()
