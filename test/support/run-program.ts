@@ -14,17 +14,19 @@ export interface Program {
 }
 
 /**
- * Runs a module of this project with Node.
+ * Runs a module of this project, with Node if nothing else is named.
  * @param args options of Node
  * @param own arguments of the module
+ * @param program another runtime
  */
 export function runProgram(
   file: string,
   env: Record<string, string> = {},
   args: readonly string[] = [],
   own: readonly string[] = [],
+  program: string = process.execPath,
 ): Program {
-  const child = spawn(process.execPath, [...args, file, ...own], {
+  const child = spawn(program, [...args, file, ...own], {
     env: { ...process.env, NODE_OPTIONS: '', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
