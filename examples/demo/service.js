@@ -17,11 +17,21 @@ const Article = z.looseObject({ title: z.string().min(1), body: z.string().optio
 const Upload = z.looseObject({ title: z.string().min(1) })
 const Config = z.looseObject({ debug: z.boolean(), port: z.int().min(0).max(65535), logLevel: z.string().min(1) })
 
+const uploads = collection({
+  title: 'Upload',
+  schema: Upload,
+  create: 'accepted',
+  files: { file: { required: true } },
+  process: inspect,
+  remove: 'queued',
+})
+
 /**
  * @param {import('http-resource-service').ResourceStore} store
- * @param {{ secret: string, user: string, password: string, origins: string[] }} settings
+ * @param {{ secret: string, user: string, password: string, origins: string[], acceptsWork?: boolean }} settings
+ *   `acceptsWork: false` leaves out what needs a process that goes on after the response, which a Worker does not
  */
-export function createDemo(store, { secret, user, password, origins }) {
+export function createDemo(store, { secret, user, password, origins, acceptsWork = true }) {
   const accounts = { [user]: password }
   return createResourceService(store, {
     resources: {
@@ -33,14 +43,7 @@ export function createDemo(store, { secret, user, password, origins }) {
         examples: { ada: { name: 'Ada', email: 'ada@example.org' } },
       }),
       '/jobs': collection({ title: 'Job', schema: Job, formFields: { pri: 'priority' } }),
-      '/uploads': collection({
-        title: 'Upload',
-        schema: Upload,
-        create: 'accepted',
-        files: { file: { required: true } },
-        process: inspect,
-        deletion: 'queued',
-      }),
+      ...(acceptsWork && { '/uploads': uploads }),
       '/config/app': singleton({ title: 'Config', schema: Config, aliases: ['/config/app.json'] }),
       '/docs': collection({ title: 'Document', types: ['*/*'] }),
       '/articles': collection({ title: 'Article', schema: Article, deletion: 'soft' }),

@@ -103,7 +103,7 @@ export function resolveDigestOptions(options: DigestOptions): DigestSettings {
   const find = read.accounts === undefined ? nameFound(read.findSecret!) : createFinder(read.accounts, algorithms)
   return {
     ...{ realm, algorithms, lifetime, principal: read.principal, throttle: read.throttle, targetOf: read.targetOf },
-    nonces: createNonces(shared === undefined ? randomBytes(MIN_KEY) : readKey(shared), realm),
+    nonces: createNonces(createKeySource(shared), realm),
     claim: createClaim(shared, lifetime),
     findAccount: createAccountFinder(find, realm),
   }
@@ -115,6 +115,15 @@ function readAlgorithms(algorithms: readonly DigestAlgorithm[]): readonly Digest
     throw new TypeError('digest takes "algorithms": SHA-256, or SHA-256 and MD5.')
   // The client takes the first that it knows (RFC 7616 §3.7).
   return DIGEST_ALGORITHMS.filter((name) => algorithms.includes(name))
+}
+
+/** A key of the process is drawn at its first use: Workers may not draw random bytes while a module is loaded. */
+function createKeySource(shared: SharedNonces | undefined): () => Uint8Array {
+  let key = shared === undefined ? undefined : readKey(shared)
+  return () => {
+    key ??= randomBytes(MIN_KEY)
+    return key
+  }
 }
 
 function readKey({ key, claim }: SharedNonces): Uint8Array {
@@ -160,13 +169,15 @@ function createFinder(
 
 /** @param user as it was sent: clients hash the name in their own spelling */
 function createAccountFinder(find: AccountFinder, realm: string): DigestSettings['findAccount'] {
-  const nobody = randomBytes(16).toString('hex')
+  let nobody: string | undefined
   return (user, algorithm, request) => {
+    nobody ??= randomBytes(16).toString('hex')
+    const standIn = nobody
     const canonical = normalizeName(user)
     return andThen(find(canonical, request), (account) => {
       const { name, secret } = account ?? { name: canonical, secret: undefined }
       const known = typeof secret === 'object' ? readHash(secret, algorithm) : secret
-      const hash = hashAccount(algorithm, user, realm, typeof secret === 'string' ? secret : nobody)
+      const hash = hashAccount(algorithm, user, realm, typeof secret === 'string' ? secret : standIn)
       const isHash = typeof secret === 'object' && known !== undefined
       return { name, hash: isHash ? known : hash, isKnown: typeof known === 'string' }
     })

@@ -12,12 +12,12 @@ const RANDOM = 10
 const PROOF = 16
 const FORM = /^[\w-]{43}$/
 
-/** @param key whoever has it can make nonces */
-export function createNonces(key: Uint8Array, realm: string): Nonces {
+/** @param getKey the key, with which anybody can make nonces */
+export function createNonces(getKey: () => Uint8Array, realm: string): Nonces {
   const context = `http-resource-service digest nonce ${realm}`
 
   function prove(body: Buffer): Buffer {
-    return createHmac('sha256', key).update(context).update(body).digest().subarray(0, PROOF)
+    return createHmac('sha256', getKey()).update(context).update(body).digest().subarray(0, PROOF)
   }
 
   return {

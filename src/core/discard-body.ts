@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import { type Exchange, isHttp2 } from './exchange.ts'
 import { readField } from './fields.ts'
+import { toOwnBytes } from './own-bytes.ts'
 
 /** How much of an unwanted body is read so that the client gets to read our answer. */
 const DRAIN_LIMIT = 512 * 1024
@@ -71,7 +72,7 @@ export function discardUnreadBody(
   writeHead(['Connection', 'close'])
   if (body !== undefined) {
     if (typeof body === 'string') res.write(body, 'latin1')
-    else res.write(body)
+    else res.write(toOwnBytes(body))
   } else res.flushHeaders()
   if (waitsForContinue) {
     res.end()

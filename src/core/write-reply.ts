@@ -3,6 +3,7 @@ import { mergeVary } from '../protocol/vary.ts'
 import { discardUnreadBody, hasUnreadBody } from './discard-body.ts'
 import { BASE_FIELDS, type Exchange } from './exchange.ts'
 import { isPromise } from './handler.ts'
+import { toOwnBytes } from './own-bytes.ts'
 import type { ContentSource, Pieces, Reply, ReplyBody } from './reply.ts'
 import { noteSent } from './stalled-reader.ts'
 
@@ -71,7 +72,7 @@ function writePiece(exchange: Exchange, reply: Reply, body: string | Uint8Array)
   writeHead(exchange, reply, undefined)
   // ASCII as latin1: header section and content leave as one string, uncopied.
   if (typeof body === 'string') exchange.res.end(body, 'latin1')
-  else exchange.res.end(body)
+  else exchange.res.end(toOwnBytes(body))
 }
 
 async function writeRead(
@@ -92,8 +93,8 @@ function writePieces(exchange: Exchange, reply: Reply, { size }: ContentSource, 
   if (exchange.isHttp2 || hasUnreadBody(exchange)) return writePiece(exchange, reply, Buffer.concat(list))
   // Node gathers what is written in one turn: all of it leaves in one call of the system, and none of it is copied.
   writeHead(exchange, reply, undefined)
-  for (const piece of list.slice(0, -1)) exchange.res.write(piece)
-  exchange.res.end(list.at(-1))
+  for (const piece of list.slice(0, -1)) exchange.res.write(toOwnBytes(piece))
+  exchange.res.end(toOwnBytes(list.at(-1)))
 }
 
 function answerEarly(exchange: Exchange, reply: Reply, body: string | Uint8Array | undefined): boolean {
@@ -192,7 +193,7 @@ async function writeSource(
       rest -= bytes.length
       if (rest < 0) throw new Error('A content source gave more bytes than its size.')
       for (let at = 0; at < bytes.length && !exchange.isClosed; at += most) {
-        const piece = bytes.length <= most ? bytes : bytes.subarray(at, at + most)
+        const piece = toOwnBytes(bytes.length <= most ? bytes : bytes.subarray(at, at + most))
         const written = drain.next(piece.length)
         // The last piece ends the message in the same write.
         if (rest === 0 && at + most >= bytes.length) res.end(piece, written)

@@ -6,6 +6,7 @@ import { createPostgresConnection, type PostgresPool, type RunStatement } from '
 import { BATCH_SIZE, createPostgresContents } from './postgres/contents.ts'
 import { createUnavailableError } from './postgres/errors.ts'
 import { createNameSource } from './postgres/names.ts'
+import { createPglitePool, isPglite, type PgliteDatabase } from './postgres/pglite.ts'
 import { connectWhenMigrated } from './postgres/schema.ts'
 import { nameStatements } from './postgres/statements.ts'
 import {
@@ -25,10 +26,14 @@ import type { Content, ContentFields, RelatedWrite, ResourceStore, StoredState, 
 import { createVersions } from './versions.ts'
 
 export type { PostgresClient, PostgresPool, PostgresQuery } from './postgres/connection.ts'
+export type { PgliteDatabase, PgliteRunner } from './postgres/pglite.ts'
 
 export interface PostgresStoreOptions {
-  /** A `Pool` of `pg`. The store holds a connection only while the database works for it. */
-  readonly pool: PostgresPool
+  /**
+   * A `Pool` of `pg`, or an instance of PGlite. The store holds a connection only while the database works for it, and
+   * closes neither.
+   */
+  readonly pool: PostgresPool | PgliteDatabase
   /** What the names of the tables begin with: lower-case letters, digits, underscores. Default `resource_`. */
   readonly tablePrefix?: string
   /**
@@ -51,7 +56,7 @@ export interface PostgresStoreOptions {
   readonly retention?: number
   /** Milliseconds for which replaced large content stays readable, and unfinished uploads stay. Default 10 minutes. */
   readonly grace?: number
-  /** Milliseconds between two sweeps; 0 for none. Default 60 000. */
+  /** Milliseconds between two sweeps, from the first use of the store on; 0 for none. Default 60 000. */
   readonly sweepInterval?: number
   /** Bytes of memory for large content that is asked for again and again; 0 for none. Default 32 MiB. */
   readonly cacheSize?: number
@@ -88,8 +93,10 @@ export function postgresStore(options: PostgresStoreOptions): ResourceStore {
     throw new TypeError('postgresStore takes the pool as an option: postgresStore({ pool }).')
   }
   const read = readOptions('postgresStore', options, [...NUMBERS, 'pool', 'tablePrefix', 'preparedStatements'])
-  if (typeof read.pool?.connect !== 'function' || typeof read.pool.on !== 'function') {
-    throw new TypeError(`postgresStore needs as pool: new Pool() of pg; it is ${describeValue(read.pool)}.`)
+  if (!isPool(read.pool) && !isPglite(read.pool)) {
+    throw new TypeError(
+      `postgresStore needs as pool: an instance of PGlite, or new Pool() of pg; it is ${describeValue(read.pool)}.`,
+    )
   }
   checkValues('postgresStore', read, POSTGRES_VALUES)
   const {
@@ -107,9 +114,15 @@ export function postgresStore(options: PostgresStoreOptions): ResourceStore {
   } = read
   const prefix = checkTablePrefix('postgresStore', tablePrefix)
   const connection = connectWhenMigrated(
-    createPostgresConnection(pool, { statementTimeout, connectTimeout, maxWaiting, preparedStatements }),
+    createPostgresConnection(isPglite(pool) ? createPglitePool(pool) : pool, {
+      statementTimeout,
+      connectTimeout,
+      maxWaiting,
+      preparedStatements,
+    }),
     prefix,
     maxWaiting,
+    () => sweeper.start(),
   )
   const statements = nameStatements(prefix)
   const nextVersion = createVersions()
@@ -245,6 +258,11 @@ export function postgresStore(options: PostgresStoreOptions): ResourceStore {
 
     close: () => sweeper.close(),
   }
+}
+
+function isPool(value: unknown): value is PostgresPool {
+  const { connect, on } = (value ?? {}) as Partial<PostgresPool>
+  return typeof connect === 'function' && typeof on === 'function'
 }
 
 function withRelated(content: Content, related: readonly RelatedWrite[]): readonly Content[] {

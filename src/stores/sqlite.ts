@@ -140,6 +140,7 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
     onRelease: sweeper.hurry,
   })
   const { createIntake, stage } = createIntakeFactory(contents, { inlineLimit, batchSize: BATCH_SIZE })
+  sweeper.start()
   const states = createSqliteStates(statements, contents, createKnownStates(cacheSize / 4), connection.space, clock)
 
   return {

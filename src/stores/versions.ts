@@ -6,7 +6,11 @@ import { randomBytes } from 'node:crypto'
  * same ones and write one path at the same count. Short, because every answer carries it, and every state keeps it.
  */
 export function createVersions(): () => string {
-  const incarnation = randomBytes(6).toString('base64url')
+  // Drawn at the first use: Workers may not draw random bytes while a module is loaded.
+  let incarnation: string | undefined
   let count = 0
-  return () => incarnation + (++count).toString(36)
+  return () => {
+    incarnation ??= randomBytes(6).toString('base64url')
+    return incarnation + (++count).toString(36)
+  }
 }

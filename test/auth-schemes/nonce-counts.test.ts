@@ -64,22 +64,22 @@ describe('createNonces', () => {
 
   it('reads the time of its own nonces', () => {
     vi.useFakeTimers({ toFake: ['Date'], now: 1_234_567_890_123 })
-    const nonces = createNonces(key, 'r')
+    const nonces = createNonces(() => key, 'r')
     const nonce = nonces.create()
     expect(nonces.readTime(nonce)).toBe(1_234_567_890_123)
-    expect(createNonces(key, 'r').readTime(nonce)).toBe(1_234_567_890_123)
-    expect(createNonces(key, 's').readTime(nonce)).toBeUndefined()
-    expect(createNonces(Buffer.alloc(32, 8), 'r').readTime(nonce)).toBeUndefined()
+    expect(createNonces(() => key, 'r').readTime(nonce)).toBe(1_234_567_890_123)
+    expect(createNonces(() => key, 's').readTime(nonce)).toBeUndefined()
+    expect(createNonces(() => Buffer.alloc(32, 8), 'r').readTime(nonce)).toBeUndefined()
   })
 
   it('makes no nonce twice in one millisecond', () => {
     vi.useFakeTimers({ toFake: ['Date'] })
-    const nonces = createNonces(key, 'r')
+    const nonces = createNonces(() => key, 'r')
     expect(new Set(Array.from({ length: 1000 }, () => nonces.create())).size).toBe(1000)
   })
 
   it('takes nothing else for a nonce', () => {
-    const nonces = createNonces(key, 'r')
+    const nonces = createNonces(() => key, 'r')
     fc.assert(fc.property(fc.string({ maxLength: 60 }), (text) => nonces.readTime(text) === undefined))
     const nonce = nonces.create()
     for (let i = 0; i < nonce.length; i++) {

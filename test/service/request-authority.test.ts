@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { connect, createServer as createHttp2Server } from 'node:http2'
 import { describe, expect, it } from 'vitest'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
@@ -62,9 +63,12 @@ describe('a Transfer-Encoding that says nothing (RFC 9112 §6.1, §11.2)', () =>
   })
 
   it('is 400 alone, too', async () => {
-    const served = await start()
-    const answer = await served.send('PUT', '/a', ['Content-Type: text/plain', 'Transfer-Encoding: '])
-    expect([answer.status, answer.field('connection')]).toEqual([400, 'close'])
+    const { port } = await start()
+    const client = await openRawClient(port)
+    client.send('PUT /a HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\nTransfer-Encoding: \r\n\r\n')
+    // From Node 22 on its parser refuses this first, in an answer of its own.
+    const answer = (await client.readToEnd()).toString()
+    expect([answer.slice(0, 12), /\r\nconnection: close\r\n/i.test(answer)]).toEqual(['HTTP/1.1 400', true])
   })
 })
 
@@ -83,7 +87,12 @@ describe('Host beside :authority (RFC 9113 §8.3.1)', () => {
     [undefined, 'a.test', 404],
   ])('%j and %j is %i', async (authority, host, status) => {
     const service = createResourceService(memoryStore(), { resources, fallthrough: false })
-    const running = await runServer(createHttp2Server(service as never) as never)
+    let seen: string | undefined
+    const listener = (req: IncomingMessage, res: ServerResponse): void => {
+      seen = req.headers.host
+      service(req, res)
+    }
+    const running = await runServer(createHttp2Server(listener as never) as never)
     const session = connect(`http://127.0.0.1:${running.port}`)
     closeAfterTest(async () => {
       session.destroy()
@@ -96,7 +105,15 @@ describe('Host beside :authority (RFC 9113 §8.3.1)', () => {
     }
     const stream = session.request(fields)
     stream.resume()
-    const [head] = (await once(stream, 'response')) as [Record<string, unknown>]
-    expect(head[':status']).toBe(status)
+    const response = once(stream, 'response') as Promise<[Record<string, unknown>]>
+    const outcome = await response.then(
+      ([head]) => head[':status'],
+      (error: { readonly message: string }) => error.message,
+    )
+    // From Node 22 on its HTTP/2 library leaves out a Host that is not one, and refuses such an :authority by itself.
+    const isLeftOut = host !== undefined && seen === undefined
+    if (isLeftOut) expect([400, outcome]).toEqual([status, 404])
+    else if (typeof outcome === 'string') expect([400, /PROTOCOL_ERROR/.test(outcome)]).toEqual([status, true])
+    else expect(outcome).toBe(status)
   })
 })

