@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, rmSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { describeStore } from 'http-resource-service/testing'
+import { testStore } from 'http-resource-service/testing'
 
 const USAGE = `usage: npm run kit -- postgres://... | sqlite:FILE [options]
 
@@ -142,7 +142,7 @@ async function runKit({ name, version, create }, only) {
 function listCases(create) {
   const cases = []
   const groups = []
-  describeStore('kit', create, {
+  testStore('kit', create, {
     describe(group, define) {
       groups.push(group)
       define()

@@ -23,7 +23,7 @@ const uploads = collection({
   create: 'accepted',
   files: { file: { required: true } },
   process: inspect,
-  remove: 'queued',
+  deletion: 'queued',
 })
 
 /**

@@ -48,7 +48,7 @@ import pg from 'pg'
 
 const store: ResourceStore = memoryStore()
 export const resources = {
-  '/users': collection({ form: { pri: 'priority' }, remove: 'soft' }),
+  '/users': collection({ formFields: { pri: 'priority' }, deletion: 'soft' }),
   '/docs/{name}': document({ preconditions: 'required' }),
   '/config': singleton({ aliases: ['/config.json'] }),
 }

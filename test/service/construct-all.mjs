@@ -34,7 +34,7 @@ const accounts = { ada: 'lovelace' }
 for (const store of [lib.memoryStore(), postgresStore({ pool })]) {
   lib.createResourceService(store, {
     resources: {
-      '/users': lib.collection({ remove: 'soft' }),
+      '/users': lib.collection({ deletion: 'soft' }),
       '/notes': lib.collection({ names: 'uuid' }),
       '/page': lib.document(),
       '/config': lib.singleton(),

@@ -2,7 +2,7 @@ import { PGlite } from '@electric-sql/pglite'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { postgresStore } from '../../src/stores/postgres.ts'
 import { isLargeBody, isResource, type StoredState } from '../../src/stores/types.ts'
-import { describeStore } from '../../src/testing.ts'
+import { testStore } from '../../src/testing.ts'
 
 let database: PGlite
 let prefixes = 0
@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => database.close())
 
-describeStore(
+testStore(
   'postgresStore on PGlite',
   () => {
     const tablePrefix = createPrefix()
