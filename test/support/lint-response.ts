@@ -6,7 +6,7 @@ const ENTITY_TAG = /^(?:W\/)?"[\x21\x23-\x7e]*"$/
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 
 const CACHE_DIRECTIVES =
-  /^(?:(?:no-store|no-cache|private|public|must-revalidate|immutable|(?:max-age|s-maxage)=\d+)(?:, (?!$)|$))+$/
+  /^(?:(?:no-store|no-cache|private|public|must-revalidate|immutable|no-transform|(?:max-age|s-maxage)=\d+)(?:, (?!$)|$))+$/
 const QUOTED = String.raw`"(?:[\t !#-[\]-~]|\\[\t -~])*"`
 /** One challenge a line (RFC 9110 §11.6.1). */
 const CHALLENGE = new RegExp(`^[A-Za-z]+(?: [\\w-]+=(?:${QUOTED}|[\\w-]+)(?:, [\\w-]+=(?:${QUOTED}|[\\w-]+))*)?$`)
@@ -162,7 +162,10 @@ function lintCaching(cacheControl: string, fault: Fault): void {
   const names = cacheControl.split(', ').map((directive) => directive.split('=')[0])
   const has = (name: string): boolean => names.includes(name)
   fault(new Set(names).size !== names.length, 'Cache-Control repeats a directive')
-  fault(has('no-store') && names.length > 1, 'Cache-Control says no-store and more')
+  fault(
+    has('no-store') && names.some((name) => name !== 'no-store' && name !== 'no-transform'),
+    'Cache-Control says no-store and more',
+  )
   fault(has('private') && (has('public') || has('s-maxage')), 'Cache-Control says private and public')
   fault(has('no-cache') && (has('max-age') || has('immutable')), 'Cache-Control says no-cache and for how long')
 }
