@@ -9,6 +9,7 @@ export type HttpErrorCode =
   | 'ERR_MALFORMED_QUERY'
   | 'ERR_INCOMPLETE_BODY'
   | 'ERR_DIGEST_MISMATCH'
+  | 'ERR_DIGEST_REQUIRED'
   | 'ERR_UNAUTHENTICATED'
   | 'ERR_FORBIDDEN'
   | 'ERR_CLEARTEXT'
@@ -52,6 +53,8 @@ export interface HttpErrorOptions {
   readonly headers?: readonly string[]
   /** Faults in the content. */
   readonly errors?: readonly ContentError[]
+  /** The URI of the kind of problem (RFC 9457 §3.1.1). Default: a URN made from `code`. */
+  readonly type?: string
   /** Further members of the problem document (RFC 9457 §3.2). */
   readonly extensions?: Readonly<Record<string, unknown>>
   /** Whether `detail` and the rest may be sent. Default: true below 500. */
@@ -80,6 +83,8 @@ export class HttpError extends Error {
   /** The same fields, names and values in turn, a name possibly more than once. */
   readonly fields: readonly string[]
   readonly errors: readonly ContentError[] | undefined
+  /** The URI of the kind of problem (RFC 9457 §3.1.1). */
+  readonly type: string
   readonly extensions: Readonly<Record<string, unknown>> | undefined
 
   /**
@@ -111,6 +116,7 @@ export class HttpError extends Error {
     this.detail = options.detail
     this.fields = options.headers ?? []
     this.errors = options.errors
+    this.type = options.type ?? problemType(code)
     this.extensions = options.extensions
     const headers: Record<string, string> = {}
     for (let i = 0; i < this.fields.length; i += 2) {
@@ -152,7 +158,7 @@ export type Problem = Readonly<Record<string, unknown>> & {
 /** The problem document that tells a client about an error; nothing internal unless `expose` says so. */
 export function createProblem(error: HttpError): Problem {
   const problem = {
-    type: problemType(error.code),
+    type: error.type ?? problemType(error.code),
     title: STATUS_CODES[error.status] ?? 'Error',
     status: error.status,
   }

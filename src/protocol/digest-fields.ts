@@ -6,7 +6,8 @@ export type DigestAlgorithm = 'sha-256' | 'sha-512'
 /** Strongest first. */
 export const DIGEST_ALGORITHMS: readonly DigestAlgorithm[] = ['sha-512', 'sha-256']
 
-const LENGTHS: Readonly<Record<DigestAlgorithm, number>> = { 'sha-256': 32, 'sha-512': 64 }
+/** Bytes of a digest. */
+export const DIGEST_LENGTHS: Readonly<Record<DigestAlgorithm, number>> = { 'sha-256': 32, 'sha-512': 64 }
 
 /** A digest that a client or a server states of some bytes. */
 export interface Digest {
@@ -18,28 +19,30 @@ export interface Digest {
 export interface DigestField {
   /** The digests by an algorithm that is known. */
   readonly digests: readonly Digest[]
+  /** Known algorithms whose value has a length that they never make. */
+  readonly invalid: readonly DigestAlgorithm[]
   /** Names of the other algorithms. */
   readonly unknown: readonly string[]
 }
 
 /**
  * Parses Content-Digest or Repr-Digest (RFC 9530 §2, §3).
- * @returns `undefined` when the field is malformed: no Dictionary of Byte Sequences, or a value of another length than its
- *   algorithm makes
+ * @returns `undefined` when the field is malformed: not a Dictionary of Byte Sequences, or an empty one
  */
 export function parseDigestField(field: string): DigestField | undefined {
   const members = parseDictionary(field)
   if (members === undefined || members.size === 0) return undefined
   const digests: Digest[] = []
+  const invalid: DigestAlgorithm[] = []
   const unknown: string[] = []
   for (const [name, member] of members) {
     if (member.type !== 'bytes') return undefined
     const algorithm = DIGEST_ALGORITHMS.find((algorithm) => algorithm === name)
     if (algorithm === undefined) unknown.push(name)
-    else if (member.value.length === LENGTHS[algorithm]) digests.push({ algorithm, value: member.value })
-    else return undefined
+    else if (member.value.length === DIGEST_LENGTHS[algorithm]) digests.push({ algorithm, value: member.value })
+    else invalid.push(algorithm)
   }
-  return { digests, unknown }
+  return { digests, invalid, unknown }
 }
 
 /**
