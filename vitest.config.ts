@@ -15,8 +15,10 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/support/build.ts'],
-    testTimeout: 20_000,
-    hookTimeout: 60_000,
+    // Beside ten busy processes: a test that hangs is found all the same.
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
+    teardownTimeout: 60_000,
     pool: 'forks',
   },
 })

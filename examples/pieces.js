@@ -22,6 +22,8 @@ app.use(preflight({ origins: ['https://app.example'] }))
 const currentSettings = conditional(() => ({ entityTag: `"${settings.version}"` }), { required: true })
 app.get('/settings', currentSettings, (_req, res) => res.json(settings.document))
 app.put('/settings', currentSettings, bodyParse({ accept: ['json'] }), (req, res) => {
+  // A request without content and without Content-Type has no body.
+  if (req.body === undefined) return res.status(400).json({ title: 'JSON is expected.' })
   settings = { version: settings.version + 1, document: req.body }
   res.set('ETag', `"${settings.version}"`).status(204).end()
 })
@@ -48,7 +50,7 @@ app.get(
 // Parts of an upload, one after the other, never all in memory.
 app.post('/photos', bodyParse({ accept: ['multipart'] }), async (req, res) => {
   const sizes = {}
-  for await (const part of req.body) {
+  for await (const part of req.body ?? []) {
     if (part.kind === 'field') continue
     sizes[part.name] = 0
     for await (const chunk of part.content) sizes[part.name] += chunk.length

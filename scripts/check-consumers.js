@@ -1,12 +1,49 @@
 // Installs the packed library into an empty project, as a user would, and compiles a user's program there with the oldest
 // and the newest TypeScript. dist/ must be built.
 import { execFileSync } from 'node:child_process'
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 const folder = mkdtempSync(join(tmpdir(), 'consumer-'))
+const { name } = JSON.parse(readFileSync('package.json', 'utf8'))
 const run = (command, ...args) => execFileSync(command, args, { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] })
+
+/** What the README says of CommonJS: Node requires the package, and Jest imports it. */
+function checkCommonJs() {
+  const use = 'createResourceService(memoryStore())'
+  writeFileSync(
+    join(folder, 'required.cjs'),
+    `const { createResourceService, memoryStore } = require('${name}'); ${use}`,
+  )
+  run(process.execPath, 'required.cjs')
+  console.log('can be required')
+  const load = `const { createResourceService, memoryStore } = await import('${name}')`
+  writeFileSync(join(folder, 'dynamic.test.cjs'), `test('loads', async () => { ${load}; ${use} })`)
+  writeFileSync(
+    join(folder, 'static.test.mjs'),
+    `import { createResourceService, memoryStore } from '${name}'; test('loads', () => { ${use} })`,
+  )
+  run('npm', 'install', '--no-audit', '--no-fund', '--silent', '--no-save', 'jest@30')
+  const env = { ...process.env, NODE_OPTIONS: '--experimental-vm-modules' }
+  execFileSync('npx', ['jest', '--testMatch', '**/*.test.?js'], {
+    cwd: folder,
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  console.log('can be tested with Jest')
+}
+
+/** A program of CommonJS, as the rows of the README have it. */
+function checkCommonJsTypes(version) {
+  const program = `import { createResourceService, memoryStore } from '${name}'\ncreateResourceService(memoryStore())\n`
+  for (const file of ['program.cts', 'program.mts']) writeFileSync(join(folder, file), program)
+  const common = ['tsc', '--noEmit', '--target', 'es2022', '--skipLibCheck', '--types', 'node', '--ignoreConfig']
+  const args = version === 'latest' ? common : common.slice(0, -1)
+  run('npx', ...args, '--module', 'node20', 'program.cts')
+  run('npx', ...args, '--module', 'node16', 'program.mts')
+  console.log(`compiles as CommonJS with TypeScript ${version}`)
+}
 
 try {
   const [{ filename }] = JSON.parse(
@@ -17,8 +54,10 @@ try {
   const types = ['@types/node@20', '@types/express@5', '@types/koa@2', '@types/pg@8', '@types/better-sqlite3@7']
   const hosts = ['express@5', 'koa@3', 'fastify@5', 'hono@4', 'pg@8', 'libsql@0.5']
   run('npm', 'install', '--no-audit', '--no-fund', '--silent', `./${filename}`, ...types, ...hosts)
+  checkCommonJs()
   for (const version of ['5.9.3', 'latest']) {
     run('npm', 'install', '--no-audit', '--no-fund', '--silent', '--no-save', `typescript@${version}`)
+    checkCommonJsTypes(version)
     for (const [module, resolution] of [
       ['nodenext', 'nodenext'],
       ['esnext', 'bundler'],

@@ -12,6 +12,20 @@ const SMALL = 12_000
  */
 export async function mergeChunks(folder: string, entries: readonly string[]): Promise<void> {
   const unmerged = readdirSync(folder).filter((name) => /^[\w-]+-[A-Z0-9]{8}\.js$/.test(name))
+  const written = [
+    // A chunk that is shared with the server would bring modules of Node into browsers.
+    ...(await bundleEntries(folder, ['client'])),
+    ...(await bundleEntries(
+      folder,
+      entries.filter((name) => name !== 'client'),
+    )),
+  ]
+  // An earlier build's merged file may have a name of the same form.
+  for (const name of unmerged) if (!written.includes(name)) rmSync(join(folder, name))
+}
+
+/** @returns the names of the files that were written */
+async function bundleEntries(folder: string, entries: readonly string[]): Promise<string[]> {
   const bundle = await rollup({
     input: Object.fromEntries(entries.map((name) => [name, join(folder, `${name}.js`)])),
     external: (id) => !/^[./]/.test(id),
@@ -29,7 +43,5 @@ export async function mergeChunks(folder: string, entries: readonly string[]): P
     hoistTransitiveImports: false,
   })
   await bundle.close()
-  // An earlier build's merged file may have a name of the same form.
-  const written = new Set(output.map(({ fileName }) => fileName))
-  for (const name of unmerged) if (!written.has(name)) rmSync(join(folder, name))
+  return output.map(({ fileName }) => fileName)
 }

@@ -163,7 +163,7 @@ const pages = { 'docs/options.md': writeOptions(), 'docs/checklist.md': writeChe
 for (const [file, text] of Object.entries(pages)) {
   if (!process.argv.includes('--check')) writeFileSync(file, text)
   else if (isUntrue[file](readFileSync(file, 'utf8'), text)) {
-    console.error(`${file} is out of date: npm run docs`)
+    console.error(`${file} does not match the source and the tests. Run "npm run docs" and commit the result.`)
     process.exitCode = 1
   }
 }

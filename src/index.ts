@@ -23,6 +23,7 @@ export type { AnyRequest, AnyResponse, Exchange, Principal, RequestView } from '
 export type { MaybePromise } from './core/handler.ts'
 export type { JsonArray, JsonObject, JsonValue } from './core/json.ts'
 export type { Decision, ErrorHook, Handler, HandlerRole, Next } from './core/node-handler.ts'
+export type { Log, LogEntry } from './core/operator-log.ts'
 export type { TrustProxy } from './core/peer.ts'
 export type { Place } from './core/place.ts'
 export type { Reply } from './core/reply.ts'
@@ -51,4 +52,25 @@ export {
 } from './service/resource-definitions.ts'
 export type { ServiceAuthOptions, ServiceOptions } from './service/service-options.ts'
 export { type MemoryStoreOptions, memoryStore } from './stores/memory.ts'
-export type * from './stores/types.ts'
+// By name: a bundler of declarations takes the functions of the file for values otherwise.
+export type {
+  Content,
+  ContentFields,
+  CreateOptions,
+  Expectation,
+  LargeBody,
+  ListOptions,
+  Page,
+  ReadOptions,
+  RelatedWrite,
+  RemoveOptions,
+  RemoveResult,
+  ResourceStore,
+  SmallBody,
+  StagedBody,
+  StoredResource,
+  StoredState,
+  Tombstone,
+  WriteOptions,
+  WriteResult,
+} from './stores/types.ts'

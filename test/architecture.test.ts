@@ -21,7 +21,6 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
 
 /** The one file that imports each npm package. */
 const PACKAGES: Readonly<Record<string, string>> = {
-  busboy: 'body-types/multipart-parser.ts',
   jose: 'auth-schemes/jwt.ts',
   'fast-json-patch': 'client/compare-documents.ts',
   'json-merge-patch': 'client/generate-merge-patch.ts',
@@ -66,6 +65,8 @@ function readImports(file: string): readonly Import[] {
 
 const imports = new Map(files.map((file) => [file, readImports(file)]))
 
+/** The package of a path inside of it; none of the packages has a scope. */
+const packageOf = (name: string): string => name.replace(/\/.*/, '')
 const isOurs = (name: string): boolean => name.endsWith('.ts')
 /** The folder of a file; empty for the entries, which may import everything. */
 const layerOf = (file: string): string => (file.includes('/') ? file.slice(0, file.indexOf('/')) : '')
@@ -152,11 +153,22 @@ describe('the architecture', () => {
     const found: Record<string, string[]> = {}
     for (const file of files) {
       const names = new Set(imports.get(file)!.map(({ name }) => name))
-      for (const name of names) if (!isOurs(name) && !name.startsWith('node:')) (found[name] ??= []).push(file)
+      for (const name of names) {
+        if (!isOurs(name) && !name.startsWith('node:')) (found[packageOf(name)] ??= []).push(file)
+      }
     }
     expect(found).toEqual(Object.fromEntries(Object.entries(PACKAGES).map(([name, file]) => [name, [file]])))
     const manifest = JSON.parse(readFileSync(join(dirname(SOURCE), 'package.json'), 'utf8'))
     expect(Object.keys(manifest.dependencies).sort()).toEqual(Object.keys(PACKAGES).sort())
+  })
+
+  it('keeps the client free of Node: it runs in browsers', () => {
+    const wrong = [...reachableFrom('client.ts')].filter(
+      (file) =>
+        imports.get(file)!.some(({ name, isType }) => !isType && name.startsWith('node:')) ||
+        /\b(?:Buffer|process)\./.test(readFileSync(join(SOURCE, file), 'utf8')),
+    )
+    expect(wrong).toEqual([])
   })
 
   it.each(PIECES)('loads no other piece, no store and no service with %s', (piece) => {

@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process'
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import ts from 'typescript'
-import { describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { entries } from '../tsup.config.ts'
 
 const run = promisify(execFile)
@@ -25,18 +25,58 @@ const blocks = pages.flatMap((page) =>
   })),
 )
 
-/** Runs a block as a program of its own on free ports; whatever it starts is ended once it has run. */
-async function runBlock(name: string, code: string): Promise<void> {
+/** Within the project, so that programs find the package by its name; of this run alone. */
+let folder: string
+beforeAll(() => {
   mkdirSync('.tmp', { recursive: true })
-  const file = join('.tmp', `${name.replaceAll(/\W+/g, '-')}.mjs`)
-  const onFreePorts = code.replaceAll(/\b8080\b/g, '0')
-  writeFileSync(file, `${onFreePorts}\nsetTimeout(() => process.exit(0), 200)\n`)
-  await run(process.execPath, [file], { timeout: 15_000 })
+  folder = mkdtempSync(join('.tmp', 'docs-'))
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+/**
+ * Runs the blocks of a page one after the other, in one process: the package is loaded once. A block has failed where it
+ * throws, at once or while the next ones run.
+ */
+const RUN_BLOCKS = `
+import { setTimeout as sleep } from 'node:timers/promises'
+let current
+const failures = {}
+const fail = (error) => (failures[current] ??= String(error?.stack ?? error))
+process.on('uncaughtException', fail).on('unhandledRejection', fail)
+for (current of process.argv.slice(2)) {
+  await import(current).catch(fail)
+  await sleep(50)
+}
+await sleep(200)
+process.stdout.write('\\nfailures: ' + JSON.stringify(failures) + '\\n', () => process.exit(0))
+`
+
+function fileOf(name: string): string {
+  return resolve(folder, `${name.replaceAll(/\W+/g, '-')}.mjs`)
+}
+
+/** What went wrong in each block, on free ports; whatever they start is ended once they have run. */
+async function runBlocks(): Promise<Readonly<Record<string, string>>> {
+  const runner = join(folder, 'run-blocks.mjs')
+  writeFileSync(runner, RUN_BLOCKS)
+  for (const { name, code } of blocks) writeFileSync(fileOf(name), code.replaceAll(/\b8080\b/g, '0'))
+  const { stdout } = await run(process.execPath, [runner, ...blocks.map(({ name }) => fileOf(name))], {
+    timeout: 100_000,
+  })
+  const [, failures] = [...stdout.matchAll(/^failures: (.*)$/gm)].at(-1)!
+  return JSON.parse(failures!) as Record<string, string>
 }
 
 describe('documentation', () => {
-  it.each(blocks)('has a program that runs: $name', async ({ name, code }) => {
-    await runBlock(name, code)
+  describe('has a program that runs', () => {
+    let failures: Readonly<Record<string, string>>
+    beforeAll(async () => {
+      failures = await runBlocks()
+    })
+
+    it.each(blocks)('$name', ({ name }) => {
+      expect(failures[fileOf(name)]).toBeUndefined()
+    })
   })
 
   it('has programs that compile in an editor that checks types', () => {
@@ -70,7 +110,7 @@ describe('documentation', () => {
       .flatMap((file) => ts.getPreEmitDiagnostics(program, program.getSourceFile(file)))
       .map(({ file, messageText }) => `${file?.fileName}: ${ts.flattenDiagnosticMessageText(messageText, ' ')}`)
     expect(found).toEqual([])
-  }, 60_000)
+  })
 
   it('names the steps of a request as the built package does', async () => {
     const page = readFileSync('docs/how-a-request-flows.md', 'utf8')
@@ -94,9 +134,8 @@ describe('documentation', () => {
         fetch(\`http://127.0.0.1:\${port}/a\`, { method: 'PUT', body: 'text' }).catch(() => {})
       })
     `
-    mkdirSync('.tmp', { recursive: true })
-    writeFileSync(join('.tmp', 'steps.mjs'), program)
-    const { stdout } = await run(process.execPath, [join('.tmp', 'steps.mjs')], { timeout: 15_000 })
+    writeFileSync(join(folder, 'steps.mjs'), program)
+    const { stdout } = await run(process.execPath, [join(folder, 'steps.mjs')], { timeout: 60_000 })
     expect(JSON.parse(stdout)).toEqual(steps)
   })
 

@@ -1,10 +1,14 @@
+import { execFile } from 'node:child_process'
 import { createHmac } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import { afterEach, describe, expect, it } from 'vitest'
 import { type Program, runProgram } from './support/run-program.ts'
 
+const run = promisify(execFile)
 const running: Program[] = []
 afterEach(async () => {
   for (const program of running.splice(0)) await program.stop('SIGKILL')
@@ -39,6 +43,25 @@ describe.each(['plain-http.js', 'express.js', 'koa.js', 'fastify.js', 'hono.js']
     expect(await program.stop()).toBe(0)
   })
 })
+
+describe.each(['plain-http.js', 'express.js', 'koa.js', 'fastify.js', 'hono.js'])(
+  'the first lines of examples/%s',
+  (file) => {
+    it('work as they are printed, and are those of the README (issue "Package")', async () => {
+      const { base, program } = await start(file, demo)
+      await program.waitFor(/Try it:\n(?:curl .*\n){3}/)
+      const lines = program.output().match(/^curl .*$/gm)!
+      const statuses: string[] = []
+      for (const line of lines) {
+        const { stdout } = await run('sh', ['-c', line])
+        statuses.push(/^HTTP\/1\.1 (\d+)/.exec(stdout)![1]!)
+      }
+      expect(statuses).toEqual(['201', '200', '200'])
+      const [first] = readFileSync('README.md', 'utf8').match(/(?:^curl .*\n){3}/m)!
+      expect(first!.trimEnd().split('\n')).toEqual(lines.map((line) => line.replace(base, 'http://127.0.0.1:8080')))
+    })
+  },
+)
 
 describe('examples/demo', () => {
   const plain = 'plain-http.js'
@@ -157,6 +180,15 @@ describe('examples/pieces.js', () => {
     form.append('b', new Blob(['y'.repeat(200_000)]), 'b.jpg')
     const photos = await fetch(`${base}/photos`, { method: 'POST', body: form })
     expect(await photos.json()).toEqual({ a: 1000, b: 200_000 })
+    // Empty content: nothing fails, and nothing is erased (issue 17, point 10).
+    const condition = { 'If-Match': '"3"' }
+    for (const headers of [condition, { ...json, ...condition }]) {
+      expect((await fetch(`${base}/settings`, { method: 'PUT', headers })).status).toBe(400)
+      expect(await (await fetch(`${base}/settings`)).json()).toEqual({ theme: 'dark', size: 14 })
+    }
+    expect((await fetch(`${base}/photos`, { method: 'POST' })).status).toBe(201)
+    const noParts = { 'Content-Type': 'multipart/form-data; boundary=b' }
+    expect((await fetch(`${base}/photos`, { method: 'POST', headers: noParts })).status).toBe(400)
     expect((await fetch(`${base}/me`)).status).toBe(401)
     const me = await fetch(`${base}/me`, { headers: { Authorization: `Basic ${btoa('ada:lovelace')}` } })
     expect(await me.text()).toBe('ada')
@@ -196,8 +228,11 @@ describe('examples/uploads.js', () => {
     const accepted = await fetch(`${base}/uploads`, { method: 'POST', body: form })
     expect([accepted.status, accepted.headers.get('location')]).toEqual([202, '/uploads/1'])
     let item: { state: string; lines?: number }
-    do item = (await (await fetch(`${base}/uploads/1`)).json()) as typeof item
-    while (item.state === 'pending')
+    for (;;) {
+      item = (await (await fetch(`${base}/uploads/1`)).json()) as typeof item
+      if (item.state !== 'pending') break
+      await sleep(20)
+    }
     expect(item).toMatchObject({ title: 'Three lines', state: 'ready', lines: 3 })
   })
 })

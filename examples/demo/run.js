@@ -26,7 +26,9 @@ export async function runDemo(createServer) {
   server.listen(port, host, () => {
     if (!env.DEMO_PASSWORD) console.log(`user ${settings.user}, password ${settings.password}`)
     if (!env.DEMO_SECRET) console.log(`token of an admin, for a day: ${signToken(settings.secret)}`)
-    console.log(`listening on http://${host}:${server.address().port}`)
+    const base = formatBase(host, server.address().port)
+    console.log(`listening on ${base}`)
+    console.log(['', 'Try it:', ...firstLines(base)].join('\n'))
   })
 
   const stop = async () => {
@@ -40,6 +42,22 @@ export async function runDemo(createServer) {
   }
   process.once('SIGTERM', stop)
   process.once('SIGINT', stop)
+}
+
+function formatBase(host, port) {
+  // What listens on every address is asked on this one.
+  const name = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
+  return `http://${name.includes(':') ? `[${name}]` : name}:${port}`
+}
+
+/** What to type first. Every host serves the demo below /api, and at the root. */
+function firstLines(base) {
+  const users = `${base}/api/users`
+  return [
+    `curl -i ${users} -H 'Content-Type: application/json' -d '{"name":"Ada","email":"ada@example.org"}'`,
+    `curl -i ${users}/1`,
+    `curl -i -X PATCH ${users}/1 -H 'Content-Type: application/merge-patch+json' -d '{"role":"admin"}'`,
+  ]
 }
 
 /** @param {string} text `memory`, `sqlite:FILE` or a `postgres://` URL */

@@ -40,6 +40,16 @@ export function recheckAbsence(exchange: ResourceExchange): MaybePromise<void> {
   return andThen(checkAuthorization(exchange), () => void checkConditions(exchange))
 }
 
+/**
+ * Asks the definition whether the current state may be read, for a write that turns out to tell of it.
+ * @throws HttpError 403; 404 where even existence is a secret
+ */
+export function checkReading(exchange: ResourceExchange): MaybePromise<void> {
+  if (exchange.route.authorize === undefined || exchange.revealsState) return undefined
+  const state = subjectOf(exchange)
+  return ask(exchange, asRead(exchange), isResource(state) ? state : exchange.hidden)
+}
+
 /** A collection has no state of its own, and a POST to it none to replace. Any path of the open service may have one. */
 function isAboutState({ route }: ResourceExchange): boolean {
   return route.collection === undefined || route.collection.content === 'any'

@@ -1,13 +1,11 @@
 import { HttpError } from '../core/errors.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/handler.ts'
+import { MAX_ATTEMPTS, PATIENT_ATTEMPTS, pause } from '../core/turns.ts'
 import type { StoredState } from '../stores/types.ts'
 import { checkAuthorization } from './authorization.ts'
 import { checkConditions } from './conditions.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import { setState } from './state.ts'
-
-const MAX_ATTEMPTS = 100
-const PATIENT_ATTEMPTS = 3
 
 interface Outcome {
   readonly outcome: string
@@ -20,15 +18,44 @@ type Won<Result extends Outcome> = Exclude<Result, { outcome: 'conflict' }>
  * Runs a compare-and-swap until it is won. A lost race is judged anew against the state that won it: authorisation and
  * conditions first (403, 412), then the next attempt, so that no update is lost and none happens on a state that nobody
  * allowed.
+ *
+ * The requests of this process that change one resource take turns. To be called once the content is here: a client that
+ * sends slowly would make all others wait.
  * @param attempt makes one attempt, from the state on the exchange
  * @param input what it makes it with
- * @throws HttpError 409 when the resource keeps changing
+ * @throws HttpError 409 when the resource keeps changing; 503 when too many requests wait for their turn
  */
 export function commit<Input, Result extends Outcome>(
   exchange: ResourceExchange,
   attempt: Attempt<Input, Result>,
   input: Input,
-  attempts = 1,
+): MaybePromise<Won<Result>> {
+  const { storePath, isStateRead, route } = exchange
+  return route.context.turns.take(
+    storePath,
+    (entry) => {
+      if (entry === 'at-once') return swap(exchange, attempt, input, 1)
+      return andThen(judgeAnew(exchange), () => swap(exchange, attempt, input, 1))
+    },
+    // A write that depends on no state wins at its first attempt.
+    isStateRead ? 'refuse' : 'go-on',
+  )
+}
+
+/** The same without a turn, for content that is still on its way. @see commit */
+export function commitWithoutTurn<Input, Result extends Outcome>(
+  exchange: ResourceExchange,
+  attempt: Attempt<Input, Result>,
+  input: Input,
+): MaybePromise<Won<Result>> {
+  return swap(exchange, attempt, input, 1)
+}
+
+function swap<Input, Result extends Outcome>(
+  exchange: ResourceExchange,
+  attempt: Attempt<Input, Result>,
+  input: Input,
+  attempts: number,
 ): MaybePromise<Won<Result>> {
   const result = attempt(exchange, input)
   if (isPromise(result)) return result.then((result) => settle(exchange, attempt, input, attempts, result))
@@ -46,15 +73,24 @@ function settle<Input, Result extends Outcome>(
   if (attempts === MAX_ATTEMPTS) {
     throw new HttpError(409, 'ERR_CONFLICT', { detail: 'The resource is being changed by others all the time.' })
   }
+  if (attempts >= PATIENT_ATTEMPTS) {
+    // The state of before the pause is not the current one any more.
+    return pause(attempts)
+      .then(() => judgeAnew(exchange))
+      .then(() => swap(exchange, attempt, input, attempts + 1))
+  }
   setState(exchange, (result as unknown as { readonly current: StoredState }).current)
   return andThen(checkAuthorization(exchange), () => {
     checkConditions(exchange)
-    if (attempts < PATIENT_ATTEMPTS) return commit(exchange, attempt, input, attempts + 1)
-    return pause(attempts).then(() => commit(exchange, attempt, input, attempts + 1))
+    return swap(exchange, attempt, input, attempts + 1)
   })
 }
 
-/** Waits a random moment, longer after more attempts, so that rivals do not meet again at once. */
-function pause(attempts: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, Math.random() * Math.min(50, attempts * 2)))
+/** Reads the current state and judges the request by it, in the order in which it was judged first. */
+function judgeAnew(exchange: ResourceExchange): MaybePromise<void> {
+  exchange.isStateRead = false
+  exchange.isItemRead = false
+  return andThen(checkAuthorization(exchange), () =>
+    andThen(exchange.action.load(exchange), () => void checkConditions(exchange)),
+  )
 }

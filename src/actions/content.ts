@@ -1,3 +1,4 @@
+import { collectBytes } from '../body-types/collect-bytes.ts'
 import { readConsumedJson } from '../body-types/consumed-json.ts'
 import { decodeContent } from '../body-types/content-coding.ts'
 import { type ParsedJson, parseJson } from '../body-types/json.ts'
@@ -36,7 +37,7 @@ function readUnconsumed<Result>(
 ): MaybePromise<Result> {
   if (!hasBody(exchange.req)) return use(exchange, EMPTY)
   if (!isCoded(exchange)) return readBytes(exchange, limit, use)
-  return gather(streamContent(exchange, limit), limit).then((bytes) => use(exchange, bytes))
+  return collectBytes(streamContent(exchange, limit), limit).then((bytes) => use(exchange, bytes))
 }
 
 /** The content as a stream, decoded from its content coding. */
@@ -122,15 +123,4 @@ function addParameters(parameters: URLSearchParams, prefix: string, members: Jso
       else parameters.append(name, String(item))
     }
   }
-}
-
-async function gather(stream: AsyncIterable<Uint8Array>, limit: number): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of stream) {
-    size += chunk.length
-    if (size > limit) throw tooLarge(limit)
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks, size)
 }

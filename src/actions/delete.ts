@@ -35,10 +35,11 @@ function attempt(exchange: ResourceExchange): MaybePromise<Exclude<RemoveResult,
   requirePresent(exchange)
   const { route, storePath } = exchange
   const expect = expectationOf(exchange)
-  return andThen(relatedPaths(route, storePath), (related) => {
+  return andThen(relatedPaths(route, storePath, exchange.signal), (related) => {
     const result = route.context.store.remove(storePath, {
       expect: expect === 'absent' ? 'any' : expect,
       related,
+      signal: exchange.signal,
       ...removalOf(route),
     })
     return andThen(result, (result) => {
@@ -57,29 +58,40 @@ export function removalOf({ removal, retention }: Route): Pick<RemoveOptions, 'm
 const NO_PATHS: readonly string[] = []
 
 /** The files below an item, which are removed with it. One that is softly deleted keeps them: they are as hidden as it. */
-export function relatedPaths({ fileNames, removal, context }: Route, path: string): MaybePromise<readonly string[]> {
+export function relatedPaths(
+  { fileNames, removal, context }: Route,
+  path: string,
+  signal?: AbortSignal,
+): MaybePromise<readonly string[]> {
   if (removal === 'soft' || fileNames.length === 0) return NO_PATHS
   if (typeof fileNames !== 'string') return fileNames.map((name) => memberPath(path, name))
-  return listFiles(context.store, path, fileNames)
+  return listFiles(context.store, path, fileNames, signal)
 }
 
 const PAGE = 100
 /** The most pages of resources below an item among which its files are looked for. */
 const MAX_PAGES = 10
 
-function listFiles(
+/** Paths of the files below an item, as far as they are looked for. */
+export function listFiles(
   store: ResourceStore,
   path: string,
   which: 'any' | 'filename',
+  signal: AbortSignal | undefined,
   found: readonly string[] = NO_PATHS,
   after?: string,
   pages = 1,
 ): MaybePromise<readonly string[]> {
-  return andThen(store.list(path, { limit: PAGE, hidden: true, after }), ({ items, next }) => {
-    const files = items.filter((item) => which === 'any' || item.filename !== undefined).map((item) => item.path)
-    const all = [...found, ...files]
-    return next === undefined || pages === MAX_PAGES ? all : listFiles(store, path, which, all, next, pages + 1)
-  })
+  return andThen(
+    store.list(path, { limit: PAGE, hidden: true, after, ...(signal && { signal }) }),
+    ({ items, next }) => {
+      const files = items.filter((item) => which === 'any' || item.filename !== undefined).map((item) => item.path)
+      const all = [...found, ...files]
+      return next === undefined || pages === MAX_PAGES
+        ? all
+        : listFiles(store, path, which, signal, all, next, pages + 1)
+    },
+  )
 }
 
 function createReply(exchange: ResourceExchange, resource: StoredResource): Reply {

@@ -64,7 +64,7 @@ async function streamMultipart(exchange: ResourceExchange, type: MediaType): Pro
       if (part.kind === 'field') form.fields.push(part)
       else {
         form.expect(part)
-        form.add(part, await readSmall(part.content, limits, store))
+        form.add(part, await readSmall(part.content, limits, store, exchange.signal))
       }
     }
     return await form.complete()
@@ -133,7 +133,7 @@ function requireFiles({ files }: CollectionFacts, taken: readonly MemberFile[]):
   if (errors.length > 0) throw invalid(errors)
 }
 
-/** Fields and files as one JSON document: names mapped, text coerced to what the schema takes. */
+/** Fields as one JSON document: names mapped, text coerced to what the schema takes; what is known of files is added later. */
 function complete(
   exchange: ResourceExchange,
   fields: readonly FormField[],
@@ -141,15 +141,17 @@ function complete(
 ): MaybePromise<NewMember> {
   const { schema, collection } = exchange.route
   const document = collectFields(mapNames(fields, collection!.form)) as Record<string, JsonValue>
+  const facts: Record<string, JsonValue> = {}
   for (const { name, summary } of files) {
     if (Object.hasOwn(document, name))
       throw invalid([{ pointer: formatPointerStep(name), detail: 'Given as text and as a file.' }])
-    if (summary !== undefined) defineMember(document, name, summary)
+    if (summary !== undefined) defineMember(facts, name, summary)
   }
   // What JSON is refused for is refused in a form as well: U+0000, which not every store can keep.
   checkParsedJson(document)
+  checkParsedJson(facts)
   return andThen(schema === undefined ? document : coerce(document, schema), (value) =>
-    newMemberOf(exchange, { value, text: JSON.stringify(value), isVerbatim: false }, files),
+    newMemberOf(exchange, { value, text: JSON.stringify(value), isVerbatim: false }, files, facts),
   )
 }
 

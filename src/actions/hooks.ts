@@ -17,11 +17,19 @@ export function textOf(resource: StoredResource): string | undefined {
  * Fetches content that the store gives in pieces, where it is JSON that may be parsed: which stores keep in one piece
  * must not decide what can be patched, or what a hook sees.
  * @param limit the most bytes to fetch
+ * @param signal ends the wait for them
  */
-export function fetchJson(resource: StoredResource, limit: number): MaybePromise<StoredResource> {
+export function fetchJson(
+  resource: StoredResource,
+  limit: number,
+  signal: AbortSignal | undefined,
+): MaybePromise<StoredResource> {
   const { body, size } = resource
   if (!isLargeBody(body) || !mustBeFetched(resource, limit)) return resource
-  return collectBytes(body.open(0, size - 1), limit).then((body) => ({ ...resource, body }))
+  return collectBytes(body.open(0, size - 1, signal === undefined ? undefined : { signal }), limit).then((body) => ({
+    ...resource,
+    body,
+  }))
 }
 
 /** Whether content is to be fetched before it can be parsed. */
@@ -48,7 +56,9 @@ export function askAbout(
     isWanted = true
   })
   const askAgain = (): ReturnType<Authorize> =>
-    andThen(fetchJson(resource, limit), (fetched) => authorize(principal, request, viewState(fetched, limit)))
+    andThen(fetchJson(resource, limit, request.signal), (fetched) =>
+      authorize(principal, request, viewState(fetched, limit)),
+    )
   const fail = (error: unknown): ReturnType<Authorize> => {
     if (isWanted) return askAgain()
     throw error
@@ -63,9 +73,13 @@ export function askAbout(
 }
 
 /** A stored state as hooks see it, with its content at hand where it is JSON of at most `limit` bytes. */
-export function loadView(resource: StoredResource | undefined, limit: number): MaybePromise<ResourceState | undefined> {
+export function loadView(
+  resource: StoredResource | undefined,
+  limit: number,
+  signal: AbortSignal,
+): MaybePromise<ResourceState | undefined> {
   if (resource === undefined) return undefined
-  return andThen(fetchJson(resource, limit), (fetched) => viewState(fetched, limit))
+  return andThen(fetchJson(resource, limit, signal), (fetched) => viewState(fetched, limit))
 }
 
 /**

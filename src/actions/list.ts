@@ -12,17 +12,16 @@ import {
   type Reply,
   type ReplyBody,
 } from '../core/reply.ts'
-import { isJsonType, parseMediaType } from '../protocol/media-type.ts'
 import { formatPath } from '../protocol/request-target.ts'
-import { splitPath } from '../stores/paths.ts'
-import type { Page, StoredResource } from '../stores/types.ts'
-import { cacheControlFor, replyBodyOf } from './representation.ts'
+import type { Page } from '../stores/types.ts'
+import { entryBody } from './list-entry.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
-import { idOf } from './validation.ts'
+import type { Route } from './route.ts'
+import { pageCacheControl, readVisiblePage } from './visible-page.ts'
 
 /** Reads the page of a collection that the query asks for: `?limit=` and the opaque cursor `?after=`. */
 export function loadPage(exchange: ResourceExchange): MaybePromise<void> {
-  const { route, storePath, wantsHidden } = exchange
+  const { route } = exchange
   const { default: usual, max } = route.collection!.pageSize
   let limit = usual
   let after: string | undefined
@@ -32,9 +31,7 @@ export function loadPage(exchange: ResourceExchange): MaybePromise<void> {
     const cursor = query.get('after')
     after = cursor === null ? undefined : parseCursor(cursor)
   }
-  const collection = storePath === '/' ? '' : storePath
-  const page = route.context.store.list(collection, { after, limit, hidden: wantsHidden })
-  return andThen(page, (page) => {
+  return andThen(readVisiblePage(exchange, after, limit), (page) => {
     exchange.page = page
     exchange.validators = preparePage(exchange, page)
   })
@@ -63,8 +60,10 @@ function parseCursor(text: string): string {
 interface PreparedPage {
   /** The page itself: a copy of it, which a store may change in places, takes these along. */
   readonly page: Page
-  /** Members may say where they are, and the next page is below the same mount. */
+  /** Items may say where they are, and the next page is below the same mount. */
   readonly mount: string
+  /** What a page shows of an item depends on the definitions of the service. */
+  readonly route: Route
   readonly entityTags: readonly [string]
   body: ReplyBody | undefined
   /** The fields of the last answer, and what beside the page they depend on. */
@@ -77,10 +76,12 @@ const PREPARED = Symbol('prepared page')
 function preparePage(exchange: ResourceExchange, page: Page): PreparedPage {
   const keeper = page as Page & { [PREPARED]?: PreparedPage }
   const known = keeper[PREPARED]
-  if (known !== undefined && known.page === page && known.mount === exchange.mount) return known
+  const isKnown = known?.page === page && known.mount === exchange.mount && known.route === exchange.route
+  if (isKnown) return known
   const prepared: PreparedPage = {
     page,
     mount: exchange.mount,
+    route: exchange.route,
     entityTags: [pageTag(exchange, page)],
     body: undefined,
     kept: undefined,
@@ -100,9 +101,9 @@ function pageTag(exchange: ResourceExchange, page: Page): string {
 /** 200 with a JSON array of the members, joined from their stored text and never parsed. */
 export function listReply(exchange: ResourceExchange, page: Page): Reply {
   const prepared = preparePage(exchange, page)
-  const body = (prepared.body ??= joinMembers(page.items.map((item) => memberBody(exchange, item))))
+  const body = (prepared.body ??= joinMembers(page.items.map((item) => entryBody(exchange, item))))
   const target = exchange.path + '?' + exchange.queryText
-  const cacheControl = cacheControlFor(exchange)
+  const cacheControl = pageCacheControl(exchange, page)
   const { kept } = prepared
   if (kept?.target === target && kept.cacheControl === cacheControl) return keptReply(200, kept.fields, body)
   const size = typeof body === 'string' || body instanceof Uint8Array ? body.length : body.size
@@ -118,22 +119,8 @@ export function listReply(exchange: ResourceExchange, page: Page): Reply {
 /** 304 for a page that the client has. */
 export function listNotModifiedReply(exchange: ResourceExchange, page: Page): Reply {
   const { entityTags } = preparePage(exchange, page)
-  const headers = ['ETag', entityTags[0], 'Cache-Control', cacheControlFor(exchange)]
+  const headers = ['ETag', entityTags[0], 'Cache-Control', pageCacheControl(exchange, page)]
   return { status: 304, headers: [...headers, ...linkFields(exchange, page)] }
-}
-
-/** A JSON member as it is; of anything else, and of what was too large to be checked, where it is and what it is. */
-function memberBody(exchange: ResourceExchange, item: StoredResource): RangedBody {
-  const isChecked = item.size <= exchange.route.context.limits.parsedSize
-  if (isChecked && isJson(item.contentType) && item.contentEncoding === undefined) return replyBodyOf(item)
-  const { name } = splitPath(item.path)
-  const href = exchange.mount + formatPath(item.path)
-  const text = JSON.stringify({ id: idOf(name, 'integer'), href, type: item.contentType, size: item.size })
-  return Buffer.byteLength(text) === text.length ? text : Buffer.from(text)
-}
-
-function isJson(contentType: string): boolean {
-  return contentType === 'application/json' || isJsonType(parseMediaType(contentType)?.essence ?? '')
 }
 
 function joinMembers(members: readonly RangedBody[]): ReplyBody {
@@ -152,12 +139,12 @@ function streamMembers(members: readonly RangedBody[]): ContentSource {
   const size = members.reduce((sum, member) => sum + sizeOf(member), members.length + 1)
   return {
     size,
-    async *open() {
+    async *open(signal) {
       for (const [index, member] of members.entries()) {
         yield Buffer.from(index === 0 ? '[' : ',')
         if (typeof member === 'string') yield Buffer.from(member)
         else if (member instanceof Uint8Array) yield member
-        else yield* member.open()
+        else yield* member.open(signal)
       }
       yield Buffer.from(']')
     },

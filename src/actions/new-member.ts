@@ -3,7 +3,10 @@ import { isJsonObject, type JsonObject } from '../core/json.ts'
 import type { Content, RelatedWrite } from '../stores/types.ts'
 import { unknownMembers } from './preferences.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
-import { type Document, idOf, insertId, invalid, validateDocument } from './validation.ts'
+import { addProperties, refuseFacts, validateItem } from './server-properties.ts'
+import { type Document, idOf, insertId, invalid } from './validation.ts'
+
+const NO_FACTS: JsonObject = Object.freeze({})
 
 /** A member of a collection that is complete but for its name. */
 export interface NewMember {
@@ -19,22 +22,28 @@ export interface MemberFile {
 }
 
 /**
- * Makes a member of a JSON document: validated, then given the id that the store assigns.
+ * Makes a member of a JSON document: validated, then given what the server says of its files and the id that the store
+ * assigns.
  * @throws HttpError 422 for an invalid document, or one that brings an id of its own
  */
 export function newMemberOf(
   exchange: ResourceExchange,
   document: Document,
   files: readonly MemberFile[],
+  facts: JsonObject = NO_FACTS,
 ): MaybePromise<NewMember> {
   const { route } = exchange
   const { value } = document
   if (!isJsonObject(value)) throw invalid([{ pointer: '', detail: 'A JSON object is expected.' }])
-  if (Object.hasOwn(value, 'id')) throw invalid([{ pointer: '/id', detail: 'The server assigns the id.' }])
+  if (Object.hasOwn(value, 'id') || Object.hasOwn(facts, 'id'))
+    throw invalid([{ pointer: '/id', detail: 'The server assigns the id.' }])
   const kind = route.collection!.names === 'uuid' ? 'string' : 'integer'
-  const rules = { schema: route.schema, idMember: kind } as const
-  return andThen(validateDocument(document, rules, unknownMembers(exchange)), (validated) => {
-    const valid = route.collection!.create === 'accepted' ? markPending(validated) : validated
+  const names = route.collection!.files === 'any' ? Object.keys(facts) : [...route.collection!.files.keys()]
+  refuseFacts(value, names)
+  const rules = { schema: route.schema, idMember: kind, showsWork: false } as const
+  return andThen(validateItem(document, rules, unknownMembers(exchange), names), (validated) => {
+    const complete = addProperties(validated, facts)
+    const valid = route.collection!.create === 'accepted' ? markPending(complete) : complete
     const base = exchange.storePath === '/' ? '' : exchange.storePath
     return {
       content: (name) => ({

@@ -1,7 +1,10 @@
+import { requireFewMembers } from '../body-types/json.ts'
+import type { BodyLimits } from '../body-types/types.ts'
 import { HttpError } from '../core/errors.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
 import { equalJson, isJsonObject, type JsonValue, readMember } from '../core/json.ts'
 import { keepsNumbers } from '../core/json-numbers.ts'
+import { hasMoreEntries } from '../core/json-text.ts'
 import { emptyReply, type Reply } from '../core/reply.ts'
 import { selectPatchFormat } from '../patch-formats/select.ts'
 import type { ParsedPatch } from '../patch-formats/types.ts'
@@ -16,8 +19,9 @@ import { recallDocument, rememberDocument } from './parsed-documents.ts'
 import { appliedPreferences, preferredReturn, unknownMembers } from './preferences.ts'
 import { addStateFields, cacheControlFor, writtenReply } from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
+import { filePropertiesOf, requireSameFacts, splitProperties, validateItem } from './server-properties.ts'
 import { loadPresent, requirePresent } from './state.ts'
-import { idOf, invalid, requireKeptNumbers, validateDocument } from './validation.ts'
+import { idOf, invalid, requireKeptNumbers } from './validation.ts'
 
 /** `unchanged`: the patch asks for what is there already, and nothing was written. */
 type Patched = { readonly outcome: 'unchanged'; readonly resource: StoredResource } | WriteResult
@@ -48,10 +52,9 @@ function requireDocument(resource: StoredResource): void {
 
 function attempt(exchange: ResourceExchange, parsed: ParsedPatch): MaybePromise<Patched> {
   requirePresent(exchange)
-  const { route } = exchange
   const resource = exchange.current!
   requireDocument(resource)
-  return andThen(currentDocument(resource, route.context.limits.parsedSize), (document) =>
+  return andThen(currentDocument(exchange, resource), (document) =>
     write(exchange, resource, document, parsed.apply(document)),
   )
 }
@@ -68,38 +71,50 @@ function write(
   requireSameId(exchange, document, patched)
   if (route.showsWork) requireSameState(document, patched)
   const text = JSON.stringify(patched)
-  return andThen(
-    validateDocument({ value: patched, text, isVerbatim: true }, route, unknownMembers(exchange)),
-    (valid) => {
-      if (Buffer.byteLength(valid.text) > route.context.limits.parsedSize) {
-        throw new HttpError(413, 'ERR_TOO_LARGE', { detail: 'The patched document would be too large.' })
-      }
-      const { contentType, contentLanguage, filename } = resource
-      const content = { contentType, contentLanguage, filename, body: valid.text }
-      const expect = { version: resource.version }
-      return andThen(route.context.store.write(exchange.storePath, content, { expect }), (result) => {
-        if (result.outcome !== 'conflict') rememberDocument(result.resource, valid.value)
-        return result
-      })
-    },
-  )
+  const validated = andThen(filePropertiesOf(route, exchange.storePath, exchange.signal), (files) => {
+    requireSameFacts(splitProperties(patched, files).owned, splitProperties(document, files).owned, files)
+    return validateItem({ value: patched, text, isVerbatim: true }, route, unknownMembers(exchange), files)
+  })
+  return andThen(validated, (valid) => {
+    if (Buffer.byteLength(valid.text) > route.context.limits.parsedSize) {
+      throw tooLarge('The patched document would be too large.')
+    }
+    requireFewMembers(valid.text, route.context.limits)
+    const { contentType, contentLanguage, filename } = resource
+    const content = { contentType, contentLanguage, filename, body: valid.text }
+    const options = { expect: { version: resource.version }, signal: exchange.signal }
+    return andThen(route.context.store.write(exchange.storePath, content, options), (result) => {
+      if (result.outcome !== 'conflict') rememberDocument(result.resource, valid.value)
+      return result
+    })
+  })
 }
 
 /** The parsed content of a resource; shared, and therefore never changed. */
-function currentDocument(resource: StoredResource, limit: number): MaybePromise<JsonValue> {
-  return recallDocument(resource) ?? andThen(fetchJson(resource, limit), parseDocument)
+function currentDocument(exchange: ResourceExchange, resource: StoredResource): MaybePromise<JsonValue> {
+  const { limits } = exchange.route.context
+  return (
+    recallDocument(resource) ??
+    andThen(fetchJson(resource, limits.parsedSize, exchange.signal), (resource) => parseDocument(resource, limits))
+  )
 }
 
-function parseDocument(resource: StoredResource): JsonValue {
+function parseDocument(resource: StoredResource, { parsedSize, jsonMembers }: BodyLimits): JsonValue {
   const text = textOf(resource)
-  if (text === undefined)
-    throw new HttpError(413, 'ERR_TOO_LARGE', { detail: 'The resource is too large to be patched.' })
+  if (text === undefined || resource.size > parsedSize) throw tooLarge('The resource is too large to be patched.')
+  if (hasMoreEntries(text, jsonMembers)) {
+    throw tooLarge(`The resource has more than ${jsonMembers} members and array items, too many to be patched.`)
+  }
   const value = parseOrRefuse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text)
   if (keepsNumbers({ value, text })) return value
   // Written again it would be another number, although the patch says nothing of it.
   throw new HttpError(409, 'ERR_PATCH_CONFLICT', {
     detail: 'The resource holds a number with more digits than a patch can keep; replace it with PUT.',
   })
+}
+
+function tooLarge(detail: string): HttpError {
+  return new HttpError(413, 'ERR_TOO_LARGE', { detail })
 }
 
 function parseOrRefuse(text: string): JsonValue {

@@ -77,13 +77,14 @@ function store(exchange: ResourceExchange, member: NewMember): MaybePromise<Stor
   const { context, collection } = exchange.route
   const path = collectionPath(exchange)
   if (collection!.names !== 'uuid') {
-    const made = context.store.create(path, member.content, { related: member.related })
+    const made = context.store.create(path, member.content, { related: member.related, signal: exchange.signal })
     return andThen(made, (result) => result.resource)
   }
   const name = randomUUID()
   const write = context.store.write(memberPath(path, name), member.content(name), {
     expect: 'absent',
     related: member.related(name),
+    signal: exchange.signal,
   })
   return andThen(write, (result: WriteResult) => {
     // 122 random bits: a second one of the same name is a fault, not a coincidence.

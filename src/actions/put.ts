@@ -6,10 +6,11 @@ import { formatPath } from '../protocol/request-target.ts'
 import { nameOf } from '../stores/paths.ts'
 import { type Content, type Expectation, isStaged, type WriteResult } from '../stores/types.ts'
 import { checkAuthorization, recheckAbsence } from './authorization.ts'
-import { commit } from './commit.ts'
+import { commit, commitWithoutTurn } from './commit.ts'
 import { checkConditions, expectationOf } from './conditions.ts'
 import { discardContent, hasSchema, readJson } from './content.ts'
 import { loadView, viewState } from './hooks.ts'
+import { completeItem, hasFileProperties, validateItemContent } from './item-files.ts'
 import { appliedPreferences, preferredReturn, unknownMembers } from './preferences.ts'
 import { contentOf, type Proposal, readRawContent } from './raw-content.ts'
 import { addStateFields, cacheControlFor, writtenReply } from './representation.ts'
@@ -28,22 +29,48 @@ export function put(exchange: ResourceExchange): MaybePromise<Reply> {
 }
 
 function putDocument(exchange: ResourceExchange, document: Document): MaybePromise<Reply> {
+  if (hasFileProperties(exchange.route)) return putItem(exchange, document)
   const valid = validateDocument(document, exchange.route, unknownMembers(exchange))
   if (isPromise(valid)) return valid.then((valid) => store(exchange, proposeDocument(exchange, valid)))
   return store(exchange, proposeDocument(exchange, valid))
 }
 
+/** PUT of an item that may have files: the server says what is known of them. */
+async function putItem(exchange: ResourceExchange, document: Document): Promise<Reply> {
+  const item = await validateItemContent(exchange, document)
+  const tells = wantedReturn(exchange) === 'representation'
+  let isVerbatim = false
+  const result = await commit(
+    exchange,
+    async (exchange): Promise<WriteResult> => {
+      const complete = await completeItem(exchange, item, tells)
+      if (complete === undefined) return { outcome: 'conflict', current: exchange.state }
+      const proposal = proposeDocument(exchange, complete.document)
+      isVerbatim = proposal.isVerbatim
+      return attempt(exchange, proposal.content, complete.expect)
+    },
+    undefined,
+  )
+  return createReply(exchange, result, isVerbatim)
+}
+
 function store(exchange: ResourceExchange, proposal: Proposal): MaybePromise<Reply> {
   const { content, isVerbatim } = proposal
-  const result = isStaged(content.body) ? commitOrDiscard(exchange, content) : commit(exchange, attempt, content)
+  const result = isStaged(content.body) ? commitOrDiscard(exchange, content) : commitContent(exchange, content)
   if (isPromise(result)) return result.then((result) => createReply(exchange, result, isVerbatim))
   return createReply(exchange, result, isVerbatim)
+}
+
+/** Writes content at its turn; a stream at once, because its client may send slowly and must not make others wait. */
+function commitContent(exchange: ResourceExchange, content: Content): MaybePromise<Written> {
+  const isHere = typeof content.body === 'string' || content.body instanceof Uint8Array
+  return isHere ? commit(exchange, write, content) : commitWithoutTurn(exchange, write, content)
 }
 
 /** Writes staged content, or gives it up. */
 async function commitOrDiscard(exchange: ResourceExchange, content: Content): Promise<Written> {
   try {
-    return await commit(exchange, attempt, content)
+    return await commit(exchange, write, content)
   } catch (error) {
     await discardContent(content)
     throw error
@@ -66,17 +93,21 @@ function proposeDocument(exchange: ResourceExchange, { value, text, isVerbatim }
   return { content: contentOf(exchange, insertId(text, value, id)), isVerbatim: false }
 }
 
-function attempt(exchange: ResourceExchange, content: Content): MaybePromise<WriteResult> {
+function write(exchange: ResourceExchange, content: Content): MaybePromise<WriteResult> {
+  return attempt(exchange, content)
+}
+
+/** @param only the one state that may be replaced; default: what the conditions and `authorize` leave */
+function attempt(exchange: ResourceExchange, content: Content, only?: Expectation): MaybePromise<WriteResult> {
   const { route, storePath } = exchange
-  const { store } = route.context
+  const write = (expect: Expectation) =>
+    route.context.store.write(storePath, content, { expect, signal: exchange.signal })
   if (route.conflict === undefined) {
     const rechecked = recheckAbsence(exchange)
-    if (!isPromise(rechecked)) return store.write(storePath, content, { expect: expectationOf(exchange) })
-    return rechecked.then(() => store.write(storePath, content, { expect: expectationOf(exchange) }))
+    if (!isPromise(rechecked)) return write(only ?? expectationOf(exchange))
+    return rechecked.then(() => write(only ?? expectationOf(exchange)))
   }
-  return andThen(checkConflict(exchange, content, route.conflict), (expect) =>
-    store.write(storePath, content, { expect }),
-  )
+  return andThen(checkConflict(exchange, content, route.conflict), (expect) => write(only ?? expect))
 }
 
 /**
@@ -90,7 +121,7 @@ function checkConflict(
 ): MaybePromise<Expectation> {
   const { store, limits } = exchange.route.context
   // The state was read for its validators only, if at all: the hook sees its content.
-  return andThen(store.read(exchange.storePath), (state) => {
+  return andThen(store.read(exchange.storePath, { signal: exchange.signal }), (state) => {
     // It may be another state than the one that was judged.
     setState(exchange, state)
     return andThen(checkAuthorization(exchange), () => {
@@ -99,7 +130,7 @@ function checkConflict(
       const size = typeof content.body === 'string' ? Buffer.byteLength(content.body) : sizeOfBody(content)
       const draft = { ...content, path: exchange.storePath, version: '', size, body: smallBody(content) }
       const proposed = viewState(draft, limits.parsedSize)
-      const view = loadView(current, limits.parsedSize)
+      const view = loadView(current, limits.parsedSize, exchange.signal)
       const verdict = andThen(view, (view) => conflict(proposed, view, exchange))
       return andThen(verdict, (detail) => {
         if (detail !== undefined) throw new HttpError(409, 'ERR_CONFLICT', { detail })
@@ -118,11 +149,15 @@ function sizeOfBody({ body }: Content): number {
   return typeof body === 'object' && 'staged' in body ? body.size : 0
 }
 
+/** What the answer to a replacement holds. */
+function wantedReturn(exchange: ResourceExchange): 'minimal' | 'representation' {
+  return preferredReturn(exchange) ?? (exchange.route.replaced === 'none' ? 'minimal' : 'representation')
+}
+
 function createReply(exchange: ResourceExchange, result: Written, isVerbatim: boolean): MaybePromise<Reply> {
   const { route } = exchange
   const isCreated = result.outcome === 'created'
-  const byDefault = isCreated || route.replaced === 'none' ? 'minimal' : 'representation'
-  const wanted = preferredReturn(exchange) ?? byDefault
+  const wanted = isCreated ? (preferredReturn(exchange) ?? 'minimal') : wantedReturn(exchange)
   const fields = appliedPreferences(exchange)
   if (isCreated) fields.push('Location', exchange.mount + formatPath(exchange.path))
   if (wanted === 'minimal') {

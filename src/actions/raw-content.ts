@@ -41,7 +41,7 @@ export async function readRawContent(exchange: ResourceExchange): Promise<Propos
   }
   // A write that may have to be tried again needs content that can be given twice.
   const mayRetry = exchange.isConditional || exchange.route.conflict !== undefined
-  const body = mayRetry ? (await readSmall(content, limits, store)).body : content
+  const body = mayRetry ? (await readSmall(content, limits, store, exchange.signal)).body : content
   return { content: { ...fields, body }, isVerbatim }
 }
 

@@ -1,6 +1,7 @@
 import { collectBytes } from '../body-types/collect-bytes.ts'
 import { tooLarge } from '../body-types/read-body.ts'
 import type { BodyLimits } from '../body-types/types.ts'
+import { type ByteBlocks, createByteBlocks } from '../core/byte-blocks.ts'
 import type { ResourceStore, StagedBody } from '../stores/types.ts'
 
 /** Content up to this size is passed to the store as one value. */
@@ -23,13 +24,14 @@ export async function readSmall(
   source: AsyncIterable<Uint8Array>,
   limits: BodyLimits,
   store: ResourceStore,
+  signal: AbortSignal,
 ): Promise<TakenContent> {
   if (store.stage === undefined) {
     const body = await collectBytes(source, limits.parsedSize)
     return { body, size: body.length }
   }
   const content = await readUpTo(source, SMALL)
-  const body = content instanceof Uint8Array ? content : await store.stage(content)
+  const body = content instanceof Uint8Array ? content : await store.stage(content, { signal })
   return { body, size: body instanceof Uint8Array ? body.length : body.size }
 }
 
@@ -39,23 +41,18 @@ export async function readUpTo(
   most: number,
 ): Promise<Uint8Array | AsyncGenerator<Uint8Array, void, undefined>> {
   const iterator = source[Symbol.asyncIterator]()
-  const head: Uint8Array[] = []
-  let size = 0
+  const head = createByteBlocks()
   for (let next = await iterator.next(); !next.done; next = await iterator.next()) {
     head.push(next.value)
-    size += next.value.length
-    if (size > most) return rejoin(head, iterator)
+    if (head.size > most) return rejoin(head, iterator)
   }
-  return Buffer.concat(head, size)
+  return head.drain()
 }
 
 /** What has been read already, then the rest. */
-async function* rejoin(
-  head: Uint8Array[],
-  rest: AsyncIterator<Uint8Array>,
-): AsyncGenerator<Uint8Array, void, undefined> {
+async function* rejoin(head: ByteBlocks, rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
   try {
-    for (let chunk = head.shift(); chunk !== undefined; chunk = head.shift()) yield chunk
+    for (let block = head.shift(); block !== undefined; block = head.shift()) yield block
     for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value
   } finally {
     await rest.return?.()

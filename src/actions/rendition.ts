@@ -1,3 +1,4 @@
+import { collectBytes } from '../body-types/collect-bytes.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
 import { rangeReply } from '../core/range-reply.ts'
 import type { Reply } from '../core/reply.ts'
@@ -8,7 +9,7 @@ import type { ResourceExchange } from './resource-exchange.ts'
 /** Makes the content of the selected rendition; the last thing before ranges are selected from it. */
 export function render(exchange: ResourceExchange, resource: StoredResource): MaybePromise<void> {
   const { render } = exchange.route.renditions[exchange.rendition]!
-  return andThen(readWhole(resource), (content) =>
+  return andThen(readWhole(exchange, resource), (content) =>
     andThen(render(content, exchange), (rendered) => {
       exchange.rendered = typeof rendered === 'string' ? Buffer.from(rendered) : rendered
     }),
@@ -31,13 +32,8 @@ export function renditionReply(exchange: ResourceExchange, resource: StoredResou
   return { status: 200, headers: [...fields, 'Content-Length', String(body.length)], body }
 }
 
-function readWhole({ body, size }: StoredResource): MaybePromise<Uint8Array> {
+function readWhole(exchange: ResourceExchange, { body, size }: StoredResource): MaybePromise<Uint8Array> {
   if (typeof body === 'string') return Buffer.from(body)
-  return isLargeBody(body) ? gather(body.open(0, size - 1)) : body
-}
-
-async function gather(stream: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = []
-  for await (const chunk of stream) chunks.push(chunk.slice()) // the source may use its buffer again
-  return Buffer.concat(chunks)
+  if (!isLargeBody(body)) return body
+  return collectBytes(body.open(0, size - 1, { signal: exchange.signal }), Number.POSITIVE_INFINITY)
 }

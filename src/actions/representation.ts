@@ -15,7 +15,7 @@ interface Prepared extends Validators {
   /** The state itself: a copy of it, which a store may change in places, takes these along. */
   readonly resource: StoredResource
   readonly route: Route
-  /** Last-Modified as it is sent; `undefined` where no date is known. */
+  /** Last-Modified as it is sent, which is not later than now; `undefined` where no date is known. */
   readonly dateText: string | undefined
   // What follows is made when it is first asked for: many states are replaced before anybody reads them.
   /** Content-Type, ETag, Last-Modified and what else describes the representation. */
@@ -23,8 +23,6 @@ interface Prepared extends Validators {
   body: RangedBody | undefined
   ok: KeptBySharing | undefined
   notModified: KeptBySharing | undefined
-  /** Whether the second of `lastModified` is known to be over. */
-  isSecondOver: boolean
 }
 
 /** Kept fields for each Cache-Control that there is. */
@@ -36,31 +34,32 @@ const PREPARED = Symbol('prepared representation')
 export function prepare(resource: StoredResource, route: Route): Prepared {
   const keeper = resource as StoredResource & { [PREPARED]?: Prepared }
   const known = keeper[PREPARED]
-  if (known !== undefined && known.resource === resource && known.route === route) return known
-  const prepared = describe(resource, route)
-  // A date that is not strong yet may become so, and one that is to come will be another.
-  const isDated = prepared.lastModified === resource.lastModified
-  const isFinal = isDated && (resource.dateIsStrong !== undefined || prepared.dateIsStrong === true)
+  const now = route.context.now()
+  // A date that is to come is sent as another one at every moment, also where the clock was set back meanwhile.
+  const isPast = resource.lastModified === undefined || resource.lastModified <= now
+  if (isPast && known !== undefined && known.resource === resource && known.route === route) return known
+  const prepared = describe(resource, route, now)
+  // A date that is not strong yet may become so.
+  const isFinal = isPast && (resource.dateIsStrong !== undefined || prepared.dateIsStrong === true)
   if (isFinal && Object.isExtensible(resource)) keeper[PREPARED] = prepared
   return prepared
 }
 
-function describe(resource: StoredResource, route: Route): Prepared {
+function describe(resource: StoredResource, route: Route, now: number): Prepared {
   if (!(resource.size >= 0)) throw new TypeError(`The store says that ${resource.path} has ${resource.size} bytes.`)
-  const now = route.context.now()
-  const { lastModified: date, dateIsStrong } = dateToSend(resource.lastModified, resource.dateIsStrong, now)
+  const { lastModified, dateIsStrong = isSecondOver(lastModified, now) } = resource
+  const date = dateToSend(lastModified, now)
   return {
     resource,
     route,
     entityTags: tagsOf(resource, route),
-    lastModified: date,
+    lastModified,
     dateIsStrong,
     dateText: date === undefined ? undefined : formatHttpDate(date),
     fields: undefined,
     body: undefined,
     ok: undefined,
     notModified: undefined,
-    isSecondOver: date === undefined || isSecondOver(date, now),
   }
 }
 
@@ -131,14 +130,19 @@ export function addStateFields(fields: string[], resource: StoredResource, route
   addDate(fields, resource, route)
 }
 
-/**
- * Adds Date for a state as young as this second: the Date that Node keeps may be some milliseconds behind, and then
- * earlier than Last-Modified (RFC 9110 §8.8.2.1).
- */
+/** Adds Date where that of Node could be earlier than Last-Modified (RFC 9110 §8.8.2.1). */
 function addDate(fields: string[], { lastModified }: StoredResource, { context }: Route): void {
-  if (lastModified === undefined) return
   const now = context.now()
-  if (!isSecondOver(lastModified, now)) fields.push('Date', formatHttpDate(now))
+  if (!isBeforeDate(lastModified, now)) fields.push('Date', formatHttpDate(now))
+}
+
+/**
+ * Whether a date is before the Date that Node sends. That may be some milliseconds behind, and is the machine's, which
+ * `now` need not be.
+ */
+function isBeforeDate(lastModified: number | undefined, now: number): boolean {
+  if (lastModified === undefined) return true
+  return isSecondOver(lastModified, Math.min(now, performance.timeOrigin + performance.now()))
 }
 
 /** Cache-Control for an answer from a definition, by where the principal came from (RFC 9111 §3.5). */
@@ -162,7 +166,7 @@ export function representationReply(exchange: ResourceExchange, resource: Stored
     return rangeReply(exchange.ranges, all, body, resource.size)
   }
   const kept = ((prepared.ok ??= keepNone())[exchange.sharing] ??= keepOk(exchange, resource, fields))
-  if (isDateSettled(prepared)) return keptReply(200, kept, body)
+  if (isBeforeDate(resource.lastModified, exchange.route.context.now())) return keptReply(200, kept, body)
   const headers = [...kept.headers]
   addDate(headers, resource, exchange.route)
   return { status: 200, headers, body }
@@ -174,11 +178,6 @@ function keepOk(exchange: ResourceExchange, { size }: StoredResource, fields: re
     ...fields,
     ...['Content-Length', String(size), 'Cache-Control', cacheControl, 'Accept-Ranges', 'bytes'],
   ])
-}
-
-/** Whether the Date that Node keeps will do: the second of the state is over, and stays so. */
-function isDateSettled(prepared: Prepared): boolean {
-  return (prepared.isSecondOver ||= isSecondOver(prepared.lastModified, prepared.route.context.now()))
 }
 
 /**
@@ -231,9 +230,10 @@ function validatorOf({ entityTags, dateText }: Prepared): readonly string[] {
 export function replyBodyOf(resource: StoredResource): RangedBody {
   const { body, size } = resource
   if (isLargeBody(body)) {
-    const openRange = (first: number, last: number): AsyncIterable<Uint8Array> => body.open(first, last)
+    const openRange = (first: number, last: number, signal?: AbortSignal): AsyncIterable<Uint8Array> =>
+      body.open(first, last, signal === undefined ? undefined : { signal })
     const readRange = body.read === undefined ? undefined : body.read.bind(body)
-    return { size, open: () => openRange(0, size - 1), openRange, readRange }
+    return { size, open: (signal) => openRange(0, size - 1, signal), openRange, readRange }
   }
   const content = typeof body === 'string' ? encodeText(body) : body
   if (content.length === size) return content

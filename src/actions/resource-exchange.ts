@@ -101,15 +101,16 @@ export class ResourceExchange extends Exchange {
 
   // Few requests ask for the values in their path.
   override get params(): Readonly<Record<string, string>> {
-    if (this.#params === undefined) {
-      const names = this.route.pattern.split('/')
-      const values = this.path.split('/')
-      const params = Object.create(null) as Record<string, string>
-      for (const [index, name] of names.entries()) {
-        if (name.startsWith('{')) params[name.slice(1, -1)] = values[index] ?? ''
-      }
-      this.#params = Object.freeze(params)
-    }
-    return this.#params
+    return (this.#params ??= readParams(this.route.pattern, this.path))
   }
+}
+
+/** The values that a path has for the names of a pattern. */
+export function readParams(pattern: string, path: string): Readonly<Record<string, string>> {
+  const values = path.split('/')
+  const params = Object.create(null) as Record<string, string>
+  for (const [index, name] of pattern.split('/').entries()) {
+    if (name.startsWith('{')) params[name.slice(1, -1)] = values[index] ?? ''
+  }
+  return Object.freeze(params)
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { andThen, type MaybePromise } from '../core/handler.ts'
 import { type ContentSource, type Pieces, type Reply, type ReplyBody, SHORT } from '../core/reply.ts'
+import { addNoTransform } from '../protocol/cache-control.ts'
 import { type DigestAlgorithm, formatDigest, selectDigestAlgorithm } from '../protocol/digest-fields.ts'
 import { isLargeBody, type StoredResource } from '../stores/types.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
@@ -98,11 +99,11 @@ function withFields(reply: Reply, representation: string | undefined, content: s
   return { status: reply.status, headers, body: reply.body }
 }
 
-/** RFC 9111 §5.2.2.6: other bytes would have other digests. */
+/** Other bytes would have other digests. */
 function withNoTransform(headers: readonly string[]): string[] {
   const fields = [...headers]
   const at = fields.findIndex((name, index) => index % 2 === 0 && name === 'Cache-Control')
-  if (at < 0) fields.push('Cache-Control', 'no-transform')
-  else if (!/\bno-transform\b/i.test(fields[at + 1]!)) fields[at + 1] += ', no-transform'
+  if (at < 0) fields.push('Cache-Control', addNoTransform(''))
+  else fields[at + 1] = addNoTransform(fields[at + 1]!)
   return fields
 }

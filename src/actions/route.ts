@@ -4,6 +4,7 @@ import type { MaybePromise } from '../core/handler.ts'
 import type { JsonValue } from '../core/json.ts'
 import type { Reply } from '../core/reply.ts'
 import type { StandardSchema } from '../core/standard-schema.ts'
+import type { Turns } from '../core/turns.ts'
 import type { PatchFormat } from '../patch-formats/types.ts'
 import type { CacheControls } from '../protocol/cache-control.ts'
 import type { MediaType } from '../protocol/media-type.ts'
@@ -63,8 +64,9 @@ export interface ResourceState<Value = JsonValue> {
  *
  * `current` is the state of the target, read before the hook is called, for every method and with or without
  * `resources`: softly deleted states too; the item where the target is a file of an item; `undefined` where there is
- * none, which POST to a collection and listings have not. A write happens only on the state that was shown; when another
- * request changes it first, the hook is asked again.
+ * none, as for POST to a collection and for a listing. Each entry of a listing is asked about as well, as a GET of its own
+ * path with its own state; entries that are refused are left out. A write happens only on the state that was shown; when
+ * another request changes it first, the hook is asked again.
  *
  * Reading is asked for wherever the answer to a write tells the current state. The hook is then called a second time,
  * with `request.method` `GET`, and both answers must be `true`: for PATCH, for every write with a condition (If-Match,
@@ -98,6 +100,8 @@ export type RemovalMode = 'erase' | 'soft' | 'queued'
 export interface Route {
   /** The pattern, as in the definition. */
   readonly pattern: string
+  /** The pattern of the definition that the route is part of: those of a collection, its items and their files are one. */
+  readonly definition: string
   readonly actions: Readonly<Partial<Record<Method, Action>>>
   /** The methods of the resource with HEAD and OPTIONS, in the order of Allow. */
   readonly methods: readonly Method[]
@@ -114,6 +118,8 @@ export interface Route {
   /** Media types of the renditions, in order of preference. */
   readonly offers: readonly MediaType[]
   readonly renditions: readonly Rendition[]
+  /** Whether Accept is a demand, 406 where it cannot be met, or a preference. */
+  readonly accept: 'strict' | 'lenient'
   readonly schema: StandardSchema | undefined
   readonly cacheControl: CacheControls
   /** Cache-Control of answers to POST. */
@@ -121,6 +127,8 @@ export interface Route {
   readonly preconditions: 'optional' | 'required'
   /** Whether a request needs credentials; `undefined` leaves it to the service. */
   readonly requiresCredentials: ((request: RequestView) => boolean) | undefined
+  /** Whether a GET needs credentials, by the definition or else by the service. */
+  readonly readsNeedCredentials: boolean | ((request: RequestView) => boolean)
   readonly authorize: Authorize | undefined
   readonly conflict: ConflictHook | undefined
   /** What PUT answers where it replaces: 200 with the representation, or 204. */
@@ -194,6 +202,12 @@ export interface RouteContext {
   /** Accepted work; `undefined` when no resource needs it. */
   readonly work: AcceptedWork | undefined
   readonly now: () => number
+  /** By path: the requests that change a resource go one after the other. */
+  readonly turns: Turns
+  /** The route of a path, for entries of a listing: each is judged by the definition that its own path has. */
+  readonly findRoute: (path: string) => Route | undefined
+  /** All routes that paths one segment below a pattern may have. */
+  readonly findRoutesBelow: (pattern: string) => readonly Route[]
 }
 
 /** How actions hand over work that is done after the answer. */

@@ -3,7 +3,7 @@ import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/handler.ts'
 import { splitPath } from '../stores/paths.ts'
-import { isResource, type StoredState } from '../stores/types.ts'
+import { isResource, type ReadOptions, type StoredState } from '../stores/types.ts'
 import { selectedValidators } from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 
@@ -14,10 +14,7 @@ export function readState(
 ): MaybePromise<void> {
   if (exchange.isStateRead) return undefined
   const { store } = exchange.route.context
-  const state = store.read(
-    exchange.storePath,
-    exchange.wantsHidden ? { ...options, hidden: true } : (options ?? undefined),
-  )
+  const state = store.read(exchange.storePath, untilLeft(exchange, { hidden: exchange.wantsHidden, ...options }))
   return isPromise(state) ? state.then((state) => setState(exchange, state)) : setState(exchange, state)
 }
 
@@ -26,6 +23,20 @@ export function setState(exchange: ResourceExchange, state: StoredState): void {
   exchange.isStateRead = true
   exchange.state = state
   exchange.validators = isResource(state) ? selectedValidators(exchange, state) : undefined
+}
+
+/** Options of a read that ends when the client has left. A store that answers at once does not ask for the signal. */
+function untilLeft(
+  exchange: ResourceExchange,
+  { hidden = false, metadataOnly = false }: Omit<ReadOptions, 'signal'>,
+): ReadOptions {
+  return {
+    hidden,
+    metadataOnly,
+    get signal() {
+      return exchange.signal
+    },
+  }
 }
 
 const METADATA = { metadataOnly: true }
@@ -40,7 +51,7 @@ export function readWithHidden(exchange: ResourceExchange): MaybePromise<void> {
   // What a lost race tells of a hidden state is a tombstone.
   if (exchange.isStateRead && (exchange.state === undefined || isResource(exchange.state))) return undefined
   const { store } = exchange.route.context
-  const state = store.read(exchange.storePath, HIDDEN)
+  const state = store.read(exchange.storePath, untilLeft(exchange, HIDDEN))
   if (isPromise(state)) return state.then((state) => setState(exchange, splitHidden(exchange, state)))
   return setState(exchange, splitHidden(exchange, state))
 }
@@ -49,7 +60,7 @@ export function readWithHidden(exchange: ResourceExchange): MaybePromise<void> {
 function readItem(exchange: ResourceExchange): MaybePromise<void> {
   if (exchange.isItemRead) return undefined
   const { collection: path } = splitPath(exchange.storePath)
-  return andThen(exchange.route.context.store.read(path, HIDDEN), (state) => {
+  return andThen(exchange.route.context.store.read(path, untilLeft(exchange, HIDDEN)), (state) => {
     exchange.isItemRead = true
     exchange.item = splitHidden(exchange, state)
   })
@@ -68,7 +79,7 @@ export function loadFile(exchange: ResourceExchange): MaybePromise<void> {
   return andThen(readItem(exchange), () => {
     requireState(exchange, exchange.item)
     const { store } = exchange.route.context
-    const file = store.read(exchange.storePath, { ...HIDDEN, ...neededOf(exchange) })
+    const file = store.read(exchange.storePath, untilLeft(exchange, { hidden: true, ...neededOf(exchange) }))
     return andThen(file, (state) => {
       setState(exchange, state)
       requireState(exchange, state)
@@ -79,6 +90,11 @@ export function loadFile(exchange: ResourceExchange): MaybePromise<void> {
 /** Reads the state of a target that need not exist (PUT), where a condition is about to ask for it. */
 export function loadIfPresent(exchange: ResourceExchange): MaybePromise<void> {
   if (exchange.route.preconditions === 'optional' && !hasConditions(exchange)) return undefined
+  return readMetadata(exchange)
+}
+
+/** Reads what describes the current state, without its content. */
+export function readMetadata(exchange: ResourceExchange): MaybePromise<void> {
   return readState(exchange, METADATA)
 }
 

@@ -21,6 +21,10 @@ export interface Document {
   readonly isVerbatim: boolean
 }
 
+/** Faults that an answer lists, and characters of a pointer or message: an answer is not to outgrow its request. */
+const MAX_ERRORS = 100
+const MAX_LENGTH = 1024
+
 /** 422 that names what is wrong with a document (RFC 9110 §15.5.21). */
 export function invalid(errors: readonly ContentError[]): HttpError {
   return new HttpError(422, 'ERR_INVALID_CONTENT', { detail: 'The content is not valid for this resource.', errors })
@@ -54,14 +58,15 @@ export function validateDocument(
   if (schema === undefined) return document
   const { id, input } = idMember === undefined ? { id: undefined, input: document.value } : splitId(document.value)
   return andThen(validateValue(schema, input), (result) => {
-    if (result.issues !== undefined) throw invalid(result.issues.map(toContentError))
+    if (result.issues !== undefined) throw invalid(result.issues.slice(0, MAX_ERRORS).map(toContentError))
     if (isUnchanged(result.value as JsonValue, input, document, idMember)) return document
     requireKeptNumbers(document)
     // Through text, so that the value is what the next reader of the text will see: dates are strings there.
-    const output = JSON.parse(JSON.stringify(result.value)) as JsonValue
+    const text = JSON.stringify(result.value)
+    const output = JSON.parse(text) as JsonValue
     checkStripped(findStripped(input, output), unknown)
     const value = idMember === undefined ? output : joinId(id, output)
-    return { value, text: JSON.stringify(value), isVerbatim: false }
+    return { value, text: value === output ? text : JSON.stringify(value), isVerbatim: false }
   })
 }
 
@@ -88,15 +93,20 @@ function joinId(id: JsonValue | undefined, output: JsonValue): JsonValue {
   return id === undefined || !isJsonObject(members) ? members : { id, ...members }
 }
 
-/** Members that schemas leave out for their own safety, even where they keep all others. */
-const UNSAFE = /\/(?:__proto__|constructor|prototype)$/
+/** Names of members that schemas leave out for their own safety, even where they keep all others. */
+const UNSAFE: readonly string[] = ['__proto__', 'constructor', 'prototype']
 
-function checkStripped(pointers: readonly string[], unknown: 'strip' | 'refuse'): void {
-  if (unknown === 'refuse' && pointers.length > 0) {
-    throw invalid(pointers.map((pointer) => ({ pointer, detail: 'This member is not known.' })))
+/** Pointers to members that a schema has left out: the first of all, and the first of those with an unsafe name. */
+interface Stripped {
+  readonly all: string[]
+  readonly unsafe: string[]
+}
+
+function checkStripped({ all, unsafe }: Stripped, unknown: 'strip' | 'refuse'): void {
+  if (unknown === 'refuse' && all.length > 0) {
+    throw invalid(all.map((pointer) => ({ pointer, detail: 'This member is not known.' })))
   }
   // Accepted with a part missing would be worse than refused.
-  const unsafe = pointers.filter((pointer) => UNSAFE.test(pointer))
   if (unsafe.length === 0) return
   throw new HttpError(400, 'ERR_MALFORMED_BODY', {
     detail: 'The content has a member of a name that cannot be stored here.',
@@ -104,26 +114,49 @@ function checkStripped(pointers: readonly string[], unknown: 'strip' | 'refuse')
   })
 }
 
-/** Pointers to the members of a document that a schema has left out. */
-function findStripped(input: JsonValue, output: JsonValue, pointer = ''): readonly string[] {
+/** Finds the members of a document that a schema has left out. */
+function findStripped(
+  input: JsonValue,
+  output: JsonValue,
+  path: (string | number)[] = [],
+  found: Stripped = { all: [], unsafe: [] },
+): Stripped {
   if (Array.isArray(input)) {
-    if (!Array.isArray(output) || output.length !== input.length) return []
-    return input.flatMap((item, index) => findStripped(item, output[index], pointer + formatPointerStep(index)))
+    if (!Array.isArray(output) || output.length !== input.length) return found
+    for (let i = 0; i < input.length; i++) {
+      path.push(i)
+      findStripped(input[i], output[i], path, found)
+      path.pop()
+    }
+  } else if (isJsonObject(input) && isJsonObject(output)) {
+    for (const name of Object.keys(input)) {
+      const kept = readMember(output, name)
+      path.push(name)
+      if (kept !== undefined) findStripped(input[name]!, kept, path, found)
+      else {
+        if (found.all.length < MAX_ERRORS) found.all.push(formatShortPointer(path))
+        if (UNSAFE.includes(name) && found.unsafe.length < MAX_ERRORS) found.unsafe.push(formatShortPointer(path))
+      }
+      path.pop()
+    }
   }
-  if (!isJsonObject(input) || !isJsonObject(output)) return []
-  return Object.keys(input).flatMap((name) => {
-    const at = pointer + formatPointerStep(name)
-    const kept = readMember(output, name)
-    return kept === undefined ? [at] : findStripped(input[name]!, kept, at)
-  })
+  return found
+}
+
+/** A pointer to a place, or to the nearest one around it whose pointer is not too long: each fault below repeats it. */
+function formatShortPointer(path: readonly (string | number)[]): string {
+  let pointer = ''
+  for (const token of path) {
+    const step = String(token).length > MAX_LENGTH ? undefined : formatPointerStep(token)
+    if (step === undefined || pointer.length + step.length > MAX_LENGTH) break
+    pointer += step
+  }
+  return pointer
 }
 
 export function toContentError(issue: StandardIssue): ContentError {
-  const pointer = (issue.path ?? []).map((segment) => {
-    const key = typeof segment === 'object' ? segment.key : segment
-    return formatPointerStep(String(key))
-  })
-  return { pointer: pointer.join(''), detail: issue.message }
+  const path = (issue.path ?? []).map((segment) => String(typeof segment === 'object' ? segment.key : segment))
+  return { pointer: formatShortPointer(path), detail: issue.message.slice(0, MAX_LENGTH) }
 }
 
 /** `text` of a JSON object with the member `id` put first. */

@@ -3,6 +3,8 @@ import { hasUnreadBody } from '../core/discard-body.ts'
 import type { AnyRequest, AnyResponse, Exchange } from '../core/exchange.ts'
 import { isPromise, type MaybePromise } from '../core/handler.ts'
 import { checkHandler, type Decision, type Handler } from '../core/node-handler.ts'
+import { BOOLEAN, checkValues, FUNCTION, TEXT, type ValueRule } from '../core/option-values.ts'
+import { readOptions } from '../core/options.ts'
 import { collectPending, hasPending } from '../core/pending.ts'
 import type { Reply } from '../core/reply.ts'
 import { completeHeaders } from '../core/write-reply.ts'
@@ -63,6 +65,29 @@ export interface AdapterOptions<Context, Result> {
 /** Middleware of a host. @param next lets the request go on */
 export type Adapted<Context, Result> = (context: Context, next: () => MaybePromise<Result>) => MaybePromise<Result>
 
+/** @throws TypeError for an option that is missing, misspelt or of the wrong type */
+function checkAdapter(options: object): void {
+  const names = Object.keys(ADAPTER_VALUES) as never[]
+  const read = readOptions('createAdapter', options, names) as { readonly [name: string]: unknown }
+  for (const needed of ['name', 'request', 'response', 'release']) {
+    if (read[needed] === undefined)
+      throw new TypeError(`createAdapter needs ${needed}: ${ADAPTER_VALUES[needed]!.text}.`)
+  }
+  checkValues('createAdapter', read, ADAPTER_VALUES)
+}
+
+const ADAPTER_VALUES: Readonly<Record<string, ValueRule>> = {
+  ...{ name: TEXT, request: FUNCTION, response: FUNCTION, release: FUNCTION, answer: FUNCTION, takeBack: FUNCTION },
+  ...{
+    fail: FUNCTION,
+    field: FUNCTION,
+    setField: FUNCTION,
+    params: FUNCTION,
+    hostContext: FUNCTION,
+    routesFirst: BOOLEAN,
+  },
+}
+
 /** More is written to the response of Node, where a slow reader and a late failure are seen. */
 const SMALL = 1024 * 1024
 
@@ -109,6 +134,7 @@ function groupFields(list: readonly string[]): HostFields | 'malformed' {
 export function createAdapter<Context, Result>(
   options: AdapterOptions<Context, Result>,
 ): (handler: Handler) => Adapted<Context, Result> {
+  checkAdapter(options)
   const { name, request, response, release, answer, takeBack, setField } = options
 
   function fail(context: Context, exchange: Exchange, error: unknown): Result {

@@ -109,7 +109,11 @@ type Serve = (reply: FastifyReplyLike, next: () => void) => MaybePromise<void>
  * await app.register(fastifyPlugin(auth({ schemes })))
  * await app.register(fastifyPlugin(service), { prefix: '/api' })
  */
-export function fastifyPlugin(handler: Handler): FastifyPlugin {
+export function fastifyPlugin(handler: Handler): FastifyPlugin
+export function fastifyPlugin(handler: Handler, ...others: unknown[]): FastifyPlugin {
+  if (others.length > 0) {
+    throw new TypeError("fastifyPlugin takes no options: app.register(fastifyPlugin(service), { prefix: '/api' }).")
+  }
   adapt(handler)
   return handler.role === 'endpoint' ? createRoutePlugin(handler) : createHookPlugin(handler)
 }

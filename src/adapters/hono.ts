@@ -5,7 +5,7 @@ import { checkHandler, type Handler } from '../core/node-handler.ts'
 import { readOptions } from '../core/options.ts'
 import { isJsonType, parseMediaType } from '../protocol/media-type.ts'
 import { createAdapter, type HostAnswer } from './create-adapter.ts'
-import { checkPrefix, mount } from './mount.ts'
+import { checkPrefix, mount, refusePlainPrefix } from './mount.ts'
 
 /** As much of a Hono context as is used. */
 export interface HonoContext {
@@ -71,8 +71,9 @@ const adapt = createAdapter<HonoContext, Response | undefined>({
  * app.use('/api/*', honoMiddleware(service, { prefix: '/api' }))
  */
 export function honoMiddleware(handler: Handler, options: HonoOptions = {}): HonoMiddleware {
-  const { prefix = '' } = readOptions('honoMiddleware', options, ['prefix'])
   checkHandler('honoMiddleware', handler)
+  refusePlainPrefix('honoMiddleware', options)
+  const { prefix = '' } = readOptions('honoMiddleware', options, ['prefix'])
   // The pattern of the route, for the prefix of it.
   const path = typeof prefix === 'string' ? prefix.replace(/\/\*$/, '') : prefix
   checkPrefix('honoMiddleware', path)

@@ -3,7 +3,7 @@ import type { HostRequest } from '../core/exchange.ts'
 import { checkHandler, type Handler } from '../core/node-handler.ts'
 import { readOptions } from '../core/options.ts'
 import { createAdapter, type HostAnswer, type HostFields } from './create-adapter.ts'
-import { checkPrefix, mount } from './mount.ts'
+import { checkPrefix, mount, refusePlainPrefix } from './mount.ts'
 
 /** As much of a Koa context as is used; Koa 2 and 3 have it. */
 export interface KoaContext {
@@ -60,9 +60,10 @@ const adapt = createAdapter<KoaContext, unknown>({
  * app.use(mount('/api', koaMiddleware(service)))
  */
 export function koaMiddleware(handler: Handler, options: KoaOptions = {}): KoaMiddleware {
+  checkHandler('koaMiddleware', handler)
+  refusePlainPrefix('koaMiddleware', options)
   const { prefix = '' } = readOptions('koaMiddleware', options, ['prefix'])
   checkPrefix('koaMiddleware', prefix)
-  checkHandler('koaMiddleware', handler)
   const serve = adapt(prefix === '' ? handler : mount(prefix, handler))
   return (context, next) => {
     // Koa keeps both on its own objects.

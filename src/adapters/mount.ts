@@ -1,15 +1,21 @@
 import type { IncomingMessage } from 'node:http'
 import type { AnyRequest, AnyResponse } from '../core/exchange.ts'
-import { checkHandler, createHandler, type Handler, isHandler, type Next } from '../core/node-handler.ts'
+import { checkHandler, createHandler, type Handler, type Next } from '../core/node-handler.ts'
 import { findPlace, type Place, placeBelow } from '../core/place.ts'
 
 /** @throws TypeError for a prefix that could never match */
 export function checkPrefix(owner: string, prefix: unknown): string {
   if (typeof prefix === 'string' && /^(?:\/(?::\w+|[^/:?#*\s][^/?#*\s]*))*$/.test(prefix)) return prefix
-  if (isHandler(prefix)) throw new TypeError(`${owner} takes the prefix first: ${owner}('/api', service).`)
+  if (typeof prefix === 'function') throw new TypeError(`${owner} takes the prefix first: ${owner}('/api', service).`)
   throw new TypeError(
     `${owner} takes a prefix such as '/api' or '/t/:tenant', without a slash or a star at the end, not ${JSON.stringify(prefix)}.`,
   )
+}
+
+/** @throws TypeError for a prefix in the place of the options, which names them */
+export function refusePlainPrefix(owner: string, options: unknown): void {
+  if (typeof options !== 'string') return
+  throw new TypeError(`${owner} takes the prefix as an option: ${owner}(service, { prefix: '/api' }).`)
 }
 
 /** Takes no request: 404. */

@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Http2Server } from 'node:http2'
 import { sharedExchange } from '../core/exchange.ts'
-import { checkHandler, type Handler } from '../core/node-handler.ts'
+import { checkHandler, type Handler, isHandler } from '../core/node-handler.ts'
 import { readOptions } from '../core/options.ts'
 import { checkPrefix, mount } from './mount.ts'
 
@@ -31,6 +31,7 @@ type Listener = (req: IncomingMessage, res: ServerResponse) => void
  * @throws TypeError for anything but a server and a handler
  */
 export function attach(server: AnyServer, service: Handler, options: AttachOptions = {}): void {
+  if (isHandler(server)) throw new TypeError('attach takes the server first: attach(server, service).')
   checkServer(server)
   checkHandler('attach', service)
   const { direct } = readOptions('attach', options, ['direct'])

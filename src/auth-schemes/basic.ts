@@ -1,6 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { Exchange, RequestView } from '../core/exchange.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
+import { ACCOUNTS, checkValues, FUNCTION, RECORD } from '../core/option-values.ts'
 import { readOptions } from '../core/options.ts'
 import { formatChallenge } from '../protocol/authorization.ts'
 import { parseBase64 } from './base64.ts'
@@ -47,6 +48,7 @@ const WRONG: AuthResult = { outcome: 'rejected', reason: 'wrong user or password
 export function basic(options: BasicOptions): AuthScheme {
   const read = readOptions('basic', options, ['realm', 'verify', 'accounts', 'throttle', 'remember'])
   const { realm = 'Resources', throttle, remember = 0 } = read
+  checkValues('basic', read, { verify: FUNCTION, accounts: ACCOUNTS, throttle: RECORD })
   if ((read.verify === undefined) === (read.accounts === undefined)) {
     throw new TypeError('basic takes either "verify" or "accounts".')
   }

@@ -1,6 +1,8 @@
 import { HttpError } from '../core/errors.ts'
 import type { Exchange, Principal, RequestView } from '../core/exchange.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/handler.ts'
+import type { Log } from '../core/operator-log.ts'
+import { checkValues, FUNCTION } from '../core/option-values.ts'
 import { readOptions } from '../core/options.ts'
 import { askEachReading } from '../core/read-target.ts'
 import { asRead } from '../core/read-view.ts'
@@ -18,6 +20,8 @@ export type TokenResult =
 export interface TokenVerifier {
   /** @throws HttpError 503 while it cannot be known whether the token is good */
   verifyToken(token: string, request: RequestView): MaybePromise<TokenResult>
+  /** Reports when tokens cannot be verified, and when they can be again. @returns what ends the reports */
+  watch?(log: Log): () => void
 }
 
 /** Decides about an opaque token, for instance by introspection (RFC 7662). Throw an HttpError 503 while it cannot. */
@@ -48,6 +52,7 @@ const REMEMBERED = 10_000
  */
 export function bearer(verifier: TokenVerifier | OpaqueTokenVerifier, options: BearerOptions = {}): AuthScheme {
   const read = readOptions('bearer', options, ['realm', 'scope', 'remember'])
+  checkValues('bearer', read, { scope: FUNCTION })
   const { scope, remember = 0 } = read
   const realm = checkRealm('bearer', read.realm ?? 'Resources')
   if (!(remember >= 0)) throw new TypeError('"remember" is a number of seconds.')
@@ -80,6 +85,7 @@ export function bearer(verifier: TokenVerifier | OpaqueTokenVerifier, options: B
     name: 'Bearer',
     isAmbient: false,
     challenges: () => challenges,
+    ...(tokens.watch === undefined ? {} : { watch: (log) => tokens.watch!(log) }),
     authenticate(value, exchange) {
       // Two ways to send a token in one request (RFC 6750 §3.1).
       if (exchange.queryText !== '' && /(?:^|&)access_token=/.test(exchange.queryText)) {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { RequestView } from '../core/exchange.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
+import { ACCOUNTS, checkValues, FUNCTION } from '../core/option-values.ts'
 import { readOptions } from '../core/options.ts'
 import { DIGEST_ALGORITHMS, type DigestAlgorithm, hashAccount } from './digest-response.ts'
 import { createNonceCounts } from './nonce-counts.ts'
@@ -89,6 +90,7 @@ export function resolveDigestOptions(options: DigestOptions): DigestSettings {
     ...(['realm', 'accounts', 'findSecret', 'principal', 'algorithms'] as const),
     ...(['nonceLifetime', 'throttle', 'shared', 'targetOf'] as const),
   ])
+  checkValues('digest', read, { accounts: ACCOUNTS, findSecret: FUNCTION, principal: FUNCTION, targetOf: FUNCTION })
   const realm = checkRealm('digest', read.realm ?? 'Resources')
   const algorithms = readAlgorithms(read.algorithms ?? ['SHA-256'])
   const { nonceLifetime = 300, shared } = read

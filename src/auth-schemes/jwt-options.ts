@@ -1,5 +1,6 @@
 import type { RequestView } from '../core/exchange.ts'
 import type { MaybePromise } from '../core/handler.ts'
+import { checkValues, FUNCTION, listOf, TEXT } from '../core/option-values.ts'
 import { readOptions } from '../core/options.ts'
 import { createRemoteKeySource, createStaticKeySource, fetchJson, type KeySource } from './key-source.ts'
 import type { Verdict } from './types.ts'
@@ -78,6 +79,10 @@ export interface JwtSettings {
   readonly remember: number
 }
 
+const JWT_VALUES = {
+  ...{ requiredClaims: listOf(TEXT), typ: TEXT, scopes: FUNCTION, principal: FUNCTION, isRevoked: FUNCTION },
+}
+
 /** @throws TypeError for options that are missing, out of bounds, or contradict each other */
 export function resolveJwtOptions(options: JwtOptions): JwtSettings {
   const read = readOptions('jwt', options, [
@@ -85,6 +90,7 @@ export function resolveJwtOptions(options: JwtOptions): JwtSettings {
     ...(['maxTokenAge', 'maxLifetime', 'scopes', 'principal', 'isRevoked', 'remember', 'jwksTimes'] as const),
   ])
   const { clockTolerance: tolerance = 5, typ, maxTokenAge, principal, isRevoked, remember = 10_000 } = read
+  checkValues('jwt', read, JWT_VALUES)
   const issuer = readNames('issuer', read.issuer)
   const audience = readNames('audience', read.audience)
   const algorithms =
@@ -127,6 +133,12 @@ function requireLongSecrets(keys: readonly VerificationKey[], alg: string): void
   throw new TypeError(`"keys" needs a secret of at least ${secretSizeOf(alg)} bytes for ${alg} (RFC 7518 section 3.2).`)
 }
 
+function readUrl(jwks: unknown): URL {
+  const text = jwks instanceof URL ? jwks.href : jwks
+  if (typeof text === 'string' && URL.canParse(text)) return new URL(text)
+  throw new TypeError('jwt takes as jwks: the https address of a key set, or a function that fetches it.')
+}
+
 function createSource(
   { keys, jwks, jwksTimes = {}, algorithms: given }: Readonly<JwtOptions>,
   algorithms: readonly string[],
@@ -156,11 +168,11 @@ function createSource(
   for (const [name, value] of Object.entries(times)) {
     if (!(value >= 0)) throw new TypeError(`jwksTimes: "${name}" is a number of seconds.`)
   }
-  if (typeof jwks === 'function') return createRemoteKeySource(jwks, times)
-  const url = new URL(jwks as string | URL)
+  if (typeof jwks === 'function') return createRemoteKeySource(jwks, times, algorithms)
+  const url = readUrl(jwks)
   const isLoopback = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname)
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback)) {
     throw new TypeError('"jwks" is an https address: whoever can change keys on their way can make tokens.')
   }
-  return createRemoteKeySource((signal) => fetchJson(url.href, signal), times)
+  return createRemoteKeySource((signal) => fetchJson(url.href, signal), times, algorithms)
 }

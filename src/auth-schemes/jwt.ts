@@ -114,6 +114,7 @@ export function jwt(options: JwtOptions): TokenVerifier {
   }
 
   return {
+    watch: source.watch,
     verifyToken(token, request) {
       const key = memory.keyOf(token)
       const now = Date.now()

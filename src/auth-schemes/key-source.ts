@@ -1,7 +1,9 @@
+import { createAvailability } from '../core/availability.ts'
 import { publishFailure } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import type { MaybePromise } from '../core/handler.ts'
 import { andThen } from '../core/handler.ts'
+import type { Log } from '../core/operator-log.ts'
 import { formatKeyIdentity, isKeyFor, parsePublicJwk, type VerificationKey } from './verification-key.ts'
 
 /** Where verification keys come from. */
@@ -14,6 +16,8 @@ export interface KeySource {
   refresh(): MaybePromise<void>
   /** The keys that may have made a signature. @throws HttpError 503 when that cannot be known */
   find(alg: string, kid: unknown): MaybePromise<readonly VerificationKey[]>
+  /** Reports when the keys cannot be had, and when they can be had again. @returns what ends the reports */
+  watch(log: Log): () => void
 }
 
 export function createStaticKeySource(keys: readonly VerificationKey[]): KeySource {
@@ -22,6 +26,7 @@ export function createStaticKeySource(keys: readonly VerificationKey[]): KeySour
     freshUntil: Number.POSITIVE_INFINITY,
     refresh: () => undefined,
     find: (alg, kid) => keys.filter((key) => isKeyFor(key, alg, kid)),
+    watch: () => () => {},
   }
 }
 
@@ -43,21 +48,25 @@ export interface KeySourceTimes {
  * Keys that are fetched from their issuer: by one fetch for all who wait, rarely, and used for a while longer when the
  * issuer is away. Nothing a client sends makes more fetches than one per cooldown.
  * @param load fetches a JWK Set; anything that it throws means that the keys cannot be had
+ * @param algorithms those that keys are wanted for
  */
 export function createRemoteKeySource(
   load: (signal: AbortSignal) => MaybePromise<unknown>,
   times: KeySourceTimes,
+  algorithms: readonly string[],
 ): KeySource {
   const { freshFor, staleFor, cooldown, retryAfter, timeout } = times
   let keys: readonly VerificationKey[] = []
   let fetchedAt = Number.NEGATIVE_INFINITY
   let failedAt = Number.NEGATIVE_INFINITY
   let pending: Promise<void> | undefined
+  const availability = createAvailability('keys', 'jwt has fetched the keys for tokens again.')
 
   const source = {
     generation: 0,
     freshUntil: Number.NEGATIVE_INFINITY,
     refresh,
+    watch: availability.watch,
     find(alg: string, kid: unknown): MaybePromise<readonly VerificationKey[]> {
       const select = () => keys.filter((key) => isKeyFor(key, alg, kid))
       return andThen(refresh(), () => {
@@ -94,10 +103,25 @@ export function createRemoteKeySource(
     } catch (cause) {
       failedAt = Date.now()
       publishFailure({ error: cause, stage: 'background' })
+      availability.fail(describeFailure, cause)
       throw createUnavailable(retryAfter, cause)
     }
     fetchedAt = Date.now()
     source.freshUntil = fetchedAt + freshFor * 1000
+    // Answered 401 like a token of another issuer: without a report the clients would seem to be at fault.
+    const isUsable = keys.some((key) => algorithms.some((alg) => isKeyFor(key, alg, undefined)))
+    if (isUsable) availability.succeed()
+    else availability.fail(describeUseless)
+  }
+
+  function describeFailure(reason: string): string {
+    const isServed = Date.now() < fetchedAt + (freshFor + staleFor) * 1000
+    const effect = isServed ? 'the keys fetched before are used for now' : 'requests with a token are answered 503'
+    return `jwt cannot fetch the keys of "jwks": ${reason}; ${effect}.`
+  }
+
+  function describeUseless(): string {
+    return `jwt found no key for ${algorithms.join(', ')} at "jwks": every token is answered 401.`
   }
 
   /** A fetch that never ends would be waited for by every request. */

@@ -1,4 +1,5 @@
 import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
+import { describeValue } from '../core/describe-value.ts'
 import { hashInTurn, isLaneBusy } from './hash-queue.ts'
 
 /** The lane of passwords for accounts that do not exist. */
@@ -31,6 +32,9 @@ export interface PasswordCost {
  * const accounts = { ada: await hashPassword('correct horse') }
  */
 export async function hashPassword(password: string, cost: PasswordCost = {}): Promise<string> {
+  if (typeof password !== 'string') {
+    throw new TypeError(`hashPassword takes a password as text, not ${describeValue(password)}.`)
+  }
   const { log2n = 15, blockSize = 8, parallelization = 3 } = cost
   const options = toScryptOptions(log2n, blockSize, parallelization)
   if (options === undefined) throw new TypeError('The cost of a password hash is out of bounds.')

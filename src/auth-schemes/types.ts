@@ -1,5 +1,6 @@
 import type { Exchange, Principal } from '../core/exchange.ts'
 import type { MaybePromise } from '../core/handler.ts'
+import type { Log } from '../core/operator-log.ts'
 import { readProperty } from '../core/options.ts'
 
 /** What a scheme says about the credentials of a request. */
@@ -34,6 +35,12 @@ export interface AuthScheme {
    * @throws HttpError for answers other than 401: 403 insufficient_scope, 429, 503 while keys cannot be fetched
    */
   authenticate(value: string, exchange: Exchange): MaybePromise<AuthResult>
+  /**
+   * Reports when credentials cannot be verified, and when they can be again.
+   * @param log the `log` option of the service or piece that uses the scheme
+   * @returns what ends the reports
+   */
+  watch?(log: Log): () => void
 }
 
 /** What a verifier of the user's own says: who it is, `true` for just that name, or that the credentials are wrong. */

@@ -5,8 +5,8 @@ import { malformedBody } from './body-errors.ts'
 export interface TapEvents {
   /** A part begins. Its header section, without the line break that ends the last field. */
   onHead(section: Buffer): void
-  /** Content of the part; never empty. Views into what was pushed. `isLast`: a delimiter follows it at once. */
-  onContent(bytes: Uint8Array, isLast: boolean): void
+  /** Content of the part; never empty. Views into what was pushed. */
+  onContent(bytes: Uint8Array): void
   /** The part is complete: the line of the delimiter after it has been seen whole. */
   onPartEnd(): void
 }
@@ -24,6 +24,8 @@ const CR = 0x0d
 
 /** The most bytes of the header section of a part, as for a message in Node. */
 const MAX_HEAD = 16 * 1024
+/** The most bytes before the first part and after the last: they mean nothing, and no other limit counts them. */
+const MAX_OUTSIDE = 64 * 1024
 /** The most characters of a line after its boundary: nothing but blanks has a place there. */
 const MAX_LINE = 1024
 /** What may follow a boundary: RFC 2046 §5.1.1 allows blanks before the line break. */
@@ -47,6 +49,8 @@ export function createDelimiterTap(boundary: string, events: TapEvents): Delimit
   let matched = 2
   /** Whether the line break counted by `matched` is no content: at the very start, and after a header section. */
   let isImplied = true
+  /** Bytes before the first part and after the last. */
+  let outside = 0
   /** What has come of a line after its boundary. */
   let line = ''
   let endsPart = false
@@ -58,7 +62,7 @@ export function createDelimiterTap(boundary: string, events: TapEvents): Delimit
     const data = Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length)
     let at = 0
     while (at < data.length) {
-      if (state === 'epilogue') return
+      if (state === 'epilogue') return countOutside(data.length - at)
       if (state === 'line') at = readLine(data, at)
       else if (state === 'head') at = readHead(data, at)
       else at = readContent(data, at)
@@ -76,17 +80,17 @@ export function createDelimiterTap(boundary: string, events: TapEvents): Delimit
       }
       // No delimiter begins within the beginning of one: its only CR is the first byte. A copy, because whoever reads
       // content may write into it.
-      pass(Buffer.from(delimiter.subarray(isImplied ? 2 : 0, matched)), false)
+      pass(Buffer.from(delimiter.subarray(isImplied ? 2 : 0, matched)))
       matched = 0
       isImplied = false
     }
     const found = data.indexOf(delimiter, at)
     if (found === -1) {
       matched = countPartialDelimiter(data, at)
-      pass(data.subarray(at, data.length - matched), false)
+      pass(data.subarray(at, data.length - matched))
       return data.length
     }
-    pass(data.subarray(at, found), true)
+    pass(data.subarray(at, found))
     endContent()
     return found + delimiter.length
   }
@@ -99,8 +103,14 @@ export function createDelimiterTap(boundary: string, events: TapEvents): Delimit
     return tail.compare(delimiter, 0, size, start) === 0 ? size : 0
   }
 
-  function pass(bytes: Buffer, isLast: boolean): void {
-    if (state === 'content' && bytes.length > 0) events.onContent(bytes, isLast)
+  function pass(bytes: Buffer): void {
+    if (state === 'preamble') countOutside(bytes.length)
+    else if (bytes.length > 0) events.onContent(bytes)
+  }
+
+  function countOutside(bytes: number): void {
+    outside += bytes
+    if (outside > MAX_OUTSIDE) throw tooLong('The content before the first and after the last part', MAX_OUTSIDE)
   }
 
   function endContent(): void {
@@ -143,7 +153,7 @@ export function createDelimiterTap(boundary: string, events: TapEvents): Delimit
     headLength += data.copy(head, known, at)
     const end = head.subarray(0, headLength).indexOf(BLANK_LINE, Math.max(0, known - BLANK_LINE.length + 1))
     if (end === -1) {
-      if (headLength === head.length) throw headTooLong()
+      if (headLength === head.length) throw tooLong('The header section of a part', MAX_HEAD)
       return data.length
     }
     beginPart(head.subarray(0, end))
@@ -152,7 +162,7 @@ export function createDelimiterTap(boundary: string, events: TapEvents): Delimit
   }
 
   function beginPart(section: Buffer): void {
-    if (section.length > MAX_HEAD) throw headTooLong()
+    if (section.length > MAX_HEAD) throw tooLong('The header section of a part', MAX_HEAD)
     state = 'content'
     matched = 2
     isImplied = true
@@ -169,7 +179,6 @@ export function createDelimiterTap(boundary: string, events: TapEvents): Delimit
   }
 }
 
-function headTooLong(): HttpError {
-  const detail = `The header section of a part is larger than ${MAX_HEAD} bytes.`
-  return new HttpError(413, 'ERR_TOO_LARGE', { detail })
+function tooLong(what: string, limit: number): HttpError {
+  return new HttpError(413, 'ERR_TOO_LARGE', { detail: `${what} is larger than ${limit} bytes.` })
 }

@@ -23,7 +23,7 @@ export function parseForm(
   if (!isUtf8Charset(charset)) throw unsupportedBody('A form is encoded as UTF-8.')
   if (bytes.length === 0) return []
   // Counted before anything is made of them: a flood of parameters costs a scan, not memory.
-  if (countParameters(bytes) > limits.formFields) throw tooMany('parameters', limits.formFields)
+  if (countParameters(bytes, limits.formFields) > limits.formFields) throw tooMany('parameters', limits.formFields)
   const fields: FormField[] = []
   for (const pair of decodeText(bytes, charset).split('&')) {
     if (pair === '') continue
@@ -35,9 +35,10 @@ export function parseForm(
   return fields
 }
 
-function countParameters(bytes: Uint8Array): number {
+/** Counts parameters, up to one more than the limit. */
+function countParameters(bytes: Uint8Array, limit: number): number {
   let count = 1
-  for (let at = bytes.indexOf(AMPERSAND); at !== -1; at = bytes.indexOf(AMPERSAND, at + 1)) count++
+  for (let at = bytes.indexOf(AMPERSAND); at !== -1 && count <= limit; at = bytes.indexOf(AMPERSAND, at + 1)) count++
   return count
 }
 

@@ -2,11 +2,8 @@ import type { MediaType } from '../protocol/media-type.ts'
 import { readBoundary } from './boundary.ts'
 import { collectBytes } from './collect-bytes.ts'
 import { collectFields, type FormValues } from './form.ts'
-import type { ArrivingFile, MultipartParser } from './multipart-parser.ts'
+import { type ArrivingFile, createMultipartParser } from './multipart-parser.ts'
 import { type BodyLimits, DEFAULT_LIMITS, type FilePart, type FormField, type FormPart } from './types.ts'
-
-type CreateParser = typeof import('./multipart-parser.ts').createMultipartParser
-let create: CreateParser | undefined
 
 const DONE = Object.freeze({ done: true, value: undefined })
 
@@ -30,8 +27,8 @@ export function parseMultipart(
 ): AsyncIterable<FormPart> {
   const boundary = readBoundary(mediaType)
   const parts: (FormField | ArrivingFile)[] = []
+  const parser = createMultipartParser(boundary, limits, parts)
   let input: AsyncIterator<Uint8Array> | undefined
-  let parser: MultipartParser | undefined
   let pulling: Promise<void> | undefined
   let ended = false
   let failure: unknown
@@ -47,7 +44,6 @@ export function parseMultipart(
     try {
       // Not before the first part is asked for: it may have a client send its content.
       input ??= source[Symbol.asyncIterator]()
-      parser ??= await createParser(boundary, limits, parts)
       const { done, value } = await input.next()
       if (failure !== undefined) return
       if (!done) return parser.push(value)
@@ -63,7 +59,6 @@ export function parseMultipart(
   async function giveUp(error: unknown): Promise<void> {
     if (ended || failure !== undefined) return
     failure = error
-    parser?.destroy()
     await input?.return?.()
   }
 
@@ -95,12 +90,6 @@ export function parseMultipart(
       }
     },
   }
-}
-
-/** busboy is loaded by the first form that is read as a stream, not by everybody who imports this package. */
-async function createParser(...args: Parameters<CreateParser>): Promise<MultipartParser> {
-  create ??= (await import('./multipart-parser.ts')).createMultipartParser
-  return create(...args)
 }
 
 function skip(file: ArrivingFile): void {

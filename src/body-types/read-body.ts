@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { type ByteBlocks, createByteBlocks } from '../core/byte-blocks.ts'
 import { declaredLength } from '../core/discard-body.ts'
 import { HttpError, RequestAborted } from '../core/errors.ts'
 import type { Exchange, HostRequest } from '../core/exchange.ts'
@@ -70,20 +71,22 @@ export function readBytes<E extends Exchange, Result>(
   let bytes: Uint8Array = EMPTY
   const reading = new Promise<void>((resolve, reject) => {
     let first: Uint8Array | undefined
-    let rest: Uint8Array[] | undefined
+    let blocks: ByteBlocks | undefined
     let size = 0
     const onData = (chunk: Uint8Array): void => {
       size += chunk.length
       if (size > limit) fail(tooLarge(limit))
       else if (first === undefined) first = chunk
-      else if (rest === undefined) rest = [first, chunk]
-      else rest.push(chunk)
+      else {
+        if (blocks === undefined) (blocks = createByteBlocks()).push(first)
+        blocks.push(chunk)
+      }
       watch.moved = true
     }
     const onEnd = (): void => {
       stopWatch(watch)
       exchange.bodyState = 'read'
-      bytes = rest === undefined ? (first ?? EMPTY) : Buffer.concat(rest, size)
+      bytes = blocks?.drain() ?? first ?? EMPTY
       // With no value: of bytes, a promise would look for a "then" in four prototypes.
       resolve()
     }
@@ -106,6 +109,8 @@ export function readBytes<E extends Exchange, Result>(
 
 /** How much may wait for a slow consumer before the client is made to wait. */
 const HIGH_WATER = 256 * 1024
+/** So much is passed on at once; less waits for what else has arrived with it. */
+const LOW_WATER = 16 * 1024
 
 /**
  * The content of a request as a stream, with back-pressure; ends only when all of it has arrived.
@@ -120,16 +125,24 @@ export function streamBytes(exchange: Exchange, limit: number): AsyncIterable<Ui
 function createBodyIterator(exchange: Exchange, limit: number): AsyncIterator<Uint8Array, undefined> {
   const { req } = exchange
   if (wasRead(req)) throw gone()
-  const chunks: Uint8Array[] = []
-  let waiting = 0
+  const blocks = createByteBlocks()
   let size = 0
   let ended = false
   let failure: unknown
   let wake: (() => void) | undefined
+  let willNotify = false
 
   const notify = (): void => {
+    willNotify = false
     wake?.()
     wake = undefined
+  }
+  /** Node gives each chunk of a message in a tick of its own: promises for each would cost more than to read it. */
+  const notifySoon = (): void => {
+    if (blocks.size >= LOW_WATER) return notify()
+    if (wake === undefined || willNotify) return
+    willNotify = true
+    setImmediate(notify)
   }
   const settle = (): void => {
     stopWatch(watch)
@@ -147,10 +160,9 @@ function createBodyIterator(exchange: Exchange, limit: number): AsyncIterator<Ui
     watch.moved = true
     size += chunk.length
     if (size > limit) return fail(tooLarge(limit))
-    chunks.push(chunk)
-    waiting += chunk.length
-    if (waiting >= HIGH_WATER) req.pause()
-    notify()
+    blocks.push(chunk)
+    if (blocks.size >= HIGH_WATER) req.pause()
+    notifySoon()
   }
   const onEnd = (): void => {
     ended = true
@@ -177,11 +189,10 @@ function createBodyIterator(exchange: Exchange, limit: number): AsyncIterator<Ui
     async next() {
       for (;;) {
         if (failure !== undefined) throw failure
-        const chunk = chunks.shift()
-        if (chunk !== undefined) {
-          waiting -= chunk.length
-          if (waiting === 0 && req.isPaused()) req.resume()
-          return { done: false, value: chunk }
+        const block = blocks.shift()
+        if (block !== undefined) {
+          if (blocks.size === 0 && req.isPaused()) req.resume()
+          return { done: false, value: block }
         }
         if (ended) return { done: true, value: undefined }
         await new Promise<void>((resolve) => {

@@ -36,7 +36,16 @@ const WINDOWS_1252 = '€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’�
 
 function decodeWindows1252(bytes: Uint8Array): string {
   const text = viewOf(bytes).toString('latin1')
-  return text.replace(/[\x80-\x9f]/g, (char) => WINDOWS_1252[char.charCodeAt(0) - 0x80]!)
+  if (!/[\x80-\x9f]/.test(text)) return text
+  // Not by a function for each character: a client may send millions of them.
+  const units = Buffer.allocUnsafe(2 * bytes.length)
+  for (let i = 0; i < bytes.length; i++) {
+    const byte = bytes[i]!
+    const unit = byte >= 0x80 && byte <= 0x9f ? WINDOWS_1252.charCodeAt(byte - 0x80) : byte
+    units[2 * i] = unit
+    units[2 * i + 1] = unit >> 8
+  }
+  return units.toString('utf16le')
 }
 
 /** Whether text in a charset is UTF-8 as well; JSON and forms are nothing else. No charset at all is UTF-8. */

@@ -4,6 +4,11 @@ export interface BodyLimits {
   readonly parsedSize: number
   /** Nesting of JSON. Default 100. */
   readonly depth: number
+  /**
+   * Members and array items of JSON together, where it is parsed for a resource or a patch; more is 413. A document that
+   * is stored as it was sent may have more, but cannot be patched. Default 100,000; may be `Infinity`.
+   */
+  readonly jsonMembers: number
   /** Parameters of a urlencoded form. Default 1000. */
   readonly formFields: number
   /** Parts of a multipart body. Default 110. */
@@ -27,6 +32,7 @@ export interface BodyLimits {
 export const DEFAULT_LIMITS: BodyLimits = Object.freeze({
   parsedSize: 8 * 1024 * 1024,
   depth: 100,
+  jsonMembers: 100_000,
   formFields: 1000,
   parts: 110,
   fields: 100,

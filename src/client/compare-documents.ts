@@ -1,4 +1,5 @@
-import fastJsonPatch from 'fast-json-patch'
+// Not the whole package: its ES module makes rollup warn of a top-level `this`.
+import { compare } from 'fast-json-patch/commonjs/duplex.js'
 import type { JsonArray, JsonObject } from '../core/json.ts'
 
 /**
@@ -6,5 +7,5 @@ import type { JsonArray, JsonObject } from '../core/json.ts'
  * is safe with the library. Verify them.
  */
 export function compareDocuments(before: JsonObject | JsonArray, after: JsonObject | JsonArray): JsonArray {
-  return fastJsonPatch.compare(before, after) as unknown as JsonArray
+  return compare(before, after) as unknown as JsonArray
 }

@@ -1,4 +1,5 @@
 import type { JsonValue } from '../core/json.ts'
+import { ANY_TEXT, checkValues, either, FUNCTION, recordOf } from '../core/option-values.ts'
 import { readOptions } from '../core/options.ts'
 import { isWeakTag } from '../protocol/entity-tag.ts'
 import { isJsonType, parseMediaType } from '../protocol/media-type.ts'
@@ -85,6 +86,7 @@ export function createResourceClient(options?: ResourceClientOptions): ResourceC
   const given = readOptions('createResourceClient', options, ['fetch', 'headers', 'prefer', 'maxAttempts'])
   const { fetch = globalThis.fetch as Fetch, headers = {}, prefer = 'merge', maxAttempts = 5 } = given
   if (typeof fetch !== 'function') throw new TypeError('createResourceClient needs a fetch function.')
+  checkValues('createResourceClient', given, { headers: either(recordOf(ANY_TEXT), FUNCTION) })
   if (prefer !== 'merge' && prefer !== 'json') {
     throw new TypeError("createResourceClient takes prefer: 'merge' or 'json'.")
   }

@@ -82,10 +82,10 @@ function trailerOf({ trailers }: IncomingMessage, name: FieldName): string | und
   return Object.hasOwn(trailers, key) ? trailers[key] : undefined
 }
 
-function readFields(valueOf: (name: FieldName) => string | undefined): readonly StatedField[] {
+function readFields(readField: (name: FieldName) => string | undefined): readonly StatedField[] {
   const stated: StatedField[] = []
   for (const name of FIELDS) {
-    const value = valueOf(name)
+    const value = readField(name)
     if (value === undefined) continue
     const field = parseDigestField(value)
     if (field === undefined) throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: `${name} is malformed.` })

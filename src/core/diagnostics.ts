@@ -2,6 +2,7 @@ import { channel } from 'node:diagnostics_channel'
 import { isHttpError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import { formatLogText } from './log-text.ts'
+import type { LogEntry } from './operator-log.ts'
 
 /**
  * One event a request, on the channel `http-resource-service:request`, when the answer has been decided. Its texts are safe
@@ -24,9 +25,13 @@ export interface RequestEvent {
 /** One event a failure, on the channel `http-resource-service:failure`. */
 export interface FailureEvent {
   readonly error: unknown
-  /** `request`: answered with 500. `late`: the head had left, the connection was broken off. `background`: no request. */
-  readonly stage: 'request' | 'late' | 'background'
+  /**
+   * `request`: answered with 500. `late`: the head had left, the connection was broken off. `background`: no request.
+   * `state`: what requests depend on has stopped working, or works again, as `entry` says.
+   */
+  readonly stage: 'request' | 'late' | 'background' | 'state'
   readonly exchange?: Exchange
+  readonly entry?: LogEntry
 }
 
 const requests = channel('http-resource-service:request')

@@ -45,7 +45,10 @@ export function discardUnreadBody(
   const { req, res } = exchange
   if (exchange.isHttp2) {
     const { stream } = res as unknown as Http2ServerResponse
-    drain(req, DRAIN_LIMIT, () => req.pause())
+    const start = (): void => drain(req, DRAIN_LIMIT, () => req.pause())
+    // Reading tells a client that waits to send its content: not before the answer has left (RFC 9110 §10.1.1).
+    if (exchange.sendContinue === undefined) start()
+    else stream.once('finish', start)
     // NO_ERROR after a complete answer asks the client to stop sending (RFC 9113 §8.1); at once it would cut the answer
     // off. The response before the stream is finished only when the client is.
     stream.once('finish', () => {

@@ -1,4 +1,5 @@
-import { STATUS_CODES } from 'node:http'
+import { ERROR_PHRASES } from '../protocol/error-phrases.ts'
+import { describeValue, findNearName } from './describe-value.ts'
 
 /** What went wrong, as a name that does not change. Compare this, not the message. */
 export type HttpErrorCode =
@@ -67,6 +68,21 @@ const canLimitTraces = Object.getOwnPropertyDescriptor(Error, 'stackTraceLimit')
 
 const BRAND = Symbol.for('http-resource-service.HttpError')
 
+const OPTION_NAMES: readonly string[] = ['detail', 'headers', 'errors', 'extensions', 'expose', 'cause']
+
+function checkErrorOptions(given: unknown): void {
+  if (given === undefined) return
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+    throw new TypeError(`HttpError takes options such as { detail: 'why' }, not ${describeValue(given)}.`)
+  }
+  for (const name of Object.keys(given)) {
+    if (OPTION_NAMES.includes(name)) continue
+    const near = findNearName(name, OPTION_NAMES)
+    const hint = near === undefined ? '' : ` Did you mean "${near}"?`
+    throw new TypeError(`HttpError has no option "${name}".${hint} It has: ${OPTION_NAMES.join(', ')}.`)
+  }
+}
+
 /**
  * The failure of one request. Throw it from any hook or store to choose the answer.
  *
@@ -94,8 +110,11 @@ export class HttpError extends Error {
    */
   constructor(status: number, code: HttpErrorCode, given?: HttpErrorOptions) {
     // Own properties only: what pollutes Object.prototype must not become a field or a detail of every error.
+    checkErrorOptions(given)
     const options: HttpErrorOptions = Object.assign(Object.create(null), given)
-    if (!(status >= 400 && status <= 599)) throw new TypeError(`HttpError takes a status of 400 to 599, not ${status}.`)
+    if (!(Number.isInteger(status) && status >= 400 && status <= 599)) {
+      throw new TypeError(`HttpError takes a status of 400 to 599, not ${describeValue(status)}.`)
+    }
     if (typeof code !== 'string' || !code.startsWith('ERR_')) {
       throw new TypeError(`HttpError takes a code such as 'ERR_CONFLICT', not ${JSON.stringify(code)}.`)
     }
@@ -106,7 +125,7 @@ export class HttpError extends Error {
     const { stackTraceLimit } = Error
     if (status < 500 && canLimitTraces) Error.stackTraceLimit = 0
     super(
-      options.detail ?? STATUS_CODES[status] ?? 'Error',
+      options.detail ?? ERROR_PHRASES[status] ?? 'Error',
       options.cause === undefined ? {} : { cause: options.cause },
     )
     if (canLimitTraces) Error.stackTraceLimit = stackTraceLimit
@@ -159,7 +178,7 @@ export type Problem = Readonly<Record<string, unknown>> & {
 export function createProblem(error: HttpError): Problem {
   const problem = {
     type: error.type ?? problemType(error.code),
-    title: STATUS_CODES[error.status] ?? 'Error',
+    title: ERROR_PHRASES[error.status] ?? 'Error',
     status: error.status,
   }
   if (!error.expose) return problem

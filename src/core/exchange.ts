@@ -206,6 +206,12 @@ export class Exchange implements RequestView {
     return this.#controller.signal
   }
 
+  /** Whether an error is the end of work that was stopped because the client has left: an answer to nobody. */
+  isAbort(error: unknown): boolean {
+    const signal = this.#controller?.signal
+    return signal?.aborted === true && (error === signal.reason || (error as Error | null)?.name === 'AbortError')
+  }
+
   /** The stream of an HTTP/2 exchange: the response before it does not tell that it was reset, and cannot reset it. */
   get #stream(): ServerHttp2Stream {
     return (this.res as unknown as Http2ServerResponse).stream

@@ -51,10 +51,16 @@ export function isForwarded(exchange: Pick<Exchange, 'field'>): boolean {
   )
 }
 
-/** Lists that a sender may split over several lines (RFC 9110 §5.3); of these Node keeps the first line on HTTP/2. */
-const SPLIT_LISTS = ['if-match', 'if-none-match', 'range', 'content-encoding', 'content-language'] as const
+/**
+ * Fields of which Node keeps the first line on HTTP/2 and joins all lines on HTTP/1: lists that a sender may split (RFC 9110
+ * §5.3), and fields that more than one line makes malformed.
+ */
+const SPLIT_LISTS = [
+  ...(['if-match', 'if-none-match', 'range', 'content-encoding', 'content-language'] as const),
+  ...(['if-range', 'content-range', 'access-control-request-method'] as const),
+]
 
-/** Joins the lines of the lists that Node's HTTP/2 cuts to their first line, as it does itself on HTTP/1. */
+/** Joins the lines of the fields that Node's HTTP/2 cuts to their first line, as Node does on HTTP/1. */
 export function joinSplitLists(req: Pick<IncomingMessage, 'headers' | 'rawHeaders'>): void {
   const { headers, rawHeaders } = req
   for (const name of SPLIT_LISTS) {

@@ -1,4 +1,5 @@
 import type { JsonValue } from './json.ts'
+import { findQuote } from './json-text.ts'
 
 /** JSON text, and the value that was read from it. */
 interface JsonText {
@@ -12,15 +13,33 @@ interface JsonText {
  * doubles are, here as everywhere.
  */
 export function keepsNumbers({ value, text }: JsonText): boolean {
-  return !holdsLargeNumber(value) || (text.match(TOKEN) ?? []).every(isKept)
+  if (!holdsLargeNumber(value)) return true
+  const { length } = text
+  for (let i = 0; i < length; i++) {
+    const code = text.charCodeAt(i)
+    if (code === 0x22) i = findQuote(text, i + 1) | 0
+    else if (isDigit(code)) {
+      const start = i
+      while (i + 1 < length && isInNumber(text.charCodeAt(i + 1))) i++
+      if (!isKept(text.slice(start, i + 1))) return false
+    }
+  }
+  return true
 }
 
-/** Strings, so that numbers in them are passed over, and numbers. */
-const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g
+function isDigit(code: number): boolean {
+  return code >= 0x30 && code <= 0x39
+}
 
+/** Digits, ".", "e", "E", "+" and "-". */
+function isInNumber(code: number): boolean {
+  return isDigit(code) || code === 0x2e || (code | 0x20) === 0x65 || code === 0x2b || code === 0x2d
+}
+
+/** @param token a number without its sign */
 function isKept(token: string): boolean {
-  if (token.startsWith('"')) return true
   const value = Number(token)
+  if (value <= Number.MAX_SAFE_INTEGER) return true
   return Number.isFinite(value) && (/[.eE]/.test(token) || BigInt(value) === BigInt(token))
 }
 

@@ -1,6 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { inspect } from 'node:util'
 import type { Activity } from './activity.ts'
+import { completeReply } from './complete-reply.ts'
+import { writeToConsole } from './console-line.ts'
+import { describeValue } from './describe-value.ts'
 import { noteError, publishFailure, publishTrace, startTrace } from './diagnostics.ts'
 import { createErrorReply, toHttpError } from './error-reply.ts'
 import { HttpError, RequestAborted } from './errors.ts'
@@ -69,13 +72,8 @@ export function isHandler(value: unknown): value is Handler {
 export function checkHandler(owner: string, value: unknown): void {
   if (isHandler(value)) return
   throw new TypeError(
-    `${owner} takes a service or a piece, as createResourceService(store) or auth(options) return it, not ${nameOf(value)}.`,
+    `${owner} takes a service or a piece, as createResourceService(store) or auth(options) return it, not ${describeValue(value)}.`,
   )
-}
-
-function nameOf(value: unknown): string {
-  if (value === null || value === undefined) return String(value)
-  return typeof value === 'function' ? 'another function' : `a value of type ${typeof value}`
 }
 
 /** Not a reply: the request is the host's. What the host does with it is its own affair. */
@@ -104,14 +102,20 @@ export interface HandlerOptions<E extends Exchange> {
 }
 
 const logError: ErrorHook = (error, { method, mount, path }) => {
-  const lines = `http-resource-service: ${method} ${formatLogText(mount + path)} failed: ${inspect(error)}`.split('\n')
-  console.error(lines.map(formatLogText).join('\n'))
+  let failure: string
+  try {
+    failure = inspect(error)
+  } catch {
+    failure = 'The error cannot be shown.' // a getter of it throws
+  }
+  const lines = `http-resource-service: ${method} ${formatLogText(mount + path)} failed: ${failure}`.split('\n')
+  writeToConsole('error', lines.map(formatLogText).join('\n'))
 }
 
 /** Puts a node face on a decision: errors become replies, replies are written, and what is left goes to `next`. */
 export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Handler {
   const options: HandlerOptions<E> = Object.assign(Object.create(null), given)
-  const { run, role = 'endpoint', onError = logError, formatError = createErrorReply } = options
+  const { run, role = 'endpoint', onError = logError, formatError } = options
   const { activity, forwardErrors } = options
   const create: (req: IncomingMessage, res: ServerResponse, place: Place) => Exchange =
     options.createExchange ?? sharedExchange
@@ -132,22 +136,28 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
 
   /** The reply for an error; none for a client that has left. */
   function replyTo(error: unknown, exchange: Exchange): Reply | 'gone' {
-    if (error instanceof RequestAborted) {
+    if (error instanceof RequestAborted || exchange.isAbort(error)) {
       exchange.breakOff()
       return 'gone'
     }
     const known = toHttpError(error)
     if (known.status >= 500 && known !== error) report(error, exchange, 'request')
+    return format(known, exchange)
+  }
+
+  function format(error: HttpError, exchange: Exchange): Reply {
+    if (formatError === undefined) return createErrorReply(error, exchange)
     try {
-      return formatError(known, exchange)
+      return completeReply(formatError(error, exchange))
     } catch (formatFailure) {
       report(formatFailure, exchange, 'request')
       return createErrorReply(new HttpError(500, 'ERR_INTERNAL'), exchange)
     }
   }
 
-  function isForwarded(error: unknown): boolean {
-    return forwardErrors && !(error instanceof RequestAborted) && toHttpError(error) !== error
+  function isForwarded(error: unknown, exchange: Exchange): boolean {
+    if (error instanceof RequestAborted || exchange.isAbort(error)) return false
+    return forwardErrors && toHttpError(error) !== error
   }
 
   function decide(exchange: Exchange): MaybePromise<Decision> {
@@ -182,7 +192,7 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
   }
 
   function fail(exchange: Exchange, error: unknown): Decision {
-    if (isForwarded(error)) {
+    if (isForwarded(error, exchange)) {
       activity?.end(exchange)
       exchange.undecided?.decided()
       passOnPending(exchange)
@@ -207,7 +217,7 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
   /** The reply could not be written: a source that failed before its first byte, or a field that no message may hold. */
   function recover(exchange: Exchange, error: unknown, next: Next | undefined): undefined {
     const { res } = exchange
-    if (next !== undefined && !res.headersSent && isForwarded(error)) {
+    if (next !== undefined && !res.headersSent && isForwarded(error, exchange)) {
       passOnPending(exchange)
       return void next(error)
     }
@@ -224,7 +234,7 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
     if (decision === 'gone') return
     if (decision !== undefined) write(exchange, decision, next)
     else if (next !== undefined) next()
-    else write(exchange, formatError(new HttpError(404, 'ERR_NOT_FOUND'), exchange))
+    else write(exchange, format(new HttpError(404, 'ERR_NOT_FOUND'), exchange))
   }
 
   function sendFailure(exchange: Exchange, error: unknown, next: Next | undefined): void {

@@ -1,3 +1,5 @@
+import { describeValue, isThenable } from './describe-value.ts'
+
 /** What the value of an option must be. */
 export interface ValueRule {
   readonly accepts: (value: unknown) => boolean
@@ -9,7 +11,11 @@ export interface ValueRule {
 export function checkValues(owner: string, options: object, rules: Readonly<Record<string, ValueRule>>): void {
   for (const [name, rule] of Object.entries(rules)) {
     const value = Object.hasOwn(options, name) ? (options as Readonly<Record<string, unknown>>)[name] : undefined
-    if (value !== undefined && !rule.accepts(value)) throw new TypeError(`${owner} takes as ${name}: ${rule.text}.`)
+    if (value === undefined || rule.accepts(value)) continue
+    const kind = describeValue(value)
+    // Some member of it is wrong, which its kind does not say.
+    const found = kind === 'an object' || kind === 'a list' ? '' : `; it is ${kind}`
+    throw new TypeError(`${owner} takes as ${name}: ${rule.text}${found}.`)
   }
 }
 
@@ -36,13 +42,19 @@ export const DURATION: ValueRule = {
   text: 'milliseconds, 1 or more, or Infinity',
 }
 export const TEXT: ValueRule = { accepts: (value) => typeof value === 'string' && value !== '', text: 'text' }
+export const ANY_TEXT: ValueRule = { accepts: (value) => typeof value === 'string', text: 'text' }
 export const FIELD_VALUE: ValueRule = {
   accepts: (value) => typeof value === 'string' && /^[\t\x20-\x7e]*$/.test(value),
   text: 'the value of a field, in ASCII',
 }
 
+export const LOG: ValueRule = {
+  accepts: (value) => typeof value === 'boolean' || typeof value === 'function',
+  text: 'a function, or false to report nothing',
+}
+
 export const RECORD: ValueRule = {
-  accepts: (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+  accepts: (value) => typeof value === 'object' && value !== null && !Array.isArray(value) && !isThenable(value),
   text: 'an object',
 }
 
@@ -64,12 +76,23 @@ export function listOf(rule: ValueRule, least = 0): ValueRule {
   }
 }
 
+/** Users and their secrets. A `Map` has none of them as members. */
+export const ACCOUNTS: ValueRule = {
+  accepts: (value) => RECORD.accepts(value) && !(value instanceof Map),
+  text: 'an object of names and secrets, such as { ada: secret }',
+}
+
 /** An object, and what the values of its members must be. */
 export function recordOf(rule: ValueRule): ValueRule {
   return {
     accepts: (value) => RECORD.accepts(value) && Object.values(value as object).every((item) => rule.accepts(item)),
     text: `an object, each member ${rule.text}`,
   }
+}
+
+/** The same rule with a text that shows how the value is written. */
+export function writtenAs(rule: ValueRule, text: string): ValueRule {
+  return { accepts: rule.accepts, text }
 }
 
 /** An object with members of given types, by `typeof`. */

@@ -1,3 +1,6 @@
+import { describeValue, findNearName } from './describe-value.ts'
+import { RECORD } from './option-values.ts'
+
 /**
  * Copies the own properties of an options object. The copy inherits nothing: neither a later change nor a polluted
  * prototype sets an option.
@@ -11,13 +14,15 @@ export function readOptions<Options extends object>(
   options: Options | undefined,
   names: readonly (keyof Options & string)[],
 ): Readonly<Options> {
-  if (options !== undefined && (typeof options !== 'object' || options === null)) {
-    throw new TypeError(`${owner} takes an object of options.`)
+  if (options !== undefined && !RECORD.accepts(options)) {
+    throw new TypeError(`${owner} takes an object of options, not ${describeValue(options)}.`)
   }
   const copy = Object.create(null) as Record<string, unknown>
   for (const [name, value] of Object.entries(options ?? {})) {
     if (!(names as readonly string[]).includes(name)) {
-      throw new TypeError(`${owner} has no option "${name}". It has: ${names.join(', ')}.`)
+      const near = findNearName(name, names)
+      const hint = near === undefined ? '' : ` Did you mean "${near}"?`
+      throw new TypeError(`${owner} has no option "${name}".${hint} It has: ${names.join(', ')}.`)
     }
     if (value !== undefined) copy[name] = value
   }

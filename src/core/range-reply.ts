@@ -1,19 +1,23 @@
 import { randomBytes } from 'node:crypto'
 import { type ByteRange, formatContentRange } from '../protocol/byte-range.ts'
+import { addNoTransform } from '../protocol/cache-control.ts'
 import { type RangedBody, type Reply, type ReplyBody, SHORT } from './reply.ts'
 
 /**
- * 206 (RFC 9110 §15.3.7): one range as it is, several as multipart/byteranges.
+ * 206 (RFC 9110 §15.3.7): one range as it is, several as multipart/byteranges. Its Cache-Control says `no-transform`:
+ * middleware that compresses would otherwise send the compressed fragment under the tag of the plain representation, and
+ * a client would join it with plain bytes.
  * @param ranges at least one range within the content
- * @param fields fields of the 200, without Content-Length, names and values in turn
+ * @param fields200 fields of the 200, without Content-Length, names and values in turn
  * @param size length of the whole content in bytes
  */
 export function rangeReply(
   ranges: readonly ByteRange[],
-  fields: readonly string[],
+  fields200: readonly string[],
   body: RangedBody,
   size: number,
 ): Reply {
+  const fields = forbidTransform(fields200)
   if (ranges.length > 1) return multipartReply(ranges, fields, body, size)
   const range = ranges[0]!
   const length = String(range.last - range.first + 1)
@@ -24,6 +28,11 @@ export function rangeReply(
   }
 }
 
+function forbidTransform(fields: readonly string[]): readonly string[] {
+  const at = fields.indexOf('Cache-Control') + 1
+  return at === 0 ? [...fields, 'Cache-Control', addNoTransform('')] : fields.with(at, addNoTransform(fields[at]!))
+}
+
 /** Part of a body, without reading the rest. */
 function sliceBody(body: RangedBody, { first, last }: ByteRange): ReplyBody {
   if (typeof body === 'string') return body.slice(first, last + 1)
@@ -31,7 +40,7 @@ function sliceBody(body: RangedBody, { first, last }: ByteRange): ReplyBody {
   const size = last - first + 1
   const { readRange } = body
   const read = readRange === undefined || size > SHORT ? undefined : () => readRange(first, last)
-  return { size, open: () => body.openRange(first, last), read }
+  return { size, open: (signal) => body.openRange(first, last, signal), read }
 }
 
 /** Several ranges (RFC 9110 §15.3.7.2), streamed, the length known in advance. */
@@ -54,13 +63,13 @@ function multipartReply(
   })
   const end = Buffer.from(`\r\n--${boundary}--\r\n`, 'latin1')
   const length = ranges.reduce((sum, range, i) => sum + heads[i]!.length + range.last - range.first + 1, end.length)
-  async function* open(): AsyncGenerator<Uint8Array> {
+  async function* open(signal?: AbortSignal): AsyncGenerator<Uint8Array> {
     for (const [index, range] of ranges.entries()) {
       yield heads[index]!
       const part = sliceBody(body, range)
       if (typeof part === 'string') yield Buffer.from(part, 'latin1')
       else if (part instanceof Uint8Array) yield part
-      else yield* part.open()
+      else yield* part.open(signal)
     }
     yield end
   }

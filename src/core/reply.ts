@@ -12,8 +12,9 @@ export interface ContentSource {
   /**
    * Starts reading. The next chunk is asked for only after the previous one has left, so a source may use one
    * buffer again and again. Ends early through the iterator's `return`.
+   * @param signal aborts when the client has left: `return` does not end a wait for a source that is silent
    */
-  open(): AsyncIterable<Uint8Array>
+  open(signal?: AbortSignal): AsyncIterable<Uint8Array>
   /** Reads all of it at once, where that costs less than a stream; what it gives stays as it is. */
   readonly read?: (() => MaybePromise<Pieces>) | undefined
 }
@@ -21,7 +22,7 @@ export interface ContentSource {
 /** Content of which any part can be read without the rest. */
 export interface RangedSource extends ContentSource {
   /** Reads bytes `first` to `last`, both inclusive. */
-  openRange(first: number, last: number): AsyncIterable<Uint8Array>
+  openRange(first: number, last: number, signal?: AbortSignal): AsyncIterable<Uint8Array>
   /** Reads a range at once, where it is short. */
   readonly readRange?: ((first: number, last: number) => MaybePromise<Pieces>) | undefined
 }

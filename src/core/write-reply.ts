@@ -1,4 +1,4 @@
-import { type ServerResponse, STATUS_CODES } from 'node:http'
+import { type ServerResponse, STATUS_CODES, validateHeaderValue } from 'node:http'
 import { mergeVary } from '../protocol/vary.ts'
 import { discardUnreadBody, hasUnreadBody } from './discard-body.ts'
 import { BASE_FIELDS, type Exchange } from './exchange.ts'
@@ -109,6 +109,7 @@ function writeHead(exchange: Exchange, reply: Reply, more: readonly string[] | u
   const phrase = STATUS_CODES[reply.status] ?? ''
   if (!isPlain) {
     // The HTTP/2 interface takes no repeated names in a list; HTTP/1 takes none beside fields that the host has set.
+    if (exchange.isHttp2) checkValues(all)
     setAllFields(res, all)
     // Left to what writes or ends: without content the header section then ends the stream. A client that stops its
     // upload at an error would otherwise be reset for content shorter than it said, before it sees the answer's end.
@@ -129,6 +130,14 @@ export function setFields(res: ServerResponse, fields: readonly string[]): void 
     if (first === i) res.setHeader(name, fields[i + 1]!)
     else res.appendHeader(name, fields[i + 1]!)
   }
+}
+
+/**
+ * Node checks the values of HTTP/1 only. A line break in a field of HTTP/2 becomes a field of its own behind a gateway
+ * (RFC 9113 §8.2.1, §10.3).
+ */
+function checkValues(fields: readonly string[]): void {
+  for (let i = 0; i < fields.length; i += 2) validateHeaderValue(fields[i]!, fields[i + 1]!)
 }
 
 /** All of the fields or, where one cannot be sent, none: what a reply has set would otherwise be on the 500 after it. */
@@ -164,7 +173,7 @@ async function writeSource(
   { onLateFailure }: WriteOptions,
 ): Promise<void> {
   const { res } = exchange
-  const iterator = source.open()[Symbol.asyncIterator]()
+  const iterator = source.open(exchange.signal)[Symbol.asyncIterator]()
   const most = exchange.isHttp2 ? HTTP2_PIECE : PIECE
   let drain: Drain | undefined
   try {

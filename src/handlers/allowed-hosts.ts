@@ -13,7 +13,7 @@ const MISDIRECTED = emptyReply(421, ['Cache-Control', 'no-store'])
  * @throws TypeError when there is no host, or one is malformed
  */
 export function createHostCheck(hosts: readonly string[]): Step {
-  if (!Array.isArray(hosts) || hosts.length === 0) {
+  if (!Array.isArray(hosts) || hosts.length === 0 || !hosts.every((host) => typeof host === 'string')) {
     throw new TypeError('"allowedHosts" is a list of at least one host name.')
   }
   const exact = new Set<string>()

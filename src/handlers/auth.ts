@@ -1,12 +1,15 @@
 import type { IncomingMessage } from 'node:http'
 import { type AuthResult, type AuthScheme, toPrincipal } from '../auth-schemes/types.ts'
 import { createAddressFinder } from '../core/client-address.ts'
+import { describeValue } from '../core/describe-value.ts'
 import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import { type AnyRequest, type Exchange, findExchange, type Principal, type RequestView } from '../core/exchange.ts'
 import { countField } from '../core/fields.ts'
 import { andThen, isPromise, type MaybePromise, type Step } from '../core/handler.ts'
 import { createHandler, type ErrorHook, type Handler } from '../core/node-handler.ts'
+import { createLog, type Log } from '../core/operator-log.ts'
+import { checkValues, FUNCTION, LOG } from '../core/option-values.ts'
 import { omitOptions, readOptions, readProperty } from '../core/options.ts'
 import type { TrustProxy } from '../core/peer.ts'
 import { addPending, addVary } from '../core/pending.ts'
@@ -76,6 +79,8 @@ export interface Authentication {
   authenticate(exchange: Exchange, require?: (request: RequestView) => boolean): MaybePromise<undefined>
   /** `authenticate` as a step. */
   readonly step: Step
+  /** Reports when credentials cannot be verified, and when they can be again. @returns what ends the reports */
+  watch(log: Log): () => void
 }
 
 /**
@@ -166,6 +171,12 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
     step: function authenticateRequest(exchange) {
       return authenticate(exchange)
     },
+    watch(log) {
+      const stops = schemes.map((scheme) => readProperty(scheme, 'watch')?.call(scheme, log))
+      return () => {
+        for (const stop of stops) stop?.()
+      }
+    },
   }
 }
 
@@ -174,14 +185,24 @@ function isPrincipal(value: unknown): boolean {
   return typeof principal?.scheme === 'string' && typeof principal.id === 'string'
 }
 
+/** @throws TypeError for a scheme, or a list of them, in the place of the options */
+export function checkSchemes(options: unknown): void {
+  const isScheme = typeof (options as Partial<AuthScheme> | null | undefined)?.authenticate === 'function'
+  if (!isScheme && !Array.isArray(options)) return
+  throw new TypeError('auth takes its schemes as an option: { schemes: [basic({ accounts })] }.')
+}
+
 function readAuthentication(options: AuthenticationOptions) {
   const read = readOptions('auth', options, AUTHENTICATION_NAMES)
   const { schemes = [], principal, principalIsAmbient, challenge, require = 'all' } = read
-  if (!Array.isArray(schemes)) throw new TypeError('auth takes "schemes" as a list.')
+  if (!Array.isArray(schemes)) throw new TypeError('auth takes "schemes" as a list: [basic({ accounts })].')
   for (const [index, scheme] of (schemes as readonly Partial<AuthScheme>[]).entries()) {
     const isScheme = typeof scheme?.authenticate === 'function' && typeof scheme.challenges === 'function'
     if (isScheme && isToken(scheme.name ?? '')) continue
-    throw new TypeError(`auth: schemes[${index}] must be an AuthScheme (name, challenges, authenticate).`)
+    const call = typeof scheme === 'function' ? ` Call it: ${(scheme as { name: string }).name}(options).` : ''
+    throw new TypeError(
+      `auth: schemes[${index}] must be an AuthScheme (name, challenges, authenticate), not ${describeValue(scheme)}.${call}`,
+    )
   }
   if (principal !== undefined && typeof principal !== 'function') throw new TypeError('"principal" is a function.')
   if (principal === undefined) {
@@ -221,6 +242,11 @@ export interface AuthOptions extends AuthenticationOptions {
   readonly trustProxy?: TrustProxy
   /** Told of unexpected errors. Default: `console.error`. */
   readonly onError?: ErrorHook
+  /**
+   * Receives `{ level, part, state, message, error }` when credentials cannot be verified, because the keys of an issuer
+   * are out of reach for instance, and when they can be again. `false` turns it off. Default: one line on the console.
+   */
+  readonly log?: Log | boolean
 }
 
 /**
@@ -235,10 +261,13 @@ export interface AuthOptions extends AuthenticationOptions {
  * app.use('/api', auth({ schemes: [basic({ verify })], require: 'writes' }))
  */
 export function auth(options: AuthOptions): Handler {
-  const read = readOptions('auth', options, [...AUTHENTICATION_NAMES, 'authorize', 'trustProxy', 'onError'])
-  const { authorize, trustProxy, onError } = read
+  checkSchemes(options)
+  const read = readOptions('auth', options, [...AUTHENTICATION_NAMES, 'authorize', 'trustProxy', 'onError', 'log'])
+  const { authorize, trustProxy, onError, log } = read
+  checkValues('auth', read, { log: LOG, onError: FUNCTION })
   if (authorize !== undefined && typeof authorize !== 'function') throw new TypeError('"authorize" is a function.')
-  const { authenticate } = createAuthentication(omitOptions(read, 'authorize', 'trustProxy', 'onError'))
+  const { authenticate, watch } = createAuthentication(omitOptions(read, 'authorize', 'trustProxy', 'onError', 'log'))
+  watch(createLog(log))
   const findAddress = createAddressFinder(trustProxy)
   return createHandler({
     role: 'guard',

@@ -7,11 +7,12 @@ import { type CollectedParts, collectParts, parseMultipart } from '../body-types
 import { findConsumedBody, readBytes, streamBytes } from '../body-types/read-body.ts'
 import { decodeText, isUtf8Charset } from '../body-types/text.ts'
 import type { BodyLimits, FormPart } from '../body-types/types.ts'
-import { hasBody } from '../core/discard-body.ts'
-import { HttpError } from '../core/errors.ts'
+import { declaredLength, hasBody } from '../core/discard-body.ts'
+import { HttpError, isHttpError } from '../core/errors.ts'
 import type { Exchange, HostRequest } from '../core/exchange.ts'
 import { countField } from '../core/fields.ts'
 import { createHandler, type ErrorHook, type Handler } from '../core/node-handler.ts'
+import { BOOLEAN, checkValues, FUNCTION, listOf, oneOf } from '../core/option-values.ts'
 import { readOptions } from '../core/options.ts'
 import { isJsonType, type MediaType, parseMediaType } from '../protocol/media-type.ts'
 
@@ -29,6 +30,14 @@ const MEDIA_TYPES: Readonly<Record<BodyKind, string>> = {
 }
 const KINDS = Object.keys(MEDIA_TYPES) as BodyKind[]
 const CODINGS: readonly ContentCoding[] = ['gzip', 'deflate', 'br']
+/** Methods whose meaning comes with content (RFC 9110 §9.3, RFC 5789 §2): with a Content-Type it is empty, not absent. */
+const CONTENT_METHODS: readonly string[] = ['POST', 'PUT', 'PATCH', 'QUERY']
+const EMPTY = new Uint8Array(0)
+const NO_CONTENT: AsyncIterable<Uint8Array> = { async *[Symbol.asyncIterator]() {} }
+
+const BODY_PARSE_VALUES = {
+  ...{ accept: listOf(oneOf(...KINDS)), codings: listOf(oneOf(...CODINGS)), raw: BOOLEAN, onError: FUNCTION },
+}
 
 export interface BodyParseOptions {
   /** Kinds of content that are parsed. Default: all. */
@@ -53,7 +62,9 @@ export interface MultipartBody extends AsyncIterable<FormPart> {
  * A piece that parses the content of a request into `req.body`, by its Content-Type: JSON into its value, a urlencoded
  * form into an object, text into a string, `multipart/form-data` into a {@link MultipartBody}.
  *
- * Requests without content, GET and HEAD go on as they are, and so does content that a parser before has consumed.
+ * Empty content is decided by its Content-Type too, however its length is declared: no JSON and no multipart (400), an
+ * empty form, an empty string. Without a Content-Type an empty request goes on, and `req.body` is undefined. GET and HEAD
+ * go on as they are, and so does content that a parser before has consumed.
  * Content that is not as it should be is answered here: 400, 408, 413, 415, 422. What is read later, multipart and raw
  * content, throws the same {@link HttpError}s while it is read; what nobody reads is dropped once the answer is out.
  * @returns a handler for Express and Connect, and for `node:http` with a `next` of your own
@@ -67,6 +78,7 @@ export interface MultipartBody extends AsyncIterable<FormPart> {
  */
 export function bodyParse(options?: BodyParseOptions): Handler {
   const given = readOptions('bodyParse', options, ['accept', 'raw', 'limits', 'codings', 'onError'])
+  checkValues('bodyParse', given, BODY_PARSE_VALUES)
   const accept = readList('accept', given.accept ?? KINDS, KINDS)
   const codings = readList('codings', given.codings ?? [], CODINGS)
   const limits = readLimits('bodyParse', given.limits)
@@ -86,20 +98,33 @@ export function bodyParse(options?: BodyParseOptions): Handler {
     return kind ?? 'raw'
   }
 
+  /** Content without a type is refused, unless it turns out to be empty. */
+  function expectNothing(exchange: Exchange): Promise<undefined> {
+    const refusal = unsupported('The content has no Content-Type.')
+    if (declaredLength(exchange.req) !== undefined) throw refusal
+    return readBytes(exchange, 0, () => undefined).catch((error) => {
+      throw isHttpError(error) && error.status === 413 ? refusal : error
+    })
+  }
+
   return createHandler({
     role: 'body-parser',
     run(exchange) {
       const { req, method } = exchange
       // RFC 9110 §9.3.1, §9.3.2: content of GET and HEAD means nothing
-      if (method === 'GET' || method === 'HEAD' || !hasBody(req) || findConsumedBody(req) !== undefined)
-        return undefined
+      if (method === 'GET' || method === 'HEAD') return undefined
+      const host = req as HostRequest
+      const hasContent = hasBody(req)
+      if (!hasContent && !CONTENT_METHODS.includes(method) && declaredLength(req) === undefined) return undefined
+      // Of empty content nothing can have been lost.
+      if ((hasContent || host.body !== undefined) && findConsumedBody(req) !== undefined) return undefined
       const type = readMediaType(exchange)
-      if (type === undefined) throw unsupported('The content has no Content-Type.')
+      if (type === undefined) return hasContent ? expectNothing(exchange) : undefined
       const kind = readKind(type)
       const coding = checkContentCoding(exchange.field('content-encoding'), codings)
-      const host = req as HostRequest
       if (kind === 'multipart' || kind === 'raw') {
-        const bytes = openContent(exchange, coding)
+        const content = hasContent ? openContent(exchange) : NO_CONTENT
+        const bytes = coding === undefined ? content : decode(content, coding, Number.POSITIVE_INFINITY)
         host.body = kind === 'raw' ? bytes : createMultipartBody(parseMultipart(bytes, type, limits), limits)
         return undefined
       }
@@ -107,9 +132,11 @@ export function bodyParse(options?: BodyParseOptions): Handler {
       const take = (bytes: Uint8Array): undefined => {
         host.body = parse(kind, bytes, type.parameters.get('charset'), limits)
       }
-      return coding === undefined
-        ? readBytes(exchange, parsedSize, (_, bytes) => take(bytes))
-        : collectBytes(decode(streamBytes(exchange, parsedSize), coding, parsedSize), parsedSize).then(take)
+      if (coding === undefined) {
+        return hasContent ? readBytes(exchange, parsedSize, (_, bytes) => take(bytes)) : take(EMPTY)
+      }
+      const content = hasContent ? streamBytes(exchange, parsedSize) : NO_CONTENT
+      return collectBytes(decode(content, coding, parsedSize), parsedSize).then(take)
     },
     onError,
     forwardErrors: true,
@@ -155,19 +182,18 @@ function decode(source: AsyncIterable<Uint8Array>, coding: ContentCoding, limit:
  * The content as a stream that is read once. Whatever of it is not read when the answer is out is dropped: a client that
  * still sends would otherwise wait, and so would its next request on this connection.
  */
-function openContent(exchange: Exchange, coding: ContentCoding | undefined): AsyncIterable<Uint8Array> {
+function openContent(exchange: Exchange): AsyncIterable<Uint8Array> {
   const { req, res } = exchange
   let iterator: AsyncIterator<Uint8Array> | undefined
-  const source: AsyncIterable<Uint8Array> = {
-    [Symbol.asyncIterator]: () =>
-      (iterator ??= streamBytes(exchange, Number.POSITIVE_INFINITY)[Symbol.asyncIterator]()),
-  }
   res.once('finish', () => {
     if (req.readableEnded) return
     iterator?.return?.()
     req.resume()
   })
-  return coding === undefined ? source : decode(source, coding, Number.POSITIVE_INFINITY)
+  return {
+    [Symbol.asyncIterator]: () =>
+      (iterator ??= streamBytes(exchange, Number.POSITIVE_INFINITY)[Symbol.asyncIterator]()),
+  }
 }
 
 function createMultipartBody(parts: AsyncIterable<FormPart>, { parsedSize }: BodyLimits): MultipartBody {

@@ -78,7 +78,7 @@ function checkState(exchange: Exchange, known: KnownState, { required, time }: C
   const outcome = evaluateConditions(exchange, current, time)
   if (!isRead) return undefined
   rememberValidators(exchange, current)
-  const fields = formatValidators(current)
+  const fields = formatValidators(current, time)
   const caching = formatCaching(exchange, known)
   // A 304 repeats what tells the states apart, and nothing that describes content (§15.4.5).
   if (outcome === 'not-modified') return { status: 304, headers: [...fields.slice(0, 2), ...caching] }

@@ -1,4 +1,5 @@
 import type { MaybePromise } from '../core/handler.ts'
+import { BOOLEAN, checkValues } from '../core/option-values.ts'
 import { readOptions } from '../core/options.ts'
 import {
   DEFAULT_ALLOWED_HEADERS,
@@ -62,9 +63,12 @@ export const CORS_NAMES: readonly (keyof CorsOptions)[] = [
   ...(['rejectOrigin', 'privateNetwork', 'timing', 'resourcePolicy'] as const),
 ]
 
+const CORS_VALUES = { credentials: BOOLEAN, rejectOrigin: BOOLEAN, privateNetwork: BOOLEAN, timing: BOOLEAN }
+
 /** @throws TypeError for options that contradict each other, do not exist, or could never have an effect */
 export function resolveCorsOptions(options: CorsOptions): CorsPolicy {
   const read = readOptions('cors', options, CORS_NAMES)
+  checkValues('cors', read, CORS_VALUES)
   const { origins, credentials = false, maxAge = 86_400 } = read
   const list = typeof origins === 'string' ? [origins] : origins
   const isAnyOrigin = Array.isArray(list) && list.includes('*')

@@ -37,7 +37,9 @@ export function overrideMethod(exchange: Exchange): undefined {
  * @example
  * app.use(methodOverride())
  */
-export function methodOverride(): Handler {
+export function methodOverride(): Handler
+export function methodOverride(...options: unknown[]): Handler {
+  if (options.length > 0) throw new TypeError('methodOverride takes no options: methodOverride().')
   return createHandler({
     role: 'method-override',
     run(exchange) {

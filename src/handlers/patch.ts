@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { requireFewMembers } from '../body-types/json.ts'
 import { readLimits } from '../body-types/limits.ts'
 import { tooLarge } from '../body-types/read-body.ts'
 import type { BodyLimits } from '../body-types/types.ts'
@@ -7,9 +8,11 @@ import type { Exchange, HostRequest, RequestView } from '../core/exchange.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
 import type { JsonValue } from '../core/json.ts'
 import { createHandler, type ErrorHook, type Handler } from '../core/node-handler.ts'
+import { BOOLEAN, checkValues, FUNCTION, listOf, shapedAs, TEXT } from '../core/option-values.ts'
 import { readOptions } from '../core/options.ts'
 import { readTarget } from '../core/read-target.ts'
 import { contentReply, emptyReply, encodeText, type Reply } from '../core/reply.ts'
+import { createTurns, MAX_ATTEMPTS, PATIENT_ATTEMPTS, pause } from '../core/turns.ts'
 import { createDefaultFormats } from '../patch-formats/default-formats.ts'
 import { formatAcceptPatch } from '../patch-formats/select.ts'
 import type { ParsedPatch, PatchFormat } from '../patch-formats/types.ts'
@@ -56,7 +59,7 @@ export interface PatchOptions<Target extends PatchTarget = PatchTarget> {
   ) => MaybePromise<PatchResult | 'conflict' | undefined | void>
   /** Patch formats. Default: JSON Patch and JSON Merge Patch. */
   readonly formats?: readonly PatchFormat[]
-  /** `parsedSize` and `depth` limit the patch and the patched document; see {@link BodyLimits}. */
+  /** `parsedSize`, `depth` and `jsonMembers` limit the patch and the patched document; see {@link BodyLimits}. */
   readonly limits?: Partial<BodyLimits>
   /** Whether a patch needs a condition; 428 without one (RFC 6585 §3). Default false. */
   readonly required?: boolean
@@ -74,8 +77,10 @@ export interface PatchOptions<Target extends PatchTarget = PatchTarget> {
 }
 
 const NAMES = ['read', 'write', 'formats', 'limits', 'required', 'reply', 'contentType', 'onError', 'now'] as const
-const MAX_ATTEMPTS = 100
-const PATIENT_ATTEMPTS = 3
+const PATCH_VALUES = {
+  formats: listOf(shapedAs({ mediaType: 'string', parse: 'function' })),
+  ...{ required: BOOLEAN, contentType: TEXT, onError: FUNCTION, now: FUNCTION },
+}
 
 /**
  * A piece that applies patch documents (RFC 5789) to documents that the user keeps: all of a patch or nothing, under
@@ -91,13 +96,16 @@ const PATIENT_ATTEMPTS = 3
  * }))
  */
 export function patch<Target extends PatchTarget>(options: PatchOptions<Target>): Handler {
+  if (typeof options === 'function')
+    throw new TypeError('patch takes its functions as options: patch({ read, write }).')
   const given = readOptions('patch', options, NAMES)
   const { read, write, onError, required = false, now = Date.now, contentType = 'application/json' } = given
   if (typeof read !== 'function' || typeof write !== 'function') {
     throw new TypeError('patch takes two functions, read and write.')
   }
+  checkValues('patch', given, PATCH_VALUES)
   const limits = readLimits('patch', given.limits)
-  const formats = given.formats ?? createDefaultFormats(limits.depth)
+  const formats = given.formats ?? createDefaultFormats(limits)
   if (formats.length === 0) throw new TypeError('patch without any format refuses every patch.')
   const defaultReply = given.reply ?? 'representation'
   if (defaultReply !== 'representation' && defaultReply !== 'minimal') {
@@ -117,21 +125,41 @@ export function patch<Target extends PatchTarget>(options: PatchOptions<Target>)
     })
   }
 
+  const turns = createTurns()
+
+  /**
+   * Applies a patch. One path may stand for many documents (`/me`), so patches take turns only once two have met: those
+   * that meet at a path, and those that come to it while they are under way.
+   */
+  function perform(exchange: Exchange, parsed: ParsedPatch, current: Target): MaybePromise<Reply> {
+    const key = targetOf(exchange.req)
+    const inTurn = (attempts: number): MaybePromise<Reply> =>
+      turns.take(key, () => andThen(load(exchange), (current) => apply(exchange, parsed, current, attempts)), 'go-on')
+    if (turns.isTaken(key)) return inTurn(1)
+    return andThen(attempt(exchange, parsed, current), (reply) => (reply === 'conflict' ? inTurn(2) : reply))
+  }
+
   function apply(exchange: Exchange, parsed: ParsedPatch, current: Target, attempts: number): MaybePromise<Reply> {
-    const document = parsed.apply(current.document)
-    if (document === current.document) return createReply(exchange, current, 'minimal')
-    const text = JSON.stringify(document)
-    if (Buffer.byteLength(text) > limits.parsedSize) throw tooLarge(limits.parsedSize)
-    return andThen(write({ current, document, text }, exchange), (result) => {
-      if (result !== 'conflict') {
-        const known = result ?? {}
-        return createReply(exchange, known, defaultReply, known.document === undefined ? text : undefined)
-      }
+    return andThen(attempt(exchange, parsed, current), (reply) => {
+      if (reply !== 'conflict') return reply
       if (attempts === MAX_ATTEMPTS) {
         throw new HttpError(409, 'ERR_CONFLICT', { detail: 'The resource is being changed by others all the time.' })
       }
       const reloaded = attempts < PATIENT_ATTEMPTS ? load(exchange) : pause(attempts).then(() => load(exchange))
       return andThen(reloaded, (current) => apply(exchange, parsed, current, attempts + 1))
+    })
+  }
+
+  function attempt(exchange: Exchange, parsed: ParsedPatch, current: Target): MaybePromise<Reply | 'conflict'> {
+    const document = parsed.apply(current.document)
+    if (document === current.document) return createReply(exchange, current, 'minimal')
+    const text = JSON.stringify(document)
+    if (Buffer.byteLength(text) > limits.parsedSize) throw tooLarge(limits.parsedSize)
+    requireFewMembers(text, limits)
+    return andThen(write({ current, document, text }, exchange), (result) => {
+      if (result === 'conflict') return result
+      const known = result ?? {}
+      return createReply(exchange, known, defaultReply, known.document === undefined ? text : undefined)
     })
   }
 
@@ -143,8 +171,9 @@ export function patch<Target extends PatchTarget>(options: PatchOptions<Target>)
   ): Reply {
     const prefer = exchange.field('prefer')
     const preferred = prefer === undefined ? undefined : parsePrefer(prefer).return
+    const time = now()
     const fields = [
-      ...formatValidators(resolveValidators(known, now())),
+      ...formatValidators(resolveValidators(known, time), time),
       'Cache-Control',
       formatCacheControl(undefined, exchange.sharing),
     ]
@@ -167,7 +196,7 @@ export function patch<Target extends PatchTarget>(options: PatchOptions<Target>)
       return andThen(load(exchange), (current) =>
         andThen(readPatch(exchange, limits), (document) => {
           const parsed = format.parse(document)
-          return apply(exchange, parsed, current, 1)
+          return perform(exchange, parsed, current)
         }),
       )
     },
@@ -189,9 +218,4 @@ function passOn({ method, res, canPass }: Exchange, acceptPatch: readonly string
 /** The target as the client sent it, without scheme and authority: those are the client's word. */
 function targetOf(req: IncomingMessage & HostRequest): string {
   return toOriginForm(req.originalUrl ?? req.url!)
-}
-
-/** Waits a random moment, longer after more attempts, so that rivals do not meet again at once. */
-function pause(attempts: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, Math.random() * Math.min(50, attempts * 2)))
 }

@@ -4,6 +4,7 @@ import { HttpError } from '../core/errors.ts'
 import { BASE_FIELDS, type Exchange, type RequestView } from '../core/exchange.ts'
 import { isPromise, type MaybePromise } from '../core/handler.ts'
 import { createHandler, type ErrorHook, type Handler } from '../core/node-handler.ts'
+import { checkValues, either, FUNCTION, listOf, oneOf } from '../core/option-values.ts'
 import { omitOptions, readOptions } from '../core/options.ts'
 import { addPending, addVary } from '../core/pending.ts'
 import { readTarget } from '../core/read-target.ts'
@@ -147,6 +148,8 @@ function addFields(exchange: Exchange, fields: readonly string[]): void {
   else addPending(exchange, fields.slice(BASE_FIELDS.length))
 }
 
+const PREFLIGHT_VALUES = { methods: either(listOf(oneOf(...METHODS), 1), FUNCTION), onError: FUNCTION }
+
 export interface PreflightOptions extends CorsOptions {
   /** What the resources behind have, without OPTIONS or with it. Default: all methods. */
   readonly methods?: readonly Method[] | ((request: RequestView) => readonly Method[])
@@ -164,6 +167,7 @@ export interface PreflightOptions extends CorsOptions {
  */
 export function preflight(options: PreflightOptions): Handler {
   const read = readOptions('preflight', options, [...CORS_NAMES, 'methods', 'onError'])
+  checkValues('preflight', read, PREFLIGHT_VALUES)
   const { methods = METHODS, onError } = read
   const cors = createCors(omitOptions(read, 'methods', 'onError'))
   return createHandler({

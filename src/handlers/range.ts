@@ -83,11 +83,11 @@ function closeAfterwards(exchange: Exchange, content: RangeSource['content']): v
 function createReply(exchange: Exchange, source: RangeSource, now: number): Reply {
   const validators = findValidators(exchange, source, now)
   const caching = formatCaching(exchange, source)
-  const tags = formatValidators(validators)
+  const tags = formatValidators(validators, now)
   if (evaluateConditions(exchange, validators, now) === 'not-modified') {
     return { status: 304, headers: [...tags.slice(0, 2), ...caching] }
   }
-  const fields = ['Content-Type', source.contentType, ...tags, ...caching, 'Accept-Ranges', 'bytes']
+  const fields = ['Content-Type', source.contentType, ...tags, 'Accept-Ranges', 'bytes']
   const { body, size } = readable(source.content)
   const selection = selectFor(exchange, validators, size, now)
   if (selection === 'unsatisfiable') {
@@ -95,8 +95,13 @@ function createReply(exchange: Exchange, source: RangeSource, now: number): Repl
     for (const name of ['ETag', 'Last-Modified']) exchange.res.removeHeader(name)
     throw new HttpError(416, 'ERR_RANGE_NOT_SATISFIABLE', { headers: ['Content-Range', `bytes */${size}`] })
   }
-  if (selection !== 'whole') return rangeReply(selection, fields, body, size)
-  return { status: 200, headers: [...fields, 'Content-Length', String(size)], body }
+  if (selection !== 'whole') {
+    // A 206 adds to what the host has set, and so replaces it.
+    const ofHost = caching.length === 0 ? exchange.hostField('cache-control') : undefined
+    const all = ofHost === undefined ? [...fields, ...caching] : [...fields, 'Cache-Control', ofHost]
+    return rangeReply(selection, all, body, size)
+  }
+  return { status: 200, headers: [...fields, ...caching, 'Content-Length', String(size)], body }
 }
 
 function formatCaching({ res, sharing }: Exchange, source: RangeSource): string[] {

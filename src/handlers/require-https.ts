@@ -1,3 +1,4 @@
+import { createAvailability } from '../core/availability.ts'
 import { createAddressFinder } from '../core/client-address.ts'
 import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
@@ -5,6 +6,8 @@ import type { Exchange } from '../core/exchange.ts'
 import { isForwarded } from '../core/fields.ts'
 import type { Step } from '../core/handler.ts'
 import { createHandler, type ErrorHook, type Handler } from '../core/node-handler.ts'
+import { createLog, type Log } from '../core/operator-log.ts'
+import { checkValues, FUNCTION, LOG } from '../core/option-values.ts'
 import { omitOptions, readOptions } from '../core/options.ts'
 import { connectionOf, createProxyTrust, readPeer, type TrustProxy } from '../core/peer.ts'
 import { decideForwardedTransport } from '../protocol/forwarded.ts'
@@ -18,6 +21,13 @@ export interface HttpsOptions {
   readonly status?: 403 | 426
 }
 
+/** How the operator hears that requests are refused. */
+export interface HttpsReport {
+  readonly log: Log
+  /** The option that lets cleartext pass, for the message. */
+  readonly remedy: string
+}
+
 /** The rule about cleartext. */
 export interface HttpsCheck {
   /** Refuses cleartext where https is required, before anything of the request is looked at. */
@@ -25,6 +35,8 @@ export interface HttpsCheck {
   /** Whether a request came by https: over TLS, or over TLS to a trusted proxy. */
   isSecure(exchange: Exchange): boolean
 }
+
+const HOUR = 3_600_000
 
 type Transport =
   /** TLS ends here. */
@@ -40,7 +52,7 @@ type Transport =
  * Makes the rule that cleartext is refused, except from this machine without forwarding fields.
  * @throws TypeError for an option that does not exist or a proxy that is no address
  */
-export function createHttpsCheck(options: HttpsOptions = {}): HttpsCheck {
+export function createHttpsCheck(options: HttpsOptions = {}, report?: HttpsReport): HttpsCheck {
   const {
     mode = 'required',
     trustProxy,
@@ -50,6 +62,9 @@ export function createHttpsCheck(options: HttpsOptions = {}): HttpsCheck {
   if (status !== 403 && status !== 426) throw new TypeError('"status" is 403 or 426.')
   const isTrusted = createProxyTrust(trustProxy)
   const TRANSPORT = Symbol('transport')
+  // Any client can send cleartext: beside one that does, those that do not would make a line with every request.
+  const availability = createAvailability('transport', 'Requests come over https again.', HOUR)
+  if (report !== undefined) availability.watch(report.log)
 
   function transportOf(exchange: Exchange): Transport {
     const connection = connectionOf(exchange.req) as { [TRANSPORT]?: Transport }
@@ -74,11 +89,25 @@ export function createHttpsCheck(options: HttpsOptions = {}): HttpsCheck {
 
   function requireHttps(exchange: Exchange): undefined {
     const transport = transportOf(exchange)
-    if (transport === 'encrypted' || isSecure(exchange)) return undefined
+    if (transport === 'encrypted' || isSecure(exchange)) {
+      availability.succeed()
+      return undefined
+    }
     // A program on this machine talks to us in the open; one that forwards speaks for somebody else.
     if ((transport === 'local' || transport === 'local proxy') && !isForwarded(exchange)) return undefined
     note(exchange, isForwarded(exchange) ? `${transport}, forwarded` : transport)
-    throw createCleartextError(exchange, status)
+    const error = createCleartextError(exchange, status)
+    availability.fail(() => describeRefusal(exchange, error.status), error)
+    throw error
+  }
+
+  function describeRefusal(exchange: Exchange, status: number): string {
+    const { address } = readPeer(exchange.req)
+    const proxy = isForwarded(exchange) ? 'It was forwarded by a proxy: if it' : 'If that is a proxy which'
+    return (
+      `A cleartext request from ${address ?? 'a Unix socket'} was refused with ${status}. ${proxy} ends TLS, name it in trustProxy ` +
+      `and let it send X-Forwarded-Proto; to serve cleartext, ${report?.remedy}.`
+    )
   }
 
   return { step: mode === 'required' ? requireHttps : allowCleartext, isSecure }
@@ -105,6 +134,11 @@ function createCleartextError(exchange: Exchange, status: 403 | 426): HttpError 
 export interface RequireHttpsOptions extends Omit<HttpsOptions, 'mode'> {
   /** Told of unexpected errors. Default: `console.error`. */
   readonly onError?: ErrorHook
+  /**
+   * Receives `{ level, part, state, message, error }` when cleartext is refused, and when requests come over https again.
+   * `false` turns it off. Default: one line on the console.
+   */
+  readonly log?: Log | boolean
 }
 
 /**
@@ -117,8 +151,10 @@ export interface RequireHttpsOptions extends Omit<HttpsOptions, 'mode'> {
  * app.use(requireHttps({ trustProxy: '10.0.0.0/8' }))
  */
 export function requireHttps(options: RequireHttpsOptions = {}): Handler {
-  const read = readOptions('requireHttps', options, ['trustProxy', 'status', 'onError'])
-  const { step } = createHttpsCheck(omitOptions(read, 'onError'))
+  const read = readOptions('requireHttps', options, ['trustProxy', 'status', 'onError', 'log'])
+  checkValues('requireHttps', read, { onError: FUNCTION, log: LOG })
+  const report = { log: createLog(read.log), remedy: 'do without requireHttps' }
+  const { step } = createHttpsCheck(omitOptions(read, 'onError', 'log'), report)
   const findAddress = createAddressFinder(read.trustProxy)
   return createHandler({
     role: 'guard',

@@ -2,7 +2,7 @@ import type { Exchange } from '../core/exchange.ts'
 import { readProperty } from '../core/options.ts'
 import { isEntityTag } from '../protocol/entity-tag.ts'
 import { formatHttpDate } from '../protocol/http-date.ts'
-import { dateToSend, type Validators } from '../protocol/preconditions.ts'
+import { dateToSend, isSecondOver, type Validators } from '../protocol/preconditions.ts'
 
 /** The validators of a current representation, as a route knows them. */
 export interface KnownValidators {
@@ -10,7 +10,10 @@ export interface KnownValidators {
   readonly entityTag?: string | undefined
   /** When the representation changed last: a Date, or milliseconds since the epoch. */
   readonly lastModified?: Date | number | undefined
-  /** Whether it changed once only in that second. Default: whether that second is over. */
+  /**
+   * Whether it changed once only in that second. Default: whether that second is over by the local clock, which proves
+   * little where other machines, with clocks of their own, write as well.
+   */
   readonly dateIsStrong?: boolean | undefined
 }
 
@@ -46,13 +49,15 @@ export function resolveValidators(known: KnownValidators, now: number): Validato
   if (Number.isNaN(given)) throw new TypeError('lastModified is not a valid date.')
   return {
     entityTags: entityTag === undefined ? [] : [entityTag],
-    ...dateToSend(given, readProperty(known, 'dateIsStrong'), now),
+    lastModified: given,
+    dateIsStrong: readProperty(known, 'dateIsStrong') ?? isSecondOver(given, now),
   }
 }
 
-/** ETag and Last-Modified, names and values in turn. */
-export function formatValidators({ entityTags, lastModified }: Validators): string[] {
+/** ETag and Last-Modified as they are sent, names and values in turn. */
+export function formatValidators({ entityTags, lastModified }: Validators, now: number): string[] {
   const fields = entityTags[0] === undefined ? [] : ['ETag', entityTags[0]]
-  if (lastModified !== undefined) fields.push('Last-Modified', formatHttpDate(lastModified))
+  const date = dateToSend(lastModified, now)
+  if (date !== undefined) fields.push('Last-Modified', formatHttpDate(date))
   return fields
 }

@@ -12,6 +12,8 @@ export interface PatchLimits {
   readonly maxDepth: number
   /** Characters of JSON by which all `copy` operations together may make the document grow. Default 8 Mi. */
   readonly maxGrowth: number
+  /** Members and array items that all `copy` operations together may add. Default 100,000. */
+  readonly maxMembers: number
 }
 
 /** A JSON Pointer and what it says. */

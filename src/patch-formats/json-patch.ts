@@ -20,6 +20,7 @@ const DEFAULTS: PatchLimits = {
   maxPointerLength: 4096,
   maxDepth: 100,
   maxGrowth: 8 * 1024 * 1024,
+  maxMembers: 100_000,
 }
 const NAMES = Object.keys(DEFAULTS) as (keyof PatchLimits)[]
 

@@ -41,6 +41,16 @@ export function formatCacheControls(configured: string | undefined): CacheContro
   }
 }
 
+/**
+ * Adds `no-transform` (RFC 9111 §5.2.2.6), unless it is there. A part of a representation must not be transformed:
+ * a compressor between would send another fragment under the same entity tag.
+ * @param value of Cache-Control; empty for none
+ */
+export function addNoTransform(value: string): string {
+  if (value === '') return 'no-transform'
+  return splitList(value).some((directive) => nameOf(directive) === 'no-transform') ? value : `${value}, no-transform`
+}
+
 /** Whether a directive says that shared caches keep the answer. */
 function isSharing(directive: string): boolean {
   const name = nameOf(directive)

@@ -5,7 +5,10 @@ import { parseHttpDate } from './http-date.ts'
 export interface Validators {
   /** Entity tags of the current state: that of the selected representation first. Empty when there is none. */
   readonly entityTags: readonly string[]
-  /** Last-Modified in milliseconds since the epoch; absent when no date is known. */
+  /**
+   * When the representation changed last, in milliseconds since the epoch, also where that is after now; absent when no
+   * date is known.
+   */
   readonly lastModified?: number | undefined
   /** Whether the resource changed once only in the second that `lastModified` names (RFC 9110 §8.8.2.2). */
   readonly dateIsStrong?: boolean | undefined
@@ -20,22 +23,13 @@ export function isSecondOver(date: number | undefined, now: number): boolean {
 }
 
 /**
- * A date as it may be sent: never later than the answer (RFC 9110 §8.8.2.1). One that had to be moved into another
- * second says nothing about how often the resource changed in that one.
+ * Last-Modified as it is sent: never later than the answer (RFC 9110 §8.8.2.1). Conditions are judged by the date itself:
+ * a date that was cut to now says nothing about the state, and would let an older date pass for the current one.
  * @param lastModified milliseconds since the epoch
- * @param isStrong whether the resource is known to have changed once in its second; when left out, a second that is over
- *   counts as such
  * @param now milliseconds since the epoch
  */
-export function dateToSend(
-  lastModified: number | undefined,
-  isStrong: boolean | undefined,
-  now: number,
-): Pick<Validators, 'lastModified' | 'dateIsStrong'> {
-  if (lastModified === undefined || lastModified <= now) {
-    return { lastModified, dateIsStrong: isStrong ?? isSecondOver(lastModified, now) }
-  }
-  return { lastModified: now, dateIsStrong: isStrong === true && !isSecondOver(now, lastModified) }
+export function dateToSend(lastModified: number | undefined, now: number): number | undefined {
+  return lastModified !== undefined && lastModified > now ? now : lastModified
 }
 
 /** The conditional fields of a request as received; a date field that was repeated is left out (RFC 9110 §13.1.3). */

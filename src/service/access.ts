@@ -26,13 +26,19 @@ export interface Access {
   readonly applyCors: OptionalStep
   readonly authenticate: OptionalStep
   readonly checkCrossSite: Step<ResourceExchange>
+  /** Ends the reports on what the steps depend on. */
+  close(): void
 }
 
 export function createAccess(settings: ServiceSettings): Access {
   const { allowedHosts, trustProxy, authentication } = settings
-  const transport = createHttpsCheck({ mode: settings.https, ...(trustProxy === undefined ? {} : { trustProxy }) })
+  const transport = createHttpsCheck(
+    { mode: settings.https, ...(trustProxy === undefined ? {} : { trustProxy }) },
+    { log: settings.log, remedy: "set https: 'optional'" },
+  )
   const cors = settings.cors === undefined ? undefined : createCors(completeCors(settings.cors, settings))
   const auth = authentication === undefined ? undefined : createAuthentication(authentication)
+  const stopWatching = auth?.watch(settings.log)
 
   function applyCors(exchange: ResourceExchange): MaybePromise<Reply | undefined> {
     const { route, method } = exchange
@@ -56,6 +62,7 @@ export function createAccess(settings: ServiceSettings): Access {
       isSecure: transport.isSecure,
       ...(cors === undefined ? {} : { allows: cors.allows }),
     }),
+    close: () => stopWatching?.(),
   }
 }
 

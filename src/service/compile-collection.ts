@@ -44,6 +44,7 @@ export function compileCollection(
     defaults,
     memberMethods,
     {
+      definition: pattern,
       idMember: isJson ? (names === 'uuid' ? 'string' : 'integer') : undefined,
       showsWork: isAccepting,
       createsByPut: byClient,
@@ -54,13 +55,13 @@ export function compileCollection(
     { pattern, route: collection },
     { pattern: member.pattern, route: member, accepts: acceptsName(names) },
   ]
-  if (files === 'any' || files.size > 0) entries.push(...compileFiles(member.pattern, memberOptions, defaults, files))
+  if (files === 'any' || files.size > 0) entries.push(...compileFiles(member, memberOptions, defaults, files))
   return entries
 }
 
 /** The files below a member: raw, read-only, gone with the member. */
 function compileFiles(
-  pattern: string,
+  { pattern, definition }: Route,
   options: Readonly<CollectionOptions<JsonValue>>,
   defaults: ServiceDefaults,
   files: CollectionFacts['files'],
@@ -69,7 +70,7 @@ function compileFiles(
   const names = files === 'any' ? ['{file}'] : [...files.keys()]
   return names.map((name) => {
     const path = `${pattern}/${name}`
-    return { pattern: path, route: compileDocument(path, fileOptions, defaults, ['GET'], { isFile: true }) }
+    return { pattern: path, route: compileDocument(path, fileOptions, defaults, ['GET'], { definition, isFile: true }) }
   })
 }
 
@@ -98,6 +99,7 @@ function compileCollectionItself(
       return essence === 'multipart/form-data' ? Number.POSITIVE_INFINITY : limits.parsedSize
     },
   }
+  const isKeptAsSent = facts.content === 'raw' && (options.representations ?? []).length === 0
   return completeRoute(pattern, options, defaults, {
     actions: restrict(
       {
@@ -108,5 +110,6 @@ function compileCollectionItself(
     ),
     collection: facts,
     usualType: { essence: 'application/json', parameters: NO_PARAMETERS },
+    accept: options.accept ?? (isKeptAsSent ? 'lenient' : 'strict'),
   })
 }

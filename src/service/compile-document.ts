@@ -2,8 +2,9 @@ import { remove } from '../actions/delete.ts'
 import { get } from '../actions/get.ts'
 import { loadDocument, patch } from '../actions/patch.ts'
 import { put } from '../actions/put.ts'
+import { loadReplaced } from '../actions/replaced-state.ts'
 import type { Action, ContentRule, Route } from '../actions/route.ts'
-import { loadFile, loadIfPresent, loadPresent } from '../actions/state.ts'
+import { loadFile, loadPresent } from '../actions/state.ts'
 import { changeOptions } from '../core/options.ts'
 import { isJsonType, isMediaRange, NO_PARAMETERS, parseMediaType } from '../protocol/media-type.ts'
 import type { Method } from '../protocol/methods.ts'
@@ -15,6 +16,7 @@ export const JSON_ONLY: readonly string[] = ['application/json']
 
 /** What a route knows that its definition does not say. */
 interface DocumentFacts {
+  readonly definition?: string
   readonly storePath?: string
   readonly replaced?: 'representation' | 'none'
   readonly idMember?: Route['idMember']
@@ -56,7 +58,7 @@ export function compileDocument(
   }
   const actions: Partial<Record<Method, Action>> = {
     GET: { load: facts.isFile === true ? loadFile : loadPresent, perform: get, content: undefined },
-    PUT: { load: facts.createsByPut === false ? loadPresent : loadIfPresent, perform: put, content: replacement },
+    PUT: { load: facts.createsByPut === false ? loadPresent : loadReplaced, perform: put, content: replacement },
     DELETE: { load: loadPresent, perform: remove, content: undefined },
   }
   if (types.some(takesJson)) actions.PATCH = { load: loadDocument, perform: patch, content: patches }
@@ -69,6 +71,7 @@ export function compileDocument(
     usualType: isUsual ? { essence: types[0]!, parameters: NO_PARAMETERS } : undefined,
     offers: representations.map(({ type }) => requireMediaType(type, pattern)),
     renditions: representations,
+    accept: options.accept ?? (isJson || representations.length > 0 ? 'strict' : 'lenient'),
   })
 }
 

@@ -1,6 +1,7 @@
 import { capabilitiesOf } from '../actions/options.ts'
 import type { Action, Authorize, Route, RouteContext } from '../actions/route.ts'
 import type { RequestView } from '../core/exchange.ts'
+import type { RequireRule } from '../handlers/auth.ts'
 import { formatCacheControls } from '../protocol/cache-control.ts'
 import { completeMethods, isSafeMethod, type Method } from '../protocol/methods.ts'
 import type { DocumentOptions } from './resource-definitions.ts'
@@ -11,6 +12,8 @@ export interface ServiceDefaults {
   /** What the service is configured to send; `undefined` for nothing. */
   readonly cacheControl: string | undefined
   readonly authorize: Authorize | undefined
+  /** Which requests need credentials; `none` where nothing checks them. */
+  readonly require: RequireRule | 'none'
 }
 
 /** A route with everything that a definition leaves to the defaults. */
@@ -24,12 +27,14 @@ export function completeRoute(
   const methods = completeMethods(Object.keys(facts.actions) as Method[])
   const { actions } = facts
   const route: Route = {
+    definition: pattern,
     storePath: undefined,
     isJson: true,
     idMember: undefined,
     usualType: undefined,
     offers: [],
     renditions: [],
+    accept: options.accept ?? 'strict',
     replaced: options.replaced ?? 'none',
     showsWork: false,
     fileNames: [],
@@ -43,6 +48,7 @@ export function completeRoute(
     createdCacheControl: formatCacheControls(options.createdCacheControl ?? 'no-store'),
     preconditions: options.preconditions ?? 'optional',
     requiresCredentials: compileRequire(options.require),
+    readsNeedCredentials: compileReadRule(options.require, defaults.require),
     authorize: options.authorize ?? defaults.authorize,
     conflict: options.conflict,
     removal,
@@ -69,4 +75,13 @@ function compileRequire(require: DocumentOptions['require']): Route['requiresCre
   if (require === undefined || typeof require === 'function') return require
   if (require === 'all') return () => true
   return require === 'none' ? () => false : (request: RequestView) => !isSafeMethod(request.method)
+}
+
+/** What the rules say of reads: most say one thing of all of them. */
+function compileReadRule(
+  own: DocumentOptions['require'],
+  usual: ServiceDefaults['require'],
+): Route['readsNeedCredentials'] {
+  if (own === undefined) return typeof usual === 'function' ? (request) => usual(request) !== false : usual === 'all'
+  return typeof own === 'function' ? own : own === 'all'
 }

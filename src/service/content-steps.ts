@@ -1,3 +1,4 @@
+import { isPatchType } from '../actions/replaced-state.ts'
 import type { ResourceExchange } from '../actions/resource-exchange.ts'
 import type { ContentRule } from '../actions/route.ts'
 import { checkContentCoding } from '../body-types/content-coding.ts'
@@ -55,6 +56,9 @@ function takeType(exchange: ResourceExchange, field: string | undefined, rule: C
   if (!rule.types.some((range) => isAccepted(range, essence))) {
     throw unsupported(rule, `Content of type ${essence} is not taken here.`)
   }
+  if (isMisplacedPatch(exchange, essence) && !rule.types.includes(essence)) {
+    throw unsupported(rule, `${essence} describes changes: send it with PATCH.`)
+  }
   if (essence.endsWith('json') && !isUtf8(parameters.get('charset'))) {
     throw unsupported(rule, 'JSON is UTF-8 (RFC 8259 section 8.1).')
   }
@@ -70,6 +74,15 @@ function takeType(exchange: ResourceExchange, field: string | undefined, rule: C
 /** `application/json` stands for its relatives with a `+json` suffix as well, except where patch formats are named. */
 function isAccepted(range: string, essence: string): boolean {
   return isInMediaRange(range, essence) || (range === 'application/json' && essence.endsWith('+json'))
+}
+
+/**
+ * Whether content is a patch document that the method would store as a JSON resource: a change of two members would become
+ * the whole resource (RFC 5789 §2). Where any content is kept as it is, a patch document is content like any other.
+ */
+function isMisplacedPatch({ route, method }: ResourceExchange, essence: string): boolean {
+  if (method === 'PATCH' || !isPatchType(route, essence)) return false
+  return method === 'POST' ? route.collection?.content !== 'raw' : route.isJson
 }
 
 function isUtf8(charset: string | undefined): boolean {

@@ -90,6 +90,7 @@ export function createResourceService(store: ResourceStore, options?: ServiceOpt
   const close = async (): Promise<void> => {
     await Promise.all([activity.drain(), operations?.close()])
     stopExplaining()
+    access.close()
   }
   return Object.assign(handler, {
     runOperation: (id: string) => operations?.run(id) ?? Promise.resolve(false),

@@ -5,6 +5,7 @@ import {
   either,
   FIELD_VALUE,
   FUNCTION,
+  LOG,
   listOf,
   MILLISECONDS,
   oneOf,
@@ -14,6 +15,7 @@ import {
   shapedAs,
   TEXT,
   type ValueRule,
+  writtenAs,
 } from '../core/option-values.ts'
 import { METHODS } from '../protocol/methods.ts'
 
@@ -34,6 +36,7 @@ export const RESOURCE_VALUES: Rules = {
   remove: oneOf('erase', 'soft', 'queued'),
   removed: oneOf('none', 'tag', 'confirmation', 'representation'),
   representations: listOf(shapedAs({ type: 'string', render: 'function' })),
+  accept: oneOf('strict', 'lenient'),
   aliases: listOf(TEXT),
   types: listOf(TEXT, 1),
   maxSize: SIZE,
@@ -43,16 +46,19 @@ export const RESOURCE_VALUES: Rules = {
   process: FUNCTION,
   form: recordOf(TEXT),
   text: TEXT,
-  files: recordOf(RECORD),
+  files: writtenAs(recordOf(RECORD), 'an object of part names, such as { photo: { required: true } }'),
   names: oneOf('integer', 'string', 'uuid'),
   clientIds: BOOLEAN,
-  pageSize: RECORD,
+  pageSize: writtenAs(RECORD, 'an object such as { default: 20, max: 100 }'),
   memberMethods: SOME_METHODS,
 }
 
 /** The same for the options of a service. */
 export const SERVICE_VALUES: Rules = {
-  resources: recordOf(shapedAs({ kind: 'string', options: 'object' })),
+  resources: writtenAs(
+    recordOf(shapedAs({ kind: 'string', options: 'object' })),
+    "an object of paths and definitions, such as { '/users': collection() }",
+  ),
   methodOverride: BOOLEAN,
   strictMount: BOOLEAN,
   fallthrough: BOOLEAN,
@@ -62,6 +68,7 @@ export const SERVICE_VALUES: Rules = {
   codings: listOf(oneOf('gzip', 'deflate', 'br')),
   cacheControl: FIELD_VALUE,
   onError: FUNCTION,
+  log: LOG,
   formatError: FUNCTION,
   explain: either(BOOLEAN, FUNCTION),
   now: FUNCTION,

@@ -1,6 +1,8 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import type { RequestEvent } from '../core/diagnostics.ts'
+import { writeToConsole } from '../core/console-line.ts'
+import { publishFailure, type RequestEvent } from '../core/diagnostics.ts'
 import type { Exchange } from '../core/exchange.ts'
+import { isPromise } from '../core/handler.ts'
 
 /**
  * Writes one line per request that says why it was answered as it was: `PUT /docs/a 412: evaluateConditions: If-Match
@@ -13,10 +15,18 @@ export function createExplainer(
   owns: (exchange: Exchange) => boolean,
 ): () => void {
   if (explain === undefined || explain === false) return () => {}
-  const write = explain === true ? console.log : explain
+  const write: (line: string) => unknown = explain === true ? (line) => writeToConsole('log', line) : explain
+  const fail = (error: unknown): void => publishFailure({ error, stage: 'background' })
   const listen = (message: unknown): void => {
     const event = message as RequestEvent
-    if (owns(event.exchange)) write(`${event.method} ${event.target} ${event.status}: ${event.reason}`)
+    if (!owns(event.exchange)) return
+    // What a subscriber of a channel throws is uncaught, and would end the process.
+    try {
+      const written = write(`${event.method} ${event.target} ${event.status}: ${event.reason}`)
+      if (isPromise(written)) written.then(undefined, fail)
+    } catch (error) {
+      fail(error)
+    }
   }
   subscribe('http-resource-service:request', listen)
   return () => unsubscribe('http-resource-service:request', listen)

@@ -8,6 +8,7 @@ import { HttpError } from '../core/errors.ts'
 import type { Principal, RequestView } from '../core/exchange.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
 import type { JsonObject } from '../core/json.ts'
+import type { Log } from '../core/operator-log.ts'
 import { emptyReply, type Reply } from '../core/reply.ts'
 import { formatPath } from '../protocol/request-target.ts'
 import { memberPath, splitPath } from '../stores/paths.ts'
@@ -61,7 +62,7 @@ export interface Operations {
 
 export function createOperations(
   context: Omit<RouteContext, 'work'>,
-  options: Readonly<OperationsOptions>,
+  { operations: options, log }: { readonly operations: Readonly<OperationsOptions>; readonly log: Log },
   findRoute: FindWorkRoute,
 ): Operations {
   const { store, now } = context
@@ -78,8 +79,8 @@ export function createOperations(
   })
   const scheduler =
     external === undefined
-      ? createLocalScheduler({ queue, run: runner.run, concurrency, pollInterval })
-      : createExternalScheduler(external, { queue, pollInterval })
+      ? createLocalScheduler({ queue, run: runner.run, concurrency, pollInterval, log })
+      : createExternalScheduler(external, { queue, pollInterval, log })
 
   async function withdraw(monitor: string): Promise<void> {
     if (await queue.withdraw(splitPath(monitor).name, monitor)) return
@@ -117,7 +118,8 @@ export function createOperations(
           version,
           monitor: monitor.path,
         })
-        const written = store.write(monitor.path, monitor.content, { expect: 'absent', related: [record] })
+        const { signal } = exchange
+        const written = store.write(monitor.path, monitor.content, { expect: 'absent', related: [record], signal })
         return andThen(written, () => {
           scheduler.announce(id, 0)
           return memberPath(base, id)
@@ -137,7 +139,7 @@ export function createOperations(
       const removed =
         monitor['state'] === 'pending'
           ? withdraw(path)
-          : andThen(store.remove(path, { expect: 'any', mode: 'erase' }), () => undefined)
+          : andThen(store.remove(path, { expect: 'any', mode: 'erase', signal: exchange.signal }), () => undefined)
       return andThen(removed, () => emptyReply(204, ['Cache-Control', cacheControlFor(exchange)]))
     },
   }

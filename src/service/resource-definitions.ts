@@ -2,7 +2,7 @@ import type { Authorize, ConflictHook, FileOptions, RemovalMode, Rendition } fro
 import type { RequestView } from '../core/exchange.ts'
 import type { MaybePromise } from '../core/handler.ts'
 import type { JsonObject, JsonValue } from '../core/json.ts'
-import { checkValues } from '../core/option-values.ts'
+import { BOOLEAN, checkValues, FUNCTION } from '../core/option-values.ts'
 import { changeOptions, readOptions } from '../core/options.ts'
 import type { StandardSchema } from '../core/standard-schema.ts'
 import type { Method } from '../protocol/methods.ts'
@@ -17,6 +17,7 @@ export interface ResourceOptions<Value = JsonValue> {
   readonly methods?: readonly Method[]
   /**
    * Any Standard Schema (zod, valibot, arktype …). Validates JSON bodies, forms and the results of patches; 422 otherwise.
+   * It does not see the properties of the server: `id`, those of `files`, and `state` and `problem` of accepted items.
    * Default: none, any JSON is taken.
    */
   readonly schema?: StandardSchema<unknown, Value>
@@ -51,10 +52,19 @@ export interface ResourceOptions<Value = JsonValue> {
   readonly retention?: number
   /** Further representations that are made from the stored one and offered by Accept. Default: none. */
   readonly representations?: readonly Rendition[]
+  /**
+   * What Accept means where it names nothing that there is. `'strict'`: 406. `'lenient'`: the stored representation is
+   * sent. Default `'strict'` for JSON resources and with `representations`; `'lenient'` where content is kept as it was
+   * sent, and for files of items, since many clients send an Accept that names something else.
+   */
+  readonly accept?: 'strict' | 'lenient'
 }
 
 export interface DocumentOptions<Value = JsonValue> extends ResourceOptions<Value> {
-  /** Media ranges that PUT takes. JSON types alone make it a JSON resource, parsed and validated. Default: any type. */
+  /**
+   * Media ranges that PUT takes. JSON types alone make it a JSON resource, parsed and validated; a collection of it lists
+   * whole items, any other `{ id, href, type, size }`. Default: any type; of a collection `application/json`.
+   */
   readonly types?: readonly string[]
   /** The most bytes of content that is not parsed. Default `Infinity`. */
   readonly maxSize?: number
@@ -106,8 +116,9 @@ export interface CollectionOptions<Value = JsonObject> extends DocumentOptions<V
   readonly text?: string
   /**
    * File parts that a multipart POST may carry, by name; each becomes a resource below the member, which says of it
-   * what `describe` makes of its `name`, `type` and `size`, or all three; one that is `required` and missing is 422.
-   * Default: none; any for accepting collections.
+   * what `describe` makes of its `name`, `type` and `size`, or all three; one that is `required` and missing is 422. The
+   * server keeps this property, as it does the `id`: the `schema` does not see it, PUT may leave it out, and another value is
+   * 409 (422 for POST). Default: none; any for accepting collections.
    */
   readonly files?: Readonly<Record<string, FileOptions>>
   /**
@@ -131,7 +142,7 @@ export type ResourceDefinition =
 
 const COMMON = [
   ...(['methods', 'schema', 'cacheControl', 'createdCacheControl', 'preconditions', 'require', 'authorize'] as const),
-  ...(['conflict', 'replaced', 'remove', 'removed', 'retention', 'representations'] as const),
+  ...(['conflict', 'replaced', 'remove', 'removed', 'retention', 'representations', 'accept'] as const),
 ] as const
 const DOCUMENT = [...COMMON, 'types', 'maxSize', 'keeps', 'inline'] as const
 const COLLECTION = [
@@ -149,6 +160,8 @@ const COLLECTION = [
 export function collection<Value = JsonObject>(options?: CollectionOptions<Value>): ResourceDefinition {
   const read = readOptions('collection', options as CollectionOptions<JsonValue> | undefined, COLLECTION)
   checkCommon('collection', read)
+  checkMethods('collection', 'methods', read.methods, ['GET', 'POST'])
+  checkMethods('collection', 'memberMethods', read.memberMethods, ['GET', 'PUT', 'PATCH', 'DELETE'])
   if (read.process !== undefined && read.create !== 'accepted') {
     throw new TypeError("collection has a process, which runs only with create: 'accepted'.")
   }
@@ -165,10 +178,11 @@ export function collection<Value = JsonObject>(options?: CollectionOptions<Value
 
 function readFiles(files: CollectionOptions['files']): Pick<CollectionOptions, 'files'> {
   if (files === undefined) return {}
-  const entries = Object.entries(files).map(([name, file]) => [
-    name,
-    readOptions('files', file, ['required', 'describe']),
-  ])
+  const entries = Object.entries(files).map(([name, file]) => {
+    const read = readOptions('files', file, ['required', 'describe'])
+    checkValues('files', read, { required: BOOLEAN, describe: FUNCTION })
+    return [name, read]
+  })
   return { files: Object.freeze(Object.fromEntries(entries)) as NonNullable<CollectionOptions['files']> }
 }
 
@@ -180,6 +194,7 @@ function readFiles(files: CollectionOptions['files']): Pick<CollectionOptions, '
 export function document<Value = JsonValue>(options?: DocumentOptions<Value>): ResourceDefinition {
   const read = readOptions('document', options as DocumentOptions | undefined, DOCUMENT)
   checkCommon('document', read)
+  checkMethods('document', 'methods', read.methods, ['GET', 'PUT', 'PATCH', 'DELETE'])
   return Object.freeze({ kind: 'document', options: read })
 }
 
@@ -190,6 +205,7 @@ export function document<Value = JsonValue>(options?: DocumentOptions<Value>): R
 export function singleton<Value = JsonValue>(options?: SingletonOptions<Value>): ResourceDefinition {
   const read = readOptions('singleton', options as SingletonOptions | undefined, [...COMMON, 'aliases'])
   checkCommon('singleton', read)
+  checkMethods('singleton', 'methods', read.methods, ['GET', 'PUT', 'PATCH'])
   for (const alias of read.aliases ?? []) {
     if (alias.includes('{')) throw new TypeError('singleton takes aliases without {names}: they are one resource.')
   }
@@ -205,6 +221,18 @@ export function readDefinition(definition: ResourceDefinition): ResourceDefiniti
   if (definition.kind === 'document') return document(definition.options)
   if (definition.kind === 'singleton') return singleton(definition.options)
   throw new TypeError('A definition is made by collection(), document() or singleton().')
+}
+
+/** @throws TypeError for a method that this kind of resource never has: asking for it would have no effect */
+function checkMethods(
+  owner: string,
+  option: string,
+  given: readonly Method[] | undefined,
+  has: readonly Method[],
+): void {
+  const wrong = given?.find((method) => !has.includes(method) && method !== 'HEAD' && method !== 'OPTIONS')
+  if (wrong === undefined) return
+  throw new TypeError(`${owner} has no ${wrong} in its ${option}: they are ${has.join(', ')}.`)
 }
 
 function checkCommon(owner: string, options: Readonly<ResourceOptions>): void {

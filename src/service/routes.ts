@@ -4,6 +4,8 @@ import type { Route } from '../actions/route.ts'
 export interface RouteTable {
   /** The route for a decoded path, or `undefined`. */
   find(path: string): Route | undefined
+  /** All routes that paths one segment below a pattern may have. */
+  findBelow(pattern: string): readonly Route[]
   /** Whether every path is ours. */
   readonly isOpen: boolean
 }
@@ -33,6 +35,7 @@ export function createRouteTable(entries: readonly RouteEntry[]): RouteTable {
   return {
     isOpen: false,
     find: (path) => (path === '/' ? root.entry?.route : find(root, path, 1)),
+    findBelow: (pattern) => findBelow(root, pattern === '/' ? [] : pattern.slice(1).split('/')),
   }
 }
 
@@ -76,4 +79,17 @@ function find(node: Node, path: string, from: number): Route | undefined {
   if (slash >= 0) return find(parameter, path, slash + 1)
   const { entry } = parameter
   return entry === undefined || entry.accepts?.(segment) === false ? undefined : entry.route
+}
+
+function findBelow(root: Node, pattern: readonly string[]): readonly Route[] {
+  let nodes: readonly Node[] = [root]
+  for (const segment of [...pattern, '{any}']) {
+    const isName = segment.startsWith('{')
+    nodes = nodes.flatMap(({ literals, parameter }) => {
+      const named = isName ? [...literals.values()] : literals.has(segment) ? [literals.get(segment)!] : []
+      // A literal segment wins, but what is not found below it is looked for below the name.
+      return parameter === undefined ? named : [...named, parameter]
+    })
+  }
+  return nodes.flatMap(({ entry }) => entry?.route ?? [])
 }

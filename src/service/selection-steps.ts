@@ -26,12 +26,13 @@ export function seeHidden(exchange: ResourceExchange): undefined {
 /** What may be acceptable although the usual type is not: a relative of it, such as application/vnd.x+json. */
 const OPEN = /\*\/\*|json/i
 
-/** 406 where the definition alone tells that nothing is acceptable (RFC 9110 §12.5.1). */
+/** 406 where the definition alone tells that nothing is acceptable, and demands it (RFC 9110 §12.5.1, §15.5.7). */
 export function negotiate(exchange: ResourceExchange): undefined {
   const { route, method } = exchange
   if (method !== 'GET' && method !== 'HEAD') return undefined
   if (route.renditions.length > 0) exchange.vary = mergeVary(exchange.vary, 'Accept')
   const accept = exchange.field('accept')
+  if (route.accept === 'lenient') return undefined
   if (accept !== undefined && route.usualType !== undefined && !OPEN.test(accept)) {
     selectOffer(exchange, [route.usualType, ...route.offers])
   }
@@ -49,6 +50,7 @@ export function loadCurrent(exchange: ResourceExchange): MaybePromise<undefined>
 /** Selects among what there is: the stored resource says of which type it is. */
 function negotiateStored(exchange: ResourceExchange): void {
   const { route, method, current, page } = exchange
+  if (route.accept === 'lenient' && (page !== undefined || route.offers.length === 0)) return
   if (exchange.field('accept') === undefined || (method !== 'GET' && method !== 'HEAD')) return
   const type = page === undefined ? current?.contentType : 'application/json'
   if (type === undefined) return
@@ -60,13 +62,14 @@ function negotiateStored(exchange: ResourceExchange): void {
 
 function selectOffer(exchange: ResourceExchange, offers: Parameters<typeof selectMediaType>[1]): void {
   const index = selectMediaType(exchange.field('accept'), offers)
-  if (index < 0) {
+  if (index < 0 && exchange.route.accept === 'strict') {
     exchange.vary = mergeVary(exchange.vary, 'Accept')
     throw new HttpError(406, 'ERR_NOT_ACCEPTABLE', {
       detail: `Available: ${offers.map((offer) => offer.essence).join(', ')}.`,
     })
   }
-  exchange.rendition = index - 1
+  // Of nothing that is acceptable, the stored representation.
+  exchange.rendition = Math.max(index, 0) - 1
 }
 
 /** 428, 412 and 304 (RFC 9110 §13.2.2, RFC 6585 §3). */

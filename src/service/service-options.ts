@@ -5,11 +5,12 @@ import { createAddressFinder } from '../core/client-address.ts'
 import type { HttpError } from '../core/errors.ts'
 import type { AddressFinder, Exchange } from '../core/exchange.ts'
 import type { ErrorHook } from '../core/node-handler.ts'
+import { createLog, type Log } from '../core/operator-log.ts'
 import { checkValues, FUNCTION } from '../core/option-values.ts'
 import { omitOptions, readOptions } from '../core/options.ts'
 import type { TrustProxy } from '../core/peer.ts'
 import type { Reply } from '../core/reply.ts'
-import { AUTHENTICATION_NAMES, type AuthenticationOptions } from '../handlers/auth.ts'
+import { AUTHENTICATION_NAMES, type AuthenticationOptions, checkSchemes } from '../handlers/auth.ts'
 import { CORS_NAMES } from '../handlers/cors-options.ts'
 import type { CorsOptions } from '../handlers/preflight.ts'
 import { createDefaultFormats } from '../patch-formats/default-formats.ts'
@@ -27,7 +28,7 @@ export interface ServiceAuthOptions extends AuthenticationOptions {
 export interface ServiceOptions {
   /**
    * Definitions by path pattern. Left out: every path may be written, read, patched and removed, POST creates
-   * `path/{id}`, and GET of a path without content of its own lists what lies below it.
+   * `path/{id}`, and GET of a path without content of its own lists what lies below it, each as `{ id, href, type, size }`.
    */
   readonly resources?: Readonly<Record<string, ResourceDefinition>>
   /** Which other origins may use the service from a browser. Default: none. */
@@ -69,7 +70,16 @@ export interface ServiceOptions {
   readonly fallthrough?: boolean
   /** Told of unexpected errors, which clients never see. Default: `console.error`. */
   readonly onError?: ErrorHook
-  /** Makes the answer for an error. Default: a problem document (RFC 9457), nothing for 412. */
+  /**
+   * Receives `{ level, part, state, message, error }` when something that requests depend on stops working, and when it works
+   * again: the store, the keys of tokens, the queue of accepted work, or cleartext that is refused. Each change is reported
+   * once, and a function that throws harms no request. `false` turns it off. Default: one line on the console.
+   */
+  readonly log?: Log | boolean
+  /**
+   * Makes the answer for an error. Text is sent as UTF-8; Content-Length comes by itself. Default: a problem document
+   * (RFC 9457), nothing for 412.
+   */
   readonly formatError?: (error: HttpError, exchange: Exchange) => Reply
   /** `'forward'` gives unexpected errors to the host's `next(error)` instead of answering 500. Default `'answer'`. */
   readonly errors?: 'answer' | 'forward'
@@ -98,7 +108,7 @@ const NAMES = [
     'strictMount',
     'fallthrough',
   ] as const),
-  ...(['onError', 'formatError', 'errors', 'operations', 'idleTimeout', 'explain', 'now'] as const),
+  ...(['onError', 'log', 'formatError', 'errors', 'operations', 'idleTimeout', 'explain', 'now'] as const),
 ] as const
 
 /** The options of a service with every default filled in; every property is set, so that none is inherited. */
@@ -123,6 +133,7 @@ export interface ServiceSettings {
   readonly onlyMount: string | undefined
   readonly fallthrough: boolean
   readonly onError: ErrorHook | undefined
+  readonly log: Log
   readonly formatError: ServiceOptions['formatError'] | undefined
   /** Whether unexpected errors are the host's. */
   readonly forwardErrors: boolean
@@ -135,6 +146,7 @@ export interface ServiceSettings {
 /** @throws TypeError for options that do not exist or make no sense */
 export function readServiceOptions(given: ServiceOptions | undefined): ServiceSettings {
   const options = readOptions('createResourceService', given, NAMES)
+  checkDefinitions(options.resources)
   checkValues('createResourceService', options, SERVICE_VALUES)
   const { maxTargetLength = 2048, idleTimeout = 30_000, mountPath, trustProxy } = options
   if (!(maxTargetLength > 0)) throw new TypeError('createResourceService needs a positive maxTargetLength.')
@@ -146,6 +158,7 @@ export function readServiceOptions(given: ServiceOptions | undefined): ServiceSe
     throw new TypeError('createResourceService needs a mountPath for strictMount to compare with.')
   }
   const limits = readLimits('createResourceService', options.limits)
+  checkSchemes(options.auth)
   const auth = options.auth && readOptions('auth', options.auth, [...AUTHENTICATION_NAMES, 'authorize'])
   if (auth !== undefined) checkValues('auth', auth, { authorize: FUNCTION })
   return Object.freeze({
@@ -160,13 +173,14 @@ export function readServiceOptions(given: ServiceOptions | undefined): ServiceSe
     methodOverride: options.methodOverride ?? false,
     maxTargetLength,
     limits,
-    patchFormats: options.patchFormats ?? createDefaultFormats(limits.depth),
+    patchFormats: options.patchFormats ?? createDefaultFormats(limits),
     codings: options.codings ?? [],
     cacheControl: options.cacheControl,
     mountPath,
     onlyMount: options.strictMount === true ? mountPath : undefined,
     fallthrough: options.fallthrough ?? true,
     onError: options.onError,
+    log: createLog(options.log),
     formatError: options.formatError,
     forwardErrors: options.errors === 'forward',
     operations: readOperationsOptions(options.operations),
@@ -174,6 +188,16 @@ export function readServiceOptions(given: ServiceOptions | undefined): ServiceSe
     explain: options.explain,
     now: options.now ?? Date.now,
   })
+}
+
+/** @throws TypeError that names the path, and the call that was left out */
+function checkDefinitions(resources: ServiceOptions['resources']): void {
+  if (typeof resources !== 'object' || resources === null || Array.isArray(resources)) return
+  for (const [pattern, value] of Object.entries(resources) as [string, unknown][]) {
+    if (typeof value !== 'function') continue
+    const call = value.name === '' ? 'collection()' : `${value.name}()`
+    throw new TypeError(`createResourceService has a function at "${pattern}": call it, as in ${call}.`)
+  }
 }
 
 const OPERATIONS_NAMES = [

@@ -4,6 +4,7 @@ import type { Route, RouteContext } from '../actions/route.ts'
 import { idOf } from '../actions/validation.ts'
 import { createProblem, HttpError, isHttpError } from '../core/errors.ts'
 import type { JsonObject } from '../core/json.ts'
+import { PATIENT_ATTEMPTS, pause } from '../core/turns.ts'
 import { memberPath, splitPath } from '../stores/paths.ts'
 import { isLargeBody, isResource, type StoredResource } from '../stores/types.ts'
 import type { Process } from './resource-definitions.ts'
@@ -17,15 +18,19 @@ export type FindWorkRoute = (
 
 /** Makes what does a piece of accepted work: a removal, or the work on a new item. */
 export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute: FindWorkRoute): WorkHandler {
-  const { store } = context
+  const { store, turns } = context
 
   async function readValue(state: StoredResource): Promise<JsonObject> {
-    return parseStored(await fetchJson(state, context.limits.parsedSize)) as JsonObject
+    return parseStored(await fetchJson(state, context.limits.parsedSize, undefined)) as JsonObject
   }
 
   /** Changes a JSON resource; `change` sees its current value and returns the next, or nothing to leave it. */
   async function update(path: string, change: (value: JsonObject) => JsonObject | undefined): Promise<void> {
-    for (;;) {
+    await turns.take(path, () => swap(path, change), 'go-on')
+  }
+
+  async function swap(path: string, change: (value: JsonObject) => JsonObject | undefined): Promise<void> {
+    for (let attempts = 1; ; attempts++) {
       const state = await store.read(path)
       if (!isResource(state)) return // removed meanwhile: nobody asks any more
       const next = change(await readValue(state))
@@ -33,6 +38,7 @@ export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute
       const content = { contentType: state.contentType, body: JSON.stringify(next) }
       const result = await store.write(path, content, { expect: { version: state.version } })
       if (result.outcome !== 'conflict') return
+      if (attempts >= PATIENT_ATTEMPTS) await pause(attempts)
     }
   }
 

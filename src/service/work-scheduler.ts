@@ -1,4 +1,7 @@
+import { createAvailability } from '../core/availability.ts'
 import type { MaybePromise } from '../core/handler.ts'
+import type { Log } from '../core/operator-log.ts'
+import { isStoreFailure } from './watch-store.ts'
 import type { WorkQueue } from './work-queue.ts'
 import { reportFailure } from './work-runner.ts'
 
@@ -19,6 +22,7 @@ export interface SchedulerOptions {
   readonly concurrency: number
   /** Milliseconds between looks for work that nobody here was told of: left by a crash, or due again. */
   readonly pollInterval: number
+  readonly log: Log
 }
 
 /** A queue of the user's own, which has the work done wherever it likes. */
@@ -30,11 +34,12 @@ export interface ExternalQueue {
 const REPEAT = 60_000
 
 /** Has the work done in this process. */
-export function createLocalScheduler({ queue, run, concurrency, pollInterval }: SchedulerOptions): WorkScheduler {
+export function createLocalScheduler({ queue, run, concurrency, pollInterval, log }: SchedulerOptions): WorkScheduler {
   const waiting = new Set<string>()
   const running = new Set<string>()
+  const due = watchDue(queue, log)
   const look = async (): Promise<number | undefined> => {
-    const { ids, wait } = await queue.due(concurrency * 8)
+    const { ids, wait } = await due(concurrency * 8)
     for (const id of ids) notify(id)
     return wait
   }
@@ -75,11 +80,14 @@ export function createLocalScheduler({ queue, run, concurrency, pollInterval }: 
  */
 export function createExternalScheduler(
   external: ExternalQueue,
-  { queue, pollInterval }: Pick<SchedulerOptions, 'queue' | 'pollInterval'>,
+  { queue, pollInterval, log }: Pick<SchedulerOptions, 'queue' | 'pollInterval' | 'log'>,
 ): WorkScheduler {
+  const due = watchDue(queue, log)
+  const availability = createAvailability('queue', 'The queue of operations.queue takes work again.')
+  availability.watch(log)
   let told = new Map<string, number>()
   const look = async (): Promise<undefined> => {
-    const { ids } = await queue.due(1000)
+    const { ids } = await due(1000)
     const late = Date.now() - REPEAT
     told = new Map([...told].filter(([id]) => ids.includes(id)))
     for (const id of ids) if ((told.get(id) ?? 0) <= late) await tell(id, 0)
@@ -90,13 +98,33 @@ export function createExternalScheduler(
     told.set(id, Date.now())
     try {
       await external.enqueue(id, { delay })
+      availability.succeed()
     } catch (error) {
       told.delete(id)
       reportFailure(error)
+      availability.fail((reason) => `operations.queue.enqueue fails: ${reason}; accepted work waits.`, error)
     }
   }
 
   return { start: poll.start, announce: (id, pause) => void tell(id, pause), close: poll.close }
+}
+
+/** Looks for work, and reports when that fails for another reason than the store, which is reported by itself. */
+function watchDue(queue: WorkQueue, log: Log): WorkQueue['due'] {
+  const availability = createAvailability('queue', 'Accepted work is found again.')
+  availability.watch(log)
+  return async (limit) => {
+    try {
+      const found = await queue.due(limit)
+      availability.succeed()
+      return found
+    } catch (error) {
+      if (!isStoreFailure(error)) {
+        availability.fail((reason) => `Accepted work cannot be read: ${reason}; it waits.`, error)
+      }
+      throw error
+    }
+  }
 }
 
 /** Calls a function at intervals. */

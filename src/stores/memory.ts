@@ -1,5 +1,6 @@
 import { isPromise, type MaybePromise } from '../core/handler.ts'
 import { readOptions } from '../core/options.ts'
+import { createStoreClock } from './clock.ts'
 import { createContentHolder, type HeldBody, type TakenStreams } from './memory/held-content.ts'
 import { createMemberIndex, type Entry, type MemberPlace, type Place } from './memory/member-index.ts'
 import { createTombstones } from './memory/tombstones.ts'
@@ -54,11 +55,12 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
   const {
     maxTombstones = 10_000,
     retention = 30 * DAY,
-    now = Date.now,
+    now: localNow = Date.now,
   } = readOptions('memoryStore', options, ['maxTombstones', 'retention', 'now'])
   if (!(maxTombstones >= 0)) throw new TypeError('memoryStore: maxTombstones must be a number of 0 or more.')
   if (!(retention >= 0)) throw new TypeError('memoryStore: retention must be a number of milliseconds, 0 or more.')
 
+  const { now } = createStoreClock(localNow)
   const entries = new Map<string, Entry>()
   const tombstones = createTombstones(maxTombstones)
   const members = createMemberIndex()
@@ -195,8 +197,8 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
 
   return {
     read(path, options) {
-      const { hidden = false, signal } = options ?? NO_OPTIONS
-      if (signal?.aborted) return Promise.reject(signal.reason)
+      // Answered at once: the signal, which costs as much, is not looked at.
+      const { hidden = false } = options ?? NO_OPTIONS
       return stateOf(path, hidden)
     },
 
@@ -228,7 +230,6 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
     },
 
     list(collection, options) {
-      if (options.signal?.aborted) return Promise.reject(options.signal.reason)
       return members.page(collection, options)
     },
 

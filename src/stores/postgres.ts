@@ -1,6 +1,8 @@
+import { describeValue } from '../core/describe-value.ts'
+import { BOOLEAN, COUNT, checkValues, MILLISECONDS, SIZE } from '../core/option-values.ts'
 import { readOptions } from '../core/options.ts'
 import { memberPath, splitPath } from './paths.ts'
-import { createPostgresConnection, type PostgresPool } from './postgres/connection.ts'
+import { createPostgresConnection, type PostgresPool, type RunStatement } from './postgres/connection.ts'
 import { BATCH_SIZE, createPostgresContents } from './postgres/contents.ts'
 import { createUnavailableError } from './postgres/errors.ts'
 import { createNameSource } from './postgres/names.ts'
@@ -29,10 +31,18 @@ export interface PostgresStoreOptions {
   readonly pool: PostgresPool
   /** What the names of the tables begin with: lower-case letters, digits, underscores. Default `resource_`. */
   readonly tablePrefix?: string
-  /** Milliseconds that one statement may take before the answer is 503. Default 10 000. */
+  /**
+   * Milliseconds that one statement may take, 1 or more. Then the answer is 503 and the connection is destroyed. Default
+   * 10 000.
+   */
   readonly statementTimeout?: number
-  /** Milliseconds to wait for a connection before the answer is 503. Default 5000. */
+  /**
+   * Milliseconds to wait for a connection, 1 or more. Then the answer is 503. Becomes the `connectionTimeoutMillis` of a
+   * pool that has none, so that the pool gives up a host that accepts connections and says nothing. Default 5000.
+   */
   readonly connectTimeout?: number
+  /** Calls that may wait for a connection at the same time, 1 or more; a further one fails with 503 at once. Default 1000. */
+  readonly maxWaiting?: number
   /** Whether connections keep statements prepared; not through every pooler. Default true. */
   readonly preparedStatements?: boolean
   /** Bytes up to which content is kept in one piece and read at once. Default 65 536. */
@@ -47,6 +57,23 @@ export interface PostgresStoreOptions {
   readonly cacheSize?: number
 }
 
+const NUMBERS = [
+  ...([
+    'statementTimeout',
+    'connectTimeout',
+    'maxWaiting',
+    'inlineLimit',
+    'retention',
+    'grace',
+    'sweepInterval',
+    'cacheSize',
+  ] as const),
+] as const
+const POSTGRES_VALUES = {
+  ...{ statementTimeout: MILLISECONDS, connectTimeout: MILLISECONDS, preparedStatements: BOOLEAN, inlineLimit: SIZE },
+  ...{ maxWaiting: COUNT, retention: SIZE, grace: SIZE, sweepInterval: SIZE, cacheSize: SIZE },
+}
+
 const DAY = 24 * 60 * 60 * 1000
 const MAX_ATTEMPTS = 10
 
@@ -54,37 +81,35 @@ const MAX_ATTEMPTS = 10
  * Keeps resources in a Postgres database, shared by any number of processes and machines.
  * The tables are made at the first use. While the database is away every call fails with `HttpError` 503 and
  * Retry-After; once it is back the store works again.
- * @throws TypeError for an unknown option, a missing pool or an unfit prefix
+ * @throws TypeError for an unknown option, a missing pool, an unfit prefix or limit
  */
 export function postgresStore(options: PostgresStoreOptions): ResourceStore {
+  if (typeof (options as { connect?: unknown } | undefined)?.connect === 'function') {
+    throw new TypeError('postgresStore takes the pool as an option: postgresStore({ pool }).')
+  }
+  const read = readOptions('postgresStore', options, [...NUMBERS, 'pool', 'tablePrefix', 'preparedStatements'])
+  if (typeof read.pool?.connect !== 'function' || typeof read.pool.on !== 'function') {
+    throw new TypeError(`postgresStore needs as pool: new Pool() of pg; it is ${describeValue(read.pool)}.`)
+  }
+  checkValues('postgresStore', read, POSTGRES_VALUES)
   const {
     pool,
     tablePrefix = 'resource_',
     statementTimeout = 10_000,
     connectTimeout = 5000,
+    maxWaiting = 1000,
     preparedStatements = true,
     inlineLimit = 65_536,
     retention = 30 * DAY,
     grace = 10 * 60 * 1000,
     sweepInterval = 60_000,
     cacheSize = DEFAULT_CACHE_SIZE,
-  } = readOptions('postgresStore', options, [
-    'pool',
-    'tablePrefix',
-    'statementTimeout',
-    'connectTimeout',
-    'preparedStatements',
-    'inlineLimit',
-    'retention',
-    'grace',
-    'sweepInterval',
-    'cacheSize',
-  ])
-  if (typeof pool?.connect !== 'function') throw new TypeError('postgresStore needs a `pool`: new Pool() of pg.')
+  } = read
   const prefix = checkTablePrefix('postgresStore', tablePrefix)
   const connection = connectWhenMigrated(
-    createPostgresConnection(pool, { statementTimeout, connectTimeout, preparedStatements }),
+    createPostgresConnection(pool, { statementTimeout, connectTimeout, maxWaiting, preparedStatements }),
     prefix,
+    maxWaiting,
   )
   const statements = nameStatements(prefix)
   const nextVersion = createVersions()
@@ -98,12 +123,17 @@ export function postgresStore(options: PostgresStoreOptions): ResourceStore {
     chunks: createRecentCache<string, Uint8Array>(cacheSize),
     onRelease: sweeper.hurry,
   })
-  const names = createNameSource(connection, statements)
+  const names = createNameSource(connection, statements, maxWaiting)
   const states = createPostgresStates(connection, statements, contents, names, { grace, nextVersion })
   const { createIntake, stage } = createIntakeFactory(contents, { inlineLimit, batchSize: BATCH_SIZE })
 
   const toFoundState = (row: DatedRow | undefined, hidden: Shown = 'not-shown'): StoredState =>
     toState(row, hidden, row?.now ?? 0, contents.open)
+
+  /** Statements that change something, and wait for a connection only until the signal aborts. */
+  function runUntil(signal: AbortSignal | undefined): RunStatement {
+    return signal === undefined ? connection.run : (statement, values) => connection.run(statement, values, signal)
+  }
 
   /** Writes content that has been taken in; `undefined` when the state was not the expected one. */
   async function put(
@@ -112,10 +142,11 @@ export function postgresStore(options: PostgresStoreOptions): ResourceStore {
     expect: PutExpectation,
     related: readonly RelatedWrite[],
     [own, ...others]: readonly Taken[],
+    signal: AbortSignal | undefined,
   ): Promise<PutResult | undefined> {
     // One statement is atomic by itself, and costs one round trip.
     if (related.length === 0 && own!.id === undefined) {
-      const result = await states.put(connection.run, path, content, own!, expect)
+      const result = await states.put(runUntil(signal), path, content, own!, expect)
       if (result?.counter !== undefined) names.learn(result.counter.collection, result.counter.next)
       return result
     }
@@ -127,14 +158,14 @@ export function postgresStore(options: PostgresStoreOptions): ResourceStore {
         results.push((await states.put(run, write.path, write.content, others[index]!, 'any'))!)
       }
       return results
-    })
+    }, signal)
     for (const { counter } of results) if (counter !== undefined) names.learn(counter.collection, counter.next)
     return results[0]
   }
 
   return {
-    async read(path, { hidden = false, metadataOnly = false } = {}) {
-      const row = await states.read(path, metadataOnly ? 'without-content' : 'with-content')
+    async read(path, { hidden = false, metadataOnly = false, signal } = {}) {
+      const row = await states.read(path, metadataOnly ? 'without-content' : 'with-content', signal)
       return toFoundState(row, hidden ? 'shown' : 'not-shown')
     },
 
@@ -145,9 +176,9 @@ export function postgresStore(options: PostgresStoreOptions): ResourceStore {
         signal,
         async (taken): Promise<WriteResult> => {
           for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-            const written = await put(path, content, expect, related, taken)
+            const written = await put(path, content, expect, related, taken, signal)
             if (written !== undefined) return { outcome: written.outcome, resource: written.resource }
-            const row = await states.read(path, 'with-content')
+            const row = await states.read(path, 'with-content', signal)
             if (!isExpected(row, expect)) return { outcome: 'conflict', current: toFoundState(row) }
             // It has become the expected one in between.
           }
@@ -167,7 +198,7 @@ export function postgresStore(options: PostgresStoreOptions): ResourceStore {
           const others = related?.(name) ?? []
           const all = withRelated(own, others)
           const taken = intake.held(all) ?? (await intake.take(all, signal))
-          const written = await put(memberPath(collection, name), own, 'vacant', others, taken)
+          const written = await put(memberPath(collection, name), own, 'vacant', others, taken, signal)
           // A client has written the name: the next one.
           if (written === undefined) continue
           used = taken
@@ -185,14 +216,14 @@ export function postgresStore(options: PostgresStoreOptions): ResourceStore {
       for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
         const removed =
           related.length === 0
-            ? await states.drop(connection.run, path, own)
+            ? await states.drop(runUntil(signal), path, own)
             : await connection.transact(async (run) => {
                 const row = await states.drop(run, path, own)
                 if (row !== undefined) for (const path of related) await states.drop(run, path, other)
                 return row
-              })
+              }, signal)
         if (removed !== undefined) return { outcome: 'removed', resource: toResource(removed, contents.open) }
-        const row = await states.read(path, 'with-content')
+        const row = await states.read(path, 'with-content', signal)
         const current = toFoundState(row)
         if (row?.state !== LIVE && expect === 'any') return { outcome: 'absent', current: current as undefined }
         if (!isExpected(row, expect)) return { outcome: 'conflict', current }
@@ -200,12 +231,12 @@ export function postgresStore(options: PostgresStoreOptions): ResourceStore {
       throw createUnavailableError(new Error('The state changed at every attempt.'))
     },
 
-    async list(collection, { after, limit, hidden = false }) {
-      const rows = await connection.read<StateRow>(hidden ? statements.listAll : statements.listLive, [
-        encodeKey(collection),
-        after === undefined ? '' : encodeKey(formatSortKey(after)),
-        limit + 1,
-      ])
+    async list(collection, { after, limit, hidden = false, signal }) {
+      const rows = await connection.read<StateRow>(
+        hidden ? statements.listAll : statements.listLive,
+        [encodeKey(collection), after === undefined ? '' : encodeKey(formatSortKey(after)), limit + 1],
+        signal,
+      )
       const items = rows.slice(0, limit).map((row) => toResource(row, contents.open))
       return rows.length > limit ? { items, next: splitPath(items[limit - 1]!.path).name } : { items }
     },

@@ -1,4 +1,6 @@
+import { describeValue } from '../core/describe-value.ts'
 import { andThen } from '../core/handler.ts'
+import { checkValues, FUNCTION, SIZE, type ValueRule } from '../core/option-values.ts'
 import { readOptions } from '../core/options.ts'
 import { memberPath } from './paths.ts'
 import { createRecentCache } from './recent-cache.ts'
@@ -7,6 +9,7 @@ import { commitContents, createIntakeFactory, type Taken } from './sql/intake.ts
 import { checkTablePrefix } from './sql/names.ts'
 import { isExpected, LIVE } from './sql/rows.ts'
 import { createSweeper } from './sql/sweeper.ts'
+import { createSqliteClock } from './sqlite/clock.ts'
 import { createSqliteContents } from './sqlite/contents.ts'
 import { blockWhileBusy, createSqliteConnection, type SqliteHandle } from './sqlite/handle.ts'
 import { createKnownStates } from './sqlite/known-states.ts'
@@ -35,8 +38,37 @@ export interface SqliteStoreOptions {
    * for pages. 0 for none. Default 32 MiB.
    */
   readonly cacheSize?: number
+  /**
+   * Bytes that are kept allocated beside the database, in a file whose name ends with `-reserve`: when the disk is full
+   * they are given back, so that removal and small changes go on. Fewer, but at least 2 MiB, where less than four times
+   * as much is free; 0 for none. Default 8 MiB.
+   */
+  readonly reserve?: number
   /** The clock, in milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number
+}
+
+const SQLITE_NAMES = [
+  ...([
+    'tablePrefix',
+    'busyTimeout',
+    'inlineLimit',
+    'retention',
+    'grace',
+    'sweepInterval',
+    'cacheSize',
+    'reserve',
+    'now',
+  ] as const),
+] as const
+const FINITE_SIZE: ValueRule = {
+  accepts: (value) => Number.isSafeInteger(value) && (value as number) >= 0,
+  text: 'a number of bytes, 0 or more',
+}
+const SQLITE_VALUES = {
+  ...{ busyTimeout: SIZE, inlineLimit: SIZE, retention: SIZE, grace: SIZE, sweepInterval: SIZE, cacheSize: SIZE },
+  reserve: FINITE_SIZE,
+  now: FUNCTION,
 }
 
 const DAY = 24 * 60 * 60 * 1000
@@ -61,6 +93,14 @@ interface Draft {
  * @throws Error when the tables were made by a newer release, or the database cannot keep a write-ahead log
  */
 export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions): ResourceStore {
+  if (typeof handle?.exec !== 'function' || typeof handle.prepare !== 'function') {
+    const meant = typeof handle === 'string' ? 'sqliteStore(new Database(file))' : 'new Database(file)'
+    throw new TypeError(
+      `sqliteStore takes an open database of node:sqlite, libsql or better-sqlite3, as in ${meant}, not ${describeValue(handle)}.`,
+    )
+  }
+  const read = readOptions('sqliteStore', options, SQLITE_NAMES)
+  checkValues('sqliteStore', read, SQLITE_VALUES)
   const {
     tablePrefix = 'resource_',
     busyTimeout = 5000,
@@ -69,33 +109,38 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
     grace = 10 * 60 * 1000,
     sweepInterval = 60_000,
     cacheSize = DEFAULT_CACHE_SIZE,
+    reserve = 8 * 1024 * 1024,
     now = Date.now,
-  } = readOptions('sqliteStore', options, [
-    'tablePrefix',
-    'busyTimeout',
-    'inlineLimit',
-    'retention',
-    'grace',
-    'sweepInterval',
-    'cacheSize',
-    'now',
-  ])
+  } = read
   const prefix = checkTablePrefix('sqliteStore', tablePrefix)
-  const connection = createSqliteConnection(handle, busyTimeout)
-  blockWhileBusy(busyTimeout, () => migrateSqlite(connection.handle, prefix))
+  const connection = createSqliteConnection(handle, {
+    busyTimeout,
+    reserve,
+    onShortage: () => sweeper.hurry(),
+    migrate: (handle) => migrateSqlite(handle, prefix),
+  })
   const statements = prepareStatements(connection.handle, prefix)
-  const sweeper = createSweeper(
-    () =>
-      connection.transactLazily(() => {
-        const states = statements.sweepStates.all(now()) as unknown[]
-        return contents.sweep() === 'part' || states.length > 0 ? 'part' : 'all'
-      }),
-    sweepInterval,
-  )
+  const clock = blockWhileBusy(busyTimeout, () => createSqliteClock(statements, now))
+  const sweeper = createSweeper(async () => {
+    const swept = await connection.transactLazily(() => {
+      const states = statements.sweepStates.all(clock.read()) as unknown[]
+      if (contents.sweep() === 'all' && states.length === 0) return 'all'
+      // What was forgotten by this clock must not be followed by states with dates of before.
+      clock.tick()
+      return 'part'
+    })
+    if (swept === 'all') connection.space.tend()
+    return swept
+  }, sweepInterval)
   const chunks = createRecentCache<string, Uint8Array>(cacheSize)
-  const contents = createSqliteContents(connection, statements, { grace, now, chunks, onRelease: sweeper.hurry })
+  const contents = createSqliteContents(connection, statements, {
+    grace,
+    now: clock.read,
+    chunks,
+    onRelease: sweeper.hurry,
+  })
   const { createIntake, stage } = createIntakeFactory(contents, { inlineLimit, batchSize: BATCH_SIZE })
-  const states = createSqliteStates(statements, contents, createKnownStates(cacheSize / 4), now)
+  const states = createSqliteStates(statements, contents, createKnownStates(cacheSize / 4), connection.space, clock)
 
   return {
     read(path, { hidden = false, metadataOnly = false } = {}) {

@@ -20,8 +20,9 @@ export interface LargeBody {
    * Reads bytes `first` to `last`, both inclusive, costing about as much as it returns.
    * The bytes are those of the state that this object belongs to, whatever has replaced it meanwhile; when they are
    * gone it throws. The next chunk is asked for only after the previous one is done with, so a buffer may be reused.
+   * The signal aborts when the reader has left: a wait for the next chunk may then end with its reason.
    */
-  open(first: number, last: number): AsyncIterable<Uint8Array>
+  open(first: number, last: number, options?: { readonly signal?: AbortSignal }): AsyncIterable<Uint8Array>
   /**
    * Reads bytes `first` to `last`, at most 64 KiB of them, at once: in one piece, or in the few that they are kept in.
    * Worth it where that costs less than a stream. What it gives stays as it is. Left out: everything is read by `open`.
@@ -75,7 +76,8 @@ export interface StoredResource extends ContentFields {
   /**
    * Whether the resource changed once only within the second of `lastModified`. Only then does that second name one
    * state, and may a date condition rely on it. Left out by a store that does not remember: taken to be so once that
-   * second is over, which is right for resources that seldom change.
+   * second is over by the clock of the service, which is right for resources that seldom change and are written by one
+   * process. A store that several processes share says it: their clocks may differ by hours.
    */
   readonly dateIsStrong?: boolean | undefined
   /** Length of the content in bytes. */
@@ -102,6 +104,7 @@ export interface ReadOptions {
   readonly hidden?: boolean
   /** The caller needs no content: a store may then leave `body` empty. Default false. */
   readonly metadataOnly?: boolean
+  /** Aborts when the client has left: a call that waits may then end with its reason. */
   readonly signal?: AbortSignal
 }
 
@@ -169,6 +172,7 @@ export interface ListOptions {
   readonly limit: number
   /** Whether hidden resources are listed as well. Default false. */
   readonly hidden?: boolean
+  /** As for `read`. */
   readonly signal?: AbortSignal
 }
 

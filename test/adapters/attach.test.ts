@@ -80,7 +80,9 @@ describe('attach', () => {
   it('takes a handler, and a prefix that can match', () => {
     expect(() => attach(createServer(), undefined as never)).toThrow('attach takes a service or a piece, as ')
     expect(() => attach(createServer(), service, { direct: '/api/' })).toThrow('attach takes a prefix such as ')
-    expect(() => attach(createServer(), service, '/api' as never)).toThrow('attach takes an object of options.')
+    expect(() => attach(createServer(), service, '/api' as never)).toThrow(
+      'attach takes an object of options, not text.',
+    )
     expect(() => attach(createServer(), service, { prefix: '/api' } as never)).toThrow('attach has no option "prefix"')
   })
 })

@@ -242,8 +242,8 @@ describe('fastifyPlugin with a piece', () => {
 
   it.each([
     [undefined, 'undefined'],
-    [fastify, 'another function'],
-    [{ prefix: '/api' }, 'a value of type object'],
+    [fastify, 'the function fastify'],
+    [{ prefix: '/api' }, 'an object'],
   ])('names what it takes when it is given %s', (handler, name) => {
     expect(() => fastifyPlugin(handler as never)).toThrow(
       `fastifyPlugin takes a service or a piece, as createResourceService(store) or auth(options) return it, not ${name}.`,

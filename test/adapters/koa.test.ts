@@ -42,7 +42,7 @@ describe('koaMiddleware', () => {
       'koaMiddleware takes a service or a piece, as createResourceService(store) or auth(options) return it, not undefined.',
     )
     expect(() => koaMiddleware(new Koa() as never, { prefix: '/api' })).toThrow(
-      'koaMiddleware takes a service or a piece, as createResourceService(store) or auth(options) return it, not a value of type object.',
+      'koaMiddleware takes a service or a piece, as createResourceService(store) or auth(options) return it, not an object.',
     )
     expect(() => koaMiddleware(createService(), { prefix: 'api' })).toThrow('koaMiddleware takes a prefix such as ')
     expect(() => koaMiddleware('/api' as never, createService() as never)).toThrow('koaMiddleware takes a')

@@ -1,8 +1,9 @@
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import express from 'express'
 import { describe, expect, it } from 'vitest'
 import { mount } from '../../src/adapters/mount.ts'
 import { basic } from '../../src/auth-schemes/basic.ts'
+import type { HostRequest } from '../../src/core/exchange.ts'
 import type { Handler } from '../../src/core/node-handler.ts'
 import { auth } from '../../src/handlers/auth.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
@@ -70,20 +71,28 @@ describe('mount', () => {
     expect((await send(port, { target: '/a/c/x/users' })).status).toBe(404)
   })
 
-  it('leaves the URL of the request alone for what comes after it', async () => {
-    const seen: (string | undefined)[] = []
+  it.each<[string, (handler: Handler) => Handler]>([
+    ['once', (handler) => mount('/api', handler)],
+    ['within another', (handler) => mount('/api', mount('/v1', handler))],
+  ])('leaves the URL of the request alone for what comes after it, mounted %s', async (_, place) => {
+    const seen: unknown[] = []
     const guard = auth({ schemes: [basic({ realm: 'test', accounts: { ada: 'lovelace' } })] })
-    const guarded = mount('/api', guard)
-    const port = await listen(
-      createServer((req, res) =>
-        guarded(req, res, () => {
-          seen.push(req.url, (req as { originalUrl?: string }).originalUrl)
-          res.end('host')
-        }),
-      ),
-    )
-    await send(port, { target: '/api/x?y', fields: [`Authorization: Basic ${btoa('ada:lovelace')}`] })
-    expect(seen).toEqual(['/api/x?y', undefined])
+    for (const handler of [guard, createService()]) {
+      const placed = place(handler)
+      const app = express()
+      const see = (req: IncomingMessage & HostRequest, res: ServerResponse) => {
+        seen.push([req.url, req.originalUrl, req.baseUrl])
+        res.end('host')
+      }
+      app.use('/app', placed as unknown as express.RequestHandler, see)
+      const plain = await listen(createServer((req, res) => placed(req, res, () => see(req, res))))
+      const fields = [`Authorization: Basic ${btoa('ada:lovelace')}`]
+      await send(plain, { target: '/api/v1/x?y', fields })
+      await send(await listen(createServer(app)), { target: '/app/api/v1/x?y', fields })
+    }
+    const onPlain = ['/api/v1/x?y', undefined, undefined]
+    const onExpress = ['/api/v1/x?y', '/app/api/v1/x?y', '/app']
+    expect(seen).toEqual([onPlain, onExpress, onPlain, onExpress])
   })
 
   it.each(['api', '/api/', '/', '/api/*', '/a b', '/a?b', '/a#b', '/:', '/:a-b', undefined, null, 1])(
@@ -101,8 +110,8 @@ describe('mount', () => {
     )
     for (const [handler, name] of [
       [undefined, 'undefined'],
-      [() => {}, 'another function'],
-      [{}, 'a value of type object'],
+      [() => {}, 'a function'],
+      [{}, 'an object'],
     ] as const) {
       expect(() => mount('/api', handler as unknown as Handler)).toThrow(
         `mount takes a service or a piece, as createResourceService(store) or auth(options) return it, not ${name}.`,

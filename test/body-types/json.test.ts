@@ -3,6 +3,7 @@ import { checkJson, checkParsedJson, parseJson } from '../../src/body-types/json
 import { DEFAULT_LIMITS } from '../../src/body-types/types.ts'
 import { HttpError } from '../../src/core/errors.ts'
 import type { JsonValue } from '../../src/core/json.ts'
+import { startProcessorClock } from '../support/processor-time.ts'
 import { statusOf } from './feed.ts'
 
 const parse = (text: string | Uint8Array) => parseJson(Buffer.from(text))
@@ -37,6 +38,13 @@ describe('parseJson', () => {
     ['"\\u00e9 \\u0001 \\ufffd"', 'é \u0001 \ufffd'],
     [`{"a":"${'x'.repeat(1000)}\\"${'y'.repeat(1000)}","b":1}`, { a: `${'x'.repeat(1000)}"${'y'.repeat(1000)}`, b: 1 }],
     [`{"${'k'.repeat(100)}":":"}`, { ['k'.repeat(100)]: ':' }],
+    // A backslash before a quote escapes it only where it is not escaped itself, wherever in a string that is.
+    ...Array.from({ length: 20 }, (_, length) => 'x'.repeat(length)).flatMap((start): [string, JsonValue][] => [
+      [`{"a":"${start}\\":b"}`, { a: `${start}":b` }],
+      [`{"a":"${start}\\\\","b":"::"}`, { a: `${start}\\`, b: '::' }],
+      [`{"a":"${start}\\\\\\":b"}`, { a: `${start}\\":b` }],
+      [`{"a":"${start}\\\\\\\\","b":"::"}`, { a: `${start}\\\\`, b: '::' }],
+    ]),
   ])('reads %s (RFC 8259)', (text, value) => {
     expect(parse(text)).toEqual({ value, text, isVerbatim: true })
   })
@@ -91,6 +99,8 @@ describe('parseJson', () => {
     '{"__proto__":1,"__proto__":2}',
     '{"1":1,"1":2}',
     '{"a":"\\u0000","a":1}',
+    '{"a":"0123456789\\\\","a":":"}',
+    '{"a":"0123456789\\":b","a":1}',
   ])('refuses a name that occurs twice in one object with 400: %s (RFC 8259 §4, threat 61, U7)', async (text) => {
     expect(await refusal(text)).toBe(400)
   })
@@ -162,9 +172,9 @@ describe('parseJson', () => {
     ['100 000 objects', '{"a":'.repeat(100_000)],
     ['a million brackets after an unterminated string', `"${'['.repeat(1_000_000)}`],
   ])('survives %s, soon (U10)', async (_, text) => {
-    const started = performance.now()
+    const elapsed = startProcessorClock()
     expect(await refusal(text)).toBe(400)
-    expect(performance.now() - started).toBeLessThan(500)
+    expect(elapsed()).toBeLessThan(500)
   })
 
   it('takes a depth of its own, at most 1000', async () => {

@@ -4,6 +4,7 @@ import { type BodyLimits, DEFAULT_LIMITS, type FormPart } from '../../src/body-t
 import { splitMultipart } from '../../src/body-types/whole-multipart.ts'
 import { isHttpError } from '../../src/core/errors.ts'
 import { parseMediaType } from '../../src/protocol/media-type.ts'
+import { startProcessorClock } from '../support/processor-time.ts'
 import { type Feeding, gather, inBytes, splitAt, statusOf, stream, whole } from './feed.ts'
 import { BODIES, BOUNDARY, type Expected, lines, part } from './multipart-bodies.ts'
 
@@ -152,6 +153,22 @@ describe('parseMultipart', () => {
       expect(await refusal(form(field('n'.repeat(201), '')))).toBe(400)
     })
 
+    it('takes 64 KiB before the first part and after the last together, however they are cut (RFC 2046 §5.1.1)', async () => {
+      const around = (before: number, after: number) =>
+        `${'x'.repeat(before - 2)}\r\n${form(field('a', 'v'))}${'y'.repeat(after)}`
+      for (const feeding of [whole, inBytes]) {
+        for (const [before, after] of [
+          [1000, 64 * 1024 - 1000],
+          [64 * 1024, 0],
+          [2, 64 * 1024 - 2],
+        ] as const) {
+          expect((await readAll(around(before, after), {}, feeding)).status, `${before}`).toBeUndefined()
+          expect((await readAll(around(before, after + 3), {}, feeding)).status, `${before}`).toBe(413)
+          expect((await readAll(around(before + 3, after), {}, feeding)).status, `${before}`).toBe(413)
+        }
+      }
+    })
+
     it('lets a file be of any size, in chunks of any size', async () => {
       const content = Buffer.alloc(3_000_001, 'abc\r\n--')
       const body = Buffer.concat([
@@ -170,9 +187,9 @@ describe('parseMultipart', () => {
 
     it('refuses 100 000 parts soon, and holds none of them (threat 75)', async () => {
       const body = Buffer.from(lines('--', ...field('a', ''), '').repeat(100_000))
-      const started = performance.now()
+      const elapsed = startProcessorClock()
       expect(await statusOf(() => collectParts(parseBody(body), 0))).toBe(413)
-      expect(performance.now() - started).toBeLessThan(1000)
+      expect(elapsed()).toBeLessThan(1000)
     })
   })
 
@@ -247,7 +264,7 @@ describe('parseMultipart', () => {
       const first = BODY.indexOf('\r\n--b0undary', 10) + '\r\n--b0undary\r\n'.length
       expect(asked).toBe(first)
       await iterator.next()
-      expect(asked).toBe(BODY.indexOf('content of f') + 1)
+      expect(asked).toBe(BODY.indexOf('content of f'))
     })
 
     it('gives an error after the parts before it, and again whenever it is asked (threat 74)', async () => {

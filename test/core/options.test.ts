@@ -20,11 +20,12 @@ describe('readOptions', () => {
 
   it('refuses an option that does not exist, and says which there are', () => {
     expect(() => read({ c: 1 })).toThrow(new TypeError('piece has no option "c". It has: a, b.'))
+    expect(() => read({ A: 1 })).toThrow(new TypeError('piece has no option "A". Did you mean "a"? It has: a, b.'))
     expect(() => read(JSON.parse('{"__proto__": 1}'))).toThrow(TypeError)
   })
 
-  it.each([null, 1, 'a', true])('refuses %j', (options) => {
-    expect(() => read(options as never)).toThrow('piece takes an object of options.')
+  it.each([null, 1, 'a', true, [[]], () => {}, Promise.resolve()])('refuses %j', (options) => {
+    expect(() => read(options as never)).toThrow('piece takes an object of options, not ')
   })
 
   it('reads nothing that is inherited (threat 150)', () => {

@@ -45,7 +45,10 @@ describe('rangeReply', () => {
   ])('cuts one range out of %s, and repeats the fields (rows H139 and H151)', async (_what, body) => {
     const reply = rangeReply([{ first: 2, last: 4 }], fields, body, 10)
     expect([reply.status, await read(reply)]).toEqual([206, '234'])
-    expect(reply.headers).toEqual([...fields, 'Content-Range', 'bytes 2-4/10', 'Content-Length', '3'])
+    const caching = ['Cache-Control', 'no-transform']
+    expect(reply.headers).toEqual([...fields, ...caching, 'Content-Range', 'bytes 2-4/10', 'Content-Length', '3'])
+    const cached = rangeReply([{ first: 2, last: 4 }], ['Cache-Control', 'private', ...fields], body, 10)
+    expect(cached.headers.slice(0, 3)).toEqual(['Cache-Control', 'private, no-transform', 'ETag'])
   })
 
   it.each([

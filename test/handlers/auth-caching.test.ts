@@ -57,13 +57,19 @@ describe('auth before another piece or a route', () => {
       ['/elsewhere', {}],
     ]
     for (const [path, fields] of asked) {
+      // A 206 differs from the 200 by no-transform alone (RFC 9111 §5.2.2.6).
+      const added = 'Range' in fields ? ', no-transform' : ''
       expect([path, fields, cachingOf(await send('GET', path, { ...fields, ...ada }))]).toEqual([
         path,
         fields,
-        expected.known,
+        [`${expected.known[0]}${added}`, expected.known[1]],
       ])
       const [cacheControl, vary] = cachingOf(await send('GET', path, fields))
-      expect([path, vary, ['no-cache', undefined].includes(cacheControl)]).toEqual([path, 'Authorization', true])
+      expect([path, vary, [`no-cache${added}`, undefined].includes(cacheControl)]).toEqual([
+        path,
+        'Authorization',
+        true,
+      ])
     }
     const patched = await send('PATCH', '/patch', { ...ada, 'Content-Type': 'application/merge-patch+json' }, '{"a":2}')
     expect([patched.status, ...cachingOf(patched)]).toEqual([200, ...expected.known])

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { JsonValue } from '../../src/core/json.ts'
 import { createDefaultFormats } from '../../src/patch-formats/default-formats.ts'
 import { jsonPatch } from '../../src/patch-formats/json-patch.ts'
+import { startProcessorClock } from '../support/processor-time.ts'
 import { faultOf } from './fault.ts'
 
 const format = jsonPatch()
@@ -138,6 +139,15 @@ describe('jsonPatch, limits (row J24, threats 87 and 88)', () => {
     ).toMatchObject(tooLarge)
   })
 
+  it('counts the members and items that all copies add together', () => {
+    const copy = (times: number) =>
+      Array.from({ length: times }, (_, i) => ({ op: 'copy', from: '/a', path: `/b${i}` }))
+    const document = { a: [1, { x: 2 }] }
+    const run = (maxMembers: number, times: number) => jsonPatch({ maxMembers }).parse(copy(times)).apply(document)
+    expect(run(8, 2)).toEqual({ a: [1, { x: 2 }], b0: [1, { x: 2 }], b1: [1, { x: 2 }] })
+    expect(faultOf(() => run(7, 2))).toMatchObject(tooLarge)
+  })
+
   const bombs: [string, JsonValue, (index: number) => JsonValue][] = [
     ['objects', { x: 'x'.repeat(1000) }, (index) => ({ op: 'copy', from: '', path: `/k${index}` })],
     ['arrays', [1], () => ({ op: 'copy', from: '', path: '/-' })],
@@ -146,23 +156,23 @@ describe('jsonPatch, limits (row J24, threats 87 and 88)', () => {
   ]
   it.each(bombs)('stops copies that double the document, made of %s', (_, document, copy) => {
     const operations = Array.from({ length: 30 }, (_, index) => copy(index + 1))
-    const start = performance.now()
+    const elapsed = startProcessorClock()
     expect(faultOf(() => apply(document, ...operations))).toMatchObject(tooLarge)
-    expect(performance.now() - start).toBeLessThan(1000)
+    expect(elapsed()).toBeLessThan(1000)
   })
 
   it('copies what it changes once, not once per operation (threat 88)', () => {
     const document = Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`k${index}`, index]))
     const operations = Array.from({ length: 1000 }, (_, index) => ({ op: 'replace', path: `/k${index}`, value: 'x' }))
-    const start = performance.now()
+    const elapsed = startProcessorClock()
     expect(apply(document, ...operations)).toMatchObject({ k999: 'x', k1000: 1000 })
-    expect(performance.now() - start).toBeLessThan(1000)
+    expect(elapsed()).toBeLessThan(1000)
   })
 
   it('takes 1000 insertions at the front of a long array, and stops them in an enormous one', () => {
     const operations = Array.from({ length: 1000 }, () => ({ op: 'add', path: '/0', value: 0 }))
-    expect(apply(Array(100_000).fill(1), ...operations)).toHaveLength(101_000)
-    expect(faultOf(() => apply(Array(1_000_000).fill(1), ...operations))).toMatchObject(tooLarge)
+    expect(apply(Array(49_000).fill(1), ...operations)).toHaveLength(50_000)
+    expect(faultOf(() => apply(Array(100_000).fill(1), ...operations))).toMatchObject(tooLarge)
   })
 })
 
@@ -172,7 +182,7 @@ describe('createDefaultFormats', () => {
     [5, 5],
     [Number.POSITIVE_INFINITY, 1000],
   ])('given a depth of %s takes %s levels', (depth, maxDepth) => {
-    for (const format of createDefaultFormats(depth)) {
+    for (const format of createDefaultFormats({ depth, jsonMembers: 10 })) {
       const isJsonPatch = format.mediaType.includes('json-patch')
       const patch = (value: JsonValue) => (isJsonPatch ? [{ op: 'add', path: '', value }] : value)
       expect(format.parse(patch(nested(maxDepth))).apply({})).toEqual(nested(maxDepth))

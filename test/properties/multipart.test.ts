@@ -1,3 +1,4 @@
+import busboy from 'busboy'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { collectParts, parseMultipart } from '../../src/body-types/multipart.ts'
@@ -66,6 +67,29 @@ function outcomeOfWhole(bytes: Uint8Array): unknown {
   }
 }
 
+/** Every part as busboy reads it, another reader: first the fields, then the files. */
+function readByBusboy(chunks: readonly Uint8Array[]): Promise<unknown[]> {
+  const fields: unknown[] = []
+  const files: unknown[] = []
+  return new Promise((resolve, reject) => {
+    const reader = busboy({
+      headers: { 'content-type': 'multipart/form-data; boundary=b0undary' },
+      limits: { fieldSize: Number.POSITIVE_INFINITY },
+      defCharset: 'utf8',
+    })
+    reader.on('field', (name, value) => fields.push([name, value]))
+    reader.on('file', (name, content) => {
+      const file: Uint8Array[] = []
+      content.on('data', (chunk: Uint8Array) => file.push(chunk))
+      content.on('end', () => files.push([name, Buffer.concat(file).toString('latin1')]))
+    })
+    reader.on('error', reject)
+    reader.on('close', () => resolve([...fields, ...files]))
+    for (const chunk of chunks) reader.write(chunk)
+    reader.end()
+  })
+}
+
 /** As browsers write it (HTML Standard, multipart/form-data encoding algorithm). */
 function format(parts: readonly Part[]): Buffer {
   const quote = (name: string) => name.replaceAll('\r', '%0D').replaceAll('\n', '%0A').replaceAll('"', '%22')
@@ -132,6 +156,28 @@ describe('parseMultipart', () => {
         )
         expect(await read(cut(format(parts), sizes))).toEqual(expected)
         expect(outcomeOfWhole(format(parts)), 'as a whole').toEqual(expected)
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  it('reads what busboy reads, however it is cut (RFC 7578)', async () => {
+    const plainName = fc.stringMatching(/^[a-z]{1,8}$/)
+    const plain: fc.Arbitrary<Part> = fc.oneof(
+      fc.record({
+        name: plainName,
+        filename: fc.constant(undefined),
+        content: textContent.map((text) => Buffer.from(text)),
+      }),
+      fc.record({ name: plainName, filename: plainName, content: byteContent }),
+    )
+    await fc.assert(
+      fc.asyncProperty(fc.array(plain, { minLength: 1, maxLength: 6 }), sizes, async (parts, sizes) => {
+        const chunks = cut(format(parts), sizes)
+        const given = (await read(chunks)) as (readonly string[])[]
+        const fields = given.filter((part) => part.length === 2)
+        const files = given.filter((part) => part.length === 3).map(([name, , content]) => [name, content])
+        expect([...fields, ...files]).toEqual(await readByBusboy(chunks))
       }),
       { numRuns: 500 },
     )

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { formatCacheControl, formatCacheControls } from '../../src/protocol/cache-control.ts'
+import { addNoTransform, formatCacheControl, formatCacheControls } from '../../src/protocol/cache-control.ts'
 
 describe('formatCacheControl', () => {
   it.each<[configured: string | undefined, authorized: string, elsewhere: string]>([
@@ -35,5 +35,16 @@ describe('formatCacheControl', () => {
 describe('formatCacheControls', () => {
   it('has each of them', () => {
     expect(formatCacheControls('public')).toEqual({ public: 'public', authorized: 'public', private: 'private' })
+  })
+})
+
+describe('addNoTransform', () => {
+  it.each([
+    ['', 'no-transform'],
+    ['no-cache', 'no-cache, no-transform'],
+    ['NO-TRANSFORM, max-age=1', 'NO-TRANSFORM, max-age=1'],
+    ['x="no-transform"', 'x="no-transform", no-transform'],
+  ])('makes %j %j (RFC 9111 §5.2.2.6)', (value, expected) => {
+    expect(addNoTransform(value)).toBe(expected)
   })
 })

@@ -110,4 +110,57 @@ describe('postgresStore', () => {
     expect(await store.read('/1')).toBeUndefined()
     await store.close?.()
   })
+
+  it.each([
+    ['an administrator ends its connections', 'terminate'],
+    ['the server shuts down fast', 'shutDown'],
+  ] as const)('survives, under load, that %s again and again (issue 17.3)', async (_, how) => {
+    const pool = server.createPool({ max: 4 })
+    const store = postgresStore({ pool, tablePrefix: `${how.toLowerCase()}_`, connectTimeout: 2000 })
+    const admin = server.createPool({ max: 1 })
+    admin.on('error', () => {})
+    let isOver = false
+    const clients = Array.from({ length: 8 }, (_, id) => startClient(store, id, () => isOver))
+    await until(() => clients.every((client) => client.rounds > 3))
+    for (let round = 0; round < (how === 'terminate' ? 20 : 3); round++) {
+      const before = clients.map((client) => client.rounds)
+      if (how === 'terminate') {
+        await admin.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()')
+      } else {
+        await server.shutDown()
+        await server.restart()
+      }
+      await until(() => clients.every((client, id) => client.rounds > before[id]! + 1))
+    }
+    isOver = true
+    await Promise.all(clients.map((client) => client.done))
+    const failures = clients.flatMap((client) => client.failures)
+    expect(failures.length).toBeGreaterThan(0)
+    for (const error of failures) expect(error).toMatchObject({ status: 503, headers: { 'Retry-After': '1' } })
+    await store.close?.()
+  })
+
+  it('answers 503 in bounded time while the host is paused, and works again by itself (issue 17.4)', async () => {
+    const pool = server.createPool({ max: 4 })
+    const limits = { statementTimeout: 800, connectTimeout: 500 }
+    const store = postgresStore({ pool, tablePrefix: 'paused_', ...limits })
+    let isOver = false
+    const clients = Array.from({ length: 8 }, (_, id) => startClient(store, id, () => isOver))
+    await until(() => clients.every((client) => client.rounds > 3))
+    server.freeze()
+    try {
+      await until(() => clients.every((client) => client.failures.length > 5))
+    } finally {
+      server.thaw()
+    }
+    const before = clients.map((client) => client.rounds)
+    await until(() => clients.every((client, id) => client.rounds > before[id]! + 3))
+    isOver = true
+    await Promise.all(clients.map((client) => client.done))
+    for (const client of clients) {
+      for (const error of client.failures) expect(error).toMatchObject({ status: 503, code: 'ERR_UNAVAILABLE' })
+      expect(client.longest).toBeLessThan(limits.statementTimeout + limits.connectTimeout + 3000)
+    }
+    await store.close?.()
+  })
 })

@@ -33,9 +33,11 @@ async function withSqliteFile(use: (place: StorePlace) => Promise<void>): Promis
   }
 }
 
+// More of each in test/stress/sql-processes.stress.ts, which `npm run soak` runs.
+
 describe('sqliteStore', () => {
-  it('has every acknowledged write, whole, after kill -9 under load, five times', () =>
-    withSqliteFile((place) => killWriters(program, place, { kills: 5, writers: 2, acknowledged: 10 })))
+  it('has every acknowledged write, whole, after kill -9 under load, three times', () =>
+    withSqliteFile((place) => killWriters(program, place, { kills: 3, writers: 2, acknowledged: 10 })))
 
   it('loses no update among 4 processes on one file', () =>
     withSqliteFile((place) => countTogether(program, place, { processes: 4, count: 30 })))
@@ -45,8 +47,8 @@ describe('sqliteStore', () => {
 })
 
 describe('postgresStore', () => {
-  it('has every acknowledged write, whole, after kill -9 under load, five times', () =>
-    killWriters(program, createPostgresPlace(), { kills: 5, writers: 2, acknowledged: 10 }))
+  it('has every acknowledged write, whole, after kill -9 under load, three times', () =>
+    killWriters(program, createPostgresPlace(), { kills: 3, writers: 2, acknowledged: 10 }))
 
   it('loses no update among 8 processes on one database', () =>
     countTogether(program, createPostgresPlace(), { processes: 8, count: 15 }))

@@ -90,7 +90,6 @@ const rows: readonly Row[] = [
     'x',
   ],
   ['GET /users/1 406: negotiate: Available: application/json.', 'GET', '/users/1', ['Accept: image/png']],
-  ['GET /docs/text.txt 406: loadCurrent: Available: text/plain.', 'GET', '/docs/text.txt', ['Accept: image/png']],
   ['GET /docs/missing 404: loadCurrent: nothing is stored here', 'GET', '/docs/missing'],
   ['GET /docs/gone 410: loadCurrent: it was removed', 'GET', '/docs/gone'],
   ['GET /users 400: loadCurrent: limit is a positive integer.', 'GET', '/users?limit=x'],

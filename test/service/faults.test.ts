@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
 import { serve } from './serve.ts'
@@ -30,6 +30,38 @@ describe('hooks that fail', () => {
     }
     const { send } = await serve(memoryStore(), { formatError, onError })
     expect((await send('GET', '/x')).status).toBe(500)
+  })
+})
+
+describe('a log that cannot be written (issue 17: "die, fall silent, or fill up")', () => {
+  it('costs no request its answer, and does not end the process', async () => {
+    const uncaught: unknown[] = []
+    const onUncaught = (error: unknown): void => void uncaught.push(error)
+    process.on('uncaughtException', onUncaught).on('unhandledRejection', onUncaught)
+    const log = vi.spyOn(console, 'error').mockImplementation(() => {
+      throw Object.assign(new Error('write EPIPE'), { code: 'EPIPE' })
+    })
+    try {
+      const read = () => {
+        throw new Error('broken')
+      }
+      for (const explain of [
+        () => {
+          throw new Error('no log')
+        },
+        () => Promise.reject(new Error('no log')),
+      ]) {
+        const { send } = await serve({ ...memoryStore(), read }, { explain: explain as () => void })
+        expect((await send('GET', '/x')).status).toBe(500)
+        expect((await send('POST', '/x')).status).toBe(415)
+      }
+      expect(log).toHaveBeenCalledTimes(2)
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      expect(uncaught).toEqual([])
+    } finally {
+      log.mockRestore()
+      process.off('uncaughtException', onUncaught).off('unhandledRejection', onUncaught)
+    }
   })
 })
 

@@ -173,6 +173,79 @@ describe('HEAD of a representation that is made', () => {
   })
 })
 
+describe('Accept that names nothing that there is (RFC 9110 §12.5.1, §15.5.7)', () => {
+  const UNMET = 'Accept: application/vnd.x.restic.rest.v2, text/x-none'
+  const text = { type: 'text/plain', render: () => 'text' }
+
+  async function serveKinds(accept?: 'strict' | 'lenient') {
+    const option = accept === undefined ? {} : { accept }
+    const served = await serve(memoryStore(), {
+      resources: {
+        '/docs/{name}': document(option),
+        '/raw': collection({ types: ['*/*'], ...option }),
+        '/items': collection({ files: { file: {} }, ...option }),
+        '/variants': collection({ types: ['*/*'], representations: [text], ...option }),
+        '/config': singleton(option),
+      },
+    })
+    await served.send('PUT', '/docs/a', ['Content-Type: image/png'], 'png')
+    await served.send('POST', '/raw', ['Content-Type: image/png'], 'png')
+    await served.send('POST', '/variants', ['Content-Type: image/png'], 'png')
+    await served.send('PUT', '/config', [json], '{}')
+    const form = '--x\r\nContent-Disposition: form-data; name="file"; filename="a.bin"\r\n\r\nbytes\r\n--x--\r\n'
+    await served.send('POST', '/items', ['Content-Type: multipart/form-data; boundary=x'], form)
+    return served
+  }
+
+  it.each([
+    [
+      undefined,
+      ['/docs/a', '/raw', '/raw/1', '/items/1/file'],
+      ['/items', '/items/1', '/variants', '/variants/1', '/config'],
+    ],
+    ['lenient', ['/docs/a', '/raw', '/raw/1', '/items/1/file', '/items', '/items/1', '/variants', '/config'], []],
+    ['strict', [], ['/docs/a', '/raw', '/raw/1', '/items/1/file', '/items', '/items/1', '/variants/1', '/config']],
+  ] as const)(
+    'accept: %s decides between the stored representation and 406 (issue 17, 19)',
+    async (accept, lenient, strict) => {
+      const { send } = await serveKinds(accept)
+      for (const path of lenient) {
+        const usual = await send('GET', path)
+        for (const field of [UNMET, 'Accept: */*;q=0', 'Accept: application/json;q=0, image/png;q=0']) {
+          const answer = await send('GET', path, [field])
+          expect([path, answer.status, answer.field('Vary')]).toEqual([path, 200, undefined])
+          expect([answer.text, answer.field('ETag')]).toEqual([usual.text, usual.field('ETag')])
+          expect((await send('HEAD', path, [field])).status).toBe(200)
+          const validator = `If-None-Match: ${usual.field('ETag')}`
+          expect((await send('GET', path, [field, validator])).status).toBe(304)
+        }
+      }
+      for (const path of strict) {
+        const answer = await send('GET', path, [UNMET])
+        expect([path, answer.status, answer.field('Vary')]).toEqual([path, 406, 'Accept'])
+      }
+    },
+  )
+
+  it('is a preference in the service without resources (issue 17, 19)', async () => {
+    const { send } = await serve(memoryStore(), {})
+    await send('PUT', '/data/a', ['Content-Type: application/json'], '{}')
+    for (const path of ['/data', '/data/a']) expect((await send('GET', path, [UNMET])).status).toBe(200)
+  })
+
+  it('still selects among several representations where it is a preference (RFC 9110 §12.5.1)', async () => {
+    const { send } = await serveKinds('lenient')
+    const answers = await Promise.all(
+      ['text/plain', 'image/png', 'text/x-none'].map((type) => send('GET', '/variants/1', [`Accept: ${type}`])),
+    )
+    expect(answers.map((answer) => [answer.status, answer.text, answer.field('Vary')])).toEqual([
+      [200, 'text', 'Accept'],
+      [200, 'png', 'Accept'],
+      [200, 'png', 'Accept'],
+    ])
+  })
+})
+
 describe('what is there is what is offered (RFC 9110 §12.5.1, row H92)', () => {
   it('a relative of the usual type is found by its own name', async () => {
     const { send } = await serve(memoryStore(), {

@@ -4,7 +4,7 @@ import { document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { LargeBody, ResourceStore } from '../../src/stores/types.ts'
 import type { RawAnswer } from '../support/ask.ts'
-import { ALPHABET, DATE, EARLIER, GZIPPED, LATER, TAG } from '../support/fixture-store.ts'
+import { ALPHABET, createFixtureStore, DATE, EARLIER, GZIPPED, LATER, TAG } from '../support/fixture-store.ts'
 import { hosts, startHost } from '../support/hosts.ts'
 import { closeAfterTest, serve, serveFixtures } from './serve.ts'
 
@@ -225,12 +225,39 @@ describe('Range and the rest of the request', () => {
       expect((await send('GET', target, [...fields, `Range: ${range}`])).status).toBe(status)
   })
 
-  it('has the fields of the 200 (row H151)', async () => {
+  it('has the fields of the 200, and no-transform in Cache-Control (RFC 9110 §15.3.7, RFC 9111 §5.2.2.6)', async () => {
     const { send } = await serveFixtures({ cors: { origins: ['https://app.example'] }, cacheControl: 'max-age=60' })
     const whole = await send('GET', A)
     const part = await send('GET', A, ['Range: bytes=0-4'])
-    for (const name of ['Cache-Control', 'ETag', 'Last-Modified', 'Vary', 'Content-Type', 'Accept-Ranges'])
+    for (const name of ['ETag', 'Last-Modified', 'Vary', 'Content-Type', 'Accept-Ranges'])
       expect(part.field(name)).toBe(whole.field(name))
+    // A compressor between would send the compressed fragment under the tag of the plain bytes.
+    expect([whole.field('Cache-Control'), part.field('Cache-Control')]).toEqual([
+      'max-age=60',
+      'max-age=60, no-transform',
+    ])
+    const parts = await send('GET', A, ['Range: bytes=0-0,20-'])
+    expect([parts.status, parts.field('Cache-Control')]).toEqual([206, 'max-age=60, no-transform'])
+  })
+
+  it.each([
+    [undefined, 'no-cache, no-transform'],
+    ['no-store', 'no-store, no-transform'],
+    ['max-age=5, no-transform', 'max-age=5, no-transform'],
+  ])('adds no-transform once to %s (issue 17, 20)', async (cacheControl, expected) => {
+    const { send } = await serve(createFixtureStore(), {
+      resources: { '/docs/{name}': document(cacheControl === undefined ? {} : { cacheControl }) },
+    })
+    expect((await send('GET', A, ['Range: bytes=0-4'])).field('Cache-Control')).toBe(expected)
+  })
+
+  it('adds no-transform to a part of a rendition (issue 17, 20)', async () => {
+    const upper = { type: 'text/x-upper', render: (bytes: Uint8Array) => Buffer.from(bytes).toString().toUpperCase() }
+    const { send } = await serve(createFixtureStore(), {
+      resources: { '/docs/{name}': document({ representations: [upper] }) },
+    })
+    const part = await send('GET', A, ['Accept: text/x-upper', 'Range: bytes=0-4'])
+    expect([part.status, part.text, part.field('Cache-Control')]).toEqual([206, 'ABCDE', 'no-cache, no-transform'])
   })
 
   it('addresses the coded bytes of a coded representation (RFC 9110 §8.4, row H159)', async () => {

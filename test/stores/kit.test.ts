@@ -6,13 +6,14 @@ import { promisify } from 'node:util'
 import { build } from 'tsup'
 import { describe, expect, it, vi } from 'vitest'
 import { memoryStore } from '../../src/stores/memory.ts'
-import type { ResourceStore } from '../../src/stores/types.ts'
+import { isResource, type ResourceStore } from '../../src/stores/types.ts'
 import { describeStore } from '../../src/testing.ts'
 import { runKit } from './kit-runner.ts'
 import { alwaysStrong } from './mutants/always-strong.ts'
 import { bareTag } from './mutants/bare-tag.ts'
 import { checkThenWrite } from './mutants/check-then-write.ts'
 import { deafToSignals } from './mutants/deaf-to-signals.ts'
+import { halfRetention, lastTombstone, longestRetention } from './mutants/early-tombstones.ts'
 import { exclusiveRange } from './mutants/exclusive-range.ts'
 import { forgetful } from './mutants/forgetful.ts'
 import { idFromMaximum } from './mutants/id-from-maximum.ts'
@@ -22,6 +23,7 @@ import { partialContent } from './mutants/partial-content.ts'
 import { relatedApart } from './mutants/related-apart.ts'
 import { reusedPage } from './mutants/reused-page.ts'
 import { shownWhenHidden } from './mutants/shown-when-hidden.ts'
+import { staleAbroad, staleWhileAsMany } from './mutants/stale-abroad.ts'
 import { versionFromContent } from './mutants/version-from-content.ts'
 
 /** Broken stores, and a case that must find each of them out. */
@@ -40,6 +42,13 @@ const MUTANTS = [
   [reusedPage, 'gives another page object once anything on the page has changed'],
   [bareTag, 'returns the bytes, the media type and the size that were written'],
   [alwaysStrong, 'calls a date strong while the resource changed once in that second, and only then'],
+  [staleAbroad, 'shows in every process a page as it is, whatever another process does to its members'],
+  [staleWhileAsMany, 'shows in every process a page as it is, whatever another process does to its members'],
+  [lastTombstone, 'remembers every tombstone, each with its own path, and not the last ones only'],
+  [lastTombstone, 'keeps a tombstone for the whole of its retention, whatever becomes of others'],
+  [halfRetention, 'keeps a tombstone for the whole of its retention, whatever becomes of others'],
+  [longestRetention, 'keeps a tombstone for the whole of its retention, whatever becomes of others'],
+  [forgetful, 'remembers every tombstone after a sudden end'],
   [forgetful, 'has everything that was acknowledged after a sudden end, exactly as it was'],
 ] as const
 
@@ -114,10 +123,58 @@ describe('describeStore', () => {
     const title = 'finds nothing at a path that was never written'
     const silent = () => ({ ...memoryStore(), read: () => new Promise<undefined>(() => {}) })
     const run = runKit(silent, {}, title)
-    await vi.advanceTimersByTimeAsync(20_000)
+    await vi.advanceTimersByTimeAsync(30_000)
     const { failures } = await run
     vi.useRealTimers()
-    expect(failures.get(title)).toMatchObject({ message: expect.stringMatching(/^A call was never answered/) })
+    expect(failures.get(title)).toMatchObject({
+      message:
+        'A call was never answered: read("/things/1"), call 1 of the case. The case did not come to its end in 30 seconds.',
+    })
+  })
+
+  it('names the call that is never answered among those that are (issue 17.31)', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const title = 'refuses a version of an earlier life of the resource'
+    const run = runKit(() => ({ ...memoryStore(), remove: () => new Promise<never>(() => {}) }), {}, title)
+    await vi.advanceTimersByTimeAsync(30_000)
+    const { failures } = await run
+    vi.useRealTimers()
+    expect(failures.get(title)).toMatchObject({
+      message: expect.stringMatching(/^A call was never answered: remove\("\/things\/1"\)/),
+    })
+  })
+
+  it('names the range of content that never comes (issue 17.31)', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const title = 'returns the bytes, the media type and the size that were written'
+    const silent = () => {
+      const sound = memoryStore()
+      return {
+        ...sound,
+        async read(path: string) {
+          const state = await sound.read(path)
+          const next = () => new Promise<never>(() => {})
+          const body = { open: () => ({ [Symbol.asyncIterator]: () => ({ next }) }) }
+          return isResource(state) ? { ...state, body } : state
+        },
+      }
+    }
+    const run = runKit(silent, {}, title)
+    await vi.advanceTimersByTimeAsync(30_000)
+    const { failures } = await run
+    vi.useRealTimers()
+    expect(failures.get(title)).toMatchObject({
+      message: expect.stringMatching(/^A call was never answered: open, for bytes \d+ to \d+ of \/things\/\d+\.$/),
+    })
+  })
+
+  it('tells the runner how long a case may take: the default of some is five seconds (issue 17.31)', () => {
+    const timeouts = new Set<number>()
+    describeStore('the store', () => memoryStore(), {
+      describe: (_, define) => define(),
+      it: (_, __, timeout) => timeouts.add(timeout),
+    })
+    expect([...timeouts]).toEqual([60_000])
   })
 
   it('fails a store that is said to be durable and cannot be opened again', async () => {

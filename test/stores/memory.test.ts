@@ -13,6 +13,7 @@ import {
   type WriteResult,
 } from '../../src/stores/types.ts'
 import { describeStore } from '../../src/testing.ts'
+import { startProcessorClock } from '../support/processor-time.ts'
 
 describeStore('memoryStore', () => memoryStore(), { describe, it, durable: false })
 
@@ -151,13 +152,13 @@ describe('memoryStore, for speed', () => {
       for (let i = 1; i <= count; i++) put(store, `/a/${i}`)
       let best = Number.POSITIVE_INFINITY
       for (let round = 0; round < 30; round++) {
-        const start = performance.now()
+        const elapsed = startProcessorClock()
         for (let i = 0; i < 100; i++) {
           // Another page in every round: one that was asked for before would not be read.
           store.list('/a', { limit: 50 + round, after: String((count >> 1) + i) })
           store.read(`/a/${(count >> 1) + i}`)
         }
-        best = Math.min(best, performance.now() - start)
+        best = Math.min(best, elapsed())
       }
       return best
     })
@@ -175,10 +176,10 @@ describe('memoryStore, for speed', () => {
       expect(store.list('/a', { limit: 50 })).toMatchObject({ items: { length: 5 } })
       let best = Number.POSITIVE_INFINITY
       for (let round = 0; round < 30; round++) {
-        const start = performance.now()
+        const elapsed = startProcessorClock()
         // Another page every time, as above.
         for (let i = 0; i < 100; i++) store.list('/a', { limit: 51 + 100 * round + i })
-        best = Math.min(best, performance.now() - start)
+        best = Math.min(best, elapsed())
       }
       return best
     })
@@ -197,6 +198,22 @@ describe('memoryStore, members', () => {
     const { items } = await store.list('/c', { limit: 5 })
     expect(items.map((item) => item.path)).toEqual(['/c/2'])
     expect(createdName(store, '/c')).toBe('3')
+  })
+
+  it('lists members as they are after all of them were removed and created anew', async () => {
+    const store = memoryStore()
+    const list = async () => (await store.list('/c', { limit: 5 })).items
+    const paths = ['/c/a', '/c/b']
+    for (let round = 0; round < 4; round++) {
+      for (const path of paths) store.write(path, text(`${path} ${round}`), { expect: 'any' })
+      const expected = paths.map((path) => store.read(path))
+      // A page that is asked for several times is kept.
+      for (let i = 0; i < 4; i++) {
+        expect(await list()).toEqual(expected)
+      }
+      for (const path of paths) store.remove(path, { expect: 'any', mode: 'erase' })
+      expect(await list()).toEqual([])
+    }
   })
 })
 

@@ -389,8 +389,8 @@ export async function runFuzzer(
       connection = undefined
       continue
     }
-    const isLate = AbortSignal.timeout(10_000)
-    isLate.onabort = () => socket.destroy(new Error('No answer within ten seconds.'))
+    const isLate = AbortSignal.timeout(60_000)
+    isLate.onabort = () => socket.destroy(new Error('No answer within a minute.'))
     let response = await connection.read(request.method)
     while (response !== undefined && response.status < 200) response = await connection.read(request.method)
     isLate.onabort = null

@@ -1,21 +1,12 @@
-import 'reflect-metadata'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
 import { connect, createServer as createHttp2Server } from 'node:http2'
 import { createServer as createHttpsServer, request as httpsRequest } from 'node:https'
 import type { AddressInfo, Server } from 'node:net'
-import { createAdaptorServer } from '@hono/node-server'
-import { Module } from '@nestjs/common'
-import { NestFactory } from '@nestjs/core'
-import connectApp from 'connect'
-import express from 'express'
-import express4 from 'express4'
-import fastify from 'fastify'
-import { Hono } from 'hono'
-import Koa from 'koa'
-import koaMount from 'koa-mount'
-import Koa2 from 'koa2'
+import type { NextHandleFunction } from 'connect'
+import type express from 'express'
+import type Koa from 'koa'
 import { fastifyPlugin } from '../../src/adapters/fastify.ts'
 import { honoMiddleware } from '../../src/adapters/hono.ts'
 import { koaMiddleware } from '../../src/adapters/koa.ts'
@@ -51,17 +42,21 @@ export interface RunningHost {
   close(): Promise<void>
 }
 
+// Frameworks are loaded by the hosts that need them: loading all of them takes longer than most test files.
 type Create = (handler: Handler, prefix: string) => Server | Promise<Server>
 
 async function createFastify(handler: Handler, prefix: string): Promise<Server> {
+  const { fastify } = await import('fastify')
   const app = fastify()
   await app.register(fastifyPlugin(handler), { prefix })
   await app.ready()
   return app.server
 }
 
-function createKoa(App: typeof Koa): Create {
-  return (handler, prefix) => {
+function createKoa(load: () => Promise<{ readonly default: unknown }>): Create {
+  return async (handler, prefix) => {
+    const App = (await load()).default as typeof Koa
+    const { default: koaMount } = await import('koa-mount')
     const app = new App()
     const middleware = koaMiddleware(handler) as unknown as Koa.Middleware
     app.use(prefix === '' ? middleware : koaMount(prefix, middleware))
@@ -69,31 +64,34 @@ function createKoa(App: typeof Koa): Create {
   }
 }
 
-function createExpress(create: typeof express): Create {
-  return (handler, prefix) => {
-    const app = create()
+function createExpress(load: () => Promise<{ readonly default: unknown }>): Create {
+  return async (handler, prefix) => {
+    const app = ((await load()).default as typeof express)()
     app.disable('x-powered-by')
     app.use(prefix === '' ? '/' : prefix, handler as unknown as express.RequestHandler)
     return createServer(app)
   }
 }
 
-function createHono(handler: Handler, prefix: string): Server {
+async function createHono(handler: Handler, prefix: string): Promise<Server> {
+  const [{ Hono }, { createAdaptorServer }] = await Promise.all([import('hono'), import('@hono/node-server')])
   const app = new Hono()
   app.use(`${prefix}/*`, honoMiddleware(handler, { prefix }))
   return createAdaptorServer({ fetch: app.fetch }) as Server
 }
 
-function createConnect(handler: Handler, prefix: string): Server {
+async function createConnect(handler: Handler, prefix: string): Promise<Server> {
+  const { default: connectApp } = await import('connect')
   const app = connectApp()
-  app.use(prefix === '' ? '/' : prefix, handler as unknown as connectApp.NextHandleFunction)
+  app.use(prefix === '' ? '/' : prefix, handler as unknown as NextHandleFunction)
   return createServer(app)
 }
 
-class NestApplication {}
-Module({})(NestApplication)
-
 async function createNest(handler: Handler, prefix: string): Promise<Server> {
+  await import('reflect-metadata')
+  const [{ Module }, { NestFactory }] = await Promise.all([import('@nestjs/common'), import('@nestjs/core')])
+  class NestApplication {}
+  Module({})(NestApplication)
   const app = await NestFactory.create(NestApplication, { logger: false })
   app.getHttpAdapter().getInstance().disable('x-powered-by')
   app.use(prefix === '' ? '/' : prefix, handler)
@@ -107,11 +105,11 @@ export const hosts: Readonly<Record<string, Create>> = {
   https: (handler, prefix) => createHttpsServer(TLS, mount(prefix, handler)),
   http2: (handler, prefix) => createHttp2Server(mount(prefix, handler)),
   Connect: createConnect,
-  'Express 4': createExpress(express4 as unknown as typeof express),
-  'Express 5': createExpress(express),
+  'Express 4': createExpress(() => import('express4')),
+  'Express 5': createExpress(() => import('express')),
   Nest: createNest,
-  'Koa 2': createKoa(Koa2 as unknown as typeof Koa),
-  'Koa 3': createKoa(Koa),
+  'Koa 2': createKoa(() => import('koa2')),
+  'Koa 3': createKoa(() => import('koa')),
   Fastify: createFastify,
   Hono: createHono,
 }

@@ -6,7 +6,7 @@ const ENTITY_TAG = /^(?:W\/)?"[\x21\x23-\x7e]*"$/
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 
 const CACHE_DIRECTIVES =
-  /^(?:(?:no-store|no-cache|private|public|must-revalidate|immutable|no-transform|(?:max-age|s-maxage)=\d+)(?:, (?!$)|$))+$/
+  /^(?:(?:no-store|no-cache|private|public|must-revalidate|no-transform|immutable|(?:max-age|s-maxage)=\d+)(?:, (?!$)|$))+$/
 const QUOTED = String.raw`"(?:[\t !#-[\]-~]|\\[\t -~])*"`
 /** One challenge a line (RFC 9110 §11.6.1). */
 const CHALLENGE = new RegExp(`^[A-Za-z]+(?: [\\w-]+=(?:${QUOTED}|[\\w-]+)(?:, [\\w-]+=(?:${QUOTED}|[\\w-]+))*)?$`)
@@ -112,7 +112,7 @@ export function lintResponse(method: string, { status, fields, body }: RawRespon
   fault(location?.startsWith('//') === true, 'Location names another host')
 
   // RFC 9110 §5.6.1, §12.5.5
-  lintCaching(one('cache-control') ?? '', fault)
+  lintCaching(one('cache-control') ?? '', status, fault)
   lintRange(status, one, body, fault)
   for (const value of all('www-authenticate')) fault(!CHALLENGE.test(value), `a malformed challenge: ${value}`)
   for (const value of all('link')) fault(!LINK.test(value), `Link is malformed: ${value}`)
@@ -157,15 +157,14 @@ export function lintResponse(method: string, { status, fields, body }: RawRespon
 type Fault = (isFault: boolean, text: string) => void
 
 /** RFC 9111 §5.2: directives that are well-formed, given once, and do not contradict each other. */
-function lintCaching(cacheControl: string, fault: Fault): void {
+function lintCaching(cacheControl: string, status: number, fault: Fault): void {
   fault(!CACHE_DIRECTIVES.test(cacheControl), `Cache-Control is malformed: ${cacheControl}`)
   const names = cacheControl.split(', ').map((directive) => directive.split('=')[0])
   const has = (name: string): boolean => names.includes(name)
   fault(new Set(names).size !== names.length, 'Cache-Control repeats a directive')
-  fault(
-    has('no-store') && names.some((name) => name !== 'no-store' && name !== 'no-transform'),
-    'Cache-Control says no-store and more',
-  )
+  const isAlone = names.every((name) => name === 'no-store' || name === 'no-transform')
+  fault(has('no-store') && !isAlone, 'Cache-Control says no-store and more')
+  fault(status === 206 && !has('no-transform'), 'a part may be transformed under the tag of the whole')
   fault(has('private') && (has('public') || has('s-maxage')), 'Cache-Control says private and public')
   fault(has('no-cache') && (has('max-age') || has('immutable')), 'Cache-Control says no-cache and for how long')
 }

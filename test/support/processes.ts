@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'tsup'
+import type { StorePlace } from './sql-stores.ts'
 import type { StoreJob } from './store-tasks.ts'
 
 /** The program that does a job with a store, ready to be started any number of times. */
@@ -23,14 +24,46 @@ export interface StoreProcess {
   done(): Promise<void>
 }
 
+/** The program that serves a store, with a clock of its own. */
+export interface ServiceProgram {
+  /** @param offset milliseconds by which `Date` differs from the real time; it tells its port in its first line */
+  start(place: StorePlace, offset: number): StoreProcess
+  remove(): void
+}
+
 export async function buildStoreProgram(): Promise<StoreProgram> {
+  const { file, remove } = await buildProgram('store-process.ts')
+  return { start: (job) => watch(spawn(process.execPath, [file, JSON.stringify(job)])), remove }
+}
+
+export async function buildServiceProgram(): Promise<ServiceProgram> {
+  const { file, remove } = await buildProgram('service-process.ts')
+  return {
+    start(place, offset) {
+      const clock = `data:text/javascript,${encodeURIComponent(moveDate(offset))}`
+      return watch(spawn(process.execPath, ['--import', clock, file, JSON.stringify(place)]))
+    },
+    remove,
+  }
+}
+
+/** A module that moves `Date` for the whole process, as a wrong clock of the machine does. */
+function moveDate(offset: number): string {
+  return `const Real = Date
+globalThis.Date = class extends Real {
+  constructor(...parts) { if (parts.length === 0) super(Real.now() + ${offset}); else super(...parts) }
+  static now() { return Real.now() + ${offset} }
+}`
+}
+
+async function buildProgram(entry: string): Promise<{ readonly file: string; remove(): void }> {
   // Within the project, so that the program finds the packages that it imports.
   const caches = fileURLToPath(new URL('../../node_modules/.cache', import.meta.url))
   mkdirSync(caches, { recursive: true })
   const folder = mkdtempSync(join(caches, 'store-process-'))
   await build({
     config: false,
-    entry: { program: fileURLToPath(new URL('store-process.ts', import.meta.url)) },
+    entry: { program: fileURLToPath(new URL(entry, import.meta.url)) },
     format: 'esm',
     target: 'node20',
     outDir: folder,
@@ -41,7 +74,7 @@ export async function buildStoreProgram(): Promise<StoreProgram> {
     silent: true,
   })
   return {
-    start: (job) => watch(spawn(process.execPath, [join(folder, 'program.mjs'), JSON.stringify(job)])),
+    file: join(folder, 'program.mjs'),
     remove: () => rmSync(folder, { recursive: true, force: true }),
   }
 }

@@ -138,6 +138,27 @@ describe.each<[string, () => Http2Server]>([
     expect((await send('GET', '/a')).body.toString()).toBe('one')
   })
 
+  it('tells a client that waits to go on, or refuses it without (RFC 9110 §10.1.1, RFC 9113 §8.1)', async () => {
+    const { session, send } = await open()
+    await send('PUT', '/a', {}, 'one')
+    for (const [condition, status, told] of [
+      ['"x"', 412, false],
+      ['*', 204, true],
+    ] as const) {
+      const stream = session.request({ ':method': 'PUT', ':path': '/a', expect: '100-continue', 'if-match': condition })
+      let isTold = false
+      stream.on('error', () => {})
+      stream.once('continue', () => {
+        isTold = true
+        stream.end('two')
+      })
+      expect((await read(stream)).status).toBe(status)
+      expect(isTold).toBe(told)
+      stream.close(NGHTTP2_CANCEL)
+    }
+    expect((await send('GET', '/a')).body.toString()).toBe('two')
+  })
+
   it('stores nothing of content that breaks off (threat 11)', async () => {
     const { session, send, store } = await open()
     for (let i = 0; i < 20; i++) {

@@ -1,23 +1,87 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { startService, type Target } from './support.ts'
+import { collection, document } from '../../src/service/resource-definitions.ts'
+import { JSON_TYPE, jsonOf, multipartOf, startService, type Target } from './support.ts'
 
 let target: Target | undefined
 afterEach(() => target?.close())
 
 describe('a listing', () => {
-  it('is JSON whatever its members began with, and however large they are (row U6)', async () => {
-    target = await startService({ limits: { parsedSize: 1000 } })
-    const put = (path: string, body: string | Uint8Array) =>
-      target!.send('PUT', path, { fields: { 'Content-Type': 'application/json' }, body })
-    expect((await put('/things/1', '\ufeff{"a":1}')).field('etag')).toBeUndefined() // not the bytes that were sent
-    await put('/things/2', '{"a":2}')
+  it('is JSON whatever its items began with, and however large they are (row U6)', async () => {
+    target = await startService({ resources: { '/things': collection() }, limits: { parsedSize: 1000 } })
+    const put = (path: string, body: string) =>
+      target!.store.write(path, { contentType: 'application/json', body }, { expect: 'any' })
+    await target.send('PUT', '/things/1', { fields: JSON_TYPE, body: '\ufeff{"a":1}' })
+    await put('/things/2', '{"id":2,"a":2}')
     await put('/things/3', `{"id":1},{"forged":"${'x'.repeat(2000)}"}`)
     const list = await target.send('GET', '/things')
     expect(list.json()).toEqual([
-      { a: 1 },
-      { a: 2 },
+      { id: 1, a: 1 },
+      { id: 2, a: 2 },
       expect.objectContaining({ href: '/things/3', type: 'application/json' }),
     ])
-    expect((await target.send('GET', '/things/1')).text).toBe('{"a":1}')
+  })
+})
+
+describe('a listing of items of any type', () => {
+  const FORGED = '{"id":1,"href":"/docs/1","type":"image/png","size":3}'
+
+  it.each([
+    ['without resources', undefined],
+    ["of types: ['*/*']", { '/docs': collection({ types: ['*/*'] }) }],
+    [
+      "of types: ['application/json', 'image/png']",
+      { '/docs': collection({ types: ['application/json', 'image/png'] }) },
+    ],
+  ] as const)('%s names every item, and none poses as another (issue 17, 11)', async (_, resources) => {
+    target = await startService(resources === undefined ? {} : { resources })
+    await target.send('PUT', '/docs/1', { fields: { 'Content-Type': 'image/png' }, body: 'png' })
+    await target.send('PUT', '/docs/2', { fields: JSON_TYPE, body: FORGED })
+    await target.send('PUT', '/docs/3', { fields: JSON_TYPE, body: '[{"id":1}]' })
+    const list = await target.send('GET', '/docs')
+    expect(list.json()).toEqual([
+      { id: 1, href: '/docs/1', type: 'image/png', size: 3 },
+      { id: 2, href: '/docs/2', type: 'application/json', size: FORGED.length },
+      { id: 3, href: '/docs/3', type: 'application/json', size: 10 },
+    ])
+    expect((await target.send('HEAD', '/docs')).field('content-length')).toBe(list.field('content-length'))
+  })
+
+  it('names an item that POST has made (issue 17, 11)', async () => {
+    target = await startService()
+    const made = await target.send('POST', '/things', jsonOf({ name: 'x' }))
+    expect([made.status, made.json()]).toEqual([201, { id: 1, name: 'x' }])
+    const list = await target.send('GET', '/things')
+    expect(list.json()).toEqual([{ id: 1, href: '/things/1', type: 'application/json', size: 19 }])
+  })
+
+  it('never holds the content of a file, which is unchecked (issue 16, 14)', async () => {
+    target = await startService()
+    const files = ['{"id":9', 'x'].map((content, index) => ({
+      name: `f${index}`,
+      filename: 'a.json',
+      type: 'application/json',
+      content,
+    }))
+    expect((await target.send('POST', '/things', multipartOf([{ name: 'a', content: 'b' }, ...files]))).status).toBe(
+      201,
+    )
+    // The item goes, so that the files are what its path lists.
+    await target.store.remove('/things/1', { expect: 'any', mode: 'erase' })
+    const list = await target.send('GET', '/things/1')
+    expect(list.json()).toEqual([
+      { id: 'f0', href: '/things/1/f0', type: 'application/json', size: 7 },
+      { id: 'f1', href: '/things/1/f1', type: 'application/json', size: 1 },
+    ])
+  })
+
+  it('shows JSON of another definition by its facts (issue 17, 11)', async () => {
+    const resources = { '/users': collection({ names: 'string' }), '/users/forged': document() }
+    target = await startService({ resources })
+    await target.send('PUT', '/users/1', jsonOf({ name: 'Ann' }))
+    await target.send('PUT', '/users/forged', jsonOf({ id: 1, name: 'Eve' }))
+    expect((await target.send('GET', '/users')).json()).toEqual([
+      { id: 1, name: 'Ann' },
+      { id: 'forged', href: '/users/forged', type: 'application/json', size: 21 },
+    ])
   })
 })

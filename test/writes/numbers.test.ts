@@ -24,6 +24,19 @@ describe('numbers that a double cannot hold (threat 63)', () => {
     expect((await target.send('PATCH', '/docs/n', patch)).status).toBe(409)
   })
 
+  it('are found beside millions of escapes, on which a regular expression runs out of stack', async () => {
+    target = await startService({ resources: { '/docs/{name}': document() } })
+    const fields = { 'Content-Type': 'application/merge-patch+json' }
+    await target.send('PUT', '/docs/n', { fields: { 'Content-Type': 'application/json' }, body: '{}' })
+    for (const [number, status] of [
+      ['1e22', 200],
+      ['9007199254740993', 422],
+    ] as const) {
+      const body = `{"s":"${'\\\\'.repeat(3_900_000)}","n":${number}}`
+      expect((await target.send('PATCH', '/docs/n', { fields, body })).status).toBe(status)
+    }
+  })
+
   it.each([
     ['{"n":9007199254740993}', 422],
     ['{"n":-12345678901234567890}', 422],

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { collection } from '../../src/index.ts'
+import { startProcessorClock } from '../support/processor-time.ts'
 import {
   type Answer,
   multipartOf,
@@ -166,9 +167,9 @@ describe('POST of an upload', () => {
     const name = (length: number): Part => ({ name: 'n'.repeat(length), content: 'x' })
     expect((await demo.send('POST', '/uploads', multipartOf([title, file, name(200)]))).status).toBe(202)
     expect((await demo.send('POST', '/uploads', multipartOf([title, file, name(201)]))).status).toBe(400)
-    const start = performance.now()
+    const elapsed = startProcessorClock()
     const flood = await demo.send('POST', '/uploads', multipartOf([title, ...fields(20_000)]))
-    expect([flood.status, performance.now() - start < 2000]).toEqual([413, true])
+    expect([flood.status, elapsed() < 2000]).toEqual([413, true])
   })
 
   it('of an empty file is an upload like any other', async () => {

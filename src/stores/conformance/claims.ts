@@ -39,6 +39,12 @@ export function claimResource(state: StoredState, sentence: string): StoredResou
   return state
 }
 
+/** Fails unless a state is the tombstone of a path. */
+export function claimTombstone(state: StoredState, path: string, sentence: string): void {
+  claim(state !== undefined && !isResource(state), `${sentence} Found: ${show(state)}.`)
+  claimEqual(state.path, path, `${sentence} It is that of another path.`)
+}
+
 /** Fails unless a resource has exactly this content. */
 export async function claimContent(state: StoredState, content: Content, sentence: string): Promise<void> {
   const resource = claimResource(state, sentence)
@@ -62,12 +68,20 @@ export function claimBytes(actual: Uint8Array, expected: Uint8Array, sentence: s
 
 /**
  * Fails unless a call is settled in time.
+ * @param sentence what is said otherwise; a function makes it of what is known by then
  * @param limit milliseconds
  */
-export async function claimSettles<Result>(call: Promise<Result>, sentence: string, limit = 5000): Promise<Result> {
+export async function claimSettles<Result>(
+  call: Promise<Result>,
+  sentence: string | (() => string),
+  limit = 10_000,
+): Promise<Result> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new AssertionError({ message: sentence, stackStartFn: claimSettles })), limit)
+    timer = setTimeout(() => {
+      const message = typeof sentence === 'string' ? sentence : sentence()
+      reject(new AssertionError({ message, stackStartFn: claimSettles }))
+    }, limit)
   })
   try {
     return await Promise.race([call, late])
@@ -76,18 +90,24 @@ export async function claimSettles<Result>(call: Promise<Result>, sentence: stri
   }
 }
 
+/** Milliseconds for a range of content: less than for a case, so that it is the range that is named. */
+const READ_LIMIT = 20_000
+
 /** All bytes of a resource. */
 export function readContent(resource: StoredResource): Promise<Buffer> {
   return readRange(resource, 0, resource.size - 1)
 }
 
 /** The bytes of a range, by whatever way the body offers. */
-export async function readRange({ body }: StoredResource, first: number, last: number): Promise<Buffer> {
+export async function readRange({ path, body }: StoredResource, first: number, last: number): Promise<Buffer> {
   if (!isLargeBody(body)) return toBuffer(body).subarray(first, last + 1)
   if (last < first) return Buffer.alloc(0)
-  const bytes = await readStream(body.open(first, last))
+  const range = `bytes ${first} to ${last} of ${path}`
+  const opened = readStream(body.open(first, last))
+  const bytes = await claimSettles(opened, `A call was never answered: open, for ${range}.`, READ_LIMIT)
   if (body.read !== undefined && last - first < SHORT) {
-    const pieces = await body.read(first, last)
+    const read = Promise.resolve(body.read(first, last))
+    const pieces = await claimSettles(read, `A call was never answered: read, for ${range}.`, READ_LIMIT)
     const atOnce = pieces instanceof Uint8Array ? pieces : Buffer.concat(pieces)
     claim(bytes.equals(atOnce), `Bytes ${first} to ${last} are other ones when they are read at once.`)
   }

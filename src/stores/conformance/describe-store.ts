@@ -21,6 +21,12 @@ import { walks } from './cases/walks.ts'
 import { writing } from './cases/writing.ts'
 import { claimSettles } from './claims.ts'
 import type { Capability, Case, DescribeStoreOptions, StoreFixture, TestRunner } from './types.ts'
+import { createCallWatch } from './watch-calls.ts'
+
+/** Milliseconds for a case. All of them take a fraction of it, but on a busy machine. */
+const CASE_LIMIT = 30_000
+/** Milliseconds after which the runner ends a case: later than the kit itself, which says what it has waited for. */
+const RUNNER_LIMIT = 2 * CASE_LIMIT
 
 const GROUPS: Readonly<Record<string, readonly Case[]>> = {
   read: reading,
@@ -97,7 +103,7 @@ export function describeStore(
       if (fitting.length === 0) continue
       describe(group, () => {
         // A function that declares a parameter would be taken for one with a callback by some runners.
-        for (const one of fitting) it(one.title, (...context) => runCase(one, context[0]))
+        for (const one of fitting) it(one.title, (...context) => runCase(one, context[0]), RUNNER_LIMIT)
       })
     }
   })
@@ -106,16 +112,18 @@ export function describeStore(
     const created = await create()
     const fixture: StoreFixture = 'store' in created ? created : { store: created }
     const stores: ResourceStore[] = [fixture.store]
+    const calls = createCallWatch()
+    const watched = calls.watch(fixture.store)
     const { reopen, crash } = fixture
 
     async function open(): Promise<ResourceStore> {
       if (reopen === undefined || can.durable === false) {
         if (can.durable === true) throw new TypeError('A durable store needs `reopen` beside `store`.')
-        return fixture.store
+        return watched
       }
       const store = await reopen()
       stores.push(store)
-      return store
+      return calls.watch(store)
     }
 
     try {
@@ -126,7 +134,7 @@ export function describeStore(
       const missing = needs.find((capability) => can[capability] === 'offered' && offers[capability] === false)
       if (missing !== undefined) return skip(context, missing)
       const done = run({
-        store: fixture.store,
+        store: watched,
         collection,
         path: (name) => `${collection}/${name}`,
         content: (seed, path) => createContent(seed, splitPath(path).name),
@@ -140,12 +148,19 @@ export function describeStore(
           return open()
         },
       })
-      await claimSettles(done, 'A call was never answered: the case did not come to its end in 20 seconds.', 20_000)
+      await claimSettles(done, () => describeSilence(calls.open), CASE_LIMIT)
     } finally {
       for (const store of stores) await store.close?.()
       await fixture.close?.()
     }
   }
+}
+
+function describeSilence(open: ReadonlySet<string>): string {
+  const limit = `in ${CASE_LIMIT / 1000} seconds`
+  if (open.size > 0)
+    return `A call was never answered: ${[...open].join('; ')}. The case did not come to its end ${limit}.`
+  return `A call was never answered: the case did not come to its end ${limit}, although no call to the store is open.`
 }
 
 /** Tells the runner, where it can be told. */

@@ -87,13 +87,13 @@ export function times<Result>(count: number, task: (index: number) => Promise<Re
   return Promise.all(Array.from({ length: count }, (_, index) => task(index)))
 }
 
-/** Waits until a state is as wanted, for a few seconds at most. */
+/** Waits until a state is as wanted, for ten seconds at most: a machine may be busy. */
 export async function waitFor(
   read: () => Promise<StoredState> | StoredState,
   isReached: (state: StoredState) => boolean,
   sentence: string,
 ): Promise<void> {
-  for (const end = Date.now() + 5000; !isReached(await read()); await sleep(5)) claim(Date.now() < end, sentence)
+  for (const end = Date.now() + 10_000; !isReached(await read()); await sleep(5)) claim(Date.now() < end, sentence)
 }
 
 /** A stream that stops in the middle until it is told to go on. */

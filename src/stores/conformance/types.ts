@@ -43,7 +43,11 @@ export type Capability = keyof StoreCapabilities
 /** The functions of a test runner: of vitest, of node:test, or of any other that has them in this form. */
 export interface TestRunner {
   readonly describe: (name: string, define: () => void) => unknown
-  readonly it: (title: string, run: (...context: unknown[]) => Promise<void>) => unknown
+  /**
+   * @param timeout milliseconds that the case may take, as vitest, Jest and Bun have it; node:test sets none by itself, and
+   *   Mocha has to be told with `--timeout`
+   */
+  readonly it: (title: string, run: (...context: unknown[]) => Promise<void>, timeout: number) => unknown
 }
 
 export interface DescribeStoreOptions extends StoreCapabilities, Partial<TestRunner> {

@@ -1,10 +1,13 @@
-import { publishFailure } from '../../core/diagnostics.ts'
-import { createUnavailableError, isConnectionIntact, isConnectionLost, isRepeatable, toHttpError } from './errors.ts'
+import { type CheckoutOptions, createCheckout, type SendQuery } from './checkout.ts'
+import { isConnectionLost, isRepeatable, toHttpError } from './errors.ts'
 
 /** A pool of connections, as `Pool` of `pg` is one. */
 export interface PostgresPool {
   connect(): Promise<PostgresClient>
   on(event: 'error', listener: (error: Error) => void): unknown
+  on(event: 'connect' | 'acquire', listener: (client: PostgresClient) => void): unknown
+  /** The store sets a limit on the time to connect where there is none. */
+  readonly options?: { connectionTimeoutMillis?: number | undefined }
 }
 
 /** A connection that has been taken from a pool. */
@@ -13,6 +16,8 @@ export interface PostgresClient {
   /** Gives it back; `true` closes it instead. */
   release(destroy?: boolean): void
   on(event: 'error', listener: (error: Error) => void): unknown
+  /** The socket, which is destroyed when the database has fallen silent. */
+  readonly connection?: { readonly stream?: { destroy(): unknown } }
 }
 
 export interface PostgresQuery {
@@ -20,7 +25,6 @@ export interface PostgresQuery {
   readonly name?: string
   values?: unknown[]
   readonly types?: { getTypeParser(type: number): (value: string) => unknown }
-  readonly query_timeout?: number
 }
 
 export type PostgresValue = string | number | boolean | Uint8Array | null
@@ -31,7 +35,12 @@ export interface PostgresStatement {
   readonly text: string
 }
 
-export type RunStatement = <Row>(statement: PostgresStatement, values: PostgresValue[]) => Promise<Row[]>
+/** @param signal ends the wait for a connection; a statement that was sent runs to its end */
+export type RunStatement = <Row>(
+  statement: PostgresStatement,
+  values: PostgresValue[],
+  signal?: AbortSignal,
+) => Promise<Row[]>
 
 /**
  * Runs statements on a pool. No connection is held while anything but the database is waited for.
@@ -43,14 +52,10 @@ export interface PostgresConnection {
   /** Runs a statement that changes something. Repeated only when the database says that nothing was changed. */
   readonly run: RunStatement
   /** Runs statements in one transaction; `work` is called again when the database asks for it. */
-  transact<Result>(work: (run: RunStatement) => Promise<Result>): Promise<Result>
+  transact<Result>(work: (run: RunStatement) => Promise<Result>, signal?: AbortSignal): Promise<Result>
 }
 
-export interface PostgresConnectionOptions {
-  /** Milliseconds that a statement may take. */
-  readonly statementTimeout: number
-  /** Milliseconds to wait for a connection. */
-  readonly connectTimeout: number
+export interface PostgresConnectionOptions extends CheckoutOptions {
   /** Whether connections keep statements prepared. */
   readonly preparedStatements: boolean
 }
@@ -69,92 +74,53 @@ const types = {
   },
 }
 
-const guarded = new WeakSet<object>()
-
-/** An `error` event that nobody listens to would end the process. */
-function guardAgainstErrorEvents(emitter: PostgresPool | PostgresClient, listener: (error: Error) => void): void {
-  if (guarded.has(emitter)) return
-  guarded.add(emitter)
-  emitter.on('error', listener)
-}
-
 export function createPostgresConnection(
   pool: PostgresPool,
-  { statementTimeout, connectTimeout, preparedStatements }: PostgresConnectionOptions,
+  { preparedStatements, ...limits }: PostgresConnectionOptions,
 ): PostgresConnection {
-  guardAgainstErrorEvents(pool, (error) => publishFailure({ error, stage: 'background' }))
+  const { statementTimeout, connectTimeout } = limits
+  const checkOut = createCheckout(pool, limits)
   const begin =
     `BEGIN; SET LOCAL statement_timeout = ${statementTimeout}; ` +
     `SET LOCAL idle_in_transaction_session_timeout = ${statementTimeout}`
 
-  /** The pool's own time limit is the program's; without one it waits for ever. */
-  function connect(): Promise<PostgresClient> {
-    return new Promise((resolve, reject) => {
-      let isLate = false
-      const timer = setTimeout(() => {
-        isLate = true
-        reject(createUnavailableError(new Error(`No connection was free within ${connectTimeout} ms.`)))
-      }, connectTimeout)
-      pool.connect().then(
-        (client) => {
-          clearTimeout(timer)
-          // The pool listens only while nobody has the connection. The query that fails tells of the loss.
-          guardAgainstErrorEvents(client, () => {})
-          if (isLate) client.release()
-          else resolve(client)
-        },
-        (error) => {
-          clearTimeout(timer)
-          reject(error)
-        },
-      )
-    })
-  }
-
-  async function withClient<Result>(use: (client: PostgresClient) => Promise<Result>): Promise<Result> {
-    const client = await connect()
-    try {
-      const result = await use(client)
-      client.release()
-      return result
-    } catch (error) {
-      client.release(!isConnectionIntact(error))
-      throw error
-    }
-  }
-
   async function execute<Row>(
-    client: PostgresClient,
+    send: SendQuery,
     { name, text }: PostgresStatement,
     values: PostgresValue[],
   ): Promise<Row[]> {
-    const query = { text, values, types, query_timeout: statementTimeout }
-    const result = await client.query(preparedStatements ? { ...query, name } : query)
+    const query = { text, values, types }
+    const result = await send(preparedStatements ? { ...query, name } : query)
     return (result as { rows: Row[] }).rows
   }
 
   async function runTransaction<Result>(
-    client: PostgresClient,
+    send: SendQuery,
     work: (run: RunStatement) => Promise<Result>,
   ): Promise<Result> {
-    await client.query({ text: begin, query_timeout: statementTimeout })
+    await send({ text: begin })
     try {
-      const result = await work((statement, values) => execute(client, statement, values))
-      await client.query({ text: 'COMMIT', query_timeout: statementTimeout })
+      const result = await work((statement, values) => execute(send, statement, values))
+      await send({ text: 'COMMIT' })
       return result
     } catch (error) {
       if (isConnectionLost(error)) throw error
-      await client.query({ text: 'ROLLBACK', query_timeout: statementTimeout })
+      await send({ text: 'ROLLBACK' })
       throw error
     }
   }
 
-  async function attempt<Result>(action: () => Promise<Result>, whenLost: 'repeat' | 'fail'): Promise<Result> {
+  async function attempt<Result>(
+    action: () => Promise<Result>,
+    whenLost: 'repeat' | 'fail',
+    signal: AbortSignal | undefined,
+  ): Promise<Result> {
     const start = performance.now()
     for (let count = 1; ; count++) {
       try {
         return await action()
       } catch (error) {
+        if (signal?.aborted && error === signal.reason) throw error
         const elapsed = performance.now() - start
         const isWorthwhile = isRepeatable(error)
           ? count < MAX_ATTEMPTS && elapsed < statementTimeout
@@ -167,9 +133,11 @@ export function createPostgresConnection(
   }
 
   return {
-    read: (statement, values) => attempt(() => withClient((client) => execute(client, statement, values)), 'repeat'),
-    run: (statement, values) => attempt(() => withClient((client) => execute(client, statement, values)), 'fail'),
-    transact: (work) => attempt(() => withClient((client) => runTransaction(client, work)), 'fail'),
+    read: (statement, values, signal) =>
+      attempt(() => checkOut((send) => execute(send, statement, values), signal), 'repeat', signal),
+    run: (statement, values, signal) =>
+      attempt(() => checkOut((send) => execute(send, statement, values), signal), 'fail', signal),
+    transact: (work, signal) => attempt(() => checkOut((send) => runTransaction(send, work), signal), 'fail', signal),
   }
 }
 

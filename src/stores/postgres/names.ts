@@ -2,6 +2,7 @@ import { HttpError } from '../../core/errors.ts'
 import { encodeText } from '../sql/names.ts'
 import { KEPT_AFTER_EXPIRY } from '../sql/rows.ts'
 import type { PostgresConnection, PostgresValue } from './connection.ts'
+import { createUnavailableError } from './errors.ts'
 import type { PostgresStatements } from './statements.ts'
 
 /**
@@ -10,7 +11,7 @@ import type { PostgresStatements } from './statements.ts'
  * lie between each other, and what a process has not used when it ends is never used.
  */
 export interface NameSource {
-  /** @throws HttpError 507 when the collection has no names left */
+  /** @throws HttpError 507 when the collection has no names left, 503 when too many calls wait for one */
   take(collection: string): Promise<string>
   /** The value to which the counter must be raised when a client writes a name; `undefined` when it is above already. */
   raiseFor(collection: string, id: number): number | undefined
@@ -47,7 +48,12 @@ const END = Number.MAX_SAFE_INTEGER + 1
 /** A name of the block that a client has written and erased must still be remembered when its turn comes. */
 const LEASE: number = KEPT_AFTER_EXPIRY / 3
 
-export function createNameSource(connection: PostgresConnection, statements: PostgresStatements): NameSource {
+/** @param maxWaiting calls that may wait for a name of one collection at the same time */
+export function createNameSource(
+  connection: PostgresConnection,
+  statements: PostgresStatements,
+  maxWaiting: number,
+): NameSource {
   const counters = new Map<string, Counter>()
 
   function counterOf(collection: string): Counter {
@@ -92,6 +98,9 @@ export function createNameSource(connection: PostgresConnection, statements: Pos
   return {
     async take(collection) {
       const counter = counterOf(collection)
+      if (counter.waiting >= maxWaiting) {
+        throw createUnavailableError(new Error(`${maxWaiting} calls wait for a name already.`))
+      }
       counter.waiting++
       try {
         while (!hasName(counter)) {

@@ -1,5 +1,5 @@
 import type { PostgresConnection, PostgresStatement } from './connection.ts'
-import { isRelationMissing, isSchemaRace } from './errors.ts'
+import { createUnavailableError, isRelationMissing, isSchemaRace } from './errors.ts'
 
 /** Bytes of one chunk of large content. Part of the schema: chunks are found by it. */
 export const CHUNK_SIZE = 262_144
@@ -103,8 +103,16 @@ export async function migratePostgres(connection: PostgresConnection, prefix: st
   }
 }
 
-/** A connection whose first statement waits until the tables are there; after a failure the next one tries again. */
-export function connectWhenMigrated(connection: PostgresConnection, prefix: string): PostgresConnection {
+/**
+ * A connection whose first statement waits until the tables are there; after a failure the next one tries again.
+ * @param maxWaiting calls that may wait for the tables at the same time
+ */
+export function connectWhenMigrated(
+  connection: PostgresConnection,
+  prefix: string,
+  maxWaiting: number,
+): PostgresConnection {
+  let waiting = 0
   let migration: Promise<void> | undefined
   let isReady = false
 
@@ -118,14 +126,25 @@ export function connectWhenMigrated(connection: PostgresConnection, prefix: stri
   }
 
   async function whenReady<Result>(action: () => Promise<Result>): Promise<Result> {
-    if (!isReady) await (migration ??= migrate())
+    if (!isReady) await waitForTables()
     return action()
   }
 
+  async function waitForTables(): Promise<void> {
+    if (waiting >= maxWaiting)
+      throw createUnavailableError(new Error(`${maxWaiting} calls wait for the tables already.`))
+    waiting++
+    try {
+      await (migration ??= migrate())
+    } finally {
+      waiting--
+    }
+  }
+
   return {
-    read: (statement, values) => whenReady(() => connection.read(statement, values)),
-    run: (statement, values) => whenReady(() => connection.run(statement, values)),
-    transact: (work) => whenReady(() => connection.transact(work)),
+    read: (statement, values, signal) => whenReady(() => connection.read(statement, values, signal)),
+    run: (statement, values, signal) => whenReady(() => connection.run(statement, values, signal)),
+    transact: (work, signal) => whenReady(() => connection.transact(work, signal)),
   }
 }
 

@@ -41,6 +41,12 @@ export function nameStatements(prefix: string): PostgresStatements {
 /** The clock of the database, in milliseconds: those of several machines differ. */
 const NOW = '(extract(epoch from now()) * 1000)::bigint'
 
+/**
+ * When a row is written, maybe long after its transaction began: it may have waited for the lock. At least `NOW`, by which
+ * a date is called strong.
+ */
+const WRITTEN = `GREATEST(${NOW}, (extract(epoch from clock_timestamp()) * 1000)::bigint)`
+
 const FACTS =
   "convert_from(path, 'UTF8') AS path, state, version, changed, strong, expires, size, content_type, " +
   `content_encoding, content_language, filename, content_id, ${NOW} AS now`
@@ -61,14 +67,14 @@ function writeStatements(prefix: string): Readonly<Record<StatementName, string>
 
   // $1 path, $2 version, $3 size, $4 to $7 the four fields, $8 content id, $9 content, $10 grace; in all of them.
   const replaced = (second: string) =>
-    `state = ${LIVE}, version = $2, changed = GREATEST(s.changed, ${NOW}), ` +
+    `state = ${LIVE}, version = $2, changed = GREATEST(s.changed, ${WRITTEN}), ` +
     `strong = floor(s.changed / 1000.0) < floor(${NOW} / 1000.0), expires = NULL, size = $3, content_type = $4, ` +
     'content_encoding = $5, content_language = $6, filename = $7, content_id = $8, content = $9, ' +
     `was_state = s.state, was_content_id = s.content_id ${second}`
   const insert =
     `INSERT INTO ${states} AS s (path, collection, sort_key, state, version, changed, strong, expires, size, ` +
     'content_type, content_encoding, content_language, filename, content_id, content) ' +
-    `VALUES ($1::bytea, $11::bytea, $12::bytea, ${LIVE}, $2::text, ${NOW}, true, NULL, $3::bigint, $4::text, ` +
+    `VALUES ($1::bytea, $11::bytea, $12::bytea, ${LIVE}, $2::text, ${WRITTEN}, true, NULL, $3::bigint, $4::text, ` +
     '$5::text, $6::text, $7::text, $8::text, $9::bytea) ' +
     `ON CONFLICT (path) DO UPDATE SET ${replaced('WHERE s.state >= $13::smallint')} ` +
     'RETURNING changed, strong, was_state, was_content_id'
@@ -95,7 +101,7 @@ function writeStatements(prefix: string): Readonly<Record<StatementName, string>
     'state <= $4::smallint AND ($2::text IS NULL OR version = $2) FOR UPDATE), ' +
     `dropped AS (UPDATE ${states} AS s SET ${changes} FROM old WHERE s.path = old.key RETURNING 1)`
   const dated =
-    `version = $3::text, changed = GREATEST(s.changed, ${NOW}), ` +
+    `version = $3::text, changed = GREATEST(s.changed, ${WRITTEN}), ` +
     `strong = floor(s.changed / 1000.0) < floor(${NOW} / 1000.0)`
 
   return {

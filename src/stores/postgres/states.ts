@@ -23,7 +23,7 @@ export interface PutResult {
 
 /** The rows of the paths. Each change is one statement, atomic by itself. */
 export interface PostgresStates {
-  read(path: string, content: 'with-content' | 'without-content'): Promise<DatedRow | undefined>
+  read(path: string, content: 'with-content' | 'without-content', signal?: AbortSignal): Promise<DatedRow | undefined>
   /** Writes a path; `undefined` when its state was not the expected one. */
   put(
     run: RunStatement,
@@ -102,9 +102,9 @@ export function createPostgresStates(
   }
 
   return {
-    async read(path, content) {
+    async read(path, content, signal) {
       const statement = content === 'with-content' ? statements.readState : statements.readFacts
-      const [row] = await connection.read<DatedRow>(statement, [encodeKey(path)])
+      const [row] = await connection.read<DatedRow>(statement, [encodeKey(path)], signal)
       return row
     },
 

@@ -1,4 +1,4 @@
-import { HttpError } from '../../core/errors.ts'
+import { HttpError, isHttpError } from '../../core/errors.ts'
 import type { MaybePromise } from '../../core/handler.ts'
 import { untilAborted } from '../abortable-stream.ts'
 import { type Content, isStaged, type LargeBody, type SmallBody, type StagedBody, sizeOf } from '../types.ts'
@@ -83,7 +83,9 @@ export function createIntakeFactory(sink: ChunkSink, { inlineLimit, batchSize }:
       const id = chunks.id!
       return { size, body: sink.open(id, size), id }
     } catch (error) {
-      if (chunks.id !== undefined) await abandon(chunks.id)
+      const abandoned = chunks.id === undefined ? undefined : abandon(chunks.id)
+      // The database is away: the caller need not wait for it once more.
+      if (!isUnavailable(error)) await abandoned
       throw error
     }
   }
@@ -158,6 +160,10 @@ export function createIntakeFactory(sink: ChunkSink, { inlineLimit, batchSize }:
       return staged
     },
   }
+}
+
+function isUnavailable(error: unknown): boolean {
+  return isHttpError(error) && error.status === 503
 }
 
 function createChunkWriter(sink: ChunkSink, batchSize: number) {

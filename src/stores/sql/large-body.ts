@@ -1,6 +1,7 @@
 import { HttpError } from '../../core/errors.ts'
 import { andThen, isPromise, type MaybePromise } from '../../core/handler.ts'
 import type { Pieces } from '../../core/reply.ts'
+import { untilAborted } from '../abortable-stream.ts'
 import type { LargeBody } from '../types.ts'
 
 /**
@@ -11,6 +12,38 @@ export type ReadPiece = (index: number, offset: number, length: number) => Maybe
 
 /** Content in chunks of one size that never change. A range touches only the chunks that it lies in. */
 export function createLargeBody(size: number, chunkSize: number, readPiece: ReadPiece): LargeBody {
+  async function* readChunks(first: number, last: number): AsyncGenerator<Uint8Array> {
+    const end = Math.min(last + 1, size)
+
+    // What is short comes in one piece, and is sent with one write; of what is long each chunk is read once.
+    function lengthAt(at: number): number {
+      return end - at <= chunkSize ? end - at : chunkSize - (at % chunkSize)
+    }
+
+    function readAt(at: number): MaybePromise<Pieces | undefined> {
+      return readPiece(Math.floor(at / chunkSize), at % chunkSize, lengthAt(at))
+    }
+
+    let ahead: MaybePromise<Pieces | undefined> | undefined
+    for (let at = first; at < end; ) {
+      const reading = ahead ?? readAt(at)
+      const length = lengthAt(at)
+      const pieces = requireBytes(isPromise(reading) ? await reading : reading, length)
+      at += length
+      ahead = isPromise(reading) && at < end ? readAhead(at) : undefined
+      if (pieces instanceof Uint8Array) yield pieces
+      else yield* pieces
+    }
+
+    /** While one piece is on its way to the client the next one comes from the database. */
+    function readAhead(at: number): MaybePromise<Pieces | undefined> {
+      const reading = readAt(at)
+      // It may fail before anybody waits for it, or nobody ever does: that must not count as unhandled.
+      if (isPromise(reading)) reading.then(undefined, () => {})
+      return reading
+    }
+  }
+
   return {
     read(first, last) {
       const length = last + 1 - first
@@ -18,37 +51,7 @@ export function createLargeBody(size: number, chunkSize: number, readPiece: Read
       return andThen(pieces, (pieces) => requireBytes(pieces, length))
     },
 
-    async *open(first, last) {
-      const end = Math.min(last + 1, size)
-
-      // What is short comes in one piece, and is sent with one write; of what is long each chunk is read once.
-      function lengthAt(at: number): number {
-        return end - at <= chunkSize ? end - at : chunkSize - (at % chunkSize)
-      }
-
-      function readAt(at: number): MaybePromise<Pieces | undefined> {
-        return readPiece(Math.floor(at / chunkSize), at % chunkSize, lengthAt(at))
-      }
-
-      let ahead: MaybePromise<Pieces | undefined> | undefined
-      for (let at = first; at < end; ) {
-        const reading = ahead ?? readAt(at)
-        const length = lengthAt(at)
-        const pieces = requireBytes(isPromise(reading) ? await reading : reading, length)
-        at += length
-        ahead = isPromise(reading) && at < end ? readAhead(at) : undefined
-        if (pieces instanceof Uint8Array) yield pieces
-        else yield* pieces
-      }
-
-      /** While one piece is on its way to the client the next one comes from the database. */
-      function readAhead(at: number): MaybePromise<Pieces | undefined> {
-        const reading = readAt(at)
-        // It may fail before anybody waits for it, or nobody ever does: that must not count as unhandled.
-        if (isPromise(reading)) reading.then(undefined, () => {})
-        return reading
-      }
-    },
+    open: (first, last, options) => untilAborted(readChunks(first, last), options?.signal),
   }
 }
 

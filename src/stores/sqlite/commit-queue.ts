@@ -1,3 +1,4 @@
+import { HttpError } from '../../core/errors.ts'
 import type { MaybePromise } from '../../core/handler.ts'
 
 /** Gathers the writes of one turn of the event loop into one transaction: they share one wait for the disk. */
@@ -5,6 +6,7 @@ export interface CommitQueue {
   /**
    * Runs work in a transaction; fulfilled once it is durable. Work that throws changes nothing and spoils no other, but
    * may make the others of its turn run again.
+   * @throws HttpError 503 when too many writes wait already
    */
   add<Result>(work: () => Result): Promise<Result>
 }
@@ -13,13 +15,20 @@ interface Entry {
   readonly work: () => unknown
   readonly resolve: (result: unknown) => void
   readonly reject: (error: unknown) => void
+  /** On the clock of `performance.now`. */
+  readonly since: number
 }
 
 /** Other processes wait for the lock meanwhile. */
 const LARGEST_BATCH = 64
+/** Writes that may wait while another process holds the lock. */
+const MAX_WAITING = 10_000
 
-/** @param transact runs work in one transaction; undoes all of it when it throws */
-export function createCommitQueue(transact: (work: () => void) => MaybePromise<void>): CommitQueue {
+/**
+ * @param transact runs work in one transaction; undoes all of it when it throws
+ * @param patience milliseconds after which a write that waits fails together with the one that could not begin
+ */
+export function createCommitQueue(transact: (work: () => void) => MaybePromise<void>, patience: number): CommitQueue {
   let queue: Entry[] = []
   let isScheduled = false
 
@@ -46,6 +55,7 @@ export function createCommitQueue(transact: (work: () => void) => MaybePromise<v
     } catch (error) {
       if (culprit === undefined) {
         for (const entry of batch) entry.reject(error)
+        rejectLate(error)
         return
       }
       culprit.reject(error)
@@ -56,10 +66,21 @@ export function createCommitQueue(transact: (work: () => void) => MaybePromise<v
     for (const [index, entry] of batch.entries()) entry.resolve(results[index])
   }
 
+  /** What failed after it had waited for the lock has used up the time of those behind it as well. */
+  function rejectLate(error: unknown): void {
+    const now = performance.now()
+    const isLate = (entry: Entry): boolean => now - entry.since >= patience
+    const late = queue.filter(isLate)
+    queue = queue.filter((entry) => !isLate(entry))
+    for (const entry of late) entry.reject(error)
+  }
+
   return {
     add<Result>(work: () => Result): Promise<Result> {
       return new Promise<Result>((resolve, reject) => {
-        queue.push({ work, resolve: resolve as (result: unknown) => void, reject })
+        if (queue.length >= MAX_WAITING) throw new HttpError(503, 'ERR_UNAVAILABLE', { headers: ['Retry-After', '1'] })
+        const since = performance.now()
+        queue.push({ work, resolve: resolve as (result: unknown) => void, reject, since })
         if (isScheduled) return
         isScheduled = true
         setImmediate(commitAll)

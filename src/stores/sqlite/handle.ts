@@ -1,6 +1,8 @@
 import { HttpError } from '../../core/errors.ts'
 import type { MaybePromise } from '../../core/handler.ts'
 import { createCommitQueue } from './commit-queue.ts'
+import { createReserve } from './reserve.ts'
+import { createSpace, type Space } from './space.ts'
 
 export type SqliteValue = string | number | Uint8Array | null
 
@@ -31,6 +33,7 @@ export interface SqliteDatabase {
 /** Runs work on a handle and waits, without blocking the process, while another process writes. */
 export interface SqliteConnection {
   readonly handle: SqliteDatabase
+  readonly space: Space
   /** Runs a read. A promise is returned only when the database is busy. */
   attempt<Result>(action: () => Result): MaybePromise<Result>
   /** Runs work in a transaction; fulfilled once it is durable. The work must not wait for anything, and may run again. */
@@ -47,21 +50,62 @@ const BUSY = 5
 const LOCKED = 6
 const FULL = 13
 const CODES: Readonly<Record<string, number>> = { SQLITE_BUSY: BUSY, SQLITE_LOCKED: LOCKED, SQLITE_FULL: FULL }
+/** `SQLITE_IOERR_WRITE` and `SQLITE_IOERR_SHMSIZE`, as numbers and as names. */
+const IO_ERRORS: ReadonlySet<unknown> = new Set([778, 4874, 'SQLITE_IOERR_WRITE', 'SQLITE_IOERR_SHMSIZE'])
+
+export interface SqliteConnectionOptions {
+  /** Milliseconds after which a call gives up with 503 while other processes hold the lock. */
+  readonly busyTimeout: number
+  /** Bytes to keep allocated for a full disk. */
+  readonly reserve: number
+  /** Notified when the disk was full. */
+  readonly onShortage: () => void
+  /** Makes the tables. */
+  readonly migrate: (handle: SqliteDatabase) => void
+}
 
 /**
  * Prepares a handle for durable commits that several processes share.
- * @param busyTimeout milliseconds after which a call gives up with 503 while other processes hold the lock
  * @throws Error when the database cannot keep a write-ahead log
  */
-export function createSqliteConnection(opened: SqliteHandle, busyTimeout: number): SqliteConnection {
+export function createSqliteConnection(
+  opened: SqliteHandle,
+  { busyTimeout, reserve: reserveSize, onShortage, migrate }: SqliteConnectionOptions,
+): SqliteConnection {
   const handle = opened as SqliteDatabase
+  const reserve = createReserve(findFile(handle), reserveSize)
+
+  function open(): void {
+    blockWhileBusy(busyTimeout, () => enterWriteAheadLog(handle))
+    blockWhileBusy(busyTimeout, () => migrate(handle))
+  }
+
   handle.exec(`PRAGMA busy_timeout = ${BLOCKING_WAIT}`)
-  blockWhileBusy(busyTimeout, () => enterWriteAheadLog(handle))
+  try {
+    open()
+  } catch (error) {
+    // On a full disk SQLite cannot even make the files beside the database.
+    if (!reserve.release()) throw error
+    open()
+  }
   // A commit is on the disk before it is acknowledged; NORMAL would lose the last ones in a power failure.
   handle.exec('PRAGMA synchronous = FULL')
   // No mapped pages: whatever is read would count as memory of this process, a gigabyte for a gigabyte.
   handle.exec('PRAGMA mmap_size = 0')
+  const space = createSpace(handle, reserve, onShortage)
+  space.tend()
+
   function runTransaction<Result>(work: () => Result): Result {
+    try {
+      return runOnce(work)
+    } catch (error) {
+      if (!isOutOfSpace(error)) throw error
+      space.makeRoom()
+      return runOnce(work)
+    }
+  }
+
+  function runOnce<Result>(work: () => Result): Result {
     // Not prepared: libsql does not reset a statement that found the database busy, and the read transaction that it
     // keeps open would show every later read the same old state.
     handle.exec('BEGIN IMMEDIATE')
@@ -105,10 +149,11 @@ export function createSqliteConnection(opened: SqliteHandle, busyTimeout: number
     }
   }
 
-  const { add: transact } = createCommitQueue((work) => attempt(() => runTransaction(work)))
+  const { add: transact } = createCommitQueue((work) => attempt(() => runTransaction(work)), busyTimeout)
 
   return {
     handle,
+    space,
     attempt,
     transact,
     transactLazily: (work) => attempt(() => runLazily(work)),
@@ -129,6 +174,12 @@ export function blockWhileBusy<Result>(timeout: number, action: () => Result): R
   }
 }
 
+/** The file of the database; `''` for one in memory. */
+function findFile(handle: SqliteDatabase): string {
+  const databases = handle.prepare('PRAGMA database_list').all() as { name: string; file: string | null }[]
+  return databases.find(({ name }) => name === 'main')?.file ?? ''
+}
+
 function enterWriteAheadLog(handle: SqliteDatabase): void {
   const { journal_mode: mode } = handle.prepare('PRAGMA journal_mode = WAL').get() as { journal_mode: string }
   if (mode === 'wal' || mode === 'memory') return
@@ -141,6 +192,13 @@ function rollBack(handle: SqliteDatabase): void {
   } catch {
     // SQLite has rolled back by itself, as it does when the disk is full.
   }
+}
+
+/** Whether there is no room, or a write failed as it does for want of room under a quota. */
+function isOutOfSpace(error: unknown): boolean {
+  if (codeOf(error) === FULL) return true
+  const { errcode, rawCode, code } = error as { errcode?: unknown; rawCode?: unknown; code?: unknown }
+  return IO_ERRORS.has(code) || IO_ERRORS.has(rawCode) || IO_ERRORS.has(errcode)
 }
 
 /** The primary result code of an error, which each library tells in its own way. */

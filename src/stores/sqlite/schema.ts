@@ -36,6 +36,10 @@ const MIGRATIONS: readonly Migration[] = [
       bytes BLOB NOT NULL,
       PRIMARY KEY (content_id, chunk)
     );`,
+  // The latest second in which any process has written.
+  (prefix) => `
+    CREATE TABLE ${prefix}clock (second INTEGER NOT NULL);
+    INSERT INTO ${prefix}clock SELECT COALESCE(MAX(changed), 0) / 1000 FROM ${prefix}states;`,
 ]
 
 /**

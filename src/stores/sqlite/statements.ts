@@ -6,6 +6,8 @@ type StatementName =
   | 'readFacts'
   | 'readHead'
   | 'readVersion'
+  | 'readClock'
+  | 'setClock'
   | 'putState'
   | 'hideState'
   | 'removeState'
@@ -19,6 +21,7 @@ type StatementName =
   | 'linkContent'
   | 'releaseContent'
   | 'abandonContent'
+  | 'findAbandoned'
   | 'addChunk'
   | 'readChunk'
   | 'readPart'
@@ -52,6 +55,8 @@ function writeStatements(prefix: string): Readonly<Record<StatementName, string>
     readFacts: `SELECT ${FACTS} FROM ${states} WHERE path = ?`,
     readHead: `SELECT ${HEAD_COLUMNS} FROM ${states} WHERE path = ?`,
     readVersion: `SELECT version FROM ${states} WHERE path = ?`,
+    readClock: `SELECT second FROM ${prefix}clock`,
+    setClock: `UPDATE ${prefix}clock SET second = ?`,
     // In this order: path, collection, sort_key, state, version, changed, strong, expires, size, the four fields of
     // the content, content_id, content.
     putState:
@@ -88,6 +93,7 @@ function writeStatements(prefix: string): Readonly<Record<StatementName, string>
     linkContent: `UPDATE ${contents} SET expires = NULL WHERE id = ? AND expires > 0 RETURNING id`,
     releaseContent: `UPDATE ${contents} SET expires = ? WHERE id = ?`,
     abandonContent: `UPDATE ${contents} SET expires = 0 WHERE id = ? AND expires IS NOT NULL`,
+    findAbandoned: `SELECT id FROM ${contents} WHERE id = ? AND expires = 0`,
     addChunk: `INSERT INTO ${chunks} VALUES (?, ?, ?)`,
     readChunk: `SELECT bytes FROM ${chunks} WHERE content_id = ? AND chunk = ?`,
     readPart: `SELECT substr(bytes, ?, ?) AS bytes FROM ${chunks} WHERE content_id = ? AND chunk = ?`,

@@ -24,8 +24,10 @@ import type {
   StoredState,
 } from '../types.ts'
 import { createVersions } from '../versions.ts'
+import type { SqliteClock } from './clock.ts'
 import type { SqliteContents } from './contents.ts'
 import type { KnownState, KnownStates } from './known-states.ts'
+import type { Space } from './space.ts'
 import type { SqliteStatements } from './statements.ts'
 
 /** The rows of the paths. Whatever changes them runs within a transaction. */
@@ -48,7 +50,8 @@ export function createSqliteStates(
   statements: SqliteStatements,
   contents: SqliteContents,
   known: KnownStates,
-  now: () => number,
+  space: Space,
+  clock: SqliteClock,
 ): SqliteStates {
   const nextVersion = createVersions()
 
@@ -71,7 +74,7 @@ export function createSqliteStates(
     if (state !== undefined) return state.resource
     const isWhole = content === 'with-content'
     const row = (isWhole ? statements.readState : statements.readFacts).get(key) as StateRow | undefined
-    const found = toState(row, hidden, now(), contents.open)
+    const found = toState(row, hidden, clock.now(), contents.open)
     if (isWhole && row?.state === LIVE) known.offer(row, found as StoredResource)
     return found
   }
@@ -103,7 +106,8 @@ export function createSqliteStates(
   }
 
   function put(path: string, row: RowHead | undefined, content: ContentFields, taken: Taken): StoredResource {
-    const { changed, strong } = decideChange(row, now())
+    space.admit(taken.id === undefined ? taken.size : 0, contents.reclaim)
+    const { changed, strong } = decideChange(row, clock.tick())
     const version = nextVersion()
     const [type, coding, language, filename] = encodeFields(content)
     // Copied: the buffer stays the caller's, and what was read or written again stays in memory.
@@ -145,7 +149,7 @@ export function createSqliteStates(
   }
 
   function drop(row: RowHead, mode: RemoveOptions['mode'], keep: number): void {
-    const time = now()
+    const time = clock.tick()
     const { changed, strong } = decideChange(row, time)
     if (mode === 'hide') {
       statements.hideState.run(nextVersion(), changed, strong ? 1 : 0, row.path)

@@ -1,5 +1,5 @@
-import { isResource } from '../../types.ts'
-import { claim, claimContent, claimEqual, claimFails, claimResource } from '../claims.ts'
+import { isResource, type RemoveOptions } from '../../types.ts'
+import { claim, claimContent, claimEqual, claimFails, claimResource, claimTombstone } from '../claims.ts'
 import { binary, create, createBytes, listAll, nameOf, put, stall, stream, text, times, waitFor } from '../samples.ts'
 import type { Case } from '../types.ts'
 
@@ -113,6 +113,62 @@ export const durability: readonly Case[] = [
       }
       await store.remove(path(1), { expect: 'any', mode: 'erase' })
       claim(!isResource(await other.read(path(1))), 'Another process finds what was removed.')
+    },
+  },
+  {
+    title: 'shows in every process a page as it is, whatever another process does to its members',
+    needs: ['durable'],
+    async run({ store, collection, path, content, modes, reopen }) {
+      // One process only reads: what it has kept of a page is renewed by no write of its own.
+      const reader = await reopen()
+      const versions = new Map<number, string>()
+      const write = async (name: number, seed: number): Promise<void> => {
+        versions.set(name, (await put(store, path(name), content(seed, path(name)))).version)
+      }
+      const remove = async (name: number, mode: RemoveOptions['mode']): Promise<void> => {
+        await store.remove(path(name), { expect: 'any', mode })
+        versions.delete(name)
+      }
+      const claimPages = async (change: string): Promise<void> => {
+        const names = [...versions.keys()].sort((a, b) => a - b)
+        const expected = names.map((name) => [path(name), versions.get(name)])
+        // Asked for again and again: a store may keep what is asked for a second time.
+        for (const limit of [2, 2, 2, 10, 10, 10]) {
+          const items = await listAll(reader, collection, limit)
+          const found = items.map((item) => [item.path, item.version])
+          claimEqual(found, expected, `Another process lists a page of before ${change}.`)
+        }
+      }
+      for (const name of [1, 2, 3, 5]) await write(name, name)
+      await claimPages('the first members')
+      for (const name of [1, 3, 5, 2]) {
+        await write(name, 10 + name)
+        await claimPages('a change')
+      }
+      await write(4, 4)
+      await claimPages('a new member')
+      for (const [index, mode] of modes.entries()) {
+        await remove(index + 2, mode)
+        await claimPages(`a removal (${mode})`)
+        // As many members as before, and one of them another.
+        await write(10 + index, index)
+        await remove(index === 0 ? 1 : 9 + index, mode)
+        await claimPages('a removal and a new member')
+        await write(index + 2, 20)
+        await claimPages('the return of a member')
+      }
+    },
+  },
+  {
+    title: 'remembers every tombstone after a sudden end',
+    needs: ['durable', 'tombstones'],
+    async run({ store, path, content, crash }) {
+      const names = Array.from({ length: 10 }, (_, index) => index + 1)
+      for (const name of names) await put(store, path(name), content(name, path(name)))
+      for (const name of names) await store.remove(path(name), { expect: 'any', mode: 'tombstone' })
+      const reopened = await crash()
+      const sentence = 'A tombstone was forgotten over the end.'
+      for (const name of names) claimTombstone(await reopened.read(path(name)), path(name), sentence)
     },
   },
   {

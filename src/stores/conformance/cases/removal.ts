@@ -1,7 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { isResource } from '../../types.ts'
-import { claim, claimContent, claimEqual, claimResource } from '../claims.ts'
+import { claim, claimContent, claimEqual, claimResource, claimTombstone } from '../claims.ts'
 import { put, waitFor } from '../samples.ts'
 import type { Case } from '../types.ts'
+
+/** Milliseconds: long enough that a store that forgets too early shows it. */
+const RETENTION = 1200
 
 export const removal: readonly Case[] = [
   {
@@ -80,6 +84,49 @@ export const removal: readonly Case[] = [
       const absent = await store.write(path(1), content(2, path(1)), { expect: 'absent' })
       claimEqual(absent.outcome, 'created', 'A tombstone counts as absent, so the write had to happen.')
       await claimContent(await store.read(path(1)), content(2, path(1)), 'The new resource has other content.')
+    },
+  },
+  {
+    title: 'remembers every tombstone, each with its own path, and not the last ones only',
+    needs: ['tombstones'],
+    async run({ store, path, content }) {
+      const names = Array.from({ length: 30 }, (_, index) => index + 1)
+      for (const name of names) await put(store, path(name), content(name, path(name)))
+      for (const name of names) await store.remove(path(name), { expect: 'any', mode: 'tombstone' })
+      // Neither what is written nor what is erased elsewhere is about them.
+      await put(store, path(100), content(1, path(100)))
+      await store.remove(path(100), { expect: 'any', mode: 'erase' })
+      for (const name of names) claimTombstone(await store.read(path(name)), path(name), 'A tombstone was forgotten.')
+    },
+  },
+  {
+    title: 'keeps a tombstone for the whole of its retention, whatever becomes of others',
+    needs: ['tombstones'],
+    async run({ store, path, content, reopen }) {
+      const other = await reopen()
+      for (const name of [1, 2, 3, 4, 5]) await put(store, path(name), content(name, path(name)))
+      const begin = performance.now()
+      await store.remove(path(1), { expect: 'any', mode: 'tombstone', retention: RETENTION })
+      await store.remove(path(2), { expect: 'any', mode: 'tombstone', retention: 60_000 })
+      await store.remove(path(3), { expect: 'any', mode: 'tombstone' })
+      await store.remove(path(4), { expect: 'any', mode: 'tombstone', retention: 20 })
+      for (let round = 0; performance.now() - begin < RETENTION; round++) {
+        await put(store, path(5), content(round, path(5)))
+        for (const name of [1, 2, 3]) {
+          for (const reader of [store, other]) {
+            const state = await reader.read(path(name))
+            const time = performance.now() - begin
+            // The clock of a database may differ from this one by a little.
+            if (name === 1 && time > 0.9 * RETENTION) continue
+            const after = `after ${Math.round(time)} ms`
+            claimTombstone(state, path(name), `A tombstone was forgotten ${after}, before its retention was over.`)
+          }
+        }
+        await sleep(50)
+      }
+      const isGone = (state: unknown) => state === undefined
+      const sentence = `The tombstone outlived its retention of ${RETENTION} ms.`
+      await waitFor(async () => store.read(path(1)), isGone, sentence)
     },
   },
   {

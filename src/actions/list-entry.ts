@@ -1,0 +1,34 @@
+import type { RangedBody } from '../core/reply.ts'
+import { encodeText } from '../core/reply.ts'
+import { isJsonType, parseMediaType } from '../protocol/media-type.ts'
+import { formatPath } from '../protocol/request-target.ts'
+import { splitPath } from '../stores/paths.ts'
+import type { StoredResource } from '../stores/types.ts'
+import { replyBodyOf } from './representation.ts'
+import type { ResourceExchange } from './resource-exchange.ts'
+import { idOf } from './validation.ts'
+
+/**
+ * What a listing says of an item: a JSON item of a JSON collection as it is stored; of any other where it is and of which
+ * type and size.
+ */
+export function entryBody(exchange: ResourceExchange, item: StoredResource): RangedBody {
+  if (isShownWhole(exchange, item)) return replyBodyOf(item)
+  const { name } = splitPath(item.path)
+  const href = exchange.mount + formatPath(item.path)
+  return encodeText(JSON.stringify({ id: idOf(name, 'integer'), href, type: item.contentType, size: item.size }))
+}
+
+/**
+ * Whether an item is in a listing with all its content: only where that has been checked, and the `id` in it is the
+ * server's. Anything else could pose as another entry, or end the array early.
+ */
+function isShownWhole({ route }: ResourceExchange, item: StoredResource): boolean {
+  if (route.collection!.content !== 'json' || item.contentEncoding !== undefined) return false
+  if (item.size > route.context.limits.parsedSize || !isJson(item.contentType)) return false
+  return route.context.findRoute(item.path)?.idMember !== undefined
+}
+
+function isJson(contentType: string): boolean {
+  return contentType === 'application/json' || isJsonType(parseMediaType(contentType)?.essence ?? '')
+}

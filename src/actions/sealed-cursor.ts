@@ -1,0 +1,85 @@
+import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
+import { HttpError } from '../core/errors.ts'
+import { isJsonObject, readMember } from '../core/json.ts'
+import { isResource, type ResourceStore } from '../stores/types.ts'
+import { fetchJson, parseStored } from './hooks.ts'
+import type { ResourceExchange } from './resource-exchange.ts'
+
+/**
+ * Cursors that name an entry which the client may not see, where a page has to end behind one. A store's own cursor tells
+ * the name to whoever decodes it; these are encrypted (AES-256-GCM).
+ */
+
+/** No cursor of a store begins with it. */
+const PREFIX = '\0sealed:'
+/** Without a slash in front, so that no pattern of a definition leads to it. */
+const KEY_PATH = 'secrets/cursors'
+const NONCE = 12
+const TAG = 16
+/** Cursors are filled up to a multiple of this, so that their length does not tell that of a name. */
+const BLOCK = 64
+
+/** The key of each store, which all processes share: a walk through the pages may meet any of them. */
+const keys = new WeakMap<ResourceStore, Promise<Buffer>>()
+
+export function isSealed(cursor: string): boolean {
+  return cursor.startsWith(PREFIX)
+}
+
+/** Encrypts a cursor; always to the same text, so that a page keeps its entity tag. */
+export async function sealCursor(exchange: ResourceExchange, cursor: string): Promise<string> {
+  const key = await findKey(exchange.route.context.store)
+  const size = Buffer.byteLength(cursor) + 1
+  const text = Buffer.alloc(Math.ceil(size / BLOCK) * BLOCK)
+  text.write(cursor)
+  const place = Buffer.from(exchange.storePath)
+  const nonce = createHmac('sha256', key)
+    .update(`${place.length}:`)
+    .update(place)
+    .update(text)
+    .digest()
+    .subarray(0, NONCE)
+  const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(place)
+  const sealed = Buffer.concat([nonce, cipher.update(text), cipher.final(), cipher.getAuthTag()])
+  return PREFIX + sealed.toString('base64url')
+}
+
+/** @throws HttpError 400 for a cursor that was not sealed for this collection */
+export async function openCursor(exchange: ResourceExchange, cursor: string): Promise<string> {
+  const sealed = Buffer.from(cursor.slice(PREFIX.length), 'base64url')
+  const key = await findKey(exchange.route.context.store)
+  try {
+    const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, NONCE), { authTagLength: TAG })
+    decipher.setAAD(Buffer.from(exchange.storePath)).setAuthTag(sealed.subarray(-TAG))
+    const text = Buffer.concat([decipher.update(sealed.subarray(NONCE, -TAG)), decipher.final()])
+    return text.toString().replace(/\0+$/, '')
+  } catch {
+    throw new HttpError(400, 'ERR_MALFORMED_QUERY', { detail: 'after is a cursor taken from a Link field.' })
+  }
+}
+
+function findKey(store: ResourceStore): Promise<Buffer> {
+  let key = keys.get(store)
+  if (key === undefined) {
+    key = readKey(store)
+    keys.set(store, key)
+    // The next request tries again.
+    key.catch(() => keys.delete(store))
+  }
+  return key
+}
+
+/** Reads the key, or makes it; of several processes one does. */
+async function readKey(store: ResourceStore): Promise<Buffer> {
+  const body = JSON.stringify({ key: randomBytes(32).toString('base64url') })
+  let state = await store.read(KEY_PATH)
+  if (!isResource(state)) {
+    const result = await store.write(KEY_PATH, { contentType: 'application/json', body }, { expect: 'absent' })
+    if (result.outcome !== 'conflict') return Buffer.from(JSON.parse(body).key, 'base64url')
+    state = await store.read(KEY_PATH)
+  }
+  const value = isResource(state) ? parseStored(await fetchJson(state, 1024, undefined)) : undefined
+  const text = isJsonObject(value) ? readMember(value, 'key') : undefined
+  if (typeof text !== 'string') throw new Error(`The store holds no key for cursors at ${KEY_PATH}.`)
+  return Buffer.from(text, 'base64url')
+}

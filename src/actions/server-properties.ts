@@ -1,0 +1,114 @@
+import { HttpError } from '../core/errors.ts'
+import { andThen, type MaybePromise } from '../core/handler.ts'
+import {
+  defineMember,
+  equalJson,
+  formatPointerStep,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  readMember,
+} from '../core/json.ts'
+import { nameOf } from '../stores/paths.ts'
+import { listFiles } from './delete.ts'
+import type { Route } from './route.ts'
+import { type Document, invalid, requireKeptNumbers, validateDocument } from './validation.ts'
+
+/**
+ * Properties that the server gives an item beside its id: what it knows of each file, and how far the work on it is. They
+ * are taken off before the schema sees the item and added after it, and no client changes them.
+ */
+
+/** Properties of an item that its work sets. */
+const WORK: readonly string[] = ['state', 'problem']
+const NONE: readonly string[] = []
+
+/**
+ * Names of the properties of an item that say something of its files.
+ * @param signal ends the search
+ */
+export function filePropertiesOf(
+  route: Route,
+  path: string,
+  signal: AbortSignal | undefined,
+): MaybePromise<readonly string[]> {
+  const { idMember, fileNames, context } = route
+  if (idMember === undefined || fileNames === 'filename') return NONE
+  if (fileNames !== 'any') return fileNames
+  return andThen(listFiles(context.store, path, 'any', signal), (paths) => paths.map(nameOf))
+}
+
+/** Takes properties off a value. */
+export function splitProperties(
+  value: JsonValue | undefined,
+  names: readonly string[],
+): { readonly owned: JsonObject; readonly rest: JsonValue } {
+  const owned: Record<string, JsonValue> = {}
+  if (!isJsonObject(value)) return { owned, rest: value ?? null }
+  const rest: Record<string, JsonValue> = {}
+  for (const name of Object.keys(value)) defineMember(names.includes(name) ? owned : rest, name, value[name]!)
+  return { owned, rest }
+}
+
+/** Adds properties at the end of a document; its text stays as it is before them. */
+export function addProperties(document: Document, owned: JsonObject): Document {
+  const names = Object.keys(owned)
+  if (names.length === 0 || !isJsonObject(document.value)) return document
+  const value: Record<string, JsonValue> = { ...document.value }
+  for (const name of names) defineMember(value, name, owned[name]!)
+  const isEmpty = Object.keys(document.value).length === 0
+  const head = document.text.slice(0, document.text.lastIndexOf('}'))
+  return { value, text: `${head}${isEmpty ? '' : ','}${JSON.stringify(owned).slice(1)}`, isVerbatim: false }
+}
+
+/**
+ * Validates a document by the schema of a route, which does not see the properties of the server.
+ * @param files names of the properties that are about files
+ * @throws HttpError 422
+ */
+export function validateItem(
+  document: Document,
+  route: Pick<Route, 'schema' | 'idMember' | 'showsWork'>,
+  unknown: 'strip' | 'refuse',
+  files: readonly string[],
+): MaybePromise<Document> {
+  const names = route.showsWork ? [...files, ...WORK] : files
+  if (names.length === 0 || route.schema === undefined) return validateDocument(document, route, unknown)
+  const { owned, rest } = splitProperties(document.value, names)
+  const hasOwned = Object.keys(owned).length > 0
+  const input = hasOwned ? { value: rest, text: JSON.stringify(rest), isVerbatim: false } : document
+  return andThen(validateDocument(input, route, unknown), (valid) => {
+    if (valid === input) return document
+    requireKeptNumbers(document)
+    // A default of the schema says nothing of a file that is not there.
+    const { rest } = splitProperties(valid.value, names)
+    return addProperties({ value: rest, text: JSON.stringify(rest), isVerbatim: false }, owned)
+  })
+}
+
+/**
+ * Checks that an item says of its files what the server says.
+ * @param given what the client sent
+ * @throws HttpError 409 for anything else, as for another id
+ */
+export function requireSameFacts(given: JsonObject, facts: JsonObject, names: Iterable<string>): void {
+  const wrong = [...names].filter((name) => {
+    const [is, was] = [readMember(given, name), readMember(facts, name)]
+    return is !== was && (is === undefined || was === undefined || !equalJson(is, was))
+  })
+  if (wrong.length === 0) return
+  throw new HttpError(409, 'ERR_CONFLICT', {
+    detail: 'The server says what is known of a file.',
+    errors: wrong.map((name) => ({
+      pointer: formatPointerStep(name),
+      detail: 'This is not what is known of the file.',
+    })),
+  })
+}
+
+/** @throws HttpError 422 for a new item that says itself what only the server can know of its files */
+export function refuseFacts(value: JsonObject, names: Iterable<string>): void {
+  const given = [...names].filter((name) => Object.hasOwn(value, name))
+  if (given.length === 0) return
+  throw invalid(given.map((name) => ({ pointer: formatPointerStep(name), detail: 'A file is expected here.' })))
+}

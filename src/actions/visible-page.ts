@@ -1,0 +1,195 @@
+import { setImmediate } from 'node:timers/promises'
+import { andThen, type MaybePromise } from '../core/handler.ts'
+import { isJsonType, parseMediaType } from '../protocol/media-type.ts'
+import { mergeCaching } from '../protocol/stricter-caching.ts'
+import type { Page, StoredResource } from '../stores/types.ts'
+import { mayHaveOwnCaching, mayRefuseEntries, mayShow } from './entry-rights.ts'
+import { cacheControlFor } from './representation.ts'
+import type { ResourceExchange } from './resource-exchange.ts'
+import { isSealed, openCursor, sealCursor } from './sealed-cursor.ts'
+
+/** Entries that are refused for one page before it ends early: what one request may cost. */
+const MOST_REFUSED = 2000
+/** Bytes of JSON in them, which `authorize` may have had parsed. */
+const MOST_REFUSED_BYTES = 16 * 1024 * 1024
+/** Bytes of entries that are judged in one go, each counted as at least so many. */
+const PAUSE = 256 * 1024
+const ENTRY = 4096
+/** The least entries to ask a store for once some have been refused. */
+const CHUNK = 50
+
+/**
+ * Reads a page of the entries that the caller may see: each is judged by the definition of its own path. The page is as
+ * full as any, and its cursor names an entry that is on it: what is left out shows neither in the number of entries nor in
+ * Link.
+ * @param after a cursor from an earlier page
+ * @throws HttpError 400 for a sealed cursor that the service has not made
+ */
+export function readVisiblePage(
+  exchange: ResourceExchange,
+  after: string | undefined,
+  limit: number,
+): MaybePromise<Page> {
+  const cursor = after === undefined || !isSealed(after) ? after : openCursor(exchange, after)
+  return andThen(cursor, (cursor) => {
+    if (mayRefuseEntries(exchange)) return judgePages(exchange, cursor, limit)
+    return fetchPage(exchange, cursor, limit)
+  })
+}
+
+function fetchPage(exchange: ResourceExchange, after: string | undefined, limit: number): MaybePromise<Page> {
+  const { route, storePath, wantsHidden } = exchange
+  const collection = storePath === '/' ? '' : storePath
+  return route.context.store.list(collection, {
+    after,
+    limit,
+    hidden: wantsHidden,
+    get signal() {
+      return exchange.signal
+    },
+  })
+}
+
+/** The verdicts of one request, and what it has spent on entries that it does not show. */
+interface Judge {
+  readonly isSpent: boolean
+  readonly hasRefused: boolean
+  /** Judges entries in order, until all are judged or too many have been refused. */
+  judge(items: readonly StoredResource[]): Promise<Judged>
+}
+
+interface Judged {
+  /** How many entries have been judged. */
+  readonly count: number
+  readonly shown: readonly StoredResource[]
+}
+
+function createJudge(exchange: ResourceExchange): Judge {
+  const verdicts = new Map<string, boolean>()
+  let refused = 0
+  let bytes = 0
+  let unpaused = 0
+  const isSpent = (): boolean => refused >= MOST_REFUSED || bytes >= MOST_REFUSED_BYTES
+
+  async function decide(item: StoredResource): Promise<boolean> {
+    const key = keyOf(item)
+    const known = verdicts.get(key)
+    if (known !== undefined) return known
+    unpaused += ENTRY + item.size
+    if (unpaused > PAUSE) {
+      unpaused = 0
+      await setImmediate() // others have their turn
+    }
+    const verdict = await mayShow(exchange, item)
+    verdicts.set(key, verdict)
+    if (verdict) return true
+    refused++
+    if (isJsonType(parseMediaType(item.contentType)?.essence ?? '')) bytes += item.size
+    return false
+  }
+
+  return {
+    get isSpent() {
+      return isSpent()
+    },
+    get hasRefused() {
+      return refused > 0
+    },
+    async judge(items) {
+      const shown: StoredResource[] = []
+      let count = 0
+      for (const item of items) {
+        if (count > 0 && isSpent() && !verdicts.has(keyOf(item))) break
+        count++
+        if (await decide(item)) shown.push(item)
+      }
+      return { count, shown }
+    },
+  }
+}
+
+function keyOf({ version, path }: StoredResource): string {
+  return `${version} ${path}`
+}
+
+async function judgePages(exchange: ResourceExchange, after: string | undefined, limit: number): Promise<Page> {
+  const judge = createJudge(exchange)
+  const page = await collectPage(exchange, judge, after, limit)
+  // Others may get another page (RFC 9111 §5.2.2.7).
+  if (exchange.principal !== undefined || judge.hasRefused) exchange.sharing = 'private'
+  return page
+}
+
+async function collectPage(
+  exchange: ResourceExchange,
+  judge: Judge,
+  after: string | undefined,
+  limit: number,
+): Promise<Page> {
+  const items: StoredResource[] = []
+  let cursor = after
+  let size = limit
+  for (;;) {
+    const page = await fetchPage(exchange, cursor, size)
+    const { count, shown } = await judge.judge(page.items)
+    const cut = findCut(page, count, shown, limit - items.length)
+    if (cut !== undefined) {
+      size = cut
+      continue
+    }
+    items.push(...shown)
+    if (page.next === undefined) return keepWhole(page, { items })
+    cursor = page.next
+    if (items.length === limit) {
+      return keepWhole(page, (await isMoreShown(exchange, judge, cursor)) ? { items, next: cursor } : { items })
+    }
+    if (judge.isSpent) return { items, next: await sealCursor(exchange, cursor) }
+    size = Math.max(limit - items.length, CHUNK)
+  }
+}
+
+/**
+ * How many entries of a page to ask for again, so that its cursor stands behind the last one that is wanted: an entry that
+ * completes the answer, or the last that was judged. `undefined` where the page ends there.
+ */
+function findCut(
+  { items, next }: Page,
+  count: number,
+  shown: readonly StoredResource[],
+  missing: number,
+): number | undefined {
+  const last = shown[missing - 1]
+  if (last === undefined) return count < items.length ? count : undefined
+  const isEnd = last === items.at(-1) || (next === undefined && count === items.length && shown.length === missing)
+  return isEnd ? undefined : items.indexOf(last) + 1
+}
+
+/** The page of the store itself, where all of it is shown: what was derived from it is used again. */
+function keepWhole(page: Page, shown: Page): Page {
+  return page.next === shown.next && page.items.length === shown.items.length ? page : shown
+}
+
+/** Whether an entry behind a cursor is shown. Where that takes too long to find out, there may be one. */
+async function isMoreShown(exchange: ResourceExchange, judge: Judge, after: string): Promise<boolean> {
+  let cursor: string | undefined = after
+  for (let size = 1; cursor !== undefined; size = CHUNK) {
+    if (judge.isSpent) return true
+    const page: Page = await fetchPage(exchange, cursor, size)
+    const { shown, count } = await judge.judge(page.items)
+    if (shown.length > 0 || count < page.items.length) return true
+    cursor = page.next
+  }
+  return false
+}
+
+/**
+ * Cache-Control of a page: as careful as that of every entry on it, by the definitions that their own paths have.
+ */
+export function pageCacheControl(exchange: ResourceExchange, page: Page): string {
+  const { route } = exchange
+  if (!mayHaveOwnCaching(route)) return cacheControlFor(exchange)
+  // For users `private` is always said: what one part allows shared caches for, another may not.
+  const sharing = exchange.sharing === 'public' ? 'public' : 'private'
+  const owners = new Set(page.items.map((item) => route.context.findRoute(item.path) ?? route))
+  return [...owners].reduce((value, own) => mergeCaching(value, own.cacheControl[sharing]), route.cacheControl[sharing])
+}

@@ -1,0 +1,99 @@
+/** Counts in JSON text, without parsing it. */
+
+/** Characters of a string to look at one by one before it is worth a call to search for its end. */
+const SHORT = 8
+
+/** A scan that goes beyond one of these limits ends there. */
+export interface ScanLimits {
+  /** Nesting of arrays and objects. */
+  readonly depth: number
+  /** Members and array items together. */
+  readonly entries: number
+}
+
+export interface JsonScan {
+  /** How deep arrays and objects are nested; one more than the limit where they are deeper. */
+  readonly depth: number
+  /** Members of all objects. */
+  readonly members: number
+  /** Members of all objects and items of all arrays. */
+  readonly entries: number
+}
+
+/**
+ * Counts what JSON text holds, outside strings. Malformed text gives any numbers.
+ * It comes before `JSON.parse`, which is 30 times as slow on text that does nothing but nest, and takes 100 bytes of
+ * memory for an array item of 2.
+ */
+export function scanJson(text: string, limits: ScanLimits): JsonScan {
+  const { length } = text
+  let depth = 0
+  let deepest = 0
+  let members = 0
+  // An array or object with something in it has one entry more than commas.
+  let entries = 0
+  for (let i = 0; i < length; i++) {
+    const code = text.charCodeAt(i)
+    // "| 0" keeps the index an integer for the compiler: this loop is most of the cost of a large body.
+    if (code === 0x22) i = findQuote(text, i + 1) | 0
+    else if (code === 0x2c) {
+      if (++entries > limits.entries) break
+    } else if (code === 0x3a) members++
+    else if (code >= 0x5b) {
+      const bracket = code | 0x20 // "[" and "{" differ in this bit, and so do "]" and "}"
+      if (bracket === 0x7b) {
+        entries++
+        if (++depth > deepest) {
+          deepest = depth
+          if (deepest > limits.depth) break
+        }
+      } else if (bracket === 0x7d) {
+        depth--
+        if (isEmpty(text, i)) entries--
+      }
+    }
+  }
+  return { depth: deepest, members, entries }
+}
+
+/** Whether the array or object that is closed at `at` has nothing in it. */
+function isEmpty(text: string, at: number): boolean {
+  let before = at - 1
+  while (before >= 0 && text.charCodeAt(before) <= 0x20) before--
+  return before >= 0 && (text.charCodeAt(before) | 0x20) === 0x7b
+}
+
+/** Whether JSON text has more than `limit` members and array items together. */
+export function hasMoreEntries(text: string, limit: number): boolean {
+  // Each takes two characters at least, and comes after a comma or a bracket.
+  if (text.length <= 2 * limit) return false
+  let most = limit
+  for (const mark of [',', '{', '[']) most -= countUpTo(most, text, mark)
+  return most < 0 && scanJson(text, { depth: Number.POSITIVE_INFINITY, entries: limit }).entries > limit
+}
+
+/** How often a character occurs; `most + 1` where it is more often than that. */
+export function countUpTo(most: number, text: string, character: string): number {
+  let count = 0
+  for (let at = text.indexOf(character); at >= 0 && count <= most; at = text.indexOf(character, at + 1)) count++
+  return count
+}
+
+/** Index of the quote that ends the string whose first character is at `at`; the length when there is none. */
+export function findQuote(text: string, at: number): number {
+  const { length } = text
+  for (;;) {
+    const near = Math.min(at + SHORT, length)
+    while (at < near) {
+      const code = text.charCodeAt(at)
+      if (code === 0x22) return at
+      at += code === 0x5c ? 2 : 1
+    }
+    const quote = at < length ? text.indexOf('"', at) : -1
+    if (quote < 0) return length
+    let start = quote
+    while (start > at && text.charCodeAt(start - 1) === 0x5c) start--
+    if ((quote - start) % 2 === 0) return quote
+    at = quote + 1
+  }
+}

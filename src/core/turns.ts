@@ -1,0 +1,109 @@
+import { HttpError } from './errors.ts'
+import { isPromise, type MaybePromise } from './handler.ts'
+
+/** How often a compare-and-swap is tried before the request is refused. */
+export const MAX_ATTEMPTS = 100
+/** How many of the attempts follow each other without a pause. */
+export const PATIENT_ATTEMPTS = 3
+
+/** Waits a random moment, longer after more attempts, so that rivals of other processes do not meet again at once. */
+export function pause(attempts: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, Math.random() * Math.min(50, attempts * 2)))
+}
+
+/**
+ * Lets the requests that change one resource go one after the other within a process: side by side, each of them would
+ * make the compare-and-swap of the others fail. What keeps a state whole is that comparison, never the turn: a task may
+ * run without one.
+ */
+export interface Turns {
+  /** Whether a task is under way at a key. */
+  isTaken(key: string): boolean
+  /**
+   * Runs a task when those before it at its key are done, at once where there are none.
+   * @param task is told whether it has waited, and what it knew may be of the past
+   * @param overflow what to do when too many wait: go on without a turn, or refuse with 503
+   */
+  take<Result>(
+    key: string,
+    task: (entry: 'at-once' | 'waited') => MaybePromise<Result>,
+    overflow: 'go-on' | 'refuse',
+  ): MaybePromise<Result>
+}
+
+export interface TurnLimits {
+  /** The most tasks that wait at one key. */
+  readonly perKey: number
+  /** The most tasks that wait at all keys together. */
+  readonly total: number
+  /** Milliseconds after which a task goes on without its turn: one that hangs must not stop all that follow it. */
+  readonly patience: number
+}
+
+const LIMITS: TurnLimits = { perKey: 256, total: 4096, patience: 10_000 }
+
+/** Those who wait at a key, the first of them first. Each is called when it is its turn. */
+type Line = Set<() => void>
+
+const NOBODY: Line = new Set()
+
+export function createTurns({ perKey, total, patience }: TurnLimits = LIMITS): Turns {
+  // A key stands here while a task is under way; it has a line of its own once another task waits.
+  const lines = new Map<string, Line>()
+  let waiting = 0
+
+  function pass(key: string): void {
+    const line = lines.get(key)!
+    const [next] = line
+    if (next === undefined) lines.delete(key)
+    else next()
+  }
+
+  function hold<Result>(key: string, task: () => MaybePromise<Result>): MaybePromise<Result> {
+    let result: MaybePromise<Result>
+    try {
+      result = task()
+    } catch (error) {
+      pass(key)
+      throw error
+    }
+    if (isPromise(result)) return Promise.resolve(result).finally(() => pass(key))
+    pass(key)
+    return result
+  }
+
+  /** @returns whether the turn has come, or patience has ended */
+  function wait(key: string, line: Line): Promise<boolean> {
+    return new Promise((resolve) => {
+      const end = (isTurn: boolean): void => {
+        clearTimeout(timer)
+        line.delete(call)
+        waiting--
+        resolve(isTurn)
+      }
+      const call = (): void => end(true)
+      const timer = setTimeout(end, patience, false)
+      waiting++
+      line.add(call)
+      lines.set(key, line)
+    })
+  }
+
+  return {
+    isTaken: (key) => lines.has(key),
+
+    take(key, task, overflow) {
+      const line = lines.get(key)
+      if (line === undefined) {
+        lines.set(key, NOBODY)
+        return hold(key, () => task('at-once'))
+      }
+      if (line.size >= perKey || waiting >= total) {
+        if (overflow === 'go-on') return task('at-once')
+        throw new HttpError(503, 'ERR_UNAVAILABLE', { headers: ['Retry-After', '1'] })
+      }
+      const own = line === NOBODY ? new Set<() => void>() : line
+      return wait(key, own).then((isTurn) => (isTurn ? hold(key, () => task('waited')) : task('waited')))
+    },
+  }
+}

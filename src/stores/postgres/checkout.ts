@@ -1,0 +1,148 @@
+import { publishFailure } from '../../core/diagnostics.ts'
+import type { PostgresClient, PostgresPool, PostgresQuery } from './connection.ts'
+import { createUnavailableError, isConnectionIntact } from './errors.ts'
+
+export interface CheckoutOptions {
+  /** Milliseconds that a statement may take. */
+  readonly statementTimeout: number
+  /** Milliseconds to wait for a connection. */
+  readonly connectTimeout: number
+  /** Calls that may wait for a connection at the same time. */
+  readonly maxWaiting: number
+}
+
+/** Sends a query on a connection; fails when its deadline is over. */
+export type SendQuery = (query: PostgresQuery) => Promise<unknown>
+
+/**
+ * Takes a connection for one use and gives it back; a connection that broke or missed its deadline is destroyed.
+ * Bounded in time and in number, whatever limits the pool itself has.
+ */
+export type Checkout = <Result>(
+  use: (send: SendQuery) => Promise<Result>,
+  signal: AbortSignal | undefined,
+) => Promise<Result>
+
+const guarded = new WeakSet<object>()
+/** The limits that stores have set on pools that had none. */
+const limited = new WeakMap<PostgresPool, number>()
+
+/** An `error` event without a listener would end the process. */
+function guardAgainstErrorEvents(emitter: PostgresPool | PostgresClient, listener: (error: Error) => void): void {
+  if (guarded.has(emitter)) return
+  guarded.add(emitter)
+  emitter.on('error', listener)
+}
+
+/** The query that fails reports the loss. */
+function guardClient(client: PostgresClient): void {
+  guardAgainstErrorEvents(client, () => {})
+}
+
+function guardPool(pool: PostgresPool): void {
+  if (guarded.has(pool)) return
+  guardAgainstErrorEvents(pool, (error) => publishFailure({ error, stage: 'background' }))
+  // The pool listens only to idle connections. It takes its listener off before the promise of `connect` is fulfilled,
+  // and the server may end the connection in between: with the same packet that opened it, on a fast shutdown.
+  pool.on('connect', guardClient)
+  pool.on('acquire', guardClient)
+}
+
+/**
+ * A pool without a limit waits forever for a host that accepts the connection and then says nothing; each such
+ * connection keeps its place in the pool, and no other code can close it.
+ */
+function limitConnectionTime(pool: PostgresPool, connectTimeout: number): void {
+  const { options } = pool
+  if (options === undefined) return
+  const current = options.connectionTimeoutMillis
+  if (current && limited.get(pool) !== current) return
+  const limit = Math.max(current ?? 0, connectTimeout)
+  options.connectionTimeoutMillis = limit
+  limited.set(pool, limit)
+}
+
+export function createCheckout(
+  pool: PostgresPool,
+  { statementTimeout, connectTimeout, maxWaiting }: CheckoutOptions,
+): Checkout {
+  guardPool(pool)
+  limitConnectionTime(pool, connectTimeout)
+  let waiting = 0
+
+  function connect(signal: AbortSignal | undefined): Promise<PostgresClient> {
+    return new Promise((resolve, reject) => {
+      signal?.throwIfAborted()
+      if (waiting >= maxWaiting) {
+        throw createUnavailableError(new Error(`${maxWaiting} calls wait for a connection already.`))
+      }
+      let isOver = false
+      const timer = setTimeout(() => {
+        fail(createUnavailableError(new Error(`No connection was free within ${connectTimeout} ms.`)))
+      }, connectTimeout)
+      const onAbort = (): void => fail(signal!.reason)
+      signal?.addEventListener('abort', onAbort, { once: true })
+
+      function settle(): void {
+        isOver = true
+        clearTimeout(timer)
+        signal?.removeEventListener('abort', onAbort)
+      }
+
+      function fail(error: unknown): void {
+        settle()
+        reject(error)
+      }
+
+      // Counted until the pool lets go of the call: a pool without a limit keeps those that are over as well.
+      waiting++
+      connectTo(pool).then(
+        (client) => {
+          waiting--
+          guardClient(client)
+          if (isOver) return client.release()
+          settle()
+          resolve(client)
+        },
+        (error) => {
+          waiting--
+          fail(error)
+        },
+      )
+    })
+  }
+
+  return async (use, signal) => {
+    const client = await connect(signal)
+    let isSilent = false
+
+    function send(query: PostgresQuery): Promise<unknown> {
+      return new Promise((resolve, reject) => {
+        const timer = setTimeout(() => {
+          isSilent = true
+          reject(new Error(`The database did not answer within ${statementTimeout} ms.`))
+        }, statementTimeout)
+        client
+          .query(query)
+          .finally(() => clearTimeout(timer))
+          .then(resolve, reject)
+      })
+    }
+
+    try {
+      const result = await use(send)
+      client.release()
+      return result
+    } catch (error) {
+      client.release(isSilent || !isConnectionIntact(error))
+      // A graceful end would wait for an answer to its goodbye, and with it the next caller for its place in the pool.
+      if (isSilent) client.connection?.stream?.destroy()
+      throw error
+    }
+  }
+}
+
+/** A pool of the program's own may throw instead of rejecting. */
+async function connectTo(pool: PostgresPool): Promise<PostgresClient> {
+  return pool.connect()
+}

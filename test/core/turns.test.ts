@@ -1,0 +1,86 @@
+import { describe, expect, it } from 'vitest'
+import { createTurns } from '../../src/core/turns.ts'
+
+const LIMITS = { perKey: 2, total: 3, patience: 10_000 }
+
+/** A task that ends when the test says so. */
+function createTask() {
+  const entries: string[] = []
+  let end = (): void => {}
+  const ended = new Promise<void>((resolve) => {
+    end = resolve
+  })
+  const run = (entry: string): Promise<string> => {
+    entries.push(entry)
+    return ended.then(() => 'done')
+  }
+  return { entries, run, end }
+}
+
+const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+describe('turns (issue 17.6)', () => {
+  it('come at once, and without a promise, where no other task is under way', () => {
+    const turns = createTurns(LIMITS)
+    expect(turns.take('/a', (entry) => entry, 'refuse')).toBe('at-once')
+    expect(turns.isTaken('/a')).toBe(false)
+  })
+
+  it('come one after the other at one key, in order, and side by side at two', async () => {
+    const turns = createTurns(LIMITS)
+    const tasks = [createTask(), createTask(), createTask()]
+    const other = createTask()
+    const results = [...tasks.map(({ run }) => turns.take('/a', run, 'refuse')), turns.take('/b', other.run, 'refuse')]
+    expect(turns.isTaken('/a')).toBe(true)
+    await settle()
+    expect(other.entries).toEqual(['at-once'])
+    for (const [index, task] of tasks.entries()) {
+      expect(task.entries).toEqual([index === 0 ? 'at-once' : 'waited'])
+      expect(tasks[index + 1]?.entries ?? []).toEqual([])
+      task.end()
+      await settle()
+    }
+    other.end()
+    expect(await Promise.all(results)).toEqual(['done', 'done', 'done', 'done'])
+    expect([turns.isTaken('/a'), turns.isTaken('/b')]).toEqual([false, false])
+  })
+
+  it('pass on from a task that throws, at once or later', async () => {
+    const turns = createTurns(LIMITS)
+    const fail = () => {
+      throw new Error('at once')
+    }
+    expect(() => turns.take('/a', fail, 'refuse')).toThrow('at once')
+    const failing = turns.take('/a', () => Promise.reject(new Error('later')), 'refuse')
+    const next = turns.take('/a', (entry) => entry, 'refuse')
+    await expect(failing).rejects.toThrow('later')
+    expect(await next).toBe('waited')
+    expect(turns.isTaken('/a')).toBe(false)
+  })
+
+  it('are refused with 503 and Retry-After, or not waited for, when too many wait', async () => {
+    const turns = createTurns(LIMITS)
+    const tasks = Array.from({ length: 5 }, createTask)
+    const waiting = tasks.slice(0, 3).map(({ run }) => turns.take('/a', run, 'refuse'))
+    const unavailable = expect.objectContaining({ status: 503, fields: ['Retry-After', '1'] })
+    expect(() => turns.take('/a', () => 'x', 'refuse')).toThrow(unavailable)
+    expect(turns.take('/a', (entry) => entry, 'go-on')).toBe('at-once')
+    // One more may wait at another key, and that is all.
+    waiting.push(...tasks.slice(3).map(({ run }) => turns.take('/b', run, 'refuse')))
+    expect(() => turns.take('/b', () => 'x', 'refuse')).toThrow(unavailable)
+    for (const { end } of tasks) end()
+    expect(await Promise.all(waiting)).toHaveLength(5)
+    expect(turns.take('/a', (entry) => entry, 'refuse')).toBe('at-once')
+  })
+
+  it('are not waited for without an end: a task that hangs stops no other', async () => {
+    const turns = createTurns({ ...LIMITS, patience: 20 })
+    const hanging = createTask()
+    const held = turns.take('/a', hanging.run, 'refuse')
+    expect(await turns.take('/a', (entry) => entry, 'refuse')).toBe('waited')
+    expect(turns.isTaken('/a')).toBe(true)
+    hanging.end()
+    await held
+    expect(turns.isTaken('/a')).toBe(false)
+  })
+})

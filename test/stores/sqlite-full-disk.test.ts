@@ -1,0 +1,227 @@
+import { existsSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import Libsql from 'libsql'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { isHttpError } from '../../src/core/errors.ts'
+import { type SqliteStoreOptions, sqliteStore } from '../../src/stores/sqlite.ts'
+import type { LargeBody, ResourceStore, StoredResource } from '../../src/stores/types.ts'
+import { createSmallDisk, diskKinds, findSimulatedRoom, type SmallDisk } from '../support/small-disk.ts'
+import { createDatabaseFile, sqliteLibraries } from '../support/sqlite.ts'
+
+vi.mock('node:fs', async (load) => {
+  const fs = await load<typeof import('node:fs')>()
+  return {
+    ...fs,
+    statfsSync(path: string) {
+      const room = findSimulatedRoom(path)
+      return room === undefined ? fs.statfsSync(path) : { bsize: 1, bavail: room }
+    },
+  }
+})
+
+const MEGABYTE = 1024 * 1024
+const text = (body: string) => ({ contentType: 'text/plain', body })
+const binary = (body: AsyncIterable<Uint8Array>) => ({ contentType: 'application/octet-stream', body })
+
+async function* feed(size: number): AsyncGenerator<Uint8Array> {
+  for (let sent = 0; sent < size; sent += 65_536) yield Buffer.alloc(Math.min(65_536, size - sent), sent >> 16)
+}
+
+/** The outcome of a call, or the status of its error. */
+async function outcomeOf(call: () => unknown): Promise<string | number> {
+  try {
+    return ((await call()) as { outcome: string }).outcome
+  } catch (error) {
+    if (!isHttpError(error)) throw error
+    return error.status
+  }
+}
+
+async function until(condition: () => boolean, sentence: string): Promise<void> {
+  for (const end = Date.now() + 10_000; !condition(); await new Promise((resolve) => setTimeout(resolve, 5))) {
+    if (Date.now() > end) throw new Error(sentence)
+  }
+}
+
+describe.each(diskKinds)('sqliteStore on a full disk (%s)', (kind) => {
+  const disks: SmallDisk[] = []
+  const closers: (() => unknown)[] = []
+  afterEach(async () => {
+    for (const close of closers.splice(0).reverse()) await close()
+    for (const disk of disks.splice(0)) disk.remove()
+  })
+
+  function createDisk(bytes: number): SmallDisk {
+    const disk = createSmallDisk(kind, bytes)
+    disks.push(disk)
+    return disk
+  }
+
+  function openStore(disk: SmallDisk, options: SqliteStoreOptions = {}) {
+    const handle = new Libsql(join(disk.folder, 'store.db'))
+    const store = sqliteStore(disk.limit(handle), options)
+    let isOpen = true
+    async function close(): Promise<void> {
+      if (!isOpen) return
+      isOpen = false
+      await store.close?.()
+      handle.close()
+    }
+    closers.push(close)
+    return { store, close }
+  }
+
+  const spare = (disk: SmallDisk): string => join(disk.folder, 'store.db-reserve')
+  const upload = (store: ResourceStore, path: string, size: number) =>
+    outcomeOf(() => store.write(path, binary(feed(size)), { expect: 'any' }))
+  const write = (store: ResourceStore, path: string, body = 'x'.repeat(500)) =>
+    outcomeOf(() => store.write(path, text(body), { expect: 'any' }))
+  const remove = (store: ResourceStore, path: string) =>
+    outcomeOf(() => store.remove(path, { expect: 'any', mode: 'tombstone' }))
+
+  /** Uploads until one is refused. @returns how many were taken */
+  async function fill(store: ResourceStore, size = MEGABYTE): Promise<number> {
+    for (let count = 0; ; count++) if ((await upload(store, `/full/${count}`, size)) === 507) return count
+  }
+
+  it.each([8, 32])('goes on after an upload that did not fit into %i MiB (issue 17.5)', async (megabytes) => {
+    const disk = createDisk(megabytes * MEGABYTE)
+    const { store } = openStore(disk)
+    for (let round = 0; round < 2; round++) {
+      expect(await upload(store, '/large', 2 * megabytes * MEGABYTE)).toBe(507)
+      expect(await store.read('/large')).toBeUndefined()
+      for (let i = 0; i < 20; i++) expect(await write(store, `/small/${round}-${i}`)).toBe('created')
+      expect(await remove(store, `/small/${round}-0`)).toBe('removed')
+    }
+    // What the failed uploads took is there for content that fits.
+    expect(await upload(store, '/fits', (megabytes / 4) * MEGABYTE)).toBe('created')
+  })
+
+  it('goes on after a restart (issue 17.5)', async () => {
+    const disk = createDisk(16 * MEGABYTE)
+    const first = openStore(disk)
+    await fill(first.store)
+    expect(await upload(first.store, '/large', 32 * MEGABYTE)).toBe(507)
+    await first.close()
+    const { store } = openStore(disk)
+    expect(await remove(store, '/full/0')).toBe('removed')
+    expect(await upload(store, '/full/0', MEGABYTE / 2)).toBe('created')
+  })
+
+  it('removes while the content of the store fills the disk, and takes as much again (issue 17.5)', async () => {
+    const disk = createDisk(24 * MEGABYTE)
+    const { store } = openStore(disk)
+    const count = await fill(store)
+    expect(count).toBeGreaterThan(10)
+    // And with small content what is left.
+    for (let i = 0; (await write(store, `/rest/${i}`, 'x'.repeat(20_000))) === 'created'; i++);
+    for (let i = 0; i < count; i++) expect(await remove(store, `/full/${i}`)).toBe('removed')
+    for (let i = 0; i < count - 3; i++) expect(await upload(store, `/again/${i}`, MEGABYTE)).toBe('created')
+  })
+
+  it('gives the room of removed and replaced content to the next upload, grace or not (issue 17.5)', async () => {
+    const disk = createDisk(24 * MEGABYTE)
+    const { store } = openStore(disk, { now: () => 1_000_000 })
+    const count = await fill(store)
+    for (let round = 0; round < 12; round++) {
+      const path = `/full/${round % count}`
+      expect(await remove(store, path)).toBe('removed')
+      expect(await upload(store, path, MEGABYTE / 2)).toBe('created')
+      expect(await upload(store, path, MEGABYTE / 4)).toBe('replaced')
+    }
+  })
+
+  it('keeps content whole beside uploads that fail (issue 17.5)', async () => {
+    const disk = createDisk(16 * MEGABYTE)
+    const { store } = openStore(disk)
+    expect(await upload(store, '/kept', 3 * MEGABYTE)).toBe('created')
+    const outcomes = await Promise.all([1, 2, 3].map((i) => upload(store, `/large/${i}`, 20 * MEGABYTE)))
+    expect(outcomes).toEqual([507, 507, 507])
+    const { body } = (await store.read('/kept')) as StoredResource & { body: LargeBody }
+    const chunks: Uint8Array[] = []
+    for await (const chunk of body.open(0, 3 * MEGABYTE - 1)) chunks.push(Buffer.from(chunk))
+    const expected: Uint8Array[] = []
+    for await (const chunk of feed(3 * MEGABYTE)) expected.push(chunk)
+    expect(Buffer.concat(chunks).equals(Buffer.concat(expected))).toBe(true)
+  })
+
+  it('removes, in several processes, when other programs fill the disk, and grows when they give it back (issue 17.5)', async () => {
+    const disk = createDisk(32 * MEGABYTE)
+    const one = openStore(disk).store
+    const two = openStore(disk).store
+    for (let i = 0; i < 4; i++) expect(await upload(one, `/full/${i}`, MEGABYTE)).toBe('created')
+    const foreign = join(disk.folder, 'foreign')
+    const isFilled = () => {
+      writeFileSync(foreign, Buffer.alloc(disk.free()))
+      return disk.free() < 8192
+    }
+    await until(isFilled, 'The disk is not full.')
+    // The log is used up first.
+    for (let i = 0; i < 300; i++) await write(i % 2 === 0 ? one : two, `/small/${i % 7}`, 'y'.repeat(30_000))
+    for (const [i, store] of [one, two, one, two].entries()) expect(await remove(store, `/full/${i}`)).toBe('removed')
+    for (const store of [one, two]) expect(await upload(store, '/full/0', MEGABYTE / 2)).not.toBe(507)
+    rmSync(foreign)
+    expect(await upload(two, '/large', 10 * MEGABYTE)).toBe('created')
+    expect(await upload(one, '/large/2', MEGABYTE)).toBe('created')
+    expect(statSync(spare(disk)).size).toBeGreaterThanOrEqual(2 * MEGABYTE)
+  })
+
+  it('takes the reserve again when there is room (issue 17.5)', async () => {
+    const disk = createDisk(64 * MEGABYTE)
+    const { store } = openStore(disk, { sweepInterval: 20 })
+    const whole = statSync(spare(disk)).size
+    expect(whole).toBe(8 * MEGABYTE)
+    const foreign = join(disk.folder, 'foreign')
+    writeFileSync(foreign, Buffer.alloc(disk.free()))
+    expect(await upload(store, '/large', 16 * MEGABYTE)).toBe(507)
+    expect(statSync(spare(disk), { throwIfNoEntry: false })?.size ?? 0).toBeLessThan(whole)
+    rmSync(foreign)
+    await until(
+      () => existsSync(spare(disk)) && statSync(spare(disk)).size === whole,
+      'The reserve is not there again.',
+    )
+  })
+})
+
+describe('sqliteStore, the reserve', () => {
+  it('is allocated, not a hole, and stays after close (issue 17.5)', async () => {
+    const file = await createDatabaseFile()
+    const store = sqliteStore(file.open(), { reserve: 3 * MEGABYTE })
+    const { size, blocks } = statSync(`${file.path}-reserve`)
+    expect(size).toBe(3 * MEGABYTE)
+    expect(blocks * 512).toBeGreaterThanOrEqual(size)
+    await store.close?.()
+    expect(existsSync(`${file.path}-reserve`)).toBe(true)
+    await file.remove()
+  })
+
+  it('is left out with 0, and for a database in memory', async () => {
+    const file = await createDatabaseFile()
+    const store = sqliteStore(file.open(), { reserve: 0 })
+    await store.write('/a', text('a'), { expect: 'any' })
+    expect(existsSync(`${file.path}-reserve`)).toBe(false)
+    await store.close?.()
+    await file.remove()
+    const handle = sqliteLibraries['libsql']!(':memory:')
+    await sqliteStore(handle).close?.()
+    expect(existsSync('-reserve')).toBe(false)
+    expect(() => sqliteStore(handle, { reserve: -1 })).toThrow(/reserve: a number of bytes, 0 or more/)
+    handle.close()
+  })
+
+  it('is not needed to give an upload back that failed at once (issue 17.5)', async () => {
+    const file = await createDatabaseFile()
+    const handle = file.open()
+    const store = sqliteStore(handle, { sweepInterval: 0 })
+    handle.exec('PRAGMA max_page_count = 1000')
+    for (let round = 0; round < 3; round++) {
+      expect(await outcomeOf(() => store.write('/large', binary(feed(8 * MEGABYTE)), { expect: 'any' }))).toBe(507)
+      expect(await outcomeOf(() => store.write('/fits', binary(feed(MEGABYTE)), { expect: 'any' }))).not.toBe(507)
+      expect(await outcomeOf(() => store.remove('/fits', { expect: 'any', mode: 'erase' }))).toBe('removed')
+    }
+    const { n } = handle.prepare('SELECT count(*) AS n FROM resource_contents WHERE expires = 0').get() as { n: number }
+    expect(n).toBe(0)
+    await store.close?.()
+    await file.remove()
+  })
+})

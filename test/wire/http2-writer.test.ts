@@ -1,0 +1,219 @@
+import { once } from 'node:events'
+import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2'
+import { setImmediate as immediate } from 'node:timers/promises'
+import { describe, expect, it } from 'vitest'
+import { contentReply, emptyReply, encodeText, type Reply } from '../../src/core/reply.ts'
+import {
+  closeAfterTest,
+  endless,
+  HTTP2,
+  HUGE,
+  type Run,
+  recordedSource,
+  serveOn,
+  sourceReply,
+  TEXT,
+} from './transports.ts'
+
+describe.each(HTTP2)('the writer and the streams of $name', (transport) => {
+  async function serveHttp2(run: Run): Promise<{ session: ClientHttp2Session; errors: unknown[] }> {
+    const { port, errors } = await serveOn(transport, run)
+    const scheme = transport.name.endsWith('TLS') ? 'https' : 'http'
+    const session = connect(`${scheme}://localhost:${port}`, { rejectUnauthorized: false })
+    closeAfterTest(() => session.destroy())
+    return { session, errors }
+  }
+
+  async function read(stream: ClientHttp2Stream) {
+    const [headers] = await once(stream, 'response')
+    const chunks: Buffer[] = []
+    for await (const chunk of stream) chunks.push(chunk)
+    return { headers, body: Buffer.concat(chunks) }
+  }
+
+  it.each<[string, () => Reply, string]>([
+    ['a string', () => contentReply(200, 'hello', TEXT), 'hello'],
+    ['bytes', () => contentReply(200, encodeText('ä€'), TEXT), 'ä€'],
+    [
+      'a source',
+      () => sourceReply(recordedSource(5, () => [Buffer.from('he'), Buffer.from(''), Buffer.from('llo')]).source),
+      'hello',
+    ],
+    ['nothing', () => emptyReply(412, []), ''],
+  ])('sends %s, and to HEAD the same fields alone (row K5)', async (_, reply, text) => {
+    const { session, errors } = await serveHttp2(reply)
+    const get = await read(session.request({ ':path': '/' }))
+    expect(get.body.toString()).toBe(text)
+    expect(get.headers['content-length']).toBe(String(Buffer.byteLength(text)))
+    expect(get.headers['x-content-type-options']).toBe('nosniff')
+    expect(get.headers['connection']).toBeUndefined()
+    const head = await read(session.request({ ':path': '/', ':method': 'HEAD' }))
+    expect(head.body.length).toBe(0)
+    expect({ ...head.headers, date: '' }).toEqual({ ...get.headers, date: '' })
+    expect(errors).toEqual([])
+  })
+
+  it.each([204, 304])('sends no content and no length with %i (row K5)', async (status) => {
+    const { session } = await serveHttp2(() => emptyReply(status, ['ETag', '"a"']))
+    const { headers, body } = await read(session.request({ ':path': '/' }))
+    expect([headers[':status'], headers['content-length'], body.length]).toEqual([status, undefined, 0])
+  })
+
+  it('sends a field as often as it was given', async () => {
+    const { session } = await serveHttp2((exchange) => {
+      exchange.vary = 'Origin'
+      return emptyReply(401, [
+        'WWW-Authenticate',
+        'Basic realm="a"',
+        'Link',
+        '</a>',
+        'WWW-Authenticate',
+        'Bearer realm="a"',
+        'Link',
+        '</b>',
+      ])
+    })
+    const stream = session.request({ ':path': '/' })
+    const raw: string[] = await new Promise((resolve) => {
+      stream.once('response', (_headers: unknown, _flags: unknown, raw: string[]) => resolve(raw))
+    })
+    stream.resume()
+    const values = (name: string) => raw.filter((_, i) => i % 2 === 1 && raw[i - 1] === name)
+    expect(values('www-authenticate')).toEqual(['Basic realm="a"', 'Bearer realm="a"'])
+    expect(values('link')).toEqual(['</a>', '</b>'])
+    expect(values('vary')).toEqual(['Origin'])
+  })
+
+  it('closes the source when the client resets the stream, and tells nobody of a failure', async () => {
+    const { source, closed } = recordedSource(HUGE, endless)
+    const { session, errors } = await serveHttp2(() => sourceReply(source))
+    const stream = session.request({ ':path': '/' })
+    await once(stream, 'data')
+    stream.on('error', () => {})
+    stream.close(8)
+    await closed
+    expect(errors).toEqual([])
+  })
+
+  it('closes the source when the client resets the stream while the last chunk is awaited', async () => {
+    let release = (): void => {}
+    const gate = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    let gone = (_: unknown): void => {}
+    const left = new Promise((resolve) => {
+      gone = resolve
+    })
+    const { source, closed } = recordedSource(10, async function* () {
+      yield Buffer.from('first')
+      await gate
+      yield Buffer.from(' last')
+    })
+    const { session, errors } = await serveHttp2((exchange) => {
+      exchange.res.once('close', gone)
+      return sourceReply(source)
+    })
+    const stream = session.request({ ':path': '/' })
+    stream.on('error', () => {})
+    await once(stream, 'data')
+    stream.close(8)
+    await left
+    release()
+    await closed
+    expect(errors).toEqual([])
+  })
+
+  it('resets the stream when a source fails late, and answers 500 when it fails early', async () => {
+    const failure = new Error('disk gone')
+    const { session, errors } = await serveHttp2(({ req }) =>
+      sourceReply(
+        recordedSource(10, async function* () {
+          if (req.url === '/late') yield Buffer.from('half ')
+          await immediate()
+          throw failure
+        }).source,
+      ),
+    )
+    const early = await read(session.request({ ':path': '/early' }))
+    expect(early.headers[':status']).toBe(500)
+    const late = session.request({ ':path': '/late' })
+    const [headers] = await once(late, 'response')
+    expect(headers[':status']).toBe(200)
+    let received = 0
+    late.on('data', (chunk: Buffer) => {
+      received += chunk.length
+    })
+    late.on('error', () => {})
+    await new Promise((resolve) => late.once('close', resolve))
+    expect(received).toBeLessThan(10)
+    expect(late.rstCode).not.toBe(0)
+    expect(errors).toEqual([failure, failure])
+    const after = await read(session.request({ ':path': '/early' }))
+    expect(after.headers[':status']).toBe(500)
+  })
+
+  it.each<[string, Run]>([
+    ['never read', () => contentReply(401, 'who?', TEXT)],
+    [
+      'never read, answered from a source',
+      () => sourceReply(recordedSource(4, () => [Buffer.from('who?')]).source, 401),
+    ],
+    [
+      'half read',
+      async (exchange) => {
+        exchange.bodyState = 'reading'
+        await once(exchange.req, 'data')
+        exchange.req.pause()
+        return contentReply(413, 'who?', TEXT)
+      },
+    ],
+  ])('answers a body that is %s, then asks the client to stop (RFC 9113 §8.1)', async (_, run) => {
+    const { session, errors } = await serveHttp2(run)
+    const stream = session.request({ ':path': '/', ':method': 'PUT' })
+    stream.on('error', () => {})
+    stream.write(new Uint8Array(4096))
+    const closed = new Promise((resolve) => stream.once('close', resolve))
+    const { headers, body } = await read(stream)
+    expect(headers[':status']).toBeGreaterThanOrEqual(400)
+    expect(body.toString()).toBe('who?')
+    await closed
+    expect(stream.rstCode).toBe(0)
+    expect(errors).toEqual([])
+  })
+
+  it('gives up a client that stopped reading after idleTimeout (threat 10)', async () => {
+    const { source, closed } = recordedSource(HUGE, endless)
+    const { session } = await serveHttp2((exchange) => {
+      exchange.idleTimeout = 300
+      return sourceReply(source)
+    })
+    const stream = session.request({ ':path': '/' })
+    stream.on('error', () => {})
+    await once(stream, 'response')
+    await closed
+  })
+
+  it('aborts the signal when the client resets the stream, also one that is asked for afterwards', async () => {
+    let aborted = (_: unknown): void => {}
+    const seen = new Promise((resolve) => {
+      aborted = resolve
+    })
+    let late = (_: boolean): void => {}
+    const lateAborted = new Promise<boolean>((resolve) => {
+      late = resolve
+    })
+    const { session } = await serveHttp2((exchange) => {
+      if (exchange.req.url === '/early') exchange.signal.addEventListener('abort', aborted)
+      else exchange.res.once('close', () => late(exchange.signal.aborted))
+      return new Promise(() => {})
+    })
+    for (const path of ['/early', '/late']) {
+      const stream = session.request({ ':path': path })
+      stream.on('error', () => {})
+      await new Promise((resolve) => session.ping(resolve))
+      stream.close(8)
+    }
+    await seen
+    expect(await lateAborted).toBe(true)
+  })
+})

@@ -1,0 +1,302 @@
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import type { Authorize } from '../../src/actions/route.ts'
+import { basic } from '../../src/auth-schemes/basic.ts'
+import { HttpError } from '../../src/core/errors.ts'
+import { collection, document } from '../../src/service/resource-definitions.ts'
+import type { ServiceOptions } from '../../src/service/service-options.ts'
+import { memoryStore } from '../../src/stores/memory.ts'
+import type { ResourceStore } from '../../src/stores/types.ts'
+import { type Answer, startService, type Target } from './support.ts'
+
+let target: Target
+afterEach(() => target.close())
+
+const schemes = [basic({ realm: 'r', verify: (user, password) => user === password })]
+const as = (user: string) => ({ Authorization: `Basic ${Buffer.from(`${user}:${user}`).toString('base64')}` })
+const auth: NonNullable<ServiceOptions['auth']> = { schemes, require: 'writes' }
+
+/** Shows a resource to its owner; collections, which have no state, to everybody. */
+const ownersOnly: Authorize = (principal, _, current) =>
+  current === undefined || (current.value as { owner?: string } | undefined)?.owner === principal?.id || 'hide'
+
+const list = (path: string, user?: string, fields = {}): Promise<Answer> =>
+  target.send('GET', path, { fields: { ...(user === undefined ? {} : as(user)), ...fields } })
+const ids = async (path: string, user?: string): Promise<unknown[]> =>
+  (await list(path, user)).json().map(({ id }: { id: unknown }) => id)
+
+async function seed(store: ResourceStore, path: string, value: object): Promise<void> {
+  const body = JSON.stringify({ id: Number(path.split('/').at(-1)) || path.split('/').at(-1), ...value })
+  await store.write(path, { contentType: 'application/json', body }, { expect: 'any' })
+}
+
+/** Follows Link to the end. */
+async function walk(
+  path: string,
+  user?: string,
+): Promise<{ readonly pages: number[]; readonly ids: unknown[]; readonly cursors: string[] }> {
+  const found = { pages: [] as number[], ids: [] as unknown[], cursors: [] as string[] }
+  for (let at: string | undefined = path; at !== undefined; ) {
+    const answer = await list(at, user)
+    expect(answer.status).toBe(200)
+    const page = answer.json() as { readonly id: unknown }[]
+    found.pages.push(page.length)
+    found.ids.push(...page.map(({ id }) => id))
+    at = /^<([^>]*)>; rel="next"$/.exec(answer.field('link') ?? '')?.[1]
+    if (at !== undefined)
+      found.cursors.push(Buffer.from(new URL(at, 'http://x').searchParams.get('after')!, 'base64url').toString())
+  }
+  return found
+}
+
+describe('a listing and the definitions of its entries (issue 16, 9)', () => {
+  it.each<[string, ServiceOptions['resources'], string[]]>([
+    ['authorize: false', { '/acme/{doc}': document({ authorize: () => false }) }, ['anonymous', 'ann', 'bob']],
+    ['authorize that hides', { '/acme/{doc}': document({ authorize: () => 'hide' }) }, ['anonymous', 'ann', 'bob']],
+    [
+      'authorize that throws',
+      {
+        '/acme/{doc}': document({
+          authorize: () => {
+            throw new HttpError(403, 'ERR_FORBIDDEN')
+          },
+        }),
+      },
+      ['anonymous', 'ann', 'bob'],
+    ],
+    [
+      'authorize for one user',
+      { '/acme/{doc}': document({ authorize: (principal) => principal?.id === 'bob' }) },
+      ['anonymous', 'ann'],
+    ],
+    ['require', { '/acme/{doc}': document({ require: 'all' }) }, ['anonymous']],
+    [
+      'require by path',
+      { '/acme/{doc}': document({ require: ({ path, params }) => path === '/acme/2' && params['doc'] === '2' }) },
+      ['anonymous'],
+    ],
+    ['no GET', { '/acme/{doc}': document({ methods: ['PUT'] }) }, ['anonymous', 'ann', 'bob']],
+  ])('leaves out what a more specific definition refuses: %s', async (_, stricter, refused) => {
+    target = await startService({ auth, resources: { '/{tenant}': collection({ names: 'string' }), ...stricter } })
+    // Only one of the two is below the stricter definition: patterns of one shape cannot be both.
+    for (const path of ['/acme/2', '/other/2']) await seed(target.store, path, {})
+    for (const user of ['anonymous', 'ann', 'bob']) {
+      const name = user === 'anonymous' ? undefined : user
+      const one = await target.send('GET', '/acme/2', { fields: name === undefined ? {} : as(name) })
+      const answer = await list('/acme', name)
+      expect([user, one.status === 200]).toEqual([user, !refused.includes(user)])
+      expect([user, answer.json().length]).toEqual([user, refused.includes(user) ? 0 : 1])
+      expect(await ids('/other', name)).toEqual([2])
+      expect(
+        (await target.send('HEAD', '/acme', { fields: name === undefined ? {} : as(name) })).field('content-length'),
+      ).toBe(String(answer.bytes.length))
+    }
+  })
+
+  it.each([
+    ['collection', { auth: { ...auth, authorize: ownersOnly }, resources: { '/notes': collection() } }],
+    ['collection with its own hook', { auth, resources: { '/notes': collection({ authorize: ownersOnly }) } }],
+    ['service without resources', { auth: { ...auth, authorize: ownersOnly } }],
+  ] satisfies [string, ServiceOptions][])(
+    'asks authorize about each entry of a %s, with its state',
+    async (_, options) => {
+      target = await startService(options)
+      for (const [index, owner] of ['ann', 'bob', 'ann', 'bob', 'cid'].entries())
+        await seed(target.store, `/notes/${index + 1}`, { owner })
+      expect(await ids('/notes', 'ann')).toEqual([1, 3])
+      expect(await ids('/notes', 'bob')).toEqual([2, 4])
+      const none = await list('/notes')
+      if (options.auth !== undefined && !('resources' in options)) expect(none.status).toBe(404)
+      else expect(none.json()).toEqual([])
+    },
+  )
+
+  it('shows the hook a GET of the entry', async () => {
+    const authorize = vi.fn<Authorize>(() => true)
+    target = await startService({ auth, resources: { '/a/{b}': collection({ authorize }) } })
+    await seed(target.store, '/a/x/7', {})
+    await list('/a/x?limit=5', 'ann')
+    await target.send('HEAD', '/a/x', { fields: as('ann') })
+    const seen = authorize.mock.calls.filter(([, , current]) => current !== undefined)
+    expect(seen).toHaveLength(2)
+    for (const [principal, request, current] of seen) {
+      expect([principal?.id, request.method, request.path, { ...request.params }]).toEqual([
+        'ann',
+        'GET',
+        '/a/x/7',
+        { b: 'x', id: '7' },
+      ])
+      expect(current).toMatchObject({ path: '/a/x/7', value: { id: 7 } })
+    }
+  })
+
+  it('is 500 where the hook fails, and shows nothing', async () => {
+    const onError = vi.fn()
+    const authorize: Authorize = (_, __, current) => {
+      if (current === undefined) return true
+      throw new TypeError('a fault')
+    }
+    target = await startService({ auth, onError, resources: { '/a': collection({ authorize }) } })
+    await seed(target.store, '/a/1', {})
+    expect((await list('/a', 'ann')).status).toBe(500)
+    expect(onError).toHaveBeenCalledOnce()
+  })
+
+  it('lists files only where their item may be read', async () => {
+    const jobs = collection({ files: { file: {} }, authorize: ownersOnly })
+    target = await startService({ auth, resources: { '/{x}/{y}': collection({ names: 'string' }), '/jobs': jobs } })
+    // No name of an item of "/jobs", so that the other pattern lists it; below it are files by the definition of "/jobs".
+    await seed(target.store, '/jobs/a', { owner: 'ann' })
+    await seed(target.store, '/jobs/a/file', {})
+    await seed(target.store, '/jobs/b/file', {})
+    expect((await list('/jobs/a/file', 'bob')).status).toBe(404)
+    expect((await list('/jobs/a/file', 'ann')).status).toBe(200)
+    expect(await ids('/jobs/a', 'ann')).toEqual(['file'])
+    expect(await ids('/jobs/a', 'bob')).toEqual([])
+    expect([(await list('/jobs/b/file', 'ann')).status, await ids('/jobs/b', 'ann')]).toEqual([404, []])
+  })
+
+  it('shows softly deleted entries only where their own definition does', async () => {
+    const resources = {
+      '/{tenant}': collection({ names: 'string', remove: 'soft', authorize: () => true }),
+      '/acme/open': document({ remove: 'soft' }),
+      '/acme/hidden': document({ remove: 'soft', authorize: () => true }),
+    }
+    target = await startService({ auth, resources })
+    for (const name of ['7', 'open', 'hidden']) {
+      await seed(target.store, `/acme/${name}`, {})
+      await target.store.remove(`/acme/${name}`, { expect: 'any', mode: 'hide' })
+      const status = (await list(`/acme/${name}?deleted=true`, 'ann')).status
+      expect([name, status]).toEqual([name, name === 'open' ? 410 : 200])
+    }
+    expect(await ids('/acme?deleted=true', 'ann')).toEqual([7, 'hidden'])
+    expect(await ids('/acme', 'ann')).toEqual([])
+  })
+})
+
+describe('a page of entries that are judged (issue 16, 9)', () => {
+  const resources = { '/notes': collection({ authorize: ownersOnly }) }
+
+  async function startNotes(owners: readonly string[], options: ServiceOptions = {}): Promise<void> {
+    target = await startService({ auth, resources, ...options }, memoryStore())
+    for (const [index, owner] of owners.entries()) await seed(target.store, `/notes/${index + 1}`, { owner })
+  }
+  const owners = (count: number, mine: (index: number) => boolean): string[] =>
+    Array.from({ length: count }, (_, index) => (mine(index + 1) ? 'ann' : 'bob'))
+
+  it.each([
+    ['every third', 40, (n: number) => n % 3 === 0],
+    ['the first', 40, (n: number) => n === 1],
+    ['the last', 40, (n: number) => n === 40],
+    ['none', 40, () => false],
+    ['all', 12, () => true],
+    ['a few far apart', 400, (n: number) => n % 97 === 0],
+    ['runs', 60, (n: number) => n % 20 < 9],
+  ] as const)('is as full as any and says nothing of the others: %s', async (_, count, mine) => {
+    await startNotes(owners(count, mine))
+    const expected = Array.from({ length: count }, (_, index) => index + 1).filter((n) => mine(n))
+    for (const limit of [1, 2, 5, 500]) {
+      const walked = await walk(`/notes?limit=${limit}`, 'ann')
+      expect(walked.ids).toEqual(expected)
+      // As if nothing else were there: full pages, and no empty one at the end.
+      const pages = Array.from({ length: Math.max(1, Math.ceil(expected.length / limit)) }, (_, index) =>
+        Math.min(limit, expected.length - index * limit),
+      )
+      expect(walked.pages).toEqual(pages)
+      // A cursor names the last entry of its page.
+      expect(walked.cursors).toHaveLength(pages.length - 1)
+      for (const [index, cursor] of walked.cursors.entries())
+        expect(cursor).toContain(String(expected[(index + 1) * limit - 1]))
+    }
+  })
+
+  it('has the same bytes and tag whether or not others have entries', async () => {
+    await startNotes(owners(10, (n) => n <= 5))
+    const before = await list('/notes', 'ann')
+    await seed(target.store, '/notes/11', { owner: 'bob' })
+    await target.store.remove('/notes/7', { expect: 'any', mode: 'erase' })
+    const after = await list('/notes', 'ann')
+    expect([after.text, after.field('etag')]).toEqual([before.text, before.field('etag')])
+    const validator = { 'If-None-Match': before.field('etag')! }
+    expect((await list('/notes', 'ann', validator)).status).toBe(304)
+    expect((await list('/notes', 'bob', validator)).status).toBe(200)
+  })
+
+  it('is private, and varies by the credentials', async () => {
+    await startNotes(
+      owners(4, (n) => n < 3),
+      { cacheControl: 'public, max-age=60' },
+    )
+    const mine = await list('/notes', 'ann')
+    expect([mine.field('cache-control'), mine.field('vary')]).toEqual(['private, max-age=60', 'Authorization'])
+    const same = await list('/notes', 'ann', { 'If-None-Match': mine.field('etag')! })
+    expect([same.status, same.field('cache-control'), same.field('vary')]).toEqual([
+      304,
+      'private, max-age=60',
+      'Authorization',
+    ])
+    const anonymous = await list('/notes')
+    expect([anonymous.text, anonymous.field('cache-control'), anonymous.field('vary')]).toEqual([
+      '[]',
+      'private, max-age=60',
+      'Authorization',
+    ])
+  })
+
+  it('ends early behind 2000 refused entries, at a cursor that names none of them', async () => {
+    await startNotes(owners(4100, (n) => n === 1 || n === 4100))
+    const authorize = vi.fn<Authorize>(ownersOnly)
+    const walked = await walk('/notes?limit=5', 'ann')
+    expect(walked.ids).toEqual([1, 4100])
+    expect(walked.pages.length).toBe(3)
+    for (const cursor of walked.cursors) expect(cursor).not.toMatch(/\d{4}$/)
+    const [first] = walked.cursors
+    const after = Buffer.from(first!).toString('base64url')
+    // The same page has the same tag; a cursor of one collection opens no other, and a forged one opens none.
+    expect((await list('/notes?limit=5', 'ann')).field('etag')).toBe(
+      (await list('/notes?limit=5', 'ann')).field('etag'),
+    )
+    const forged = Buffer.from(`${first!.slice(0, -4)}AAAA`).toString('base64url')
+    expect((await list(`/notes?after=${forged}`, 'ann')).status).toBe(400)
+    expect((await list(`/notes?after=${Buffer.from('\0sealed:').toString('base64url')}`, 'ann')).status).toBe(400)
+    // Another process with the same store opens it.
+    const other = await startService(
+      { auth, resources: { '/notes': collection({ authorize }), '/more': collection({ authorize }) } },
+      target.store,
+    )
+    expect((await other.send('GET', `/notes?after=${after}`, { fields: as('ann') })).status).toBe(200)
+    expect((await other.send('GET', `/more?after=${after}`, { fields: as('ann') })).status).toBe(400)
+    // What one request costs.
+    authorize.mockClear()
+    await other.send('GET', '/notes?limit=5', { fields: as('ann') })
+    expect(authorize.mock.calls.length).toBeLessThanOrEqual(2060)
+    await other.close()
+  })
+
+  it('costs one reading of the store and no hook where no definition refuses anything', async () => {
+    const store = memoryStore()
+    const calls = vi.spyOn(store, 'list')
+    target = await startService({ auth, resources: { '/notes': collection() } }, store)
+    for (let n = 1; n <= 10; n++) await seed(store, `/notes/${n}`, {})
+    expect((await list('/notes?limit=5')).json()).toHaveLength(5)
+    expect(calls).toHaveBeenCalledOnce()
+  })
+
+  it('is as careful with caches as the strictest entry on it', async () => {
+    target = await startService({
+      cacheControl: 'public, max-age=600',
+      resources: {
+        '/{tenant}': collection({ names: 'string' }),
+        '/acme/private': document({ cacheControl: 'private, max-age=60' }),
+        '/acme/secret': document({ cacheControl: 'no-store' }),
+      },
+    })
+    const caching = async (path: string) => (await target.send('GET', path)).field('cache-control')
+    await seed(target.store, '/acme/1', {})
+    expect(await caching('/acme')).toBe('public, max-age=600')
+    await seed(target.store, '/acme/private', {})
+    expect(await caching('/acme')).toBe('private, max-age=60')
+    await seed(target.store, '/acme/secret', {})
+    expect(await caching('/acme')).toBe('no-store')
+    expect(await caching('/other')).toBe('public, max-age=600')
+  })
+})

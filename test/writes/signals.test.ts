@@ -1,0 +1,158 @@
+import { once } from 'node:events'
+import { createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, describe, expect, it } from 'vitest'
+import { collection, createResourceService, document, type ServiceOptions } from '../../src/index.ts'
+import { memoryStore } from '../../src/stores/memory.ts'
+import type { LargeBody, ResourceStore, StoredResource } from '../../src/stores/types.ts'
+
+const closers: (() => unknown)[] = []
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close()
+})
+
+interface Call {
+  readonly name: string
+  readonly signal: AbortSignal | undefined
+}
+
+interface SilentStore {
+  readonly store: ResourceStore
+  readonly calls: Call[]
+  /** Which calls never settle but by their signal. */
+  silent: string | undefined
+}
+
+/** A store that records the signals of its calls; one of them can be made to wait for nothing but its signal. */
+function createSilentStore(): SilentStore {
+  const inner = memoryStore()
+  const recorded: SilentStore = { store: undefined as never, calls: [], silent: undefined }
+
+  function call<Result>(
+    name: string,
+    path: string,
+    signal: AbortSignal | undefined,
+    run: () => Result,
+  ): Result | Promise<never> {
+    // Accepted work, and its monitors, have no client.
+    if (!/^\/(?:docs|named|forms|files|$)/.test(path)) return run()
+    recorded.calls.push({ name, signal })
+    if (recorded.silent !== name) return run()
+    return new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason), { once: true }))
+  }
+
+  function watchBody(resource: StoredResource): StoredResource {
+    const { body, size } = resource
+    if (resource.path !== '/files/large') return resource
+    const large: LargeBody = {
+      async *open(first, last, options) {
+        await call('open', resource.path, options?.signal, () => undefined)
+        yield typeof body === 'string' ? Buffer.from(body).subarray(first, last + 1) : new Uint8Array(size)
+      },
+    }
+    return { ...resource, body: large }
+  }
+
+  const store: ResourceStore = {
+    read: async (path, options) => {
+      const state = await call('read', path, options?.signal, () => inner.read(path, options))
+      return state !== undefined && 'version' in state ? watchBody(state) : state
+    },
+    write: (path, content, options) => call('write', path, options.signal, () => inner.write(path, content, options)),
+    create: (path, content, options) =>
+      call('create', path, options?.signal, () => inner.create(path, content, options)),
+    remove: (path, options) => call('remove', path, options.signal, () => inner.remove(path, options)),
+    list: (path, options) => call('list', path, options.signal, () => inner.list(path, options)),
+    stage: (body, options) => call('stage', '/', options?.signal, () => inner.stage!(body, options)),
+  }
+  return Object.assign(recorded, { store })
+}
+
+async function serve(store: ResourceStore, options: ServiceOptions): Promise<number> {
+  const service = createResourceService(store, options)
+  const server = createServer(service).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  closers.push(async () => {
+    server.closeAllConnections()
+    server.close()
+    await service.close()
+  })
+  return (server.address() as AddressInfo).port
+}
+
+async function until(condition: () => boolean, sentence: string): Promise<void> {
+  for (const end = Date.now() + 5000; !condition(); await new Promise((resolve) => setTimeout(resolve, 5))) {
+    if (Date.now() > end) throw new Error(sentence)
+  }
+}
+
+const json = { 'Content-Type': 'application/json' }
+const binary = { 'Content-Type': 'application/octet-stream' }
+const form = { 'Content-Type': 'multipart/form-data; boundary=b' }
+const FORM = `--b\r\nContent-Disposition: form-data; name="f"; filename="a"\r\n\r\n${'x'.repeat(100_000)}\r\n--b--\r\n`
+
+describe('the signal of store calls (ResourceStore: "Aborts when the client has left")', () => {
+  it.each<[string, string, string, Record<string, string>, string | undefined]>([
+    ['read', 'GET', '/docs/1', {}, undefined],
+    ['read', 'HEAD', '/docs/1', {}, undefined],
+    ['read', 'PUT', '/docs/1', { ...json, 'If-Match': '"x"' }, '{}'],
+    ['list', 'GET', '/docs', {}, undefined],
+    ['create', 'POST', '/docs', json, '{}'],
+    ['write', 'PUT', '/docs/1', json, '{"a":1}'],
+    ['write', 'PATCH', '/docs/1', { 'Content-Type': 'application/merge-patch+json' }, '{"a":2}'],
+    ['remove', 'DELETE', '/docs/1', {}, undefined],
+    ['list', 'DELETE', '/forms/1', {}, undefined],
+    ['write', 'POST', '/named', json, '{}'],
+    ['stage', 'POST', '/forms', { ...form, 'Transfer-Encoding': 'chunked' }, FORM],
+    ['stage', 'PUT', '/files/1', { ...binary, 'If-None-Match': '*' }, 'y'.repeat(100_000)],
+    ['write', 'PUT', '/files/1', { ...binary, 'Content-Length': '100000' }, 'the beginning'],
+    ['open', 'GET', '/files/large', {}, undefined],
+    ['open', 'GET', '/files/large', { Range: 'bytes=1-2' }, undefined],
+    ['open', 'GET', '/files/large', { Range: 'bytes=1-2,5-6' }, undefined],
+    ['open', 'PATCH', '/files/large', { 'Content-Type': 'application/merge-patch+json' }, '{"a":2}'],
+  ])('ends %s of %s %s when the client leaves', async (silent, method, path, headers, body) => {
+    const errors: unknown[] = []
+    const recorded = createSilentStore()
+    const port = await serve(recorded.store, {
+      resources: {
+        '/docs': collection(),
+        '/named': collection({ names: 'uuid' }),
+        '/forms': collection({ create: 'accepted', process: async () => ({}) }),
+        '/files/{name}': document({ types: ['*/*'] }),
+      },
+      onError: (error) => errors.push(error),
+    })
+    const { store } = recorded
+    await store.write('/docs/1', { contentType: 'application/json', body: '{"id":1}' }, { expect: 'any' })
+    await store.write('/forms/1', { contentType: 'application/json', body: '{"id":1}' }, { expect: 'any' })
+    await store.write('/files/large', { contentType: 'application/json', body: '{"a":"0123"}' }, { expect: 'any' })
+    recorded.calls.length = 0
+    recorded.silent = silent
+
+    const client = request({ port, method, path, headers })
+    client.on('error', () => {})
+    if (headers['Content-Length'] === undefined) client.end(body)
+    else client.write(body)
+    await until(() => recorded.calls.at(-1)?.name === silent, `The service has not called ${silent}.`)
+    for (const { signal } of recorded.calls) expect(signal).toBeInstanceOf(AbortSignal)
+    const { signal } = recorded.calls.at(-1)!
+    expect(signal!.aborted).toBe(false)
+    client.destroy()
+    await until(() => signal!.aborted, 'The signal did not abort.')
+
+    recorded.silent = undefined
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    // An answer to a client that has left is no failure.
+    expect(errors).toEqual([])
+    expect(await store.read('/docs/1')).toMatchObject({ body: '{"id":1}' })
+  })
+
+  it('does not abort after an answer that was sent', async () => {
+    const recorded = createSilentStore()
+    const port = await serve(recorded.store, { resources: { '/docs': collection() } })
+    const answer = await fetch(`http://127.0.0.1:${port}/docs`, { method: 'POST', headers: json, body: '{}' })
+    await answer.text()
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    expect(recorded.calls.map(({ signal }) => signal?.aborted)).toEqual([false])
+  })
+})

@@ -1,0 +1,151 @@
+import pg from 'pg'
+import { describe, expect, it } from 'vitest'
+import { fastifyPlugin } from '../src/adapters/fastify.ts'
+import { honoMiddleware } from '../src/adapters/hono.ts'
+import { koaMiddleware } from '../src/adapters/koa.ts'
+import { createResourceClient } from '../src/client.ts'
+import * as library from '../src/index.ts'
+import { postgresStore } from '../src/stores/postgres.ts'
+import { sqliteStore } from '../src/stores/sqlite.ts'
+
+/** The functions as a program in JavaScript sees them: they take anything. */
+type Loose = (...values: unknown[]) => unknown
+const loose = library as unknown as Record<keyof typeof library, Loose>
+const { attach, auth, basic, bearer, bodyParse, collection, createAdapter, createResourceService, digest } = loose
+const { document, hashPassword, jwt, memoryStore, methodOverride, mount, patch, preflight, singleton } = loose
+const koa = koaMiddleware as Loose
+const fastify = fastifyPlugin as Loose
+const hono = honoMiddleware as Loose
+const sqlite = sqliteStore as Loose
+const postgres = postgresStore as Loose
+
+const service = createResourceService(memoryStore())
+const scheme = basic({ accounts: { ada: 'lovelace' } })
+const promise = Promise.resolve({})
+const issuer = { jwks: 'https://a.example/keys', issuer: 'i', audience: 'a' }
+const serviceWith = (options: object) => () => createResourceService(memoryStore(), options)
+
+const cases: [string, () => unknown, string | RegExp][] = [
+  ["singleton({ methods: ['DELETE'] })", () => singleton({ methods: ['DELETE'] }), 'they are GET, PUT, PATCH'],
+  ["collection({ methods: ['DELETE'] })", () => collection({ methods: ['DELETE'] }), 'they are GET, POST'],
+  [
+    "collection({ memberMethods: ['POST'] })",
+    () => collection({ memberMethods: ['POST'] }),
+    /memberMethods: they are GET/,
+  ],
+  ["document({ methods: ['POST'] })", () => document({ methods: ['POST'] }), 'they are GET, PUT, PATCH, DELETE'],
+  [
+    'collection({ pageSize: 20 })',
+    () => collection({ pageSize: 20 }),
+    '{ default: 20, max: 100 }; it is the number 20',
+  ],
+  [
+    'a file that is described by text',
+    () => collection({ files: { a: { describe: 'x' } } }),
+    'files takes as describe: a function',
+  ],
+  ['koaMiddleware()', () => koa(), /takes a service or a piece, .* not undefined/],
+  ['koaMiddleware(promise)', () => koa(promise), 'not a promise, which has to be awaited first'],
+  ["koaMiddleware('/api', service)", () => koa('/api', service), /takes a service or a piece, .* not text/],
+  ["koaMiddleware(service, '/api')", () => koa(service, '/api'), "koaMiddleware(service, { prefix: '/api' })"],
+  ["honoMiddleware(service, '/api')", () => hono(service, '/api'), "honoMiddleware(service, { prefix: '/api' })"],
+  ['honoMiddleware()', () => hono(), /takes a service or a piece, .* not undefined/],
+  ['fastifyPlugin()', () => fastify(), /takes a service or a piece, .* not undefined/],
+  [
+    'fastifyPlugin(service, { prefix })',
+    () => fastify(service, { prefix: '/api' }),
+    'app.register(fastifyPlugin(service), {',
+  ],
+  ['attach(app)', () => attach(() => {}, service), 'attach takes a server'],
+  ['attach(service, server)', () => attach(service, {}), 'attach takes the server first'],
+  ["mount(service, '/api')", () => mount(service, '/api'), "mount takes the prefix first: mount('/api', service)"],
+  ['createResourceService(memoryStore)', () => createResourceService(memoryStore), 'call it: memoryStore()'],
+  ['createResourceService(promise)', () => createResourceService(promise), 'not a promise'],
+  ['createResourceService({ resources })', () => createResourceService({ resources: {} }), 'takes a store first'],
+  [
+    'collection uncalled',
+    serviceWith({ resources: { '/a': collection } }),
+    'a function at "/a": call it, as in collection()',
+  ],
+  ['resources: a promise', serviceWith({ resources: promise }), 'it is a promise'],
+  ['resources: a list', serviceWith({ resources: [collection()] }), "such as { '/users': collection() }"],
+  ['options: a promise', () => createResourceService(memoryStore(), promise), 'not a promise'],
+  ['resource for resources', serviceWith({ resource: {} }), 'Did you mean "resources"?'],
+  ['cors: { origin }', serviceWith({ cors: { origin: '*' } }), 'Did you mean "origins"?'],
+  ['auth: a scheme', serviceWith({ auth: scheme }), '{ schemes: [basic({ accounts })] }'],
+  ['allowedHosts: numbers', serviceWith({ allowedHosts: [1] }), '"allowedHosts" is a list'],
+  ["sqliteStore('dev.db')", () => sqlite('dev.db'), 'as in sqliteStore(new Database(file)), not text'],
+  ['sqliteStore()', () => sqlite(), 'sqliteStore takes an open database'],
+  ['a cacheSize of text', () => sqlite({ exec() {}, prepare() {} }, { cacheSize: '1 MB' }), 'takes as cacheSize'],
+  ['postgresStore(pool)', () => postgres(new pg.Pool()), 'postgresStore({ pool })'],
+  ["postgresStore({ pool: 'postgres://' })", () => postgres({ pool: 'postgres://a' }), 'new Pool() of pg; it is text'],
+  ['postgresStore({ pool: Pool })', () => postgres({ pool: pg.Pool }), 'new Pool() of pg; it is the function'],
+  [
+    'a statementTimeout of text',
+    () => postgres({ pool: new pg.Pool(), statementTimeout: '5s' }),
+    'takes as statementTimeout',
+  ],
+  ["preflight({ methods: [''] })", () => preflight({ origins: '*', methods: [''] }), 'preflight takes as methods'],
+  ['origin for origins', () => preflight({ origin: '*' }), 'Did you mean "origins"?'],
+  [
+    "preflight({ credentials: 'yes' })",
+    () => preflight({ origins: [], credentials: 'yes' }),
+    'true or false; it is text',
+  ],
+  ['auth(scheme)', () => auth(scheme), '{ schemes: [basic({ accounts })] }'],
+  ['auth([scheme])', () => auth([scheme]), '{ schemes: [basic({ accounts })] }'],
+  ['a scheme uncalled', () => auth({ schemes: [basic] }), 'not the function basic. Call it: basic(options)'],
+  ['basic({ verify: true })', () => basic({ verify: true }), 'basic takes as verify: a function; it is true'],
+  ['accounts: a Map', () => basic({ accounts: new Map([['a', 'b']]) }), 'an object of names and secrets'],
+  ['accounts: a promise', () => digest({ accounts: promise }), 'it is a promise'],
+  ['basic({ throttle: true })', () => basic({ accounts: { a: 'b' }, throttle: true }), 'basic takes as throttle'],
+  ['bearer(verify, { scope: text })', () => bearer(() => true, { scope: 'read' }), 'bearer takes as scope: a function'],
+  ['a jwks without a scheme', () => jwt({ ...issuer, jwks: 'a' }), 'jwt takes as jwks: the https address'],
+  ['jwks: a promise', () => jwt({ ...issuer, jwks: promise }), 'jwt takes as jwks: the https address'],
+  ['isRevoked: text', () => jwt({ ...issuer, isRevoked: 'x' }), 'jwt takes as isRevoked: a function'],
+  [
+    'patch(read, write)',
+    () =>
+      patch(
+        () => {},
+        () => {},
+      ),
+    'patch({ read, write })',
+  ],
+  [
+    'a patch format uncalled',
+    () => patch({ read() {}, write() {}, formats: [library.jsonPatch] }),
+    'patch takes as formats',
+  ],
+  ["bodyParse({ accept: 'json' })", () => bodyParse({ accept: 'json' }), 'bodyParse takes as accept: a list'],
+  ['methodOverride({})', () => methodOverride({}), 'methodOverride takes no options'],
+  ['createAdapter()', () => createAdapter(), 'createAdapter needs name'],
+  ['createAdapter(service)', () => createAdapter(service), 'createAdapter takes an object of options'],
+  [
+    'an HttpError with text',
+    () => Reflect.construct(library.HttpError, [404, 'ERR_NOT_FOUND', 'x']),
+    "{ detail: 'why' }, not text",
+  ],
+  [
+    'details for detail',
+    () => Reflect.construct(library.HttpError, [404, 'ERR_NOT_FOUND', { details: 'x' }]),
+    'Did you mean "detail"?',
+  ],
+  ["an HttpError of '404'", () => Reflect.construct(library.HttpError, ['404', 'ERR_NOT_FOUND']), 'not text'],
+  ['headers: text', () => (createResourceClient as Loose)({ headers: 'x' }), 'createResourceClient takes as headers'],
+]
+
+describe('wrong arguments', () => {
+  it.each(cases)('are refused in a sentence that names the right one: %s (issue "Package")', (_, call, message) => {
+    expect(call).toThrow(TypeError)
+    expect(call).toThrow(message)
+  })
+
+  it('are refused without the value, which may be a secret', () => {
+    expect(() => basic({ accounts: 'ada:lovelace' })).toThrow(/^(?!.*lovelace)/)
+  })
+
+  it('are refused by a promise where the function gives one: hashPassword(5) (issue "Package")', async () => {
+    await expect(hashPassword(5)).rejects.toThrow('hashPassword takes a password as text, not the number 5.')
+  })
+})
