@@ -22,6 +22,7 @@ export const entries: Record<string, string> = {
   fastify: 'src/adapters/fastify.ts',
   hono: 'src/adapters/hono.ts',
   testing: 'src/testing.ts',
+  openapi: 'src/openapi.ts',
 }
 
 const isWhole = process.env['npm_lifecycle_event'] !== 'build:js'

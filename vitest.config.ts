@@ -14,7 +14,8 @@ export default defineConfig({
   },
   test: {
     include: ['test/**/*.test.ts'],
-    globalSetup: ['test/support/build.ts'],
+    globalSetup: ['test/support/build.ts', 'test/support/compare-answers.ts'],
+    setupFiles: ['test/support/record-answers.ts'],
     // Beside ten busy processes: a test that hangs is found all the same.
     testTimeout: 60_000,
     hookTimeout: 120_000,

@@ -39,6 +39,7 @@ const OPTIONS = [
   ['sqliteStore', ['SqliteStoreOptions']],
   ['postgresStore', ['PostgresStoreOptions']],
   ['createResourceClient', ['ResourceClientOptions']],
+  ['openapi', ['OpenApiOptions']],
   ['HttpError', ['HttpErrorOptions']],
   ['describeStore', ['DescribeStoreOptions']],
 ]

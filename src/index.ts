@@ -50,7 +50,7 @@ export {
   type SingletonOptions,
   singleton,
 } from './service/resource-definitions.ts'
-export type { ServiceAuthOptions, ServiceOptions } from './service/service-options.ts'
+export type { ServedDescription, ServiceAuthOptions, ServiceOptions } from './service/service-options.ts'
 export { type MemoryStoreOptions, memoryStore } from './stores/memory.ts'
 // By name: a bundler of declarations takes the functions of the file for values otherwise.
 export type {

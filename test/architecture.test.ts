@@ -14,7 +14,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'auth-schemes': ['protocol', 'core'],
   handlers: ['protocol', 'core', 'patch-formats', 'body-types', 'auth-schemes'],
   actions: ['protocol', 'core', 'stores', 'patch-formats', 'body-types', 'handlers'],
-  service: ['protocol', 'core', 'stores', 'patch-formats', 'body-types', 'handlers', 'actions'],
+  openapi: ['protocol', 'core', 'actions'],
+  service: ['protocol', 'core', 'stores', 'patch-formats', 'body-types', 'handlers', 'actions', 'openapi'],
   adapters: ['protocol', 'core'],
   client: ['protocol', 'core', 'patch-formats'],
 }

@@ -193,6 +193,18 @@ describe('the built package', () => {
     expect(await packagesInBundle(file)).toEqual([])
   })
 
+  it('loads what describes a service when it is asked for a description, and not before (issue 21)', () => {
+    const loadedBy = (file: string, seen: Set<string> = new Set()): Set<string> => {
+      if (seen.has(file)) return seen
+      seen.add(file)
+      for (const name of staticImportsOf(file)) if (name.startsWith('.')) loadedBy(join(dirname(file), name), seen)
+      return seen
+    }
+    const describes = (file: string): boolean => readFileSync(file, 'utf8').includes('function describeOperation(')
+    expect([...loadedBy('dist/index.js')].filter(describes)).toEqual([])
+    expect([...loadedBy('dist/openapi.js')].filter(describes)).toHaveLength(1)
+  })
+
   it('loads its dependencies when they are needed, and not before', async () => {
     expect(packagesBehind('dist/index.js')).toEqual([])
     expect(await packagesInBundle('dist/auth.js')).toEqual(['jose'])

@@ -25,21 +25,26 @@ export function createDemo(store, { secret, user, password, origins }) {
   const accounts = { [user]: password }
   return createResourceService(store, {
     resources: {
-      '/': document({ methods: ['GET'], types: ['application/json'] }),
-      '/file.bin': document({ methods: ['GET'] }),
-      '/users': collection({ schema: User }),
-      '/jobs': collection({ schema: Job, form: { pri: 'priority' } }),
+      '/': document({ title: 'Home', methods: ['GET'], types: ['application/json'] }),
+      '/file.bin': document({ title: 'File', methods: ['GET'] }),
+      '/users': collection({
+        title: 'User',
+        schema: User,
+        examples: { ada: { name: 'Ada', email: 'ada@example.org' } },
+      }),
+      '/jobs': collection({ title: 'Job', schema: Job, form: { pri: 'priority' } }),
       '/uploads': collection({
+        title: 'Upload',
         schema: Upload,
         create: 'accepted',
         files: { file: { required: true } },
         process: inspect,
         remove: 'queued',
       }),
-      '/config/app': singleton({ schema: Config, aliases: ['/config/app.json'] }),
-      '/docs': collection({ types: ['*/*'] }),
-      '/articles': collection({ schema: Article, remove: 'soft' }),
-      '/strict/{name}': document({ preconditions: 'required' }),
+      '/config/app': singleton({ title: 'Config', schema: Config, aliases: ['/config/app.json'] }),
+      '/docs': collection({ title: 'Document', types: ['*/*'] }),
+      '/articles': collection({ title: 'Article', schema: Article, remove: 'soft' }),
+      '/strict/{name}': document({ title: 'Guarded document', preconditions: 'required' }),
     },
     cors: { origins },
     auth: {
@@ -52,6 +57,16 @@ export function createDemo(store, { secret, user, password, origins }) {
       authorize: (principal, request) => !asksForDeleted(request) || isAdmin(principal),
     },
     operations: { isAdmin },
+    openapi: {
+      path: '/openapi.json',
+      info: {
+        title: 'http-resource-service demo',
+        version: '1.0.0',
+        description: 'What every demo server of http-resource-service serves.',
+        contact: { name: 'The authors of http-resource-service' },
+        license: { name: 'MIT', identifier: 'MIT' },
+      },
+    },
     fallthrough: false,
     explain: process.env.EXPLAIN === '1',
   })

@@ -1,9 +1,9 @@
-import type { RangedBody } from '../core/reply.ts'
 import { encodeText } from '../core/reply.ts'
 import { isJsonType, parseMediaType } from '../protocol/media-type.ts'
 import { formatPath } from '../protocol/request-target.ts'
 import { splitPath } from '../stores/paths.ts'
 import type { StoredResource } from '../stores/types.ts'
+import { itemEntry, type PageEntry } from './page-content.ts'
 import { replyBodyOf } from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import { idOf } from './validation.ts'
@@ -12,11 +12,12 @@ import { idOf } from './validation.ts'
  * What a listing says of an item: a JSON item of a JSON collection as it is stored; of any other where it is and of which
  * type and size.
  */
-export function entryBody(exchange: ResourceExchange, item: StoredResource): RangedBody {
-  if (isShownWhole(exchange, item)) return replyBodyOf(item)
+export function listEntry(exchange: ResourceExchange, item: StoredResource): PageEntry {
+  if (isShownWhole(exchange, item)) return itemEntry(exchange.route.context.store, item, replyBodyOf)
   const { name } = splitPath(item.path)
   const href = exchange.mount + formatPath(item.path)
-  return encodeText(JSON.stringify({ id: idOf(name, 'integer'), href, type: item.contentType, size: item.size }))
+  const text = JSON.stringify({ id: idOf(name, 'integer'), href, type: item.contentType, size: item.size })
+  return { body: encodeText(text), reread: undefined }
 }
 
 /**

@@ -3,18 +3,11 @@ import { hasConditions } from '../core/conditions.ts'
 import { HttpError } from '../core/errors.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
 import { readProperty } from '../core/options.ts'
-import {
-  type ContentSource,
-  type KeptFields,
-  keepFields,
-  keptReply,
-  type RangedBody,
-  type Reply,
-  type ReplyBody,
-} from '../core/reply.ts'
+import { type KeptFields, keepFields, keptReply, type Reply, type ReplyBody } from '../core/reply.ts'
 import { formatPath } from '../protocol/request-target.ts'
 import type { Page } from '../stores/types.ts'
-import { entryBody } from './list-entry.ts'
+import { listEntry } from './list-entry.ts'
+import { joinEntries } from './page-content.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'
 import { pageCacheControl, readVisiblePage } from './visible-page.ts'
@@ -101,7 +94,7 @@ function pageTag(exchange: ResourceExchange, page: Page): string {
 /** 200 with a JSON array of the members, joined from their stored text and never parsed. */
 export function listReply(exchange: ResourceExchange, page: Page): Reply {
   const prepared = preparePage(exchange, page)
-  const body = (prepared.body ??= joinMembers(page.items.map((item) => entryBody(exchange, item))))
+  const body = (prepared.body ??= joinEntries(page.items.map((item) => listEntry(exchange, item))))
   const target = exchange.path + '?' + exchange.queryText
   const cacheControl = pageCacheControl(exchange, page)
   const { kept } = prepared
@@ -113,6 +106,8 @@ export function listReply(exchange: ResourceExchange, page: Page): Reply {
     ...linkFields(exchange, page),
   ])
   prepared.kept = { target, cacheControl, fields }
+  // The exchange lives until a large page is sent; the content of the items must not.
+  if (typeof body === 'object' && !(body instanceof Uint8Array)) exchange.page = exchange.validators = undefined
   return keptReply(200, fields, body)
 }
 
@@ -121,34 +116,6 @@ export function listNotModifiedReply(exchange: ResourceExchange, page: Page): Re
   const { entityTags } = preparePage(exchange, page)
   const headers = ['ETag', entityTags[0], 'Cache-Control', pageCacheControl(exchange, page)]
   return { status: 304, headers: [...headers, ...linkFields(exchange, page)] }
-}
-
-function joinMembers(members: readonly RangedBody[]): ReplyBody {
-  if (members.every((member) => typeof member === 'string')) return `[${members.join(',')}]`
-  if (members.every((member) => typeof member === 'string' || member instanceof Uint8Array)) {
-    const parts = members.flatMap((member, i) => [Buffer.from(i === 0 ? '[' : ','), Buffer.from(member as Uint8Array)])
-    return Buffer.concat([...parts, Buffer.from(']')])
-  }
-  return streamMembers(members)
-}
-
-/** Members that are too large for memory are read one after the other. */
-function streamMembers(members: readonly RangedBody[]): ContentSource {
-  const sizeOf = (member: RangedBody): number =>
-    typeof member === 'string' || member instanceof Uint8Array ? member.length : member.size
-  const size = members.reduce((sum, member) => sum + sizeOf(member), members.length + 1)
-  return {
-    size,
-    async *open(signal) {
-      for (const [index, member] of members.entries()) {
-        yield Buffer.from(index === 0 ? '[' : ',')
-        if (typeof member === 'string') yield Buffer.from(member)
-        else if (member instanceof Uint8Array) yield member
-        else yield* member.open(signal)
-      }
-      yield Buffer.from(']')
-    },
-  }
 }
 
 /** Where the next page is (RFC 8288), with whatever else the query says. */

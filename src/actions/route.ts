@@ -1,7 +1,7 @@
 import type { BodyLimits } from '../body-types/types.ts'
 import type { RequestView } from '../core/exchange.ts'
 import type { MaybePromise } from '../core/handler.ts'
-import type { JsonValue } from '../core/json.ts'
+import type { JsonObject, JsonValue } from '../core/json.ts'
 import type { Reply } from '../core/reply.ts'
 import type { StandardSchema } from '../core/standard-schema.ts'
 import type { Turns } from '../core/turns.ts'
@@ -94,23 +94,54 @@ export type ConflictHook<Value = JsonValue> = (
   request: RequestView,
 ) => MaybePromise<string | undefined>
 
+/** What a path is, of the kinds that a definition stands for. */
+export type RouteKind =
+  | 'collection'
+  | 'item'
+  | 'file'
+  | 'document'
+  | 'singleton'
+  | 'operation'
+  | 'description'
+  /** Any path of a service without definitions. */
+  | 'open'
+
+/** What a definition says about itself to readers. Nothing of it changes an answer but the two dates. */
+export interface Documentation {
+  readonly title: string | undefined
+  readonly description: string | undefined
+  /** Representations by name. */
+  readonly examples: Readonly<Record<string, JsonValue>>
+  /** JSON Schema of request content and of representations; `undefined` leaves both to the schema. */
+  readonly jsonSchema: { readonly input: JsonObject; readonly output: JsonObject } | undefined
+  readonly isDeprecated: boolean
+  /** Deprecation and Sunset as answers carry them, names and values in turn. */
+  readonly fields: readonly string[]
+}
+
 export type RemovalMode = 'erase' | 'soft' | 'queued'
 
 /** A compiled resource definition for one path pattern: everything that is the same for every request to it. */
 export interface Route {
   /** The pattern, as in the definition. */
   readonly pattern: string
+  readonly kind: RouteKind
   /** The pattern of the definition that the route is part of: those of a collection, its items and their files are one. */
   readonly definition: string
+  readonly documentation: Documentation
   readonly actions: Readonly<Partial<Record<Method, Action>>>
   /** The methods of the resource with HEAD and OPTIONS, in the order of Allow. */
   readonly methods: readonly Method[]
   /** The store path of singletons, whose aliases share it. */
   readonly storePath: string | undefined
+  /** Media ranges of what is stored. */
+  readonly types: readonly string[]
   /** Whether content is a JSON document that is parsed and validated. */
   readonly isJson: boolean
   /** Whether members have a JSON member `id` that is the name in the path. */
   readonly idMember: 'integer' | 'string' | undefined
+  /** Whether PUT creates a resource that does not exist. */
+  readonly createsByPut: boolean
   /** The collection that members belong to. */
   readonly collection: CollectionFacts | undefined
   /** The media type of what is stored, where the definition names one; content may be of a relative of it. */
@@ -129,6 +160,8 @@ export interface Route {
   readonly requiresCredentials: ((request: RequestView) => boolean) | undefined
   /** Whether a GET needs credentials, by the definition or else by the service. */
   readonly readsNeedCredentials: boolean | ((request: RequestView) => boolean)
+  /** Which requests these are; `some` are picked by a function. */
+  readonly credentials: 'all' | 'writes' | 'none' | 'some' | undefined
   readonly authorize: Authorize | undefined
   readonly conflict: ConflictHook | undefined
   /** What PUT answers where it replaces: 200 with the representation, or 204. */

@@ -6,8 +6,8 @@ import { checkHandler, type Decision, type Handler } from '../core/node-handler.
 import { BOOLEAN, checkValues, FUNCTION, TEXT, type ValueRule } from '../core/option-values.ts'
 import { readOptions } from '../core/options.ts'
 import { collectPending, hasPending } from '../core/pending.ts'
-import type { Reply } from '../core/reply.ts'
-import { completeHeaders } from '../core/write-reply.ts'
+import type { Reply, ReplyBody } from '../core/reply.ts'
+import { completeHeaders, isInOnePiece } from '../core/write-reply.ts'
 import { mergeVary } from '../protocol/vary.ts'
 
 /** Response fields by name. */
@@ -18,7 +18,7 @@ export interface HostAnswer {
   readonly status: number
   /** By name; a field that is sent in several lines, as WWW-Authenticate may be, has a list. None of the host is among them. */
   readonly fields: HostFields
-  /** At most 1 MiB; text is ASCII. `undefined` also for HEAD, whose Content-Length is among the fields. */
+  /** At most 1 MiB, on HTTP/2 16 KiB; text is ASCII. `undefined` also for HEAD, whose Content-Length is among the fields. */
   readonly body: string | Uint8Array | undefined
 }
 
@@ -41,9 +41,9 @@ export interface AdapterOptions<Context, Result> {
    */
   readonly release: (context: Context, status: number) => Result
   /**
-   * Sends an answer through the host, so that what the host runs afterwards sees it. Streams, content above 1 MiB, and
-   * answers to a request whose content is still arriving are written to the response of Node all the same. Default: every
-   * answer is.
+   * Sends an answer through the host, so that what the host runs afterwards sees it. Streams, content above
+   * 1 MiB (HTTP/2: 16 KiB), and answers to a request whose content is still arriving are written to the response of Node all
+   * the same. Default: every answer is.
    */
   readonly answer?: (context: Context, answer: HostAnswer) => Result
   /** The reverse of `release`, for an answer that could not be begun; without it such a failure is answered 500. */
@@ -88,8 +88,9 @@ const ADAPTER_VALUES: Readonly<Record<string, ValueRule>> = {
   },
 }
 
-/** More is written to the response of Node, where a slow reader and a late failure are seen. */
-const SMALL = 1024 * 1024
+function isSmall(exchange: Exchange, body: ReplyBody | undefined): body is HostAnswer['body'] {
+  return body === undefined || isInOnePiece(exchange, body)
+}
 
 /** Fields of replies that are kept, by their list: grouping them anew costs a tenth of a small answer through Koa. */
 const grouped = new WeakMap<readonly string[], HostFields | 'malformed'>()
@@ -156,9 +157,8 @@ export function createAdapter<Context, Result>(
 
   function send(handler: Handler, context: Context, exchange: Exchange, reply: Reply): MaybePromise<Result> {
     const { body } = reply
-    const isSmall =
-      body === undefined || typeof body === 'string' || (body instanceof Uint8Array && body.length <= SMALL)
-    if (answer === undefined || !isSmall || hasUnreadBody(exchange)) {
+    // More is written to the response of Node, where the progress of a slow reader and a late failure are seen.
+    if (answer === undefined || !isSmall(exchange, body) || hasUnreadBody(exchange)) {
       return writeDirectly(handler, context, exchange, reply)
     }
     const fields = fieldsOf(reply, completeHeaders(exchange, reply, varyOf(context, exchange)))

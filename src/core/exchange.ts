@@ -3,6 +3,7 @@ import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from 
 import type { Sharing } from '../protocol/cache-control.ts'
 import { joinSplitLists, readField } from './fields.ts'
 import { findPlace, type Place } from './place.ts'
+import { SLOWEST_READER } from './read-pace.ts'
 
 /** A request as any host gives it: `node:http`, `node:https`, or the compatibility interface of `node:http2`. */
 export type AnyRequest = IncomingMessage | Http2ServerRequest
@@ -139,6 +140,8 @@ export class Exchange implements RequestView {
   bodyState: BodyState = 'unread'
   /** Milliseconds without progress after which a client that neither sends nor reads is given up. */
   idleTimeout = 30_000
+  /** Bytes a second at which a client has to read at least. */
+  slowestReader: number = SLOWEST_READER
   /** Set while a 100 Continue is owed: the client waits for it before it sends content (RFC 9110 §10.1.1). */
   sendContinue: (() => void) | undefined = undefined
   /** Told once it is decided how the request is answered, by whomever; for whoever waits behind it. */

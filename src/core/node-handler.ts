@@ -11,8 +11,11 @@ import { type AnyRequest, type AnyResponse, type Exchange, sharedExchange } from
 import { isPromise, type MaybePromise } from './handler.ts'
 import { formatLogText } from './log-text.ts'
 import { passOnPending } from './pending.ts'
+import { waitInPipeline } from './pipeline.ts'
 import { findPlace, type Place } from './place.ts'
 import type { Reply } from './reply.ts'
+import { countAnswer, waitInSession } from './session-load.ts'
+import { unwatchReader, watchReader } from './stalled-reader.ts'
 import { type WriteOptions, writeReply } from './write-reply.ts'
 
 /** What a handler calls when the request is not for it, or, with an error, when it failed. */
@@ -172,6 +175,8 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
   function start(exchange: Exchange): MaybePromise<Decision> {
     activity?.begin(exchange)
     startTrace(exchange)
+    const room = exchange.isHttp2 ? waitInSession(exchange) : waitInPipeline(exchange)
+    if (room !== undefined) return room.then(() => run(exchange as E))
     try {
       return run(exchange as E)
     } catch (error) {
@@ -183,12 +188,21 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
     activity?.end(exchange)
     exchange.undecided?.decided()
     if (decision !== undefined && decision !== PASS) {
-      if (decision !== 'gone') publishTrace(exchange, decision.status)
+      if (decision === 'gone') return decision
+      publishTrace(exchange, decision.status)
+      expectAnswer(exchange, decision)
       return decision
     }
     if (exchange.isClosed || exchange.res.writableEnded) return 'gone'
+    if (exchange.isHttp2) countAnswer(exchange, undefined)
+    unwatchReader(exchange)
     passOnPending(exchange)
     return undefined
+  }
+
+  function expectAnswer(exchange: Exchange, { body }: Reply): void {
+    if (exchange.isHttp2) countAnswer(exchange, body)
+    watchReader(exchange)
   }
 
   function fail(exchange: Exchange, error: unknown): Decision {
@@ -251,8 +265,9 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
   function refuse(exchange: Exchange, error: unknown, next: Next | undefined): void {
     if (next !== undefined) return next(error)
     const reply = replyTo(error, exchange)
-    if (reply === 'gone') exchange.breakOff()
-    else write(exchange, reply)
+    if (reply === 'gone') return exchange.breakOff()
+    expectAnswer(exchange, reply)
+    write(exchange, reply)
   }
 
   function respond(exchange: Exchange, next?: Next): void {

@@ -9,6 +9,8 @@ export type Pieces = Uint8Array | readonly Uint8Array[]
 export interface ContentSource {
   /** Length in bytes. */
   readonly size: number
+  /** Bytes that it holds in memory until it is sent. Default: one chunk. */
+  readonly held?: number
   /**
    * Starts reading. The next chunk is asked for only after the previous one has left, so a source may use one
    * buffer again and again. Ends early through the iterator's `return`.

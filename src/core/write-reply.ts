@@ -3,10 +3,10 @@ import { mergeVary } from '../protocol/vary.ts'
 import { discardUnreadBody, hasUnreadBody } from './discard-body.ts'
 import { BASE_FIELDS, type Exchange } from './exchange.ts'
 import { isPromise } from './handler.ts'
-import { stopWatch, watchIdle } from './idle-watch.ts'
 import type { ContentSource, Pieces, Reply, ReplyBody } from './reply.ts'
+import { noteSent } from './stalled-reader.ts'
 
-/** More than this is written in pieces: a client that reads slowly but steadily must be seen to read. */
+/** More than this is written in pieces, each when the one before it has left: memory holds one of them. */
 const PIECE = 1024 * 1024
 /**
  * The same on HTTP/2, one frame: a hundred streams write at once, and Node refuses streams of a session in which more
@@ -150,7 +150,8 @@ function setAllFields(res: ServerResponse, fields: readonly string[]): void {
   }
 }
 
-function isInOnePiece(exchange: Exchange, body: ReplyBody): body is string | Uint8Array {
+/** Whether content is written at once. */
+export function isInOnePiece(exchange: Exchange, body: ReplyBody): body is string | Uint8Array {
   if (typeof body !== 'string' && !(body instanceof Uint8Array)) return false
   return body.length <= (exchange.isHttp2 ? HTTP2_PIECE : PIECE)
 }
@@ -192,7 +193,7 @@ async function writeSource(
       if (rest < 0) throw new Error('A content source gave more bytes than its size.')
       for (let at = 0; at < bytes.length && !exchange.isClosed; at += most) {
         const piece = bytes.length <= most ? bytes : bytes.subarray(at, at + most)
-        const written = drain.next()
+        const written = drain.next(piece.length)
         // The last piece ends the message in the same write.
         if (rest === 0 && at + most >= bytes.length) res.end(piece, written)
         else res.write(piece, written)
@@ -221,18 +222,17 @@ async function closeIterator(iterator: AsyncIterator<Uint8Array>): Promise<void>
   }
 }
 
-/** Waits until one write has left, the connection has closed, or nothing has moved for too long. */
+/** Waits until one write has left, or the connection has closed. */
 interface Drain {
   readonly promise: Promise<void>
   /** Starts to wait for a write. */
-  next(): () => void
+  next(size: number): () => void
   close(): void
 }
 
 function createDrain(exchange: Exchange): Drain {
   const { req, res } = exchange
   let settle = () => {}
-  const watch = watchIdle(exchange.idleTimeout, () => exchange.breakOff())
   const onClose = () => settle()
   res.once('close', onClose)
   // An answer behind another has no connection yet: on Node 20 and 22 it never hears that theirs has closed.
@@ -240,15 +240,17 @@ function createDrain(exchange: Exchange): Drain {
   connection?.setMaxListeners(0).once('close', onClose)
   const drain = {
     promise: Promise.resolve(),
-    next(): () => void {
-      watch.moved = true
+    next(size: number): () => void {
       drain.promise = new Promise<void>((resolve) => {
         settle = resolve
       })
-      return settle
+      if (!exchange.isHttp2) return settle
+      return () => {
+        noteSent(exchange, size)
+        settle()
+      }
     },
     close() {
-      stopWatch(watch)
       res.off('close', onClose)
       connection?.off('close', onClose)
     },

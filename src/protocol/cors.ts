@@ -39,6 +39,8 @@ export const DEFAULT_EXPOSED_HEADERS: readonly string[] = [
   'Preference-Applied',
   'Content-Digest',
   'Repr-Digest',
+  'Deprecation',
+  'Sunset',
 ]
 
 const ORIGIN = /^([a-z][a-z0-9+.-]*):\/\/((?:[a-z0-9_-]+\.)*[a-z0-9_-]+|\[[0-9a-f:.]+\])(?::([1-9]\d{0,4}))?$/

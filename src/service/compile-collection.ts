@@ -44,6 +44,7 @@ export function compileCollection(
     defaults,
     memberMethods,
     {
+      kind: 'item',
       definition: pattern,
       idMember: isJson ? (names === 'uuid' ? 'string' : 'integer') : undefined,
       showsWork: isAccepting,
@@ -70,7 +71,10 @@ function compileFiles(
   const names = files === 'any' ? ['{file}'] : [...files.keys()]
   return names.map((name) => {
     const path = `${pattern}/${name}`
-    return { pattern: path, route: compileDocument(path, fileOptions, defaults, ['GET'], { definition, isFile: true }) }
+    return {
+      pattern: path,
+      route: compileDocument(path, fileOptions, defaults, ['GET'], { kind: 'file', definition, isFile: true }),
+    }
   })
 }
 
@@ -101,6 +105,7 @@ function compileCollectionItself(
   }
   const isKeptAsSent = facts.content === 'raw' && (options.representations ?? []).length === 0
   return completeRoute(pattern, options, defaults, {
+    kind: 'collection',
     actions: restrict(
       {
         GET: { load: loadPage, perform: get, content: undefined },
@@ -109,6 +114,7 @@ function compileCollectionItself(
       options.methods,
     ),
     collection: facts,
+    types,
     usualType: { essence: 'application/json', parameters: NO_PARAMETERS },
     accept: options.accept ?? (isKeptAsSent ? 'lenient' : 'strict'),
   })

@@ -48,6 +48,7 @@ export function compileOpenRoute(defaults: ServiceDefaults): Route {
   }
   return completeRoute('', NO_OPTIONS, defaults, {
     ...document,
+    kind: 'open',
     actions: {
       ...document.actions,
       GET: { load: loadResourceOrMembers, perform: get, content: undefined },
@@ -64,7 +65,7 @@ export function compileMonitor(operations: Operations, defaults: ServiceDefaults
   const options = changeOptions(NO_OPTIONS, { types: JSON_ONLY })
   const { authorize, store } = operations.monitors
   const own = { ...defaults, context: { ...defaults.context, store }, authorize }
-  const route = compileDocument(pattern, options, own, ['GET', 'DELETE'], { showsWork: true })
+  const route = compileDocument(pattern, options, own, ['GET', 'DELETE'], { kind: 'operation', showsWork: true })
   const DELETE: Action = { load: loadPresent, perform: operations.cancel, content: undefined }
   return { pattern, route: Object.freeze({ ...route, actions: { ...route.actions, DELETE } }) }
 }

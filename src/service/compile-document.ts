@@ -16,6 +16,7 @@ export const JSON_ONLY: readonly string[] = ['application/json']
 
 /** What a route knows that its definition does not say. */
 interface DocumentFacts {
+  readonly kind?: Route['kind']
   readonly definition?: string
   readonly storePath?: string
   readonly replaced?: 'representation' | 'none'
@@ -67,6 +68,7 @@ export function compileDocument(
     ...facts,
     collection: undefined,
     actions: restrict(restrict(actions, methods), options.methods),
+    types,
     isJson,
     usualType: isUsual ? { essence: types[0]!, parameters: NO_PARAMETERS } : undefined,
     offers: representations.map(({ type }) => requireMediaType(type, pattern)),
@@ -84,6 +86,7 @@ export function compileSingleton(
   const { aliases = [] } = options
   const json = changeOptions<DocumentOptions>(options, { types: JSON_ONLY })
   const route = compileDocument(pattern, json, defaults, ['GET', 'PUT', 'PATCH'], {
+    kind: 'singleton',
     storePath: pattern,
     replaced: options.replaced ?? 'representation',
   })

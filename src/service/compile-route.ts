@@ -4,6 +4,7 @@ import type { RequestView } from '../core/exchange.ts'
 import type { RequireRule } from '../handlers/auth.ts'
 import { formatCacheControls } from '../protocol/cache-control.ts'
 import { completeMethods, isSafeMethod, type Method } from '../protocol/methods.ts'
+import { compileDocumentation } from './documentation.ts'
 import type { DocumentOptions } from './resource-definitions.ts'
 
 /** What a service says for all its resources where a definition says nothing. */
@@ -27,10 +28,13 @@ export function completeRoute(
   const methods = completeMethods(Object.keys(facts.actions) as Method[])
   const { actions } = facts
   const route: Route = {
+    kind: 'document',
     definition: pattern,
     storePath: undefined,
+    types: ['*/*'],
     isJson: true,
     idMember: undefined,
+    createsByPut: true,
     usualType: undefined,
     offers: [],
     renditions: [],
@@ -47,8 +51,10 @@ export function completeRoute(
     cacheControl: formatCacheControls(options.cacheControl ?? defaults.cacheControl),
     createdCacheControl: formatCacheControls(options.createdCacheControl ?? 'no-store'),
     preconditions: options.preconditions ?? 'optional',
+    documentation: compileDocumentation(options),
     requiresCredentials: compileRequire(options.require),
     readsNeedCredentials: compileReadRule(options.require, defaults.require),
+    credentials: typeof options.require === 'function' ? 'some' : options.require,
     authorize: options.authorize ?? defaults.authorize,
     conflict: options.conflict,
     removal,

@@ -1,9 +1,12 @@
 import type { Route, RouteContext } from '../actions/route.ts'
 import { describeValue } from '../core/describe-value.ts'
 import { createTurns } from '../core/turns.ts'
+import type { ServiceView } from '../openapi/service-view.ts'
 import type { ResourceStore } from '../stores/types.ts'
 import { compileDefinition, compileMonitor, compileOpenRoute } from './compile-definition.ts'
+import { compileDescription } from './compile-description.ts'
 import type { ServiceDefaults } from './compile-route.ts'
+import { createView } from './create-view.ts'
 import { STORE } from './definition-values.ts'
 import { createOperations, type Operations } from './operations.ts'
 import { type Process, type ResourceDefinition, readDefinition } from './resource-definitions.ts'
@@ -11,11 +14,15 @@ import { createRouteTable, type RouteEntry, type RouteTable } from './routes.ts'
 import type { ServiceSettings } from './service-options.ts'
 import { watchStore } from './watch-store.ts'
 
+/** A service as its steps use it, and as its description reads it. */
+export interface CompiledService {
+  readonly routes: RouteTable
+  readonly operations: Operations | undefined
+  readonly view: ServiceView
+}
+
 /** The routes of a service, and its accepted work where any definition has some. */
-export function compileService(
-  given: ResourceStore,
-  settings: ServiceSettings,
-): { readonly routes: RouteTable; readonly operations: Operations | undefined } {
+export function compileService(given: ResourceStore, settings: ServiceSettings): CompiledService {
   if (!STORE.accepts(given)) {
     const call = typeof given === 'function' ? `; call it: ${(given as { name: string }).name}()` : ''
     throw new TypeError(
@@ -46,26 +53,36 @@ export function compileService(
   const context: RouteContext = { ...facts, work: operations?.work }
   const require = settings.authentication === undefined ? 'none' : (settings.authentication.require ?? 'all')
   const defaults: ServiceDefaults = { context, cacheControl, authorize: settings.authorize, require }
+  let view: ServiceView
+  const describe = (): ServiceView => view
+  const served = settings.openapi && compileDescription(settings.openapi, describe, defaults)
   if (resources === undefined) {
     const route = compileOpenRoute(defaults)
     // Every path, but not one that ends with a slash: it would name a second time what is named without it.
-    const find = (path: string): Route | undefined => (path.length > 1 && path.endsWith('/') ? undefined : route)
-    routes = { isOpen: true, find, findBelow: () => [route] }
-    return { routes, operations }
+    const find = (path: string): Route | undefined => {
+      if (path === served?.pattern) return served.route
+      return path.length > 1 && path.endsWith('/') ? undefined : route
+    }
+    const entries = [{ pattern: '/{path}', route }, ...(served === undefined ? [] : [served])]
+    view = createView(settings, entries)
+    routes = { isOpen: true, find, findBelow: () => entries.map(({ route }) => route) }
+    return { routes, operations, view }
   }
   if (settings.authentication === undefined) refuseRequire(definitions)
   for (const [pattern, definition] of definitions) entries.push(...compileDefinition(pattern, definition, defaults))
   if (operations !== undefined) entries.push(compileMonitor(operations, defaults))
+  if (served !== undefined) entries.push(served)
+  view = createView(settings, entries)
   const table = createRouteTable(entries)
   routes = table
-  if (operations === undefined || definitions.has(operations.path)) return { routes, operations }
+  if (operations === undefined || definitions.has(operations.path)) return { routes, operations, view }
   // A pattern such as "/{tenant}" stands for other names than that of the monitors.
   routes = {
     isOpen: false,
     find: (path) => (path === operations.path ? undefined : table.find(path)),
     findBelow: (pattern) => table.findBelow(pattern).filter((route) => route.pattern !== `${operations.path}/{id}`),
   }
-  return { routes, operations }
+  return { routes, operations, view }
 }
 
 /** @throws TypeError for a definition that asks for credentials which nobody checks: it would be open to everybody */

@@ -8,6 +8,7 @@ import { andThen, type MaybePromise, type Step } from '../core/handler.ts'
 import { createHandler, type Handler } from '../core/node-handler.ts'
 import type { Reply } from '../core/reply.ts'
 import { sequence } from '../core/sequence.ts'
+import { rememberView } from '../openapi/service-view.ts'
 import type { ResourceStore } from '../stores/types.ts'
 import { createAccess } from './access.ts'
 import { compileService } from './compile-service.ts'
@@ -44,7 +45,7 @@ export interface ResourceService extends Handler {
  */
 export function createResourceService(store: ResourceStore, options?: ServiceOptions): ResourceService {
   const settings = readServiceOptions(options)
-  const { routes, operations } = compileService(store, settings)
+  const { routes, operations, view } = compileService(store, settings)
   const access = createAccess(settings)
 
   // The order of decisions (RFC 9110 §13.2.1): what the fields say before what the store says, what the store says
@@ -92,11 +93,13 @@ export function createResourceService(store: ResourceStore, options?: ServiceOpt
     stopExplaining()
     access.close()
   }
-  return Object.assign(handler, {
+  const service = Object.assign(handler, {
     runOperation: (id: string) => operations?.run(id) ?? Promise.resolve(false),
     close,
     [Symbol.asyncDispose]: close,
   })
+  rememberView(service, view)
+  return service
 }
 
 function keepPresent<E extends Exchange>(steps: readonly (Step<E> | undefined)[]): readonly Step<E>[] {

@@ -23,6 +23,14 @@ type Rules = Readonly<Record<string, ValueRule>>
 
 const SOME_METHODS = listOf(oneOf(...METHODS), 1)
 
+/** A date, as an object or in ISO 8601. */
+const MOMENT: ValueRule = {
+  accepts: (value) =>
+    (value instanceof Date || (typeof value === 'string' && /^\d{4}-\d\d-\d\d/.test(value))) &&
+    !Number.isNaN(new Date(value).getTime()),
+  text: 'a Date, or a date in ISO 8601 such as "2027-01-31"',
+}
+
 /** What the options of every kind of resource must be. A wrong value would leave out what it asks for, silently. */
 export const RESOURCE_VALUES: Rules = {
   methods: SOME_METHODS,
@@ -51,6 +59,12 @@ export const RESOURCE_VALUES: Rules = {
   clientIds: BOOLEAN,
   pageSize: writtenAs(RECORD, 'an object such as { default: 20, max: 100 }'),
   memberMethods: SOME_METHODS,
+  title: TEXT,
+  description: TEXT,
+  examples: RECORD,
+  jsonSchema: RECORD,
+  deprecated: MOMENT,
+  sunset: MOMENT,
 }
 
 /** The same for the options of a service. */
@@ -67,6 +81,7 @@ export const SERVICE_VALUES: Rules = {
   patchFormats: listOf(shapedAs({ mediaType: 'string', parse: 'function' })),
   codings: listOf(oneOf('gzip', 'deflate', 'br')),
   cacheControl: FIELD_VALUE,
+  openapi: either(TEXT, RECORD),
   onError: FUNCTION,
   log: LOG,
   formatError: FUNCTION,

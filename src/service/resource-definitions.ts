@@ -58,6 +58,21 @@ export interface ResourceOptions<Value = JsonValue> {
    * sent, and for files of items, since many clients send an Accept that names something else.
    */
   readonly accept?: 'strict' | 'lenient'
+  /** The name of the resource in the OpenAPI description, in the singular: `User`. Default: its path. */
+  readonly title?: string
+  /** What the resource is, for readers of the OpenAPI description; CommonMark. Default: none. */
+  readonly description?: string
+  /** Representations by name, for the OpenAPI description: `{ ada: { id: 1, name: 'Ada' } }`. Default: none. */
+  readonly examples?: Readonly<Record<string, JsonValue>>
+  /**
+   * JSON Schema of the content, for the OpenAPI description: one, or `{ input, output }` where requests and answers differ.
+   * Default: that of the `schema`, where it has the Standard JSON Schema interface (zod, arktype).
+   */
+  readonly jsonSchema?: JsonObject | { readonly input: JsonObject; readonly output: JsonObject }
+  /** Since when the resource is deprecated: answers carry Deprecation (RFC 9745). Default: it is not. */
+  readonly deprecated?: Date | string
+  /** When the resource goes away: answers carry Sunset (RFC 8594). Not before `deprecated`. Default: no such field. */
+  readonly sunset?: Date | string
 }
 
 export interface DocumentOptions<Value = JsonValue> extends ResourceOptions<Value> {
@@ -143,6 +158,7 @@ export type ResourceDefinition =
 const COMMON = [
   ...(['methods', 'schema', 'cacheControl', 'createdCacheControl', 'preconditions', 'require', 'authorize'] as const),
   ...(['conflict', 'replaced', 'remove', 'removed', 'retention', 'representations', 'accept'] as const),
+  ...(['title', 'description', 'examples', 'jsonSchema', 'deprecated', 'sunset'] as const),
 ] as const
 const DOCUMENT = [...COMMON, 'types', 'maxSize', 'keeps', 'inline'] as const
 const COLLECTION = [
@@ -243,6 +259,11 @@ function checkCommon(owner: string, options: Readonly<ResourceOptions>): void {
   checkValues(owner, options, RESOURCE_VALUES)
   if (retention !== undefined && !(retention >= 0)) {
     throw new TypeError(`${owner} needs a retention of at least 0 milliseconds.`)
+  }
+  const { deprecated, sunset } = options
+  // RFC 9745 §4: the Sunset date must not be earlier than the Deprecation date.
+  if (deprecated !== undefined && sunset !== undefined && new Date(sunset) < new Date(deprecated)) {
+    throw new TypeError(`${owner} has a sunset before the date since when it is deprecated.`)
   }
   if (options.remove === 'soft' && retention !== undefined) {
     throw new TypeError(`${owner} keeps what it removes softly for good: retention has no effect there.`)

@@ -13,11 +13,18 @@ import type { Reply } from '../core/reply.ts'
 import { AUTHENTICATION_NAMES, type AuthenticationOptions, checkSchemes } from '../handlers/auth.ts'
 import { CORS_NAMES } from '../handlers/cors-options.ts'
 import type { CorsOptions } from '../handlers/preflight.ts'
+import { OPENAPI_NAMES, type OpenApiOptions } from '../openapi/options.ts'
 import { createDefaultFormats } from '../patch-formats/default-formats.ts'
 import type { PatchFormat } from '../patch-formats/types.ts'
 import { OPERATIONS_VALUES, SERVICE_VALUES } from './definition-values.ts'
 import type { OperationsOptions } from './operations.ts'
 import type { ResourceDefinition } from './resource-definitions.ts'
+
+/** The description of a service, and where it is served. */
+export interface ServedDescription extends Partial<OpenApiOptions> {
+  /** The path below the mount, such as `/openapi.json`. */
+  readonly path: string
+}
 
 /** Authentication of a service, and what the principal may do. */
 export interface ServiceAuthOptions extends AuthenticationOptions {
@@ -51,6 +58,11 @@ export interface ServiceOptions {
   readonly methodOverride?: boolean
   /** The longest request target below the mount, in characters; 414 beyond (RFC 9110 §15.5.15). Default 2048. */
   readonly maxTargetLength?: number
+  /**
+   * Where the OpenAPI description of the service is served, or `{ path, info, servers, version }`; see {@link OpenApiOptions}.
+   * It needs the credentials that other reads need. Default: it is not served.
+   */
+  readonly openapi?: string | ServedDescription
   /** Limits on parsed content; see {@link BodyLimits} for the defaults. */
   readonly limits?: Partial<BodyLimits>
   /** Patch formats. Default: JSON Patch and JSON Merge Patch. */
@@ -85,7 +97,11 @@ export interface ServiceOptions {
   readonly errors?: 'answer' | 'forward'
   /** How accepted work is done; see {@link OperationsOptions} for the defaults. */
   readonly operations?: OperationsOptions
-  /** Milliseconds without progress after which a client that neither sends nor reads is given up. Default 30 000. */
+  /**
+   * Milliseconds without progress after which a client that neither sends nor reads is given up. One that reads has, beside
+   * them, the time that the bytes on their way need at 15 kB a second: 105 s for 1.5 MiB, which is the most that counts.
+   * Default 30 000.
+   */
   readonly idleTimeout?: number
   /**
    * For development: called with one line per request that says why it was answered as it was; `true` logs
@@ -99,6 +115,7 @@ export interface ServiceOptions {
 const NAMES = [
   ...(['resources', 'cors', 'auth', 'https', 'trustProxy', 'allowedHosts', 'methodOverride'] as const),
   ...([
+    'openapi',
     'maxTargetLength',
     'limits',
     'patchFormats',
@@ -124,6 +141,7 @@ export interface ServiceSettings {
   readonly allowedHosts: readonly string[] | undefined
   readonly methodOverride: boolean
   readonly maxTargetLength: number
+  readonly openapi: ServedDescription | undefined
   readonly limits: BodyLimits
   readonly patchFormats: readonly PatchFormat[]
   readonly codings: readonly ('gzip' | 'deflate' | 'br')[]
@@ -172,6 +190,7 @@ export function readServiceOptions(given: ServiceOptions | undefined): ServiceSe
     allowedHosts: options.allowedHosts,
     methodOverride: options.methodOverride ?? false,
     maxTargetLength,
+    openapi: options.openapi === undefined ? undefined : readServed(options.openapi),
     limits,
     patchFormats: options.patchFormats ?? createDefaultFormats(limits),
     codings: options.codings ?? [],
@@ -198,6 +217,16 @@ function checkDefinitions(resources: ServiceOptions['resources']): void {
     const call = value.name === '' ? 'collection()' : `${value.name}()`
     throw new TypeError(`createResourceService has a function at "${pattern}": call it, as in ${call}.`)
   }
+}
+
+function readServed(given: string | ServedDescription): ServedDescription {
+  const options = readOptions('openapi', typeof given === 'string' ? { path: given } : given, [
+    'path',
+    ...OPENAPI_NAMES,
+  ])
+  if (typeof options.path !== 'string' || !/^(?:\/[^/{}?#\s]+)+$/.test(options.path))
+    throw new TypeError('openapi takes a path, such as "/openapi.json".')
+  return options
 }
 
 const OPERATIONS_NAMES = [

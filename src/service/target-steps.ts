@@ -6,6 +6,7 @@ import { HttpError } from '../core/errors.ts'
 import { createRepeatedFieldSearch } from '../core/fields.ts'
 import type { Step } from '../core/handler.ts'
 import { PASS } from '../core/node-handler.ts'
+import { addPending } from '../core/pending.ts'
 import type { Reply } from '../core/reply.ts'
 import { isKnownMethod, type Method } from '../protocol/methods.ts'
 import { parseRequestTarget } from '../protocol/request-target.ts'
@@ -93,11 +94,18 @@ export function createRouteStep(
       exchange.path = target.path
       exchange.queryText = target.query
       if (!isMisspelt(exchange)) exchange.route = table.find(target.path)!
-      if (exchange.route !== undefined) exchange.storePath = exchange.route.storePath ?? target.path
+      if (exchange.route !== undefined) takeRoute(exchange, target.path)
     }
     const isOurs = exchange.route !== undefined || place.target === '*' || (table.isOpen && exchange.isMalformed)
     return isOurs || !fallthrough || !exchange.canPass ? undefined : PASS
   }
+}
+
+function takeRoute(exchange: ResourceExchange, path: string): void {
+  const { storePath, documentation } = exchange.route
+  exchange.storePath = storePath ?? path
+  // RFC 9745 §2, RFC 8594 §3: on every answer of the resource, errors included.
+  if (documentation.fields.length > 0) addPending(exchange, documentation.fields)
 }
 
 /** The path that a log shows for a malformed target. A target of an unknown form may hold a password, and shows none. */

@@ -33,6 +33,7 @@ import { fastifyPlugin } from 'http-resource-service/fastify'
 import { honoMiddleware } from 'http-resource-service/hono'
 import { koaMiddleware } from 'http-resource-service/koa'
 import { methodOverride } from 'http-resource-service/method-override'
+import { type OpenApiOptions, openapi } from 'http-resource-service/openapi'
 import { patch } from 'http-resource-service/patch'
 import { preflight } from 'http-resource-service/preflight'
 import { matchEntityTags, parseHttpDate } from 'http-resource-service/protocol'
@@ -106,3 +107,12 @@ export const onError: ErrorHook = (error, exchange) => void [error, exchange.met
 export const formatError = (error: HttpError, _exchange: Exchange): Reply => ({ status: error.status, headers: [] })
 export const safeMethods: readonly Method[] = ['GET', 'HEAD', 'OPTIONS']
 export const nameOfPart = (part: FormPart): string => part.name
+
+const described: OpenApiOptions = { info: { title: 'Users', version: '1.0.0' }, servers: [{ url: '/api' }] }
+export const description: unknown = openapi(
+  createResourceService(memoryStore(), {
+    resources: { '/users': collection({ title: 'User', deprecated: '2026-01-01', jsonSchema: { type: 'object' } }) },
+    openapi: { path: '/openapi.json', ...described },
+  }),
+  described,
+)

@@ -68,6 +68,8 @@ describe.each(HOSTS)('preflight in %s', (_name, mount) => {
       'WWW-Authenticate',
       'Preference-Applied',
       'Repr-Digest',
+      'Deprecation',
+      'Sunset',
       'Last-Modified',
     ])
       expect(exposed).toContain(name)

@@ -20,6 +20,7 @@ const KNOWN = new Set([
   ...['date', 'connection', 'keep-alive', 'content-length', 'transfer-encoding', 'upgrade'],
   ...['content-type', 'content-encoding', 'content-language', 'content-location', 'content-range', 'location'],
   ...['etag', 'last-modified', 'cache-control', 'vary', 'accept-ranges', 'link', 'retry-after'],
+  ...['deprecation', 'sunset'],
   ...['allow', 'accept', 'accept-patch', 'accept-post', 'accept-encoding', 'www-authenticate', 'preference-applied'],
   ...['authentication-info', 'content-disposition', 'content-security-policy', 'cross-origin-resource-policy'],
   ...['x-content-type-options', 'access-control-allow-origin', 'access-control-allow-methods'],

@@ -6,6 +6,7 @@ import { contentReply, emptyReply, encodeText, type Reply } from '../../src/core
 import {
   closeAfterTest,
   endless,
+  FAST,
   HTTP2,
   HUGE,
   type Run,
@@ -185,6 +186,7 @@ describe.each(HTTP2)('the writer and the streams of $name', (transport) => {
     const { source, closed } = recordedSource(HUGE, endless)
     const { session } = await serveHttp2((exchange) => {
       exchange.idleTimeout = 300
+      exchange.slowestReader = FAST
       return sourceReply(source)
     })
     const stream = session.request({ ':path': '/' })

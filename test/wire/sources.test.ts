@@ -7,6 +7,7 @@ import {
   closeAfterTest,
   countConnections,
   endless,
+  FAST,
   failing,
   HUGE,
   openOn,
@@ -104,6 +105,7 @@ describe.each(TRANSPORTS)('content from a source on $name', (transport) => {
     })
     const { port } = await serve((exchange) => {
       exchange.idleTimeout = 300
+      exchange.slowestReader = FAST
       return sourceReply(source)
     })
     const client = await open(port)
@@ -291,6 +293,7 @@ describe.each(TRANSPORTS)('content from a source on $name', (transport) => {
     const { source, closed } = recordedSource(HUGE, endless)
     const { port } = await serve((exchange) => {
       exchange.idleTimeout = 400
+      exchange.slowestReader = FAST
       return sourceReply(source)
     })
     const client = await open(port)

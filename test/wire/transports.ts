@@ -13,6 +13,9 @@ import { TLS } from '../support/hosts.ts'
 import { openHttp2Client } from './http2-client.ts'
 import { openRawClient, type RawClient, type WireClient } from './raw-client.ts'
 
+/** Bytes a second of the slowest reader: what the kernel takes without a reader is forgiven in a moment. */
+export const FAST = 100_000_000
+
 const closers: (() => unknown)[] = []
 afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close()

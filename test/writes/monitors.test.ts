@@ -160,7 +160,10 @@ describe('a monitor whose work has ended', () => {
     let now = Date.now()
     target = await start({ retention: 1000 }, { now: () => now })
     const id = 'b2ff6f2c-0df5-4f2c-9b3e-0a4a3e5f9a11'
-    const body = JSON.stringify({ id, kind: 'removal', state: 'done', accepted: '2020-01-01T00:00:00.000Z' })
+    const body = JSON.stringify({
+      ...{ id, kind: 'removal', target: '/notes/1', state: 'done' },
+      accepted: '2020-01-01T00:00:00.000Z',
+    })
     await target.store.write(`/operations/${id}`, { contentType: 'application/json', body }, { expect: 'any' })
     const other = { contentType: 'application/json', body: '{"state":"done"}' }
     await target.store.write('/operations/other', other, { expect: 'any' })

@@ -1,0 +1,104 @@
+import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { RequestAborted } from './errors.ts'
+import type { Exchange } from './exchange.ts'
+
+/** Bytes of answers that may wait on a connection before its next request is taken. */
+const MOST_BYTES = 256 * 1024
+/** Requests of a connection that may be taken and not answered. */
+const MOST_ANSWERS = 16
+/** Requests of a connection that may wait before it is not read any more; then it is not seen either that it has closed. */
+const MOST_WAITING = 512
+
+interface Waiter {
+  readonly res: ServerResponse
+  readonly resume: () => void
+  readonly abort: (error: Error) => void
+}
+
+/** The requests of one connection that stand behind another (RFC 9112 §9.3.2). */
+interface Pipeline {
+  readonly socket: Socket
+  /** Answers of requests that have been taken and are not the next to be sent, in order. */
+  readonly taken: ServerResponse[]
+  /** Requests that have not been taken, in order. */
+  readonly waiting: Waiter[]
+  isAdmitting: boolean
+}
+
+const PIPELINE = Symbol('pipeline')
+type PipelinedSocket = Socket & { [PIPELINE]?: Pipeline }
+
+/**
+ * Holds a pipelined request back while too many answers wait before it. Node takes every request that it has read, which
+ * are 2,000 small ones in 64 KiB, and keeps all answers to a client that does not read.
+ * @returns `undefined` when the request may be taken at once; rejects when the client leaves
+ */
+export function waitInPipeline({ req, res }: Exchange): undefined | Promise<void> {
+  // The next answer to be sent, as almost always: all before it have left.
+  if (res.socket !== null) return undefined
+  const socket = req.socket as PipelinedSocket
+  const pipeline = (socket[PIPELINE] ??= createPipeline(socket))
+  if (pipeline.taken.includes(res)) return undefined // by a piece before
+  res.once('socket', () => onTurn(pipeline, res))
+  if (pipeline.waiting.length === 0 && hasRoom(pipeline)) {
+    pipeline.taken.push(res)
+    return undefined
+  }
+  return new Promise((resume, abort) => {
+    pipeline.waiting.push({ res, resume, abort })
+    pauseIfFull(pipeline)
+    admitLater(pipeline)
+  })
+}
+
+function createPipeline(socket: Socket): Pipeline {
+  const pipeline: Pipeline = { socket, taken: [], waiting: [], isAdmitting: false }
+  // A body that is read resumes the connection; what is read from it then are more requests.
+  socket.on('resume', () => pauseIfFull(pipeline))
+  socket.once('close', () => {
+    for (const { abort } of pipeline.waiting.splice(0)) abort(new RequestAborted())
+  })
+  return pipeline
+}
+
+function hasRoom({ socket, taken }: Pipeline): boolean {
+  if (taken.length + 1 >= MOST_ANSWERS) return false
+  // What has not got the connection yet counts its own bytes only.
+  return taken.reduce((sum, res) => sum + res.writableLength, socket.writableLength) < MOST_BYTES
+}
+
+/** An answer is the next to be sent: those before it have left. */
+function onTurn(pipeline: Pipeline, res: ServerResponse): void {
+  const { taken } = pipeline
+  if (taken[0] === res) taken.shift()
+  admitLater(pipeline)
+}
+
+/** One request a turn: how much its answer adds is seen only when it is there. */
+function admitLater(pipeline: Pipeline): void {
+  if (pipeline.isAdmitting || pipeline.waiting.length === 0) return
+  pipeline.isAdmitting = true
+  setImmediate(() => {
+    pipeline.isAdmitting = false
+    admit(pipeline)
+  })
+}
+
+function admit(pipeline: Pipeline): void {
+  const { waiting, taken, socket } = pipeline
+  const [first] = waiting
+  if (first === undefined) return
+  const isNext = first.res.socket !== null
+  if (!isNext && !hasRoom(pipeline)) return
+  if (!isNext) taken.push(first.res)
+  waiting.shift()
+  first.resume()
+  if (waiting.length === MOST_WAITING - 1) socket.resume()
+  admitLater(pipeline)
+}
+
+/** Reads no more requests while enough of them wait. */
+function pauseIfFull({ socket, waiting }: Pipeline): void {
+  if (waiting.length >= MOST_WAITING) socket.pause()
+}

@@ -1,0 +1,115 @@
+import type { Http2ServerResponse, Http2Session, ServerHttp2Stream } from 'node:http2'
+import type { Socket } from 'node:net'
+import type { Exchange } from './exchange.ts'
+import { bytesTaken, createReadPace, isBackedUp, type ReadPace } from './read-pace.ts'
+import { sweep, type Watched } from './sweeper.ts'
+
+/** RFC 9113 §7. */
+const INTERNAL_ERROR = 2
+
+/** A connection of HTTP/1.1: its answers leave one after the other, so that it is watched, and not each answer. */
+interface WatchedConnection extends Watched {
+  idleTimeout: number
+  /** Whether the answer decided last is that of a handler, not of the host. */
+  isAnswered: boolean
+}
+
+const WATCHED = Symbol('watched connection')
+type WatchedSocket = Socket & { [WATCHED]?: WatchedConnection }
+
+/** All watched streams of a session. */
+interface WatchedSession {
+  streams: number
+  readonly pace: ReadPace
+}
+
+const sessions = new WeakMap<Http2Session, WatchedSession>()
+const paces = new WeakMap<ServerHttp2Stream, ReadPace>()
+
+/** Gives a client up that does not read the answer: the connection or, on HTTP/2, the stream is ended. */
+export function watchReader(exchange: Exchange): void {
+  if (exchange.isHttp2) return watchStream(exchange)
+  const socket = exchange.req.socket as WatchedSocket
+  const watched = socket[WATCHED]
+  if (watched === undefined) return watchConnection(socket, exchange)
+  watched.idleTimeout = exchange.idleTimeout
+  watched.isAnswered = true
+}
+
+/** From now on the answer of the host is sent, which may take its time. */
+export function unwatchReader({ isHttp2, req }: Exchange): void {
+  const watched = isHttp2 ? undefined : (req.socket as WatchedSocket)[WATCHED]
+  if (watched !== undefined) watched.isAnswered = false
+}
+
+function watchConnection(socket: WatchedSocket, { idleTimeout, slowestReader }: Exchange): void {
+  const pace = createReadPace(slowestReader, performance.now())
+  let taken = 0
+  const watched: WatchedConnection = {
+    idleTimeout,
+    isAnswered: true,
+    check(now) {
+      if (socket.destroyed) return false
+      const before = taken
+      taken = bytesTaken(socket)
+      if (taken > before) pace.advance(taken - before, now)
+      else if (!watched.isAnswered || !isBackedUp(socket)) pace.rest(now)
+      else if (pace.isBroken(watched.idleTimeout, now)) {
+        socket.destroy()
+        return false
+      }
+      return true
+    },
+  }
+  socket[WATCHED] = watched
+  sweep(idleTimeout, watched)
+}
+
+function watchStream({ res, idleTimeout, slowestReader }: Exchange): void {
+  const { stream } = res as unknown as Http2ServerResponse
+  const { session } = stream
+  if (session === undefined || stream.destroyed || paces.has(stream)) return
+  const now = performance.now()
+  const pace = createReadPace(slowestReader, now)
+  paces.set(stream, pace)
+  const all = sessions.get(session) ?? { streams: 0, pace: createReadPace(slowestReader, now) }
+  sessions.set(session, all)
+  if (all.streams++ === 0) all.pace.rest(now)
+  stream.once('close', () => all.streams--)
+  sweep(idleTimeout, {
+    check(now) {
+      if (stream.destroyed || stream.writableFinished) return false
+      if (stream.writableLength === 0) pace.rest(now)
+      if (!pace.isBroken(idleTimeout, now)) return true
+      const { socket } = session
+      const waitsForOthers = isBackedUp(socket) || (session.state.remoteWindowSize ?? 1) <= 0
+      // Where the connection is at fault, the pace of all its streams counts, since each has to wait for the others.
+      if (waitsForOthers && !all.pace.isBroken(idleTimeout, now)) return true
+      // To a connection that takes nothing no reset could be sent.
+      if (isBackedUp(socket)) destroyConnection(session)
+      else stream.close(INTERNAL_ERROR)
+      return false
+    },
+  })
+}
+
+/** A session waits with its end until the connection has taken all: the connection has to end first. */
+function destroyConnection(session: Http2Session): void {
+  // That of TLS runs on another one; the socket of a session lets itself be destroyed by no other method.
+  const socket = session.socket as Socket & { readonly _parent?: Socket | null }
+  try {
+    if (socket._parent) socket._parent.destroy()
+    else socket.resetAndDestroy()
+  } catch {
+    // It is not TCP.
+  }
+  session.destroy()
+}
+
+/** Notes that bytes of an answer on HTTP/2 have left. */
+export function noteSent({ res }: Exchange, bytes: number): void {
+  const { stream } = res as unknown as Http2ServerResponse
+  const now = performance.now()
+  paces.get(stream)?.advance(bytes, now)
+  if (stream.session !== undefined) sessions.get(stream.session)?.pace.advance(bytes, now)
+}

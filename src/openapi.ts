@@ -1,0 +1,23 @@
+import { readOptions } from './core/options.ts'
+import { createDocument } from './openapi/create-document.ts'
+import { OPENAPI_NAMES, type OpenApiDocument, type OpenApiOptions } from './openapi/options.ts'
+import { findView } from './openapi/service-view.ts'
+import type { ResourceService } from './service/create-resource-service.ts'
+
+export type { OpenApiDocument, OpenApiOptions } from './openapi/options.ts'
+
+/**
+ * Describes a service in OpenAPI, from the definitions that it serves by. The same service always gives the same
+ * document, without dates and in one order, so that it can be committed and compared.
+ * @param service a service of {@link createResourceService}
+ * @param options what no definition says: `info`, and where the service is
+ * @returns a plain object, to be written as JSON; see {@link OpenApiDocument}
+ * @throws TypeError for any other function than a service, and for options that do not exist
+ * @example
+ * const description = openapi(service, { info: { title: 'Users', version: '1.0.0' } })
+ */
+export function openapi(service: ResourceService, options: OpenApiOptions): OpenApiDocument {
+  const view = findView(service)
+  if (view === undefined) throw new TypeError('openapi takes a service, as createResourceService(store) returns it.')
+  return createDocument(view, readOptions('openapi', options, OPENAPI_NAMES))
+}

@@ -1,0 +1,135 @@
+import type { Documentation, FileOptions, Route, RouteKind } from '../actions/route.ts'
+import { isJsonType } from '../protocol/media-type.ts'
+import type { ServiceView } from './service-view.ts'
+
+/** The methods that are described. HEAD answers as GET does, without content; OPTIONS says what Allow says. */
+export const METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'PATCH'] as const
+export type DescribedMethod = (typeof METHODS)[number]
+
+/** What a method takes as content. */
+export interface ContentFacts {
+  /** Media ranges. */
+  readonly types: readonly string[]
+  /** Whether content may be too large. */
+  readonly isLimited: boolean
+}
+
+/** What the form of a collection may hold beside the properties of the item. */
+export interface FormFacts {
+  /** Field names and the properties that they stand for. */
+  readonly names: ReadonlyMap<string, string>
+  /** The property that plain text becomes. */
+  readonly text: string | undefined
+  readonly files: 'any' | ReadonlyMap<string, FileOptions>
+}
+
+/** A route in the words of its description. No other file of this folder reads a route. */
+export interface Facts {
+  readonly pattern: string
+  readonly kind: RouteKind
+  /** The path of the definition that the route comes from. */
+  readonly definition: string
+  readonly documentation: Documentation
+  readonly schema: Route['schema']
+  readonly methods: readonly DescribedMethod[]
+  readonly content: Readonly<Partial<Record<DescribedMethod, ContentFacts>>>
+  /** Whether content is parsed as JSON; `some` where other content is taken as well. */
+  readonly json: 'all' | 'some' | 'none'
+  /** Media ranges of stored content. */
+  readonly types: readonly string[]
+  /** Media types of further representations. */
+  readonly offers: readonly string[]
+  /** The names below a collection. */
+  readonly names: 'integer' | 'string' | 'uuid'
+  /** Whether items say their id. */
+  readonly hasId: boolean
+  readonly isListing: boolean
+  readonly form: FormFacts | undefined
+  /** Whether POST accepts an item and works on it later. */
+  readonly acceptsItems: boolean
+  /** Whether an item says how far the work on it is. */
+  readonly showsWork: boolean
+  readonly createsByPut: boolean
+  /** Whether an Accept that names nothing that there is gets 406. */
+  readonly negotiatesStrictly: boolean
+  readonly replaced: 'representation' | 'none'
+  readonly deletion: {
+    readonly isSoft: boolean
+    readonly isQueued: boolean
+    /** Whether `Prefer: respond-async` has it done later. */
+    readonly mayBeQueued: boolean
+    readonly answer: 'none' | 'tag' | 'confirmation' | 'representation'
+  }
+  /** Whether a resource that was removed is remembered. */
+  readonly remembersRemoval: boolean
+  readonly needsCondition: boolean
+  readonly hasConflicts: boolean
+  /** Whether a hook decides who may do what. */
+  readonly isGuarded: boolean
+  readonly keeps: readonly string[]
+  readonly credentials: 'all' | 'writes' | 'none' | 'some'
+}
+
+/** Reads what a description says of a route. */
+export function readFacts(view: ServiceView, pattern: string, route: Route): Facts {
+  const { actions, collection, context, kind, removal } = route
+  const owner = collection ?? findCollection(view, route.definition)
+  const methods = METHODS.filter((method) => actions[method] !== undefined)
+  const content: Partial<Record<DescribedMethod, ContentFacts>> = {}
+  for (const method of methods) {
+    const rule = actions[method]?.content
+    if (rule === undefined) continue
+    const isLimited = [...rule.types, ...(rule.types.some(takesJson) ? ['application/json'] : [])].some(
+      (type) => rule.limit(type) !== Number.POSITIVE_INFINITY,
+    )
+    // A multipart form is limited in its parts, and a store that stages nothing in all content that it holds at once.
+    const isForm = rule.types.includes('multipart/form-data')
+    content[method] = { types: rule.types, isLimited: isLimited || isForm || context.store.stage === undefined }
+  }
+  const { types } = route
+  const isJson = collection === undefined ? route.isJson : collection.content === 'json'
+  return {
+    pattern,
+    kind,
+    definition: route.definition,
+    documentation: route.documentation,
+    schema: route.schema,
+    methods,
+    content,
+    json: isJson ? 'all' : types.some(takesJson) ? 'some' : 'none',
+    types,
+    offers: route.offers.map(({ essence }) => essence),
+    names: owner?.names ?? 'string',
+    hasId: kind === 'item' ? route.idMember !== undefined : collection?.content === 'json',
+    isListing: kind === 'collection',
+    form: collection && { names: collection.form, text: collection.textMember, files: collection.files },
+    acceptsItems: collection?.create === 'accepted',
+    showsWork: route.showsWork || collection?.create === 'accepted',
+    createsByPut: route.createsByPut,
+    negotiatesStrictly: route.accept === 'strict',
+    replaced: route.replaced,
+    deletion: {
+      isSoft: removal === 'soft',
+      isQueued: removal === 'queued',
+      mayBeQueued: context.work !== undefined,
+      answer: route.removed,
+    },
+    remembersRemoval:
+      !['singleton', 'description', 'operation'].includes(kind) && !(removal === 'erase' && route.retention === 0),
+    needsCondition: route.preconditions === 'required',
+    hasConflicts: route.conflict !== undefined,
+    // Monitors of accepted work have a rule of their own: what it refuses does not exist.
+    isGuarded: route.authorize !== undefined && kind !== 'operation',
+    keeps: route.keeps,
+    credentials: route.credentials ?? view.credentials,
+  }
+}
+
+function findCollection(view: ServiceView, definition: string): Route['collection'] {
+  return view.routes.find(({ pattern, route }) => pattern === definition && route.kind === 'collection')?.route
+    .collection
+}
+
+function takesJson(range: string): boolean {
+  return isJsonType(range) || ['*/*', 'application/*', '*/*+json'].includes(range)
+}

@@ -1,0 +1,77 @@
+import type { HttpErrorCode } from '../core/errors.ts'
+import type { DescribedMethod, Facts } from './facts.ts'
+import type { ServiceView } from './service-view.ts'
+
+/** The errors that a definition can give, by status. */
+export type Failures = ReadonlyMap<number, readonly HttpErrorCode[]>
+
+/**
+ * The errors of one operation: each is thrown by a step of the service, and only where the definition has that step
+ * throw it. What any request to any server can meet is not among them; see {@link GENERAL_FAILURES}.
+ */
+export function findFailures(view: ServiceView, facts: Facts, method: DescribedMethod): Failures {
+  const found = new Map<number, HttpErrorCode[]>()
+  const add = (status: number, code: HttpErrorCode, isPossible = true): void => {
+    if (isPossible) found.set(status, [...(found.get(status) ?? []), code])
+  }
+  const isRead = method === 'GET'
+  const isCreation = method === 'POST'
+  const content = facts.content[method]
+  // What has to be there before the method is performed.
+  const needsState = !facts.isListing && (isRead || method === 'PATCH' || method === 'DELETE' || !facts.createsByPut)
+  const readsPage = facts.isListing || (facts.kind === 'open' && (isRead || isCreation))
+
+  add(400, 'ERR_MALFORMED_FIELD')
+  add(400, 'ERR_MALFORMED_QUERY', readsPage)
+  add(400, 'ERR_MALFORMED_BODY', content !== undefined && parses(facts, method))
+  add(400, 'ERR_MALFORMED_PATCH', method === 'PATCH')
+
+  const { schemes } = view
+  add(401, 'ERR_UNAUTHENTICATED', schemes !== undefined && (schemes.length > 0 || needsCredentials(facts, method)))
+  add(403, 'ERR_CLEARTEXT', view.refusesCleartext)
+  add(403, 'ERR_CROSS_SITE', !isRead || view.refusesOrigins)
+  add(403, 'ERR_FORBIDDEN', facts.isGuarded || schemes?.includes('Bearer'))
+
+  add(404, 'ERR_NOT_FOUND', needsState || facts.isGuarded)
+  add(410, 'ERR_GONE', needsState && !isCreation && facts.remembersRemoval)
+
+  add(406, 'ERR_NOT_ACCEPTABLE', isRead && facts.negotiatesStrictly)
+  add(412, 'ERR_PRECONDITION_FAILED')
+  add(428, 'ERR_PRECONDITION_REQUIRED', !isRead && !isCreation && facts.needsCondition)
+  add(416, 'ERR_RANGE_NOT_SATISFIABLE', isRead && !facts.isListing)
+
+  if (content !== undefined) {
+    add(415, 'ERR_UNSUPPORTED_MEDIA_TYPE', !takesAnything(facts, method) || facts.json !== 'none' || isCreation)
+    add(415, 'ERR_UNSUPPORTED_CODING')
+    add(413, 'ERR_TOO_LARGE', content.isLimited)
+    add(422, 'ERR_INVALID_CONTENT', validates(facts, method))
+  }
+  // A write that compares gives up when the resource changes all the time.
+  add(409, 'ERR_CONFLICT', !isRead && !isCreation && !(method === 'DELETE' && facts.deletion.isQueued))
+  add(409, 'ERR_PATCH_CONFLICT', method === 'PATCH')
+  return found
+}
+
+/** Errors of the server, not of a definition; the answer `default` stands for them. */
+export const GENERAL_FAILURES: readonly number[] = [408, 414, 421, 429, 431, 500, 501, 503, 505, 507]
+
+/** Whether a request may be refused because it has no credentials. */
+export function needsCredentials({ credentials }: Facts, method: DescribedMethod): boolean {
+  return credentials === 'all' || credentials === 'some' || (credentials === 'writes' && method !== 'GET')
+}
+
+/** Whether the content of a method is parsed, if it is of some type that can be. */
+function parses(facts: Facts, method: DescribedMethod): boolean {
+  return method === 'PATCH' || facts.json !== 'none' || facts.kind === 'open'
+}
+
+/** Whether the content of a method is held to rules beyond its syntax. */
+function validates(facts: Facts, method: DescribedMethod): boolean {
+  if (method === 'PATCH' || facts.json === 'all' || facts.kind === 'open')
+    return method !== 'PUT' || facts.json === 'all'
+  return facts.schema !== undefined && facts.json === 'some'
+}
+
+function takesAnything(facts: Facts, method: DescribedMethod): boolean {
+  return facts.content[method]!.types.includes('*/*')
+}

@@ -1,0 +1,68 @@
+import type { JsonObject, JsonValue } from '../core/json.ts'
+import type { Components } from './components.ts'
+
+const TEXT = { type: 'string' }
+const DATE = { type: 'string', description: 'An HTTP-date.' }
+
+interface HeaderFacts {
+  readonly text: string
+  readonly schema?: JsonObject
+  /** Whether an answer that may carry it always does. */
+  readonly isRequired?: boolean
+}
+
+export type HeaderName =
+  | 'Accept'
+  | 'Accept-Encoding'
+  | 'Accept-Patch'
+  | 'Accept-Post'
+  | 'Accept-Ranges'
+  | 'Content-Disposition'
+  | 'Content-Language'
+  | 'Content-Location'
+  | 'Content-Range'
+  | 'Deprecation'
+  | 'ETag'
+  | 'Last-Modified'
+  | 'Link'
+  | 'Location'
+  | 'Preference-Applied'
+  | 'Retry-After'
+  | 'Sunset'
+  | 'WWW-Authenticate'
+
+/** Response headers by name, each with the words that describe it. */
+const HEADERS: Readonly<Record<HeaderName, HeaderFacts>> = {
+  Accept: { text: 'The media types that are accepted.' },
+  'Accept-Encoding': { text: 'The content codings that are accepted.' },
+  'Accept-Patch': { text: 'The patch formats that are accepted (RFC 5789).' },
+  'Accept-Post': { text: 'The media types that POST accepts.' },
+  'Accept-Ranges': { text: 'That ranges of bytes can be asked for.' },
+  'Content-Disposition': { text: 'How to show the content, and its file name.' },
+  'Content-Language': { text: 'The language of the content.' },
+  'Content-Location': { text: 'Where this representation is.' },
+  'Content-Range': { text: 'Which bytes these are, and of how many.' },
+  Deprecation: { text: 'Since when the resource is deprecated (RFC 9745).', isRequired: true },
+  ETag: { text: 'The entity tag of the representation, for If-Match and If-None-Match.' },
+  'Last-Modified': { text: 'When the resource changed last.', schema: DATE },
+  Link: { text: 'The next page, with rel="next" (RFC 8288).' },
+  Location: { text: 'Where the resource is.', isRequired: true },
+  'Preference-Applied': { text: 'The preferences of Prefer that were applied (RFC 7240).' },
+  'Retry-After': { text: 'Seconds to wait before the next request.', schema: { type: 'integer', minimum: 0 } },
+  Sunset: { text: 'When the resource goes away (RFC 8594).', schema: DATE, isRequired: true },
+  'WWW-Authenticate': { text: 'How to authenticate.' },
+}
+
+/** All names. */
+export const HEADER_NAMES: readonly HeaderName[] = Object.keys(HEADERS) as HeaderName[]
+
+/** Headers of an answer, as references in the order of their names. */
+export function describeHeaders(names: readonly HeaderName[], components: Components): JsonObject {
+  const sorted = [...new Set(names)].sort()
+  const headers: [string, JsonValue][] = sorted.map((name) => {
+    const { text, schema = TEXT, isRequired = false } = HEADERS[name]
+    const header = { description: text, ...(isRequired && { required: true }), schema }
+    return [name, components.add('headers', name, header)]
+  })
+  return headers.length === 0 ? {} : { headers: Object.fromEntries(headers) }
+}

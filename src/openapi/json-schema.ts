@@ -1,0 +1,112 @@
+import { isJsonObject, type JsonObject, type JsonValue, readMember } from '../core/json.ts'
+import type { Components } from './components.ts'
+
+/** A schema that takes an object with the properties given. */
+export function objectOf(properties: JsonObject, required: readonly string[] = Object.keys(properties)): JsonObject {
+  return { type: 'object', properties, ...(required.length > 0 && { required }) }
+}
+
+/**
+ * Takes a schema into the components of a description: its own definitions become components, and references follow
+ * them, since `#` is the whole description there.
+ */
+export function embedSchema(schema: JsonObject, name: string, components: Components): JsonObject {
+  const { $schema: _, $defs, definitions, ...root } = schema
+  const own = { ...(isJsonObject(definitions) ? definitions : {}), ...(isJsonObject($defs) ? $defs : {}) }
+  const nameOf = (definition: string): string => `${name}.${definition.replaceAll(/[^\w.-]/g, '_')}`
+  const follow = (value: JsonValue): JsonValue => {
+    if (Array.isArray(value)) return value.map(follow)
+    if (!isJsonObject(value)) return value
+    return Object.fromEntries(
+      Object.entries(value).map(([key, member]) => [
+        key,
+        key === '$ref' && typeof member === 'string' ? followReference(member) : follow(member),
+      ]),
+    )
+  }
+  const followReference = (reference: string): string => {
+    const [, definition, rest = ''] = /^#\/(?:\$defs|definitions)\/([^/]+)(\/.*)?$/.exec(reference) ?? []
+    if (definition !== undefined) return `#/components/schemas/${nameOf(definition)}${rest}`
+    if (!reference.startsWith('#')) return reference
+    components.add('schemas', `${name}.Self`, selfPlaceholder)
+    return `#/components/schemas/${name}.Self${reference.slice(1)}`
+  }
+  const selfPlaceholder: Record<string, JsonValue> = {}
+  for (const [definition, member] of Object.entries(own)) {
+    components.add('schemas', nameOf(definition), follow(member) as JsonObject)
+  }
+  // A schema that is nothing but a reference stands for what it refers to, so that properties can be added to it.
+  const target =
+    typeof root['$ref'] === 'string' ? /^#\/(?:\$defs|definitions)\/([^/]+)$/.exec(root['$ref'])?.[1] : undefined
+  const embedded = follow(target === undefined ? root : (own[target] ?? root)) as JsonObject
+  Object.assign(selfPlaceholder, embedded)
+  return embedded
+}
+
+/** Changes each alternative of a schema that is one of several, or else the schema itself. */
+function mapAlternatives(schema: JsonObject, change: (schema: JsonObject) => JsonObject): JsonObject {
+  for (const keyword of ['anyOf', 'oneOf']) {
+    const alternatives = readMember(schema, keyword)
+    if (!Array.isArray(alternatives)) continue
+    const changed = alternatives.map((member: JsonValue) =>
+      isJsonObject(member) ? mapAlternatives(member, change) : member,
+    )
+    return { ...schema, [keyword]: changed }
+  }
+  return change(schema)
+}
+
+/** The schema of what has further properties. Those that are there already are replaced. */
+export function withProperties(schema: JsonObject, added: JsonObject, required: readonly string[]): JsonObject {
+  return mapAlternatives(schema, (schema) => {
+    if (readMember(schema, '$ref') !== undefined) return { allOf: [schema, objectOf(added, required)] }
+    const { properties, required: names } = schema
+    const known = Array.isArray(names) ? names.filter((name) => !Object.hasOwn(added, String(name))) : []
+    return {
+      ...schema,
+      type: 'object',
+      properties: { ...added, ...withoutNames(properties, added) },
+      required: [...required, ...known],
+    }
+  })
+}
+
+/** The schema of what lacks some properties. */
+export function withoutProperties(schema: JsonObject, removed: readonly string[]): JsonObject {
+  const names = Object.fromEntries(removed.map((name) => [name, true]))
+  return mapAlternatives(schema, (schema) => {
+    const { properties, required, ...rest } = schema
+    const left = Array.isArray(required) ? required.filter((name) => !removed.includes(String(name))) : []
+    return {
+      ...rest,
+      ...(isJsonObject(properties) && { properties: withoutNames(properties, names) }),
+      ...(left.length > 0 && { required: left }),
+    }
+  })
+}
+
+function withoutNames(properties: JsonValue | undefined, names: JsonObject): JsonObject {
+  if (!isJsonObject(properties)) return {}
+  return Object.fromEntries(Object.entries(properties).filter(([name]) => !Object.hasOwn(names, name)))
+}
+
+/** Lets any further property be. */
+export function openProperties(schema: JsonObject): JsonObject {
+  return mapAlternatives(schema, (schema) => ({ ...schema, additionalProperties: true }))
+}
+
+/**
+ * The schema of a merge patch (RFC 7396): every property may be left out, and one that need not be there may be null,
+ * which removes it.
+ */
+export function patchOf(schema: JsonObject): JsonObject {
+  const { properties, required } = schema
+  const fallback = { type: 'object', additionalProperties: true }
+  if (!isJsonObject(properties)) return fallback
+  const needed = Array.isArray(required) ? required : []
+  const partial = Object.entries(properties).map(([name, property]) => {
+    const member = isJsonObject(property) && isJsonObject(property['properties']) ? patchOf(property) : property
+    return [name, needed.includes(name) ? member : { anyOf: [member, { type: 'null' }] }]
+  })
+  return { ...fallback, properties: Object.fromEntries(partial) as JsonObject }
+}

@@ -1,0 +1,24 @@
+import type { JsonArray, JsonObject } from '../core/json.ts'
+
+/** What the description of a service says beside the definitions. */
+export interface OpenApiOptions {
+  /** The Info Object: `title` and `version` at least. */
+  readonly info: { readonly title: string; readonly version: string } & JsonObject
+  /** Server Objects: where the service is mounted. Default: `mountPath`, or the root. */
+  readonly servers?: readonly ({ readonly url: string } & JsonObject)[]
+  /** The version of OpenAPI: 3.1.1 or 3.2.0. Default `'3.1'`. */
+  readonly version?: '3.1' | '3.2'
+}
+
+/** A description: a plain object, to be written as JSON. */
+export interface OpenApiDocument extends JsonObject {
+  readonly openapi: string
+  readonly info: JsonObject
+  readonly servers: JsonArray
+  readonly tags: JsonArray
+  /** Path Item Objects by path. */
+  readonly paths: Readonly<Record<string, JsonObject>>
+  readonly components: JsonObject
+}
+
+export const OPENAPI_NAMES: readonly (keyof OpenApiOptions)[] = ['info', 'servers', 'version']

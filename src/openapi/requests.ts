@@ -1,0 +1,56 @@
+import { isJsonObject, type JsonObject, type JsonValue } from '../core/json.ts'
+import { isJsonType } from '../protocol/media-type.ts'
+import type { DescribedMethod, Facts } from './facts.ts'
+import { objectOf } from './json-schema.ts'
+import type { Schemas } from './schemas.ts'
+import { examplesOf } from './successes.ts'
+
+const BYTES = { contentMediaType: 'application/octet-stream' }
+
+/** The content that an operation takes, by media range; nothing where it takes none. */
+export function describeRequest(facts: Facts, method: DescribedMethod, schemas: Schemas): JsonObject {
+  const rule = facts.content[method]
+  if (rule === undefined) return {}
+  const content: Record<string, JsonValue> = {}
+  for (const type of rule.types) content[type] = describeMedia(facts, method, type, schemas)
+  const isAnything = !rule.types.some(isJsonType) && facts.json === 'some' && facts.schema !== undefined
+  if (isAnything && method !== 'PATCH') content['application/json'] = describeJson(facts, schemas)
+  return { requestBody: { required: true, content } }
+}
+
+function describeMedia(facts: Facts, method: DescribedMethod, type: string, schemas: Schemas): JsonObject {
+  if (method === 'PATCH') return describePatch(facts, type, schemas)
+  const { form, json } = facts
+  if (method === 'POST' && form !== undefined && (json === 'all' || facts.kind === 'open')) {
+    if (type === 'application/x-www-form-urlencoded') return { schema: describeForm(facts, schemas, 'text') }
+    if (type === 'multipart/form-data') return { schema: describeForm(facts, schemas, 'parts') }
+    if (type === 'text/plain') return { schema: { type: 'string' } }
+  }
+  return isJsonType(type) && (json === 'all' || facts.schema !== undefined) ? describeJson(facts, schemas) : {}
+}
+
+function describeJson(facts: Facts, schemas: Schemas): JsonObject {
+  return { schema: schemas.of(facts).input, ...examplesOf(facts, 'input') }
+}
+
+function describePatch(facts: Facts, type: string, schemas: Schemas): JsonObject {
+  if (type === 'application/json-patch+json') return { schema: schemas.jsonPatch() }
+  if (type !== 'application/merge-patch+json') return {}
+  const isKnown = facts.json === 'all' || facts.schema !== undefined
+  return { schema: isKnown ? schemas.of(facts).patch : { type: 'object', additionalProperties: true } }
+}
+
+/** A form has the properties of the item under the names of its fields, and files as parts. */
+function describeForm(facts: Facts, schemas: Schemas, kind: 'text' | 'parts'): JsonObject {
+  const { names, files } = facts.form!
+  const input = facts.kind === 'open' ? {} : schemas.of(facts).plainInput
+  const properties = isJsonObject(input['properties']) ? input['properties'] : {}
+  const fieldOf = new Map([...names].map(([field, property]) => [property, field]))
+  const rename = (name: string): string => fieldOf.get(name) ?? name
+  const required = Array.isArray(input['required']) ? input['required'].map((name) => rename(String(name))) : []
+  const fields = Object.entries(properties).map(([name, schema]) => [rename(name), schema] as const)
+  const parts = kind === 'text' || files === 'any' ? [] : [...files]
+  const needed = parts.filter(([, file]) => file.required === true).map(([name]) => name)
+  const all = { ...Object.fromEntries(fields), ...Object.fromEntries(parts.map(([name]) => [name, BYTES])) }
+  return objectOf(all, [...new Set([...required, ...needed])])
+}

@@ -1,0 +1,112 @@
+import type { JsonObject, JsonValue } from '../core/json.ts'
+import type { Components } from './components.ts'
+import type { Facts } from './facts.ts'
+import { embedSchema, objectOf, openProperties, patchOf, withoutProperties, withProperties } from './json-schema.ts'
+import { createNamer, nameDefinition } from './names.ts'
+import { ENTRY, JSON_PATCH, OPERATION, PROBLEM, REMOVAL } from './shared-schemas.ts'
+import { readJsonSchema } from './standard-json-schema.ts'
+
+/** The schemas of one definition, as references or in place. */
+export interface DefinitionSchemas {
+  /** JSON content of requests; `{}` where it is unknown. */
+  readonly input: JsonObject
+  /** JSON content of answers. */
+  readonly output: JsonObject
+  /** A merge patch. */
+  readonly patch: JsonObject
+  /** The properties of an item before references replace them, for forms. */
+  readonly plainInput: JsonObject
+  /** Whether the schema of the definition could not be read. */
+  readonly isUnknown: boolean
+}
+
+export interface Schemas {
+  of(facts: Facts): DefinitionSchemas
+  problem(): JsonObject
+  jsonPatch(): JsonObject
+  removal(): JsonObject
+  entry(): JsonObject
+}
+
+/** Makes the schemas of definitions, each once, as components with names of their own. */
+export function createSchemas(components: Components): Schemas {
+  const uniqueName = createNamer()
+  for (const name of ['Problem', 'JsonPatch', 'Removal', 'Operation', 'Entry']) uniqueName(name)
+  const known = new Map<string, DefinitionSchemas>()
+
+  function describe(facts: Facts): DefinitionSchemas {
+    if (facts.kind === 'operation') {
+      const operation = components.add('schemas', 'Operation', OPERATION)
+      return { input: {}, output: operation, patch: {}, plainInput: {}, isUnknown: false }
+    }
+    const name = uniqueName(nameDefinition(facts.documentation.title, facts.definition))
+    const read = { input: readJsonSchema(facts, 'input'), output: readJsonSchema(facts, 'output') }
+    const isUnknown = facts.schema !== undefined && (read.input === undefined || read.output === undefined)
+    const { hasId, showsWork } = facts
+    const serverOwned = [...(hasId ? ['id'] : []), ...(showsWork ? ['state'] : [])]
+    const anything: JsonObject = hasId || showsWork || facts.kind === 'description' ? { type: 'object' } : {}
+    const inputName = `${name}Input`
+    const plainInput = withoutProperties(
+      read.input === undefined ? anything : embedSchema(read.input, inputName, components),
+      serverOwned,
+    )
+    const plainOutput = complete(
+      facts,
+      read.output === undefined ? anything : embedSchema(read.output, name, components),
+    )
+    const output = refer(name, plainOutput)
+    const isSame = JSON.stringify(plainInput) === JSON.stringify(plainOutput)
+    return {
+      output,
+      input: isSame
+        ? output
+        : facts.kind === 'file' || facts.kind === 'description'
+          ? {}
+          : refer(inputName, plainInput),
+      patch: patchOf(withoutProperties(plainOutput, serverOwned)),
+      plainInput,
+      isUnknown,
+    }
+  }
+
+  function refer(name: string, schema: JsonObject): JsonObject {
+    return Object.keys(schema).length === 0 ? schema : components.add('schemas', name, schema)
+  }
+
+  return {
+    of(facts) {
+      // An item and its collection share one definition; the files below it have no content of their own to describe.
+      const key = facts.kind === 'file' ? `${facts.definition} file` : facts.definition
+      const made = known.get(key) ?? describe(facts)
+      known.set(key, made)
+      return made
+    },
+    problem: () => components.add('schemas', 'Problem', PROBLEM),
+    jsonPatch: () => components.add('schemas', 'JsonPatch', JSON_PATCH),
+    removal: () => components.add('schemas', 'Removal', REMOVAL),
+    entry: () => components.add('schemas', 'Entry', ENTRY),
+  }
+}
+
+/** An item says its id, and accepted work its state; the work may add properties that the schema does not know. */
+function complete({ hasId, showsWork, names }: Facts, schema: JsonObject): JsonObject {
+  const added: Record<string, JsonValue> = {
+    ...(hasId && { id: describeName(names) }),
+    ...(showsWork && { state: { enum: ['pending', 'ready', 'failed'], readOnly: true } }),
+  }
+  const members = Object.keys(added)
+  if (members.length === 0) return schema
+  const completed = withProperties(schema, added, members)
+  return showsWork ? openProperties(completed) : completed
+}
+
+/** The schema of a name below a collection. */
+export function describeName(names: Facts['names']): JsonObject {
+  if (names === 'integer') return { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER }
+  return names === 'uuid' ? { type: 'string', format: 'uuid' } : { type: ['integer', 'string'] }
+}
+
+/** The schema of an id alone, as the answer to a POST of content that has none says it. */
+export function idOnly(names: Facts['names']): JsonObject {
+  return objectOf({ id: describeName(names) })
+}

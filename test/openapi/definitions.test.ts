@@ -1,0 +1,158 @@
+import { object, string } from 'valibot'
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { bearer } from '../../src/auth-schemes/bearer.ts'
+import type { JsonObject } from '../../src/core/json.ts'
+import { openapi } from '../../src/openapi.ts'
+import { createResourceService } from '../../src/service/create-resource-service.ts'
+import { collection, document, type ResourceDefinition, singleton } from '../../src/service/resource-definitions.ts'
+import type { ServiceOptions } from '../../src/service/service-options.ts'
+import { memoryStore } from '../../src/stores/memory.ts'
+import { serve } from '../service/serve.ts'
+
+// biome-ignore lint/suspicious/noExplicitAny: a document, looked at member by member
+type Document = any
+
+function describeOne(definition: ResourceDefinition, options: ServiceOptions = {}): Document {
+  const service = createResourceService(memoryStore(), { resources: { '/a': definition }, ...options })
+  return openapi(service, { info: { title: 'T', version: '1' } }) as JsonObject as Document
+}
+
+const json = 'Content-Type: application/json'
+
+describe('deprecated and sunset', () => {
+  const definition = singleton({ deprecated: '2026-01-01T00:00:00Z', sunset: new Date('2027-06-30T00:00:00Z') })
+
+  it('are fields of every answer of the resource, errors included (RFC 9745 §2, RFC 8594 §3)', async () => {
+    const { send } = await serve(memoryStore(), { resources: { '/a': definition, '/b': singleton() } })
+    for (const [method, body] of [['GET'], ['PUT', '{}'], ['HEAD'], ['DELETE'], ['OPTIONS']] as const) {
+      const answer = await send(method, '/a', body === undefined ? [] : [json], body)
+      expect([method, answer.field('Deprecation'), answer.field('Sunset')]).toEqual([
+        method,
+        '@1767225600',
+        'Wed, 30 Jun 2027 00:00:00 GMT',
+      ])
+    }
+    expect((await send('GET', '/b')).field('Deprecation')).toBeUndefined()
+  })
+
+  it('are in the description (issue 21, point 9)', () => {
+    const { paths } = describeOne(definition)
+    expect(paths['/a'].get.deprecated).toBe(true)
+    expect(Object.keys(paths['/a'].get.responses['200'].headers)).toEqual(
+      expect.arrayContaining(['Deprecation', 'Sunset']),
+    )
+    expect(describeOne(singleton()).paths['/a'].get.deprecated).toBeUndefined()
+  })
+
+  it.each([
+    ['a date that is none', { deprecated: 'soon' }],
+    ['a flag', { deprecated: true }],
+    ['an invalid Date', { sunset: new Date(Number.NaN) }],
+    ['a sunset before the deprecation (RFC 9745 §4)', { deprecated: '2027-01-01', sunset: '2026-01-01' }],
+  ])('refuse %s', (_, options) => {
+    expect(() => collection(options as never)).toThrow(TypeError)
+  })
+})
+
+describe('the schemas of a description', () => {
+  it('are those of the schema by direction, without the id in and with it out (issue 21, points 2 and 5)', () => {
+    const schema = z.object({ name: z.string().default('Ada') })
+    const { schemas } = describeOne(collection({ title: 'User', schema })).components
+    expect(schemas.UserInput).toEqual({ type: 'object', properties: { name: { default: 'Ada', type: 'string' } } })
+    expect(schemas.User.required).toEqual(['id', 'name'])
+    expect(schemas.User.properties.id).toMatchObject({ type: 'integer' })
+  })
+
+  it('are {} with a note where a validator knows no JSON Schema (issue 21, point 2)', () => {
+    for (const schema of [object({ name: string() }), z.string().transform(Number)]) {
+      const { paths, components } = describeOne(document({ types: ['application/json'], schema: schema as never }))
+      expect(paths['/a'].get.responses['200'].content).toEqual({ 'application/json': { schema: {} } })
+      expect(paths['/a'].put.description).toContain('cannot be described')
+      expect(components.schemas.A).toBeUndefined()
+    }
+  })
+
+  it('are those that a definition gives itself, in one or in two directions (issue 21, point 2)', () => {
+    const input: JsonObject = { type: 'object', properties: { a: { type: 'string' } } }
+    const output: JsonObject = { type: 'object', properties: { a: { type: 'number' } } }
+    const types = ['application/json']
+    const one = describeOne(document({ types, jsonSchema: input })).components.schemas
+    expect([one.A, one.AInput]).toEqual([input, undefined])
+    const two = describeOne(document({ types, jsonSchema: { input, output } })).components.schemas
+    expect([two.A, two.AInput]).toEqual([output, input])
+  })
+
+  it('follow references into definitions of their own', () => {
+    const Part = z.object({ name: z.string() }).meta({ id: 'Part' })
+    const schema = z.object({ parts: z.array(Part) })
+    const { schemas } = describeOne(document({ types: ['application/json'], schema })).components
+    expect(schemas.A.properties.parts.items).toEqual({ $ref: '#/components/schemas/A.Part' })
+    expect(schemas['A.Part'].properties).toEqual({ name: { type: 'string' } })
+  })
+
+  it('of a merge patch let every property be left out, and null remove those that need not be there (RFC 7396)', () => {
+    const schema = z.object({ name: z.string(), age: z.number().optional() })
+    const { patch } = describeOne(collection({ schema })).paths['/a/{id}']
+    const content = patch.requestBody.content
+    expect(content['application/merge-patch+json'].schema).toEqual({
+      type: 'object',
+      additionalProperties: true,
+      properties: { name: { type: 'string' }, age: { anyOf: [{ type: 'number' }, { type: 'null' }] } },
+    })
+    expect(content['application/json-patch+json'].schema).toEqual({ $ref: '#/components/schemas/JsonPatch' })
+  })
+
+  it('show examples with the id on the way out alone (issue 21, points 5 and 9)', () => {
+    const examples = { ada: { id: 1, name: 'Ada' }, draft: { name: 'Draft' } }
+    const { paths } = describeOne(collection({ examples }))
+    const { post } = paths['/a']
+    expect(post.requestBody.content['application/json'].examples).toEqual({
+      ada: { value: { name: 'Ada' } },
+      draft: { value: { name: 'Draft' } },
+    })
+    expect(post.responses['201'].content['application/json'].examples).toEqual({
+      ada: { value: { id: 1, name: 'Ada' } },
+    })
+  })
+})
+
+describe('the operations of a description', () => {
+  it('say that a condition is needed, and require no certain one (issue 21, point 4)', () => {
+    const { paths, components } = describeOne(document({ preconditions: 'required' }))
+    expect(paths['/a'].put.responses['428']).toBeDefined()
+    expect(paths['/a'].put.description).toContain('If-Match, If-None-Match or If-Unmodified-Since')
+    expect(components.parameters['If-Match'].required).toBeUndefined()
+    expect(describeOne(document()).paths['/a'].put.responses['428']).toBeUndefined()
+  })
+
+  it('name the schemes, and whether credentials are needed (issue 21, point 7)', () => {
+    const auth = { schemes: [bearer(() => false)] }
+    const securityOf = (require: 'all' | 'writes' | (() => boolean)) => {
+      const { paths } = describeOne(document(), { auth: { ...auth, require } })
+      return [paths['/a'].get.security, paths['/a'].put.security]
+    }
+    const needed = [{ Bearer: [] }]
+    const possible = [{ Bearer: [] }, {}]
+    expect(securityOf('all')).toEqual([needed, needed])
+    expect(securityOf('writes')).toEqual([possible, needed])
+    expect(securityOf(() => true)).toEqual([possible, possible])
+    const { paths, components } = describeOne(document(), { auth: { ...auth, require: () => true } })
+    expect(paths['/a'].get.description).toContain('May need credentials')
+    expect(components.securitySchemes).toEqual({ Bearer: { type: 'http', scheme: 'bearer' } })
+  })
+
+  it('leave out a scheme that the host has, of which nothing is known (issue 21, point 7)', () => {
+    const auth = { principal: () => null, challenge: 'Session realm="app"' }
+    const { paths, components } = describeOne(document(), { auth })
+    expect(paths['/a'].get.security).toEqual([])
+    expect(paths['/a'].get.description).toContain('the host')
+    expect(paths['/a'].get.responses['401']).toBeDefined()
+    expect(components.securitySchemes).toBeUndefined()
+  })
+
+  it('have paths without the mount, which is in servers (issue 21, point 8)', () => {
+    const { paths, servers } = describeOne(document(), { mountPath: '/api' })
+    expect([Object.keys(paths), servers]).toEqual([['/a'], [{ url: '/api' }]])
+  })
+})

@@ -1,0 +1,95 @@
+import { once } from 'node:events'
+import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2'
+import { setTimeout as wait } from 'node:timers/promises'
+import { afterEach, describe, expect, it } from 'vitest'
+import { createHandler, type Handler } from '../../src/core/node-handler.ts'
+import { contentReply } from '../../src/core/reply.ts'
+import { startHost } from '../support/hosts.ts'
+
+const closers: (() => unknown)[] = []
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close()
+})
+
+const TEXT = ['Content-Type', 'text/plain']
+
+async function open(handler: Handler): Promise<ClientHttp2Session> {
+  const host = await startHost('http2', handler)
+  closers.push(() => host.close())
+  const session = connect(`http://127.0.0.1:${host.port}`)
+  session.on('error', () => {})
+  closers.push(() => session.destroy())
+  return session
+}
+
+/** Starts a request whose answer nobody reads. */
+function ask(session: ClientHttp2Session, path: string): ClientHttp2Stream {
+  const stream = session.request({ ':path': path })
+  stream.on('error', () => {})
+  return stream
+}
+
+describe('streams of one session that are not read', () => {
+  function createAnswers(idleTimeout = 30_000) {
+    const taken: string[] = []
+    const handler = createHandler({
+      run(exchange) {
+        const { url = '' } = exchange.req
+        taken.push(url)
+        exchange.idleTimeout = idleTimeout
+        exchange.slowestReader = 10_000_000
+        return contentReply(200, 'x'.repeat(url === '/small' ? 10 : 200_000), TEXT)
+      },
+      forwardErrors: false,
+    })
+    return { handler, taken }
+  }
+
+  it('hold 4 MiB at most: later ones wait before they are decided, until those end (issue 16)', async () => {
+    const { handler, taken } = createAnswers()
+    const session = await open(handler)
+    await once(session, 'remoteSettings')
+    session.settings({ initialWindowSize: 0 })
+    await once(session, 'localSettings')
+    const streams = Array.from({ length: 600 }, () => ask(session, '/'))
+    await wait(500)
+    expect(taken.length).toBe(Math.ceil((4 * 1024 * 1024) / 200_000))
+    for (const stream of streams.slice(0, 10)) stream.close(8)
+    await expect.poll(() => taken.length).toBe(Math.ceil((4 * 1024 * 1024) / 200_000) + 10)
+    session.settings({ initialWindowSize: 65_535 })
+    for (const stream of streams) stream.resume()
+    await Promise.all(streams.slice(10).map((stream) => stream.closed || once(stream, 'close')))
+    expect(taken).toHaveLength(600)
+  })
+
+  it('are ended when they make no progress, and those that wait go on (issue 16)', async () => {
+    const { handler, taken } = createAnswers(200)
+    const session = await open(handler)
+    const streams = Array.from({ length: 60 }, () => ask(session, '/'))
+    await expect.poll(() => taken.length, { timeout: 10_000 }).toBe(60)
+    await expect.poll(() => streams.every(({ closed }) => closed), { timeout: 10_000 }).toBe(true)
+  })
+
+  it('hold no small answer up (issue 16)', async () => {
+    const { handler } = createAnswers()
+    const session = await open(handler)
+    const unread = ask(session, '/')
+    for (let i = 0; i < 100; i++) {
+      const stream = ask(session, '/small')
+      stream.resume()
+      await once(stream, 'end')
+      expect(stream.rstCode).toBe(0)
+    }
+    expect(unread.closed).toBe(false)
+    unread.close(8)
+    await once(unread, 'close')
+  })
+
+  it('do not wait without bound: the thousandth is refused, to be tried again (RFC 9113 §8.7)', async () => {
+    const { handler } = createAnswers()
+    const session = await open(handler)
+    const streams = Array.from({ length: 1200 }, () => ask(session, '/'))
+    await expect.poll(() => streams.at(-1)!.rstCode, { timeout: 10_000 }).toBe(7)
+    expect(streams.filter(({ rstCode }) => rstCode === 7).length).toBe(1200 - 1000 - 21)
+  })
+})

@@ -1,0 +1,195 @@
+import { type EventEmitter, once } from 'node:events'
+import { type ClientHttp2Session, connect as connectHttp2, type ServerHttp2Session } from 'node:http2'
+import { afterEach, describe, expect, it } from 'vitest'
+import { createHandler, type Handler } from '../../src/core/node-handler.ts'
+import { createReadPace } from '../../src/core/read-pace.ts'
+import { contentReply } from '../../src/core/reply.ts'
+import { startHost } from '../support/hosts.ts'
+import { get, HTTP1_HOSTS, openSilent, readSlowly } from './connections.ts'
+
+const closers: (() => unknown)[] = []
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close()
+})
+
+/** Without its errors, which `once` would throw. */
+function closed(emitter: EventEmitter): Promise<unknown> {
+  emitter.on('error', () => {})
+  return new Promise((resolve) => emitter.once('close', resolve))
+}
+
+const TEXT = ['Content-Type', 'text/plain']
+const SIZE = 900_000
+
+/** Answers of 900 kB in one piece, to readers of `slowestReader` bytes a second. */
+function createAnswers(idleTimeout: number, slowestReader: number): Handler {
+  const body = 'x'.repeat(SIZE)
+  return createHandler({
+    run(exchange) {
+      exchange.idleTimeout = idleTimeout
+      exchange.slowestReader = slowestReader
+      return contentReply(200, exchange.req.url === '/small' ? 'x' : body, TEXT)
+    },
+    forwardErrors: false,
+  })
+}
+
+describe.each(HTTP1_HOSTS)('small answers on %s', (name) => {
+  it('end the connection of a client that never reads them, not before idleTimeout (issue 16)', async () => {
+    const host = await startHost(name, createAnswers(500, 20_000_000))
+    closers.push(() => host.close())
+    const [[served], socket] = await Promise.all([
+      once(host.server, name === 'https' ? 'secureConnection' : 'connection'),
+      openSilent(name, host.port),
+    ])
+    closers.push(() => socket.destroy())
+    const start = performance.now()
+    socket.write(get('/').repeat(12))
+    await once(served, 'close')
+    expect(performance.now() - start).toBeGreaterThan(500)
+  })
+
+  it('are sent to the end where the client reads slowly, but steadily (issue 16, issue 17)', async () => {
+    const host = await startHost(name, createAnswers(400, 3_000_000))
+    closers.push(() => host.close())
+    const socket = await openSilent(name, host.port)
+    closers.push(() => socket.destroy())
+    socket.write(get('/').repeat(10))
+    const seen = readSlowly(socket, 3_500_000)
+    closers.push(seen.stop)
+    await expect.poll(() => seen.bytes >= 10 * SIZE || socket.destroyed, { timeout: 15_000 }).toBe(true)
+    expect(seen.bytes).toBeGreaterThanOrEqual(10 * SIZE)
+  })
+})
+
+/** Lets the connection alone hold answers back. */
+async function widen(session: ClientHttp2Session): Promise<void> {
+  if (session.connecting) await once(session, 'connect')
+  session.setLocalWindowSize(2 ** 26)
+  session.settings({ initialWindowSize: 2 ** 24 })
+  await once(session, 'localSettings')
+}
+
+interface Handle {
+  readonly _parent?: Handle
+  readStart(): void
+  readStop(): void
+}
+
+function handleOf({ socket }: ClientHttp2Session): Handle {
+  const { _handle } = socket as unknown as { _handle: Handle }
+  return _handle._parent ?? _handle
+}
+
+describe('answers on HTTP/2', () => {
+  async function open(handler: Handler) {
+    const host = await startHost('http2', handler)
+    closers.push(() => host.close())
+    const session = connectHttp2(`http://127.0.0.1:${host.port}`)
+    session.on('error', () => {})
+    closers.push(() => session.destroy())
+    const [served] = (await once(host.server, 'session')) as [ServerHttp2Session]
+    return { session, served }
+  }
+
+  it.each([
+    ['a large answer', '/'],
+    ['a small answer to a stream without a window', '/small'],
+  ])('end the stream that is not read, not the session: %s (issue 16)', async (_, path) => {
+    const { session } = await open(createAnswers(300, 1_000_000))
+    if (path === '/small') {
+      await once(session, 'remoteSettings')
+      session.settings({ initialWindowSize: 0 })
+      await once(session, 'localSettings')
+    }
+    const start = performance.now()
+    const stream = session.request({ ':path': path })
+    stream.on('error', () => {})
+    await once(stream, 'response')
+    // Others are answered meanwhile.
+    const other = session.request({ ':path': '/small', ':method': 'HEAD' })
+    other.resume()
+    await once(other, 'end')
+    await closed(stream)
+    expect(stream.rstCode).toBe(2)
+    expect(performance.now() - start).toBeGreaterThan(300)
+    expect(session.destroyed).toBe(false)
+  })
+
+  it('are sent to the end where the client reads slowly, but steadily (issue 16, issue 17)', async () => {
+    const { session } = await open(createAnswers(400, 1_000_000))
+    const stream = session.request({ ':path': '/' })
+    const seen = readSlowly(stream, 1_100_000)
+    closers.push(seen.stop)
+    await closed(stream)
+    expect([stream.rstCode, seen.bytes]).toEqual([0, SIZE])
+  })
+
+  it('wait for one another: the pace of the connection counts (issue 16)', async () => {
+    const { session } = await open(createAnswers(1500, 3_000_000))
+    await widen(session)
+    const streams = Array.from({ length: 15 }, () => session.request({ ':path': '/' }))
+    const sizes = streams.map(() => 0)
+    for (const [index, stream] of streams.entries()) {
+      stream.on('data', (chunk: Buffer) => {
+        sizes[index]! += chunk.length
+      })
+    }
+    const { bytesRead } = session.socket
+    const start = performance.now()
+    const timer = setInterval(() => {
+      const isDue = session.socket.bytesRead - bytesRead < (performance.now() - start) * 4000
+      if (isDue) handleOf(session).readStart()
+      else handleOf(session).readStop()
+    }, 5)
+    closers.push(() => clearInterval(timer))
+    await Promise.all(streams.map(closed))
+    clearInterval(timer)
+    expect(sizes).toEqual(streams.map(() => SIZE))
+  })
+
+  it('end the connection that takes nothing any more (issue 16)', async () => {
+    const { session, served } = await open(createAnswers(300, 20_000_000))
+    await widen(session)
+    for (let i = 0; i < 12; i++) session.request({ ':path': '/' }).on('error', () => {})
+    handleOf(session).readStop()
+    await closed(served)
+  })
+})
+
+describe('the pace of a reader', () => {
+  const IDLE = 30_000
+  const MEBIBYTE = 1024 * 1024
+
+  it('is broken 135 s after the kernel took 1.5 MiB or more, and not before (issue 16)', () => {
+    for (const bytes of [1.5 * MEBIBYTE, 20 * MEBIBYTE]) {
+      const pace = createReadPace(15_000, 0)
+      pace.advance(bytes, 0)
+      expect([134_857, 134_858].map((now) => pace.isBroken(IDLE, now))).toEqual([false, true])
+    }
+  })
+
+  it('is broken after idleTimeout where the kernel took nothing (issue 16)', () => {
+    const pace = createReadPace(15_000, 0)
+    expect([30_000, 30_001].map((now) => pace.isBroken(IDLE, now))).toEqual([false, true])
+  })
+
+  it('is kept by 15 kB/s, however much of it the kernel takes at once (issue 16)', () => {
+    for (const gulp of [1500, 15_000, 400_000, 1.3 * MEBIBYTE]) {
+      const pace = createReadPace(15_000, 0)
+      pace.advance(gulp, 0)
+      for (let now = 0; now < 600_000; ) {
+        now += (gulp / 15_000) * 1000
+        expect(pace.isBroken(IDLE, now)).toBe(false)
+        pace.advance(gulp, now)
+      }
+    }
+  })
+
+  it('forgets bytes that were read while nothing waited', () => {
+    const pace = createReadPace(15_000, 0)
+    pace.advance(MEBIBYTE, 0)
+    pace.rest(200_000)
+    expect([230_000, 230_001].map((now) => pace.isBroken(IDLE, now))).toEqual([false, true])
+  })
+})
