@@ -1,5 +1,4 @@
 import { createHash, type Hash } from 'node:crypto'
-import type { IncomingMessage } from 'node:http'
 import {
   DIGEST_ALGORITHMS,
   DIGEST_LENGTHS,
@@ -11,6 +10,7 @@ import {
 import { splitList } from '../protocol/field-value.ts'
 import { HttpError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
+import { readField } from './fields.ts'
 
 /** Both are of the same bytes here: a request carries its representation whole (RFC 9530 §2, §3). */
 const FIELDS = ['Content-Digest', 'Repr-Digest'] as const
@@ -18,17 +18,15 @@ const FIELDS = ['Content-Digest', 'Repr-Digest'] as const
 type FieldName = (typeof FIELDS)[number]
 
 const HASHES: Readonly<Record<DigestAlgorithm, string>> = { 'sha-256': 'sha256', 'sha-512': 'sha512' }
-const PROBLEMS = 'https://iana.org/assignments/http-problem-types#'
 
 /** Compares the content of a request with the digests that its fields state, while it is read. */
 export interface ContentVerifier {
   update(chunk: Uint8Array): void
   /**
-   * Compares, once the content has been read whole.
-   * @param req whose trailer section may state digests, where `Trailer` has announced them
+   * Compares, once the content has been read whole. Digests in the trailer section count where `Trailer` announced them.
    * @throws HttpError 400 where a digest differs, a trailer field is malformed, or a required digest is missing
    */
-  verify(req: IncomingMessage): void
+  verify(): void
 }
 
 /**
@@ -38,6 +36,8 @@ export interface ContentVerifier {
  * @throws HttpError 400 for malformed fields, and for a required digest that is not there
  */
 export function createContentVerifier(exchange: Exchange, isRequired = false): ContentVerifier | undefined {
+  // Most requests state none.
+  if (!isRequired && !mayState(exchange)) return undefined
   const announced = announcedTrailers(exchange)
   const stated = readFields((name) => exchange.field(name.toLowerCase()))
   if (announced.length === 0) {
@@ -56,8 +56,10 @@ export function createContentVerifier(exchange: Exchange, isRequired = false): C
     update(chunk) {
       for (const hash of hashes.values()) hash.update(chunk)
     },
-    verify(req) {
-      const trailers = readFields((name) => (announced.includes(name) ? trailerOf(req, name) : undefined))
+    verify() {
+      const trailers = readFields((name) =>
+        announced.includes(name) ? readField(exchange.req.trailers, name.toLowerCase()) : undefined,
+      )
       const all = [...stated, ...trailers]
       if (isRequired) requireDigest(all)
       compare(all, hashes)
@@ -77,9 +79,13 @@ function announcedTrailers(exchange: Exchange): readonly FieldName[] {
   return FIELDS.filter((name) => names.includes(name.toLowerCase()))
 }
 
-function trailerOf({ trailers }: IncomingMessage, name: FieldName): string | undefined {
-  const key = name.toLowerCase()
-  return Object.hasOwn(trailers, key) ? trailers[key] : undefined
+/** Whether a request states digests, or may do so in its trailer section. */
+function mayState(exchange: Exchange): boolean {
+  return (
+    exchange.field('content-digest') !== undefined ||
+    exchange.field('repr-digest') !== undefined ||
+    exchange.field('trailer') !== undefined
+  )
 }
 
 function readFields(readField: (name: FieldName) => string | undefined): readonly StatedField[] {
@@ -99,9 +105,8 @@ function readFields(readField: (name: FieldName) => string | undefined): readonl
     })),
   )
   if (invalid.length > 0) {
-    throw new HttpError(400, 'ERR_MALFORMED_FIELD', {
+    throw new HttpError(400, 'ERR_DIGEST_INVALID', {
       detail: invalid[0]!.reason,
-      type: `${PROBLEMS}digest-invalid-values`,
       extensions: { 'invalid-digests': invalid },
     })
   }
@@ -113,13 +118,11 @@ function requireDigest(stated: readonly StatedField[]): void {
   const unsupported = stated.flatMap(({ name, field }) =>
     field.unknown.map((algorithm) => ({ algorithm, header: name })),
   )
-  throw new HttpError(400, 'ERR_DIGEST_REQUIRED', {
+  const isUnsupported = unsupported.length > 0
+  throw new HttpError(400, isUnsupported ? 'ERR_DIGEST_UNSUPPORTED' : 'ERR_DIGEST_REQUIRED', {
     detail: 'The content needs a Content-Digest by sha-256 or sha-512.',
     headers: ['Want-Content-Digest', 'sha-256=10, sha-512=9'],
-    ...(unsupported.length > 0 && {
-      type: `${PROBLEMS}digest-unsupported-algorithms`,
-      extensions: { 'unsupported-algorithms': unsupported },
-    }),
+    ...(isUnsupported && { extensions: { 'unsupported-algorithms': unsupported } }),
   })
 }
 
@@ -138,7 +141,6 @@ function compare(stated: readonly StatedField[], hashes: ReadonlyMap<DigestAlgor
   if (mismatched.length === 0) return
   throw new HttpError(400, 'ERR_DIGEST_MISMATCH', {
     detail: 'The content that arrived has another digest than the request states.',
-    type: `${PROBLEMS}digest-mismatched-values`,
     extensions: { 'mismatched-digests': mismatched },
   })
 }

@@ -37,6 +37,7 @@ export const RESOURCE_VALUES: Rules = {
   cacheControl: FIELD_VALUE,
   createdCacheControl: FIELD_VALUE,
   preconditions: oneOf('optional', 'required'),
+  digests: oneOf('optional', 'required'),
   require: either(oneOf('all', 'writes', 'none'), FUNCTION),
   authorize: FUNCTION,
   conflict: FUNCTION,

@@ -30,6 +30,11 @@ export interface ResourceOptions<Value = JsonValue> {
    * §3). Default `'optional'`.
    */
   readonly preconditions?: 'optional' | 'required'
+  /**
+   * Whether content needs a Content-Digest or Repr-Digest by sha-256 or sha-512 (RFC 9530): `'required'` answers 400 with
+   * Want-Content-Digest otherwise. A digest that is sent is always verified: 400 where it differs. Default `'optional'`.
+   */
+  readonly digests?: 'optional' | 'required'
   /** Which requests need credentials. Default: what the service's `auth.require` says. */
   readonly require?: 'all' | 'writes' | 'none' | ((request: RequestView) => boolean)
   /** Who may do what; see {@link Authorize}. Default: the service's `auth.authorize`. */
@@ -156,7 +161,16 @@ export type ResourceDefinition =
   | { readonly kind: 'singleton'; readonly options: Readonly<SingletonOptions> }
 
 const COMMON = [
-  ...(['methods', 'schema', 'cacheControl', 'createdCacheControl', 'preconditions', 'require', 'authorize'] as const),
+  ...([
+    'methods',
+    'schema',
+    'cacheControl',
+    'createdCacheControl',
+    'preconditions',
+    'digests',
+    'require',
+    'authorize',
+  ] as const),
   ...(['conflict', 'replaced', 'remove', 'removed', 'retention', 'representations', 'accept'] as const),
   ...(['title', 'description', 'examples', 'jsonSchema', 'deprecated', 'sunset'] as const),
 ] as const
