@@ -1,19 +1,16 @@
-import { createHash } from 'node:crypto'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { collection, document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
+import { sqliteStore } from '../../src/stores/sqlite.ts'
 import type { LargeBody, ResourceStore } from '../../src/stores/types.ts'
 import type { RawAnswer } from '../support/ask.ts'
+import { digestOf } from '../support/digests.ts'
 import { ALPHABET } from '../support/fixture-store.ts'
-import { serve, serveFixtures } from './serve.ts'
+import { createDatabaseFile } from '../support/sqlite.ts'
+import { closeAfterTest, serve, serveFixtures } from './serve.ts'
 
 const A = '/docs/a.bin'
 const BOTH = ['Want-Repr-Digest: sha-256=1', 'Want-Content-Digest: sha-256=1']
-
-function digestOf(content: string | Uint8Array, algorithm = 'sha-256'): string {
-  const hash = createHash(algorithm.replace('-', '')).update(content).digest('base64')
-  return `${algorithm}=:${hash}:`
-}
 
 const fieldsOf = (answer: RawAnswer): readonly (string | undefined)[] => [
   answer.field('Repr-Digest'),
@@ -103,6 +100,81 @@ describe('Want-Repr-Digest and Want-Content-Digest', () => {
     expect([...fieldsOf(whole), read]).toEqual([undefined, undefined, 300_000])
     const part = await send('GET', '/docs/large', [...BOTH, 'Range: bytes=0-99'])
     expect(fieldsOf(part)).toEqual([undefined, digestOf('x'.repeat(100))])
+  })
+})
+
+describe('Want-* on large content that a store keeps', () => {
+  const bytes = Buffer.alloc(3_000_000, 'large content ')
+
+  async function serveLarge(store: ResourceStore) {
+    const served = await serve(store, { resources: { '/docs/{name}': document() } })
+    await served.send('PUT', '/docs/large', ['Content-Type: application/x-test'], bytes)
+    return served
+  }
+
+  it.each(['memory', 'sqlite'])(
+    'is answered with the digest that was made while it was written: %s (RFC 9530 §3)',
+    async (kind) => {
+      const file = await createDatabaseFile()
+      closeAfterTest(() => file.remove())
+      const store = kind === 'memory' ? memoryStore() : sqliteStore(file.open(), { sweepInterval: 0 })
+      const { send } = await serveLarge(store)
+      const digest = digestOf(bytes)
+      expect(fieldsOf(await send('GET', '/docs/large', BOTH))).toEqual([digest, digest])
+      expect(fieldsOf(await send('HEAD', '/docs/large', BOTH))).toEqual([digest, undefined])
+      const part = await send('GET', '/docs/large', [...BOTH, 'Range: bytes=0-99'])
+      expect(fieldsOf(part)).toEqual([digest, digestOf(bytes.subarray(0, 100))])
+      const wide = await send('GET', '/docs/large', [...BOTH, 'Range: bytes=0-65536'])
+      expect(fieldsOf(wide)).toEqual([digest, undefined])
+      const weights = ['Want-Repr-Digest: sha-512=10, sha-256=1', 'Want-Content-Digest: sha-512=10, sha-256=0']
+      expect(fieldsOf(await send('GET', '/docs/large', weights))).toEqual([digest, undefined])
+      await store.close?.()
+    },
+  )
+
+  it('is 500 where a store gives anything but 32 bytes', async () => {
+    const sound = memoryStore()
+    const read: ResourceStore['read'] = async (path, options) =>
+      ({ ...(await sound.read(path, options)), sha256: 'none' }) as never
+    const { send } = await serveLarge({ ...sound, read })
+    vi.spyOn(console, 'error').mockReturnValue()
+    expect((await send('GET', '/docs/large', BOTH)).status).toBe(500)
+    vi.restoreAllMocks()
+  })
+
+  it('is of the coded bytes where Content-Encoding is part of the representation (RFC 9530 §3, Appendix B.4)', async () => {
+    const store = memoryStore()
+    const body = Buffer.from('0b09807b2268656c6c6f223a2022776f726c64227d0a03', 'hex')
+    const content = { contentType: 'application/json', contentEncoding: 'br', body }
+    await store.write('/docs/x', content, { expect: 'any' })
+    const { send } = await serve(store, { resources: { '/docs/{name}': document() } })
+    const answer = await send('GET', '/docs/x', [...BOTH, 'Accept-Encoding: br'])
+    const digest = 'sha-256=:d435Qo+nKZ+gLcUHn7GQtQ72hiBVAgqoLsZnZPiTGPk=:'
+    expect([answer.field('Content-Encoding'), ...fieldsOf(answer)]).toEqual(['br', digest, digest])
+  })
+
+  it('has the values of the examples: whole, and bytes 10 to 18 (RFC 9530 Appendix B.1, B.5)', async () => {
+    const store = memoryStore()
+    await store.write('/docs/x', { contentType: 'application/json', body: '{"hello": "world"}\n' }, { expect: 'any' })
+    const { send } = await serve(store, { resources: { '/docs/{name}': document() } })
+    const whole = 'sha-256=:RK/0qy18MlBSVnWgjwz6lZEWjP/lF5HF9bvEF8FabDg=:'
+    expect(fieldsOf(await send('GET', '/docs/x', BOTH))).toEqual([whole, whole])
+    expect(fieldsOf(await send('GET', '/docs/x', [...BOTH, 'Range: bytes=10-18']))).toEqual([
+      whole,
+      'sha-256=:jjcgBDWNAtbYUXI37CVG3gRuGOAjaaDRGpIUFsdyepQ=:',
+    ])
+  })
+
+  it('is left out of a page that is too large to be one value', async () => {
+    const { send, store } = await (async () => {
+      const store = memoryStore()
+      return { store, ...(await serve(store, { resources: { '/users': collection() } })) }
+    })()
+    const body = JSON.stringify({ text: 'x'.repeat(60_000) })
+    for (let i = 0; i < 6; i++) await store.create('/users', { contentType: 'application/json', body })
+    const page = await send('GET', '/users', BOTH)
+    expect([page.status, ...fieldsOf(page)]).toEqual([200, undefined, undefined])
+    expect(fieldsOf(await send('HEAD', '/users', BOTH))).toEqual([undefined, undefined])
   })
 })
 

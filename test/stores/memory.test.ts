@@ -15,7 +15,7 @@ import {
 import { describeStore } from '../../src/testing.ts'
 import { startProcessorClock } from '../support/processor-time.ts'
 
-describeStore('memoryStore', () => memoryStore(), { describe, it, durable: false })
+describeStore('memoryStore', () => memoryStore(), { describe, it, durable: false, digests: true })
 
 const text = (body: string) => ({ contentType: 'text/plain', body })
 const bytes = (body: Uint8Array) => ({ contentType: 'application/octet-stream', body })

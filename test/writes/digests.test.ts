@@ -222,7 +222,13 @@ describe(`${UPLOADS} uploads with one flipped bit`, () => {
   it('are refused one and all, and the store is as it was', { timeout: 600_000 }, async () => {
     const calls: string[] = []
     const sound = memoryStore()
-    const store: ResourceStore = { ...sound, create: (...given) => (calls.push('create'), sound.create(...given)) }
+    const store: ResourceStore = {
+      ...sound,
+      create(...given) {
+        calls.push('create')
+        return sound.create(...given)
+      },
+    }
     const target = await start({ resources }, store)
     const body = createHash('sha512').update('seed').digest()
     const fields = { ...BYTES, 'Content-Digest': digestOf(body) }
