@@ -141,6 +141,8 @@ export class Exchange implements RequestView {
   bodyState: BodyState = 'unread'
   /** Compares the content with the digests that the request states, while it is read. */
   verifier: ContentVerifier | undefined = undefined
+  /** Whether a piece has answers carry the digests that the request wants. */
+  answersDigests = false
   /** Milliseconds without progress after which a client that neither sends nor reads is given up. */
   idleTimeout = 30_000
   /** Bytes a second at which a client has to read at least. */
