@@ -181,6 +181,7 @@ describe('the built package', () => {
     'body-parse',
     'conditional',
     'range',
+    'digest',
     'preflight',
     'patch',
     'method-override',

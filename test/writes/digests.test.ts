@@ -210,6 +210,17 @@ describe("digests: 'required'", () => {
     expect((await send('DELETE', '/docs/x')).status).toBe(204)
   })
 
+  it('lets scripts of other origins read which digests it takes, and only where it is required', async () => {
+    for (const digests of ['required', 'optional'] as const) {
+      const cors = { origins: 'https://app.example' }
+      const { send } = await start({ resources: { '/docs/{name}': document({ digests }) }, cors })
+      const answer = await send('PUT', '/docs/x', { fields: { ...BYTES, Origin: cors.origins }, body: 'x' })
+      const exposed = String(answer.field('Access-Control-Expose-Headers')).split(', ')
+      expect(exposed.includes('Want-Content-Digest')).toBe(digests === 'required')
+      expect(exposed).toEqual(expect.arrayContaining(['Content-Digest', 'Repr-Digest']))
+    }
+  })
+
   it('is optional or required, nothing else', () => {
     expect(() => document({ digests: 'always' as 'required' })).toThrow(TypeError)
   })
