@@ -350,6 +350,16 @@ for (const [library, open] of Object.entries(sqliteLibraries)) {
       expect(() => sqliteStore(handle)).toThrow(/schema version 99, and this release knows versions up to 3/)
     })
 
+    it('keeps every byte of a stream that is longer than a batch and not longer than inlineLimit', async () => {
+      const store = openStore((await createFile()).open(), { inlineLimit: 2_000_000 })
+      const bytes = Buffer.alloc(900_000, 'abc')
+      await store.write('/a', binary(streamOf(bytes)), { expect: 'any' })
+      const { body } = (await store.read('/a')) as { body: LargeBody }
+      const chunks: Uint8Array[] = []
+      for await (const chunk of body.open(0, bytes.length - 1)) chunks.push(Buffer.from(chunk))
+      expect(Buffer.concat(chunks).equals(bytes)).toBe(true)
+    })
+
     it('brings tables of the first release to its own version; content of before has no digest', async () => {
       const handle = (await createFile()).open()
       const large = Buffer.alloc(200_000, 1)

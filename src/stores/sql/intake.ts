@@ -79,7 +79,8 @@ export function createIntakeFactory(sink: ChunkSink, { inlineLimit, batchSize }:
         }
       }
       signal?.throwIfAborted()
-      if (size <= inlineLimit) return { size, body: buffer.slice(0, used), id: undefined }
+      // Where inlineLimit is above a batch, some of it may lie in chunks already.
+      if (size <= inlineLimit && chunks.id === undefined) return { size, body: buffer.slice(0, used), id: undefined }
       if (used > 0) await chunks.append(buffer.subarray(0, used))
       const id = chunks.id!
       return { size, body: sink.open(id, size), id, sha256: chunks.digest() }
