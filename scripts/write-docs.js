@@ -31,6 +31,7 @@ const OPTIONS = [
   ['jsonPatch', ['PatchLimits']],
   ['mergePatch', ['MergePatchOptions']],
   ['bodyParse', ['BodyParseOptions']],
+  ['digest, the piece', ['DigestFieldOptions']],
   ['requireHttps', ['HttpsOptions', 'RequireHttpsOptions']],
   ['attach', ['AttachOptions']],
   ['koaMiddleware', ['KoaOptions']],

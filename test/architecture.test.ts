@@ -28,7 +28,17 @@ const PACKAGES: Readonly<Record<string, string>> = {
 }
 
 /** The pieces, each of which may be imported alone. */
-const PIECES = ['auth', 'body-parse', 'conditional', 'method-override', 'patch', 'preflight', 'range', 'require-https']
+const PIECES = [
+  'auth',
+  'body-parse',
+  'conditional',
+  'digest',
+  'method-override',
+  'patch',
+  'preflight',
+  'range',
+  'require-https',
+]
 
 const SOURCE = fileURLToPath(new URL('../src', import.meta.url))
 

@@ -185,6 +185,7 @@ describe('the built package', () => {
     'body-parse',
     'conditional',
     'range',
+    'digest',
     'preflight',
     'patch',
     'method-override',

@@ -73,6 +73,7 @@ export class ResourceExchange extends Exchange {
       this.isAmbient = shared.isAmbient
       this.sharing = shared.sharing
       this.sendContinue = shared.sendContinue
+      this.verifier = shared.verifier
       this.findAddress = shared.findAddress
     }
     if (settings.findAddress !== undefined) this.findAddress = settings.findAddress

@@ -155,6 +155,8 @@ export interface Route {
   readonly cacheControl: CacheControls
   /** Cache-Control of answers to POST. */
   readonly postCacheControl: CacheControls
+  /** Whether content needs a digest that can be verified (RFC 9530). */
+  readonly needsDigests: boolean
   readonly preconditions: 'optional' | 'required'
   /** Whether a request needs credentials; `undefined` leaves it to the service. */
   readonly requiresCredentials: ((request: RequestView) => boolean) | undefined

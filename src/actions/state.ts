@@ -79,10 +79,7 @@ export function loadFile(exchange: ResourceExchange): MaybePromise<void> {
   return andThen(readItem(exchange), () => {
     requireState(exchange, exchange.item)
     const { store } = exchange.route.context
-    const file = store.read(
-      exchange.storePath,
-      untilLeft(exchange, { hidden: true, metadataOnly: exchange.method === 'HEAD' }),
-    )
+    const file = store.read(exchange.storePath, untilLeft(exchange, { hidden: true, ...neededOf(exchange) }))
     return andThen(file, (state) => {
       setState(exchange, state)
       requireState(exchange, state)
@@ -102,8 +99,10 @@ export function readMetadata(exchange: ResourceExchange): MaybePromise<void> {
 }
 
 /** What HEAD needs of a state: no content, unless fields of the answer are made from it. */
-export function neededOf({ method, route }: ResourceExchange): typeof METADATA | undefined {
-  return method === 'HEAD' && route.renditions.length === 0 && !route.showsWork ? METADATA : undefined
+export function neededOf(exchange: ResourceExchange): typeof METADATA | undefined {
+  const { method, route } = exchange
+  if (method !== 'HEAD' || route.renditions.length > 0 || route.showsWork) return undefined
+  return exchange.field('want-repr-digest') === undefined ? METADATA : undefined
 }
 
 /** Reads the state of a target that must exist, with its content unless the method is HEAD. */

@@ -55,14 +55,15 @@ function aborted(): RequestAborted {
  * @param limit the most bytes to take; one more is 413
  * @param use goes on with it, in the asynchronous context of the request and not in that of its last byte: hooks and
  *   stores find their AsyncLocalStorage there
- * @throws HttpError 413, 408; {@link RequestAborted} when the client goes away; TypeError when the content has been read
+ * @throws HttpError 413, 408, 400 for content with another digest than the request states; {@link RequestAborted} when the
+ *   client goes away; TypeError when the content has been read
  */
 export function readBytes<E extends Exchange, Result>(
   exchange: E,
   limit: number,
   use: (exchange: E, bytes: Uint8Array) => MaybePromise<Result>,
 ): Promise<Result> {
-  const { req } = exchange
+  const { req, verifier } = exchange
   if (wasRead(req)) throw gone()
   const length = declaredLength(req)
   if (length !== undefined && length > limit) throw tooLarge(limit)
@@ -75,6 +76,7 @@ export function readBytes<E extends Exchange, Result>(
     let size = 0
     const onData = (chunk: Uint8Array): void => {
       size += chunk.length
+      verifier?.update(chunk)
       if (size > limit) fail(tooLarge(limit))
       else if (first === undefined) first = chunk
       else {
@@ -104,7 +106,10 @@ export function readBytes<E extends Exchange, Result>(
     if (req.destroyed) return onClose()
     req.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose)
   })
-  return reading.then(() => use(exchange, bytes))
+  return reading.then(() => {
+    verifier?.verify()
+    return use(exchange, bytes)
+  })
 }
 
 /** How much may wait for a slow consumer before the client is made to wait. */
@@ -113,17 +118,18 @@ const HIGH_WATER = 256 * 1024
 const LOW_WATER = 16 * 1024
 
 /**
- * The content of a request as a stream, with back-pressure; ends only when all of it has arrived.
+ * The content of a request as a stream, with back-pressure; ends only when all of it has arrived, with the digests that the
+ * request states.
  * @param limit the most bytes to take; one more is 413
- * @throws HttpError 413, 408; {@link RequestAborted} when the client goes away; TypeError when the content has been read;
- *   all of them while it is being read
+ * @throws HttpError 413, 408, 400 for another digest, at the end; {@link RequestAborted} when the client goes away; TypeError
+ *   when the content has been read; all of them while it is being read
  */
 export function streamBytes(exchange: Exchange, limit: number): AsyncIterable<Uint8Array> {
   return { [Symbol.asyncIterator]: () => createBodyIterator(exchange, limit) }
 }
 
 function createBodyIterator(exchange: Exchange, limit: number): AsyncIterator<Uint8Array, undefined> {
-  const { req } = exchange
+  const { req, verifier } = exchange
   if (wasRead(req)) throw gone()
   const blocks = createByteBlocks()
   let size = 0
@@ -160,13 +166,19 @@ function createBodyIterator(exchange: Exchange, limit: number): AsyncIterator<Ui
     watch.moved = true
     size += chunk.length
     if (size > limit) return fail(tooLarge(limit))
+    verifier?.update(chunk)
     blocks.push(chunk)
     if (blocks.size >= HIGH_WATER) req.pause()
     notifySoon()
   }
   const onEnd = (): void => {
-    ended = true
     exchange.bodyState = 'read'
+    try {
+      verifier?.verify()
+      ended = true
+    } catch (error) {
+      failure = error
+    }
     settle()
   }
   const onClose = (): void => fail(aborted())

@@ -11,7 +11,10 @@ export type HttpErrorCode =
   | 'ERR_MALFORMED_PATCH'
   | 'ERR_MALFORMED_QUERY'
   | 'ERR_INCOMPLETE_BODY'
+  | 'ERR_DIGEST_INVALID'
   | 'ERR_DIGEST_MISMATCH'
+  | 'ERR_DIGEST_REQUIRED'
+  | 'ERR_DIGEST_UNSUPPORTED'
   | 'ERR_UNAUTHENTICATED'
   | 'ERR_FORBIDDEN'
   | 'ERR_CLEARTEXT'
@@ -60,6 +63,8 @@ export interface HttpErrorOptions {
   readonly headers?: ErrorHeaders
   /** Faults in the content. */
   readonly errors?: readonly ContentError[]
+  /** The URI of the kind of problem (RFC 9457 §3.1.1). Default: that of `code`; see {@link problemType}. */
+  readonly type?: string
   /** Further members of the problem document (RFC 9457 §3.2). */
   readonly extensions?: Readonly<Record<string, unknown>>
   /** Whether `detail` and the rest may be sent. Default: true below 500. */
@@ -72,7 +77,7 @@ const canLimitTraces = Object.getOwnPropertyDescriptor(Error, 'stackTraceLimit')
 
 const BRAND = Symbol.for('http-resource-service.HttpError')
 
-const OPTION_NAMES: readonly string[] = ['detail', 'headers', 'errors', 'extensions', 'expose', 'cause']
+const OPTION_NAMES: readonly string[] = ['detail', 'headers', 'errors', 'type', 'extensions', 'expose', 'cause']
 
 function checkErrorOptions(given: unknown): void {
   if (given === undefined) return
@@ -120,6 +125,8 @@ export class HttpError extends Error {
   /** Header fields of the answer, as the error handlers of Express and Koa read them. */
   readonly headers: ErrorHeaders
   readonly errors: readonly ContentError[] | undefined
+  /** The URI of the kind of problem (RFC 9457 §3.1.1). */
+  readonly type: string
   readonly extensions: Readonly<Record<string, unknown>> | undefined
 
   /**
@@ -151,6 +158,7 @@ export class HttpError extends Error {
     this.detail = options.detail
     this.headers = readHeaders(options.headers)
     this.errors = options.errors
+    this.type = options.type ?? problemType(code)
     this.extensions = options.extensions
     Object.defineProperty(this, BRAND, { value: true })
   }
@@ -171,8 +179,19 @@ export class RequestAborted extends Error {
   override readonly name: string = 'RequestAborted'
 }
 
-/** The stable URI of a kind of problem (RFC 9457 §3.1.1). */
+const REGISTRY = 'https://iana.org/assignments/http-problem-types#'
+
+/** Kinds of problems that are registered (RFC 9457 §4.2; draft-ietf-httpapi-digest-fields-problem-types). */
+const REGISTERED_TYPES: ReadonlyMap<HttpErrorCode, string> = new Map([
+  ['ERR_DIGEST_INVALID', `${REGISTRY}digest-invalid-values`],
+  ['ERR_DIGEST_MISMATCH', `${REGISTRY}digest-mismatched-values`],
+  ['ERR_DIGEST_UNSUPPORTED', `${REGISTRY}digest-unsupported-algorithms`],
+])
+
+/** The stable URI of a kind of problem (RFC 9457 §3.1.1): the registered one, otherwise a URN made from the code. */
 export function problemType(code: HttpErrorCode): string {
+  const registered = REGISTERED_TYPES.get(code)
+  if (registered !== undefined) return registered
   return 'urn:problem-type:http-resource-service:' + code.slice(4).toLowerCase().replaceAll('_', '-')
 }
 
@@ -186,7 +205,7 @@ export type Problem = Readonly<Record<string, unknown>> & {
 /** The problem document that tells a client about an error; nothing internal unless `expose` says so. */
 export function createProblem(error: HttpError): Problem {
   const problem = {
-    type: problemType(error.code),
+    type: error.type ?? problemType(error.code),
     title: ERROR_PHRASES[error.status] ?? 'Error',
     status: error.status,
   }

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from 'node:http2'
 import type { Sharing } from '../protocol/cache-control.ts'
+import type { ContentVerifier } from './content-digest.ts'
 import { joinSplitLists, readField } from './fields.ts'
 import { findPlace, type Place } from './place.ts'
 import { SLOWEST_READER } from './read-pace.ts'
@@ -141,6 +142,10 @@ export class Exchange implements RequestView {
   /** Whether the host takes requests that are not ours. */
   canPass = false
   bodyState: BodyState = 'unread'
+  /** Compares the content with the digests that the request states, while it is read. */
+  verifier: ContentVerifier | undefined = undefined
+  /** Whether a piece has answers carry the digests that the request wants. */
+  answersDigests = false
   /** Milliseconds without progress after which a client that neither sends nor reads is given up. */
   idleTimeout = 30_000
   /** Bytes a second at which a client has to read at least. */

@@ -6,6 +6,7 @@ import { readOptions, readProperty } from '../core/options.ts'
 import { rangeReply } from '../core/range-reply.ts'
 import { readTarget } from '../core/read-target.ts'
 import type { RangedBody, Reply } from '../core/reply.ts'
+import { addDigests, digestAtHand, digestKept, wantsDigests } from '../core/reply-digests.ts'
 import { selectRanges } from '../protocol/byte-range.ts'
 import { formatCacheControl } from '../protocol/cache-control.ts'
 import { evaluateIfRange, type Validators } from '../protocol/preconditions.ts'
@@ -59,7 +60,8 @@ export function range(
       return andThen(source(exchange), (found) => {
         if (found === undefined) return undefined
         closeAfterwards(exchange, found.content)
-        return createReply(exchange, found, now())
+        const reply = createReply(exchange, found, now())
+        return exchange.answersDigests && wantsDigests(exchange) ? digestReply(exchange, found, reply) : reply
       })
     },
     forwardErrors: true,
@@ -102,6 +104,21 @@ function createReply(exchange: Exchange, source: RangeSource, now: number): Repl
     return rangeReply(selection, all, body, size)
   }
   return { status: 200, headers: [...fields, ...caching, 'Content-Length', String(size)], body }
+}
+
+function digestReply(exchange: Exchange, source: RangeSource, reply: Reply): MaybePromise<Reply> {
+  const { content } = source
+  return addDigests(exchange, withHostCaching(exchange, reply), (wanted) =>
+    typeof content === 'string' || content instanceof Uint8Array
+      ? digestAtHand(wanted, content, source)
+      : digestKept(wanted, readProperty(source, 'sha256')),
+  )
+}
+
+/** The reply with the Cache-Control of the host, which it replaces. */
+function withHostCaching(exchange: Exchange, reply: Reply): Reply {
+  const ofHost = reply.headers.includes('Cache-Control') ? undefined : exchange.hostField('cache-control')
+  return ofHost === undefined ? reply : { ...reply, headers: [...reply.headers, 'Cache-Control', ofHost] }
 }
 
 function formatCaching({ res, sharing }: Exchange, source: RangeSource): string[] {

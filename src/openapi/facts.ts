@@ -65,6 +65,8 @@ export interface Facts {
   /** Whether a resource that was removed is remembered. */
   readonly remembersRemoval: boolean
   readonly needsCondition: boolean
+  /** Whether content needs a digest. */
+  readonly needsDigests: boolean
   readonly hasConflicts: boolean
   /** Whether a hook decides who may do what. */
   readonly isGuarded: boolean
@@ -122,6 +124,7 @@ export function readFacts(view: ServiceView, pattern: string, route: Route): Fac
     remembersRemoval:
       !['singleton', 'description', 'operation'].includes(kind) && !(deletion === 'hard' && route.retention === 0),
     needsCondition: route.preconditions === 'required',
+    needsDigests: route.needsDigests,
     hasConflicts: route.conflict !== undefined,
     // Monitors of accepted work have a rule of their own: what it refuses does not exist.
     isGuarded: route.authorize !== undefined && kind !== 'operation',

@@ -25,6 +25,10 @@ export function findFailures(view: ServiceView, facts: Facts, method: DescribedM
   add(400, 'ERR_MALFORMED_QUERY', readsPage)
   add(400, 'ERR_MALFORMED_BODY', content !== undefined && parses(facts, method))
   add(400, 'ERR_MALFORMED_PATCH', method === 'PATCH')
+  add(400, 'ERR_DIGEST_INVALID', !isRead)
+  add(400, 'ERR_DIGEST_MISMATCH', content !== undefined)
+  add(400, 'ERR_DIGEST_REQUIRED', content !== undefined && facts.needsDigests)
+  add(400, 'ERR_DIGEST_UNSUPPORTED', content !== undefined && facts.needsDigests)
 
   const { schemes } = view
   add(401, 'ERR_UNAUTHENTICATED', schemes !== undefined && (schemes.length > 0 || needsCredentials(facts, method)))

@@ -17,6 +17,7 @@ export type HeaderName =
   | 'Accept-Patch'
   | 'Accept-Post'
   | 'Accept-Ranges'
+  | 'Content-Digest'
   | 'Content-Disposition'
   | 'Content-Language'
   | 'Content-Location'
@@ -27,9 +28,11 @@ export type HeaderName =
   | 'Link'
   | 'Location'
   | 'Preference-Applied'
+  | 'Repr-Digest'
   | 'Retry-After'
   | 'Sunset'
   | 'WWW-Authenticate'
+  | 'Want-Content-Digest'
 
 /** Response headers by name, each with the words that describe it. */
 const HEADERS: Readonly<Record<HeaderName, HeaderFacts>> = {
@@ -38,6 +41,7 @@ const HEADERS: Readonly<Record<HeaderName, HeaderFacts>> = {
   'Accept-Patch': { text: 'The patch formats that are accepted (RFC 5789).' },
   'Accept-Post': { text: 'The media types that POST accepts.' },
   'Accept-Ranges': { text: 'That ranges of bytes can be asked for.' },
+  'Content-Digest': { text: 'A digest of the content, where Want-Content-Digest asks for it (RFC 9530).' },
   'Content-Disposition': { text: 'How to show the content, and its file name.' },
   'Content-Language': { text: 'The language of the content.' },
   'Content-Location': { text: 'Where this representation is.' },
@@ -48,9 +52,11 @@ const HEADERS: Readonly<Record<HeaderName, HeaderFacts>> = {
   Link: { text: 'The next page, with rel="next" (RFC 8288).' },
   Location: { text: 'Where the resource is.', isRequired: true },
   'Preference-Applied': { text: 'The preferences of Prefer that were applied (RFC 7240).' },
+  'Repr-Digest': { text: 'A digest of the representation, where Want-Repr-Digest asks for it (RFC 9530).' },
   'Retry-After': { text: 'Seconds to wait before the next request.', schema: { type: 'integer', minimum: 0 } },
   Sunset: { text: 'When the resource goes away (RFC 8594).', schema: DATE, isRequired: true },
   'WWW-Authenticate': { text: 'How to authenticate.' },
+  'Want-Content-Digest': { text: 'The digests that content may have (RFC 9530).' },
 }
 
 /** All names. */

@@ -31,6 +31,10 @@ const VERBS: Readonly<Record<DescribedMethod, string>> = {
   PATCH: 'change',
 }
 
+const DIGESTS = ['Content-Digest', 'Repr-Digest'] as const
+/** The statuses of answers that carry a digest where the request wants one. */
+const HAS_DIGESTS: readonly number[] = [200, 201, 206]
+
 /** Describes one method of one path. */
 export function describeOperation(facts: Facts, method: DescribedMethod, context: DocumentContext): JsonObject {
   const { view, components, schemas } = context
@@ -97,7 +101,7 @@ function describeResponses(facts: Facts, method: DescribedMethod, context: Docum
   for (const [status, { text, headers, content }] of findSuccesses(facts, method, schemas)) {
     responses[status] = {
       description: text,
-      ...describeHeaders([...headers, ...lifecycle], components),
+      ...describeHeaders([...headers, ...(HAS_DIGESTS.includes(status) ? DIGESTS : []), ...lifecycle], components),
       ...(content && { content }),
     }
   }
@@ -161,6 +165,7 @@ function headersOf(
   // Bearer says with 400 that a token was sent in two ways (RFC 6750 §3.1).
   if (status === 400 || status === 401 || codes.includes('ERR_FORBIDDEN')) return ['WWW-Authenticate']
   if (status === 416) return ['Content-Range']
+  if (codes.includes('ERR_DIGEST_REQUIRED')) return ['Want-Content-Digest']
   if (status !== 415) return []
   const hint = method === 'PATCH' ? 'Accept-Patch' : method === 'POST' ? 'Accept-Post' : 'Accept'
   return facts.content[method] === undefined ? [] : [hint, 'Accept-Encoding']

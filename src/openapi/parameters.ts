@@ -16,6 +16,10 @@ const HEADERS: Readonly<Record<string, readonly [text: string, schema: JsonObjec
   Range: ['Asks for ranges of bytes: `bytes=0-99`.', TEXT],
   'If-Range': ['Sends the ranges only while this is the current entity tag or date; the whole otherwise.', TEXT],
   Prefer: ['Preferences (RFC 7240).', TEXT],
+  'Want-Repr-Digest': ['Asks for a digest of the representation: `sha-256=1` (RFC 9530).', TEXT],
+  'Want-Content-Digest': ['Asks for a digest of the content: `sha-256=1` (RFC 9530).', TEXT],
+  'Content-Digest': ['Digests of the content by sha-256 or sha-512; 400 where one differs (RFC 9530).', TEXT],
+  'Repr-Digest': ['The same as Content-Digest, of the representation that is sent.', TEXT],
   'Content-Language': ['The language of the content; it is kept.', TEXT],
   'Content-Disposition': ['The file name of the content; it is kept.', TEXT],
 }
@@ -58,8 +62,16 @@ export function describeParameters(facts: Facts, method: DescribedMethod, compon
   if (isRead && !facts.isListing) parameters.push(header('Range'), header('If-Range'))
   const preferences = findPreferences(facts, method)
   if (preferences.length > 0) parameters.push(header('Prefer', `Preferences (RFC 7240): ${preferences.join(', ')}.`))
+  if (mayAnswerContent(facts, method)) parameters.push(header('Want-Repr-Digest'), header('Want-Content-Digest'))
+  if (facts.content[method] !== undefined) parameters.push(header('Content-Digest'), header('Repr-Digest'))
   if (method === 'PUT' || method === 'POST') for (const name of facts.storedHeaders) parameters.push(header(name))
   return { parameters }
+}
+
+/** Whether an answer other than an error may have content. */
+function mayAnswerContent({ acceptsItems, deletion, kind }: Facts, method: DescribedMethod): boolean {
+  if (method === 'POST') return !acceptsItems
+  return method !== 'DELETE' || (kind !== 'operation' && !deletion.isQueued)
 }
 
 function describePaging(components: Components): readonly JsonValue[] {

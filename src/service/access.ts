@@ -10,7 +10,7 @@ import { METHOD_OVERRIDE_FIELD, overrideMethod } from '../handlers/method-overri
 import { type CorsOptions, createCors } from '../handlers/preflight.ts'
 import { createHttpsCheck } from '../handlers/require-https.ts'
 import type { MetadataEndpoint } from '../handlers/resource-metadata.ts'
-import { DEFAULT_ALLOWED_HEADERS } from '../protocol/cors.ts'
+import { DEFAULT_ALLOWED_HEADERS, DEFAULT_EXPOSED_HEADERS } from '../protocol/cors.ts'
 import type { Method } from '../protocol/methods.ts'
 import type { ServiceSettings } from './service-options.ts'
 import { checkTarget } from './target-steps.ts'
@@ -84,8 +84,13 @@ function createMetadataStep({ covers, answer }: MetadataEndpoint): Step<Resource
   }
 }
 
-/** Scripts may name the field that stands for a method, where it does. */
-function completeCors(cors: CorsOptions, { methodOverride }: ServiceSettings): CorsOptions {
-  if (!methodOverride || cors.allowedHeaders !== undefined) return cors
-  return changeOptions(cors, { allowedHeaders: [...DEFAULT_ALLOWED_HEADERS, METHOD_OVERRIDE_FIELD] })
+/** Scripts may name the field that stands for a method, and read which digests are required, where either is so. */
+function completeCors(cors: CorsOptions, { methodOverride, resources = {} }: ServiceSettings): CorsOptions {
+  const needsDigests = Object.values(resources).some(({ options }) => options.digests === 'required')
+  return changeOptions(cors, {
+    ...(methodOverride &&
+      cors.allowedHeaders === undefined && { allowedHeaders: [...DEFAULT_ALLOWED_HEADERS, METHOD_OVERRIDE_FIELD] }),
+    ...(needsDigests &&
+      cors.exposedHeaders === undefined && { exposedHeaders: [...DEFAULT_EXPOSED_HEADERS, 'Want-Content-Digest'] }),
+  })
 }

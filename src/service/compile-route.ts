@@ -50,6 +50,7 @@ export function completeRoute(
     methods,
     cacheControl: formatCacheControls(options.cacheControl ?? defaults.cacheControl),
     postCacheControl: formatCacheControls(options.postCacheControl ?? 'no-store'),
+    needsDigests: options.digests === 'required',
     preconditions: options.preconditions ?? 'optional',
     documentation: compileDocumentation(options),
     requiresCredentials: compileRequire(options.requireAuth),

@@ -2,7 +2,9 @@ import { isPatchType } from '../actions/replaced-state.ts'
 import type { ResourceExchange } from '../actions/resource-exchange.ts'
 import type { ContentRule } from '../actions/route.ts'
 import { checkContentCoding } from '../body-types/content-coding.ts'
+import { expectDigests } from '../body-types/expect-digests.ts'
 import { tooLarge } from '../body-types/read-body.ts'
+import { createContentVerifier } from '../core/content-digest.ts'
 import { declaredLength } from '../core/discard-body.ts'
 import { HttpError } from '../core/errors.ts'
 import { isLanguageList } from '../protocol/content-language.ts'
@@ -10,11 +12,15 @@ import { isInMediaRange, parseMediaType } from '../protocol/media-type.ts'
 
 /**
  * What fields alone say about the content, before a byte of it is read: 415 with a hint, 413, 400 for a partial PUT
- * (RFC 9110 §14.5), and 400 for a language that could not be sent again.
+ * (RFC 9110 §14.5), for a language that could not be sent again, and for digests that are malformed (RFC 9530 §2).
  */
 export function checkContent(exchange: ResourceExchange): undefined {
   const rule = exchange.action.content
-  if (rule === undefined) return undefined
+  if (rule === undefined) {
+    // Content of DELETE means nothing and is not read (RFC 9110 §9.3.5): its digests need only be well-formed.
+    if (exchange.method === 'DELETE') createContentVerifier(exchange)
+    return undefined
+  }
   const { req } = exchange
   takeType(exchange, exchange.field('content-type'), rule)
   checkContentCoding(exchange.field('content-encoding'), exchange.route.context.contentCodings)
@@ -31,6 +37,7 @@ export function checkContent(exchange: ResourceExchange): undefined {
       detail: 'PUT replaces the whole: Content-Range has no place here.',
     })
   }
+  expectDigests(exchange, exchange.route.needsDigests)
   return undefined
 }
 

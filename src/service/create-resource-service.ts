@@ -1,11 +1,13 @@
 import { checkAuthorization } from '../actions/authorization.ts'
 import { options as describeOptions } from '../actions/options.ts'
 import { ResourceExchange } from '../actions/resource-exchange.ts'
+import { addWantedDigests } from '../actions/response-digests.ts'
 import { createActivity } from '../core/activity.ts'
 import type { Exchange } from '../core/exchange.ts'
-import type { MaybePromise, Step } from '../core/handler.ts'
+import { andThen, type MaybePromise, type Step } from '../core/handler.ts'
 import { createHandler, type Handler } from '../core/node-handler.ts'
 import type { Reply } from '../core/reply.ts'
+import { wantsDigests } from '../core/reply-digests.ts'
 import { sequence } from '../core/sequence.ts'
 import { rememberView } from '../openapi/service-view.ts'
 import type { ResourceStore } from '../stores/types.ts'
@@ -114,5 +116,6 @@ function answerOptions(exchange: ResourceExchange): Reply | undefined {
 
 /** The method itself; the content is read only now. */
 function perform(exchange: ResourceExchange): MaybePromise<Reply> {
-  return exchange.action.perform(exchange)
+  const reply = exchange.action.perform(exchange)
+  return wantsDigests(exchange) ? andThen(reply, (reply) => addWantedDigests(exchange, reply)) : reply
 }

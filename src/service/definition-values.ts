@@ -44,6 +44,7 @@ export const RESOURCE_VALUES: Rules = {
   cacheControl: FIELD_VALUE,
   postCacheControl: FIELD_VALUE,
   preconditions: PRECONDITIONS,
+  digests: oneOf('optional', 'required'),
   requireAuth: either(oneOf('all', 'writes', 'none'), FUNCTION),
   authorize: FUNCTION,
   conflict: FUNCTION,

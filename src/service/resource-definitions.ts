@@ -31,6 +31,11 @@ export interface ResourceOptions<Value = JsonValue> {
    * §3). Default `'optional'`.
    */
   readonly preconditions?: 'optional' | 'required'
+  /**
+   * Whether content needs a Content-Digest or Repr-Digest by sha-256 or sha-512 (RFC 9530): `'required'` answers 400 with
+   * Want-Content-Digest otherwise. A digest that is sent is always verified: 400 where it differs. Default `'optional'`.
+   */
+  readonly digests?: 'optional' | 'required'
   /** Which requests need credentials. Default: what the service's `auth.requireAuth` says. */
   readonly requireAuth?: 'all' | 'writes' | 'none' | ((request: RequestView) => boolean)
   /** Who may do what; see {@link Authorize}. Default: the service's `auth.authorize`. */
@@ -179,8 +184,9 @@ export type DocumentDefinition<Value, Input, Named> = Kind<'document'> & Typed<V
 export type SingletonDefinition<Value, Input, Named> = Kind<'singleton'> & Typed<Value, Input, Named>
 
 const COMMON = [
-  ...(['methods', 'schema', 'cacheControl', 'postCacheControl', 'preconditions', 'requireAuth', 'authorize'] as const),
-  ...(['conflict', 'putResponse', 'deletion', 'deleteResponse', 'retention', 'representations', 'accept'] as const),
+  ...(['methods', 'schema', 'cacheControl', 'postCacheControl', 'preconditions', 'digests', 'requireAuth'] as const),
+  ...(['authorize', 'conflict', 'putResponse', 'deletion', 'deleteResponse', 'retention'] as const),
+  ...(['representations', 'accept'] as const),
   ...(['title', 'description', 'examples', 'jsonSchema', 'deprecated', 'sunset'] as const),
 ] as const
 const DOCUMENT = [...COMMON, 'types', 'maxSize', 'storedHeaders', 'allowInline'] as const

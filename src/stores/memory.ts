@@ -95,7 +95,7 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
   function createState(
     path: string,
     fields: ContentFields,
-    { body, size }: HeldBody,
+    { body, size, sha256 }: HeldBody,
     previous: number | undefined,
     isHidden: boolean,
   ): StoredResource {
@@ -113,6 +113,7 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
     if (fields.contentEncoding !== undefined) state.contentEncoding = fields.contentEncoding
     if (fields.contentLanguage !== undefined) state.contentLanguage = fields.contentLanguage
     if (fields.filename !== undefined) state.filename = fields.filename
+    if (sha256 !== undefined) state.sha256 = sha256
     if (isHidden) state.hidden = true
     return state
   }

@@ -82,6 +82,12 @@ export interface StoredResource extends ContentFields {
   readonly dateIsStrong?: boolean | undefined
   /** Length of the content in bytes. */
   readonly size: number
+  /**
+   * The SHA-256 digest of the content, 32 bytes, for content that can be read only in pieces. Made while it is written:
+   * answers carry it where a request wants a digest (RFC 9530), and content is never read for that. Left out by a store
+   * that does not keep it: such answers have none.
+   */
+  readonly sha256?: Uint8Array | undefined
   /** Small content may be the store's own memory: read it, never change it. */
   readonly body: SmallBody | LargeBody
   /** Set when the resource is hidden (soft deletion); such states are returned only when `hidden` is asked for. */

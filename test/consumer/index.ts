@@ -29,6 +29,7 @@ import { auth, digest, hashPassword, negotiate, principalOf } from 'http-resourc
 import { bodyParse, type FormPart, type MultipartBody } from 'http-resource-service/body-parse'
 import { createResourceClient } from 'http-resource-service/client'
 import { conditional } from 'http-resource-service/conditional'
+import { digest as digestFields } from 'http-resource-service/digest'
 import { fastifyPlugin } from 'http-resource-service/fastify'
 import { honoMiddleware } from 'http-resource-service/hono'
 import { koaMiddleware } from 'http-resource-service/koa'
@@ -74,7 +75,7 @@ attach(createServer(), service, { direct: '/api' })
 
 const app = express()
 app.use('/api', service)
-app.use(requireHttps(), methodOverride(), preflight({ origins: '*' }), bodyParse())
+app.use(requireHttps(), methodOverride(), preflight({ origins: '*' }), digestFields(), bodyParse())
 app.get(
   '/a',
   conditional(() => ({ entityTag: '"1"' })),

@@ -3,10 +3,12 @@ import type { Handler } from '../../src/core/node-handler.ts'
 import { auth } from '../../src/handlers/auth.ts'
 import { bodyParse } from '../../src/handlers/body-parse.ts'
 import { conditional } from '../../src/handlers/conditional.ts'
+import { digest } from '../../src/handlers/digest.ts'
 import { methodOverride } from '../../src/handlers/method-override.ts'
 import { patch } from '../../src/handlers/patch.ts'
 import { preflight } from '../../src/handlers/preflight.ts'
 import { requireHttps } from '../../src/handlers/require-https.ts'
+import { digestOf } from '../support/digests.ts'
 
 /** A piece that refuses, with a request that it has to refuse and one that it lets go on. */
 export interface Guard {
@@ -89,6 +91,14 @@ export const guards: readonly Guard[] = [
     method: 'PATCH',
     refused: ['Content-Type: application/merge-patch+json'],
     passing: undefined,
+    body: '{"a":1}',
+  },
+  {
+    name: 'digest with required',
+    create: () => digest({ required: true }),
+    method: 'POST',
+    refused: ['Content-Type: application/json', `Content-Digest: md5=:AAAA:`],
+    passing: ['Content-Type: application/json', `Content-Digest: ${digestOf('{"a":1}')}`],
     body: '{"a":1}',
   },
   {

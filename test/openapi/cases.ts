@@ -27,7 +27,9 @@ export function listCases(document: JsonObject): readonly Case[] {
         if (status === 'default') return []
         const text = JSON.stringify(resolve(response)['content'] ?? null)
         const problems =
-          Number(status) < 400 ? [] : [...new Set(text.match(/(?<=urn:problem-type:http-resource-service:)[\w-]+/g))]
+          Number(status) < 400
+            ? []
+            : [...new Set(text.match(/(?<=urn:problem-type:http-resource-service:|http-problem-types#)[\w-]+/g))]
         const base = {
           pattern,
           definition: pattern

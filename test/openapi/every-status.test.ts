@@ -42,7 +42,7 @@ describe.each(Object.entries(worlds))('the description of a service with %s', (_
     async (_, one) => {
       const answer = await provoke(world, one)
       expect(`${answer.status} ${answer.body.toString().slice(0, 300)}`).toMatch(new RegExp(`^${one.status} `))
-      if (one.problem !== undefined) expect(answer.body.toString()).toContain(`:${one.problem}"`)
+      if (one.problem !== undefined) expect(answer.body.toString()).toMatch(new RegExp(`[:#]${one.problem}"`))
     },
   )
 })

@@ -59,6 +59,7 @@ export const KINDS: Readonly<Record<string, ResourceDefinition>> = {
     conflict: (proposed) => (proposed.size > 500 ? 'Too long for this place.' : undefined),
     representations: [{ type: 'text/csv', render: (content) => content }],
   }),
+  '/sealed/{name}': document({ types: ['application/json'], digests: 'required' }),
   '/mixed/{name}': document({ schema: User }),
   '/settings': singleton({
     schema: Setting,

@@ -2,6 +2,7 @@ import type { JsonValue } from '../../src/core/json.ts'
 import type { ResourceService } from '../../src/service/create-resource-service.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
+import { digestOf } from '../support/digests.ts'
 import { type Answer, type RunningHost, startHost } from '../support/hosts.ts'
 import type { Case } from './cases.ts'
 
@@ -56,6 +57,7 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
   '/files': PLAIN,
   '/files/{owner}/private/{name}': json({ a: 1 }),
   '/pages/{name}': json({ title: 'Page' }),
+  '/sealed/{name}': json({ a: 1 }),
   '/mixed/{name}': json({ name: 'Ada' }),
   '/settings': json({ theme: 'dark' }),
   '/plain': json({}),
@@ -170,6 +172,10 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
     if (!isForm(draft) && draft.given.method !== 'PATCH') draft.headers['Content-Type'] = 'application/json'
   },
   'malformed-patch': setPatch('[{"op":"none"}]'),
+  'digest-invalid-values': set(['Content-Digest', 'sha-256=:AAAA:']),
+  'digest-mismatched-values': set(['Content-Digest', digestOf('other')]),
+  'digest-required': ({ headers }) => delete headers['Content-Digest'],
+  'digest-unsupported-algorithms': set(['Content-Digest', 'md5=:AAAA:']),
   unauthenticated: set(['Authorization', 'Bearer bad']),
   cleartext: set(['X-Forwarded-For', '192.0.2.1']),
   'cross-site': set(['Cookie', 'a=b'], ['Origin', 'https://elsewhere.test'], ['Sec-Fetch-Site', 'cross-site']),
@@ -218,6 +224,8 @@ export async function provoke(world: World, given: Case): Promise<Answer> {
   const draft: Draft = { world, given, path, headers, target: path, body: hasContent ? sample!.body : undefined }
   await RECIPES[problem ?? status]?.(draft)
   const { target, body } = draft
+  const isSealed = definition === '/sealed/{name}' && problem?.startsWith('digest-') !== true
+  if (isSealed && body !== undefined) headers['Content-Digest'] = digestOf(body)
   try {
     return await world.send(method, { path: target, headers, ...(body !== undefined && { body }) })
   } finally {

@@ -35,7 +35,7 @@ for (const store of [lib.memoryStore(), postgresStore({ pool })]) {
   lib.createResourceService(store, {
     resources: {
       '/users': lib.collection({ deletion: 'soft' }),
-      '/notes': lib.collection({ names: 'uuid' }),
+      '/notes': lib.collection({ ids: 'uuid' }),
       '/page': lib.document(),
       '/config': lib.singleton(),
     },
@@ -46,7 +46,7 @@ for (const store of [lib.memoryStore(), postgresStore({ pool })]) {
         lib.digest({ accounts }),
         lib.bearer(lib.jwt({ jwks: 'https://issuer.example/keys', issuer: 'https://issuer.example', audience: 'a' })),
       ],
-      require: 'writes',
+      requireAuth: 'writes',
     },
   })
 }

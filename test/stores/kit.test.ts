@@ -25,6 +25,7 @@ import { reusedPage } from './mutants/reused-page.ts'
 import { shownWhenHidden } from './mutants/shown-when-hidden.ts'
 import { staleAbroad, staleWhileAsMany } from './mutants/stale-abroad.ts'
 import { versionFromContent } from './mutants/version-from-content.ts'
+import { firstDigest, reversedDigest, undigestedListing } from './mutants/wrong-digest.ts'
 
 /** Broken stores, and a case that must find each of them out. */
 const MUTANTS = [
@@ -48,13 +49,17 @@ const MUTANTS = [
   [lastTombstone, 'keeps a tombstone for the whole of its retention, whatever becomes of others'],
   [halfRetention, 'keeps a tombstone for the whole of its retention, whatever becomes of others'],
   [longestRetention, 'keeps a tombstone for the whole of its retention, whatever becomes of others'],
+  [firstDigest, 'has the digest of the content of now, whatever the path held before'],
+  [reversedDigest, 'has the SHA-256 digest of content that can be read only in pieces, in all that it returns'],
+  [reversedDigest, 'has taken a chunk when it asks for the next one, so that the source may use its buffer again'],
+  [undigestedListing, 'has the SHA-256 digest of content that can be read only in pieces, in all that it returns'],
   [forgetful, 'remembers every tombstone after a sudden end'],
   [forgetful, 'has everything that was acknowledged after a sudden end, exactly as it was'],
 ] as const
 
 describe('testStore', () => {
   it('finds no fault with a store that keeps the contract', async () => {
-    const { failures, titles } = await runKit(() => memoryStore())
+    const { failures, titles } = await runKit(() => memoryStore(), { digests: true })
     expect(failures).toEqual(new Map())
     expect(titles.length).toBeGreaterThan(100)
     expect(new Set(titles).size).toBe(titles.length)
@@ -62,7 +67,7 @@ describe('testStore', () => {
 
   for (const [create, title] of MUTANTS) {
     it(`fails a store that should and does not: "${title}"`, async () => {
-      const { failures } = await runKit(create, {}, title)
+      const { failures } = await runKit(create, { digests: true }, title)
       expect([...failures.keys()]).toContain(title)
       // What fails reads like a sentence.
       expect(failures.get(title)).toMatchObject({ message: expect.stringMatching(/^[A-Z].*[.]$/s) })

@@ -15,7 +15,7 @@ import {
 import { testStore } from '../../src/testing.ts'
 import { startProcessorClock } from '../support/processor-time.ts'
 
-testStore('memoryStore', () => memoryStore(), { describe, it, durable: false })
+testStore('memoryStore', () => memoryStore(), { describe, it, durable: false, digests: true })
 
 const text = (body: string) => ({ contentType: 'text/plain', body })
 const bytes = (body: Uint8Array) => ({ contentType: 'application/octet-stream', body })

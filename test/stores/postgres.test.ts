@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { PassThrough } from 'node:stream'
 import type { Pool } from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -28,7 +29,7 @@ testStore(
     const open = () => postgresStore({ pool, tablePrefix })
     return { store: open(), reopen: open }
   },
-  { describe, it },
+  { describe, it, digests: true },
 )
 
 /** A pool that tells of every statement that passes through it. */
@@ -279,8 +280,20 @@ describe('postgresStore, its tables', () => {
     await store.read('/a')
     await pool.query(`UPDATE ${tablePrefix}schema SET version = 99`)
     await expect(async () => postgresStore({ pool, tablePrefix, sweepInterval: 0 }).read('/a')).rejects.toThrow(
-      /schema version 99, and this release knows versions up to 1/,
+      /schema version 99, and this release knows versions up to 2/,
     )
+  })
+
+  it('are brought from the version of the first release to that of this one; content of before has no digest', async () => {
+    const tablePrefix = createPrefix()
+    const large = Buffer.alloc(200_000, 1)
+    await postgresStore({ pool, tablePrefix, sweepInterval: 0 }).write('/old', binary(large), { expect: 'any' })
+    await pool.query(`ALTER TABLE ${tablePrefix}states DROP COLUMN sha256`)
+    await pool.query(`UPDATE ${tablePrefix}schema SET version = 1`)
+    const store = postgresStore({ pool, tablePrefix, sweepInterval: 0 })
+    expect(await store.read('/old')).toEqual(expect.not.objectContaining({ sha256: expect.anything() }))
+    await store.write('/new', binary(large), { expect: 'any' })
+    expect(await store.read('/new')).toMatchObject({ sha256: createHash('sha256').update(large).digest() })
   })
 
   it('need no right to create anything once they exist', async () => {

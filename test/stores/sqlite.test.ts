@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { afterEach, describe, expect, it } from 'vitest'
 import { type SqliteHandle, type SqliteStoreOptions, sqliteStore } from '../../src/stores/sqlite.ts'
 import { isResource, type LargeBody, type ResourceStore, type StoredResource } from '../../src/stores/types.ts'
@@ -22,7 +23,7 @@ for (const [library, open] of Object.entries(sqliteLibraries)) {
         close: () => file.remove(),
       }
     },
-    { describe, it },
+    { describe, it, digests: true },
   )
 
   describe(`sqliteStore on ${library}, its own ways`, () => {
@@ -346,7 +347,29 @@ for (const [library, open] of Object.entries(sqliteLibraries)) {
       const handle = (await createFile()).open()
       openStore(handle, { sweepInterval: 0 })
       handle.exec('UPDATE resource_schema SET version = 99')
-      expect(() => sqliteStore(handle)).toThrow(/schema version 99, and this release knows versions up to 2/)
+      expect(() => sqliteStore(handle)).toThrow(/schema version 99, and this release knows versions up to 3/)
+    })
+
+    it('keeps every byte of a stream that is longer than a batch and not longer than inlineLimit', async () => {
+      const store = openStore((await createFile()).open(), { inlineLimit: 2_000_000 })
+      const bytes = Buffer.alloc(900_000, 'abc')
+      await store.write('/a', binary(streamOf(bytes)), { expect: 'any' })
+      const { body } = (await store.read('/a')) as { body: LargeBody }
+      const chunks: Uint8Array[] = []
+      for await (const chunk of body.open(0, bytes.length - 1)) chunks.push(Buffer.from(chunk))
+      expect(Buffer.concat(chunks).equals(bytes)).toBe(true)
+    })
+
+    it('brings tables of the first release to its own version; content of before has no digest', async () => {
+      const handle = (await createFile()).open()
+      const large = Buffer.alloc(200_000, 1)
+      await openStore(handle, { sweepInterval: 0 }).write('/old', binary(large), { expect: 'any' })
+      handle.exec('ALTER TABLE resource_states DROP COLUMN sha256; UPDATE resource_schema SET version = 2')
+      const store = openStore(handle, { sweepInterval: 0 })
+      expect(await store.read('/old')).toEqual(expect.not.objectContaining({ sha256: expect.anything() }))
+      expect(await store.read('/old')).toMatchObject({ size: large.length })
+      await store.write('/new', binary(large), { expect: 'any' })
+      expect(await store.read('/new')).toMatchObject({ sha256: createHash('sha256').update(large).digest() })
     })
 
     it('keeps paths and file names with U+0000 and lone surrogates apart', async () => {

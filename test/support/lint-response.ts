@@ -25,7 +25,7 @@ const KNOWN = new Set([
   ...['authentication-info', 'content-disposition', 'content-security-policy', 'cross-origin-resource-policy'],
   ...['x-content-type-options', 'access-control-allow-origin', 'access-control-allow-methods'],
   ...['access-control-allow-headers', 'access-control-allow-credentials', 'access-control-expose-headers'],
-  ...['access-control-max-age', 'content-digest', 'repr-digest'],
+  ...['access-control-max-age', 'content-digest', 'repr-digest', 'want-content-digest'],
 ])
 
 /**

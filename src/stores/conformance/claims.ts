@@ -1,4 +1,5 @@
 import { AssertionError } from 'node:assert'
+import { createHash } from 'node:crypto'
 import { inspect, isDeepStrictEqual } from 'node:util'
 import { SHORT } from '../../core/reply.ts'
 import { isEntityTag } from '../../protocol/entity-tag.ts'
@@ -54,6 +55,9 @@ export async function claimContent(state: StoredState, content: Content, sentenc
   const { entityTag = '' } = resource
   claim(entityTag === '' || isEntityTag(entityTag), `${sentence} The entity tag is malformed: ${show(entityTag)}.`)
   claimBytes(await readContent(resource), expected, sentence)
+  const { sha256 } = resource
+  if (sha256 === undefined) return
+  claimEqual(Buffer.from(sha256), createHash('sha256').update(expected).digest(), `${sentence} The digest is wrong.`)
 }
 
 /** Fails unless two byte strings are equal; tells where they part. */

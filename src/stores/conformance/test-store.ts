@@ -5,6 +5,7 @@ import type { Content, RemoveOptions, ResourceStore } from '../types.ts'
 import { content } from './cases/content.ts'
 import { creation } from './cases/creation.ts'
 import { dates } from './cases/dates.ts'
+import { digests } from './cases/digests.ts'
 import { durability } from './cases/durability.ts'
 import { faults } from './cases/faults.ts'
 import { hiding } from './cases/hiding.ts'
@@ -41,6 +42,7 @@ const GROUPS: Readonly<Record<string, readonly Case[]>> = {
   'content that fails': faults,
   'content that takes time': isolation,
   'ranges of content': ranges,
+  'digests of content': digests,
   dates,
   'related writes': related,
   stage: staging,
@@ -58,6 +60,7 @@ const DEFAULTS: Readonly<Record<Capability, boolean | 'offered'>> = {
   hiding: true,
   related: true,
   stage: 'offered',
+  digests: false,
 }
 
 /**

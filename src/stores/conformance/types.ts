@@ -36,6 +36,8 @@ export interface StoreCapabilities {
   readonly related?: boolean
   /** Takes content in before it is known where it belongs. Default: whether there is a method `stage`. */
   readonly stage?: boolean
+  /** Keeps the SHA-256 digest of content that can be read only in pieces. Default false. */
+  readonly digests?: boolean
 }
 
 export type Capability = keyof StoreCapabilities

@@ -1,3 +1,4 @@
+import { createHash, type Hash } from 'node:crypto'
 import type { LargeBody } from '../types.ts'
 
 const FIRST_BLOCK = 16 * 1024
@@ -7,8 +8,8 @@ const LARGEST_BLOCK = 1024 * 1024
 export interface BlockCollector {
   /** Copies a chunk; its buffer may be reused afterwards. */
   push(chunk: Uint8Array): void
-  /** All bytes: as one value up to 1 MiB, in blocks beyond. */
-  finish(): { readonly body: Uint8Array | LargeBody; readonly size: number }
+  /** All bytes: as one value up to 1 MiB, in blocks beyond, with their SHA-256 digest. */
+  finish(): { readonly body: Uint8Array | LargeBody; readonly size: number; readonly sha256?: Uint8Array }
 }
 
 export function createBlockCollector(): BlockCollector {
@@ -16,11 +17,22 @@ export function createBlockCollector(): BlockCollector {
   let block: Uint8Array = new Uint8Array(0)
   let used = 0
   let size = 0
+  let hash: Hash | undefined
+  let hashed = 0
+
+  /** Blocks that are full, once the content is known to be large. */
+  function hashBlocks(): void {
+    if (size <= LARGEST_BLOCK) return
+    hash ??= createHash('sha256')
+    for (; hashed < blocks.length; hashed++) hash.update(blocks[hashed]!)
+  }
+
   return {
     push(chunk) {
       size += chunk.length
       for (let from = 0; from < chunk.length; ) {
         if (used === block.length) {
+          hashBlocks()
           block = Buffer.allocUnsafeSlow(Math.min(LARGEST_BLOCK, Math.max(FIRST_BLOCK, size)))
           blocks.push(block)
           used = 0
@@ -35,7 +47,8 @@ export function createBlockCollector(): BlockCollector {
       if (size <= LARGEST_BLOCK) return { body: concat(blocks, size), size }
       // The rest of the last block would be held in vain.
       if (used < block.length) blocks[blocks.length - 1] = concat([block], used)
-      return { body: createBlockBody(blocks), size }
+      hashBlocks()
+      return { body: createBlockBody(blocks), size, sha256: hash!.digest() }
     },
   }
 }

@@ -16,6 +16,8 @@ import { createBlockCollector } from './block-collector.ts'
 export interface HeldBody {
   readonly body: SmallBody | LargeBody
   readonly size: number
+  /** Of large content. */
+  readonly sha256?: Uint8Array | undefined
 }
 
 type Stream = AsyncIterable<Uint8Array>

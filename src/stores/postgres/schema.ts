@@ -45,6 +45,7 @@ const MIGRATIONS: readonly Migration[] = [
       PRIMARY KEY (content_id, chunk)
     )`,
   ],
+  (prefix) => [`ALTER TABLE ${prefix}states ADD COLUMN IF NOT EXISTS sha256 bytea`],
 ]
 
 const MAX_ATTEMPTS = 20

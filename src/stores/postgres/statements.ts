@@ -49,7 +49,7 @@ const WRITTEN = `GREATEST(${NOW}, (extract(epoch from clock_timestamp()) * 1000)
 
 const FACTS =
   "convert_from(path, 'UTF8') AS path, state, version, changed, strong, expires, size, content_type, " +
-  `content_encoding, content_language, filename, content_id, ${NOW} AS now`
+  `content_encoding, content_language, filename, content_id, encode(sha256, 'base64') AS sha256, ${NOW} AS now`
 const CONTENT = "encode(content, 'base64') AS content"
 
 /** Which rows `putState` may replace: those whose state is at least this. */
@@ -65,22 +65,23 @@ function writeStatements(prefix: string): Readonly<Record<StatementName, string>
   const contents = `${prefix}contents`
   const chunks = `${prefix}chunks`
 
-  // $1 path, $2 version, $3 size, $4 to $7 the four fields, $8 content id, $9 content, $10 grace; in all of them.
+  // $1 path, $2 version, $3 size, $4 to $7 the four fields, $8 content id, $9 content, $10 grace, $11 SHA-256; in all of them.
   const replaced = (second: string) =>
     `state = ${LIVE}, version = $2, changed = GREATEST(s.changed, ${WRITTEN}), ` +
     `strong = floor(s.changed / 1000.0) < floor(${NOW} / 1000.0), expires = NULL, size = $3, content_type = $4, ` +
     'content_encoding = $5, content_language = $6, filename = $7, content_id = $8, content = $9, ' +
+    'sha256 = $11, ' +
     `was_state = s.state, was_content_id = s.content_id ${second}`
   const insert =
     `INSERT INTO ${states} AS s (path, collection, sort_key, state, version, changed, strong, expires, size, ` +
-    'content_type, content_encoding, content_language, filename, content_id, content) ' +
-    `VALUES ($1::bytea, $11::bytea, $12::bytea, ${LIVE}, $2::text, ${WRITTEN}, true, NULL, $3::bigint, $4::text, ` +
-    '$5::text, $6::text, $7::text, $8::text, $9::bytea) ' +
-    `ON CONFLICT (path) DO UPDATE SET ${replaced('WHERE s.state >= $13::smallint')} ` +
+    'content_type, content_encoding, content_language, filename, content_id, content, sha256) ' +
+    `VALUES ($1::bytea, $12::bytea, $13::bytea, ${LIVE}, $2::text, ${WRITTEN}, true, NULL, $3::bigint, $4::text, ` +
+    '$5::text, $6::text, $7::text, $8::text, $9::bytea, $11::bytea) ' +
+    `ON CONFLICT (path) DO UPDATE SET ${replaced('WHERE s.state >= $14::smallint')} ` +
     'RETURNING changed, strong, was_state, was_content_id'
   const update =
     `UPDATE ${states} AS s SET ${replaced('')} ` +
-    `WHERE s.path = $1::bytea AND s.state = ${LIVE} AND ($11::text IS NULL OR s.version = $11) ` +
+    `WHERE s.path = $1::bytea AND s.state = ${LIVE} AND ($12::text IS NULL OR s.version = $12) ` +
     'RETURNING changed, strong, was_state, was_content_id'
   // The content that is not shown any more goes to the sweep in the same step.
   const released =
@@ -89,7 +90,7 @@ function writeStatements(prefix: string): Readonly<Record<StatementName, string>
   // Content that was begun after this statement saw the database has escaped it.
   const isReleased = (id: string) => `(${id} IS NULL OR EXISTS (SELECT 1 FROM released)) AS is_released`
   const raised =
-    `raised AS (INSERT INTO ${counters} AS c SELECT $11::bytea, $14::bigint FROM put WHERE was_state IS NULL ` +
+    `raised AS (INSERT INTO ${counters} AS c SELECT $12::bytea, $15::bigint FROM put WHERE was_state IS NULL ` +
     'ON CONFLICT (collection) DO UPDATE SET next = excluded.next WHERE c.next < excluded.next RETURNING next)'
   const listed = (state: number) =>
     `SELECT ${FACTS}, ${CONTENT}, sort_key FROM ${states} ` +
@@ -112,13 +113,13 @@ function writeStatements(prefix: string): Readonly<Record<StatementName, string>
       `SELECT * FROM ((${listed(LIVE)}) UNION ALL (${listed(HIDDEN)})) AS members ` +
       'ORDER BY sort_key LIMIT $3::integer',
 
-    /** $11 collection, $12 sort key, $13 which states may be replaced. */
+    /** $12 collection, $13 sort key, $14 which states may be replaced. */
     putState: `WITH put AS (${insert}), ${released} SELECT put.*, ${isReleased('was_content_id')}, NULL AS next FROM put`,
-    /** $14 as well: the value to which the counter of the collection is raised. */
+    /** $15 as well: the value to which the counter of the collection is raised. */
     putNamed:
       `WITH put AS (${insert}), ${released}, ${raised} SELECT put.*, ${isReleased('was_content_id')}, ` +
-      `COALESCE((SELECT max(next) FROM raised), (SELECT next FROM ${counters} WHERE collection = $11::bytea)) AS next FROM put`,
-    /** $11 the version to replace, or null. */
+      `COALESCE((SELECT max(next) FROM raised), (SELECT next FROM ${counters} WHERE collection = $12::bytea)) AS next FROM put`,
+    /** $12 the version to replace, or null. */
     replaceState: `WITH put AS (${update}), ${released} SELECT put.*, ${isReleased('was_content_id')}, NULL AS next FROM put`,
 
     /** $1 path, $2 the version to remove, or null, $3 the new version, $4 the states to remove: up to this one. */
@@ -127,7 +128,7 @@ function writeStatements(prefix: string): Readonly<Record<StatementName, string>
     removeState:
       dropping(
         `state = ${REMOVED}, ${dated}, expires = ${NOW} + $5::bigint, size = 0, content_type = NULL, ` +
-          'content_encoding = NULL, content_language = NULL, filename = NULL, content_id = NULL, content = NULL',
+          'content_encoding = NULL, content_language = NULL, filename = NULL, content_id = NULL, content = NULL, sha256 = NULL',
       ) +
       `, released AS (UPDATE ${contents} AS c SET expires = ${NOW} + $6::bigint FROM old ` +
       `WHERE c.id = old.content_id RETURNING 1) SELECT old.*, ${isReleased('old.content_id')} FROM old`,

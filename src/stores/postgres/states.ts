@@ -84,6 +84,7 @@ export function createPostgresStates(
       taken.id ?? null,
       taken.id === undefined ? encodeBody(taken.body) : null,
       grace,
+      taken.sha256 ?? null,
     ]
     if (expect === 'present' || typeof expect === 'object') {
       values.push(expect === 'present' ? null : expect.version)

@@ -1,3 +1,4 @@
+import { createHash, type Hash } from 'node:crypto'
 import { HttpError, isHttpError } from '../../core/errors.ts'
 import type { MaybePromise } from '../../core/handler.ts'
 import { untilAborted } from '../abortable-stream.ts'
@@ -8,8 +9,8 @@ export type ContentId = number | string
 
 /** Content that the store has: small content as one value, large content under the name of its chunks. */
 export type Taken =
-  | { readonly size: number; readonly body: SmallBody; readonly id: undefined }
-  | { readonly size: number; readonly body: LargeBody; readonly id: ContentId }
+  | { readonly size: number; readonly body: SmallBody; readonly id: undefined; readonly sha256?: undefined }
+  | { readonly size: number; readonly body: LargeBody; readonly id: ContentId; readonly sha256: Uint8Array }
 
 /** Where chunks go. Nothing of it is visible before a write links the id to a path. */
 export interface ChunkSink {
@@ -78,10 +79,11 @@ export function createIntakeFactory(sink: ChunkSink, { inlineLimit, batchSize }:
         }
       }
       signal?.throwIfAborted()
-      if (size <= inlineLimit) return { size, body: buffer.slice(0, used), id: undefined }
+      // Where inlineLimit is above a batch, some of it may lie in chunks already.
+      if (size <= inlineLimit && chunks.id === undefined) return { size, body: buffer.slice(0, used), id: undefined }
       if (used > 0) await chunks.append(buffer.subarray(0, used))
       const id = chunks.id!
-      return { size, body: sink.open(id, size), id }
+      return { size, body: sink.open(id, size), id, sha256: chunks.digest() }
     } catch (error) {
       const abandoned = chunks.id === undefined ? undefined : abandon(chunks.id)
       // The database is away: the caller need not wait for it once more.
@@ -168,13 +170,18 @@ function isUnavailable(error: unknown): boolean {
 
 function createChunkWriter(sink: ChunkSink, batchSize: number) {
   let appended = 0
+  let hash: Hash | undefined
   return {
     id: undefined as ContentId | undefined,
     async append(bytes: Uint8Array): Promise<void> {
       this.id ??= await sink.begin()
+      hash ??= createHash('sha256')
+      hash.update(bytes)
       await sink.append(this.id, appended, bytes)
       appended += batchSize
     },
+    /** The SHA-256 digest of what was appended. */
+    digest: (): Uint8Array => hash!.digest(),
   }
 }
 

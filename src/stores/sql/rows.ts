@@ -35,6 +35,8 @@ export interface StateRow extends RowHead {
   readonly content_encoding: string | null
   readonly content_language: string | null
   readonly filename: string | null
+  /** Of large content that was written since the column is there. */
+  readonly sha256: unknown
   readonly content?: unknown
 }
 
@@ -44,7 +46,7 @@ export const HEAD_COLUMNS = 'path, state, version, changed, content_id'
 /** The columns of a row, without the content. */
 export const FACTS: string =
   'path, state, version, changed, strong, expires, size, content_type, content_encoding, content_language, filename, ' +
-  'content_id'
+  'content_id, sha256'
 
 /** The content stands last: SQLite then finds the other columns without passing over it. */
 export const FACTS_AND_CONTENT: string = `${FACTS}, content`
@@ -66,6 +68,7 @@ export function toResource(row: StateRow, open: OpenContent): StoredResource {
   if (row.content_encoding !== null) resource.contentEncoding = decodeText(row.content_encoding)
   if (row.content_language !== null) resource.contentLanguage = decodeText(row.content_language)
   if (row.filename !== null) resource.filename = decodeText(row.filename)
+  if (row.sha256 !== null) resource.sha256 = toBytes(row.sha256)
   if (row.state === HIDDEN) resource.hidden = true
   return resource
 }
@@ -106,7 +109,7 @@ export function createWrittenResource(
   path: string,
   version: string,
   content: ContentFields,
-  stored: { readonly size: number; readonly body: SmallBody | LargeBody },
+  stored: { readonly size: number; readonly body: SmallBody | LargeBody; readonly sha256?: Uint8Array | undefined },
   change: Change,
 ): StoredResource {
   const resource: { -readonly [Name in keyof StoredResource]: StoredResource[Name] } = {
@@ -121,6 +124,7 @@ export function createWrittenResource(
   if (content.contentEncoding !== undefined) resource.contentEncoding = content.contentEncoding
   if (content.contentLanguage !== undefined) resource.contentLanguage = content.contentLanguage
   if (content.filename !== undefined) resource.filename = content.filename
+  if (stored.sha256 !== undefined) resource.sha256 = stored.sha256
   return resource
 }
 

@@ -58,20 +58,21 @@ function writeStatements(prefix: string): Readonly<Record<StatementName, string>
     readClock: `SELECT second FROM ${prefix}clock`,
     setClock: `UPDATE ${prefix}clock SET second = ?`,
     // In this order: path, collection, sort_key, state, version, changed, strong, expires, size, the four fields of
-    // the content, content_id, content.
+    // the content, content_id, content, sha256.
     putState:
       `INSERT INTO ${states} (path, collection, sort_key, state, version, changed, strong, expires, size, ` +
-      'content_type, content_encoding, content_language, filename, content_id, content) ' +
-      `VALUES (?, ?, ?, ${LIVE}, ?, ?, ?, NULL, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (path) DO UPDATE SET ` +
+      'content_type, content_encoding, content_language, filename, content_id, content, sha256) ' +
+      `VALUES (?, ?, ?, ${LIVE}, ?, ?, ?, NULL, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (path) DO UPDATE SET ` +
       `state = ${LIVE}, version = excluded.version, changed = excluded.changed, strong = excluded.strong, ` +
       'expires = NULL, size = excluded.size, content_type = excluded.content_type, ' +
       'content_encoding = excluded.content_encoding, content_language = excluded.content_language, ' +
-      'filename = excluded.filename, content_id = excluded.content_id, content = excluded.content',
+      'filename = excluded.filename, content_id = excluded.content_id, content = excluded.content, ' +
+      'sha256 = excluded.sha256',
     hideState: `UPDATE ${states} SET state = ${HIDDEN}, version = ?, changed = ?, strong = ? WHERE path = ?`,
     removeState:
       `UPDATE ${states} SET state = 2, version = ?, changed = ?, strong = ?, expires = ?, size = 0, ` +
       'content_type = NULL, content_encoding = NULL, content_language = NULL, filename = NULL, content_id = NULL, ' +
-      'content = NULL WHERE path = ?',
+      'content = NULL, sha256 = NULL WHERE path = ?',
     listLive: listed(LIVE, rows),
     // In the order of the page, which a subquery with a limit keeps.
     listVersions: `SELECT group_concat(version) AS versions FROM (${listed(LIVE, 'version')})`,

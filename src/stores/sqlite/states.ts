@@ -125,6 +125,7 @@ export function createSqliteStates(
       content_language: language,
       filename,
       content_id: taken.id ?? null,
+      sha256: taken.sha256 ?? null,
       content: bytes,
     }
     const place = placeOf(path)
@@ -138,7 +139,7 @@ export function createSqliteStates(
       strong ? 1 : 0,
       taken.size,
       ...[type, coding, language, filename],
-      ...[written.content_id, bytes],
+      ...[written.content_id, bytes, taken.sha256 ?? null],
     )
     release(row)
     // A path that has a row has raised the counter before.

@@ -1,0 +1,50 @@
+import { expectDigests } from '../body-types/expect-digests.ts'
+import { hasBody } from '../core/discard-body.ts'
+import { createHandler, type ErrorHook, type Handler } from '../core/node-handler.ts'
+import { BOOLEAN, checkValues, FUNCTION } from '../core/option-values.ts'
+import { readOptions } from '../core/options.ts'
+import { isSafeMethod } from '../protocol/methods.ts'
+
+export interface DigestFieldOptions {
+  /**
+   * Whether content needs a Content-Digest or Repr-Digest by sha-256 or sha-512; 400 with Want-Content-Digest otherwise.
+   * Default false: a digest that is sent is verified.
+   */
+  readonly required?: boolean
+  /** Told of unexpected errors where there is no `next`. Default: `console.error`. */
+  readonly onError?: ErrorHook
+}
+
+/** Methods whose meaning comes with content (RFC 9110 §9.3, RFC 5789 §2). */
+const CONTENT_METHODS: readonly string[] = ['POST', 'PUT', 'PATCH']
+
+/**
+ * A piece for digest fields (RFC 9530). It verifies the content that the pieces `bodyParse` and `patch` behind it read, and has
+ * `range` answer Want-Repr-Digest and Want-Content-Digest. Malformed fields are 400 at once, another digest where the
+ * content ends: before `patch` writes and `bodyParse` goes on, and as an error of streams and multipart while they are read.
+ *
+ * Content that a parser before has consumed is verified where `req.body` has its bytes. Content that the host reads by
+ * itself behind this piece is not verified.
+ * @returns a handler for Express and Connect, and for `node:http` with a `next` of your own
+ * @throws TypeError for an option that does not exist or makes no sense
+ * @example
+ * app.post('/notes', digest(), bodyParse(), (req, res) => res.status(201).json(save(req.body)))
+ * app.get('/film', digest(), range(() => openFile('film.mp4', { contentType: 'video/mp4', sha256 })))
+ */
+export function digest(options?: DigestFieldOptions): Handler {
+  const read = readOptions('digest', options, ['required', 'onError'])
+  checkValues('digest', read, { required: BOOLEAN, onError: FUNCTION })
+  const { required = false, onError } = read
+  return createHandler({
+    role: 'guard',
+    run(exchange) {
+      const { method, req } = exchange
+      exchange.answersDigests = true
+      if (isSafeMethod(method)) return undefined
+      expectDigests(exchange, required && (CONTENT_METHODS.includes(method) || hasBody(req)))
+      return undefined
+    },
+    onError,
+    forwardErrors: true,
+  })
+}
