@@ -2,7 +2,7 @@ import { describeValue } from '../core/describe-value.ts'
 import { BOOLEAN, COUNT, checkValues, MILLISECONDS, SIZE } from '../core/option-values.ts'
 import { readOptions } from '../core/options.ts'
 import { memberPath, splitPath } from './paths.ts'
-import { createPostgresConnection, type PostgresPool, type RunStatement } from './postgres/connection.ts'
+import { createPostgresConnection, type PostgresPool, ROLL_BACK, type RunStatement } from './postgres/connection.ts'
 import { BATCH_SIZE, createPostgresContents } from './postgres/contents.ts'
 import { createUnavailableError } from './postgres/errors.ts'
 import { createNameSource } from './postgres/names.ts'
@@ -21,7 +21,16 @@ import { commitContents, createIntakeFactory, type Taken } from './sql/intake.ts
 import { checkTablePrefix, formatSortKey } from './sql/names.ts'
 import { isExpected, LIVE, type Shown, type StateRow, toResource, toState } from './sql/rows.ts'
 import { createSweeper } from './sql/sweeper.ts'
-import type { Content, ContentFields, RelatedWrite, ResourceStore, StoredState, WriteResult } from './types.ts'
+import {
+  type Content,
+  type ContentFields,
+  isResource,
+  type RelatedWrite,
+  type ResourceStore,
+  type StoredState,
+  type WriteConflict,
+  type WriteResult,
+} from './types.ts'
 import { createVersions } from './versions.ts'
 
 export type { PostgresClient, PostgresPool, PostgresQuery } from './postgres/connection.ts'
@@ -76,6 +85,20 @@ const POSTGRES_VALUES = {
 
 const DAY = 24 * 60 * 60 * 1000
 const MAX_ATTEMPTS = 10
+
+/** A write of one path and those that go with it, all or nothing. */
+interface Step {
+  readonly path: string
+  readonly version: string
+  readonly content: ContentFields
+  readonly expect: PutExpectation
+  readonly related: readonly RelatedWrite[]
+}
+
+/** Where the state of a path was not the expected one. */
+interface Unexpected {
+  readonly unexpected: string
+}
 
 /**
  * Keeps resources in a Postgres database, shared by any number of processes and machines.
@@ -135,51 +158,82 @@ export function postgresStore(options: PostgresStoreOptions): ResourceStore {
     return signal === undefined ? connection.run : (statement, values) => connection.run(statement, values, signal)
   }
 
-  /** Writes content that has been taken in; `undefined` when the state was not the expected one. */
+  /** Writes content that has been taken in; a path instead of a result where its state was not the expected one. */
   async function put(
-    path: string,
-    content: ContentFields,
-    expect: PutExpectation,
-    related: readonly RelatedWrite[],
-    [own, ...others]: readonly Taken[],
+    { path, version, content, expect, related }: Step,
+    [first, ...others]: readonly Taken[],
     signal: AbortSignal | undefined,
-  ): Promise<PutResult | undefined> {
+  ): Promise<PutResult | Unexpected> {
     // One statement is atomic by itself, and costs one round trip.
-    if (related.length === 0 && own!.id === undefined) {
-      const result = await states.put(runUntil(signal), path, content, own!, expect)
-      if (result?.counter !== undefined) names.learn(result.counter.collection, result.counter.next)
+    if (related.length === 0 && first!.id === undefined) {
+      const result = await states.put(runUntil(signal), path, content, first!, expect, version)
+      if (result === undefined) return { unexpected: path }
+      if (result.counter !== undefined) names.learn(result.counter.collection, result.counter.next)
       return result
     }
+    let unexpected = path
     const results = await connection.transact(async (run) => {
-      const first = await states.put(run, path, content, own!, expect)
-      if (first === undefined) return []
-      const results = [first]
-      for (const [index, write] of related.entries()) {
-        results.push((await states.put(run, write.path, write.content, others[index]!, 'any'))!)
+      const results: PutResult[] = []
+      async function putRelated(which: 'any' | 'absent'): Promise<boolean> {
+        for (const [index, { path, content, expect = 'any' }] of related.entries()) {
+          if (expect !== which) continue
+          const result = await states.put(run, path, content, others[index]!, expect)
+          unexpected = path
+          if (result === undefined) return false
+          results.push(result)
+        }
+        return true
       }
-      return results
+      // Those that must be absent come first: calls that race for one wait here, before they have locked anything else.
+      if (!(await putRelated('absent'))) return ROLL_BACK
+      const own = await states.put(run, path, content, first!, expect, version)
+      unexpected = path
+      if (own === undefined) return ROLL_BACK
+      await putRelated('any')
+      return [own, ...results]
     }, signal)
+    if (results === ROLL_BACK) return { unexpected }
     for (const { counter } of results) if (counter !== undefined) names.learn(counter.collection, counter.next)
-    return results[0]
+    return results[0]!
+  }
+
+  /** What stood in the way of a step; `undefined` when it does not any more. */
+  async function explainConflict(
+    { path, expect }: Step,
+    { unexpected }: Unexpected,
+    signal: AbortSignal | undefined,
+  ): Promise<WriteConflict | undefined> {
+    const row = await states.read(path, 'with-content', signal)
+    const current = toFoundState(row)
+    if (unexpected === path) {
+      return expect !== 'vacant' && isExpected(row, expect) ? undefined : { outcome: 'conflict', current }
+    }
+    const related = toFoundState(await states.read(unexpected, 'with-content', signal))
+    return isResource(related) ? { outcome: 'conflict', current, related } : undefined
   }
 
   return {
+    supports: { relatedExpect: true },
+
     async read(path, { hidden = false, metadataOnly = false, signal } = {}) {
       const row = await states.read(path, metadataOnly ? 'without-content' : 'with-content', signal)
       return toFoundState(row, hidden ? 'shown' : 'not-shown')
     },
 
-    write(path, content, { expect, related = [], signal }) {
+    write(path, content, { expect, related: given = [], relatedTo, signal }) {
+      const version = nextVersion()
+      const related = relatedTo === undefined ? given : relatedTo({ version })
+      const step: Step = { path, version, content, expect, related }
       return commitContents(
         createIntake(),
         withRelated(content, related),
         signal,
         async (taken): Promise<WriteResult> => {
           for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-            const written = await put(path, content, expect, related, taken, signal)
-            if (written !== undefined) return { outcome: written.outcome, resource: written.resource }
-            const row = await states.read(path, 'with-content', signal)
-            if (!isExpected(row, expect)) return { outcome: 'conflict', current: toFoundState(row) }
+            const written = await put(step, taken, signal)
+            if ('outcome' in written) return { outcome: written.outcome, resource: written.resource }
+            const conflict = await explainConflict(step, written, signal)
+            if (conflict !== undefined) return conflict
             // It has become the expected one in between.
           }
           throw createUnavailableError(new Error('The state changed at every attempt.'))
@@ -194,15 +248,22 @@ export function postgresStore(options: PostgresStoreOptions): ResourceStore {
       try {
         for (;;) {
           const name = await names.take(collection)
+          const version = nextVersion()
           const own = typeof content === 'function' ? content(name) : content
-          const others = related?.(name) ?? []
+          const others = related?.(name, { version }) ?? []
           const all = withRelated(own, others)
           const taken = intake.held(all) ?? (await intake.take(all, signal))
-          const written = await put(memberPath(collection, name), own, 'vacant', others, taken, signal)
+          const path = memberPath(collection, name)
+          const step: Step = { path, version, content: own, expect: 'vacant', related: others }
+          const written = await put(step, taken, signal)
+          if ('outcome' in written) {
+            used = taken
+            return { outcome: 'created', resource: written.resource }
+          }
           // A client has written the name: the next one.
-          if (written === undefined) continue
-          used = taken
-          return { outcome: 'created', resource: written.resource }
+          if (written.unexpected === path) continue
+          const conflict = await explainConflict(step, written, signal)
+          if (conflict?.related !== undefined) return { ...conflict, related: conflict.related }
         }
       } finally {
         intake.close(used)

@@ -31,6 +31,7 @@ export interface PostgresStates {
     content: ContentFields,
     taken: Taken,
     expect: PutExpectation,
+    version?: string,
   ): Promise<PutResult | undefined>
   /** Removes a path and returns the row as it was; `undefined` when its state was not the expected one. */
   drop(run: RunStatement, path: string, options: DropOptions): Promise<DatedRow | undefined>
@@ -108,8 +109,7 @@ export function createPostgresStates(
       return row
     },
 
-    async put(run, path, content, taken, expect) {
-      const version = nextVersion()
+    async put(run, path, content, taken, expect, version = nextVersion()) {
       const [row] = await runPut(run, path, version, content, taken, expect)
       if (row === undefined) return undefined
       if (taken.id !== undefined) await contents.link(run, taken.id)
