@@ -8,7 +8,7 @@ import { createCrossSiteCheck } from '../handlers/cross-site.ts'
 import { METHOD_OVERRIDE_FIELD, overrideMethod } from '../handlers/method-override.ts'
 import { type CorsOptions, createCors } from '../handlers/preflight.ts'
 import { createHttpsCheck } from '../handlers/require-https.ts'
-import { DEFAULT_ALLOWED_HEADERS } from '../protocol/cors.ts'
+import { DEFAULT_ALLOWED_HEADERS, DEFAULT_EXPOSED_HEADERS } from '../protocol/cors.ts'
 import type { Method } from '../protocol/methods.ts'
 import type { ServiceSettings } from './service-options.ts'
 
@@ -66,8 +66,16 @@ export function createAccess(settings: ServiceSettings): Access {
   }
 }
 
-/** Scripts may name the field that stands for a method, where it does. */
-function completeCors(cors: CorsOptions, { methodOverride }: ServiceSettings): CorsOptions {
-  if (!methodOverride || cors.allowedHeaders !== undefined) return cors
-  return changeOptions(cors, { allowedHeaders: [...DEFAULT_ALLOWED_HEADERS, METHOD_OVERRIDE_FIELD] })
+/** Scripts may name the field that stands for a method, and see that an answer is repeated, where that can be. */
+function completeCors(cors: CorsOptions, { methodOverride, resources }: ServiceSettings): CorsOptions {
+  const allowedHeaders =
+    methodOverride && cors.allowedHeaders === undefined
+      ? { allowedHeaders: [...DEFAULT_ALLOWED_HEADERS, METHOD_OVERRIDE_FIELD] }
+      : {}
+  const repeats = Object.values(resources ?? {}).some(({ options }) => options.idempotency !== undefined)
+  const exposedHeaders =
+    repeats && cors.exposedHeaders === undefined
+      ? { exposedHeaders: [...DEFAULT_EXPOSED_HEADERS, 'Idempotency-Replayed'] }
+      : {}
+  return changeOptions(cors, { ...allowedHeaders, ...exposedHeaders })
 }

@@ -43,6 +43,8 @@ export const RESOURCE_VALUES: Rules = {
   replaced: oneOf('representation', 'none'),
   remove: oneOf('erase', 'soft', 'queued'),
   removed: oneOf('none', 'tag', 'confirmation', 'representation'),
+  idempotency: oneOf('optional', 'required'),
+  idempotencyRetention: DURATION,
   representations: listOf(shapedAs({ type: 'string', render: 'function' })),
   accept: oneOf('strict', 'lenient'),
   aliases: listOf(TEXT),
