@@ -64,6 +64,8 @@ export interface Facts {
   readonly remembersRemoval: boolean
   readonly needsCondition: boolean
   readonly hasConflicts: boolean
+  /** Whether POST, and PATCH without If-Match, are done once for a key, and need one. */
+  readonly idempotency: 'none' | 'optional' | 'required'
   /** Whether a hook decides who may do what. */
   readonly isGuarded: boolean
   readonly keeps: readonly string[]
@@ -118,6 +120,7 @@ export function readFacts(view: ServiceView, pattern: string, route: Route): Fac
       !['singleton', 'description', 'operation'].includes(kind) && !(removal === 'erase' && route.retention === 0),
     needsCondition: route.preconditions === 'required',
     hasConflicts: route.conflict !== undefined,
+    idempotency: route.idempotency === undefined ? 'none' : route.idempotency.isRequired ? 'required' : 'optional',
     // Monitors of accepted work have a rule of their own: what it refuses does not exist.
     isGuarded: route.authorize !== undefined && kind !== 'operation',
     keeps: route.keeps,
@@ -132,4 +135,9 @@ function findCollection(view: ServiceView, definition: string): Route['collectio
 
 function takesJson(range: string): boolean {
   return isJsonType(range) || ['*/*', 'application/*', '*/*+json'].includes(range)
+}
+
+/** Whether a method is done once for a key. */
+export function takesKey({ idempotency }: Facts, method: DescribedMethod): boolean {
+  return idempotency !== 'none' && (method === 'POST' || method === 'PATCH')
 }
