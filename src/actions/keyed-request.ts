@@ -1,13 +1,16 @@
 import { createHash } from 'node:crypto'
 import { parseMultipart } from '../body-types/multipart.ts'
+import { hasConditions } from '../core/conditions.ts'
+import { declaredLength } from '../core/discard-body.ts'
 import { HttpError, isHttpError } from '../core/errors.ts'
 import { andThen, isPromise, type MaybePromise, type Step } from '../core/handler.ts'
 import type { Reply } from '../core/reply.ts'
 import { parseIdempotencyKey } from '../protocol/idempotency-key.ts'
-import { isResource, type RelatedWrite, type StoredResource } from '../stores/types.ts'
+import { isResource, type RelatedWrite, type ResourceStore, type StoredResource } from '../stores/types.ts'
 import { streamContent, takeContent } from './content.ts'
 import { createFingerprint, type Fingerprint } from './fingerprint.ts'
 import { formatRecord, makeRepeatable, RECORDS, readRecord, replayedReply } from './first-answer.ts'
+import { SMALL } from './read-small.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 
 /** A request that is answered once, however often it is sent. */
@@ -44,7 +47,20 @@ export function checkRepeated(exchange: ResourceExchange): MaybePromise<Reply | 
     })
   }
   exchange.keyed = { path: `${RECORDS}/${nameRecord(exchange, key)}`, fingerprint: beginFingerprint(exchange) }
-  return answerAgain(exchange)
+  return isLeftToWrite(exchange, hasConditions(exchange)) ? undefined : answerAgain(exchange)
+}
+
+/** Stores whose reads take time, by what they did. Kept here, so that a route stays as it was compiled. */
+const slowStores = new WeakSet<ResourceStore>()
+
+/**
+ * Whether the record is looked for only by the write, which finds it there in any case: one round trip less for a small
+ * creation. No state stands between, and a refusal looks for the record before it is sent. A repetition then takes a name
+ * that stays unused.
+ */
+function isLeftToWrite({ method, route, req }: ResourceExchange, isConditional: boolean): boolean {
+  if (method !== 'POST' || isConditional || !slowStores.has(route.context.store)) return false
+  return (declaredLength(req) ?? Number.POSITIVE_INFINITY) <= SMALL
 }
 
 /** POST, and PATCH that no condition protects; other methods are idempotent, or change nothing twice. */
@@ -72,6 +88,7 @@ function beginFingerprint(exchange: ResourceExchange): Fingerprint {
 function answerAgain(exchange: ResourceExchange): MaybePromise<Reply | undefined> {
   const { store } = exchange.route.context
   const state = store.read(exchange.keyed!.path, { signal: exchange.signal })
+  if (isPromise(state)) slowStores.add(store)
   return andThen(state, (state) => (isResource(state) ? repeatAnswer(exchange, state) : undefined))
 }
 
@@ -121,7 +138,7 @@ export function recordAnswer(
 }
 
 /**
- * The answer of the request that won the race for a key.
+ * The answer of the request that won the race of patches for a key.
  * @throws HttpError 422 where that was another request; 503 where its record expired at this very moment
  */
 export async function answerOfWinner(exchange: ResourceExchange, winner: StoredResource): Promise<Reply> {
@@ -137,7 +154,8 @@ export async function answerOfWinner(exchange: ResourceExchange, winner: StoredR
 export function orFirstAnswer(decide: Step<ResourceExchange>): Step<ResourceExchange> {
   function lookAgain(exchange: ResourceExchange, error: unknown): MaybePromise<Reply | undefined> {
     const { keyed } = exchange
-    const isRefusal = isHttpError(error) && error.status < 500 && error.code !== 'ERR_IDEMPOTENCY_KEY_REUSED'
+    // Of the server as well: where no name or no room is left, a repetition needs neither.
+    const isRefusal = isHttpError(error) && error.code !== 'ERR_IDEMPOTENCY_KEY_REUSED' && error.status !== 503
     // Of content that was refused halfway there is no fingerprint, and the first one would have been refused as well.
     if (keyed === undefined || !isRefusal || keyed.fingerprint.state === 'partial') throw error
     return andThen(answerAgain(exchange), (reply) => {

@@ -11,7 +11,7 @@ import {
   type WriteConflict,
 } from '../stores/types.ts'
 import { discardContent } from './content.ts'
-import { answerOfWinner, recordAnswer } from './keyed-request.ts'
+import { recordAnswer, repeatAnswer } from './keyed-request.ts'
 import type { NewMember } from './new-member.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 
@@ -20,8 +20,11 @@ export interface Once {
   readonly member: NewMember
   /** The answer that was recorded. */
   reply(): Reply
-  /** The answer of the request that was faster; what came with this one is given up. */
-  lose(conflict: WriteConflict): Promise<Reply>
+  /**
+   * The answer of the request that was faster; what came with this one is given up. `undefined` where that has expired, and
+   * the member is to be made after all.
+   */
+  lose(conflict: WriteConflict): Promise<Reply | undefined>
 }
 
 /** @param toReply makes the answer from the new state, as far as that is known before it is written */
@@ -51,8 +54,15 @@ export function createOnce(
     reply: () => reply!,
 
     async lose({ related }) {
-      for (const content of contents) await discardContent(content)
-      return answerOfWinner(exchange, related!)
+      let reply: Reply | undefined
+      let isOver = true
+      try {
+        reply = await repeatAnswer(exchange, related!)
+        isOver = reply !== undefined
+      } finally {
+        if (isOver) for (const content of contents) await discardContent(content)
+      }
+      return reply
     },
   }
 }

@@ -73,7 +73,9 @@ function store(
 ): MaybePromise<Reply> {
   const once = exchange.keyed === undefined ? undefined : createOnce(exchange, member, toReply)
   return andThen(write(exchange, once?.member ?? member), (result) => {
-    if (result.outcome === 'conflict') return once!.lose(result)
+    if (result.outcome === 'conflict') {
+      return once!.lose(result).then((reply) => reply ?? store(exchange, member, toReply, onCreated))
+    }
     onCreated?.()
     return once?.reply() ?? toReply(exchange, result.resource)
   })

@@ -2,35 +2,21 @@ import { describeValue } from '../core/describe-value.ts'
 import { BOOLEAN, COUNT, checkValues, MILLISECONDS, SIZE } from '../core/option-values.ts'
 import { readOptions } from '../core/options.ts'
 import { memberPath, splitPath } from './paths.ts'
-import { createPostgresConnection, type PostgresPool, ROLL_BACK, type RunStatement } from './postgres/connection.ts'
+import { createPostgresConnection, type PostgresPool, type RunStatement } from './postgres/connection.ts'
 import { BATCH_SIZE, createPostgresContents } from './postgres/contents.ts'
 import { createUnavailableError } from './postgres/errors.ts'
 import { createNameSource } from './postgres/names.ts'
 import { connectWhenMigrated } from './postgres/schema.ts'
 import { nameStatements } from './postgres/statements.ts'
-import {
-  createPostgresStates,
-  type DatedRow,
-  encodeKey,
-  type PutExpectation,
-  type PutResult,
-} from './postgres/states.ts'
+import { createPostgresStates, type DatedRow, encodeKey } from './postgres/states.ts'
+import { createPostgresSteps, type Step } from './postgres/steps.ts'
 import { createRecentCache } from './recent-cache.ts'
 import { DEFAULT_CACHE_SIZE } from './sql/chunk-cache.ts'
 import { commitContents, createIntakeFactory, type Taken } from './sql/intake.ts'
 import { checkTablePrefix, formatSortKey } from './sql/names.ts'
 import { isExpected, LIVE, type Shown, type StateRow, toResource, toState } from './sql/rows.ts'
 import { createSweeper } from './sql/sweeper.ts'
-import {
-  type Content,
-  type ContentFields,
-  isResource,
-  type RelatedWrite,
-  type ResourceStore,
-  type StoredState,
-  type WriteConflict,
-  type WriteResult,
-} from './types.ts'
+import type { Content, RelatedWrite, ResourceStore, StoredState, WriteResult } from './types.ts'
 import { createVersions } from './versions.ts'
 
 export type { PostgresClient, PostgresPool, PostgresQuery } from './postgres/connection.ts'
@@ -85,20 +71,6 @@ const POSTGRES_VALUES = {
 
 const DAY = 24 * 60 * 60 * 1000
 const MAX_ATTEMPTS = 10
-
-/** A write of one path and those that go with it, all or nothing. */
-interface Step {
-  readonly path: string
-  readonly version: string
-  readonly content: ContentFields
-  readonly expect: PutExpectation
-  readonly related: readonly RelatedWrite[]
-}
-
-/** Where the state of a path was not the expected one. */
-interface Unexpected {
-  readonly unexpected: string
-}
 
 /**
  * Keeps resources in a Postgres database, shared by any number of processes and machines.
@@ -158,59 +130,7 @@ export function postgresStore(options: PostgresStoreOptions): ResourceStore {
     return signal === undefined ? connection.run : (statement, values) => connection.run(statement, values, signal)
   }
 
-  /** Writes content that has been taken in; a path instead of a result where its state was not the expected one. */
-  async function put(
-    { path, version, content, expect, related }: Step,
-    [first, ...others]: readonly Taken[],
-    signal: AbortSignal | undefined,
-  ): Promise<PutResult | Unexpected> {
-    // One statement is atomic by itself, and costs one round trip.
-    if (related.length === 0 && first!.id === undefined) {
-      const result = await states.put(runUntil(signal), path, content, first!, expect, version)
-      if (result === undefined) return { unexpected: path }
-      if (result.counter !== undefined) names.learn(result.counter.collection, result.counter.next)
-      return result
-    }
-    let unexpected = path
-    const results = await connection.transact(async (run) => {
-      const results: PutResult[] = []
-      async function putRelated(which: 'any' | 'absent'): Promise<boolean> {
-        for (const [index, { path, content, expect = 'any' }] of related.entries()) {
-          if (expect !== which) continue
-          const result = await states.put(run, path, content, others[index]!, expect)
-          unexpected = path
-          if (result === undefined) return false
-          results.push(result)
-        }
-        return true
-      }
-      // Those that must be absent come first: calls that race for one wait here, before they have locked anything else.
-      if (!(await putRelated('absent'))) return ROLL_BACK
-      const own = await states.put(run, path, content, first!, expect, version)
-      unexpected = path
-      if (own === undefined) return ROLL_BACK
-      await putRelated('any')
-      return [own, ...results]
-    }, signal)
-    if (results === ROLL_BACK) return { unexpected }
-    for (const { counter } of results) if (counter !== undefined) names.learn(counter.collection, counter.next)
-    return results[0]!
-  }
-
-  /** What stood in the way of a step; `undefined` when it does not any more. */
-  async function explainConflict(
-    { path, expect }: Step,
-    { unexpected }: Unexpected,
-    signal: AbortSignal | undefined,
-  ): Promise<WriteConflict | undefined> {
-    const row = await states.read(path, 'with-content', signal)
-    const current = toFoundState(row)
-    if (unexpected === path) {
-      return expect !== 'vacant' && isExpected(row, expect) ? undefined : { outcome: 'conflict', current }
-    }
-    const related = toFoundState(await states.read(unexpected, 'with-content', signal))
-    return isResource(related) ? { outcome: 'conflict', current, related } : undefined
-  }
+  const steps = createPostgresSteps(connection, states, names, { nextVersion, runUntil, toFoundState })
 
   return {
     supports: { relatedExpect: true },
@@ -230,9 +150,9 @@ export function postgresStore(options: PostgresStoreOptions): ResourceStore {
         signal,
         async (taken): Promise<WriteResult> => {
           for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-            const written = await put(step, taken, signal)
+            const written = await steps.put(step, taken, signal)
             if ('outcome' in written) return { outcome: written.outcome, resource: written.resource }
-            const conflict = await explainConflict(step, written, signal)
+            const conflict = await steps.explain(step, written, signal)
             if (conflict !== undefined) return conflict
             // It has become the expected one in between.
           }
@@ -255,14 +175,14 @@ export function postgresStore(options: PostgresStoreOptions): ResourceStore {
           const taken = intake.held(all) ?? (await intake.take(all, signal))
           const path = memberPath(collection, name)
           const step: Step = { path, version, content: own, expect: 'vacant', related: others }
-          const written = await put(step, taken, signal)
+          const written = await steps.put(step, taken, signal)
           if ('outcome' in written) {
             used = taken
             return { outcome: 'created', resource: written.resource }
           }
           // A client has written the name: the next one.
           if (written.unexpected === path) continue
-          const conflict = await explainConflict(step, written, signal)
+          const conflict = await steps.explain(step, written, signal)
           if (conflict?.related !== undefined) return { ...conflict, related: conflict.related }
         }
       } finally {

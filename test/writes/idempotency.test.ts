@@ -507,6 +507,24 @@ describe('Idempotency-Key', () => {
     expect(Math.max(...pages)).toBeLessThan(100)
   })
 
+  it('creates anew where the record expired, and repeats, on a store whose reads take time (issue 20, point 10)', async () => {
+    let time = Date.now()
+    const sound = memoryStore()
+    const slow: ResourceStore = { ...sound, read: async (path, options) => sound.read(path, options) }
+    const definition = collection({ idempotency: 'optional', idempotencyRetention: 3_600_000 })
+    const target = await start({ now: () => time, resources: { '/users': definition } }, slow)
+    const create = (name = 'Ann') => target.send('POST', '/users', jsonOf({ name }, keyed()))
+    const first = await create()
+    expectReplay(first, await create())
+    expectReplay(first, await create())
+    expect((await create('Bob')).status).toBe(422)
+    time += 3_600_000
+    const next = await create()
+    expect([next.status, next.field('idempotency-replayed')]).toEqual([201, undefined])
+    expectReplay(next, await create())
+    expect(await countOf(target, '/users')).toBe(2)
+  })
+
   it('runs the work of an accepted item once (issue 20, point 5)', async () => {
     let runs = 0
     const jobs = collection({ idempotency: 'optional', create: 'accepted', process: () => void runs++ })
