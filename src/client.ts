@@ -2,6 +2,7 @@
 
 export { createPatch, type PatchDocument } from './client/create-patch.ts'
 export {
+  type CreatedDocument,
   createResourceClient,
   type DocumentChange,
   type Fetch,

@@ -6,7 +6,9 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createPatch, createResourceClient, type Fetch, ResponseError } from '../src/client.ts'
 import type { JsonObject, JsonValue } from '../src/core/json.ts'
 import { createResourceService } from '../src/service/create-resource-service.ts'
+import { collection } from '../src/service/resource-definitions.ts'
 import { memoryStore } from '../src/stores/memory.ts'
+import type { ResourceStore } from '../src/stores/types.ts'
 
 const MERGE_PATCH = 'application/merge-patch+json'
 const JSON_PATCH = 'application/json-patch+json'
@@ -275,3 +277,57 @@ function sorted(value: JsonValue): JsonValue {
   const members = Object.entries(value as JsonObject).map(([name, child]) => [name, sorted(child)] as const)
   return Object.fromEntries(members.sort(([a], [b]) => (a < b ? -1 : 1)))
 }
+
+describe('create of createResourceClient', () => {
+  afterEach(() => stop())
+
+  /** Does what a collection does, and loses the answers that are told: the request has been done then. */
+  async function startLossy(lost: number, status?: number): Promise<ResourceStore> {
+    const store = memoryStore()
+    const service = createResourceService(store, {
+      resources: { '/config/app': collection({ idempotency: 'optional' }) },
+    })
+    let left = lost
+    await start((req, res) => {
+      if (left-- > 0 && status !== undefined) return void res.writeHead(status, { 'Retry-After': '0' }).end()
+      if (left >= 0) {
+        // Only the head is written late: the request has been done, and the client hears nothing.
+        res.writeHead = () => res
+        res.end = (() => res.destroy()) as typeof res.end
+        res.write = () => true
+      }
+      service(req, res)
+    })
+    return store
+  }
+
+  const count = async (store: ResourceStore) => (await store.list('/config/app', { limit: 10 })).items.length
+
+  it('creates once although answers are lost (issue 20)', async () => {
+    const store = await startLossy(2)
+    const created = await createResourceClient().create(url, { name: 'Ann' })
+    expect(created).toEqual({ document: { name: 'Ann', id: 1 }, location: `${url}/1`, entityTag: expect.any(String) })
+    expect(await count(store)).toBe(1)
+  })
+
+  it.each([429, 502, 503, 504])('repeats after %i, as often as it may (issue 20)', async (status) => {
+    const store = await startLossy(2, status)
+    await expect(createResourceClient({ maxAttempts: 2 }).create(url, {})).rejects.toMatchObject({ status })
+    expect((await createResourceClient().create(url, {})).location).toBe(`${url}/1`)
+    expect(await count(store)).toBe(1)
+  })
+
+  it('creates twice under two keys, once under one, and reports a refusal (issue 20)', async () => {
+    await startLossy(0)
+    const client = createResourceClient()
+    const options = { key: 'a-key-of-16-chars' }
+    const locations = [
+      await client.create(url, { a: 1 }),
+      await client.create(url, { a: 1 }),
+      await client.create(url, { a: 1 }, options),
+      await client.create(url, { a: 1 }, options),
+    ].map(({ location }) => location)
+    expect(locations).toEqual([`${url}/1`, `${url}/2`, `${url}/3`, `${url}/3`])
+    await expect(client.create(url, { a: 2 }, options)).rejects.toMatchObject({ status: 422 })
+  })
+})

@@ -32,7 +32,7 @@ export interface ResourceClientOptions {
   readonly headers?: Readonly<Record<string, string>> | (() => Readonly<Record<string, string>>)
   /** The patch format to prefer: see {@link createPatch}. Default `merge`. */
   readonly prefer?: 'merge' | 'json'
-  /** How often an edit is tried while others change the document meanwhile. Default 5. */
+  /** How often an edit is tried while others change the document meanwhile, and a creation whose answer is lost. Default 5. */
   readonly maxAttempts?: number
 }
 
@@ -45,6 +45,15 @@ export interface ResourceDocument {
   readonly lastModified: string | undefined
 }
 
+/** A document that was created. */
+export interface CreatedDocument {
+  /** `undefined` where the answer does not show it. */
+  readonly document: JsonValue | undefined
+  /** Where it is, in full. */
+  readonly location: string | undefined
+  readonly entityTag: string | undefined
+}
+
 /** Gives a document as it shall be, from a copy that it may change. */
 export type DocumentChange = (document: JsonValue) => JsonValue | PromiseLike<JsonValue>
 
@@ -54,6 +63,17 @@ export interface ResourceClient {
    * @throws {@link ResponseError} for any answer but 200 with JSON
    */
   read(url: string | URL, options?: { readonly signal?: AbortSignal }): Promise<ResourceDocument>
+  /**
+   * Creates an item of a collection, once: the request carries an Idempotency-Key, and is sent again with the same key when
+   * its answer is lost or is 429, 502, 503 or 504. Only for collections with `idempotency`: others would create again.
+   * @returns the item, as far as the answer shows it, and where it is
+   * @throws {@link ResponseError} for any answer but 201 and 202; the error of `fetch` at the last attempt
+   */
+  create(
+    url: string | URL,
+    document: JsonValue,
+    options?: { readonly signal?: AbortSignal; readonly key?: string },
+  ): Promise<CreatedDocument>
   /**
    * Reads a document, has it changed, and sends the difference as a patch that applies only to what was read
    * (If-Match; If-Unmodified-Since where there is no strong ETag). When somebody else was faster (412) all of that is
@@ -144,7 +164,36 @@ export function createResourceClient(options?: ResourceClientOptions): ResourceC
     return describeDocument(answer, status === 200 && isJson(answer) ? parseDocument(answer) : after)
   }
 
+  async function create(
+    url: string | URL,
+    document: JsonValue,
+    { signal, key = crypto.randomUUID() }: { readonly signal?: AbortSignal; readonly key?: string } = {},
+  ): Promise<CreatedDocument> {
+    const init = {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', 'Idempotency-Key': `"${key}"` },
+      body: JSON.stringify(document),
+      signal,
+    }
+    for (let attempts = 1; ; attempts++) {
+      let answer: Answer | undefined
+      try {
+        answer = await send(url, init)
+      } catch (error) {
+        if (attempts >= maxAttempts || signal?.aborted === true) throw error
+      }
+      if (answer !== undefined) {
+        const { status, headers } = answer.response
+        if (status === 201 || status === 202) return describeCreated(url, answer)
+        if (!PASSING.includes(status) || attempts >= maxAttempts) throw createError(answer)
+        await pauseFor(headers.get('retry-after'))
+      }
+      await pause(attempts)
+    }
+  }
+
   return {
+    create,
     read: (url, options) => read(url, options?.signal),
     async edit(url, change, options) {
       for (let attempts = 1; ; attempts++) {
@@ -170,6 +219,29 @@ function describeDocument({ response: { headers } }: Answer, document: JsonValue
     entityTag: headers.get('etag') ?? undefined,
     lastModified: headers.get('last-modified') ?? undefined,
   }
+}
+
+function describeCreated(url: string | URL, answer: Answer): CreatedDocument {
+  const { headers } = answer.response
+  const location = headers.get('location')
+  // Relative to a page, the address of the request may be relative as well.
+  const base = URL.canParse(String(url)) ? String(url) : undefined
+  return {
+    document: isJson(answer) && answer.text !== '' ? parseDocument(answer) : undefined,
+    location: location === null ? undefined : base === undefined ? location : new URL(location, base).href,
+    entityTag: headers.get('etag') ?? undefined,
+  }
+}
+
+/** Answers that may be another at the next attempt. */
+const PASSING: readonly number[] = [429, 502, 503, 504]
+/** Milliseconds that the service may ask to wait. */
+const LONGEST_WAIT = 10_000
+
+/** Waits as Retry-After asks, where that is a number of seconds. */
+function pauseFor(retryAfter: string | null): Promise<void> {
+  const seconds = /^\d+$/.test(retryAfter ?? '') ? Number(retryAfter) : 0
+  return new Promise((resolve) => setTimeout(resolve, Math.min(seconds * 1000, LONGEST_WAIT)))
 }
 
 function isJson({ response }: Answer): boolean {

@@ -539,6 +539,12 @@ describe('Idempotency-Key', () => {
     expect(runs).toBe(1)
   })
 
+  it('is not needed where the client chooses the name: PUT with If-None-Match: * creates once (issue 20, recipe)', async () => {
+    const { send } = await start({ resources: { '/orders': collection({ names: 'string', clientIds: true }) } })
+    const put = () => send('PUT', '/orders/8e03978e-40d5', jsonOf({ item: 'lamp' }, { 'If-None-Match': '*' }))
+    expect([(await put()).status, (await put()).status]).toEqual([201, 412])
+  })
+
   it('keeps its records out of every listing and out of reach (issue 20)', async () => {
     const target = await start({ resources: { '/': collection({ idempotency: 'optional' }), '/{a}/{b}': document() } })
     await target.send('POST', '/', jsonOf(USER, keyed()))
