@@ -34,7 +34,9 @@ async function measure(kind) {
   await service.close()
   const [plain, keyed] = [median(times.plain), median(times.keyed)]
   const rate = (time) => `${Math.round((REQUESTS / time) * 1000)}/s`
-  console.log(`${kind.split(':')[0]}: ${rate(plain)} without a key, ${rate(keyed)} with one: ${(keyed / plain).toFixed(2)} times the time`)
+  console.log(
+    `${kind.split(':')[0]}: ${rate(plain)} without a key, ${rate(keyed)} with one: ${(keyed / plain).toFixed(2)} times the time`,
+  )
 }
 
 async function sendAll(pool, way) {
