@@ -26,7 +26,11 @@ export function readContent<Result>(
   use: Use<Uint8Array, Result>,
 ): MaybePromise<Result> {
   const consumed = findConsumedBody(exchange.req)
-  if (consumed !== undefined) return use(exchange, encodeConsumed(consumed.value, exchange.contentType, limit))
+  if (consumed !== undefined) {
+    const bytes = encodeConsumed(consumed.value, exchange.contentType, limit)
+    exchange.keyed?.fingerprint.addWhole(bytes)
+    return use(exchange, bytes)
+  }
   return readUnconsumed(exchange, limit, use)
 }
 
@@ -35,8 +39,18 @@ function readUnconsumed<Result>(
   limit: number,
   use: Use<Uint8Array, Result>,
 ): MaybePromise<Result> {
-  if (!hasBody(exchange.req)) return use(exchange, EMPTY)
-  if (!isCoded(exchange)) return readBytes(exchange, limit, use)
+  const fingerprint = exchange.keyed?.fingerprint
+  if (!hasBody(exchange.req)) {
+    fingerprint?.addWhole(EMPTY)
+    return use(exchange, EMPTY)
+  }
+  if (!isCoded(exchange)) {
+    if (fingerprint === undefined) return readBytes(exchange, limit, use)
+    return readBytes(exchange, limit, (exchange, bytes) => {
+      fingerprint.addWhole(bytes)
+      return use(exchange, bytes)
+    })
+  }
   return collectBytes(streamContent(exchange, limit), limit).then((bytes) => use(exchange, bytes))
 }
 
@@ -44,10 +58,25 @@ function readUnconsumed<Result>(
 export function streamContent(exchange: ResourceExchange, limit: number): AsyncIterable<Uint8Array> {
   const { contentCodings } = exchange.route.context
   const consumed = findConsumedBody(exchange.req)
-  if (consumed !== undefined) return streamConsumed(consumed.value, exchange.contentType, limit)
-  if (!isCoded(exchange)) return streamBytes(exchange, limit)
+  const tap = (source: AsyncIterable<Uint8Array>) => exchange.keyed?.fingerprint.tap(source) ?? source
+  if (consumed !== undefined) return tap(streamConsumed(consumed.value, exchange.contentType, limit))
+  if (!isCoded(exchange)) return tap(streamBytes(exchange, limit))
   const coding = exchange.field('content-encoding')!
-  return decodeContent(streamBytes(exchange, Number.POSITIVE_INFINITY), coding, { accepted: contentCodings, limit })
+  return decodeContent(tap(streamBytes(exchange, Number.POSITIVE_INFINITY)), coding, {
+    accepted: contentCodings,
+    limit,
+  })
+}
+
+/** Reads the content for its fingerprint alone. @throws HttpError 413 above the limit of the method, 408 */
+export async function takeContent(exchange: ResourceExchange): Promise<void> {
+  const limit = exchange.action.content!.limit(exchange.contentType)
+  // Coded, it may be a little larger than what it stands for.
+  const most = isCoded(exchange) ? 2 * limit : limit
+  const consumed = findConsumedBody(exchange.req)
+  if (consumed === undefined && hasBody(exchange.req)) {
+    for await (const _ of exchange.keyed!.fingerprint.tap(streamBytes(exchange, most)));
+  } else await readContent(exchange, limit, () => undefined)
 }
 
 /** Reads the content as a JSON document. @see readContent */
@@ -56,6 +85,7 @@ export function readJson<Result>(exchange: ResourceExchange, use: Use<ParsedJson
   const consumed = findConsumedBody(exchange.req)
   if (consumed !== undefined) {
     const parsed = readConsumedJson(consumed.value, limits)
+    exchange.keyed?.fingerprint.addWhole(encodeConsumed(consumed.value, exchange.contentType, limits.bodySize))
     return use(exchange, isAsSent(exchange) ? parsed : notVerbatim(parsed))
   }
   return readUnconsumed(exchange, limits.bodySize, (exchange, bytes) => {

@@ -44,13 +44,18 @@ function readMultipart(exchange: ResourceExchange, type: MediaType): MaybePromis
   return readContent(exchange, SMALL, (exchange, content) => {
     const { limits, store } = exchange.route.context
     const form = createForm(exchange)
+    const fingerprint = exchange.keyed?.fingerprint
     for (const part of splitMultipart(content, type, limits)) {
-      if (part.kind === 'field') form.fields.push(part)
-      else {
+      if (part.kind === 'field') {
+        form.fields.push(part)
+        fingerprint?.addField(part)
+      } else {
         form.expect(part)
         form.add(part, holdSmall(part.content, limits, store))
+        fingerprint?.addFile(part, part.content)
       }
     }
+    fingerprint?.endForm()
     return form.complete()
   })
 }
@@ -58,15 +63,20 @@ function readMultipart(exchange: ResourceExchange, type: MediaType): MaybePromis
 async function streamMultipart(exchange: ResourceExchange, type: MediaType): Promise<NewMember> {
   const { limits, store } = exchange.route.context
   const form = createForm(exchange)
+  const fingerprint = exchange.keyed?.fingerprint
   try {
     const source = streamContent(exchange, Number.POSITIVE_INFINITY)
     for await (const part of parseMultipart(source, type, limits)) {
-      if (part.kind === 'field') form.fields.push(part)
-      else {
+      if (part.kind === 'field') {
+        form.fields.push(part)
+        fingerprint?.addField(part)
+      } else {
         form.expect(part)
-        form.add(part, await readSmall(part.content, limits, store, exchange.signal))
+        const content = fingerprint?.tapFile(part) ?? part.content
+        form.add(part, await readSmall(content, limits, store, exchange.signal))
       }
     }
+    fingerprint?.endForm()
     return await form.complete()
   } catch (error) {
     // Nothing refers to what was taken in so far.

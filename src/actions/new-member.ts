@@ -1,6 +1,6 @@
 import { andThen, type MaybePromise } from '../core/handler.ts'
 import { isJsonObject, type JsonObject } from '../core/json.ts'
-import type { Content, RelatedWrite } from '../stores/types.ts'
+import type { Content, NewState, RelatedWrite } from '../stores/types.ts'
 import { unknownMembers } from './preferences.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import { addProperties, refuseFacts, validateItem } from './server-properties.ts'
@@ -12,7 +12,7 @@ const NO_FACTS: JsonObject = Object.freeze({})
 export interface NewMember {
   readonly content: (name: string) => Content
   /** What is written with it in the same atomic step. */
-  readonly related: (name: string) => readonly RelatedWrite[]
+  readonly related: (name: string, state?: NewState) => readonly RelatedWrite[]
 }
 
 /** A file that belongs to a new member. */

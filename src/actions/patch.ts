@@ -11,10 +11,12 @@ import type { ParsedPatch } from '../patch-formats/types.ts'
 import { isJsonType, parseMediaType } from '../protocol/media-type.ts'
 import { formatPath } from '../protocol/request-target.ts'
 import { splitPath } from '../stores/paths.ts'
-import type { StoredResource, WriteResult } from '../stores/types.ts'
+import type { Content, NewState, RelatedWrite, StoredResource, WriteResult } from '../stores/types.ts'
 import { commit } from './commit.ts'
 import { readJson } from './content.ts'
 import { fetchJson, textOf } from './hooks.ts'
+import { answerOfWinner, recordAnswer } from './keyed-request.ts'
+import { foresee } from './once.ts'
 import { recallDocument, rememberDocument } from './parsed-documents.ts'
 import { appliedPreferences, preferredReturn, unknownMembers } from './preferences.ts'
 import { addStateFields, cacheControlFor, writtenReply } from './representation.ts'
@@ -24,7 +26,11 @@ import { loadPresent, requirePresent } from './state.ts'
 import { idOf, invalid, requireKeptNumbers } from './validation.ts'
 
 /** `unchanged`: the patch asks for what is there already, and nothing was written. */
-type Patched = { readonly outcome: 'unchanged'; readonly resource: StoredResource } | WriteResult
+type Patched =
+  | { readonly outcome: 'unchanged'; readonly resource: StoredResource }
+  /** The key of the request has been used: the answer of before. Or the answer that has been recorded. */
+  | { readonly outcome: 'answered'; readonly reply: Reply }
+  | WriteResult
 
 /** Reads the state of a target that must exist and be JSON: no condition makes anything else one that can be patched. */
 export function loadDocument(exchange: ResourceExchange): MaybePromise<void> {
@@ -37,7 +43,9 @@ export function patch(exchange: ResourceExchange): MaybePromise<Reply> {
   return readJson(exchange, (exchange, document) => {
     requireKeptNumbers(document)
     const parsed = format.parse(document.value)
-    return andThen(commit(exchange, attempt, parsed), (result) => createReply(exchange, result))
+    return andThen(commit(exchange, attempt, parsed), (result) =>
+      result.outcome === 'answered' ? result.reply : createReply(exchange, result),
+    )
   })
 }
 
@@ -67,7 +75,7 @@ function write(
   patched: JsonValue,
 ): MaybePromise<Patched> {
   const { route } = exchange
-  if (patched === document) return { outcome: 'unchanged', resource }
+  if (patched === document) return recordUnchanged(exchange, resource)
   requireSameId(exchange, document, patched)
   if (route.showsWork) requireSameState(document, patched)
   const text = JSON.stringify(patched)
@@ -82,11 +90,42 @@ function write(
     requireFewMembers(valid.text, route.context.limits)
     const { contentType, contentLanguage, filename } = resource
     const content = { contentType, contentLanguage, filename, body: valid.text }
-    const options = { expect: { version: resource.version }, signal: exchange.signal }
-    return andThen(route.context.store.write(exchange.storePath, content, options), (result) => {
-      if (result.outcome !== 'conflict') rememberDocument(result.resource, valid.value)
+    return andThen(writeOnce(exchange, resource, content), (result) => {
+      if ('resource' in result) rememberDocument(result.resource, valid.value)
       return result
     })
+  })
+}
+
+/** Writes over the state that was patched; with a key, the record of the answer as well. */
+function writeOnce(exchange: ResourceExchange, { version }: StoredResource, content: Content): MaybePromise<Patched> {
+  const { storePath, signal, keyed } = exchange
+  const { store } = exchange.route.context
+  const options = { expect: { version }, signal }
+  if (keyed === undefined) return store.write(storePath, content, options)
+  let reply: Reply | undefined
+  const relatedTo = (state: NewState): readonly RelatedWrite[] => {
+    const next = foresee(storePath, content, state)
+    const recorded = recordAnswer(exchange, createReply(exchange, { outcome: 'replaced', resource: next }))
+    reply = recorded.reply
+    return [recorded.write]
+  }
+  return andThen(store.write(storePath, content, { ...options, relatedTo }), (result): MaybePromise<Patched> => {
+    if (result.outcome !== 'conflict') return { outcome: 'answered', reply: reply! }
+    if (result.related === undefined) return result
+    return answerOfWinner(exchange, result.related).then((reply) => ({ outcome: 'answered', reply }))
+  })
+}
+
+/** A patch that changes nothing now could change something when it is repeated: its answer is recorded as well. */
+function recordUnchanged(exchange: ResourceExchange, resource: StoredResource): MaybePromise<Patched> {
+  if (exchange.keyed === undefined) return { outcome: 'unchanged', resource }
+  const { reply, write } = recordAnswer(exchange, createReply(exchange, { outcome: 'unchanged', resource }))
+  const { store } = exchange.route.context
+  const recorded = store.write(write.path, write.content, { expect: 'absent', signal: exchange.signal })
+  return andThen(recorded, (result): MaybePromise<Patched> => {
+    if (result.outcome !== 'conflict') return { outcome: 'answered', reply }
+    return answerOfWinner(exchange, result.current as StoredResource).then((reply) => ({ outcome: 'answered', reply }))
   })
 }
 
@@ -145,7 +184,10 @@ function requireSameState(before: JsonValue, after: JsonValue): void {
   }
 }
 
-function createReply(exchange: ResourceExchange, result: Exclude<Patched, { outcome: 'conflict' }>): Reply {
+function createReply(
+  exchange: ResourceExchange,
+  result: Exclude<Patched, { outcome: 'conflict' | 'answered' }>,
+): Reply {
   const wanted = preferredReturn(exchange) ?? (result.outcome === 'unchanged' ? 'minimal' : 'representation')
   const fields = appliedPreferences(exchange)
   if (wanted === 'minimal') {

@@ -4,10 +4,11 @@ import { contentReply, emptyReply, encodeText, type Reply } from '../core/reply.
 import { isJsonType } from '../protocol/media-type.ts'
 import { formatPath } from '../protocol/request-target.ts'
 import { memberPath, splitPath } from '../stores/paths.ts'
-import type { Content, StoredResource, WriteResult } from '../stores/types.ts'
+import type { Content, CreateResult, NewState, StoredResource } from '../stores/types.ts'
 import { hasSchema, readJson } from './content.ts'
 import { readForm } from './form-content.ts'
 import { type NewMember, newMemberOf } from './new-member.ts'
+import { createOnce } from './once.ts'
 import { appliedPreferences, preferredReturn, unknownMembers } from './preferences.ts'
 import { contentOf, type Proposal, readRawContent } from './raw-content.ts'
 import { writtenReply } from './representation.ts'
@@ -19,11 +20,7 @@ export function post(exchange: ResourceExchange): MaybePromise<Reply> {
   const { collection } = exchange.route
   if (collection!.content === 'raw' || isText(exchange)) {
     const content = hasSchema(exchange) ? readJson(exchange, validContent) : readRawContent(exchange).then(contentIn)
-    return andThen(content, (content) =>
-      andThen(store(exchange, { content: () => content, related: () => [] }), (resource) =>
-        createRawReply(exchange, resource),
-      ),
-    )
+    return andThen(content, (content) => store(exchange, { content: () => content, related: () => [] }, createRawReply))
   }
   if (!isJsonType(exchange.contentType)) return andThen(readForm(exchange), (member) => create(exchange, member))
   return readJson(exchange, postDocument)
@@ -48,9 +45,7 @@ function isText({ route, contentType }: ResourceExchange): boolean {
 
 function create(exchange: ResourceExchange, member: NewMember): MaybePromise<Reply> {
   const { route } = exchange
-  if (route.collection!.create === 'created') {
-    return andThen(store(exchange, member), (resource) => createReply(exchange, resource))
-  }
+  if (route.collection!.create === 'created') return store(exchange, member, createReply)
   let started: (() => void) | undefined
   const accepted: NewMember = {
     ...member,
@@ -61,11 +56,7 @@ function create(exchange: ResourceExchange, member: NewMember): MaybePromise<Rep
       return [...member.related(name), work.record]
     },
   }
-  return andThen(store(exchange, accepted), (resource) => {
-    started?.()
-    const fields = ['Location', locationOf(exchange, resource), ...appliedPreferences(exchange, 'accepted')]
-    return emptyReply(202, [...fields, 'Cache-Control', 'no-store'])
-  })
+  return store(exchange, accepted, acceptedReply, () => started?.())
 }
 
 /** Path of the collection in the store: that of the request, without the slash of the root. */
@@ -73,28 +64,49 @@ function collectionPath(exchange: ResourceExchange): string {
   return exchange.storePath === '/' ? '' : exchange.storePath
 }
 
-function store(exchange: ResourceExchange, member: NewMember): MaybePromise<StoredResource> {
-  const { context, collection } = exchange.route
-  const path = collectionPath(exchange)
-  if (collection!.ids !== 'uuid') {
-    const made = context.store.create(path, member.content, { related: member.related, signal: exchange.signal })
-    return andThen(made, (result) => result.resource)
-  }
-  const name = randomUUID()
-  const write = context.store.write(memberPath(path, name), member.content(name), {
-    expect: 'absent',
-    related: member.related(name),
-    signal: exchange.signal,
+/** Stores a new member, and answers with it. @param onCreated called once it is stored, and not for a repetition */
+function store(
+  exchange: ResourceExchange,
+  member: NewMember,
+  toReply: (exchange: ResourceExchange, resource: StoredResource) => Reply,
+  onCreated?: () => void,
+): MaybePromise<Reply> {
+  const once = exchange.keyed === undefined ? undefined : createOnce(exchange, member, toReply)
+  return andThen(write(exchange, once?.member ?? member), (result) => {
+    if (result.outcome === 'conflict') {
+      return once!.lose(result).then((reply) => reply ?? store(exchange, member, toReply, onCreated))
+    }
+    onCreated?.()
+    return once?.reply() ?? toReply(exchange, result.resource)
   })
-  return andThen(write, (result: WriteResult) => {
+}
+
+function write(exchange: ResourceExchange, { content, related }: NewMember): MaybePromise<CreateResult> {
+  const { context, collection } = exchange.route
+  const { signal, keyed } = exchange
+  const path = collectionPath(exchange)
+  if (collection!.ids !== 'uuid') return context.store.create(path, content, { related, signal })
+  const name = randomUUID()
+  const own = content(name)
+  const others =
+    keyed === undefined ? { related: related(name) } : { relatedTo: (state: NewState) => related(name, state) }
+  const written = context.store.write(memberPath(path, name), own, { expect: 'absent', ...others, signal })
+  return andThen(written, (result): CreateResult => {
+    if (result.outcome === 'created') return { outcome: 'created', resource: result.resource }
+    if (result.outcome === 'conflict' && result.related !== undefined) return { ...result, related: result.related }
     // 122 random bits: a second one of the same name is a fault, not a coincidence.
-    if (result.outcome === 'conflict') throw new Error(`A random name was taken already: ${name}`)
-    return result.resource
+    throw new Error(`A random name was taken already: ${name}`)
   })
 }
 
 function locationOf(exchange: ResourceExchange, resource: StoredResource): string {
   return exchange.mount + formatPath(resource.path)
+}
+
+/** 202: the member says how far the work on it is. */
+function acceptedReply(exchange: ResourceExchange, resource: StoredResource): Reply {
+  const fields = ['Location', locationOf(exchange, resource), ...appliedPreferences(exchange, 'accepted')]
+  return emptyReply(202, [...fields, 'Cache-Control', 'no-store'])
 }
 
 /** 201 with the stored representation. Cacheable only where the definition says for how long (RFC 9110 §9.3.3). */

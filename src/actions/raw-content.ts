@@ -40,7 +40,9 @@ export async function readRawContent(exchange: ResourceExchange): Promise<Propos
     return { content: { ...fields, body }, isVerbatim: isVerbatim && body === content }
   }
   // A write that may have to be tried again needs content that can be given twice.
-  const mayRetry = exchange.isConditional || exchange.route.conflict !== undefined
+  // The record of a first answer is made before the content is stored: its fingerprint has to be known by then.
+  const { isConditional, keyed, route } = exchange
+  const mayRetry = isConditional || keyed !== undefined || route.conflict !== undefined
   const body = mayRetry ? (await readSmall(content, limits, store, exchange.signal)).body : content
   return { content: { ...fields, body }, isVerbatim }
 }

@@ -9,6 +9,7 @@ import type { Validators } from '../protocol/preconditions.ts'
 import { type Preferences, parsePrefer } from '../protocol/prefer.ts'
 import type { Page, StoredState } from '../stores/types.ts'
 import { isResource, type StoredResource } from '../stores/types.ts'
+import type { KeyedRequest } from './keyed-request.ts'
 import type { Action, Route } from './route.ts'
 
 const NO_PREFERENCES: Preferences = Object.freeze({})
@@ -57,6 +58,9 @@ export class ResourceExchange extends Exchange {
   wantsHidden = false
   /** Whether a condition of the request was met by the state that was read: the write must find that very state. */
   isConditional = false
+
+  /** Set where the request has an Idempotency-Key that counts. */
+  keyed: KeyedRequest | undefined = undefined
 
   #preferences: Preferences | undefined
   #params: Readonly<Record<string, string>> | undefined

@@ -173,6 +173,8 @@ export interface Route {
   readonly deleteResponse: 'none' | 'tag' | 'confirmation' | 'representation'
   /** Milliseconds for which a removal is remembered; 0 leaves no trace; `undefined` is the store's own. */
   readonly retention: number | undefined
+  /** Whether requests with an Idempotency-Key are done once, and need one; milliseconds for which a key is remembered. */
+  readonly idempotency: { readonly isRequired: boolean; readonly retention: number } | undefined
   /** Fields that OPTIONS adds to Allow. */
   readonly capabilities: readonly string[]
   /** Request fields that are stored with the content. */

@@ -68,6 +68,8 @@ export interface Facts {
   /** Whether content needs a digest. */
   readonly needsDigests: boolean
   readonly hasConflicts: boolean
+  /** Whether POST, and PATCH without If-Match, are done once for a key, and need one. */
+  readonly idempotency: 'none' | 'optional' | 'required'
   /** Whether a hook decides who may do what. */
   readonly isGuarded: boolean
   readonly storedHeaders: readonly string[]
@@ -126,6 +128,7 @@ export function readFacts(view: ServiceView, pattern: string, route: Route): Fac
     needsCondition: route.preconditions === 'required',
     needsDigests: route.needsDigests,
     hasConflicts: route.conflict !== undefined,
+    idempotency: route.idempotency === undefined ? 'none' : route.idempotency.isRequired ? 'required' : 'optional',
     // Monitors of accepted work have a rule of their own: what it refuses does not exist.
     isGuarded: route.authorize !== undefined && kind !== 'operation',
     storedHeaders: route.storedHeaders,
@@ -140,4 +143,9 @@ function findCollection(view: ServiceView, definition: string): Route['collectio
 
 function takesJson(range: string): boolean {
   return isJsonType(range) || ['*/*', 'application/*', '*/*+json'].includes(range)
+}
+
+/** Whether a method is done once for a key. */
+export function takesKey({ idempotency }: Facts, method: DescribedMethod): boolean {
+  return idempotency !== 'none' && (method === 'POST' || method === 'PATCH')
 }

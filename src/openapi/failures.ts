@@ -1,5 +1,5 @@
 import type { HttpErrorCode } from '../core/errors.ts'
-import type { DescribedMethod, Facts } from './facts.ts'
+import { type DescribedMethod, type Facts, takesKey } from './facts.ts'
 import type { ServiceView } from './service-view.ts'
 
 /** The errors that a definition can give, by status. */
@@ -22,6 +22,8 @@ export function findFailures(view: ServiceView, facts: Facts, method: DescribedM
   const readsPage = facts.isListing || (facts.kind === 'open' && (isRead || isCreation))
 
   add(400, 'ERR_MALFORMED_FIELD')
+  const isKeyed = takesKey(facts, method)
+  add(400, 'ERR_IDEMPOTENCY_KEY_REQUIRED', isKeyed && facts.idempotency === 'required')
   add(400, 'ERR_MALFORMED_QUERY', readsPage)
   add(400, 'ERR_MALFORMED_BODY', content !== undefined && parses(facts, method))
   add(400, 'ERR_MALFORMED_PATCH', method === 'PATCH')
@@ -50,6 +52,7 @@ export function findFailures(view: ServiceView, facts: Facts, method: DescribedM
     add(413, 'ERR_TOO_LARGE', content.isLimited)
     add(422, 'ERR_INVALID_CONTENT', validates(facts, method))
   }
+  add(422, 'ERR_IDEMPOTENCY_KEY_REUSED', isKeyed)
   // A write that compares gives up when the resource changes all the time.
   add(409, 'ERR_CONFLICT', !isRead && !isCreation && !(method === 'DELETE' && facts.deletion.isQueued))
   add(409, 'ERR_PATCH_CONFLICT', method === 'PATCH')

@@ -24,6 +24,7 @@ export type HeaderName =
   | 'Content-Range'
   | 'Deprecation'
   | 'ETag'
+  | 'Idempotency-Replayed'
   | 'Last-Modified'
   | 'Link'
   | 'Location'
@@ -48,6 +49,7 @@ const HEADERS: Readonly<Record<HeaderName, HeaderFacts>> = {
   'Content-Range': { text: 'Which bytes these are, and of how many.' },
   Deprecation: { text: 'Since when the resource is deprecated (RFC 9745).', isRequired: true },
   ETag: { text: 'The entity tag of the representation, for If-Match and If-None-Match.' },
+  'Idempotency-Replayed': { text: '`?1`: the answer to an earlier request with the same Idempotency-Key.' },
   'Last-Modified': { text: 'When the resource changed last.', schema: DATE },
   Link: { text: 'The next page, with rel="next" (RFC 8288).' },
   Location: { text: 'Where the resource is.', isRequired: true },

@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import { type HttpErrorCode, problemType } from '../core/errors.ts'
 import type { JsonObject, JsonValue } from '../core/json.ts'
 import type { Components } from './components.ts'
-import type { DescribedMethod, Facts } from './facts.ts'
+import { type DescribedMethod, type Facts, takesKey } from './facts.ts'
 import { findFailures, GENERAL_FAILURES } from './failures.ts'
 import { describeHeaders, type HeaderName } from './headers.ts'
 import { objectOf } from './json-schema.ts'
@@ -98,10 +98,14 @@ function describeResponses(facts: Facts, method: DescribedMethod, context: Docum
   const { components, schemas, view } = context
   const lifecycle = facts.documentation.fields.filter((_, index) => index % 2 === 0) as HeaderName[]
   const responses: Record<string, JsonValue> = {}
+  const replayed: readonly HeaderName[] = takesKey(facts, method) ? ['Idempotency-Replayed'] : []
   for (const [status, { text, headers, content }] of findSuccesses(facts, method, schemas)) {
     responses[status] = {
       description: text,
-      ...describeHeaders([...headers, ...(HAS_DIGESTS.includes(status) ? DIGESTS : []), ...lifecycle], components),
+      ...describeHeaders(
+        [...headers, ...(HAS_DIGESTS.includes(status) ? DIGESTS : []), ...replayed, ...lifecycle],
+        components,
+      ),
       ...(content && { content }),
     }
   }

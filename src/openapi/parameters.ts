@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '../core/json.ts'
 import type { Components } from './components.ts'
-import type { DescribedMethod, Facts } from './facts.ts'
+import { type DescribedMethod, type Facts, takesKey } from './facts.ts'
 import { describeName } from './schemas.ts'
 
 const TEXT = { type: 'string' }
@@ -64,6 +64,7 @@ export function describeParameters(facts: Facts, method: DescribedMethod, compon
   if (preferences.length > 0) parameters.push(header('Prefer', `Preferences (RFC 7240): ${preferences.join(', ')}.`))
   if (mayAnswerContent(facts, method)) parameters.push(header('Want-Repr-Digest'), header('Want-Content-Digest'))
   if (facts.content[method] !== undefined) parameters.push(header('Content-Digest'), header('Repr-Digest'))
+  if (takesKey(facts, method)) parameters.push(describeKey(facts, method, components))
   if (method === 'PUT' || method === 'POST') for (const name of facts.storedHeaders) parameters.push(header(name))
   return { parameters }
 }
@@ -72,6 +73,19 @@ export function describeParameters(facts: Facts, method: DescribedMethod, compon
 function mayAnswerContent({ acceptsItems, deletion, kind }: Facts, method: DescribedMethod): boolean {
   if (method === 'POST') return !acceptsItems
   return method !== 'DELETE' || (kind !== 'operation' && !deletion.isQueued)
+}
+
+/** Where every request needs one, a PATCH with If-Match does not. */
+function describeKey({ idempotency }: Facts, method: DescribedMethod, components: Components): JsonValue {
+  const required = idempotency === 'required' && method === 'POST'
+  const unless = method === 'PATCH' ? ' Ignored beside If-Match.' : ''
+  return components.add('parameters', `Idempotency-Key-${method}${required ? '-required' : ''}`, {
+    name: 'Idempotency-Key',
+    in: 'header',
+    description: `A string of the client's own: however often the request is sent with it, it is done once.${unless}`,
+    ...(required && { required }),
+    schema: { type: 'string', minLength: 1, maxLength: 257 },
+  })
 }
 
 function describePaging(components: Components): readonly JsonValue[] {

@@ -84,13 +84,15 @@ function createMetadataStep({ covers, answer }: MetadataEndpoint): Step<Resource
   }
 }
 
-/** Scripts may name the field that stands for a method, and read which digests are required, where either is so. */
+/** Scripts may name the field that stands for a method, read which digests are required, and see that an answer is repeated. */
 function completeCors(cors: CorsOptions, { methodOverride, resources = {} }: ServiceSettings): CorsOptions {
   const needsDigests = Object.values(resources).some(({ options }) => options.digests === 'required')
+  const repeats = Object.values(resources).some(({ options }) => options.idempotency !== undefined)
+  const exposed = [...(needsDigests ? ['Want-Content-Digest'] : []), ...(repeats ? ['Idempotency-Replayed'] : [])]
   return changeOptions(cors, {
     ...(methodOverride &&
       cors.allowedHeaders === undefined && { allowedHeaders: [...DEFAULT_ALLOWED_HEADERS, METHOD_OVERRIDE_FIELD] }),
-    ...(needsDigests &&
-      cors.exposedHeaders === undefined && { exposedHeaders: [...DEFAULT_EXPOSED_HEADERS, 'Want-Content-Digest'] }),
+    ...(exposed.length > 0 &&
+      cors.exposedHeaders === undefined && { exposedHeaders: [...DEFAULT_EXPOSED_HEADERS, ...exposed] }),
   })
 }

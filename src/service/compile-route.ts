@@ -61,12 +61,21 @@ export function completeRoute(
     deletion,
     deleteResponse: options.deleteResponse ?? 'none',
     retention: options.retention,
+    idempotency: compileIdempotency(options),
     capabilities: capabilitiesOf({ actions, methods, collection: facts.collection }),
     storedHeaders: options.storedHeaders ?? [],
     allowInline: options.allowInline ?? [],
     context: defaults.context,
   }
   return Object.freeze(route)
+}
+
+/** Milliseconds for which a first answer is kept, where a definition does not say. */
+export const DAY: number = 24 * 3_600_000
+
+function compileIdempotency({ idempotency, idempotencyRetention = DAY }: DocumentOptions): Route['idempotency'] {
+  if (idempotency === undefined) return undefined
+  return { isRequired: idempotency === 'required', retention: idempotencyRetention }
 }
 
 /** The actions that a definition allows. */

@@ -5,19 +5,23 @@ import type { ServiceView } from '../openapi/service-view.ts'
 import type { ResourceStore } from '../stores/types.ts'
 import { compileDefinition, compileMonitor, compileOpenRoute } from './compile-definition.ts'
 import { compileDescription } from './compile-description.ts'
-import type { ServiceDefaults } from './compile-route.ts'
+import { DAY, type ServiceDefaults } from './compile-route.ts'
 import { createView } from './create-view.ts'
 import { STORE } from './definition-values.ts'
+import { createRecordSweeper } from './idempotency-records.ts'
 import { createOperations, type Operations } from './operations.ts'
 import { type Process, type ResourceDefinition, readDefinition } from './resource-definitions.ts'
 import { createRouteTable, type RouteEntry, type RouteTable } from './routes.ts'
 import type { ServiceSettings } from './service-options.ts'
 import { watchStore } from './watch-store.ts'
+import type { Poll } from './work-scheduler.ts'
 
 /** A service as its steps use it, and as its description reads it. */
 export interface CompiledService {
   readonly routes: RouteTable
   readonly operations: Operations | undefined
+  /** Clears away what idempotent requests have left; `undefined` where no definition has any. */
+  readonly records: Poll | undefined
   readonly view: ServiceView
 }
 
@@ -44,6 +48,7 @@ export function compileService(given: ResourceStore, settings: ServiceSettings):
   for (const [pattern, definition] of Object.entries(resources ?? {})) {
     definitions.set(pattern, readDefinition(definition))
   }
+  const records = createRecords(given, definitions, settings.now)
   const operations = [...definitions.values()].some(hasWork)
     ? createOperations(facts, settings, (pattern) => {
         const entry = entries.find((entry) => entry.route.pattern === pattern)
@@ -66,7 +71,7 @@ export function compileService(given: ResourceStore, settings: ServiceSettings):
     const entries = [{ pattern: '/{path}', route }, ...(served === undefined ? [] : [served])]
     view = createView(settings, entries)
     routes = { isOpen: true, find, findBelow: () => entries.map(({ route }) => route) }
-    return { routes, operations, view }
+    return { routes, operations, records, view }
   }
   if (settings.authentication === undefined) refuseRequire(definitions)
   for (const [pattern, definition] of definitions) entries.push(...compileDefinition(pattern, definition, defaults))
@@ -75,14 +80,45 @@ export function compileService(given: ResourceStore, settings: ServiceSettings):
   view = createView(settings, entries)
   const table = createRouteTable(entries)
   routes = table
-  if (operations === undefined || definitions.has(operations.path)) return { routes, operations, view }
+  if (operations === undefined || definitions.has(operations.path)) return { routes, operations, records, view }
   // A pattern such as "/{tenant}" stands for other names than that of the monitors.
   routes = {
     isOpen: false,
     find: (path) => (path === operations.path ? undefined : table.find(path)),
     findBelow: (pattern) => table.findBelow(pattern).filter((route) => route.pattern !== `${operations.path}/{id}`),
   }
-  return { routes, operations, view }
+  return { routes, operations, records, view }
+}
+
+/**
+ * The sweeper of first answers, where a definition keeps any.
+ * @throws TypeError that names the definition and the store where that has not what it takes
+ */
+function createRecords(
+  store: ResourceStore,
+  definitions: ReadonlyMap<string, ResourceDefinition>,
+  now: () => number,
+): Poll | undefined {
+  let shortest = Number.POSITIVE_INFINITY
+  let isUsed = false
+  for (const [pattern, { options }] of definitions) {
+    const { idempotency, idempotencyRetention = DAY } = options
+    if (idempotency === undefined) continue
+    if (store.supports?.relatedExpect !== true) {
+      throw new TypeError(
+        `${pattern} has idempotency: '${idempotency}', which needs a store that supports relatedExpect (related writes that ` +
+          `expect a path to be absent); ${nameStore(store)} does not.`,
+      )
+    }
+    isUsed = true
+    shortest = Math.min(shortest, idempotencyRetention)
+  }
+  return isUsed ? createRecordSweeper(store, now, shortest) : undefined
+}
+
+function nameStore(store: ResourceStore): string {
+  const name = store.constructor?.name ?? 'Object'
+  return name === 'Object' ? 'the store of this service' : name
 }
 
 /** @throws TypeError for a definition that asks for credentials which nobody checks: it would be open to everybody */

@@ -1,4 +1,5 @@
 import { checkAuthorization } from '../actions/authorization.ts'
+import { checkRepeated, orFirstAnswer } from '../actions/keyed-request.ts'
 import { options as describeOptions } from '../actions/options.ts'
 import { ResourceExchange } from '../actions/resource-exchange.ts'
 import { addWantedDigests } from '../actions/response-digests.ts'
@@ -46,7 +47,7 @@ export interface ResourceService extends Handler {
  */
 export function createResourceService(store: ResourceStore, options?: ServiceOptions): ResourceService {
   const settings = readServiceOptions(options)
-  const { routes, operations, view } = compileService(store, settings)
+  const { routes, operations, records, view } = compileService(store, settings)
   const access = createAccess(settings)
 
   // The order of decisions (RFC 9110 §13.2.1): what the fields say before what the store says, what the store says
@@ -70,6 +71,7 @@ export function createResourceService(store: ResourceStore, options?: ServiceOpt
     seeHidden,
     checkAuthorization as Step<ResourceExchange>, // 403
     checkContent, // 415 413 400
+    records && checkRepeated, // 400 422, or the first answer once more
     negotiate, // 406 by the definition
     loadCurrent, // 404 410, 415 for a patch of what is no JSON, 406 by what is stored
     evaluateConditions, // 428 412 304
@@ -77,7 +79,8 @@ export function createResourceService(store: ResourceStore, options?: ServiceOpt
     perform, // 100, then 400 408 413 422, then 409 412; 200 201 202 204 206
   ])
 
-  const decide = sequence(steps)
+  const inOrder = sequence(steps)
+  const decide = records === undefined ? inOrder : orFirstAnswer(inOrder)
   const activity = createActivity()
   const handler = createHandler<ResourceExchange>({
     run: (exchange) => decideInOrder(exchange, decide),
@@ -91,8 +94,10 @@ export function createResourceService(store: ResourceStore, options?: ServiceOpt
   const isOurs = (exchange: Exchange): boolean => exchange instanceof ResourceExchange && exchange.settings === settings
   const stopExplaining = createExplainer(settings.explain, isOurs)
   operations?.start()
+  records?.start()
   const close = async (): Promise<void> => {
     await Promise.all([activity.drain(), operations?.close()])
+    records?.close()
     stopExplaining()
     access.close()
   }

@@ -51,6 +51,8 @@ export const RESOURCE_VALUES: Rules = {
   putResponse: oneOf('representation', 'none'),
   deletion: oneOf('hard', 'soft', 'queued'),
   deleteResponse: oneOf('none', 'tag', 'confirmation', 'representation'),
+  idempotency: oneOf('optional', 'required'),
+  idempotencyRetention: DURATION,
   representations: listOf(shapedAs({ type: 'string', render: 'function' })),
   accept: oneOf('strict', 'lenient'),
   aliases: listOf(TEXT),

@@ -56,6 +56,17 @@ export interface ResourceOptions<Value = JsonValue> {
   readonly deleteResponse?: 'none' | 'tag' | 'confirmation' | 'representation'
   /** Milliseconds for which a removal is remembered (410); 0 leaves no trace (404). Default: the store's, 30 days. */
   readonly retention?: number
+  /**
+   * Whether a POST, or a PATCH without If-Match, that carries an Idempotency-Key is done once, however often it is sent.
+   * `'optional'`: where the field is there. `'required'`: a request without it is 400. Needs a store that supports
+   * `relatedExpect`, as the ready ones do. Default: the field is ignored.
+   */
+  readonly idempotency?: 'optional' | 'required'
+  /**
+   * Milliseconds for which the answer to a key is kept; `Infinity` keeps it for good. A request that comes later with the
+   * same key is a new one. Default 24 hours.
+   */
+  readonly idempotencyRetention?: number
   /** Further representations that are made from the stored one and offered by Accept. Default: none. */
   readonly representations?: readonly Rendition[]
   /**
@@ -186,7 +197,7 @@ export type SingletonDefinition<Value, Input, Named> = Kind<'singleton'> & Typed
 const COMMON = [
   ...(['methods', 'schema', 'cacheControl', 'postCacheControl', 'preconditions', 'digests', 'requireAuth'] as const),
   ...(['authorize', 'conflict', 'putResponse', 'deletion', 'deleteResponse', 'retention'] as const),
-  ...(['representations', 'accept'] as const),
+  ...(['representations', 'accept', 'idempotency', 'idempotencyRetention'] as const),
   ...(['title', 'description', 'examples', 'jsonSchema', 'deprecated', 'sunset'] as const),
 ] as const
 const DOCUMENT = [...COMMON, 'types', 'maxSize', 'storedHeaders', 'allowInline'] as const
@@ -327,6 +338,9 @@ function checkCommon(owner: string, options: Readonly<ResourceOptions>): void {
   checkValues(owner, options, RESOURCE_VALUES)
   if (retention !== undefined && !(retention >= 0)) {
     throw new TypeError(`${owner} needs a retention of at least 0 milliseconds.`)
+  }
+  if (options.idempotencyRetention !== undefined && options.idempotency === undefined) {
+    throw new TypeError(`${owner} has an idempotencyRetention, which needs idempotency: 'optional' or 'required'.`)
   }
   const { deprecated, sunset } = options
   // RFC 9745 §4: the Sunset date must not be earlier than the Deprecation date.

@@ -67,6 +67,7 @@ export function watchStore(store: ResourceStore, log: Log): ResourceStore {
   }
 
   return {
+    ...(store.supports === undefined ? {} : { supports: store.supports }),
     read: (path, options) => run('read', () => store.read(path, options)),
     list: (collection, options) => run('read', () => store.list(collection, options)),
     write: (path, content, options) => run('write', () => store.write(path, content, options)),

@@ -9,6 +9,7 @@ import {
   type Content,
   type ContentFields,
   type CreateOptions,
+  type CreateResult,
   type Expectation,
   isResource,
   type ReadOptions,
@@ -39,12 +40,11 @@ const DAY = 24 * 60 * 60 * 1000
 interface Draft {
   readonly place: MemberPlace
   readonly path: string
+  readonly version: string
   readonly content: Content
   readonly related: readonly RelatedWrite[]
   readonly held: MaybePromise<readonly HeldBody[]>
 }
-
-type Created = WriteResult & { outcome: 'created' }
 
 /**
  * Keeps resources in the memory of this process: the default store, for tests, caches and demos.
@@ -75,10 +75,17 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
   }
 
   /** Shows a new state of a path. @param place where a path stands that is known to be new */
-  function put(path: string, fields: ContentFields, body: HeldBody, isHidden = false, place?: Place): StoredResource {
+  function put(
+    path: string,
+    fields: ContentFields,
+    body: HeldBody,
+    isHidden = false,
+    version: string = nextVersion(),
+    place?: Place,
+  ): StoredResource {
     const entry = entries.get(path)
     const previous = entry === undefined ? tombstones.lastRemoval(path) : entry.state.lastModified
-    const state = createState(path, fields, body, previous, isHidden)
+    const state = createState(path, fields, body, previous, isHidden, version)
     if (entry === undefined) {
       const added = { path, state }
       entries.set(path, added)
@@ -98,11 +105,12 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
     { body, size, sha256 }: HeldBody,
     previous: number | undefined,
     isHidden: boolean,
+    version: string,
   ): StoredResource {
     const time = now()
     const state: { -readonly [Name in keyof StoredResource]: StoredResource[Name] } = {
       path,
-      version: nextVersion(),
+      version,
       contentType: fields.contentType,
       size,
       body,
@@ -116,6 +124,15 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
     if (sha256 !== undefined) state.sha256 = sha256
     if (isHidden) state.hidden = true
     return state
+  }
+
+  /** The conflict with a related path that must be absent and is not. */
+  function findConflict(path: string, related: readonly RelatedWrite[]) {
+    for (const write of related) {
+      const other = write.expect === 'absent' ? stateOf(write.path, false) : undefined
+      if (isResource(other)) return { outcome: 'conflict', current: stateOf(path, false), related: other } as const
+    }
+    return undefined
   }
 
   function putRelated(related: readonly RelatedWrite[], held: readonly HeldBody[]): void {
@@ -148,17 +165,23 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
     try {
       const name = String(place.integer)
       const own = typeof content === 'function' ? content(name) : content
-      const others = related === undefined ? NOTHING : related(name)
+      const version = nextVersion()
+      const others = related === undefined ? NOTHING : related(name, { version })
       const held = holder.hold(own, others, signal, taken)
-      return { place, path: memberPath(collection, name), content: own, related: others, held }
+      return { place, path: memberPath(collection, name), version, content: own, related: others, held }
     } catch (error) {
       members.release(place)
       throw error
     }
   }
 
-  function commitDraft({ place, path, content, related }: Draft, held: readonly HeldBody[]): Created {
-    const resource = put(path, content, held[0]!, false, place)
+  function commitDraft({ place, path, version, content, related }: Draft, held: readonly HeldBody[]): CreateResult {
+    const conflict = findConflict(path, related)
+    if (conflict !== undefined) {
+      members.release(place)
+      return conflict
+    }
+    const resource = put(path, content, held[0]!, false, version, place)
     putRelated(related, held)
     return { outcome: 'created', resource }
   }
@@ -168,7 +191,7 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
     draft: Draft,
     redraft: () => Draft,
     signal: AbortSignal | undefined,
-  ): Promise<Created> {
+  ): Promise<CreateResult> {
     for (;;) {
       members.reserve(draft.place)
       try {
@@ -185,18 +208,24 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
   function commitWrite(
     path: string,
     content: Content,
-    { expect, related = NOTHING, signal }: WriteOptions,
+    { expect, signal }: WriteOptions,
+    version: string | undefined,
+    related: readonly RelatedWrite[],
     held: readonly HeldBody[],
   ): WriteResult {
     signal?.throwIfAborted()
+    const conflict = findConflict(path, related)
+    if (conflict !== undefined) return conflict
     const current = stateOf(path, false)
     if (!isExpected(current, expect)) return { outcome: 'conflict', current }
-    const resource = put(path, content, held[0]!)
+    const resource = put(path, content, held[0]!, false, version)
     putRelated(related, held)
     return { outcome: isResource(current) ? 'replaced' : 'created', resource }
   }
 
   return {
+    supports: { relatedExpect: true },
+
     read(path, options) {
       // Answered at once: the signal, which costs as much, is not looked at.
       const { hidden = false } = options ?? NO_OPTIONS
@@ -204,11 +233,13 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
     },
 
     write(path, content, options) {
-      const { related = NOTHING, signal } = options
+      const { relatedTo, signal } = options
       if (signal?.aborted) return Promise.reject(signal.reason)
+      const version = relatedTo === undefined ? undefined : nextVersion()
+      const related = version === undefined ? (options.related ?? NOTHING) : relatedTo!({ version })
       const held = holder.hold(content, related, signal)
-      if (isPromise(held)) return held.then((held) => commitWrite(path, content, options, held))
-      return commitWrite(path, content, options, held)
+      if (isPromise(held)) return held.then((held) => commitWrite(path, content, options, version, related, held))
+      return commitWrite(path, content, options, version, related, held)
     },
 
     create(collection, content, options = {}) {

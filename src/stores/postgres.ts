@@ -9,20 +9,15 @@ import { createNameSource } from './postgres/names.ts'
 import { createPglitePool, isPglite, type PgliteDatabase } from './postgres/pglite.ts'
 import { connectWhenMigrated } from './postgres/schema.ts'
 import { nameStatements } from './postgres/statements.ts'
-import {
-  createPostgresStates,
-  type DatedRow,
-  encodeKey,
-  type PutExpectation,
-  type PutResult,
-} from './postgres/states.ts'
+import { createPostgresStates, type DatedRow, encodeKey } from './postgres/states.ts'
+import { createPostgresSteps, type Step } from './postgres/steps.ts'
 import { createRecentCache } from './recent-cache.ts'
 import { DEFAULT_CACHE_SIZE } from './sql/chunk-cache.ts'
 import { commitContents, createIntakeFactory, type Taken } from './sql/intake.ts'
 import { checkTablePrefix, formatSortKey } from './sql/names.ts'
 import { isExpected, LIVE, type Shown, type StateRow, toResource, toState } from './sql/rows.ts'
 import { createSweeper } from './sql/sweeper.ts'
-import type { Content, ContentFields, RelatedWrite, ResourceStore, StoredState, WriteResult } from './types.ts'
+import type { Content, RelatedWrite, ResourceStore, StoredState, WriteResult } from './types.ts'
 import { createVersions } from './versions.ts'
 
 export type { PostgresClient, PostgresPool, PostgresQuery } from './postgres/connection.ts'
@@ -148,51 +143,30 @@ export function postgresStore(options: PostgresStoreOptions): ResourceStore {
     return signal === undefined ? connection.run : (statement, values) => connection.run(statement, values, signal)
   }
 
-  /** Writes content that has been taken in; `undefined` when the state was not the expected one. */
-  async function put(
-    path: string,
-    content: ContentFields,
-    expect: PutExpectation,
-    related: readonly RelatedWrite[],
-    [own, ...others]: readonly Taken[],
-    signal: AbortSignal | undefined,
-  ): Promise<PutResult | undefined> {
-    // One statement is atomic by itself, and costs one round trip.
-    if (related.length === 0 && own!.id === undefined) {
-      const result = await states.put(runUntil(signal), path, content, own!, expect)
-      if (result?.counter !== undefined) names.learn(result.counter.collection, result.counter.next)
-      return result
-    }
-    const results = await connection.transact(async (run) => {
-      const first = await states.put(run, path, content, own!, expect)
-      if (first === undefined) return []
-      const results = [first]
-      for (const [index, write] of related.entries()) {
-        results.push((await states.put(run, write.path, write.content, others[index]!, 'any'))!)
-      }
-      return results
-    }, signal)
-    for (const { counter } of results) if (counter !== undefined) names.learn(counter.collection, counter.next)
-    return results[0]
-  }
+  const steps = createPostgresSteps(connection, states, names, { nextVersion, runUntil, toFoundState })
 
   return {
+    supports: { relatedExpect: true },
+
     async read(path, { hidden = false, metadataOnly = false, signal } = {}) {
       const row = await states.read(path, metadataOnly ? 'without-content' : 'with-content', signal)
       return toFoundState(row, hidden ? 'shown' : 'not-shown')
     },
 
-    write(path, content, { expect, related = [], signal }) {
+    write(path, content, { expect, related: given = [], relatedTo, signal }) {
+      const version = nextVersion()
+      const related = relatedTo === undefined ? given : relatedTo({ version })
+      const step: Step = { path, version, content, expect, related }
       return commitContents(
         createIntake(),
         withRelated(content, related),
         signal,
         async (taken): Promise<WriteResult> => {
           for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-            const written = await put(path, content, expect, related, taken, signal)
-            if (written !== undefined) return { outcome: written.outcome, resource: written.resource }
-            const row = await states.read(path, 'with-content', signal)
-            if (!isExpected(row, expect)) return { outcome: 'conflict', current: toFoundState(row) }
+            const written = await steps.put(step, taken, signal)
+            if ('outcome' in written) return { outcome: written.outcome, resource: written.resource }
+            const conflict = await steps.explain(step, written, signal)
+            if (conflict !== undefined) return conflict
             // It has become the expected one in between.
           }
           throw createUnavailableError(new Error('The state changed at every attempt.'))
@@ -207,15 +181,22 @@ export function postgresStore(options: PostgresStoreOptions): ResourceStore {
       try {
         for (;;) {
           const name = await names.take(collection)
+          const version = nextVersion()
           const own = typeof content === 'function' ? content(name) : content
-          const others = related?.(name) ?? []
+          const others = related?.(name, { version }) ?? []
           const all = withRelated(own, others)
           const taken = intake.held(all) ?? (await intake.take(all, signal))
-          const written = await put(memberPath(collection, name), own, 'vacant', others, taken, signal)
+          const path = memberPath(collection, name)
+          const step: Step = { path, version, content: own, expect: 'vacant', related: others }
+          const written = await steps.put(step, taken, signal)
+          if ('outcome' in written) {
+            used = taken
+            return { outcome: 'created', resource: written.resource }
+          }
           // A client has written the name: the next one.
-          if (written === undefined) continue
-          used = taken
-          return { outcome: 'created', resource: written.resource }
+          if (written.unexpected === path) continue
+          const conflict = await steps.explain(step, written, signal)
+          if (conflict?.related !== undefined) return { ...conflict, related: conflict.related }
         }
       } finally {
         intake.close(used)

@@ -16,7 +16,16 @@ import { createKnownStates } from './sqlite/known-states.ts'
 import { migrateSqlite } from './sqlite/schema.ts'
 import { prepareStatements } from './sqlite/statements.ts'
 import { createSqliteStates } from './sqlite/states.ts'
-import type { Content, CreateOptions, RelatedWrite, ResourceStore, StoredResource, WriteResult } from './types.ts'
+import type {
+  Content,
+  CreateOptions,
+  CreateResult,
+  RelatedWrite,
+  ResourceStore,
+  StoredResource,
+  WriteResult,
+} from './types.ts'
+import { createVersions } from './versions.ts'
 
 export type { SqliteHandle, SqliteStatement, SqliteValue } from './sqlite/handle.ts'
 
@@ -74,11 +83,10 @@ const SQLITE_VALUES = {
 const DAY = 24 * 60 * 60 * 1000
 const BATCH_SIZE = 512 * 1024
 
-type Created = WriteResult & { outcome: 'created' }
-
 /** A new member whose content has to be taken in first. */
 interface Draft {
   readonly name: string
+  readonly version: string
   readonly content: Content
   readonly related: readonly RelatedWrite[]
 }
@@ -141,22 +149,29 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
   })
   const { createIntake, stage } = createIntakeFactory(contents, { inlineLimit, batchSize: BATCH_SIZE })
   sweeper.start()
+  const nextVersion = createVersions()
   const states = createSqliteStates(statements, contents, createKnownStates(cacheSize / 4), connection.space, clock)
 
   return {
+    supports: { relatedExpect: true },
+
     read(path, { hidden = false, metadataOnly = false } = {}) {
       return connection.attempt(() =>
         states.read(path, hidden ? 'shown' : 'not-shown', metadataOnly ? 'without-content' : 'with-content'),
       )
     },
 
-    write(path, content, { expect, related = [], signal }) {
+    write(path, content, { expect, related: given = [], relatedTo, signal }) {
+      const version = relatedTo === undefined ? undefined : nextVersion()
+      const related = version === undefined ? given : relatedTo!({ version })
       const all = related.length === 0 ? [content] : [content, ...related.map((write) => write.content)]
       return commitContents(createIntake(), all, signal, ([own, ...others]) =>
         connection.transact((): WriteResult => {
+          const conflict = states.findConflict(path, related)
+          if (conflict !== undefined) return conflict
           const row = states.readHead(path)
           if (!isExpected(row, expect)) return { outcome: 'conflict', current: states.read(path, 'not-shown') }
-          const resource = states.put(path, row, content, own!)
+          const resource = states.put(path, row, content, own!, version)
           states.putRelated(related, others)
           return { outcome: row?.state === LIVE ? 'replaced' : 'created', resource }
         }),
@@ -169,11 +184,14 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
       let used: readonly Taken[] = []
 
       /** Within a transaction. The name of a draft is not assigned again, used or not. */
-      function attempt(drafted: Draft | undefined): Created | Draft {
+      function attempt(drafted: Draft | undefined): CreateResult | Draft {
         const draft = drafted !== undefined && isFree(drafted) ? drafted : createDraft()
         const taken = intake.held(contentsOf(draft))
         if (taken === undefined) return draft
-        const resource = states.put(memberPath(collection, draft.name), undefined, draft.content, taken[0]!)
+        const path = memberPath(collection, draft.name)
+        const conflict = states.findConflict(path, draft.related)
+        if (conflict !== undefined) return conflict
+        const resource = states.put(path, undefined, draft.content, taken[0]!, draft.version)
         states.putRelated(draft.related, taken.slice(1))
         used = taken
         return { outcome: 'created', resource }
@@ -181,10 +199,12 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
 
       function createDraft(): Draft {
         const name = states.takeName(collection)
+        const version = nextVersion()
         return {
           name,
+          version,
           content: typeof content === 'function' ? content(name) : content,
-          related: related?.(name) ?? [],
+          related: related?.(name, { version }) ?? [],
         }
       }
 
@@ -193,7 +213,7 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
         return states.readHead(memberPath(collection, draft.name)) === undefined
       }
 
-      async function takeAndAttempt(draft: Draft): Promise<Created> {
+      async function takeAndAttempt(draft: Draft): Promise<CreateResult> {
         try {
           for (;;) {
             await intake.take(contentsOf(draft), signal)

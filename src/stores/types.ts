@@ -122,8 +122,13 @@ export type Expectation = 'any' | 'absent' | 'present' | { readonly version: str
 
 export interface WriteOptions {
   readonly expect: Expectation
-  /** Further resources to write in the same atomic step, whatever their state. */
+  /** Further resources to write in the same atomic step. */
   readonly related?: readonly RelatedWrite[]
+  /**
+   * The same, for resources that name the new state: called before anything is written, at most a few times; only the
+   * result of the last call counts. Used only with stores that support `relatedExpect`, and not beside `related`.
+   */
+  readonly relatedTo?: (state: NewState) => readonly RelatedWrite[]
   /**
    * Ends the call with its reason, at once also while the source of the content is silent; nothing is written then, and
    * the source is closed.
@@ -134,16 +139,43 @@ export interface WriteOptions {
 export interface RelatedWrite {
   readonly path: string
   readonly content: Content
+  /**
+   * `any`: written whatever its state. `absent`: nothing of the whole step happens while a resource is there; used only
+   * with stores that support `relatedExpect`. Default `any`.
+   */
+  readonly expect?: 'any' | 'absent'
 }
 
-/** `conflict`: the state was not the expected one, and nothing was written. */
+/** The names of a state that is about to be written, the same as those of the resource that the write returns. */
+export type NewState = Pick<StoredResource, 'version' | 'entityTag'>
+
+/** Nothing was written: the state was not the expected one, or a related path that must be absent has a resource. */
+export interface WriteConflict {
+  readonly outcome: 'conflict'
+  /** The state of the path itself. */
+  readonly current: StoredState
+  /**
+   * The resource at the first related path that must be absent and is not. Such a path is judged before the state of the
+   * path itself.
+   */
+  readonly related?: StoredResource
+}
+
 export type WriteResult =
   | { readonly outcome: 'created' | 'replaced'; readonly resource: StoredResource }
-  | { readonly outcome: 'conflict'; readonly current: StoredState }
+  | WriteConflict
+
+/** A creation conflicts only with a related path. */
+export type CreateResult =
+  | { readonly outcome: 'created'; readonly resource: StoredResource }
+  | (WriteConflict & { readonly related: StoredResource })
 
 export interface CreateOptions {
-  /** Further resources to write in the same atomic step, once the name is known. */
-  readonly related?: (name: string) => readonly RelatedWrite[]
+  /**
+   * Further resources to write in the same atomic step, once the name is known. Stores that support `relatedExpect` pass
+   * the names of the new state as well.
+   */
+  readonly related?: (name: string, state?: NewState) => readonly RelatedWrite[]
   /** As for `write`. */
   readonly signal?: AbortSignal
 }
@@ -192,6 +224,12 @@ export interface Page {
   readonly next?: string | undefined
 }
 
+/** What a definition may need of its store: refused when the service is made where the store does not have it. */
+export interface StoreSupport {
+  /** Honours `expect` of related writes and `relatedTo`, and passes the new state to `related` of `create`. */
+  readonly relatedExpect?: true
+}
+
 /**
  * Keeps resources. Three are ready: `memoryStore`, `sqliteStore`, `postgresStore`; `http-resource-service/testing`
  * proves one of your own.
@@ -200,6 +238,9 @@ export interface Page {
  * 500 that tells the client nothing.
  */
 export interface ResourceStore {
+  /** The parts of the contract that a store need not have, and this one has. */
+  readonly supports?: StoreSupport
+
   /**
    * The current state of a path. The object returned belongs to the caller, who may keep derived data on it; a store
    * that returns the same object for the same state spares the caller to derive it again.
@@ -220,7 +261,7 @@ export interface ResourceStore {
     collection: string,
     content: Content | ((name: string) => Content),
     options?: CreateOptions,
-  ): MaybePromise<WriteResult & { outcome: 'created' }>
+  ): MaybePromise<CreateResult>
 
   /** Removes a path in one atomic compare-and-swap. */
   remove(path: string, options: RemoveOptions): MaybePromise<RemoveResult>

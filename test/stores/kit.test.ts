@@ -15,6 +15,17 @@ import { checkThenWrite } from './mutants/check-then-write.ts'
 import { deafToSignals } from './mutants/deaf-to-signals.ts'
 import { halfRetention, lastTombstone, longestRetention } from './mutants/early-tombstones.ts'
 import { exclusiveRange } from './mutants/exclusive-range.ts'
+import {
+  deafInCreations,
+  deafToExpectations,
+  ghostly,
+  leavesRecords,
+  looksThenWrites,
+  showsTheLoser,
+  silentConflict,
+  tellsNoState,
+  wrongVersion,
+} from './mutants/expectations.ts'
 import { forgetful } from './mutants/forgetful.ts'
 import { idFromMaximum } from './mutants/id-from-maximum.ts'
 import { keptBuffer } from './mutants/kept-buffer.ts'
@@ -55,6 +66,24 @@ const MUTANTS = [
   [undigestedListing, 'has the SHA-256 digest of content that can be read only in pieces, in all that it returns'],
   [forgetful, 'remembers every tombstone after a sudden end'],
   [forgetful, 'has everything that was acknowledged after a sudden end, exactly as it was'],
+  [
+    deafToExpectations,
+    'writes nothing at all while a related path that must be absent is there, and says which with its state',
+  ],
+  [deafInCreations, 'creates nothing while a related path that must be absent is there, and says which with its state'],
+  [looksThenWrites, 'lets exactly one of many steps win that expect the same related path to be absent'],
+  [
+    silentConflict,
+    'writes nothing at all while a related path that must be absent is there, and says which with its state',
+  ],
+  [
+    showsTheLoser,
+    'writes nothing at all while a related path that must be absent is there, and says which with its state',
+  ],
+  [ghostly, 'writes a related path that must be absent where it never was, was removed or is hidden'],
+  [leavesRecords, 'leaves related paths that must be absent alone when the path itself meets a conflict'],
+  [wrongVersion, 'tells related writes the names that the new state then has'],
+  [tellsNoState, 'tells related writes the names that the new state then has'],
 ] as const
 
 describe('testStore', () => {
@@ -87,7 +116,17 @@ describe('testStore', () => {
 
   it('leaves out what a store says it cannot do', async () => {
     const withAll = await runKit(() => memoryStore())
-    const off = ['hiding', 'tombstones', 'related', 'stage', 'dates', 'paths', 'contents', 'durable'] as const
+    const off = [
+      'hiding',
+      'tombstones',
+      'related',
+      'relatedExpect',
+      'stage',
+      'dates',
+      'paths',
+      'contents',
+      'durable',
+    ] as const
     const options = Object.fromEntries(off.map((name) => [name, false]))
     const create = (): ResourceStore => {
       const sound = memoryStore()

@@ -13,6 +13,7 @@ import {
   type WriteResult,
 } from '../../src/stores/types.ts'
 import { testStore } from '../../src/testing.ts'
+import { createMember } from '../support/create-member.ts'
 import { startProcessorClock } from '../support/processor-time.ts'
 
 testStore('memoryStore', () => memoryStore(), { describe, it, durable: false, digests: true })
@@ -315,7 +316,7 @@ describe('memoryStore, names', () => {
       yield Buffer.from('b')
     }
     const stream = body()
-    const { resource } = await store.create('/a', (name) => {
+    const resource = await createMember(store, '/a', (name) => {
       given.push(name)
       return { contentType: `text/x${name}`, body: stream }
     })

@@ -12,6 +12,7 @@ import {
   type StoredResource,
   type StoredState,
 } from '../../src/stores/types.ts'
+import { createMember } from '../support/create-member.ts'
 
 /** A store without data, for one run. */
 export interface ModelSubject {
@@ -114,7 +115,7 @@ function createWrite(path: string, expecting: Expecting, body: string | Uint8Arr
 
 function createCreation(collection: string, body: string | Uint8Array, type: string, way: Way): Command {
   return createCommand(`create(${collection}, ${body.length} as ${way})`, async (model, store) => {
-    const { resource } = await store.create(collection, await contentOf(store, body, type, way))
+    const resource = await createMember(store, collection, await contentOf(store, body, type, way))
     const place = splitPath(resource.path)
     const id = parseIntegerName(place.name)
     expect(place.collection).toBe(collection)

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type PostgresPool, type PostgresStoreOptions, postgresStore } from '../../src/stores/postgres.ts'
 import { isLargeBody, isResource, type LargeBody, type ResourceStore } from '../../src/stores/types.ts'
 import { testStore } from '../../src/testing.ts'
+import { createMember } from '../support/create-member.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 
 let server: PostgresServer
@@ -111,7 +112,7 @@ describe('postgresStore, round trips', () => {
   it('assigns names in a row while creations are rare', async () => {
     const store = postgresStore({ pool, tablePrefix: createPrefix() })
     await store.write('/a/7', text('client'), { expect: 'any' })
-    const { resource } = await store.create('/a', text('server'))
+    const resource = await createMember(store, '/a', text('server'))
     expect(resource.path).toBe('/a/8')
     await store.close?.()
   })

@@ -36,8 +36,9 @@ export async function buildStoreProgram(): Promise<StoreProgram> {
   return { start: (job) => watch(spawn(process.execPath, [file, JSON.stringify(job)])), remove }
 }
 
-export async function buildServiceProgram(): Promise<ServiceProgram> {
-  const { file, remove } = await buildProgram('service-process.ts')
+/** @param entry the program: by default one without definitions */
+export async function buildServiceProgram(entry = 'service-process.ts'): Promise<ServiceProgram> {
+  const { file, remove } = await buildProgram(entry)
   return {
     start(place, offset) {
       const clock = `data:text/javascript,${encodeURIComponent(moveDate(offset))}`

@@ -1,5 +1,6 @@
 import { createBytes, stream } from '../../src/stores/conformance/samples.ts'
 import { isLargeBody, isResource, type ResourceStore, type StoredResource } from '../../src/stores/types.ts'
+import { createMember } from './create-member.ts'
 import type { StorePlace } from './sql-stores.ts'
 
 /** What a process of its own does with a store. Each line that it writes to its output tells of something done. */
@@ -58,10 +59,10 @@ async function create(store: ResourceStore, members: number, tell: (line: string
   for (let made = 0; made < members; made += 8) {
     const results = await Promise.all(
       Array.from({ length: Math.min(8, members - made) }, async () =>
-        store.create('/members', (name) => ({ contentType: 'text/plain', body: name })),
+        createMember(store, '/members', (name) => ({ contentType: 'text/plain', body: name })),
       ),
     )
-    for (const { resource } of results) tell(resource.path)
+    for (const { path } of results) tell(path)
   }
 }
 

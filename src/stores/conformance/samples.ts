@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Content, ResourceStore, StoredResource, StoredState, WriteResult } from '../types.ts'
+import type { Content, CreateResult, ResourceStore, StoredResource, StoredState, WriteResult } from '../types.ts'
 import { claim } from './claims.ts'
 
 /** Bytes that differ from place to place and from seed to seed, so that any mix-up shows. */
@@ -51,13 +51,19 @@ export function written(result: WriteResult, sentence: string): StoredResource {
   return result.resource
 }
 
+/** The state that a creation has made. */
+export function created(result: CreateResult): StoredResource {
+  claim(result.outcome === 'created', 'A creation that has nothing to conflict with was refused.')
+  return result.resource
+}
+
 /** A member that the store names. */
 export async function create(
   store: ResourceStore,
   collection: string,
   content: Content | ((name: string) => Content),
 ): Promise<StoredResource> {
-  return (await store.create(collection, content)).resource
+  return created(await store.create(collection, content))
 }
 
 export function nameOf(state: { readonly path: string }): string {

@@ -2,6 +2,7 @@ import type { MaybePromise } from '../../core/handler.ts'
 import { readOptions } from '../../core/options.ts'
 import { splitPath } from '../paths.ts'
 import type { Content, RemoveOptions, ResourceStore } from '../types.ts'
+import { absentRelated } from './cases/absent-related.ts'
 import { content } from './cases/content.ts'
 import { creation } from './cases/creation.ts'
 import { dates } from './cases/dates.ts'
@@ -45,6 +46,7 @@ const GROUPS: Readonly<Record<string, readonly Case[]>> = {
   'digests of content': digests,
   dates,
   'related writes': related,
+  'related writes of what must be absent': absentRelated,
   stage: staging,
   races,
   durability,
@@ -59,6 +61,7 @@ const DEFAULTS: Readonly<Record<Capability, boolean | 'offered'>> = {
   tombstones: true,
   hiding: true,
   related: true,
+  relatedExpect: 'offered',
   stage: 'offered',
   digests: false,
 }
@@ -133,6 +136,7 @@ export function testStore(
       const offers: Partial<Record<Capability, boolean>> = {
         durable: reopen !== undefined,
         stage: fixture.store.stage !== undefined,
+        relatedExpect: fixture.store.supports?.relatedExpect === true,
       }
       const missing = needs.find((capability) => can[capability] === 'offered' && offers[capability] === false)
       if (missing !== undefined) return skip(context, missing)

@@ -34,6 +34,8 @@ export interface StoreCapabilities {
   readonly hiding?: boolean
   /** Writes and removes related paths in the same atomic step. Default true. */
   readonly related?: boolean
+  /** Honours what related writes expect. Default: whether `supports.relatedExpect` says so. */
+  readonly relatedExpect?: boolean
   /** Takes content in before it is known where it belongs. Default: whether there is a method `stage`. */
   readonly stage?: boolean
   /** Keeps the SHA-256 digest of content that can be read only in pieces. Default false. */

@@ -25,7 +25,7 @@ export function createCallWatch(): CallWatch {
   }
 
   function watch(store: ResourceStore): ResourceStore {
-    const calls: Record<string, unknown> = {}
+    const calls: Record<string, unknown> = { supports: store.supports }
     for (const name of METHODS) {
       if (store[name] === undefined) continue
       calls[name] = (...values: unknown[]) => {

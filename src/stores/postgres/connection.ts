@@ -29,6 +29,9 @@ export interface PostgresQuery {
 
 export type PostgresValue = string | number | boolean | Uint8Array | null
 
+/** The result of a transaction that shall change nothing. */
+export const ROLL_BACK: unique symbol = Symbol('roll back')
+
 /** SQL text and the name under which connections keep it prepared. */
 export interface PostgresStatement {
   readonly name: string
@@ -51,7 +54,10 @@ export interface PostgresConnection {
   readonly read: RunStatement
   /** Runs a statement that changes something. Repeated only when the database says that nothing was changed. */
   readonly run: RunStatement
-  /** Runs statements in one transaction; `work` is called again when the database asks for it. */
+  /**
+   * Runs statements in one transaction; `work` is called again when the database asks for it. When it gives
+   * {@link ROLL_BACK}, nothing that it did is kept.
+   */
   transact<Result>(work: (run: RunStatement) => Promise<Result>, signal?: AbortSignal): Promise<Result>
 }
 
@@ -101,7 +107,7 @@ export function createPostgresConnection(
     await send({ text: begin })
     try {
       const result = await work((statement, values) => execute(send, statement, values))
-      await send({ text: 'COMMIT' })
+      await send({ text: result === ROLL_BACK ? 'ROLLBACK' : 'COMMIT' })
       return result
     } catch (error) {
       if (isConnectionLost(error)) throw error

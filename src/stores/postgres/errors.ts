@@ -47,6 +47,11 @@ export function toHttpError(error: unknown): unknown {
   return error
 }
 
+/** Whether a statement has undone itself because a row was not written; see `createBeside`. */
+export function isDivisionByZero(error: unknown): boolean {
+  return sqlStateOf(error) === '22012'
+}
+
 /** Whether a table does not exist. */
 export function isRelationMissing(error: unknown): boolean {
   return sqlStateOf(error) === '42P01'

@@ -10,6 +10,7 @@ type StatementName =
   | 'putState'
   | 'putNamed'
   | 'replaceState'
+  | 'createBeside'
   | 'hideState'
   | 'removeState'
   | 'leaseNames'
@@ -57,6 +58,16 @@ export const REPLACE: Readonly<Record<'any' | 'absent' | 'vacant', number>> = {
   any: LIVE,
   absent: HIDDEN,
   vacant: REMOVED + 1,
+}
+
+const WRITTEN_COLUMNS =
+  'path, version, size, content_type, content_encoding, content_language, filename, content, collection, sort_key, ' +
+  'state, changed, strong'
+
+/** The values of a new row. @param first number of the first parameter */
+function written(first: number): string {
+  const types = ['bytea', 'text', 'bigint', 'text', 'text', 'text', 'text', 'bytea', 'bytea', 'bytea']
+  return [...types.map((type, i) => `$${first + i}::${type}`), LIVE, WRITTEN, 'true'].join(', ')
 }
 
 function writeStatements(prefix: string): Readonly<Record<StatementName, string>> {
@@ -121,6 +132,22 @@ function writeStatements(prefix: string): Readonly<Record<StatementName, string>
       `COALESCE((SELECT max(next) FROM raised), (SELECT next FROM ${counters} WHERE collection = $12::bytea)) AS next FROM put`,
     /** $12 the version to replace, or null. */
     replaceState: `WITH put AS (${update}), ${released} SELECT put.*, ${isReleased('was_content_id')}, NULL AS next FROM put`,
+
+    /**
+     * A new path beside one that must be absent, in one round trip. $1 path of the other, $2 version, $3 size, $4 to $7 the
+     * four fields, $8 content, $9 collection, $10 sort key; $11 to $20 the same of the new path. No row where the other is
+     * there or hidden, and an error that undoes all where the new path is.
+     */
+    createBeside:
+      `WITH other AS (INSERT INTO ${states} AS s (${WRITTEN_COLUMNS}) VALUES (${written(1)}) ` +
+      `ON CONFLICT (path) DO UPDATE SET state = ${LIVE}, version = $2, changed = GREATEST(s.changed, ${WRITTEN}), ` +
+      `strong = floor(s.changed / 1000.0) < floor(${NOW} / 1000.0), expires = NULL, size = $3, content_type = $4, ` +
+      'content_encoding = $5, content_language = $6, filename = $7, content = $8, was_state = s.state, ' +
+      `was_content_id = NULL WHERE s.state = ${REMOVED} RETURNING 1), ` +
+      `put AS (INSERT INTO ${states} (${WRITTEN_COLUMNS}) SELECT ${written(11)} FROM other ` +
+      'ON CONFLICT (path) DO NOTHING RETURNING changed, strong) ' +
+      'SELECT (SELECT changed FROM put) AS changed, (SELECT strong FROM put) AS strong, ' +
+      '1 / (SELECT count(*)::integer FROM put) AS is_put FROM other',
 
     /** $1 path, $2 the version to remove, or null, $3 the new version, $4 the states to remove: up to this one. */
     hideState: `${dropping(`state = ${HIDDEN}, ${dated}`)} SELECT * FROM old`,

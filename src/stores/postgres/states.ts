@@ -5,6 +5,7 @@ import { createWrittenResource, encodeBody, encodeFields, HIDDEN, LIVE, placeOf,
 import type { ContentFields, Expectation, RemoveOptions, StoredResource } from '../types.ts'
 import type { PostgresConnection, PostgresValue, RunStatement } from './connection.ts'
 import type { PostgresContents } from './contents.ts'
+import { isDivisionByZero } from './errors.ts'
 import type { NameSource } from './names.ts'
 import { type PostgresStatements, REPLACE } from './statements.ts'
 
@@ -31,9 +32,23 @@ export interface PostgresStates {
     content: ContentFields,
     taken: Taken,
     expect: PutExpectation,
+    version?: string,
   ): Promise<PutResult | undefined>
+  /**
+   * Creates a path beside one that must be absent, both of small content, in one round trip; `undefined` when a
+   * transaction has to find out why that is not possible.
+   */
+  createBeside(run: RunStatement, other: NewRow, own: NewRow): Promise<PutResult | undefined>
   /** Removes a path and returns the row as it was; `undefined` when its state was not the expected one. */
   drop(run: RunStatement, path: string, options: DropOptions): Promise<DatedRow | undefined>
+}
+
+/** A path that is written for the first time. */
+export interface NewRow {
+  readonly path: string
+  readonly version: string
+  readonly content: ContentFields
+  readonly taken: Taken
 }
 
 export interface DropOptions {
@@ -109,8 +124,7 @@ export function createPostgresStates(
       return row
     },
 
-    async put(run, path, content, taken, expect) {
-      const version = nextVersion()
+    async put(run, path, content, taken, expect, version = nextVersion()) {
       const [row] = await runPut(run, path, version, content, taken, expect)
       if (row === undefined) return undefined
       if (taken.id !== undefined) await contents.link(run, taken.id)
@@ -119,6 +133,19 @@ export function createPostgresStates(
         outcome: row.was_state === LIVE ? 'replaced' : 'created',
         resource: createWrittenResource(path, version, content, taken, row),
         counter: row.next === null ? undefined : { collection: placeOf(path)!.collection, next: row.next },
+      }
+    },
+
+    async createBeside(run, other, own) {
+      const values = [...listValues(other), ...listValues(own)]
+      try {
+        const [row] = await run<{ changed: number; strong: boolean }>(statements.createBeside, values)
+        if (row === undefined) return undefined
+        const resource = createWrittenResource(own.path, own.version, own.content, own.taken, row)
+        return { outcome: 'created', resource, counter: undefined }
+      } catch (error) {
+        if (isDivisionByZero(error)) return undefined
+        throw error
       }
     },
 
@@ -136,6 +163,17 @@ export function createPostgresStates(
       return row
     },
   }
+}
+
+/** The values of a new row, in the order of `createBeside`. */
+function listValues({ path, version, content, taken }: NewRow): readonly PostgresValue[] {
+  const place = placeOf(path)
+  return [
+    ...[encodeKey(path), version, taken.size, ...encodeFields(content)],
+    taken.id === undefined ? encodeBody(taken.body) : null,
+    place === undefined ? null : encodeKey(place.collection),
+    place === undefined ? null : encodeKey(formatSortKey(place.name)),
+  ]
 }
 
 /** Keys are bytes. */

@@ -16,6 +16,7 @@ import {
 } from '../sql/rows.ts'
 import type {
   ContentFields,
+  CreateResult,
   ListOptions,
   Page,
   RelatedWrite,
@@ -30,6 +31,8 @@ import type { KnownState, KnownStates } from './known-states.ts'
 import type { Space } from './space.ts'
 import type { SqliteStatements } from './statements.ts'
 
+type RelatedConflict = Extract<CreateResult, { outcome: 'conflict' }>
+
 /** The rows of the paths. Whatever changes them runs within a transaction. */
 export interface SqliteStates {
   /** The state that a reader finds. With `without-content` its body may be empty. */
@@ -37,7 +40,9 @@ export interface SqliteStates {
   list(collection: string, options: ListOptions): Page
   readHead(path: string): RowHead | undefined
   /** Writes a path whose row, if any, has been read in the same transaction. */
-  put(path: string, row: RowHead | undefined, content: ContentFields, taken: Taken): StoredResource
+  put(path: string, row: RowHead | undefined, content: ContentFields, taken: Taken, version?: string): StoredResource
+  /** The conflict with a related path that must be absent and is not. */
+  findConflict(path: string, writes: readonly RelatedWrite[]): RelatedConflict | undefined
   putRelated(writes: readonly RelatedWrite[], taken: readonly Taken[]): void
   /** @param keep milliseconds for which a tombstone stays */
   drop(row: RowHead, mode: RemoveOptions['mode'], keep: number): void
@@ -105,10 +110,15 @@ export function createSqliteStates(
     return state?.head.version === row.version ? state.resource : toResource(row, contents.open)
   }
 
-  function put(path: string, row: RowHead | undefined, content: ContentFields, taken: Taken): StoredResource {
+  function put(
+    path: string,
+    row: RowHead | undefined,
+    content: ContentFields,
+    taken: Taken,
+    version: string = nextVersion(),
+  ): StoredResource {
     space.admit(taken.id === undefined ? taken.size : 0, contents.reclaim)
     const { changed, strong } = decideChange(row, clock.tick())
-    const version = nextVersion()
     const [type, coding, language, filename] = encodeFields(content)
     // Copied: the buffer stays the caller's, and what was read or written again stays in memory.
     const bytes = taken.id === undefined ? Buffer.from(taken.body) : null
@@ -175,6 +185,15 @@ export function createSqliteStates(
     list,
     readHead,
     put,
+
+    findConflict(path, writes) {
+      for (const write of writes) {
+        if (write.expect !== 'absent' || readHead(write.path)?.state !== LIVE) continue
+        const related = read(write.path, 'not-shown') as StoredResource
+        return { outcome: 'conflict', current: read(path, 'not-shown'), related }
+      }
+      return undefined
+    },
 
     putRelated(writes, taken) {
       for (const [index, { path, content }] of writes.entries()) put(path, readHead(path), content, taken[index]!)

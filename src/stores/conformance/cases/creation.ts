@@ -1,6 +1,6 @@
 import { isHttpError } from '../../../core/errors.ts'
 import { claim, claimContent, claimEqual, claimFails, claimResource } from '../claims.ts'
-import { binary, create, createBytes, nameOf, put, stream, text, times } from '../samples.ts'
+import { binary, create, createBytes, created, nameOf, put, stream, text, times } from '../samples.ts'
 import type { Case } from '../types.ts'
 
 /** The value of a name that the store has assigned. */
@@ -20,7 +20,7 @@ export const creation: readonly Case[] = [
       for (let i = 0; i < 8; i++) {
         const result = await store.create(collection, (name) => content(i, `${collection}/${name}`))
         claimEqual(result.outcome, 'created', 'A creation creates.')
-        const id = claimAssigned(result.resource, collection)
+        const id = claimAssigned(created(result), collection)
         claim(id > last, `The name ${id} was assigned after ${last}.`)
         last = id
       }

@@ -1,6 +1,6 @@
 import { isResource } from '../../types.ts'
 import { claim, claimContent, claimEqual, claimFails, claimResource } from '../claims.ts'
-import { binary, brokenStream, createBytes, nameOf, pause, put, stream, text } from '../samples.ts'
+import { binary, brokenStream, createBytes, created, nameOf, pause, put, stream, text } from '../samples.ts'
 import type { Case } from '../types.ts'
 
 export const related: readonly Case[] = [
@@ -75,12 +75,13 @@ export const related: readonly Case[] = [
     needs: ['related', 'contents', 'paths'],
     async run({ store, collection, path }) {
       let name = ''
-      const { resource } = await store.create(collection, (name) => text(`member ${name}`), {
+      const result = await store.create(collection, (name) => text(`member ${name}`), {
         related: (given) => {
           name = given
           return [{ path: `${path(given)}/file`, content: text(`file of ${given}`) }]
         },
       })
+      const resource = created(result)
       claimEqual(nameOf(resource), name, 'The name that was given is not the name of the member.')
       await claimContent(await store.read(resource.path), text(`member ${name}`), 'The member has other content.')
       const file = await store.read(`${resource.path}/file`)

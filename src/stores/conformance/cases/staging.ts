@@ -1,6 +1,6 @@
 import type { ResourceStore, StagedBody } from '../../types.ts'
 import { claim, claimContent, claimEqual, claimFails } from '../claims.ts'
-import { binary, createBytes, put, stream, text } from '../samples.ts'
+import { binary, createBytes, created, put, stream, text } from '../samples.ts'
 import type { Case } from '../types.ts'
 
 async function stage(store: ResourceStore, bytes: Uint8Array): Promise<StagedBody> {
@@ -31,10 +31,14 @@ export const staging: readonly Case[] = [
         claim(outcome !== 'conflict', 'The write was refused.')
         await claimContent(await store.read(path(1)), binary(bytes), 'Staged content came back changed.')
         const staged = await stage(store, bytes)
-        const { resource } = await store.create(collection, text('item'), {
+        const result = await store.create(collection, text('item'), {
           related: (name) => [{ path: `${path(name)}0`, content: binary(staged) }],
         })
-        await claimContent(await store.read(`${resource.path}0`), binary(bytes), 'Staged content came back changed.')
+        await claimContent(
+          await store.read(`${created(result).path}0`),
+          binary(bytes),
+          'Staged content came back changed.',
+        )
       }
     },
   },

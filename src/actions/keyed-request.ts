@@ -1,0 +1,176 @@
+import { createHash } from 'node:crypto'
+import { parseMultipart } from '../body-types/multipart.ts'
+import { hasConditions } from '../core/conditions.ts'
+import { declaredLength } from '../core/discard-body.ts'
+import { HttpError, isHttpError } from '../core/errors.ts'
+import { andThen, isPromise, type MaybePromise, type Step } from '../core/handler.ts'
+import type { Reply } from '../core/reply.ts'
+import { parseIdempotencyKey } from '../protocol/idempotency-key.ts'
+import { isResource, type RelatedWrite, type ResourceStore, type StoredResource } from '../stores/types.ts'
+import { streamContent, takeContent } from './content.ts'
+import { createFingerprint, type Fingerprint } from './fingerprint.ts'
+import { formatRecord, makeRepeatable, RECORDS, readRecord, replayedReply } from './first-answer.ts'
+import { SMALL } from './read-small.ts'
+import type { ResourceExchange } from './resource-exchange.ts'
+
+/** A request that is answered once, however often it is sent. */
+export interface KeyedRequest {
+  /** Where the record of its first answer is, or will be. */
+  readonly path: string
+  readonly fingerprint: Fingerprint
+}
+
+/** Characters of a key that is not tied to a principal: shorter ones could be guessed, and the answer read by others. */
+const SHORTEST_SECRET = 16
+
+/**
+ * Whether the request repeats one that was answered: then that answer, and nothing happens (400, 422). A repetition is not
+ * judged by the state, which the first request has changed.
+ */
+export function checkRepeated(exchange: ResourceExchange): MaybePromise<Reply | undefined> {
+  const rule = exchange.route.idempotency
+  if (rule === undefined || !takesKey(exchange)) return undefined
+  const field = exchange.field('idempotency-key')
+  if (field === undefined) {
+    if (!rule.isRequired) return undefined
+    throw new HttpError(400, 'ERR_IDEMPOTENCY_KEY_REQUIRED', { detail: 'The request needs an Idempotency-Key.' })
+  }
+  const key = parseIdempotencyKey(field)
+  if (key === undefined) {
+    throw new HttpError(400, 'ERR_MALFORMED_FIELD', {
+      detail: 'Idempotency-Key is one string of 1 to 255 visible characters.',
+    })
+  }
+  if (exchange.principal === undefined && key.length < SHORTEST_SECRET) {
+    throw new HttpError(400, 'ERR_MALFORMED_FIELD', {
+      detail: `Without credentials an Idempotency-Key needs ${SHORTEST_SECRET} characters or more.`,
+    })
+  }
+  exchange.keyed = { path: `${RECORDS}/${nameRecord(exchange, key)}`, fingerprint: beginFingerprint(exchange) }
+  return isLeftToWrite(exchange, hasConditions(exchange)) ? undefined : answerAgain(exchange)
+}
+
+/** Stores whose reads take time, by what they did. Kept here, so that a route stays as it was compiled. */
+const slowStores = new WeakSet<ResourceStore>()
+
+/**
+ * Whether the record is looked for only by the write, which finds it there in any case: one round trip less for a small
+ * creation. No state stands between, and a refusal looks for the record before it is sent. A repetition then takes a name
+ * that stays unused.
+ */
+function isLeftToWrite({ method, route, req }: ResourceExchange, isConditional: boolean): boolean {
+  if (method !== 'POST' || isConditional || !slowStores.has(route.context.store)) return false
+  return (declaredLength(req) ?? Number.POSITIVE_INFINITY) <= SMALL
+}
+
+/** POST, and PATCH that no condition protects; other methods are idempotent, or change nothing twice. */
+function takesKey(exchange: ResourceExchange): boolean {
+  const { method } = exchange
+  return method === 'POST' || (method === 'PATCH' && exchange.field('if-match') === undefined)
+}
+
+/** Keys of different principals, methods and targets have nothing to do with each other. */
+function nameRecord(exchange: ResourceExchange, key: string): string {
+  const { principal, method, mount, path, queryText } = exchange
+  const sender = principal === undefined ? null : [principal.scheme, principal.id]
+  const parts = JSON.stringify([sender, method, mount, path, queryText, key])
+  return createHash('sha256').update(parts).digest('base64url')
+}
+
+function beginFingerprint(exchange: ResourceExchange): Fingerprint {
+  const coding = exchange.field('content-encoding')
+  const isForm = exchange.contentType === 'multipart/form-data' && exchange.route.collection?.content !== 'raw'
+  if (isForm) return createFingerprint('parts', exchange.contentType, coding)
+  return createFingerprint('bytes', exchange.field('content-type')?.trim() ?? '', coding)
+}
+
+/** The first answer, where there is one; `undefined` where the key has not been used, or has expired. */
+function answerAgain(exchange: ResourceExchange): MaybePromise<Reply | undefined> {
+  const { store } = exchange.route.context
+  const state = store.read(exchange.keyed!.path, { signal: exchange.signal })
+  if (isPromise(state)) slowStores.add(store)
+  return andThen(state, (state) => (isResource(state) ? repeatAnswer(exchange, state) : undefined))
+}
+
+/**
+ * The answer that a record keeps.
+ * @returns `undefined` where it has expired; it is gone then
+ * @throws HttpError 422 where the record is of another request
+ */
+export async function repeatAnswer(exchange: ResourceExchange, resource: StoredResource): Promise<Reply | undefined> {
+  const { store, now } = exchange.route.context
+  const first = await readRecord(resource, exchange.signal)
+  if (first.expires <= now()) {
+    await store.remove(resource.path, { expect: { version: resource.version }, mode: 'erase', signal: exchange.signal })
+    return undefined
+  }
+  const { fingerprint } = exchange.keyed!
+  if (fingerprint.state === 'unread') await readFingerprint(exchange, fingerprint)
+  if (fingerprint.value === first.fingerprint) return replayedReply(first)
+  throw new HttpError(422, 'ERR_IDEMPOTENCY_KEY_REUSED', {
+    detail: 'The Idempotency-Key was used for another request.',
+  })
+}
+
+/** Reads the content for its fingerprint alone. */
+async function readFingerprint(exchange: ResourceExchange, fingerprint: Fingerprint): Promise<void> {
+  if (fingerprint.kind === 'bytes') return takeContent(exchange)
+  const { limits } = exchange.route.context
+  const type = { essence: exchange.contentType, parameters: exchange.contentParameters }
+  const source = streamContent(exchange, Number.POSITIVE_INFINITY)
+  for await (const part of parseMultipart(source, type, limits)) {
+    if (part.kind === 'field') fingerprint.addField(part)
+    else for await (const _ of fingerprint.tapFile(part));
+  }
+  fingerprint.endForm()
+}
+
+/** The record of an answer, to be written in the same atomic step as the effect; and the answer, as it can be repeated. */
+export function recordAnswer(
+  exchange: ResourceExchange,
+  reply: Reply,
+): { readonly reply: Reply; readonly write: RelatedWrite } {
+  const { path, fingerprint } = exchange.keyed!
+  const { context, idempotency } = exchange.route
+  const repeatable = makeRepeatable(reply)
+  const body = formatRecord(repeatable, context.now() + idempotency!.retention, fingerprint.value)
+  return { reply: repeatable, write: { path, content: { contentType: 'text/plain', body }, expect: 'absent' } }
+}
+
+/**
+ * The answer of the request that won the race of patches for a key.
+ * @throws HttpError 422 where that was another request; 503 where its record expired at this very moment
+ */
+export async function answerOfWinner(exchange: ResourceExchange, winner: StoredResource): Promise<Reply> {
+  const reply = await repeatAnswer(exchange, winner)
+  if (reply === undefined) throw new HttpError(503, 'ERR_UNAVAILABLE', { headers: { 'Retry-After': '1' } })
+  return reply
+}
+
+/**
+ * Looks for the first answer once more when a request with a key is refused: the same request may have won meanwhile, and
+ * its effect is the reason for the refusal.
+ */
+export function orFirstAnswer(decide: Step<ResourceExchange>): Step<ResourceExchange> {
+  function lookAgain(exchange: ResourceExchange, error: unknown): MaybePromise<Reply | undefined> {
+    const { keyed } = exchange
+    // Of the server as well: where no name or no room is left, a repetition needs neither.
+    const isRefusal = isHttpError(error) && error.code !== 'ERR_IDEMPOTENCY_KEY_REUSED' && error.status !== 503
+    // Of content that was refused halfway there is no fingerprint, and the first one would have been refused as well.
+    if (keyed === undefined || !isRefusal || keyed.fingerprint.state === 'partial') throw error
+    return andThen(answerAgain(exchange), (reply) => {
+      if (reply === undefined) throw error
+      return reply
+    })
+  }
+
+  return (exchange) => {
+    let decision: MaybePromise<Reply | undefined>
+    try {
+      decision = decide(exchange)
+    } catch (error) {
+      return lookAgain(exchange, error)
+    }
+    return isPromise(decision) ? decision.then(undefined, (error) => lookAgain(exchange, error)) : decision
+  }
+}
