@@ -166,10 +166,10 @@ function headersOf(
   facts: Facts,
   method: DescribedMethod,
 ): readonly HeaderName[] {
+  const digests: readonly HeaderName[] = codes.includes('ERR_DIGEST_REQUIRED') ? ['Want-Content-Digest'] : []
   // Bearer says with 400 that a token was sent in two ways (RFC 6750 §3.1).
-  if (status === 400 || status === 401 || codes.includes('ERR_FORBIDDEN')) return ['WWW-Authenticate']
+  if (status === 400 || status === 401 || codes.includes('ERR_FORBIDDEN')) return ['WWW-Authenticate', ...digests]
   if (status === 416) return ['Content-Range']
-  if (codes.includes('ERR_DIGEST_REQUIRED')) return ['Want-Content-Digest']
   if (status !== 415) return []
   const hint = method === 'PATCH' ? 'Accept-Patch' : method === 'POST' ? 'Accept-Post' : 'Accept'
   return facts.content[method] === undefined ? [] : [hint, 'Accept-Encoding']
