@@ -19,7 +19,7 @@ interface DocumentFacts {
   readonly kind?: Route['kind']
   readonly definition?: string
   readonly storePath?: string
-  readonly replaced?: 'representation' | 'none'
+  readonly putResponse?: 'representation' | 'none'
   readonly idMember?: Route['idMember']
   readonly showsWork?: boolean
   readonly createsByPut?: boolean
@@ -88,7 +88,7 @@ export function compileSingleton(
   const route = compileDocument(pattern, json, defaults, ['GET', 'PUT', 'PATCH'], {
     kind: 'singleton',
     storePath: pattern,
-    replaced: options.putResponse ?? 'representation',
+    putResponse: options.putResponse ?? 'representation',
   })
   return [pattern, ...aliases].map((path) => ({ pattern: path, route }))
 }

@@ -247,7 +247,8 @@ describe('sqliteStore with clocks hours apart', () => {
     const options = { now: () => NOON, sweepInterval: 0 }
     const content = { contentType: 'text/plain', body: 'x' }
     await sqliteStore(handle, options).write('/a', content, { expect: 'any' })
-    handle.exec('DROP TABLE resource_clock; UPDATE resource_schema SET version = 1')
+    handle.exec('ALTER TABLE resource_states DROP COLUMN sha256; DROP TABLE resource_clock')
+    handle.exec('UPDATE resource_schema SET version = 1')
     const behind = sqliteStore(file.open(), { ...options, now: () => NOON - HOUR })
     const result = await behind.write('/b', content, { expect: 'any' })
     expect(result).toMatchObject({ resource: { lastModified: Math.floor(NOON / 1000) * 1000 } })

@@ -62,7 +62,7 @@ describe.each([
     ['/api?x', 200, { mount: '/api', path: '/', query: 'x' }],
     ['/api/a%20b', 200, { mount: '/api', path: '/a b', query: '' }],
     ['/api//users', 200, { mount: '/api', path: '//users', query: '' }],
-    ['/api/%2e%2e/x?a=b', 200, { mount: '/api', path: '/%2e%2e/x', query: 'a=b' }],
+    ['/api/%2e%2e/x?a=b', 400, undefined],
     ['/api/@scope%2Fname', 200, { mount: '/api', path: '/@scope%2Fname', query: '' }],
     ['/api/a%zz', 200, { mount: '/api', path: '/a%zz', query: '' }],
   ])('reads %s (RFC 9112 §3.2): %i', async (target, status, expected) => {

@@ -22,7 +22,7 @@ describe('selectPatchFormat', () => {
     (field) => {
       expect(faultOf(() => selectPatchFormat(field, formats))).toMatchObject({
         status: 415,
-        fields: ['Accept-Patch', 'application/json-patch+json, application/merge-patch+json'],
+        headers: { 'Accept-Patch': 'application/json-patch+json, application/merge-patch+json' },
       })
     },
   )

@@ -25,7 +25,8 @@ function request(method: string, target: string, more: readonly string[] = [], b
 const JSON_TYPE = 'Content-Type: application/json'
 const LAST = 'Connection: close'
 const ADA = '{"name":"Ada","email":"ada@example.org"}'
-const LONG = 'x'.repeat(100_000)
+/** Little more than the limit: a connection that is reset while it sends loses the answer (RFC 9112 §9.6). */
+const LONG = 'x'.repeat(20_000)
 
 const statuses = (responses: readonly WireResponse[]): readonly unknown[] => responses.map(({ status }) => status)
 

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { connect } from 'node:net'
 
 export interface WireResponse {
@@ -30,7 +29,7 @@ export async function exchange(
   // A server that refuses a request may reset the connection after its response.
   socket.on('error', () => {})
   socket.setTimeout(QUIET, () => socket.destroy())
-  const closed = once(socket, 'close')
+  const closed = new Promise((resolve) => socket.on('close', resolve))
   for (const [index, part] of parts.entries()) {
     if (index > 0) await new Promise((resolve) => setTimeout(resolve, 300))
     socket.write(part, 'latin1')

@@ -189,6 +189,17 @@ describe('Idempotency-Key', () => {
     expect((await target.send('PUT', '/orders/1', jsonOf({ id: 1 }))).status).toBe(204)
   })
 
+  it('is refused for another patch, of a document and of an item (issue 20)', async () => {
+    const { send } = await start()
+    await send('PUT', '/docs/d', jsonOf({ a: 1 }))
+    await send('POST', '/users', jsonOf(USER))
+    for (const path of ['/docs/d', '/users/1']) {
+      const patch = (body: string) => send('PATCH', path, { fields: { ...MERGE_PATCH, ...keyed() }, body })
+      expect((await patch('{"name":"Ada"}')).status).toBe(200)
+      expect((await patch('{"name":"Grace"}')).status).toBe(422)
+    }
+  })
+
   it('is ignored by other methods, by a PATCH with If-Match and without the option (issue 20)', async () => {
     const target = await start()
     const patch = { fields: { ...MERGE_PATCH, ...keyed(), 'If-Match': '*' }, body: '{"a":1}' }
