@@ -14,10 +14,18 @@ for (const file of files.sort()) {
   for (const { name, run } of attacks) {
     const { figures, bound, ok } = await run()
     rows.push({ ok, attack: name, figures, bound })
-    console.log(`${ok ? 'ok    ' : 'BROKEN'} ${name}: ${figures} (${bound})`)
+    console.log(`${ok ? 'ok    ' : 'BROKEN'} ${name}: ${describe(figures)} (${bound})`)
   }
 }
 if (rows.length === 0) throw new Error('There is nothing to measure.')
 const broken = rows.filter(({ ok }) => !ok)
 console.log(`${rows.length - broken.length} of ${rows.length} bounds hold.`)
 process.exit(broken.length === 0 ? 0 : 1)
+
+/** @param {string | Record<string, number>} figures */
+function describe(figures) {
+  if (typeof figures === 'string') return figures
+  return Object.entries(figures)
+    .map(([name, value]) => `${name} ${value}`)
+    .join(', ')
+}
