@@ -76,6 +76,8 @@ function watchStream({ res, idleTimeout, slowestReader }: Exchange): void {
   sessions.set(session, all)
   if (all.streams++ === 0) all.pace.rest(now)
   stream.once('close', () => all.streams--)
+  // Node keeps a stream whose client has left until its last write has been sent, which a window of 0 never lets happen.
+  stream.once('aborted', () => stream.destroy())
   sweep(idleTimeout, {
     check(now) {
       if (stream.destroyed || stream.writableFinished) return false
