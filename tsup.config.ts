@@ -7,6 +7,7 @@ export const entries: Record<string, string> = {
   'stores/memory': 'src/stores/memory.ts',
   'stores/sqlite': 'src/stores/sqlite.ts',
   'stores/postgres': 'src/stores/postgres.ts',
+  'contents/file': 'src/contents/file.ts',
   conditional: 'src/handlers/conditional.ts',
   range: 'src/handlers/range.ts',
   preflight: 'src/handlers/preflight.ts',

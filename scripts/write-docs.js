@@ -38,10 +38,12 @@ const OPTIONS = [
   ['memoryStore', ['MemoryStoreOptions']],
   ['sqliteStore', ['SqliteStoreOptions']],
   ['postgresStore', ['PostgresStoreOptions']],
+  ['fileContents', ['FileContentsOptions']],
   ['createResourceClient', ['ResourceClientOptions']],
   ['openapi', ['OpenApiOptions']],
   ['HttpError', ['HttpErrorOptions']],
   ['describeStore', ['DescribeStoreOptions']],
+  ['testContents', ['TestContentsOptions']],
 ]
 
 /** What is given in part: defaults stand for the rest. */

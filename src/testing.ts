@@ -1,5 +1,6 @@
-/** The conformance kit for stores: every sentence of the store contract as a test. */
+/** The conformance kits for stores and for content stores: every sentence of their contracts as a test. */
 export { describeStore } from './stores/conformance/describe-store.ts'
+export { type ContentsFixture, type TestContentsOptions, testContents } from './stores/conformance/test-contents.ts'
 export type {
   Capability,
   DescribeStoreOptions,

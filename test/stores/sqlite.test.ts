@@ -346,7 +346,7 @@ for (const [library, open] of Object.entries(sqliteLibraries)) {
       const handle = (await createFile()).open()
       openStore(handle, { sweepInterval: 0 })
       handle.exec('UPDATE resource_schema SET version = 99')
-      expect(() => sqliteStore(handle)).toThrow(/schema version 99, and this release knows versions up to 2/)
+      expect(() => sqliteStore(handle)).toThrow(/schema version 99, and this release knows versions up to 3/)
     })
 
     it('keeps paths and file names with U+0000 and lone surrogates apart', async () => {

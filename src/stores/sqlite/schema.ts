@@ -40,6 +40,12 @@ const MIGRATIONS: readonly Migration[] = [
   (prefix) => `
     CREATE TABLE ${prefix}clock (second INTEGER NOT NULL);
     INSERT INTO ${prefix}clock SELECT COALESCE(MAX(changed), 0) / 1000 FROM ${prefix}states;`,
+  // The key of content that lies in a content store, and what the keys of this database begin with.
+  (prefix) => `
+    ALTER TABLE ${prefix}contents ADD COLUMN key TEXT;
+    CREATE UNIQUE INDEX ${prefix}contents_keys ON ${prefix}contents (key) WHERE key IS NOT NULL;
+    CREATE TABLE ${prefix}identity (id TEXT NOT NULL);
+    INSERT INTO ${prefix}identity VALUES (lower(hex(randomblob(8))));`,
 ]
 
 /**
