@@ -8,6 +8,7 @@ export const entries: Record<string, string> = {
   'stores/sqlite': 'src/stores/sqlite.ts',
   'stores/postgres': 'src/stores/postgres.ts',
   'contents/file': 'src/contents/file.ts',
+  'contents/s3': 'src/contents/s3.ts',
   conditional: 'src/handlers/conditional.ts',
   range: 'src/handlers/range.ts',
   preflight: 'src/handlers/preflight.ts',

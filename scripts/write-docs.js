@@ -39,6 +39,7 @@ const OPTIONS = [
   ['sqliteStore', ['SqliteStoreOptions']],
   ['postgresStore', ['PostgresStoreOptions']],
   ['fileContents', ['FileContentsOptions']],
+  ['s3Contents', ['S3ContentsOptions']],
   ['createResourceClient', ['ResourceClientOptions']],
   ['openapi', ['OpenApiOptions']],
   ['HttpError', ['HttpErrorOptions']],
