@@ -20,6 +20,7 @@ import { createRecentCache } from './recent-cache.ts'
 import { CONTENT_STORE, createBesideContents } from './sql/beside.ts'
 import { DEFAULT_CACHE_SIZE } from './sql/chunk-cache.ts'
 import { commitContents, createIntakeFactory, type Taken } from './sql/intake.ts'
+import { type MovableContents, moveChunks } from './sql/move.ts'
 import { checkTablePrefix, formatSortKey } from './sql/names.ts'
 import { createOrphanSearch } from './sql/orphans.ts'
 import { isExpected, LIVE, type Shown, type StateRow, toResource, toState } from './sql/rows.ts'
@@ -28,6 +29,7 @@ import type { Content, ContentFields, RelatedWrite, ResourceStore, StoredState, 
 import { createVersions } from './versions.ts'
 
 export type { PostgresClient, PostgresPool, PostgresQuery } from './postgres/connection.ts'
+export type { MovableContents, MoveOptions } from './sql/move.ts'
 
 export interface PostgresStoreOptions {
   /** A `Pool` of `pg`. The store holds a connection only while the database works for it. */
@@ -92,7 +94,7 @@ const MAX_ATTEMPTS = 10
  * Retry-After; once it is back the store works again.
  * @throws TypeError for an unknown option, a missing pool, an unfit prefix or limit
  */
-export function postgresStore(options: PostgresStoreOptions): ResourceStore {
+export function postgresStore(options: PostgresStoreOptions): ResourceStore & MovableContents {
   if (typeof (options as { connect?: unknown } | undefined)?.connect === 'function') {
     throw new TypeError('postgresStore takes the pool as an option: postgresStore({ pool }).')
   }
@@ -151,10 +153,8 @@ export function postgresStore(options: PostgresStoreOptions): ResourceStore {
         })
   const names = createNameSource(connection, statements, maxWaiting)
   const states = createPostgresStates(connection, statements, contents, names, { grace, nextVersion })
-  const { createIntake, stage } = createIntakeFactory(contents, {
-    ...{ inlineLimit, batchSize: BATCH_SIZE },
-    beside: contentStore === undefined ? undefined : createBesideContents(contentStore, contents.ledger, grace),
-  })
+  const beside = contentStore === undefined ? undefined : createBesideContents(contentStore, contents.ledger, grace)
+  const { createIntake, stage } = createIntakeFactory(contents, { inlineLimit, batchSize: BATCH_SIZE, beside })
 
   const toFoundState = (row: DatedRow | undefined, hidden: Shown = 'not-shown'): StoredState =>
     toState(row, hidden, row?.now ?? 0, contents.open)
@@ -271,6 +271,8 @@ export function postgresStore(options: PostgresStoreOptions): ResourceStore {
     },
 
     stage: (body, { signal } = {}) => stage(body, signal),
+
+    moveContents: (options) => moveChunks('postgresStore', contents.chunkSource, beside, options),
 
     async close() {
       await sweeper.close()

@@ -8,6 +8,7 @@ import { createRecentCache } from './recent-cache.ts'
 import { CONTENT_STORE, createBesideContents } from './sql/beside.ts'
 import { DEFAULT_CACHE_SIZE } from './sql/chunk-cache.ts'
 import { commitContents, createIntakeFactory, type Taken } from './sql/intake.ts'
+import { type MovableContents, moveChunks } from './sql/move.ts'
 import { checkTablePrefix } from './sql/names.ts'
 import { createOrphanSearch } from './sql/orphans.ts'
 import { isExpected, LIVE } from './sql/rows.ts'
@@ -21,6 +22,7 @@ import { prepareStatements } from './sqlite/statements.ts'
 import { createSqliteStates } from './sqlite/states.ts'
 import type { Content, CreateOptions, RelatedWrite, ResourceStore, StoredResource, WriteResult } from './types.ts'
 
+export type { MovableContents, MoveOptions } from './sql/move.ts'
 export type { SqliteHandle, SqliteStatement, SqliteValue } from './sqlite/handle.ts'
 
 export interface SqliteStoreOptions {
@@ -102,7 +104,7 @@ interface Draft {
  * @throws TypeError for an unknown option or an unfit prefix
  * @throws Error when the tables were made by a newer release, or the database cannot keep a write-ahead log
  */
-export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions): ResourceStore {
+export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions): ResourceStore & MovableContents {
   if (typeof handle?.exec !== 'function' || typeof handle.prepare !== 'function') {
     const meant = typeof handle === 'string' ? 'sqliteStore(new Database(file))' : 'new Database(file)'
     throw new TypeError(
@@ -154,10 +156,8 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
     contentStore,
     onRelease: sweeper.hurry,
   })
-  const { createIntake, stage } = createIntakeFactory(contents, {
-    ...{ inlineLimit, batchSize: BATCH_SIZE },
-    beside: contentStore === undefined ? undefined : createBesideContents(contentStore, contents.ledger, grace),
-  })
+  const beside = contentStore === undefined ? undefined : createBesideContents(contentStore, contents.ledger, grace)
+  const { createIntake, stage } = createIntakeFactory(contents, { inlineLimit, batchSize: BATCH_SIZE, beside })
   const orphans =
     contentStore === undefined
       ? undefined
@@ -251,6 +251,8 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
     list: (collection, options) => connection.attempt(() => states.list(collection, options)),
 
     stage: (body, { signal } = {}) => stage(body, signal),
+
+    moveContents: (options) => moveChunks('sqliteStore', contents.chunkSource, beside, options),
 
     close: () => andThen(sweeper.close(), () => orphans?.close()),
   }

@@ -10,6 +10,7 @@ import { HttpError } from '../../src/core/errors.ts'
 import { createBytes, stream } from '../../src/stores/conformance/samples.ts'
 import { type PostgresStoreOptions, postgresStore } from '../../src/stores/postgres.ts'
 import { readWhole } from '../../src/stores/sql/beside.ts'
+import type { MovableContents } from '../../src/stores/sql/move.ts'
 import { type SqliteStoreOptions, sqliteStore } from '../../src/stores/sqlite.ts'
 import type { LargeBody, ResourceStore, StoredResource } from '../../src/stores/types.ts'
 import { describeStore } from '../../src/testing.ts'
@@ -22,7 +23,7 @@ type Options = Omit<SqliteStoreOptions & PostgresStoreOptions, 'pool' | 'reserve
 /** A database of its own, and a directory for large content. */
 interface Place {
   readonly directory: string
-  open(options?: Options): ResourceStore
+  open(options?: Options): ResourceStore & MovableContents
   query(sql: string): Promise<readonly Record<string, unknown>[]>
 }
 
@@ -37,7 +38,7 @@ async function createFolder(): Promise<string> {
   return folder
 }
 
-function closing(store: ResourceStore): ResourceStore {
+function closing<Store extends ResourceStore>(store: Store): Store {
   closers.push(() => store.close?.())
   return store
 }
@@ -250,6 +251,74 @@ for (const [name, createPlace] of Object.entries(PLACES)) {
       await store.write('/b', upload(OTHER), { expect: 'any' })
       expect(await readBytes((await store.read('/a')) as StoredResource)).toEqual(LARGE)
       expect(await readBytes((await store.read('/b')) as StoredResource)).toEqual(OTHER)
+    })
+
+    it('moves chunks to the content store, with their versions and dates (issue 22)', async () => {
+      const place = await createPlace()
+      const before = place.open({ contents: undefined as never, sweepInterval: 0 })
+      for (let name = 1; name <= 5; name++) {
+        await before.write(`/a/${name}`, upload(createBytes(300_000, name)), { expect: 'any' })
+      }
+      await before.write('/a/small', binary(LARGE.subarray(0, 100)), { expect: 'any' })
+      await before.remove('/a/5', { expect: 'any', mode: 'hide' })
+      const store = place.open({ grace: 100, sweepInterval: 20 })
+      const facts = async () =>
+        (await store.list('/a', { limit: 10, hidden: true })).items.map(({ body: _, ...rest }) => rest)
+      const states = await facts()
+      const readBefore = (await store.read('/a/1')) as StoredResource
+      expect(await store.moveContents()).toBe(5)
+      expect(await store.moveContents()).toBe(0)
+      expect(await facts()).toEqual(states)
+      await vi.waitFor(async () => expect(await place.query('SELECT 1 FROM resource_chunks')).toEqual([]), 10_000)
+      expect(await listKeys(place.directory)).toHaveLength(5)
+      for (let name = 1; name <= 5; name++) {
+        const state = (await store.read(`/a/${name}`, { hidden: true })) as StoredResource
+        expect((await readBytes(state)).equals(createBytes(300_000, name))).toBe(true)
+      }
+      // SQLite keeps states in memory: they go on with what has moved.
+      if (name === 'sqliteStore') expect((await readBytes(readBefore)).equals(createBytes(300_000, 1))).toBe(true)
+      await store.write('/a/1', upload(OTHER), { expect: 'present' })
+      await vi.waitFor(async () => expect(await listKeys(place.directory)).toHaveLength(5), 10_000)
+    })
+
+    it('leaves content alone that is replaced while it moves, and nothing of what was put', async () => {
+      const place = await createPlace()
+      const before = place.open({ contents: undefined as never, sweepInterval: 0 })
+      await before.write('/a', upload(LARGE), { expect: 'any' })
+      const contents = sound(place.directory, ({ put }) => ({
+        async put(...values) {
+          const stored = await put(...values)
+          await before.write('/a', binary(Buffer.from('small')), { expect: 'any' })
+          return stored
+        },
+      }))
+      const store = place.open({ contents, grace: 100, sweepInterval: 20 })
+      expect(await store.moveContents()).toBe(0)
+      await vi.waitFor(async () => expect(await listKeys(place.directory)).toEqual([]), 10_000)
+      expect(await readBytes((await store.read('/a')) as StoredResource)).toEqual(Buffer.from('small'))
+    })
+
+    it('ends a move with the reason of the signal, goes on with the rest later, and needs the option', async () => {
+      const place = await createPlace()
+      const before = place.open({ contents: undefined as never, sweepInterval: 0 })
+      for (const path of ['/a', '/b']) await before.write(path, upload(LARGE), { expect: 'any' })
+      const controller = new AbortController()
+      const contents = sound(place.directory, ({ put }) => ({
+        async put(...values) {
+          const stored = await put(...values)
+          // Once the first one has moved.
+          setImmediate(() => setImmediate(() => controller.abort(new Error('Enough.'))))
+          return stored
+        },
+      }))
+      const store = place.open({ contents, sweepInterval: 0 })
+      await expect(store.moveContents({ signal: AbortSignal.abort(new Error('Not now.')) })).rejects.toThrow('Not now.')
+      await store.moveContents({ signal: controller.signal }).catch(() => {})
+      await store.moveContents()
+      for (const path of ['/a', '/b']) {
+        expect(await readBytes((await store.read(path)) as StoredResource)).toEqual(LARGE)
+      }
+      await expect(before.moveContents()).rejects.toThrow(`${name}: moveContents needs the option contents.`)
     })
 
     it('names the missing option when content lies in a content store', async () => {

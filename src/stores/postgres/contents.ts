@@ -3,8 +3,10 @@ import { type ContentLedger, createNoContentsError, openBeside } from '../sql/be
 import { type ChunkCache, readThroughCache } from '../sql/chunk-cache.ts'
 import { type ChunkSink, type ContentId, createLostContentError } from '../sql/intake.ts'
 import { createLargeBody } from '../sql/large-body.ts'
+import type { ChunkSource } from '../sql/move.ts'
 import { toBytes } from '../sql/rows.ts'
 import type { Swept } from '../sql/sweeper.ts'
+import type { LargeBody } from '../types.ts'
 import type { PostgresConnection, RunStatement } from './connection.ts'
 import { CHUNK_SIZE } from './schema.ts'
 import { KEY_MARK, type PostgresStatements } from './statements.ts'
@@ -32,6 +34,8 @@ export interface PostgresContents extends ChunkSink {
   sweepKeys(): Promise<Swept>
   /** Which of some keys have a row. */
   findKnown(keys: readonly string[]): Promise<ReadonlySet<string>>
+  /** Chunks to move to the content store. */
+  readonly chunkSource: ChunkSource
 }
 
 /** Bytes that are appended in one statement: two chunks. */
@@ -76,29 +80,59 @@ export function createPostgresContents(
     },
   }
 
+  async function link(run: RunStatement, id: ContentId): Promise<void> {
+    const rows = await run(statements.linkContent, [id])
+    if (rows.length === 0) throw createLostContentError()
+  }
+
+  function open(id: ContentId, size: number): LargeBody {
+    if (isKey(id)) {
+      if (contentStore !== undefined) return openBeside(contentStore, keyOf(id))
+      return {
+        open() {
+          throw createNoContentsError('postgresStore')
+        },
+      }
+    }
+    async function readFromTable(index: number, offset: number, length: number): Promise<Uint8Array | undefined> {
+      const rest = offset + length - CHUNK_SIZE
+      const statement = rest > 0 ? statements.readAcross : statements.readChunk
+      const values = [id, index, offset + 1, rest > 0 ? rest : length]
+      const [row] = await connection.read<{ bytes: string }>(statement, values)
+      return row === undefined ? undefined : toBytes(row.bytes)
+    }
+
+    return createLargeBody(size, CHUNK_SIZE, readThroughCache(chunks, id, size, CHUNK_SIZE, readFromTable))
+  }
+
+  const chunkSource: ChunkSource = {
+    async findNext(after) {
+      const [row] = await connection.read<{ path: string; id: string; size: number }>(statements.findChunked, [
+        Buffer.from(after, 'base64'),
+      ])
+      return row === undefined ? undefined : { ...row, body: open(row.id, row.size) }
+    },
+    async isCurrent({ path, id }) {
+      const [row] = await connection.read<{ id: string }>(statements.findContentOf, [Buffer.from(path, 'base64')])
+      return row?.id === id
+    },
+    swap({ path, id }, taken) {
+      return connection.transact(async (run) => {
+        const rows = await run(statements.moveContent, [Buffer.from(path, 'base64'), id, taken.id!])
+        if (rows.length === 0) return false
+        await link(run, taken.id!)
+        await run(statements.releaseContent, [id, grace])
+        return true
+      })
+    },
+  }
+
   return {
     ledger,
     abandon,
-
-    open(id, size) {
-      if (isKey(id)) {
-        if (contentStore !== undefined) return openBeside(contentStore, keyOf(id))
-        return {
-          open() {
-            throw createNoContentsError('postgresStore')
-          },
-        }
-      }
-      async function readFromTable(index: number, offset: number, length: number): Promise<Uint8Array | undefined> {
-        const rest = offset + length - CHUNK_SIZE
-        const statement = rest > 0 ? statements.readAcross : statements.readChunk
-        const values = [id, index, offset + 1, rest > 0 ? rest : length]
-        const [row] = await connection.read<{ bytes: string }>(statement, values)
-        return row === undefined ? undefined : toBytes(row.bytes)
-      }
-
-      return createLargeBody(size, CHUNK_SIZE, readThroughCache(chunks, id, size, CHUNK_SIZE, readFromTable))
-    },
+    chunkSource,
+    open,
+    link,
 
     async begin() {
       const id = nextId()
@@ -118,11 +152,6 @@ export function createPostgresContents(
               bytes.subarray(0, CHUNK_SIZE),
               bytes.subarray(CHUNK_SIZE),
             ])
-      if (rows.length === 0) throw createLostContentError()
-    },
-
-    async link(run, id) {
-      const rows = await run(statements.linkContent, [id])
       if (rows.length === 0) throw createLostContentError()
     },
 

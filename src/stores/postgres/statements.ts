@@ -29,6 +29,9 @@ type StatementName =
   | 'touchContent'
   | 'claimKeys'
   | 'findKnown'
+  | 'findChunked'
+  | 'findContentOf'
+  | 'moveContent'
 
 /** Begins the id of content that lies in a content store; versions, which name chunks, never have it. */
 export const KEY_MARK = '.'
@@ -183,6 +186,12 @@ function writeStatements(prefix: string): Readonly<Record<StatementName, string>
     claimKeys:
       `UPDATE ${contents} SET expires = 0 WHERE id IN (SELECT id FROM ${contents} WHERE expires < ${NOW} ` +
       `AND left(id, 1) = '${KEY_MARK}' ORDER BY expires LIMIT 16) AND expires < ${NOW} RETURNING id`,
+    findChunked:
+      `SELECT encode(path, 'base64') AS path, content_id AS id, size FROM ${states} WHERE path > $1::bytea ` +
+      `AND content_id IS NOT NULL AND left(content_id, 1) <> '${KEY_MARK}' ORDER BY path LIMIT 1`,
+    findContentOf: `SELECT content_id AS id FROM ${states} WHERE path = $1::bytea`,
+    /** The version stays: the bytes are the same. */
+    moveContent: `UPDATE ${states} SET content_id = $3::text WHERE path = $1::bytea AND content_id = $2::text RETURNING 1`,
     /** $1 ids, with commas between them. */
     findKnown: `SELECT id FROM ${contents} WHERE id = ANY(string_to_array($1::text, ','))`,
   }

@@ -5,6 +5,7 @@ import { type ContentLedger, createNoContentsError, openBeside, readWhole } from
 import { type ChunkCache, readThroughCache } from '../sql/chunk-cache.ts'
 import { type ChunkSink, type ContentId, createLostContentError } from '../sql/intake.ts'
 import { createLargeBody } from '../sql/large-body.ts'
+import type { ChunkSource } from '../sql/move.ts'
 import { toBytes } from '../sql/rows.ts'
 import type { Swept } from '../sql/sweeper.ts'
 import type { LargeBody } from '../types.ts'
@@ -40,6 +41,8 @@ export interface SqliteContents extends ChunkSink {
   sweepKeys(): Promise<Swept>
   /** Which of some keys have a row. */
   findKnown(keys: readonly string[]): MaybePromise<ReadonlySet<string>>
+  /** Chunks to move to the content store. */
+  readonly chunkSource: ChunkSource
 }
 
 /** Steps in which content that was given up is cleared away at once: half a gigabyte. The sweep does the rest. */
@@ -153,12 +156,47 @@ export function createSqliteContents(
     // Without the content store the row waits.
     if (contentStore === undefined) return
     await contentStore.remove(key)
+    await clearChunks(id)
     await connection.transactLazily(() => void statements.sweepContent.run(id))
+  }
+
+  /** Chunks of content that lies in the content store: a move may have ended before it had removed them. */
+  async function clearChunks(id: ContentId): Promise<void> {
+    const clearSome = () => (statements.sweepChunks.all(id, id) as unknown[]).length
+    while ((await connection.transactLazily(clearSome)) > 0) await nextTurn()
+  }
+
+  const chunkSource: ChunkSource = {
+    async findNext(after) {
+      for (;;) {
+        const left = await connection.attempt(() => statements.findLeftChunks.get() as { id: number } | undefined)
+        if (left === undefined) break
+        await clearChunks(left.id)
+      }
+      const row = await connection.attempt(() => statements.findChunked.get(after))
+      const { path, id, size } = (row ?? {}) as { path: string; id: number; size: number }
+      return row === undefined ? undefined : { path, id, size: Number(size), body: openChunks(id, Number(size)) }
+    },
+    isCurrent({ path, id }) {
+      return connection.attempt(() => (statements.findContentOf.get(path) as { id: unknown } | undefined)?.id === id)
+    },
+    // The row stays that of the state, so that states which any process keeps in memory stay right.
+    swap({ id }, taken) {
+      return connection.transact(() => {
+        const key = readKey(taken.id!)
+        if (key === undefined) throw createLostContentError()
+        statements.sweepContent.run(taken.id!)
+        if (statements.moveContent.get(key, id) !== undefined) return true
+        statements.beginKey.get(expiry(), key)
+        return false
+      })
+    },
   }
 
   return {
     open,
     ledger,
+    chunkSource,
     abandon,
 
     begin() {

@@ -36,6 +36,10 @@ type StatementName =
   | 'findRowOfKey'
   | 'releaseAtOnce'
   | 'claimKeys'
+  | 'findChunked'
+  | 'findContentOf'
+  | 'findLeftChunks'
+  | 'moveContent'
 
 export type SqliteStatements = Readonly<Record<StatementName, SqliteStatement>>
 
@@ -130,5 +134,13 @@ function writeStatements(prefix: string): Readonly<Record<StatementName, string>
     claimKeys:
       `UPDATE ${contents} SET expires = 0 WHERE id IN (SELECT id FROM ${contents} WHERE expires IS NOT NULL ` +
       'AND expires < ? AND key IS NOT NULL ORDER BY expires LIMIT 16) RETURNING id, key',
+    findChunked:
+      `SELECT path, content_id AS id, size FROM ${states} AS s WHERE path > ? AND content_id IS NOT NULL ` +
+      `AND (SELECT key FROM ${contents} WHERE id = s.content_id) IS NULL ORDER BY path LIMIT 1`,
+    findContentOf: `SELECT content_id AS id FROM ${states} WHERE path = ?`,
+    findLeftChunks:
+      `SELECT id FROM ${contents} AS c WHERE key IS NOT NULL ` +
+      `AND EXISTS (SELECT 1 FROM ${chunks} WHERE content_id = c.id) LIMIT 1`,
+    moveContent: `UPDATE ${contents} SET key = ? WHERE id = ? AND key IS NULL AND expires IS NULL RETURNING id`,
   }
 }
