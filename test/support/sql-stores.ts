@@ -1,6 +1,7 @@
 import Libsql from 'libsql'
 import pg from 'pg'
 import { fileContents } from '../../src/contents/file.ts'
+import { s3Contents } from '../../src/contents/s3.ts'
 import { postgresStore } from '../../src/stores/postgres.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
@@ -12,6 +13,8 @@ export type StorePlace = (
 ) & {
   /** The directory of large content; left out, it lies in the tables. */
   readonly directory?: string
+  /** The service of large content. */
+  readonly s3?: { readonly endpoint: string; readonly prefix: string }
 }
 
 /** How long content is left alone, and how often it is looked through. */
@@ -27,10 +30,15 @@ export interface OpenedStore {
 
 /** Opens a store as a process of a deployment would. */
 export function openStore(place: StorePlace, sweep: SweepOptions = {}): OpenedStore {
-  const { directory } = place
+  const { directory, s3 } = place
   // Short, so that what a killed process leaves is swept while the test waits.
   const beside = { grace: 1000, sweepInterval: 100 }
-  const options = directory === undefined ? sweep : { ...beside, ...sweep, contents: fileContents({ directory }) }
+  const credentials = { accessKeyId: 'S3RVER', secretAccessKey: 'S3RVER' }
+  const contents =
+    directory !== undefined
+      ? fileContents({ directory })
+      : s3 && s3Contents({ ...s3, credentials, region: 'eu-test-1', bucket: 'media' })
+  const options = contents === undefined ? sweep : { ...beside, ...sweep, contents }
   if (place.kind === 'sqlite') {
     const database = new Libsql(place.file)
     const store = sqliteStore(database, options)
