@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Libsql from 'libsql'
@@ -90,6 +90,35 @@ function sound(directory: string, changes: (contents: ContentStore) => Partial<C
   const contents = fileContents({ directory })
   return { ...contents, ...changes(contents) }
 }
+
+describe('a backup of sqliteStore with fileContents', () => {
+  it('is restored whole when the database is copied first and the contents within grace (docs/stores.md)', async () => {
+    const [directory, copies, folder] = [await createFolder(), await createFolder(), await createFolder()]
+    const handle = new Libsql(join(folder, 'store.db'))
+    closers.push(() => handle.close())
+    const store = closing(sqliteStore(handle, { contents: fileContents({ directory }), sweepInterval: 20 }))
+    for (const path of ['/kept', '/replaced', '/removed']) await store.write(path, upload(LARGE), { expect: 'any' })
+
+    handle.exec(`VACUUM INTO '${join(folder, 'copy.db')}'`)
+    // What happens between the two steps.
+    await store.write('/replaced', upload(OTHER), { expect: 'any' })
+    await store.write('/later', upload(OTHER), { expect: 'any' })
+    await store.remove('/removed', { expect: 'any', mode: 'erase' })
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    await cp(directory, copies, { recursive: true, preserveTimestamps: true })
+
+    const copy = new Libsql(join(folder, 'copy.db'))
+    closers.push(() => copy.close())
+    const options = { contents: fileContents({ directory: copies }), grace: 300, sweepInterval: 20 }
+    const restored = closing(sqliteStore(copy, options))
+    // The content of /later and the second one of /replaced came after the copy of the database.
+    await vi.waitFor(async () => expect(await listKeys(copies)).toHaveLength(3), 10_000)
+    for (const path of ['/kept', '/replaced', '/removed']) {
+      expect(await readBytes((await restored.read(path)) as StoredResource)).toEqual(LARGE)
+    }
+    expect(await restored.read('/later')).toBeUndefined()
+  })
+})
 
 for (const [name, createPlace] of Object.entries(PLACES)) {
   describeStore(
