@@ -6,7 +6,7 @@ import { readOptions } from '../core/options.ts'
 import { checkKey, createGoneError } from './errors.ts'
 import type { ContentStore, ListedContent } from './types.ts'
 
-export type { ContentStore, ListedContent, PutContent } from './types.ts'
+export type { ContentStore, ListedContent, LocateRequest, PutContent } from './types.ts'
 
 export interface FileContentsOptions {
   /**

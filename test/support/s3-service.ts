@@ -85,6 +85,9 @@ export async function startS3(): Promise<S3Service> {
     }
     const object = objects.get(name)
     if (object === undefined) return refuse(res, 404, 'NoSuchKey')
+    for (const [parameter, value] of query) {
+      if (parameter.startsWith('response-')) res.setHeader(parameter.slice('response-'.length), value)
+    }
     sendObject(req, res, object)
   }
 

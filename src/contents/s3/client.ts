@@ -26,7 +26,9 @@ type Signer = new (request: {
   readonly url: string
   readonly region: string
   readonly service: 's3'
-  readonly headers: Readonly<Record<string, string>>
+  readonly headers?: Readonly<Record<string, string>>
+  /** Puts the signature into the query instead of a header. */
+  readonly signQuery?: true
   readonly accessKeyId: string
   readonly secretAccessKey: string
   readonly sessionToken?: string | undefined
@@ -40,6 +42,11 @@ export interface S3Client {
    * @throws the reason of the signal
    */
   send(request: S3Request): Promise<Response>
+  /**
+   * Signs an address for those who have no credentials.
+   * @param lifetime seconds for which a request may begin
+   */
+  presign(request: Pick<S3Request, 'method' | 'name' | 'query'>, lifetime: number): Promise<string>
 }
 
 export interface S3ClientOptions {
@@ -59,10 +66,15 @@ const TRANSIENT: readonly number[] = [408, 429, 500, 502, 503, 504]
 export function createS3Client({ endpoint, region, bucket, readCredentials, timeout }: S3ClientOptions): S3Client {
   const base = `${endpoint.href.replace(/\/$/, '')}/${bucket}`
 
-  async function attempt(request: S3Request): Promise<Response> {
-    const { method, name, query, headers, body = new Uint8Array(0), signal } = request
+  function addressOf({ name, query }: Pick<S3Request, 'name' | 'query'>): URL {
     const url = new URL(name === undefined ? base : `${base}/${name}`)
     for (const [key, value] of Object.entries(query ?? {})) url.searchParams.set(key, value)
+    return url
+  }
+
+  async function attempt(request: S3Request): Promise<Response> {
+    const { method, headers, body = new Uint8Array(0), signal } = request
+    const url = addressOf(request)
     const Signer = await loadSigner()
     const signed = await new Signer({
       ...(await readCredentials()),
@@ -86,6 +98,18 @@ export function createS3Client({ endpoint, region, bucket, readCredentials, time
   }
 
   return {
+    async presign(request, lifetime) {
+      const url = addressOf(request)
+      url.searchParams.set('X-Amz-Expires', String(lifetime))
+      const Signer = await loadSigner().catch((error: Error) => {
+        throw error.cause
+      })
+      const values = { method: request.method, url: url.href, region, service: 's3', signQuery: true } as const
+      const signed = await new Signer({ ...(await readCredentials()), ...values }).sign()
+      // A space is "+" for some readers of a query, and "%20" for all.
+      return signed.url.href.replaceAll('+', '%20')
+    },
+
     async send(request) {
       const { signal } = request
       for (let count = 1; ; count++) {
