@@ -94,15 +94,17 @@ export function s3Contents(options: S3ContentsOptions): ContentStore {
 
     async *open(key, first, last, { signal } = {}) {
       const headers = { Range: `bytes=${first}-${last}` }
-      const response = await client.send({ method: 'GET', name: nameOf(key), headers, signal })
-      if (response.status === 404) throw createGoneError(await createS3Error(response))
+      const response = await client.send({ method: 'GET', name: nameOf(key), headers, signal, isStream: true })
+      if (response.status === 404) throw createGoneError(createS3Error(response))
       const isRange = response.headers.get('Content-Range')?.startsWith(`bytes ${first}-${last}/`) === true
-      if (response.status !== 206 || !isRange) throw await createS3Error(response)
       try {
-        for await (const chunk of response.body!) yield chunk
+        if (response.status !== 206 || !isRange) throw createS3Error(response)
+        for await (const chunk of response.stream!) yield chunk
       } catch (error) {
         signal?.throwIfAborted()
-        throw createAwayError(error)
+        throw response.status === 206 && isRange ? createAwayError(error) : error
+      } finally {
+        await response.stream?.cancel()
       }
     },
 
