@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { parseMultipart } from '../body-types/multipart.ts'
 import { hasConditions } from '../core/conditions.ts'
 import { declaredLength } from '../core/discard-body.ts'
@@ -74,7 +74,7 @@ function nameRecord(exchange: ResourceExchange, key: string): string {
   const { principal, method, mount, path, queryText } = exchange
   const sender = principal === undefined ? null : [principal.scheme, principal.id]
   const parts = JSON.stringify([sender, method, mount, path, queryText, key])
-  return createHash('sha256').update(parts).digest('base64url')
+  return hash('sha256', parts, 'base64url')
 }
 
 function beginFingerprint(exchange: ResourceExchange): Fingerprint {
@@ -133,8 +133,13 @@ export function recordAnswer(
   const { path, fingerprint } = exchange.keyed!
   const { context, idempotency } = exchange.route
   const repeatable = makeRepeatable(reply)
-  const body = formatRecord(repeatable, context.now() + idempotency!.retention, fingerprint.value)
-  return { reply: repeatable, write: { path, content: { contentType: 'text/plain', body }, expect: 'absent' } }
+  const { retention } = idempotency!
+  const content = {
+    contentType: 'text/plain',
+    body: formatRecord(repeatable, context.now() + retention, fingerprint.value),
+  }
+  const kept = retention === Number.POSITIVE_INFINITY ? undefined : { retention }
+  return { reply: repeatable, write: { path, content, expect: 'absent', ...kept } }
 }
 
 /**

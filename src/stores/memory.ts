@@ -1,6 +1,7 @@
 import { isPromise, type MaybePromise } from '../core/handler.ts'
 import { readOptions } from '../core/options.ts'
 import { createStoreClock } from './clock.ts'
+import { createExpiringStates } from './memory/expiring.ts'
 import { createContentHolder, type HeldBody, type TakenStreams } from './memory/held-content.ts'
 import { createMemberIndex, type Entry, type MemberPlace, type Place } from './memory/member-index.ts'
 import { createTombstones } from './memory/tombstones.ts'
@@ -66,6 +67,10 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
   const members = createMemberIndex()
   const holder = createContentHolder()
   const nextVersion = createVersions()
+  const expiring = createExpiringStates((entry) => {
+    // It may have been removed and written anew.
+    if (entries.get(entry.path) === entry) drop(entry.path, 'erase', 0)
+  })
 
   function stateOf(path: string, hidden: boolean): StoredState {
     const state = entries.get(path)?.state
@@ -82,20 +87,24 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
     isHidden = false,
     version: string = nextVersion(),
     place?: Place,
+    retention?: number,
   ): StoredResource {
     const entry = entries.get(path)
     const previous = entry === undefined ? tombstones.lastRemoval(path) : entry.state.lastModified
     const state = createState(path, fields, body, previous, isHidden, version)
     if (entry === undefined) {
-      const added = { path, state }
+      const added = { path, state, isListed: retention === undefined }
       entries.set(path, added)
-      members.add(added, place)
+      if (added.isListed) members.add(added, place)
       tombstones.unbury(path)
+      if (retention !== undefined) expiring.add(added, retention, state.lastModified!)
     } else {
       const { hidden = false } = entry.state
       entry.state = state
-      if (hidden !== isHidden) members.add(entry)
+      if (hidden !== isHidden || !entry.isListed) members.add(entry)
+      entry.isListed = true
     }
+    expiring.sweep(state.lastModified!)
     return state
   }
 
@@ -136,19 +145,23 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
   }
 
   function putRelated(related: readonly RelatedWrite[], held: readonly HeldBody[]): void {
-    for (let i = 0; i < related.length; i++) put(related[i]!.path, related[i]!.content, held[i + 1]!)
+    for (let i = 0; i < related.length; i++) {
+      const { path, content, retention } = related[i]!
+      put(path, content, held[i + 1]!, false, nextVersion(), undefined, retention)
+    }
   }
 
   function drop(path: string, mode: RemoveOptions['mode'], keep: number): void {
-    const state = entries.get(path)?.state
-    if (state === undefined) return
+    const entry = entries.get(path)
+    if (entry === undefined) return
+    const { state } = entry
     if (mode === 'hide') {
       // A new object: what callers have kept on the old one belongs to the state before.
       put(path, state, state, true)
       return
     }
     entries.delete(path)
-    members.remove(path)
+    if (entry.isListed) members.remove(path)
     const removedAt = Math.max(now(), state.lastModified!)
     if (mode === 'erase') tombstones.forget(path, removedAt)
     else tombstones.bury({ removed: true, path, removedAt }, removedAt + keep)

@@ -21,6 +21,8 @@ const PAGES = 4 * 1024 * 1024
 export interface Entry {
   readonly path: string
   state: StoredResource
+  /** Whether listings show it, where it is not hidden. */
+  isListed: boolean
 }
 
 interface Collection {
