@@ -5,13 +5,16 @@ import { declaredLength } from '../core/discard-body.ts'
 import { HttpError, isHttpError } from '../core/errors.ts'
 import { andThen, isPromise, type MaybePromise, type Step } from '../core/handler.ts'
 import type { Reply } from '../core/reply.ts'
+import { wantsDigests } from '../core/reply-digests.ts'
 import { parseIdempotencyKey } from '../protocol/idempotency-key.ts'
 import { isResource, type RelatedWrite, type ResourceStore, type StoredResource } from '../stores/types.ts'
+import { checkAuthorization } from './authorization.ts'
 import { streamContent, takeContent } from './content.ts'
 import { createFingerprint, type Fingerprint } from './fingerprint.ts'
 import { formatRecord, makeRepeatable, RECORDS, readRecord, replayedReply } from './first-answer.ts'
 import { SMALL } from './read-small.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
+import { addWantedDigests } from './response-digests.ts'
 
 /** A request that is answered once, however often it is sent. */
 export interface KeyedRequest {
@@ -20,7 +23,7 @@ export interface KeyedRequest {
   readonly fingerprint: Fingerprint
 }
 
-/** Characters of a key that is not tied to a principal: shorter ones could be guessed, and the answer read by others. */
+/** Characters of a key that is not tied to a name: shorter ones could be guessed, and the answer read by others. */
 const SHORTEST_SECRET = 16
 
 /**
@@ -41,9 +44,11 @@ export function checkRepeated(exchange: ResourceExchange): MaybePromise<Reply | 
       detail: 'Idempotency-Key is one string of 1 to 255 visible characters.',
     })
   }
-  if (exchange.principal === undefined && key.length < SHORTEST_SECRET) {
+  // Tokens that name no one, as those of a verifier that returns true, have one principal between them.
+  const isNamed = exchange.principal !== undefined && exchange.principal.id !== ''
+  if (!isNamed && key.length < SHORTEST_SECRET) {
     throw new HttpError(400, 'ERR_MALFORMED_FIELD', {
-      detail: `Without credentials an Idempotency-Key needs ${SHORTEST_SECRET} characters or more.`,
+      detail: `Without credentials that name a principal an Idempotency-Key needs ${SHORTEST_SECRET} characters or more.`,
     })
   }
   exchange.keyed = { path: `${RECORDS}/${nameRecord(exchange, key)}`, fingerprint: beginFingerprint(exchange) }
@@ -89,7 +94,12 @@ function answerAgain(exchange: ResourceExchange): MaybePromise<Reply | undefined
   const { store } = exchange.route.context
   const state = store.read(exchange.keyed!.path, { signal: exchange.signal })
   if (isPromise(state)) slowStores.add(store)
-  return andThen(state, (state) => (isResource(state) ? repeatAnswer(exchange, state) : undefined))
+  return andThen(state, (state) => {
+    if (!isResource(state)) return undefined
+    return repeatAnswer(exchange, state).then((reply) =>
+      reply !== undefined && wantsDigests(exchange) ? addWantedDigests(exchange, reply) : reply,
+    )
+  })
 }
 
 /**
@@ -152,6 +162,14 @@ export async function answerOfWinner(exchange: ResourceExchange, winner: StoredR
   return reply
 }
 
+/** A request may have lost its rights by the effect of the one that won. @throws HttpError 403, 404 */
+function checkRights(exchange: ResourceExchange, status: number): MaybePromise<void> {
+  if (status !== 403 && status !== 404) return undefined
+  exchange.isStateRead = false
+  exchange.isItemRead = false
+  return checkAuthorization(exchange)
+}
+
 /**
  * Looks for the first answer once more when a request with a key is refused: the same request may have won meanwhile, and
  * its effect is the reason for the refusal.
@@ -163,10 +181,12 @@ export function orFirstAnswer(decide: Step<ResourceExchange>): Step<ResourceExch
     const isRefusal = isHttpError(error) && error.code !== 'ERR_IDEMPOTENCY_KEY_REUSED' && error.status !== 503
     // Of content that was refused halfway there is no fingerprint, and the first one would have been refused as well.
     if (keyed === undefined || !isRefusal || keyed.fingerprint.state === 'partial') throw error
-    return andThen(answerAgain(exchange), (reply) => {
-      if (reply === undefined) throw error
-      return reply
-    })
+    return andThen(checkRights(exchange, error.status), () =>
+      andThen(answerAgain(exchange), (reply) => {
+        if (reply === undefined) throw error
+        return reply
+      }),
+    )
   }
 
   return (exchange) => {
