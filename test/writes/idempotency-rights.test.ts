@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
 import { basic } from '../../src/auth-schemes/basic.ts'
 import { bearer } from '../../src/auth-schemes/bearer.ts'
@@ -46,7 +47,15 @@ describe('Idempotency-Key and authorize', () => {
   const by = (name: string) => ({ Authorization: `Basic ${Buffer.from(`${name}:secret`).toString('base64')}` })
 
   it('does not help a request that loses its rights to the one that wins the race for the key', async () => {
-    const store = memoryStore()
+    const sound = memoryStore()
+    // The others wait for their turn meanwhile, and are judged anew.
+    const store: ResourceStore = {
+      ...sound,
+      write: async (path, content, options) => {
+        await sleep(50)
+        return sound.write(path, content, options)
+      },
+    }
     const owned = document({
       idempotency: 'optional',
       authorize: (principal, _, resource) =>
