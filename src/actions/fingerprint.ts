@@ -61,14 +61,19 @@ export function createFingerprint(
     },
 
     addWhole(content) {
-      if (kind === 'parts') return
+      if (kind === 'parts') {
+        state = 'partial'
+        return
+      }
       if (content.length > MOST_AT_ONCE) hash = begin().update(content)
       else value = hashOf('sha256', Buffer.concat([Buffer.from(head), content]), 'base64url')
       state = 'complete'
     },
 
     tap(source) {
-      return kind === 'parts' ? source : hashWhile(source)
+      if (kind === 'bytes') return hashWhile(source)
+      state = 'partial'
+      return source
     },
 
     addField({ name, value }) {
