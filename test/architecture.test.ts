@@ -32,7 +32,7 @@ const PIECES = [
   'auth',
   'body-parse',
   'conditional',
-  'digest',
+  'digest-fields',
   'method-override',
   'patch',
   'preflight',
