@@ -113,9 +113,9 @@ export function createEditor(host, { name, other, session }) {
 
   /** Sends the whole document without a condition, as a page does that knows nothing of tags. */
   async function overwrite(document, mine) {
-    const latest = session.latest().value
     const result = await client.replace(document, mine)
     if (!result.ok) return refuse(result)
+    const latest = session.latest().value
     session.count('saved')
     // Changes that this editor has never seen, and that are gone.
     const rows = compare(document.value, mine, latest)

@@ -23,6 +23,8 @@ const resources = createResources(byId('resources'), {
   },
 })
 createTries(byId('tries'))
+// Above the editors, where the screen is narrow.
+byId('resources-panel').open = !matchMedia('(max-width: 1080px)').matches
 
 byId('careless').addEventListener('change', ({ target }) => {
   byId('editors').classList.toggle('careless', target.checked)
@@ -42,7 +44,8 @@ onPress(byId('play-merge'), async () => {
   const { place, guests } = ada.document.value
   ada.form.type('place', pick(PLACES, place))
   grace.form.type('guests', (guests % 12) + 1)
-  await Promise.all([ada.save(), grace.save()])
+  await ada.save()
+  await grace.save()
 })
 
 onPress(byId('play-conflict'), async () => {

@@ -51,8 +51,8 @@ export function createPlayer(client, say) {
     const offset = isAtEnd ? 0 : position.valueAsNumber
     try {
       // A range holds for one state only, so that the tag has to be known: from the last answer, or from a first one.
-      entityTag ??= await findTag(client, controller.signal)
-      const resume = offset === 0 ? undefined : { offset, entityTag }
+      if (offset > 0) entityTag ??= await findTag(client, controller.signal)
+      const resume = offset > 0 && entityTag !== undefined ? { offset, entityTag } : undefined
       const result = await client.download('/file.bin', { signal: controller.signal, ...(resume && { resume }) })
       if (!result.ok) return say(`${result.status}`)
       entityTag = result.file.entityTag

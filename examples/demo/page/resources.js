@@ -76,7 +76,18 @@ export function createResources(host, { session, open }) {
     detail,
     creation,
     uploads.element,
-    el('details', {}, el('summary', {}, 'Sign in to remove'), el('label', { for: token.id }, 'Bearer token'), token),
+    el(
+      'details',
+      {},
+      el('summary', {}, 'Sign in to remove'),
+      // A form, as password managers expect it; there is nothing to submit.
+      el(
+        'form',
+        { onsubmit: (event) => event.preventDefault() },
+        el('label', { for: token.id }, 'Bearer token'),
+        token,
+      ),
+    ),
     el('h3', {}, 'On the wire'),
     wire.list,
   )

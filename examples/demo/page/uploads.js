@@ -74,12 +74,16 @@ export function createUploads({ client, session, path, done }) {
           el('code', { class: 'tag' }, file.entityTag ?? 'no tag'),
         ),
         ...(isText ? [el('pre', { tabindex: '0' }, text)] : []),
-        button('Remove', async () => {
-          const result = await client.remove(file)
-          if (result.ok) return done(`${result.status}: ${target} is removed.`)
-          note.textContent =
-            result.status === 401 ? '401: removing needs the token that was printed at start.' : `${result.status}`
-        }),
+        el(
+          'div',
+          { class: 'actions' },
+          button('Remove', async () => {
+            const result = await client.remove(file)
+            if (result.ok) return done(`${result.status}: ${target} is removed.`)
+            note.textContent =
+              result.status === 401 ? '401: removing needs the token that was printed at start.' : `${result.status}`
+          }),
+        ),
       )
     } catch (error) {
       note.textContent = String(error.message ?? error)

@@ -49,7 +49,8 @@ export function createWire(label, omit = () => []) {
     const sent = { method: options.method, url: new URL(url).pathname + new URL(url).search, headers, omitted }
     const body = typeof options.body === 'string' ? options.body : undefined
     try {
-      const response = await fetch(url, { ...options, headers: { ...headers, [REASON]: '1' } })
+      // `omit`: at a 401 the browser would otherwise ask for a password itself.
+      const response = await fetch(url, { ...options, credentials: 'omit', headers: { ...headers, [REASON]: '1' } })
       const isJson = /json/.test(response.headers.get('content-type') ?? '')
       const text = isJson && response.status !== 304 ? await response.clone().text() : ''
       add({
@@ -103,7 +104,9 @@ function describe({ method, url, headers, omitted = [], body, status, statusText
 }
 
 function field(name, value) {
-  const title = name.replace(/(?:^|-)[a-z]/g, (start) => start.toUpperCase()).replace(/^Etag$/, 'ETag')
+  const title = name
+    .replace(/(?:^|-)[a-z]/g, (start) => start.toUpperCase())
+    .replace(/^Etag$|^Www(?=-)/, (start) => (start === 'Etag' ? 'ETag' : 'WWW'))
   const line = el('div', { class: 'line' }, el('span', { class: 'name' }, `${title}:`), ` ${value}`)
   return CONDITIONAL.test(name) ? el('div', { class: 'conditional' }, line) : line
 }
