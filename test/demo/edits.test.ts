@@ -13,41 +13,6 @@ interface TypedEdit {
   readonly isWithdrawn: boolean
 }
 
-/** What the page does for one editor: types, saves, and chooses at random where there is a conflict. */
-interface Driver {
-  edit(pane: string, number: number): Promise<TypedEdit>
-}
-
-/** Runs in the page. */
-function createDriver(): Driver {
-  const pick = <Value>(values: readonly Value[]): Value => values[Math.floor(Math.random() * values.length)]!
-  const isBusy = (button: Element): boolean => button.getAttribute('aria-disabled') === 'true'
-  return {
-    async edit(pane, number) {
-      const host = document.getElementById(pane)!
-      const name = pick(['title', 'place', 'edits'] as const)
-      const input = host.querySelector<HTMLInputElement>(`[data-name="${name}"]`)!
-      const value = name === 'edits' ? number : `${pane} ${number}`
-      input.value = String(value)
-      input.dispatchEvent(new Event('input'))
-      const save = [...host.querySelectorAll('button')].find((button) => button.textContent!.startsWith('Save as'))!
-      save.click()
-      let isWithdrawn = false
-      while (isBusy(save)) {
-        const conflict = host.querySelector('.conflict')
-        if (conflict !== null) {
-          const side = pick(['mine', 'theirs'])
-          isWithdrawn = side === 'theirs'
-          conflict.querySelector<HTMLInputElement>(`input[value=${side}]`)!.click()
-          conflict.querySelector('button')!.click()
-        }
-        await new Promise((resolve) => setTimeout(resolve))
-      }
-      return { pane, name, value, isWithdrawn } as TypedEdit
-    },
-  }
-}
-
 /** The names of the properties in which two states differ. */
 function changesBetween(before: Plan, after: Plan): readonly string[] {
   return Object.keys(after).filter((name) => before[name as keyof Plan] !== after[name as keyof Plan])
@@ -61,20 +26,9 @@ describe.runIf(executablePath !== undefined)('edits in both editors of the demo 
   afterAll(() => pages.close())
 
   it('are all kept: 500 of random properties at the same time (issue 21)', async () => {
-    const { page, faults, count } = await pages.open()
+    const { page, faults, count, run } = await pages.open()
     const first = pages.states.length - 1
-    const edits = await page.evaluate(
-      async ([source, each]) => {
-        const driver = new Function(`return (${source})()`)() as Driver
-        const run = async (pane: string, from: number): Promise<readonly TypedEdit[]> => {
-          const typed: TypedEdit[] = []
-          for (let i = 0; i < each; i++) typed.push(await driver.edit(pane, from + i))
-          return typed
-        }
-        return (await Promise.all([run('ada', 1000), run('grace', 2000)])).flat()
-      },
-      [createDriver.toString(), 250] as const,
-    )
+    const edits = await run<readonly TypedEdit[]>('editInBoth', 250)
     const states = pages.states.slice(first)
     const changes = states.slice(1).map((state, index) => {
       const names = changesBetween(states[index]!, state)
@@ -93,15 +47,10 @@ describe.runIf(executablePath !== undefined)('edits in both editors of the demo 
   }, 240_000)
 
   it('are lost without If-Match, and counted in red', async () => {
-    const { page, count } = await pages.open({ colorScheme: 'light' })
+    const { page, count, run } = await pages.open({ colorScheme: 'light' })
     await page.getByLabel('Without If-Match').check()
     const first = pages.states.length - 1
-    const edits = await page.evaluate(async (source) => {
-      const driver = new Function(`return (${source})()`)() as Driver
-      const typed: TypedEdit[] = []
-      for (let i = 0; i < 40; i++) typed.push(await driver.edit(Math.random() < 0.5 ? 'ada' : 'grace', 5000 + i))
-      return typed
-    }, createDriver.toString())
+    const edits = await run<readonly TypedEdit[]>('editInTurn', 40)
     const states = pages.states.slice(first)
     expect(states).toHaveLength(41)
     // What an editor has read, and what it found changed when it wrote over it.
@@ -115,8 +64,7 @@ describe.runIf(executablePath !== undefined)('edits in both editors of the demo 
     }
     expect(lost).toBeGreaterThan(0)
     expect(await count('lost')).toBe(lost)
-    const color = await page.locator('#count-lost').evaluate((element) => getComputedStyle(element).color)
-    expect(color).toBe('rgb(179, 38, 30)')
+    expect(await run('colorOf', '#count-lost')).toBe('rgb(179, 38, 30)')
     await page.close()
   })
 

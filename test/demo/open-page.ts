@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
@@ -11,6 +12,8 @@ import type { ResourceService } from '../../src/service/create-resource-service.
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
 import { bearerCredentials, demoSettings } from '../support/demo.ts'
+
+const IN_PAGE = readFileSync(new URL('in-page.js', import.meta.url), 'utf8')
 
 /** The plan, as the page edits it. */
 export interface Plan {
@@ -36,6 +39,8 @@ export interface DemoPage {
   readonly page: Page
   /** What went wrong in the page: errors, and what its Content-Security-Policy refused. */
   readonly faults: readonly string[]
+  /** Calls a function of `in-page.js` inside the page. */
+  run<Result>(name: string, ...args: readonly unknown[]): Promise<Result>
   /** A number of the head of the editors. */
   count(name: 'saved' | 'merged' | 'lost'): Promise<number>
 }
@@ -60,6 +65,7 @@ export async function startPages(executablePath: string): Promise<DemoPages> {
     token: bearerCredentials().replace('Bearer ', ''),
     async open(options = {}) {
       const page = await browser.newPage(options)
+      await page.addInitScript(IN_PAGE)
       const faults: string[] = []
       page.on('pageerror', (error) => faults.push(String(error)))
       page.on('console', (message) => {
@@ -68,7 +74,19 @@ export async function startPages(executablePath: string): Promise<DemoPages> {
       })
       await page.goto(origin)
       await page.waitForSelector('html[data-ready]')
-      return { page, faults, count: async (name) => Number(await page.locator(`#count-${name}`).textContent()) }
+      return {
+        page,
+        faults,
+        run: (name, ...args) =>
+          page.evaluate(
+            ([name, args]) => {
+              const { inPage } = globalThis as unknown as { inPage: Record<string, (...args: unknown[]) => never> }
+              return inPage[name]!(...args)
+            },
+            [name, args] as const,
+          ),
+        count: async (name) => Number(await page.locator(`#count-${name}`).textContent()),
+      }
     },
     async close() {
       await browser.close()
