@@ -27,7 +27,7 @@ export function putPageInFront(server, origins) {
     if (headers[REASON.toLowerCase()] !== undefined) explain(req, res)
     if (method !== 'GET' && method !== 'HEAD') return passOn()
     if (url === '/demo/preflights') return sendPreflights(server, origins, res)
-    if (url !== '/') return passOn()
+    if (url.split('?', 1)[0] !== '/') return passOn()
     // Two representations: caches have to know what the choice depends on.
     res.setHeader('Vary', 'Accept')
     if (selectMediaType(headers.accept, TYPES) !== HTML) return passOn()
