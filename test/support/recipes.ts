@@ -67,8 +67,13 @@ function compile(file: string): string {
  * Runs a program of `examples/recipes` until the end of the test, on a free port instead of 8080.
  * @param env its environment, beside that of the tests
  */
-export async function startRecipe(file: string, env: Record<string, string> = {}): Promise<RunningRecipe> {
-  const program = runProgram(compile(`examples/recipes/${file}`), env, ['--import', './test/support/free-port.mjs'])
+export function startRecipe(file: string, env: Record<string, string> = {}): Promise<RunningRecipe> {
+  return startDocProgram(compile(`examples/recipes/${file}`), env)
+}
+
+/** The same for a program in any place within the project. */
+export async function startDocProgram(file: string, env: Record<string, string> = {}): Promise<RunningRecipe> {
+  const program = runProgram(file, env, ['--import', './test/support/free-port.mjs'])
   running.push(program)
   const [, base] = await program.waitFor(/listening on (http:\S+)/)
   return { program, base: base!, send: (method, path, init = {}) => sendTo(base!, method, path, init) }
