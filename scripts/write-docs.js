@@ -105,7 +105,7 @@ function writeChecklist() {
     const unique = new Map(rows.get(key).map(([sentence, file]) => [`${sentence}\0${file}`, [sentence, file]]))
     return [...unique.values()].map(
       ([sentence, file]) =>
-        `| ${link} | ${clean(sentence.replaceAll(/%[a-z]|\$\w+/g, '…'))} | [${file.slice(5)}](../${file}) |`,
+        `| ${link} | ${clean(sentence.replaceAll(/%[a-z]|\$\w+/g, '…'))} | \`${file}\` |`,
     )
   })
   return [
