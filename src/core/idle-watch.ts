@@ -2,7 +2,7 @@
 
 /** One thing that is being watched. */
 export interface IdleWatch {
-  /** Whether something moved since the last sweep: to be set by whoever sees it move. */
+  /** Whether something moved since the last sweep: to be set by the code that sees it move. */
   moved: boolean
   quiet: number
   onIdle: () => void
@@ -70,7 +70,7 @@ function createSweeper(timeout: number): Sweeper {
       clearInterval(timer)
       timer = undefined
     }
-    // Told afterwards: whoever is told may stop any of the others.
+    // Called afterwards: a callback may stop any of the others.
     const idle: IdleWatch[] = []
     for (let watch = ring.after!; watch !== ring; watch = watch.after!) {
       watch.quiet = watch.moved ? 0 : watch.quiet + 1
