@@ -53,7 +53,7 @@ describe('examples/custom-store.test.mjs', () => {
 })
 
 describe('the service over examples/custom-store.js', () => {
-  it('serves the rows, whoever has written them, and sees every change of them', async () => {
+  it('serves the rows, also those of other programs, and sees every change of them', async () => {
     await pool.query('TRUNCATE users RESTART IDENTITY')
     const service = createResourceService(userStore(pool), {
       resources: { '/users': collection({ deletion: 'hard' }) },

@@ -45,7 +45,7 @@ export const blocks: readonly DocBlock[] = pages.flatMap(readBlocks)
  */
 export type BlockCheck = 'run' | 'example' | 'request' | 'elsewhere' | undefined
 
-/** Blocks that only another test can run, and where that is; of those that are no program, why they stand there. */
+/** Blocks that only another test can run, and where that is; of those that are not programs, why they stand there. */
 export const ELSEWHERE: Readonly<Record<string, string>> = {
   'README.md sh 1': 'test/examples.test.ts',
   'README.md sh 2': 'test/examples.test.ts',
