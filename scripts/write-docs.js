@@ -1,10 +1,11 @@
-// Writes the parts of the documentation that are derived: docs/options.md from the option interfaces, docs/checklist.md
-// from the names of the tests, and the programs of examples/ in all pages. `npm run docs`; with --check it only says
-// whether they are true.
+// Writes the parts of the documentation that are derived: docs/options.md from the option interfaces,
+// docs/store-contract.md from those of stores, docs/checklist.md from the names of the tests, and the programs of examples/
+// in all pages. `npm run docs`; with --check it only says whether they are true.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import ts from 'typescript'
 import { fillProgramBlocks } from './program-blocks.js'
+import { writeContract } from './store-contract.js'
 
 const OPTIONS = [
   ['createResourceService', ['ServiceOptions']],
@@ -167,11 +168,12 @@ const isUntrue = {
   },
 }
 
-const derived = ['docs/options.md', 'docs/checklist.md']
+const derived = ['docs/options.md', 'docs/checklist.md', 'docs/store-contract.md']
 const written = listFiles('docs', '.md').filter((file) => !derived.includes(file))
 const pages = {
   'docs/options.md': writeOptions(),
   'docs/checklist.md': writeChecklist(),
+  'docs/store-contract.md': writeContract(sources, clean),
   ...Object.fromEntries(written.map((file) => [file, fillProgramBlocks(readFileSync(file, 'utf8'))])),
 }
 for (const [file, text] of Object.entries(pages)) {

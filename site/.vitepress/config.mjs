@@ -47,6 +47,11 @@ const pieces = [
 
 const reference = [
   page('Options', 'options'),
+  page('Hooks', 'hooks'),
+  page('Patterns', 'patterns'),
+  page('Errors', 'errors'),
+  page('The store contract', 'store-contract'),
+  page('Vocabulary', 'vocabulary'),
   page('How a request flows', 'how-a-request-flows'),
   page('Performance', 'performance'),
   page('RFC 9110 checklist', 'checklist'),

@@ -46,8 +46,8 @@ export function watchIdle(timeout: number, onIdle: () => void): IdleWatch {
 }
 
 /**
- * Lets go of everything: what is over must not hold on to what came after it, as the tables may that a `Set` leaves
- * behind. Garbage that holds on to younger garbage makes it survive.
+ * Unlinks the watch completely, as the tables of a `Set` may not: a dead object that still points at newer ones promotes
+ * them to the old generation.
  */
 export function stopWatch(watch: IdleWatch): void {
   const { before, after } = watch

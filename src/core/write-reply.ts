@@ -237,7 +237,7 @@ function createDrain(exchange: Exchange): Drain {
   let settle = () => {}
   const onClose = () => settle()
   res.once('close', onClose)
-  // An answer behind another has no connection yet: on Node 20 and 22 it never hears that theirs has closed.
+  // A pipelined response has no socket until its turn, and gets no 'close' on Node 20 and 22: the request's socket does.
   const connection = !exchange.isHttp2 && res.socket === null ? req.socket : undefined
   connection?.setMaxListeners(0).once('close', onClose)
   const drain = {
