@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { blocks, findCheck, pages } from './support/doc-blocks.ts'
+import { blocks, findCheck } from './support/doc-blocks.ts'
 import { compileProgram } from './support/recipes.ts'
 import { findTypeErrors } from './support/type-check.ts'
 
@@ -111,23 +111,6 @@ describe('documentation', () => {
     writeFileSync(join(folder, 'steps.mjs'), program)
     const { stdout } = await run(process.execPath, [join(folder, 'steps.mjs')], { timeout: 60_000 })
     expect(JSON.parse(stdout)).toEqual(steps)
-  })
-
-  it('links to pages that exist', () => {
-    const broken = pages.flatMap((page) =>
-      [...readFileSync(page, 'utf8').matchAll(/\]\((?!https?:|#)([^)#]+)[^)]*\)/g)]
-        .map(([, link]) => join(page, '..', link!))
-        .filter((target) => {
-          try {
-            readdirSync(target)
-            return false
-          } catch (error) {
-            return (error as NodeJS.ErrnoException).code === 'ENOENT'
-          }
-        })
-        .map((target) => `${page}: ${target}`),
-    )
-    expect(broken).toEqual([])
   })
 
   it('is true where it is derived from the source and the tests', async () => {
