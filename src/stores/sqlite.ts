@@ -49,7 +49,7 @@ export interface SqliteStoreOptions {
   /** Milliseconds between two sweeps; 0 for none. Default 60 000. */
   readonly sweepInterval?: number
   /**
-   * Bytes of memory for large content that is asked for again and again; a quarter of it more for states, and another
+   * Bytes of memory for large content that is asked for repeatedly; a quarter of it more for states, and another
    * for pages. 0 for none. Default 32 MiB.
    */
   readonly cacheSize?: number

@@ -75,7 +75,7 @@ export interface StoredResource extends ContentFields {
    * after a restart. At most 200 characters. The service makes a strong entity tag of it.
    */
   readonly version: string
-  /** A ready entity tag instead, possibly weak: `"abc"` or `W/"abc"`; empty for none. Anything else is the store's failure. */
+  /** A complete entity tag that replaces the one made from `version`: `"abc"` or `W/"abc"`. `''`: send none. Malformed: 500. */
   readonly entityTag?: string | undefined
   /** Milliseconds since the epoch of the last change, never before that of an earlier state; left out when not known. */
   readonly lastModified?: number | undefined

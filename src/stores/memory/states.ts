@@ -61,26 +61,35 @@ export function createStates(maxTombstones: number, now: () => number): States {
     version: string = nextVersion(),
     place?: Place,
     isHidden = false,
-    retention?: number,
   ): StoredResource {
     const entry = entries.get(path)
     const previous = entry === undefined ? tombstones.lastRemoval(path) : entry.state.lastModified
     const state = createState(path, fields, body, previous, isHidden, version)
-    const current = entry ?? { path, state, isListed: retention === undefined }
+    const current = entry ?? { path, state, isListed: true }
     if (entry === undefined) {
       entries.set(path, current)
-      if (current.isListed) members.add(current, place)
+      members.add(current, place)
       tombstones.unbury(path)
-      if (retention !== undefined) expiring.add(current, retention, state.lastModified!)
     } else {
       const { hidden = false } = entry.state
       entry.state = state
       if (hidden !== isHidden || !entry.isListed) members.add(entry)
       entry.isListed = true
     }
-    if (current.isListed) members.index(current, fields.indexed?.index)
+    members.index(current, fields.indexed?.index)
     expiring.sweep(state.lastModified!)
     return state
+  }
+
+  /** Shows a state that no listing shows, for a time. */
+  function putRecord(path: string, fields: KeptFields, body: HeldBody, retention: number): void {
+    if (entries.has(path)) return void put(path, fields, body)
+    const state = createState(path, fields, body, tombstones.lastRemoval(path), false, nextVersion())
+    const added = { path, state, isListed: false }
+    entries.set(path, added)
+    tombstones.unbury(path)
+    expiring.add(added, retention, state.lastModified!)
+    expiring.sweep(state.lastModified!)
   }
 
   function createState(
@@ -132,7 +141,8 @@ export function createStates(maxTombstones: number, now: () => number): States {
   function putRelated(related: readonly RelatedWrite[], held: readonly HeldBody[]): void {
     for (let i = 0; i < related.length; i++) {
       const { path, content, retention } = related[i]!
-      put(path, content, held[i + 1]!, undefined, undefined, false, retention)
+      if (retention === undefined) put(path, content, held[i + 1]!)
+      else putRecord(path, content, held[i + 1]!, retention)
     }
   }
 

@@ -21,7 +21,7 @@ export interface SqliteContentsOptions {
   readonly chunks: ChunkCache
   /** Where content lies that has a key. */
   readonly contentStore: ContentStore | undefined
-  /** Told when content was given up. */
+  /** Called when content was given up. */
   readonly onRelease: () => void
 }
 

@@ -121,15 +121,15 @@ export const absentRelated: readonly Case[] = [
     title: 'tells related writes the names that the new state then has',
     needs: ['relatedExpect', 'contents', 'paths'],
     async run({ store, path, collection }) {
-      let told: NewState | undefined
+      let given: NewState | undefined
       let givenName = ''
       const relatedTo = (state: NewState): readonly RelatedWrite[] => {
-        told = state
+        given = state
         return [{ path: path('record'), content: text(state.version) }]
       }
       const check = async (version: string, entityTag: string | undefined) => {
-        claimEqual(told?.version, version, 'The version that was told is not that of the new state.')
-        claimEqual(told?.entityTag, entityTag, 'The entity tag that was told is not that of the new state.')
+        claimEqual(given?.version, version, 'The version that was given is not that of the new state.')
+        claimEqual(given?.entityTag, entityTag, 'The entity tag that was given is not that of the new state.')
         await claimContent(await store.read(path('record')), text(version), 'The related path has other content.')
       }
       for (const body of ['own', stream(Buffer.alloc(100_000), 60_000)]) {
