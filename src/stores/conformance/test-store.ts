@@ -31,7 +31,8 @@ import { versions } from './cases/versions.ts'
 import { walks } from './cases/walks.ts'
 import { writing } from './cases/writing.ts'
 import { claimSettles } from './claims.ts'
-import type { Capability, Case, StoreFixture, TestRunner, TestStoreOptions } from './types.ts'
+import { findRunner } from './find-runner.ts'
+import type { Capability, Case, StoreFixture, TestStoreOptions } from './types.ts'
 import { createCallWatch } from './watch-calls.ts'
 
 /** Milliseconds for a case. All of them take a fraction of it, but on a busy machine. */
@@ -116,7 +117,7 @@ export function testStore(
     'collection',
     'content',
   ])
-  const { describe, it } = findRunner(given)
+  const { describe, it } = findRunner('describeStore', given)
   const can = { ...DEFAULTS, ...given }
   const modes: RemoveOptions['mode'][] = ['erase']
   if (can.tombstones !== false) modes.push('tombstone')
@@ -192,7 +193,7 @@ function describeSilence(open: ReadonlySet<string>): string {
   return `A call was never answered: the case did not come to its end ${limit}, although no call to the store is open.`
 }
 
-/** Tells the runner, where it can be told. */
+/** Sets the limit of the runner, where it has one. */
 function skip(context: unknown, missing: Capability): void {
   const { skip } = (context ?? {}) as { skip?: (note: string) => void }
   skip?.call(context, `The store does not offer this (${missing}).`)
@@ -202,16 +203,4 @@ function createSample(seed: number): Content {
   const text = JSON.stringify({ seed, filling: '.'.repeat(seed % 100) })
   // Both ways of passing small content are used in turn.
   return { contentType: 'application/json', body: seed % 2 === 0 ? text : Buffer.from(text) }
-}
-
-function findRunner(options: Partial<TestRunner>): TestRunner {
-  const globals = globalThis as Partial<TestRunner>
-  const found = options.describe !== undefined || options.it !== undefined ? options : globals
-  if (found.describe !== undefined && found.it !== undefined) return found as TestRunner
-  // node:test would define its own tests beside those of the runner that is at work, and nobody would see them fail.
-  if (process.env['VITEST'] === undefined) {
-    const nodeTest = process.getBuiltinModule?.('node:test') as TestRunner | undefined
-    if (nodeTest !== undefined && found === globals) return nodeTest
-  }
-  throw new TypeError('testStore found no test runner. Pass its functions as the options `describe` and `it`.')
 }
