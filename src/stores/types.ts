@@ -161,6 +161,12 @@ export interface RelatedWrite {
    * with stores that support `relatedExpect`. Default `any`.
    */
   readonly expect?: 'any' | 'absent'
+  /**
+   * Milliseconds after which the store may remove the resource, which then needs no place in listings: a hint, for the
+   * records that the service keeps of first responses. A store that ignores it lists the resource, and the service removes
+   * it. A later write without it keeps the resource as any other. Default: it stays.
+   */
+  readonly retention?: number
 }
 
 /** The names of a state that is about to be written, the same as those of the resource that the write returns. */

@@ -20,7 +20,13 @@ function listPages(folder: string): string[] {
   })
 }
 
-export const pages: readonly string[] = ['README.md', 'CHANGELOG.md', 'SECURITY.md', ...listPages('docs')]
+export const pages: readonly string[] = [
+  'README.md',
+  'CHANGELOG.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
+  ...listPages('docs'),
+]
 
 /** Every code block of a page, in order. */
 export function readBlocks(page: string): readonly DocBlock[] {
@@ -50,6 +56,9 @@ export const ELSEWHERE: Readonly<Record<string, string>> = {
   'README.md sh 1': 'test/examples.test.ts',
   'README.md sh 2': 'test/examples.test.ts',
   'README.md sh 3': 'scripts/check-consumers.js',
+  'docs/exactly-once.md sh 1': 'test/real/recipes.test.ts',
+  'docs/exactly-once.md sh 2': 'test/real/recipes.test.ts',
+  'docs/exactly-once.md sh 3': 'test/real/recipes.test.ts',
   'docs/migration/express.md text 1': 'an application without this package, in outline',
   'docs/recipes/caching.md text 1': 'test/recipes/proxies.test.ts',
   // Needs a Worker; test/docs.test.ts checks its types.

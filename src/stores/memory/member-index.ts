@@ -22,6 +22,8 @@ const MAX_IDLE_COUNTERS = 10_000
 export interface Entry {
   readonly path: string
   state: StoredResource
+  /** Whether listings show it, where it is not hidden. */
+  isListed: boolean
 }
 
 export interface Collection {
