@@ -44,7 +44,7 @@ async function takePicture(address) {
     }
     await page.getByRole('button', { name: 'Show a merge' }).click()
     await page.locator('.merge').waitFor()
-    // The pointer and the focus are no part of the picture.
+    // The pointer and the focus are not part of the picture.
     await page.mouse.move(0, 0)
     await page.evaluate('document.activeElement.blur()')
     mkdirSync('docs/images', { recursive: true })

@@ -185,7 +185,7 @@ export function createResources(host, { session, open }) {
     try {
       value = JSON.parse(draft.value)
     } catch (error) {
-      status.textContent = `This is no JSON: ${error.message}`
+      status.textContent = `This is not JSON: ${error.message}`
       return
     }
     const result = await attempt(() => client.create(collection.value, value))
