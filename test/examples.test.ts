@@ -151,7 +151,7 @@ describe('examples/demo', () => {
     }
   })
 
-  it('takes empty variables for none, so that an empty secret is no key', async () => {
+  it('takes empty variables for none, so that an empty secret is not a key', async () => {
     const { base, program } = await start(plain, { DEMO_SECRET: '', DEMO_PASSWORD: '', STORE: '', CORS_ORIGINS: '' })
     expect(program.output()).toMatch(/user demo, password \S+\ntoken of an admin, for a day: \S+\n/)
     expect((await fetch(`${base}/articles?deleted=true`, { headers: sign('', admin) })).status).toBe(401)

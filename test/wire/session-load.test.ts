@@ -22,7 +22,7 @@ async function open(handler: Handler): Promise<ClientHttp2Session> {
   return session
 }
 
-/** Starts a request whose answer nobody reads. */
+/** Starts a request whose answer is not read. */
 function ask(session: ClientHttp2Session, path: string): ClientHttp2Stream {
   const stream = session.request({ ':path': path })
   stream.on('error', () => {})
@@ -68,6 +68,30 @@ describe('streams of one session that are not read', () => {
     const streams = Array.from({ length: 60 }, () => ask(session, '/'))
     await expect.poll(() => taken.length, { timeout: 10_000 }).toBe(60)
     await expect.poll(() => streams.every(({ closed }) => closed), { timeout: 10_000 }).toBe(true)
+  })
+
+  it('end when the client leaves, also behind a window of 0 (issue 17)', async () => {
+    const closed: string[] = []
+    const handler = createHandler({
+      run(exchange) {
+        const { method = '' } = exchange.req
+        exchange.idleTimeout = 30_000
+        exchange.slowestReader = 10_000_000
+        exchange.res.once('close', () => closed.push(method))
+        return contentReply(200, 'x'.repeat(2_000_000), TEXT)
+      },
+      forwardErrors: false,
+    })
+    const session = await open(handler)
+    await once(session, 'remoteSettings')
+    session.settings({ initialWindowSize: 0 })
+    await once(session, 'localSettings')
+    await once(ask(session, '/'), 'response')
+    const head = session.request({ ':path': '/', ':method': 'HEAD' })
+    head.resume()
+    await once(head, 'response')
+    session.destroy()
+    await expect.poll(() => closed, { timeout: 5000 }).toContain('GET')
   })
 
   it('hold no small answer up (issue 16)', async () => {

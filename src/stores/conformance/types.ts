@@ -5,12 +5,12 @@ import type { Content, RemoveOptions, ResourceStore } from '../types.ts'
 export interface StoreFixture {
   readonly store: ResourceStore
   /**
-   * Opens the same data once more, as another process would: `store` is neither told nor closed, and goes on.
+   * Opens the same data once more, as another process would: `store` is neither informed nor closed, and goes on.
    * Offering it says that the store is durable.
    */
   readonly reopen?: () => MaybePromise<ResourceStore>
   /**
-   * Ends `store` as a power cut would: it is told nothing, and answers nobody any more. The data are opened with
+   * Ends `store` as a power cut would: without a call, and it answers no call any more. The data are opened with
    * `reopen` afterwards. Left out, the cases for crashes just leave `store` alone.
    */
   readonly crash?: () => MaybePromise<void>
@@ -36,6 +36,10 @@ export interface StoreCapabilities {
   readonly related?: boolean
   /** Honours what related writes expect. Default: whether `supports.relatedExpect` says so. */
   readonly relatedExpect?: boolean
+  /** Keeps indexed values, and selects and orders by them. Default: whether `supports.queries` says so. */
+  readonly queries?: boolean
+  /** Honours `requires` and `below`. Default: whether `supports.parents` says so. */
+  readonly parents?: boolean
   /** Takes content in before it is known where it belongs. Default: whether there is a method `stage`. */
   readonly stage?: boolean
   /** Keeps the SHA-256 digest of content that can be read only in pieces. Default false. */
@@ -49,7 +53,7 @@ export interface TestRunner {
   readonly describe: (name: string, define: () => void) => unknown
   /**
    * @param timeout milliseconds that the case may take, as vitest, Jest and Bun have it; node:test sets none by itself, and
-   *   Mocha has to be told with `--timeout`
+   *   Mocha needs `--timeout`
    */
   readonly it: (title: string, run: (...context: unknown[]) => Promise<void>, timeout: number) => unknown
 }
@@ -73,7 +77,7 @@ export interface Bench {
   readonly path: (name: string | number) => string
   /** Small content that may stand at a path of the collection. */
   readonly content: (seed: number, path: string) => Content
-  /** The modes of removal that the store has: without `hiding` or `tombstones`, nobody asks it for these. */
+  /** The modes of removal that the store has: without `hiding` or `tombstones`, it is not asked for these. */
   readonly modes: readonly RemoveOptions['mode'][]
   /** The same data, opened once more. Without `reopen`: the same store. */
   readonly reopen: () => Promise<ResourceStore>
