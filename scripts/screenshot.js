@@ -35,10 +35,10 @@ async function takePicture(address) {
   const executablePath = process.env.CHROMIUM || '/usr/bin/chromium'
   const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--no-proxy-server'] })
   try {
-    const page = await browser.newPage({ viewport: { width: 1280, height: 960 }, colorScheme: 'light' })
+    const page = await browser.newPage({ viewport: { width: 1280, height: 1010 }, colorScheme: 'light' })
     await page.goto(address)
     await page.waitForSelector('html[data-ready]')
-    for (const number of [1, 2, 3]) {
+    for (const number of [1, 2]) {
       await page.getByRole('button', { name: 'Create' }).click()
       await page.getByText(`201: /api/users/${number}`).waitFor()
     }

@@ -177,13 +177,14 @@ type Typing<Input, Value, Named> = { readonly schema?: StandardSchema<Input, Val
   readonly [Name in keyof Named]?: Named[Name]
 }
 
-interface CollectionTraits<Methods, MemberMethods, Types, Create, Deletion, Ids> {
+interface CollectionTraits<Methods, MemberMethods, Types, Create, Deletion, Ids, Idempotency> {
   readonly methods: Methods
   readonly memberMethods: MemberMethods
   readonly types: Types
   readonly create: Create
   readonly deletion: Deletion
   readonly ids: Ids
+  readonly idempotency: Idempotency
 }
 
 type Kind<Name extends ResourceDefinition['kind']> = Extract<ResourceDefinition, { readonly kind: Name }>
@@ -232,16 +233,19 @@ export function collection<
   const Create = undefined,
   const Deletion = undefined,
   const Ids = undefined,
+  const Idempotency = undefined,
   FileNames extends string = never,
 >(
   options?: CollectionOptions<Value> &
-    Typing<Input, Value, CollectionTraits<Methods, MemberMethods, Types, Create, Deletion, Ids>> & {
+    Typing<Input, Value, CollectionTraits<Methods, MemberMethods, Types, Create, Deletion, Ids, Idempotency>> & {
       readonly files?: Readonly<Record<FileNames, FileOptions>>
     },
 ): CollectionDefinition<
   Value,
   Input,
-  CollectionTraits<Methods, MemberMethods, Types, Create, Deletion, Ids> & { readonly fileNames: FileNames }
+  CollectionTraits<Methods, MemberMethods, Types, Create, Deletion, Ids, Idempotency> & {
+    readonly fileNames: FileNames
+  }
 > {
   const read = readOptions('collection', options as CollectionOptions<JsonValue> | undefined, COLLECTION)
   checkCommon('collection', read)
@@ -281,10 +285,10 @@ export function document<
   Input = Value,
   const Methods = undefined,
   const Types = undefined,
-  const Remove = undefined,
+  const Deletion = undefined,
 >(
-  options?: DocumentOptions<Value> & Typing<Input, Value, { methods: Methods; types: Types; remove: Remove }>,
-): DocumentDefinition<Value, Input, { methods: Methods; types: Types; remove: Remove }> {
+  options?: DocumentOptions<Value> & Typing<Input, Value, { methods: Methods; types: Types; deletion: Deletion }>,
+): DocumentDefinition<Value, Input, { methods: Methods; types: Types; deletion: Deletion }> {
   const read = readOptions('document', options as DocumentOptions | undefined, DOCUMENT)
   checkCommon('document', read)
   checkMethods('document', 'methods', read.methods, ['GET', 'PUT', 'PATCH', 'DELETE'])
