@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { mkdir, mkdtemp, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,6 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { fileContents } from '../../src/contents/file.ts'
 import { createBytes, stream } from '../../src/stores/conformance/samples.ts'
 import { testContents } from '../../src/testing.ts'
+import { createKey, listKeys } from '../support/contents.ts'
 
 const folders: string[] = []
 
@@ -18,14 +18,6 @@ async function createFolder(): Promise<string> {
 afterEach(async () => {
   for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true })
 })
-
-const createKey = (): string => randomBytes(24).toString('hex')
-
-async function listKeys(contents: ReturnType<typeof fileContents>): Promise<string[]> {
-  const keys: string[] = []
-  for await (const { key } of contents.list()) keys.push(key)
-  return keys
-}
 
 testContents(
   'fileContents',

@@ -1,15 +1,16 @@
-import { randomBytes } from 'node:crypto'
+import { startFauxqs } from 'fauxqs'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type S3ContentsOptions, s3Contents } from '../../src/contents/s3.ts'
 import type { ContentStore } from '../../src/contents/types.ts'
+import { readAll } from '../../src/stores/conformance/contents/keeping.ts'
 import { createBytes, MEBIBYTE, stream } from '../../src/stores/conformance/samples.ts'
 import { postgresStore } from '../../src/stores/postgres.ts'
-import { sqliteStore } from '../../src/stores/sqlite.ts'
 import type { StoredResource } from '../../src/stores/types.ts'
-import { describeStore, testContents } from '../../src/testing.ts'
+import { testContents } from '../../src/testing.ts'
+import { createKey, createPrefix, listKeys, openS3Contents } from '../support/contents.ts'
 import { startPostgres } from '../support/postgres.ts'
-import { BUCKET, CREDENTIALS, type S3Service, startS3 } from '../support/s3-gate.ts'
-import { createDatabaseFile } from '../support/sqlite.ts'
+import { BUCKET, type S3Service, startS3 } from '../support/s3-service.ts'
+import { CREDENTIALS } from '../support/s3-signatures.ts'
 import { readBytes } from '../support/store-tasks.ts'
 
 let service: S3Service
@@ -21,28 +22,7 @@ afterEach(() => {
   service.interfere = () => undefined
 })
 
-let prefixes = 0
-const createPrefix = (): string => `kit-${++prefixes}/`
-const createKey = (): string => randomBytes(24).toString('hex')
-
-function open(options: Partial<S3ContentsOptions> = {}): ContentStore {
-  return s3Contents({
-    ...{ endpoint: service.endpoint, region: 'eu-test-1', bucket: BUCKET, credentials: CREDENTIALS },
-    ...options,
-  })
-}
-
-async function listKeys(contents: ContentStore): Promise<string[]> {
-  const keys: string[] = []
-  for await (const { key } of contents.list()) keys.push(key)
-  return keys
-}
-
-async function readAll(contents: ContentStore, key: string, size: number): Promise<Buffer> {
-  const chunks: Uint8Array[] = []
-  for await (const chunk of contents.open(key, 0, size - 1)) chunks.push(chunk)
-  return Buffer.concat(chunks)
-}
+const open = (options: Partial<S3ContentsOptions> = {}): ContentStore => openS3Contents(service.endpoint, options)
 
 testContents(
   's3Contents',
@@ -51,17 +31,6 @@ testContents(
     return { contents: open({ prefix }), reopen: () => open({ prefix }) }
   },
   { describe, it, largest: 17 * MEBIBYTE + 5 },
-)
-
-describeStore(
-  'sqliteStore with s3Contents',
-  async () => {
-    const file = await createDatabaseFile()
-    const prefix = createPrefix()
-    const openStore = () => sqliteStore(file.open(), { contents: open({ prefix }), inlineLimit: 1000 })
-    return { store: openStore(), reopen: openStore, close: () => file.remove() }
-  },
-  { describe, it },
 )
 
 describe('s3Contents, its own ways', () => {
@@ -107,7 +76,7 @@ describe('s3Contents, its own ways', () => {
       const [key, bytes] = [createKey(), createBytes(size, size)]
       await contents.put(key, stream(bytes, 100_000))
       expect(service.requests.filter((request) => request.startsWith('PUT'))).toHaveLength(puts)
-      expect((await readAll(contents, key, size)).equals(bytes)).toBe(true)
+      expect((await readAll(contents, key, 0, size - 1)).equals(bytes)).toBe(true)
     }
   })
 
@@ -122,167 +91,17 @@ describe('s3Contents, its own ways', () => {
     expect([service.requests.length, ranges]).toEqual([1, ['bytes=100-300000']])
   })
 
-  it('ends an upload in parts with an abort when the source breaks off (issue 22)', async () => {
-    const contents = open({ prefix: createPrefix() })
-    async function* breaking(): AsyncGenerator<Uint8Array> {
-      yield* stream(createBytes(17 * MEBIBYTE, 1), MEBIBYTE)
-      throw new Error('The source has failed.')
-    }
-    service.requests.length = 0
-    await expect(contents.put(createKey(), breaking())).rejects.toThrow('The source has failed.')
-    expect(service.requests.filter((request) => /^DELETE .*uploadId=/.test(request))).toHaveLength(1)
-    expect(await listKeys(contents)).toEqual([])
-  })
-
-  it('lists an upload in parts that was never completed, and ends it', async () => {
-    const prefix = createPrefix()
-    const contents = open({ prefix })
-    let isDead = false
-    service.interfere = (req, res) => {
-      if (!isDead && !req.url!.includes('partNumber=2')) return undefined
-      // As after a kill: nothing of this process arrives any more.
-      isDead = true
-      res.destroy()
-      return 'done'
-    }
-    const key = createKey()
-    const put = contents.put(key, stream(createBytes(20 * MEBIBYTE, 1), MEBIBYTE))
-    await expect(put).rejects.toMatchObject({ status: 503 })
-    service.interfere = () => undefined
-    const listed = []
-    for await (const one of open({ prefix }).list()) listed.push(one)
-    expect(listed).toMatchObject([{ key, age: expect.any(Number) }])
-    expect(Math.abs(listed[0]!.age)).toBeLessThan(60_000)
-    await listed[0]!.remove()
-    expect(await listKeys(contents)).toEqual([])
-  })
-
-  it('tries again, after a pause, what fails by overload, a broken connection or a failure of the service', async () => {
-    const contents = open({ prefix: createPrefix() })
-    const key = createKey()
-    for (const failure of [503, 429, 500, 'reset'] as const) {
-      let isFirst = true
-      service.interfere = (_, res) => {
-        if (!isFirst) return undefined
-        isFirst = false
-        if (failure === 'reset') res.destroy()
-        else res.writeHead(failure).end('<Error><Code>SlowDown</Code></Error>')
-        return 'done'
-      }
-      await contents.put(key, stream(createBytes(1000, 1), 500))
-      expect(isFirst).toBe(false)
-    }
-  })
-
-  it('fails with 503 and Retry-After while the service is away (issue 22)', async () => {
-    const [contents, key] = [open({ prefix: createPrefix() }), createKey()]
-    await contents.put(key, stream(createBytes(1000, 1), 500))
-    service.interfere = (_, res) => {
-      res.destroy()
-      return 'done'
-    }
-    const away = { status: 503, headers: { 'Retry-After': '1' } }
-    await expect(contents.put(createKey(), stream(createBytes(1000, 1), 500))).rejects.toMatchObject(away)
-    await expect(readAll(contents, key, 1000)).rejects.toMatchObject(away)
-    await expect(contents.remove(key)).rejects.toMatchObject(away)
-    await expect(listKeys(contents)).rejects.toMatchObject(away)
-    const nowhere = open({ endpoint: 'http://127.0.0.1:1' })
-    await expect(readAll(nowhere, key, 1000)).rejects.toMatchObject(away)
-  })
-
-  it('gives up a service that accepts connections and says nothing', async () => {
-    service.interfere = () => 'done'
-    const contents = open({ timeout: 50 })
-    await expect(contents.remove(createKey())).rejects.toMatchObject({ status: 503 })
-  })
-
-  it('breaks a reader off when the connection breaks after the first byte (issue 22)', async () => {
-    const [contents, key] = [open({ prefix: createPrefix() }), createKey()]
-    await contents.put(key, stream(createBytes(500_000, 1), 100_000))
-    service.interfere = (_, res) => {
-      res.writeHead(206, { 'Content-Range': 'bytes 0-499999/500000', 'Content-Length': '500000' })
-      res.write(Buffer.alloc(1000), () => res.destroy())
-      return 'done'
-    }
-    const chunks: Uint8Array[] = []
-    const read = async () => {
-      for await (const chunk of contents.open(key, 0, 499_999)) chunks.push(chunk)
-    }
-    await expect(read()).rejects.toMatchObject({ status: 503 })
-    expect(Buffer.concat(chunks)).toHaveLength(1000)
-  })
-
-  it('refuses a service that answers a range with other bytes', async () => {
-    const [contents, key] = [open({ prefix: createPrefix() }), createKey()]
-    for (const range of [undefined, 'bytes 0-10/500', 'bytes 10-99/500']) {
-      service.interfere = (_, res) => {
-        res.writeHead(range === undefined ? 200 : 206, range === undefined ? {} : { 'Content-Range': range }).end('x')
-        return 'done'
-      }
-      const read = async () => {
-        for await (const _ of contents.open(key, 10, 100));
-      }
-      await expect(read()).rejects.toThrow(/The S3 service answered 20[06]/)
-    }
-  })
-
-  it('fails when the digest that the service reports is another one (issue 22)', async () => {
-    const contents = open({ prefix: createPrefix() })
-    service.interfere = (req, res) => {
-      if (req.method !== 'PUT') return undefined
-      res.writeHead(200, { ETag: `"${'0'.repeat(32)}"` }).end()
-      return 'done'
-    }
-    const put = () => contents.put(createKey(), stream(createBytes(1000, 1), 500))
-    await expect(put()).rejects.toThrow(/The S3 service has other bytes than were sent/)
-    // With a key of the service's own the ETag says nothing of the bytes; the size is asked for all the same.
-    service.interfere = (req, res) => {
-      if (req.method !== 'PUT' && req.method !== 'HEAD') return undefined
-      const headers = { ETag: `"${'0'.repeat(32)}"`, 'x-amz-server-side-encryption': 'aws:kms', 'Content-Length': '0' }
-      res.writeHead(200, headers).end()
-      return 'done'
-    }
-    expect(await put()).toEqual({ size: 0 })
-  })
-
-  it('fails with the code of the service when a request is refused', async () => {
-    const credentials = { accessKeyId: 'S3RVER', secretAccessKey: 'wrong' }
-    const put = open({ credentials }).put(createKey(), stream(createBytes(1000, 1), 500))
-    await expect(put).rejects.toThrow('The S3 service answered 403 (SignatureDoesNotMatch).')
-  })
-
   it('asks a function for its credentials, so that they can change', async () => {
     const given = ['wrong', CREDENTIALS.secretAccessKey]
     const contents = open({
       prefix: createPrefix(),
       credentials: async () => ({
-        accessKeyId: 'S3RVER',
+        accessKeyId: CREDENTIALS.accessKeyId,
         secretAccessKey: given.shift() ?? CREDENTIALS.secretAccessKey,
       }),
     })
     await expect(contents.remove(createKey())).rejects.toThrow(/SignatureDoesNotMatch/)
     await contents.remove(createKey())
-  })
-
-  it('takes a completed upload for done although the first response was lost', async () => {
-    const contents = open({ prefix: createPrefix() })
-    const [key, bytes] = [createKey(), createBytes(9 * MEBIBYTE, 2)]
-    let isLost = false
-    service.interfere = (req, res) => {
-      if (isLost || req.method !== 'POST' || !req.url!.includes('uploadId')) return undefined
-      isLost = true
-      // The service completes it; the client sees a broken connection.
-      const { end } = res
-      res.end = ((...values: never[]) => {
-        res.end = end
-        res.destroy()
-        return values.length > 0 ? res : res
-      }) as never
-      return undefined
-    }
-    await contents.put(key, stream(bytes, MEBIBYTE))
-    expect(isLost).toBe(true)
-    expect((await readAll(contents, key, bytes.length)).equals(bytes)).toBe(true)
   })
 
   it('takes complete options, and nothing that it does not know', () => {
@@ -292,5 +111,40 @@ describe('s3Contents, its own ways', () => {
     expect(() => s3Contents({ ...good, credentials: {} } as never)).toThrow(/takes as credentials: \{ accessKeyId/)
     expect(() => s3Contents({ ...good, prefix: 'a b' })).toThrow(/takes as prefix: text of letters/)
     expect(() => s3Contents({ ...good, parts: 5 } as never)).toThrow(/has no option "parts"/)
+  })
+})
+
+describe('s3Contents with fauxqs, which is of another making and ignores conditions', () => {
+  it('keeps content of every size, reads ranges, lists and removes it (issue 22)', async () => {
+    const server = await startFauxqs({ port: 0, logger: false })
+    server.createBucket(BUCKET)
+    try {
+      const contents = openS3Contents(`http://127.0.0.1:${server.port}`, { prefix: createPrefix() })
+      const keys = [createKey(), createKey()]
+      for (const [index, size] of [1000, 17 * MEBIBYTE + 5].entries()) {
+        const bytes = createBytes(size, size)
+        expect(await contents.put(keys[index]!, stream(bytes, 100_000))).toEqual({ size })
+        for (const [first, last] of [
+          [0, 0],
+          [10, 600],
+          [size - 5, size - 1],
+          [0, size - 1],
+        ] as const) {
+          const found = await readAll(contents, keys[index]!, first, last)
+          expect(found.equals(bytes.subarray(first, last + 1))).toBe(true)
+        }
+      }
+      async function* breaking(): AsyncGenerator<Uint8Array> {
+        yield* stream(createBytes(9 * MEBIBYTE, 1), MEBIBYTE)
+        throw new Error('The source has failed.')
+      }
+      await expect(contents.put(createKey(), breaking())).rejects.toThrow('The source has failed.')
+      expect(await listKeys(contents)).toEqual([...keys].sort())
+      for (const key of keys) await contents.remove(key)
+      expect(await listKeys(contents)).toEqual([])
+      await expect(readAll(contents, keys[0]!, 0, 9)).rejects.toMatchObject({ status: 503 })
+    } finally {
+      await server.stop()
+    }
   })
 })

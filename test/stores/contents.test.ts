@@ -14,8 +14,8 @@ import type { MovableContents } from '../../src/stores/sql/move.ts'
 import { type SqliteStoreOptions, sqliteStore } from '../../src/stores/sqlite.ts'
 import type { LargeBody, ResourceStore, StoredResource } from '../../src/stores/types.ts'
 import { describeStore } from '../../src/testing.ts'
+import { listKeys } from '../support/contents.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
-import { listKeys } from '../support/sql-scenarios.ts'
 import { readBytes } from '../support/store-tasks.ts'
 
 type Options = Omit<SqliteStoreOptions & PostgresStoreOptions, 'pool' | 'reserve' | 'now' | 'busyTimeout'>
@@ -23,6 +23,8 @@ type Options = Omit<SqliteStoreOptions & PostgresStoreOptions, 'pool' | 'reserve
 /** A database of its own, and a directory for large content. */
 interface Place {
   readonly directory: string
+  /** The contents of the directory. */
+  readonly contents: ContentStore
   open(options?: Options): ResourceStore & MovableContents
   query(sql: string): Promise<readonly Record<string, unknown>[]>
 }
@@ -61,6 +63,7 @@ const PLACES: Readonly<Record<string, () => Promise<Place>>> = {
     }
     return {
       directory,
+      contents: fileContents({ directory }),
       open: (options) => closing(sqliteStore(openFile(), { contents: fileContents({ directory }), ...options })),
       query: async (sql) => openFile().prepare(sql).all() as Record<string, unknown>[],
     }
@@ -72,6 +75,7 @@ const PLACES: Readonly<Record<string, () => Promise<Place>>> = {
     closers.push(() => pool.end())
     return {
       directory,
+      contents: fileContents({ directory }),
       open: (options) =>
         closing(postgresStore({ pool, tablePrefix, contents: fileContents({ directory }), ...options })),
       query: async (sql) => (await pool.query(sql.replaceAll('resource_', tablePrefix))).rows,
@@ -112,7 +116,7 @@ describe('a backup of sqliteStore with fileContents', () => {
     const options = { contents: fileContents({ directory: copies }), grace: 300, sweepInterval: 20 }
     const restored = closing(sqliteStore(copy, options))
     // The content of /later and the second one of /replaced came after the copy of the database.
-    await vi.waitFor(async () => expect(await listKeys(copies)).toHaveLength(3), 10_000)
+    await vi.waitFor(async () => expect(await listKeys(fileContents({ directory: copies }))).toHaveLength(3), 10_000)
     for (const path of ['/kept', '/replaced', '/removed']) {
       expect(await readBytes((await restored.read(path)) as StoredResource)).toEqual(LARGE)
     }
@@ -138,7 +142,7 @@ for (const [name, createPlace] of Object.entries(PLACES)) {
       const store = place.open({ sweepInterval: 0 })
       await store.write('/a', upload(LARGE), { expect: 'absent' })
       await store.write('/b', upload(LARGE.subarray(0, 65_536)), { expect: 'absent' })
-      expect(await listKeys(place.directory)).toHaveLength(1)
+      expect(await listKeys(place.contents)).toHaveLength(1)
       expect(await place.query('SELECT 1 FROM resource_chunks')).toEqual([])
       expect(await readBytes((await store.read('/a')) as StoredResource)).toEqual(LARGE)
     })
@@ -147,7 +151,7 @@ for (const [name, createPlace] of Object.entries(PLACES)) {
       const place = await createPlace()
       const store = place.open({ sweepInterval: 0 })
       for (let count = 0; count < 3; count++) await store.write('/a', upload(LARGE), { expect: 'any' })
-      expect(new Set(await listKeys(place.directory)).size).toBe(3)
+      expect(new Set(await listKeys(place.contents)).size).toBe(3)
     })
 
     it('removes the content of a lost swap, of an aborted upload and of staged content that was given up', async () => {
@@ -166,7 +170,7 @@ for (const [name, createPlace] of Object.entries(PLACES)) {
       }
       const write = store.write('/b', binary(leaving()), { expect: 'any', signal: controller.signal })
       await expect(write).rejects.toThrow('The client has left.')
-      await vi.waitFor(async () => expect(await listKeys(place.directory)).toHaveLength(1))
+      await vi.waitFor(async () => expect(await listKeys(place.contents)).toHaveLength(1))
       await vi.waitFor(async () => expect(await place.query('SELECT 1 FROM resource_contents')).toHaveLength(1))
     })
 
@@ -177,11 +181,11 @@ for (const [name, createPlace] of Object.entries(PLACES)) {
       const before = (await store.read('/a')) as StoredResource
       await store.write('/a', upload(OTHER), { expect: 'any' })
       expect(await readBytes(before)).toEqual(LARGE)
-      await vi.waitFor(async () => expect(await listKeys(place.directory)).toHaveLength(1), 10_000)
+      await vi.waitFor(async () => expect(await listKeys(place.contents)).toHaveLength(1), 10_000)
       await expect(readBytes(before)).rejects.toMatchObject({ status: 503 })
       expect(await readBytes((await store.read('/a')) as StoredResource)).toEqual(OTHER)
       await store.remove('/a', { expect: 'any', mode: 'erase' })
-      await vi.waitFor(async () => expect(await listKeys(place.directory)).toEqual([]), 10_000)
+      await vi.waitFor(async () => expect(await listKeys(place.contents)).toEqual([]), 10_000)
       await vi.waitFor(async () => expect(await place.query('SELECT 1 FROM resource_contents')).toEqual([]))
     })
 
@@ -194,10 +198,10 @@ for (const [name, createPlace] of Object.entries(PLACES)) {
       const orphan = `${id}${'1'.repeat(32)}`
       for (const key of [foreign, orphan]) await contents.put(key, stream(OTHER, 40_000))
       place.open({ grace: 100, sweepInterval: 20 })
-      await vi.waitFor(async () => expect(await listKeys(place.directory)).not.toContain(orphan), 10_000)
+      await vi.waitFor(async () => expect(await listKeys(place.contents)).not.toContain(orphan), 10_000)
       // Several further passes.
       await new Promise((resolve) => setTimeout(resolve, 400))
-      const left = await listKeys(place.directory)
+      const left = await listKeys(place.contents)
       expect(left).toHaveLength(2)
       expect(left).toContain(foreign)
     })
@@ -225,7 +229,7 @@ for (const [name, createPlace] of Object.entries(PLACES)) {
         'The content store reports 299999 bytes of content that has 300000.',
       )
       expect(await store.read('/a')).toBeUndefined()
-      await vi.waitFor(async () => expect(await listKeys(place.directory)).toEqual([]))
+      await vi.waitFor(async () => expect(await listKeys(place.contents)).toEqual([]))
     })
 
     it('breaks a reader off when the content store gives fewer or more bytes than asked for', async () => {
@@ -267,9 +271,9 @@ for (const [name, createPlace] of Object.entries(PLACES)) {
       })
       await store.remove('/a', { expect: 'any', mode: 'erase' })
       await new Promise((resolve) => setTimeout(resolve, 200))
-      expect(await listKeys(place.directory)).toHaveLength(1)
+      expect(await listKeys(place.contents)).toHaveLength(1)
       isAway = false
-      await vi.waitFor(async () => expect(await listKeys(place.directory)).toEqual([]), 10_000)
+      await vi.waitFor(async () => expect(await listKeys(place.contents)).toEqual([]), 10_000)
       await vi.waitFor(async () => expect(await place.query('SELECT 1 FROM resource_contents')).toEqual([]), 10_000)
     })
 
@@ -299,7 +303,7 @@ for (const [name, createPlace] of Object.entries(PLACES)) {
       expect(await store.moveContents()).toBe(0)
       expect(await facts()).toEqual(states)
       await vi.waitFor(async () => expect(await place.query('SELECT 1 FROM resource_chunks')).toEqual([]), 10_000)
-      expect(await listKeys(place.directory)).toHaveLength(5)
+      expect(await listKeys(place.contents)).toHaveLength(5)
       for (let name = 1; name <= 5; name++) {
         const state = (await store.read(`/a/${name}`, { hidden: true })) as StoredResource
         expect((await readBytes(state)).equals(createBytes(300_000, name))).toBe(true)
@@ -307,7 +311,7 @@ for (const [name, createPlace] of Object.entries(PLACES)) {
       // SQLite keeps states in memory: they go on with what has moved.
       if (name === 'sqliteStore') expect((await readBytes(readBefore)).equals(createBytes(300_000, 1))).toBe(true)
       await store.write('/a/1', upload(OTHER), { expect: 'present' })
-      await vi.waitFor(async () => expect(await listKeys(place.directory)).toHaveLength(5), 10_000)
+      await vi.waitFor(async () => expect(await listKeys(place.contents)).toHaveLength(5), 10_000)
     })
 
     it('leaves content alone that is replaced while it moves, and nothing of what was put', async () => {
@@ -323,7 +327,7 @@ for (const [name, createPlace] of Object.entries(PLACES)) {
       }))
       const store = place.open({ contents, grace: 100, sweepInterval: 20 })
       expect(await store.moveContents()).toBe(0)
-      await vi.waitFor(async () => expect(await listKeys(place.directory)).toEqual([]), 10_000)
+      await vi.waitFor(async () => expect(await listKeys(place.contents)).toEqual([]), 10_000)
       expect(await readBytes((await store.read('/a')) as StoredResource)).toEqual(Buffer.from('small'))
     })
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { buildStoreProgram, type StoreProgram } from '../support/processes.ts'
-import { type S3Service, startS3 } from '../support/s3-gate.ts'
+import { type S3Service, startS3 } from '../support/s3-service.ts'
 import { expectNoOrphans, killWriters } from '../support/sql-scenarios.ts'
 import type { StorePlace } from '../support/sql-stores.ts'
 

@@ -1,8 +1,8 @@
 import { expect, vi } from 'vitest'
-import { fileContents } from '../../src/contents/file.ts'
 import { isLargeBody, isResource } from '../../src/stores/types.ts'
+import { listKeys } from './contents.ts'
 import type { StoreProgram } from './processes.ts'
-import { openStore, type StorePlace } from './sql-stores.ts'
+import { openContents, openStore, type StorePlace } from './sql-stores.ts'
 import { COUNTERS, createNumberedBytes, readBytes } from './store-tasks.ts'
 
 /** Processes write and are killed; whatever was acknowledged must be there, or something later, and never a part. */
@@ -42,23 +42,17 @@ async function expectAll(place: StorePlace, last: ReadonlyMap<string, number>): 
   await close()
 }
 
-/** After kills and aborted uploads: once the sweep has been, files are kept for the states alone, and every one is whole. */
-export async function expectNoOrphans(place: StorePlace & { readonly directory: string }): Promise<void> {
+/** After kills and aborted uploads: once the sweep has been, content is kept for the states alone, and every one is whole. */
+export async function expectNoOrphans(place: StorePlace): Promise<void> {
   const { store, close } = openStore(place, { grace: 200, sweepInterval: 50 })
+  const contents = openContents(place)!
   const { items } = await store.list('/written', { limit: 1000 })
   const large = items.filter(({ body }) => isLargeBody(body))
   expect(large.length).toBeGreaterThan(0)
   for (const item of large) expect((await readBytes(item)).length).toBe(item.size)
-  await vi.waitFor(async () => expect(await listKeys(place.directory)).toHaveLength(large.length), 20_000)
+  await vi.waitFor(async () => expect(await listKeys(contents)).toHaveLength(large.length), 20_000)
   for (const item of large) expect((await readBytes(item)).length).toBe(item.size)
   await close()
-}
-
-/** The keys of all files of a directory, with those that were never completed. */
-export async function listKeys(directory: string): Promise<readonly string[]> {
-  const keys: string[] = []
-  for await (const { key } of fileContents({ directory }).list()) keys.push(key)
-  return keys
 }
 
 /** Processes count up together by compare-and-swap: no step may be lost. */

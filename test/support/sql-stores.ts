@@ -1,10 +1,11 @@
 import Libsql from 'libsql'
 import pg from 'pg'
 import { fileContents } from '../../src/contents/file.ts'
-import { s3Contents } from '../../src/contents/s3.ts'
+import type { ContentStore } from '../../src/contents/types.ts'
 import { postgresStore } from '../../src/stores/postgres.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
+import { openS3Contents } from './contents.ts'
 
 /** Where a store keeps its data, in a form that can be sent to another process. */
 export type StorePlace = (
@@ -28,16 +29,17 @@ export interface OpenedStore {
   close(): Promise<void>
 }
 
+/** Where large content of a place lies; `undefined`: in the tables. */
+export function openContents({ directory, s3 }: StorePlace): ContentStore | undefined {
+  if (directory !== undefined) return fileContents({ directory })
+  return s3 && openS3Contents(s3.endpoint, { prefix: s3.prefix })
+}
+
 /** Opens a store as a process of a deployment would. */
 export function openStore(place: StorePlace, sweep: SweepOptions = {}): OpenedStore {
-  const { directory, s3 } = place
-  // Short, so that what a killed process leaves is swept while the test waits.
+  // Short, so that the remains of a killed process are swept while the test waits.
   const beside = { grace: 1000, sweepInterval: 100 }
-  const credentials = { accessKeyId: 'S3RVER', secretAccessKey: 'S3RVER' }
-  const contents =
-    directory !== undefined
-      ? fileContents({ directory })
-      : s3 && s3Contents({ ...s3, credentials, region: 'eu-test-1', bucket: 'media' })
+  const contents = openContents(place)
   const options = contents === undefined ? sweep : { ...beside, ...sweep, contents }
   if (place.kind === 'sqlite') {
     const database = new Libsql(place.file)
