@@ -10,6 +10,7 @@
  */
 
 import type { MaybePromise } from '../core/handler.ts'
+import type { CollectionIndex, IndexedValues, ListQuery } from './index-types.ts'
 
 /** Small content: text is kept and sent as its UTF-8 bytes. */
 export type SmallBody = string | Uint8Array
@@ -50,6 +51,11 @@ export interface Content extends ContentFields {
    * the call is settled, a chunk once the next one is asked for.
    */
   readonly body: SmallBody | AsyncIterable<Uint8Array> | StagedBody
+  /**
+   * The values by which the item is selected and ordered, and the rules that they were made by. Only with stores that
+   * support `queries`. Content without them, of a path in a collection that has an index, is indexed by its `valuesOf`.
+   */
+  readonly indexed?: { readonly index: CollectionIndex; readonly values: IndexedValues } | undefined
 }
 
 /** Content that a store has taken in but that no path shows yet. */
@@ -88,6 +94,8 @@ export interface StoredResource extends ContentFields {
    * that does not keep it: such answers have none.
    */
   readonly sha256?: Uint8Array | undefined
+  /** The values that the content was written with, and the version of the index that they were made for. */
+  readonly indexed?: { readonly index: Pick<CollectionIndex, 'version'>; readonly values: IndexedValues } | undefined
   /** Small content may be the store's own memory: read it, never change it. */
   readonly body: SmallBody | LargeBody
   /** Set when the resource is hidden (soft deletion); such states are returned only when `hidden` is asked for. */
@@ -120,7 +128,16 @@ export interface ReadOptions {
  */
 export type Expectation = 'any' | 'absent' | 'present' | { readonly version: string }
 
-export interface WriteOptions {
+/** What a write needs beside the state of its own path. */
+export interface Requirement {
+  /**
+   * A path that must be present, and not hidden, in the same atomic step: else the outcome is `conflict` with `missing`,
+   * and nothing is written. Only with stores that support `parents`.
+   */
+  readonly requires?: string | undefined
+}
+
+export interface WriteOptions extends Requirement {
   readonly expect: Expectation
   /** Further resources to write in the same atomic step. */
   readonly related?: readonly RelatedWrite[]
@@ -159,18 +176,20 @@ export interface WriteConflict {
    * path itself.
    */
   readonly related?: StoredResource
+  /** The path of `requires`, where it is not present; judged first of all. `current` is then not looked at. */
+  readonly missing?: string
 }
 
 export type WriteResult =
   | { readonly outcome: 'created' | 'replaced'; readonly resource: StoredResource }
   | WriteConflict
 
-/** A creation conflicts only with a related path. */
+/** A creation conflicts only with a related path, or with `requires`. */
 export type CreateResult =
   | { readonly outcome: 'created'; readonly resource: StoredResource }
-  | (WriteConflict & { readonly related: StoredResource })
+  | (WriteConflict & ({ readonly related: StoredResource } | { readonly missing: string }))
 
-export interface CreateOptions {
+export interface CreateOptions extends Requirement {
   /**
    * Further resources to write in the same atomic step, once the name is known. Stores that support `relatedExpect` pass
    * the names of the new state as well.
@@ -191,6 +210,11 @@ export interface RemoveOptions {
   readonly retention?: number | undefined
   /** Further paths to remove in the same atomic step, in the same mode, whatever their state. */
   readonly related?: readonly string[]
+  /**
+   * Removes in the same atomic step everything below the path (`/tasks/7/…`), hidden states included, without a trace.
+   * Only with stores that support `parents`, and not with the mode `hide`. Default false.
+   */
+  readonly below?: boolean
   readonly signal?: AbortSignal
 }
 
@@ -210,24 +234,35 @@ export interface ListOptions {
   readonly limit: number
   /** Whether hidden resources are listed as well. Default false. */
   readonly hidden?: boolean
+  /**
+   * Which members, and in which order; all of them where it is left out. Only with stores that support `queries`. While
+   * items that exist already are being indexed by its rules, throw `HttpError` 503 with Retry-After.
+   */
+  readonly query?: ListQuery | undefined
   /** As for `read`. */
   readonly signal?: AbortSignal
 }
 
 export interface Page {
   /**
-   * Direct members in a stable order: names that are integers by value, then all others in an order of the store's own.
-   * A member that exists during the whole of a walk through the pages is seen exactly once.
+   * Direct members in a stable order: names that are integers by value, then all others in an order of the store's own; with
+   * a query in its order. A member that exists during the whole of a walk through the pages is seen exactly once.
    */
   readonly items: readonly StoredResource[]
   /** Cursor of the next page; left out on the last one. */
   readonly next?: string | undefined
+  /** How many members match the query, on whichever page; only where `query.count` asks for it. */
+  readonly total?: number | undefined
 }
 
 /** What a definition may need of its store: refused when the service is made where the store does not have it. */
 export interface StoreSupport {
   /** Honours `expect` of related writes and `relatedTo`, and passes the new state to `related` of `create`. */
   readonly relatedExpect?: true
+  /** Keeps `indexed` with each state and honours `query` of lists. */
+  readonly queries?: true
+  /** Honours `requires` of writes and `below` of removals. */
+  readonly parents?: true
 }
 
 /**

@@ -8,6 +8,7 @@ export async function createMember(
   options?: CreateOptions,
 ): Promise<StoredResource> {
   const result = await store.create(collection, content, options)
-  if (result.outcome !== 'created') throw new Error(`The creation was refused for ${result.related.path}.`)
+  if (result.outcome !== 'created')
+    throw new Error(`The creation was refused for ${result.related?.path ?? result.missing}.`)
   return result.resource
 }
