@@ -5,6 +5,7 @@ import { encodeText, formatSortKey } from '../sql/names.ts'
 import {
   decideChange,
   encodeFields,
+  encodeIndexed,
   LIVE,
   placeOf,
   REMOVED,
@@ -15,7 +16,7 @@ import {
   toState,
 } from '../sql/rows.ts'
 import type {
-  ContentFields,
+  Content,
   CreateResult,
   ListOptions,
   Page,
@@ -27,11 +28,15 @@ import type {
 import { createVersions } from '../versions.ts'
 import type { SqliteClock } from './clock.ts'
 import type { SqliteContents } from './contents.ts'
+import type { SqliteIndexes } from './indexes.ts'
 import type { KnownState, KnownStates } from './known-states.ts'
 import type { Space } from './space.ts'
 import type { SqliteStatements } from './statements.ts'
 
-type RelatedConflict = Extract<CreateResult, { outcome: 'conflict' }>
+/** Content without its bytes. */
+type Description = Omit<Content, 'body'>
+
+type RelatedConflict = Extract<CreateResult, { related: StoredResource }>
 
 /** The rows of the paths. Whatever changes them runs within a transaction. */
 export interface SqliteStates {
@@ -40,7 +45,7 @@ export interface SqliteStates {
   list(collection: string, options: ListOptions): Page
   readHead(path: string): RowHead | undefined
   /** Writes a path whose row, if any, has been read in the same transaction. */
-  put(path: string, row: RowHead | undefined, content: ContentFields, taken: Taken, version?: string): StoredResource
+  put(path: string, row: RowHead | undefined, content: Description, taken: Taken, version?: string): StoredResource
   /** The conflict with a related path that must be absent and is not. */
   findConflict(path: string, writes: readonly RelatedWrite[]): RelatedConflict | undefined
   putRelated(writes: readonly RelatedWrite[], taken: readonly Taken[]): void
@@ -57,6 +62,7 @@ export function createSqliteStates(
   known: KnownStates,
   space: Space,
   clock: SqliteClock,
+  indexes: SqliteIndexes,
 ): SqliteStates {
   const nextVersion = createVersions()
 
@@ -113,13 +119,15 @@ export function createSqliteStates(
   function put(
     path: string,
     row: RowHead | undefined,
-    content: ContentFields,
+    content: Description,
     taken: Taken,
     version: string = nextVersion(),
   ): StoredResource {
     space.admit(taken.id === undefined ? taken.size : 0, contents.reclaim)
     const { changed, strong } = decideChange(row, clock.tick())
     const [type, coding, language, filename] = encodeFields(content)
+    const place = placeOf(path)
+    const [indexedBy, indexed] = place === undefined ? [null, null] : encodeIndexed(content.indexed)
     // Copied: the buffer stays the caller's, and what was read or written again stays in memory.
     const bytes = taken.id === undefined ? Buffer.from(taken.body) : null
     const written: StateRow = {
@@ -136,21 +144,26 @@ export function createSqliteStates(
       filename,
       content_id: taken.id ?? null,
       sha256: taken.sha256 ?? null,
+      indexed_by: indexedBy,
+      indexed,
       content: bytes,
     }
-    const place = placeOf(path)
     if (taken.id !== undefined) contents.link(taken.id)
+    const sortKey = place === undefined ? null : encodeText(formatSortKey(place.name))
+    // Before the state is there: the first member of a collection needs no search for others.
+    const entry = indexedBy !== null ? indexes.prepare(place!.collection, content.indexed!.index) : undefined
     statements.putState.run(
       written.path,
       place === undefined ? null : encodeText(place.collection),
-      place === undefined ? null : encodeText(formatSortKey(place.name)),
+      sortKey,
       version,
       changed,
       strong ? 1 : 0,
       taken.size,
       ...[type, coding, language, filename],
-      ...[written.content_id, bytes, taken.sha256 ?? null],
+      ...[written.content_id, bytes, taken.sha256 ?? null, indexedBy, indexed],
     )
+    entry?.put(sortKey!, content.indexed!.values)
     release(row)
     // A path that has a row has raised the counter before.
     if (row === undefined && place !== undefined) raiseCounter(place.collection, place.name)
