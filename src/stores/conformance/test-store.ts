@@ -3,6 +3,7 @@ import { readOptions } from '../../core/options.ts'
 import { splitPath } from '../paths.ts'
 import type { Content, RemoveOptions, ResourceStore } from '../types.ts'
 import { absentRelated } from './cases/absent-related.ts'
+import { conditions } from './cases/conditions.ts'
 import { content } from './cases/content.ts'
 import { creation } from './cases/creation.ts'
 import { dates } from './cases/dates.ts'
@@ -10,13 +11,21 @@ import { digests } from './cases/digests.ts'
 import { durability } from './cases/durability.ts'
 import { faults } from './cases/faults.ts'
 import { hiding } from './cases/hiding.ts'
+import { indexing } from './cases/indexing.ts'
 import { isolation } from './cases/isolation.ts'
 import { listing } from './cases/listing.ts'
+import { orders } from './cases/orders.ts'
+import { parents } from './cases/parents.ts'
+import { queryCounts } from './cases/query-counts.ts'
+import { queryPages } from './cases/query-pages.ts'
+import { queryWalks } from './cases/query-walks.ts'
 import { races } from './cases/races.ts'
 import { ranges } from './cases/ranges.ts'
 import { reading } from './cases/reading.ts'
 import { related } from './cases/related.ts'
 import { removal } from './cases/removal.ts'
+import { selection } from './cases/selection.ts'
+import { sharedIndexing } from './cases/shared-indexing.ts'
 import { staging } from './cases/staging.ts'
 import { versions } from './cases/versions.ts'
 import { walks } from './cases/walks.ts'
@@ -48,6 +57,15 @@ const GROUPS: Readonly<Record<string, readonly Case[]>> = {
   dates,
   'related writes': related,
   'related writes of what must be absent': absentRelated,
+  'queries: conditions': conditions,
+  'queries: members and values': selection,
+  'queries: order': orders,
+  'queries: pages': queryPages,
+  'queries: walks': queryWalks,
+  'queries: counts and hidden members': queryCounts,
+  'queries: members that exist already': indexing,
+  'queries: members of several processes': sharedIndexing,
+  'parents and what is below them': parents,
   stage: staging,
   races,
   durability,
@@ -63,6 +81,8 @@ const DEFAULTS: Readonly<Record<Capability, boolean | 'offered'>> = {
   hiding: true,
   related: true,
   relatedExpect: 'offered',
+  queries: 'offered',
+  parents: 'offered',
   stage: 'offered',
   digests: false,
 }
@@ -138,6 +158,8 @@ export function testStore(
         durable: reopen !== undefined,
         stage: fixture.store.stage !== undefined,
         relatedExpect: fixture.store.supports?.relatedExpect === true,
+        queries: fixture.store.supports?.queries === true,
+        parents: fixture.store.supports?.parents === true,
       }
       const missing = needs.find((capability) => can[capability] === 'offered' && offers[capability] === false)
       if (missing !== undefined) return skip(context, missing)
