@@ -347,7 +347,7 @@ for (const [library, open] of Object.entries(sqliteLibraries)) {
       const handle = (await createFile()).open()
       openStore(handle, { sweepInterval: 0 })
       handle.exec('UPDATE resource_schema SET version = 99')
-      expect(() => sqliteStore(handle)).toThrow(/schema version 99, and this release knows versions up to 4/)
+      expect(() => sqliteStore(handle)).toThrow(/schema version 99, and this release knows versions up to 5/)
     })
 
     it('keeps every byte of a stream that is longer than a batch and not longer than inlineLimit', async () => {

@@ -1,7 +1,15 @@
 import type { IndexedValues } from '../index-types.ts'
 import { splitPath } from '../paths.ts'
 import { readAsText } from '../small-body.ts'
-import type { Content, ContentFields, Expectation, LargeBody, SmallBody, StoredResource, StoredState } from '../types.ts'
+import type {
+  Content,
+  ContentFields,
+  Expectation,
+  LargeBody,
+  SmallBody,
+  StoredResource,
+  StoredState,
+} from '../types.ts'
 import { decodeText, encodeText } from './names.ts'
 
 /** Anybody may read it. */

@@ -24,8 +24,10 @@ export function createIndexTables(prefix: string): string {
   const of = (row: 'NEW' | 'OLD', id: string, condition = '') =>
     `sort_key = ${row}.sort_key AND place IN (SELECT ${id} FROM ${places} WHERE collection = ${row}.collection${condition})`
   const byOthers = ' AND index_version IS NOT NEW.indexed_by'
-  const becomesPending = `INSERT OR IGNORE INTO ${pending} SELECT id, NEW.sort_key FROM ${places}
-        WHERE collection = NEW.collection${byOthers};`
+  // Not "OR IGNORE": the clause for conflicts of the statement that fires a trigger holds for the trigger as well.
+  const becomesPending = `INSERT INTO ${pending} SELECT id, NEW.sort_key FROM ${places} AS p
+        WHERE collection = NEW.collection${byOthers}
+        AND NOT EXISTS (SELECT 1 FROM ${pending} WHERE place = p.id AND sort_key = NEW.sort_key);`
   const forget = (row: 'NEW' | 'OLD') => `
       DELETE FROM ${entries} WHERE ${of(row, 'id')};
       DELETE FROM ${entries} WHERE ${of(row, '-id')};

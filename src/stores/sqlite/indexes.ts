@@ -128,10 +128,12 @@ export function createSqliteIndexes(
       return andThen(
         connection.attempt(() => findRow(collection, index)),
         (found) =>
-          andThen(found ?? connection.transactLazily(() => findRow(collection, index) ?? createRow(collection, index)), (row) =>
-            connection.attempt(() =>
-              row.phase === DONE ? readPending(collection, row.id) : readWalk(collection, row),
-            ),
+          andThen(
+            found ?? connection.transactLazily(() => findRow(collection, index) ?? createRow(collection, index)),
+            (row) =>
+              connection.attempt(() =>
+                row.phase === DONE ? readPending(collection, row.id) : readWalk(collection, row),
+              ),
           ),
       )
     },

@@ -4,8 +4,8 @@ import type { CreateResult } from '../types.ts'
 import { createVersions } from '../versions.ts'
 import type { SqliteClock } from './clock.ts'
 import type { SqliteContents } from './contents.ts'
-import type { SqliteStates } from './states.ts'
 import type { SqliteStatements } from './statements.ts'
+import type { SqliteStates } from './states.ts'
 
 /** What ties a path to those below it. All of it runs within a transaction. */
 export interface SqliteParents {

@@ -27,6 +27,8 @@ export interface SqliteQueriesOptions {
 
 /** Statements that are kept prepared: their texts differ by slots and kinds of conditions. */
 const MOST_STATEMENTS = 200
+/** Milliseconds after which the steps of a list let other requests in between. */
+const LONGEST_TURN = 10
 /** Rows that one statement counts: some milliseconds. */
 const COUNT_STEPS = { inIndex: 50_000, byEntry: FURTHER_WINDOW }
 
@@ -64,13 +66,14 @@ export function createSqliteQueries(
     }))
   }
 
-  /** Runs steps at once as long as they are short; long ones with a turn of the event loop between them. */
+  /** Runs steps at once; when they take longer, with turns of the event loop between them. */
   function runSteps<Result>(steps: Steps<Result>, signal: AbortSignal | undefined): MaybePromise<Result> {
+    const end = performance.now() + LONGEST_TURN
     for (let step = steps.next(); ; ) {
       if (step.done) return step.value
       const request = step.value
       const answer = connection.attempt(() => runWindow(request))
-      if (isPromise(answer) || request.window.most >= FURTHER_WINDOW) return runLongSteps(steps, answer, signal)
+      if (isPromise(answer) || performance.now() > end) return runLongSteps(steps, answer, signal)
       step = steps.next(answer)
     }
   }
@@ -83,7 +86,7 @@ export function createSqliteQueries(
     for (let step = steps.next(await first); ; ) {
       if (step.done) return step.value
       const request = step.value
-      if (request.window.most >= FURTHER_WINDOW) await nextTurn()
+      await nextTurn()
       signal?.throwIfAborted()
       step = steps.next(await connection.attempt(() => runWindow(request)))
     }

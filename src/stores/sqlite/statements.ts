@@ -91,11 +91,11 @@ function writeStatements(prefix: string): Readonly<Record<StatementName, string>
     removeState: `UPDATE ${states} SET ${removed} WHERE path = ?`,
     // A tombstone that is not forgotten yet goes as well.
     // Below a path: between the path with a slash behind it and the path with the character that follows the slash.
-    removeBelow: `UPDATE ${states} SET ${removed} WHERE path > ? AND path < ? AND ${remains}`,
+    removeBelow: `UPDATE ${states} SET ${removed} WHERE path >= ? AND path < ? AND ${remains}`,
     releaseBelow:
-      `UPDATE ${contents} SET expires = ? WHERE id IN (SELECT content_id FROM ${states} WHERE path > ? AND path < ? ` +
+      `UPDATE ${contents} SET expires = ? WHERE id IN (SELECT content_id FROM ${states} WHERE path >= ? AND path < ? ` +
       'AND content_id IS NOT NULL)',
-    latestBelow: `SELECT MAX(changed) AS changed FROM ${states} WHERE path > ? AND path < ? AND ${remains}`,
+    latestBelow: `SELECT MAX(changed) AS changed FROM ${states} WHERE path >= ? AND path < ? AND ${remains}`,
     listLive: listed(LIVE, rows),
     // In the order of the page, which a subquery with a limit keeps.
     listVersions: `SELECT group_concat(version) AS versions FROM (${listed(LIVE, 'version')})`,

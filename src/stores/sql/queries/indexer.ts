@@ -19,9 +19,10 @@ export interface IndexSteps<Position> {
    * Makes the entries of those members that are unchanged since they were read, and keeps how far the work has come.
    * @returns how many members have been indexed so far; `undefined` when another process has done it meanwhile
    */
-  commit(position: Position, items: readonly { readonly item: StoredResource; readonly keys: EntryKeys }[]): MaybePromise<
-    number | undefined
-  >
+  commit(
+    position: Position,
+    items: readonly { readonly item: StoredResource; readonly keys: EntryKeys }[],
+  ): MaybePromise<number | undefined>
 }
 
 /** Makes the entries of members that were written before their collection had its index, or by other rules. */

@@ -39,7 +39,9 @@ export interface PageRequest {
  */
 export function planPage({ query, after, limit, hidden }: PageRequest, countSteps: CountSteps) {
   const { index } = query
-  const order = query.orderBy.map(({ property, direction }): OrderSlot => ({ slot: slotOf(index, property), direction }))
+  const order = query.orderBy.map(
+    ({ property, direction }): OrderSlot => ({ slot: slotOf(index, property), direction }),
+  )
   const position = after === undefined ? undefined : parsePosition(after, query)
   const start: Found | undefined = position && {
     keys: position.keys.map(encodeValue),

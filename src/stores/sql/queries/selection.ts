@@ -102,7 +102,8 @@ function* walk(
     ...stretch,
     ...{ place, scope, columns: order.map(({ slot }) => slot) },
     direction: 'ascending',
-    filters: stretch.equal === undefined && own?.none !== undefined ? [...rest, { slot: own.slot, none: own.none }] : rest,
+    filters:
+      stretch.equal === undefined && own?.none !== undefined ? [...rest, { slot: own.slot, none: own.none }] : rest,
     ...{ most: FIRST_WINDOW, limit: need },
   }
   if (window.filters.length === 0) return { found: yield* readRows({ ...window, most: need }) }

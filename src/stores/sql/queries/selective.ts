@@ -70,7 +70,9 @@ export function* fetchSelective(
     const own = window.equal === undefined && selective.none !== undefined ? [selective] : []
     const rest = [...own, ...filtersBeside(filters, selective.slot)]
     const rows = yield* readRows({ ...window, filters: rest, columns })
-    found.push(...rows.map(({ keys, sortKey }) => ({ keys: order.map(({ slot }) => keys[columns.indexOf(slot)]!), sortKey })))
+    found.push(
+      ...rows.map(({ keys, sortKey }) => ({ keys: order.map(({ slot }) => keys[columns.indexOf(slot)]!), sortKey })),
+    )
   }
   target.budget.left -= found.length
   found.sort((a, b) => compareFound(a, b, order))

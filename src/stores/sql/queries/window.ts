@@ -125,7 +125,8 @@ export function createWriter(dialect: QueryDialect): StatementWriter {
   }
 
   const list = (keys: readonly Uint8Array[]): string => keys.map((key) => value(key, 'key')).join(', ')
-  const low = (column: string, { key, isOpen }: Bound): string => `${column} ${isOpen ? '>' : '>='} ${value(key, 'key')}`
+  const low = (column: string, { key, isOpen }: Bound): string =>
+    `${column} ${isOpen ? '>' : '>='} ${value(key, 'key')}`
   const high = (column: string, { key, isOpen }: Bound): string =>
     `${column} ${isOpen ? '<' : '<='} ${value(key, 'key')}`
 
