@@ -148,7 +148,7 @@ export function createWrittenResource(
   if (stored.sha256 !== undefined) resource.sha256 = stored.sha256
   if (content.indexed !== undefined) {
     const { index, values } = content.indexed
-    resource.indexed = { index: { version: index.version }, values }
+    resource.indexed = { index: { version: index.version }, values: { ...values } }
   }
   return resource
 }

@@ -57,7 +57,7 @@ export function writeWindow(window: Window, kind: WindowKind, dialect: QueryDial
   const read = (slots: readonly number[]): string =>
     [dialect.readName('sort_key'), ...slots.map((slot) => dialect.readKey(`v${slot}`))].join(', ')
   const walk = (columns: readonly string[], limit: number, offset?: number): string =>
-    `SELECT ${columns.join(', ')} FROM ${dialect.entries}${writer.useIndex(window)} ` +
+    `SELECT ${columns.join(', ')} FROM ${dialect.entries} AS e${writer.useIndex(window)} ` +
     `WHERE ${writer.bounds(window)} ORDER BY ${orderOf(window)} LIMIT ${writer.number(limit)}` +
     (offset === undefined ? '' : ` OFFSET ${writer.number(offset)}`)
 
@@ -102,8 +102,9 @@ export function writeMatch(
 }
 
 function orderOf({ slot, equal, direction }: Window): string {
-  if (slot === undefined || equal !== undefined) return 'sort_key'
-  return direction === 'ascending' ? `v${slot}, sort_key` : `v${slot} DESC, sort_key DESC`
+  // The columns, not what is returned under their names.
+  if (slot === undefined || equal !== undefined) return 'e.sort_key'
+  return direction === 'ascending' ? `e.v${slot}, e.sort_key` : `e.v${slot} DESC, e.sort_key DESC`
 }
 
 /** Gathers the values of a statement while its text is written. */
