@@ -1,5 +1,8 @@
+import type pg from 'pg'
 import { expect } from 'vitest'
 import type { SqliteHandle } from '../../src/stores/sqlite.ts'
+import type { ResourceStore } from '../../src/stores/types.ts'
+import { indexByStatus, listWhenIndexed, namesOf, queryByStatus, readItem } from './statuses.ts'
 
 /** Members without an entry, and entries without a member, at places whose walk is over. Takes no parameters. */
 export function disagreements(prefix: string): Readonly<Record<string, string>> {
@@ -31,5 +34,27 @@ export function checkSqliteEntries(handle: SqliteHandle, prefix = 'resource_'): 
       (handle.prepare(sql).all() as { what: string }[]).map(({ what }) => what),
       name,
     ).toEqual([])
+  }
+}
+
+/** The same in Postgres. */
+export async function checkPostgresEntries(pool: pg.Pool, prefix: string): Promise<void> {
+  for (const [name, sql] of Object.entries(disagreements(prefix))) {
+    const { rows } = await pool.query(sql)
+    expect(rows.map(({ what }) => String(what)), name).toEqual([])
+  }
+}
+
+/** Checks that queries find what a look at each item finds. */
+export async function checkStatuses(store: ResourceStore, version: string): Promise<void> {
+  const { items } = await store.list('/tasks', { limit: 100_000 })
+  for (const status of ['open', 'done', 'late']) {
+    const members = items.map((item) => ({ ...readItem(item), path: item.path }))
+    const expected = members.filter((item) => item.status === status).sort((a, b) => b.n! - a.n!)
+    const page = await listWhenIndexed(store, '/tasks', queryByStatus(status, indexByStatus(version)), 100_000)
+    // Items with equal numbers follow each other by name, which is for other tests.
+    expect(page.items.map((item) => readItem(item).n)).toEqual(expected.map(({ n }) => n))
+    expect(namesOf(page).sort()).toEqual(expected.map(({ path }) => path.slice('/tasks/'.length)).sort())
+    expect(page.total).toBe(expected.length)
   }
 }

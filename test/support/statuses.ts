@@ -1,9 +1,15 @@
 import type { CollectionIndex, ListQuery } from '../../src/stores/index-types.ts'
-import type { Page, ResourceStore, StoredResource } from '../../src/stores/types.ts'
+import type { Content, Page, ResourceStore, StoredResource } from '../../src/stores/types.ts'
 
 /** The JSON of an item. */
-export function valueOf({ body }: StoredResource): { status?: string; n?: number } {
+export function readItem({ body }: StoredResource): { status?: string; n?: number } {
   return JSON.parse(typeof body === 'string' ? body : Buffer.from(body as Uint8Array).toString())
+}
+
+/** An item, with its values where an index is given. */
+export function contentOf(values: { status: string; n: number }, index?: CollectionIndex): Content {
+  const content = { contentType: 'application/json', body: JSON.stringify(values) }
+  return index === undefined ? content : { ...content, indexed: { index, values } }
 }
 
 /** An index of items by their status and their number. */
@@ -13,7 +19,7 @@ export function indexByStatus(version = 'status-1'): CollectionIndex {
     properties: ['n', 'status'],
     scope: [],
     valuesOf: (item) => {
-      const { status = null, n = null } = valueOf(item)
+      const { status = null, n = null } = readItem(item)
       return { status, n }
     },
   }

@@ -1,6 +1,7 @@
 import { createBytes, stream } from '../../src/stores/conformance/samples.ts'
 import { isLargeBody, isResource, type ResourceStore, type StoredResource } from '../../src/stores/types.ts'
 import { createMember } from './create-member.ts'
+import { changeIndexed } from './change-indexed.ts'
 import type { StorePlace } from './sql-stores.ts'
 
 /** What a process of its own does with a store. Each line that it writes to its output tells of something done. */
@@ -13,6 +14,8 @@ export type StoreTask =
   | { readonly task: 'write'; readonly writer: number; readonly from: number }
   /** Writes and reads one content: writes by how many MiB the process has grown at most, and how fast it was. */
   | { readonly task: 'large'; readonly mebibytes: number }
+  /** Changes items until it is killed, and lists them by an index of its own. A line follows each change. */
+  | { readonly task: 'change-indexed'; readonly writer: number; readonly version: string }
 
 export interface StoreJob {
   readonly place: StorePlace
@@ -40,6 +43,7 @@ export async function readBytes(resource: StoredResource): Promise<Buffer> {
 export async function runTask(store: ResourceStore, task: StoreTask, tell: (line: string) => void): Promise<void> {
   if (task.task === 'count') return count(store, task.count, tell)
   if (task.task === 'large') return large(store, task.mebibytes, tell)
+  if (task.task === 'change-indexed') return changeIndexed(store, task.writer, task.version, tell)
   if (task.task === 'create') return create(store, task.count, tell)
   return write(store, task.writer, task.from, tell)
 }
