@@ -20,8 +20,12 @@ import { blockWhileBusy, createSqliteConnection, type SqliteHandle } from './sql
 import { prepareIndexStatements } from './sqlite/index-statements.ts'
 import { createSqliteIndexes } from './sqlite/indexes.ts'
 import { createKnownStates } from './sqlite/known-states.ts'
+<<<<<<< HEAD
 import { createSqliteParents } from './sqlite/parents.ts'
 import { createSqliteQueries } from './sqlite/queries.ts'
+=======
+import { createSqliteListings } from './sqlite/listings.ts'
+>>>>>>> main
 import { migrateSqlite } from './sqlite/schema.ts'
 import { prepareStatements } from './sqlite/statements.ts'
 import { createSqliteStates } from './sqlite/states.ts'
@@ -53,7 +57,7 @@ export interface SqliteStoreOptions {
   /** Milliseconds between two sweeps; 0 for none. Default 60 000. */
   readonly sweepInterval?: number
   /**
-   * Bytes of memory for large content that is asked for again and again; a quarter of it more for states, and another
+   * Bytes of memory for large content that is asked for repeatedly; a quarter of it more for states, and another
    * for pages. 0 for none. Default 32 MiB.
    */
   readonly cacheSize?: number
@@ -179,6 +183,7 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
         })
   sweeper.start()
   const nextVersion = createVersions()
+<<<<<<< HEAD
   const indexStatements = prepareIndexStatements(connection.handle, prefix)
   const indexes = createSqliteIndexes(connection, indexStatements, {
     now: clock.now,
@@ -190,6 +195,11 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
   const states = createSqliteStates(statements, contents, known, connection.space, clock, indexes)
   const parents = createSqliteParents(statements, states, contents, clock)
   const queries = createSqliteQueries(connection, prefix, { indexes, indexer, known, open: contents.open })
+=======
+  const known = createKnownStates(cacheSize / 4)
+  const states = createSqliteStates(statements, contents, known, connection.space, clock)
+  const listings = createSqliteListings(statements, contents, known)
+>>>>>>> main
 
   return {
     supports: { relatedExpect: true, queries: true, parents: true },
@@ -204,14 +214,21 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
       const version = relatedTo === undefined ? undefined : nextVersion()
       const related = version === undefined ? given : relatedTo!({ version })
       const all = related.length === 0 ? [content] : [content, ...related.map((write) => write.content)]
-      return commitContents(createIntake(), all, signal, ([own, ...others]) =>
+      return commitContents(createIntake(), all, signal, (taken) =>
         connection.transact((): WriteResult => {
+<<<<<<< HEAD
           const conflict = parents.findMissing(requires) ?? states.findConflict(path, related)
           if (conflict !== undefined) return conflict
+=======
+>>>>>>> main
           const row = states.readHead(path)
-          if (!isExpected(row, expect)) return { outcome: 'conflict', current: states.read(path, 'not-shown') }
-          const resource = states.put(path, row, content, own!, version)
-          states.putRelated(related, others)
+          if (!isExpected(row, expect)) {
+            return (
+              states.findConflict(path, related) ?? { outcome: 'conflict', current: states.read(path, 'not-shown') }
+            )
+          }
+          const resource = states.put({ path, row, content, version }, related, taken)
+          if ('outcome' in resource) return resource
           return { outcome: row?.state === LIVE ? 'replaced' : 'created', resource }
         }),
       )
@@ -228,10 +245,15 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
         const taken = intake.held(contentsOf(draft))
         if (taken === undefined) return draft
         const path = memberPath(collection, draft.name)
+<<<<<<< HEAD
         const conflict = parents.findMissing(requires) ?? states.findConflict(path, draft.related)
         if (conflict !== undefined) return conflict
         const resource = states.put(path, undefined, draft.content, taken[0]!, draft.version)
         states.putRelated(draft.related, taken.slice(1))
+=======
+        const resource = states.put({ ...draft, path, row: undefined }, draft.related, taken)
+        if ('outcome' in resource) return resource
+>>>>>>> main
         used = taken
         return { outcome: 'created', resource }
       }
@@ -285,10 +307,14 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
       })
     },
 
+<<<<<<< HEAD
     list: (collection, options) =>
       options.query === undefined
         ? connection.attempt(() => states.list(collection, options))
         : queries.list(collection, options, options.query),
+=======
+    list: (collection, options) => connection.attempt(() => listings.list(collection, options)),
+>>>>>>> main
 
     stage: (body, { signal } = {}) => stage(body, signal),
 

@@ -100,12 +100,14 @@ export async function startS3(): Promise<S3Service> {
       uploads.delete(id)
       return void res.writeHead(204).end()
     }
-    const chosen = [...body.toString().matchAll(/<PartNumber>(\d+)<\/PartNumber><ETag>([^<]+)<\/ETag>/g)]
-    const parts = chosen.flatMap(([, number, tag], index) => {
+    const parts: Buffer[] = []
+    for (const [, number, tag] of body.toString().matchAll(/<PartNumber>(\d+)<\/PartNumber><ETag>([^<]+)<\/ETag>/g)) {
       const part = upload.parts.get(Number(number))
-      return part?.entityTag === tag && Number(number) === index + 1 ? [part.bytes] : []
-    })
-    if (parts.length === 0 || parts.length < chosen.length) return refuse(res, 400, 'InvalidPart')
+      if (part === undefined || part.entityTag !== tag || Number(number) !== parts.length + 1)
+        return refuse(res, 400, 'InvalidPart')
+      parts.push(part.bytes)
+    }
+    if (parts.length === 0) return refuse(res, 400, 'MalformedXML')
     if (parts.slice(0, -1).some((part) => part.length < MIN_PART_SIZE)) return refuse(res, 400, 'EntityTooSmall')
     const bytes = Buffer.concat(parts)
     const digests = [...upload.parts.values()].map((part) => part.entityTag).join('')
