@@ -20,12 +20,9 @@ import { blockWhileBusy, createSqliteConnection, type SqliteHandle } from './sql
 import { prepareIndexStatements } from './sqlite/index-statements.ts'
 import { createSqliteIndexes } from './sqlite/indexes.ts'
 import { createKnownStates } from './sqlite/known-states.ts'
-<<<<<<< HEAD
+import { createSqliteListings } from './sqlite/listings.ts'
 import { createSqliteParents } from './sqlite/parents.ts'
 import { createSqliteQueries } from './sqlite/queries.ts'
-=======
-import { createSqliteListings } from './sqlite/listings.ts'
->>>>>>> main
 import { migrateSqlite } from './sqlite/schema.ts'
 import { prepareStatements } from './sqlite/statements.ts'
 import { createSqliteStates } from './sqlite/states.ts'
@@ -183,7 +180,6 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
         })
   sweeper.start()
   const nextVersion = createVersions()
-<<<<<<< HEAD
   const indexStatements = prepareIndexStatements(connection.handle, prefix)
   const indexes = createSqliteIndexes(connection, indexStatements, {
     now: clock.now,
@@ -195,11 +191,7 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
   const states = createSqliteStates(statements, contents, known, connection.space, clock, indexes)
   const parents = createSqliteParents(statements, states, contents, clock)
   const queries = createSqliteQueries(connection, prefix, { indexes, indexer, known, open: contents.open })
-=======
-  const known = createKnownStates(cacheSize / 4)
-  const states = createSqliteStates(statements, contents, known, connection.space, clock)
   const listings = createSqliteListings(statements, contents, known)
->>>>>>> main
 
   return {
     supports: { relatedExpect: true, queries: true, parents: true },
@@ -216,11 +208,8 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
       const all = related.length === 0 ? [content] : [content, ...related.map((write) => write.content)]
       return commitContents(createIntake(), all, signal, (taken) =>
         connection.transact((): WriteResult => {
-<<<<<<< HEAD
-          const conflict = parents.findMissing(requires) ?? states.findConflict(path, related)
-          if (conflict !== undefined) return conflict
-=======
->>>>>>> main
+          const missing = parents.findMissing(requires)
+          if (missing !== undefined) return missing
           const row = states.readHead(path)
           if (!isExpected(row, expect)) {
             return (
@@ -245,15 +234,10 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
         const taken = intake.held(contentsOf(draft))
         if (taken === undefined) return draft
         const path = memberPath(collection, draft.name)
-<<<<<<< HEAD
-        const conflict = parents.findMissing(requires) ?? states.findConflict(path, draft.related)
-        if (conflict !== undefined) return conflict
-        const resource = states.put(path, undefined, draft.content, taken[0]!, draft.version)
-        states.putRelated(draft.related, taken.slice(1))
-=======
+        const missing = parents.findMissing(requires)
+        if (missing !== undefined) return missing
         const resource = states.put({ ...draft, path, row: undefined }, draft.related, taken)
         if ('outcome' in resource) return resource
->>>>>>> main
         used = taken
         return { outcome: 'created', resource }
       }
@@ -307,14 +291,10 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
       })
     },
 
-<<<<<<< HEAD
     list: (collection, options) =>
       options.query === undefined
-        ? connection.attempt(() => states.list(collection, options))
+        ? connection.attempt(() => listings.list(collection, options))
         : queries.list(collection, options, options.query),
-=======
-    list: (collection, options) => connection.attempt(() => listings.list(collection, options)),
->>>>>>> main
 
     stage: (body, { signal } = {}) => stage(body, signal),
 

@@ -197,12 +197,8 @@ for (const [name, createPlace] of Object.entries(PLACES)) {
       const foreign = `${'0'.repeat(16)}${'1'.repeat(32)}`
       const orphan = `${id}${'1'.repeat(32)}`
       for (const key of [foreign, orphan]) await contents.put(key, stream(OTHER, 40_000))
-<<<<<<< HEAD
-      place.open({ grace: 100, sweepInterval: 20 })
-=======
       // The first call starts the sweep.
       await place.open({ grace: 100, sweepInterval: 20 }).read('/a')
->>>>>>> main
       await vi.waitFor(async () => expect(await listKeys(place.contents)).not.toContain(orphan), 10_000)
       // Several further passes.
       await new Promise((resolve) => setTimeout(resolve, 400))

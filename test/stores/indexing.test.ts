@@ -133,64 +133,78 @@ describe('the indexing of items that exist already', () => {
     await file.remove()
   })
 
-  it('waits for room on a full disk, and has every entry once there is some', async () => {
-    const disk = createSmallDisk('simulated', 3 * 1024 * 1024)
-    const handle = disk.limit(sqliteLibraries['libsql']!(join(disk.folder, 'store.db')))
-    const store = sqliteStore(handle, { sweepInterval: 0, reserve: 0 })
-    await fill(store, 300)
-    const ballast = join(disk.folder, 'ballast')
-    writeFileSync(ballast, Buffer.alloc(disk.free()))
-    await expect(store.list('/tasks', { query: queryByStatus('open'), limit: 10 })).rejects.toMatchObject({ status: 503 })
-    rmSync(ballast)
-    await checkStatuses(store, 'status-1')
-    checkSqliteEntries(handle)
-    await store.close?.()
-    handle.close()
-    disk.remove()
-  }, LIMIT)
+  it(
+    'waits for room on a full disk, and has every entry once there is some',
+    async () => {
+      const disk = createSmallDisk('simulated', 3 * 1024 * 1024)
+      const handle = disk.limit(sqliteLibraries['libsql']!(join(disk.folder, 'store.db')))
+      const store = sqliteStore(handle, { sweepInterval: 0, reserve: 0 })
+      await fill(store, 300)
+      const ballast = join(disk.folder, 'ballast')
+      writeFileSync(ballast, Buffer.alloc(disk.free()))
+      await expect(store.list('/tasks', { query: queryByStatus('open'), limit: 10 })).rejects.toMatchObject({
+        status: 503,
+      })
+      rmSync(ballast)
+      await checkStatuses(store, 'status-1')
+      checkSqliteEntries(handle)
+      await store.close?.()
+      handle.close()
+      disk.remove()
+    },
+    LIMIT,
+  )
 
-  it('goes on when Postgres has died in its midst', async () => {
-    const server = await startPostgres()
-    const tablePrefix = createPrefix()
-    const store = postgresStore({ pool: server.createPool(), tablePrefix, sweepInterval: 0 })
-    await fill(store, 1000)
-    let seen = 0
-    const index = indexByStatus()
-    const dying = {
-      ...index,
-      valuesOf: async (item: Parameters<typeof index.valuesOf>[0]) => {
-        if (++seen === 350) await server.kill()
-        return index.valuesOf(item)
-      },
-    }
-    await expect(store.list('/tasks', { query: queryByStatus('open', dying), limit: 10 })).rejects.toMatchObject({
-      status: 503,
-    })
-    while (seen < 350) await new Promise((resolve) => setTimeout(resolve, 5))
-    await server.restart()
-    await checkStatuses(store, index.version)
-    await checkPostgresEntries(server.createPool(), tablePrefix)
-    await store.close?.()
-    await server.stop()
-  }, LIMIT)
+  it(
+    'goes on when Postgres has died in its midst',
+    async () => {
+      const server = await startPostgres()
+      const tablePrefix = createPrefix()
+      const store = postgresStore({ pool: server.createPool(), tablePrefix, sweepInterval: 0 })
+      await fill(store, 1000)
+      let seen = 0
+      const index = indexByStatus()
+      const dying = {
+        ...index,
+        valuesOf: async (item: Parameters<typeof index.valuesOf>[0]) => {
+          if (++seen === 350) await server.kill()
+          return index.valuesOf(item)
+        },
+      }
+      await expect(store.list('/tasks', { query: queryByStatus('open', dying), limit: 10 })).rejects.toMatchObject({
+        status: 503,
+      })
+      while (seen < 350) await new Promise((resolve) => setTimeout(resolve, 5))
+      await server.restart()
+      await checkStatuses(store, index.version)
+      await checkPostgresEntries(server.createPool(), tablePrefix)
+      await store.close?.()
+      await server.stop()
+    },
+    LIMIT,
+  )
 
-  it('repeats what Postgres has rolled back for the sake of others, where all transactions are serializable', async () => {
-    const tablePrefix = createPrefix()
-    const pool = postgres.createPool({ options: '-c default_transaction_isolation=serializable', max: 8 })
-    const store = postgresStore({ pool, tablePrefix, sweepInterval: 0 })
-    await fill(store, 100)
-    const index = indexByStatus()
-    for (let round = 0; round < 20; round++) {
-      await Promise.all(
-        Array.from({ length: 8 }, (_, i) => {
-          const content = contentOf({ status: STATUSES[(round + i) % 3]!, n: round }, i % 2 === 0 ? index : undefined)
-          return store.write(`/tasks/${(i % 5) + 1}`, content, { expect: 'any' })
-        }),
-      )
-      await listWhenIndexed(store, '/tasks', queryByStatus('open', index), 10)
-    }
-    await checkStatuses(store, index.version)
-    await checkPostgresEntries(postgres.createPool(), tablePrefix)
-    await store.close?.()
-  }, LIMIT)
+  it(
+    'repeats what Postgres has rolled back for the sake of others, where all transactions are serializable',
+    async () => {
+      const tablePrefix = createPrefix()
+      const pool = postgres.createPool({ options: '-c default_transaction_isolation=serializable', max: 8 })
+      const store = postgresStore({ pool, tablePrefix, sweepInterval: 0 })
+      await fill(store, 100)
+      const index = indexByStatus()
+      for (let round = 0; round < 20; round++) {
+        await Promise.all(
+          Array.from({ length: 8 }, (_, i) => {
+            const content = contentOf({ status: STATUSES[(round + i) % 3]!, n: round }, i % 2 === 0 ? index : undefined)
+            return store.write(`/tasks/${(i % 5) + 1}`, content, { expect: 'any' })
+          }),
+        )
+        await listWhenIndexed(store, '/tasks', queryByStatus('open', index), 10)
+      }
+      await checkStatuses(store, index.version)
+      await checkPostgresEntries(postgres.createPool(), tablePrefix)
+      await store.close?.()
+    },
+    LIMIT,
+  )
 })

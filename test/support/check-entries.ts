@@ -41,7 +41,10 @@ export function checkSqliteEntries(handle: SqliteHandle, prefix = 'resource_'): 
 export async function checkPostgresEntries(pool: pg.Pool, prefix: string): Promise<void> {
   for (const [name, sql] of Object.entries(disagreements(prefix))) {
     const { rows } = await pool.query(sql)
-    expect(rows.map(({ what }) => String(what)), name).toEqual([])
+    expect(
+      rows.map(({ what }) => String(what)),
+      name,
+    ).toEqual([])
   }
 }
 

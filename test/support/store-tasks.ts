@@ -1,7 +1,7 @@
 import { createBytes, stream } from '../../src/stores/conformance/samples.ts'
 import { isLargeBody, isResource, type ResourceStore, type StoredResource } from '../../src/stores/types.ts'
-import { createMember } from './create-member.ts'
 import { changeIndexed } from './change-indexed.ts'
+import { createMember } from './create-member.ts'
 import type { StorePlace } from './sql-stores.ts'
 
 /** What a process of its own does with a store. Each line that it writes to its output tells of something done. */

@@ -81,14 +81,10 @@ export function toResource(row: StateRow, open: OpenContent): StoredResource {
   if (row.content_encoding !== null) resource.contentEncoding = decodeText(row.content_encoding)
   if (row.content_language !== null) resource.contentLanguage = decodeText(row.content_language)
   if (row.filename !== null) resource.filename = decodeText(row.filename)
-<<<<<<< HEAD
-  if (row.sha256 !== null) resource.sha256 = toBytes(row.sha256)
+  if (row.sha256 !== null) resource.sha256 = toDigest(row.sha256)
   if (row.indexed_by !== null) {
     resource.indexed = { index: { version: row.indexed_by }, values: JSON.parse(row.indexed!) as IndexedValues }
   }
-=======
-  if (row.sha256 !== null) resource.sha256 = toDigest(row.sha256)
->>>>>>> main
   if (row.state === HIDDEN) resource.hidden = true
   return resource
 }
@@ -149,15 +145,11 @@ export function createWrittenResource(
   if (content.contentEncoding !== undefined) resource.contentEncoding = content.contentEncoding
   if (content.contentLanguage !== undefined) resource.contentLanguage = content.contentLanguage
   if (content.filename !== undefined) resource.filename = content.filename
-<<<<<<< HEAD
-  if (stored.sha256 !== undefined) resource.sha256 = stored.sha256
+  if (stored.sha256 !== undefined) resource.sha256 = toDigest(stored.sha256)
   if (content.indexed !== undefined) {
     const { index, values } = content.indexed
     resource.indexed = { index: { version: index.version }, values: { ...values } }
   }
-=======
-  if (stored.sha256 !== undefined) resource.sha256 = toDigest(stored.sha256)
->>>>>>> main
   return resource
 }
 

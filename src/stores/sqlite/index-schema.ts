@@ -74,6 +74,10 @@ export function createIndexTables(prefix: string): string {
       WHEN NEW.collection IS NOT NULL AND NEW.state = ${REMOVED}
     BEGIN${forget('NEW')}
     END;
+    CREATE TRIGGER ${states}_unlisted AFTER UPDATE OF collection ON ${states}
+      WHEN OLD.collection IS NOT NULL AND NEW.collection IS NULL
+    BEGIN${forget('OLD')}
+    END;
     CREATE TRIGGER ${states}_erased AFTER DELETE ON ${states}
       WHEN OLD.collection IS NOT NULL AND OLD.state <> ${REMOVED}
     BEGIN${forget('OLD')}

@@ -143,7 +143,7 @@ export function createSqliteIndexes(
         const row = statements.readPlace.get(place) as { phase: number; walked: string; indexed: number } | undefined
         if (row === undefined) return undefined
         if (walk !== undefined && (row.phase !== walk.phase || row.walked !== walk.from)) return undefined
-        connection.space.admit(0, () => 'all')
+        connection.space.admit(0, items.length, () => 'all')
         const open = new Set(pending)
         let { indexed } = row
         for (const { item, keys } of items) {

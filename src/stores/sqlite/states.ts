@@ -15,20 +15,7 @@ import {
   toResource,
   toState,
 } from '../sql/rows.ts'
-<<<<<<< HEAD
-import type {
-  Content,
-  CreateResult,
-  ListOptions,
-  Page,
-  RelatedWrite,
-  RemoveOptions,
-  StoredResource,
-  StoredState,
-} from '../types.ts'
-=======
-import type { ContentFields, CreateResult, RelatedWrite, RemoveOptions, StoredResource, StoredState } from '../types.ts'
->>>>>>> main
+import type { Content, CreateResult, RelatedWrite, RemoveOptions, StoredResource, StoredState } from '../types.ts'
 import { createVersions } from '../versions.ts'
 import type { SqliteClock } from './clock.ts'
 import type { SqliteContents } from './contents.ts'
@@ -37,16 +24,13 @@ import type { KnownState, KnownStates } from './known-states.ts'
 import type { Space } from './space.ts'
 import type { SqliteStatements } from './statements.ts'
 
-/** Content without its bytes. */
-type Description = Omit<Content, 'body'>
-
 type RelatedConflict = Extract<CreateResult, { related: StoredResource }>
 
 /** What is to stand at a path. */
 interface OwnWrite {
   readonly path: string
   readonly row: RowHead | undefined
-  readonly content: ContentFields
+  readonly content: Omit<Content, 'body'>
   /** Default: a new one. */
   readonly version?: string | undefined
   /** Milliseconds after which the sweep may take the row, which is not listed. Default: it stays. */
@@ -58,11 +42,6 @@ export interface SqliteStates {
   /** The state that a reader finds. With `without-content` its body may be empty. */
   read(path: string, hidden: Shown, content?: 'with-content' | 'without-content'): StoredState
   readHead(path: string): RowHead | undefined
-<<<<<<< HEAD
-  /** Writes a path whose row, if any, has been read in the same transaction. */
-  put(path: string, row: RowHead | undefined, content: Description, taken: Taken, version?: string): StoredResource
-=======
->>>>>>> main
   /** The conflict with a related path that must be absent and is not. */
   findConflict(path: string, related: readonly RelatedWrite[]): RelatedConflict | undefined
   /** Writes a path whose row, if any, has been read in the same transaction, and those that go with it. */
@@ -108,58 +87,27 @@ export function createSqliteStates(
     return found
   }
 
-<<<<<<< HEAD
-  function list(collection: string, { after, limit, hidden = false }: ListOptions): Page {
-    const place = [encodeText(collection), after === undefined ? '' : encodeText(formatSortKey(after))] as const
-    const range = [...place, limit + 1] as const
-    if (hidden) return toPage(statements.listAll.all(...range, ...range, limit + 1) as StateRow[], limit)
-    const key = `${limit} ${place[0].length} ${place[0]}${place[1]}`
-    const knownPage = known.findPage(key)
-    if (knownPage !== undefined) {
-      const current = statements.listVersions.get(...range) as { versions: string | null }
-      if (current.versions === knownPage.versions) return knownPage.page
-    }
-    const rows = statements.listLive.all(...range) as StateRow[]
-    const page = toPage(rows, limit)
-    known.offerPage(key, rows, page)
-    return page
-  }
-
-  function toPage(rows: readonly StateRow[], limit: number): Page {
-    const items = rows.slice(0, limit).map(toMember)
-    return rows.length > limit ? { items, next: splitPath(items[limit - 1]!.path).name } : { items }
-  }
-
-  function toMember(row: StateRow): StoredResource {
-    const state = known.find(row.path)
-    return state?.head.version === row.version ? state.resource : toResource(row, contents.open)
-  }
-
-  function put(
-    path: string,
-    row: RowHead | undefined,
-    content: Description,
-=======
   function putRow(
     { path, row, content, version = nextVersion(), retention }: OwnWrite,
->>>>>>> main
     taken: Taken,
     time: number,
   ): StoredResource {
     const { changed, strong } = decideChange(row, time)
     const [type, coding, language, filename] = encodeFields(content)
-    const place = placeOf(path)
-    const [indexedBy, indexed] = place === undefined ? [null, null] : encodeIndexed(content.indexed)
     // Copied: the buffer stays the caller's, and what was read or written again stays in memory.
     const bytes = taken.id === undefined ? Buffer.from(taken.body) : null
+    // The sweep takes rows, and no chunks.
+    const expires = retention === undefined || taken.id !== undefined ? null : expiryOf(time, retention)
+    const place = expires === null ? placeOf(path) : undefined
+    const indexed = place === undefined ? undefined : content.indexed
+    const [indexedBy, values] = encodeIndexed(indexed)
     const written: StateRow = {
       path: encodeText(path),
       state: LIVE,
       version,
       changed,
       strong,
-      // The sweep takes rows, and no chunks.
-      expires: retention === undefined || taken.id !== undefined ? null : expiryOf(time, retention),
+      expires,
       size: taken.size,
       content_type: type,
       content_encoding: coding,
@@ -168,17 +116,13 @@ export function createSqliteStates(
       content_id: taken.id ?? null,
       sha256: taken.sha256 ?? null,
       indexed_by: indexedBy,
-      indexed,
+      indexed: values,
       content: bytes,
     }
-<<<<<<< HEAD
-=======
-    const place = written.expires === null ? placeOf(path) : undefined
->>>>>>> main
-    if (taken.id !== undefined) contents.link(taken.id)
     const sortKey = place === undefined ? null : encodeText(formatSortKey(place.name))
     // Before the state is there: the first member of a collection needs no search for others.
-    const entry = indexedBy !== null ? indexes.prepare(place!.collection, content.indexed!.index) : undefined
+    const entry = indexed === undefined ? undefined : indexes.prepare(place!.collection, indexed.index)
+    if (taken.id !== undefined) contents.link(taken.id)
     statements.putState.run(
       written.path,
       place === undefined ? null : encodeText(place.collection),
@@ -186,12 +130,12 @@ export function createSqliteStates(
       version,
       changed,
       strong ? 1 : 0,
-      written.expires,
+      expires,
       taken.size,
       ...[type, coding, language, filename],
-      ...[written.content_id, bytes, taken.sha256 ?? null, indexedBy, indexed],
+      ...[written.content_id, bytes, taken.sha256 ?? null, indexedBy, values],
     )
-    entry?.put(sortKey!, content.indexed!.values)
+    entry?.put(sortKey!, indexed!.values)
     release(row)
     // A path that has a row has raised the counter before.
     if (row === undefined && place !== undefined) raiseCounter(place.collection, place.name)

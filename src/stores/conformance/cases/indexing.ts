@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { CollectionIndex, Condition } from '../../index-types.ts'
+import { nameOf } from '../../paths.ts'
 import { claim, claimEqual, claimResource } from '../claims.ts'
 import {
   ask,
