@@ -141,7 +141,7 @@ describe('the indexing of items that exist already', () => {
       const store = sqliteStore(handle, { sweepInterval: 0, reserve: 0 })
       await fill(store, 300)
       const ballast = join(disk.folder, 'ballast')
-      writeFileSync(ballast, Buffer.alloc(disk.free()))
+      writeFileSync(ballast, Buffer.alloc(4 * 1024 * 1024))
       await expect(store.list('/tasks', { query: queryByStatus('open'), limit: 10 })).rejects.toMatchObject({
         status: 503,
       })
