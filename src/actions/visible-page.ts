@@ -33,17 +33,24 @@ export function readVisiblePage(
   const cursor = after === undefined || !isSealed(after) ? after : openCursor(exchange, after)
   return andThen(cursor, (cursor) => {
     if (mayRefuseEntries(exchange)) return judgePages(exchange, cursor, limit)
-    return fetchPage(exchange, cursor, limit)
+    return fetchPage(exchange, cursor, limit, 'count')
   })
 }
 
-function fetchPage(exchange: ResourceExchange, after: string | undefined, limit: number): MaybePromise<Page> {
-  const { route, storePath, wantsHidden } = exchange
+function fetchPage(
+  exchange: ResourceExchange,
+  after: string | undefined,
+  limit: number,
+  counting: 'count' | 'no-count' = 'no-count',
+): MaybePromise<Page> {
+  const { route, storePath, wantsHidden, listing } = exchange
   const collection = storePath === '/' ? '' : storePath
+  const query = listing?.query
   return route.context.store.list(collection, {
     after,
     limit,
     hidden: wantsHidden,
+    ...(query && { query: counting === 'count' ? query : { ...query, count: false } }),
     get signal() {
       return exchange.signal
     },
@@ -117,7 +124,33 @@ async function judgePages(exchange: ResourceExchange, after: string | undefined,
   const page = await collectPage(exchange, judge, after, limit)
   // Others may get another page (RFC 9111 §5.2.2.7).
   if (exchange.principal !== undefined || judge.hasRefused) exchange.sharing = 'private'
-  return page
+  if (exchange.listing?.query?.count !== true) return page
+  const total = await countShown(exchange)
+  return total === undefined ? page : { ...page, total }
+}
+
+/** The most entries that are judged one by one to count them. */
+const MOST_COUNTED = 1000
+
+/**
+ * How many entries of a query the caller may see; `undefined` where that takes too long to find out. The store's own count
+ * would tell of entries that are refused.
+ */
+async function countShown(exchange: ResourceExchange): Promise<number | undefined> {
+  const judge = createJudge(exchange)
+  let total = 0
+  let judged = 0
+  let cursor: string | undefined
+  do {
+    if (judged >= MOST_COUNTED) return undefined
+    const page: Page = await fetchPage(exchange, cursor, CHUNK)
+    const { count, shown } = await judge.judge(page.items)
+    if (count < page.items.length) return undefined
+    total += shown.length
+    judged += count
+    cursor = page.next
+  } while (cursor !== undefined)
+  return total
 }
 
 async function collectPage(

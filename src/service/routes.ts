@@ -8,6 +8,8 @@ export interface RouteTable {
   findBelow(pattern: string): readonly Route[]
   /** Whether every path is ours. */
   readonly isOpen: boolean
+  /** Whether any resource has QUERY. */
+  readonly hasQuery: boolean
 }
 
 /** A route and the paths it serves. */
@@ -34,6 +36,7 @@ export function createRouteTable(entries: readonly RouteEntry[]): RouteTable {
   for (const entry of entries) add(root, entry)
   return {
     isOpen: false,
+    hasQuery: entries.some(({ route }) => route.actions.QUERY !== undefined),
     find: (path) => (path === '/' ? root.entry?.route : find(root, path, 1)),
     findBelow: (pattern) => findBelow(root, pattern === '/' ? [] : pattern.slice(1).split('/')),
   }
