@@ -19,6 +19,8 @@ export interface Indexing {
   readonly query: QueryRules | undefined
   /** Whose items a caller sees; `undefined` where all are everybody's. */
   readonly scope: ScopeHook | undefined
+  /** Names of the properties of the scope, where the definition says them. */
+  readonly declaredScope: readonly string[] | undefined
   /** Names of the properties that any scope has had so far. */
   readonly scopeNames: readonly string[]
   /** The version of the index, by the names that are known. */

@@ -16,6 +16,7 @@ export type HeaderName =
   | 'Accept-Encoding'
   | 'Accept-Patch'
   | 'Accept-Post'
+  | 'Accept-Query'
   | 'Accept-Ranges'
   | 'Content-Digest'
   | 'Content-Disposition'
@@ -34,6 +35,7 @@ export type HeaderName =
   | 'Sunset'
   | 'WWW-Authenticate'
   | 'Want-Content-Digest'
+  | 'X-Total-Count'
 
 /** Response headers by name, each with the words that describe it. */
 const HEADERS: Readonly<Record<HeaderName, HeaderFacts>> = {
@@ -41,6 +43,7 @@ const HEADERS: Readonly<Record<HeaderName, HeaderFacts>> = {
   'Accept-Encoding': { text: 'The content codings that are accepted.' },
   'Accept-Patch': { text: 'The patch formats that are accepted (RFC 5789).' },
   'Accept-Post': { text: 'The media types that POST accepts.' },
+  'Accept-Query': { text: 'The media types that QUERY accepts (RFC 10008).' },
   'Accept-Ranges': { text: 'That ranges of bytes can be asked for.' },
   'Content-Digest': { text: 'A digest of the content, where Want-Content-Digest asks for it (RFC 9530).' },
   'Content-Disposition': { text: 'How to show the content, and its file name.' },
@@ -51,7 +54,9 @@ const HEADERS: Readonly<Record<HeaderName, HeaderFacts>> = {
   ETag: { text: 'The entity tag of the representation, for If-Match and If-None-Match.' },
   'Idempotency-Replayed': { text: '`?1`: the answer to an earlier request with the same Idempotency-Key.' },
   'Last-Modified': { text: 'When the resource changed last.', schema: DATE },
-  Link: { text: 'The next page, with rel="next" (RFC 8288).' },
+  Link: {
+    text: 'The next page, with rel="next"; where lists take queries, the first one with rel="first" (RFC 8288).',
+  },
   Location: { text: 'Where the resource is.', isRequired: true },
   'Preference-Applied': { text: 'The preferences of Prefer that were applied (RFC 7240).' },
   'Repr-Digest': { text: 'A digest of the representation, where Want-Repr-Digest asks for it (RFC 9530).' },
@@ -59,6 +64,10 @@ const HEADERS: Readonly<Record<HeaderName, HeaderFacts>> = {
   Sunset: { text: 'When the resource goes away (RFC 8594).', schema: DATE, isRequired: true },
   'WWW-Authenticate': { text: 'How to authenticate.' },
   'Want-Content-Digest': { text: 'The digests that content may have (RFC 9530).' },
+  'X-Total-Count': {
+    text: 'How many items match, where `count=true` asks for it.',
+    schema: { type: 'integer', minimum: 0 },
+  },
 }
 
 /** All names. */

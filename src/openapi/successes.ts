@@ -18,7 +18,11 @@ const PREFERRED = ['Preference-Applied'] as const
 export function findSuccesses(facts: Facts, method: DescribedMethod, schemas: Schemas): ReadonlyMap<number, Success> {
   switch (method) {
     case 'GET':
-      return facts.isListing ? listAnswers(facts, schemas) : readAnswers(facts, schemas)
+      return facts.isListing
+        ? listAnswers(facts, schemas, queryHeaders(facts, 'Accept-Query'))
+        : readAnswers(facts, schemas)
+    case 'QUERY':
+      return listAnswers(facts, schemas, queryHeaders(facts, 'Location'))
     case 'POST':
       return createAnswers(facts, schemas)
     case 'PUT':
@@ -30,7 +34,13 @@ export function findSuccesses(facts: Facts, method: DescribedMethod, schemas: Sc
   }
 }
 
-function listAnswers(facts: Facts, schemas: Schemas): ReadonlyMap<number, Success> {
+/** Headers of a page, where lists take queries. */
+function queryHeaders({ query }: Facts, own: 'Accept-Query' | 'Location'): readonly HeaderName[] {
+  if (query === undefined) return []
+  return query.allowsCount ? [own, 'X-Total-Count'] : [own]
+}
+
+function listAnswers(facts: Facts, schemas: Schemas, more: readonly HeaderName[]): ReadonlyMap<number, Success> {
   const items = facts.json === 'all' ? schemas.of(facts).output : facts.json === 'none' ? schemas.entry() : {}
   const text =
     facts.json === 'all'
@@ -39,7 +49,14 @@ function listAnswers(facts: Facts, schemas: Schemas): ReadonlyMap<number, Succes
         ? 'A page of the items: where each is, and what it is.'
         : 'A page of the items: JSON as it is; of anything else `id`, `href`, `type` and `size`.'
   return new Map<number, Success>([
-    [200, { text, headers: ['ETag', 'Link'], content: { 'application/json': { schema: { type: 'array', items } } } }],
+    [
+      200,
+      {
+        text,
+        headers: ['ETag', 'Link', ...more],
+        content: { 'application/json': { schema: { type: 'array', items } } },
+      },
+    ],
     [304, { text: 'The page has not changed.', headers: ['ETag', 'Link'] }],
   ])
 }

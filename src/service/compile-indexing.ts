@@ -66,6 +66,7 @@ export function compileIndexing(
   return {
     query: rules,
     scope: typeof scope === 'object' ? scope.values : scope,
+    declaredScope: declared,
     get scopeNames() {
       return current().scopeNames
     },

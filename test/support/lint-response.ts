@@ -26,6 +26,8 @@ const KNOWN = new Set([
     'accept',
     'accept-patch',
     'accept-post',
+    'accept-query',
+    'x-total-count',
     'accept-encoding',
     'www-authenticate',
     'preference-applied',
