@@ -53,6 +53,8 @@ export interface Facts {
   /** Whether an item says how far the work on it is. */
   readonly showsWork: boolean
   readonly createsByPut: boolean
+  /** Whether PUT restores what was deleted softly, although it creates nothing. */
+  readonly restoresByPut: boolean
   /** Whether an Accept that names nothing that there is gets 406. */
   readonly negotiatesStrictly: boolean
   readonly putResponse: 'representation' | 'none'
@@ -120,6 +122,7 @@ export function readFacts(view: ServiceView, pattern: string, route: Route): Fac
     acceptsItems: collection?.create === 'accepted',
     showsWork: route.showsWork || collection?.create === 'accepted',
     createsByPut: route.createsByPut,
+    restoresByPut: kind === 'item' && route.indexing?.scope !== undefined && deletion === 'soft',
     negotiatesStrictly: route.accept === 'strict',
     putResponse: route.putResponse,
     deletion: {

@@ -131,8 +131,8 @@ function replaceAnswers(facts: Facts, schemas: Schemas): ReadonlyMap<number, Suc
       },
     ],
   ])
-  if (facts.createsByPut) {
-    const text = `Created; with the representation where \`Prefer: return=representation\` asks for it. ${tag}`
+  if (facts.createsByPut || facts.restoresByPut) {
+    const text = `${facts.createsByPut ? 'Created' : 'Restored'}; with the representation where \`Prefer: return=representation\` asks for it. ${tag}`
     answers.set(201, { text, headers: ['Location', ...headers], content })
   }
   return answers

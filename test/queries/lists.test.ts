@@ -1,41 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { collection } from '../../src/service/resource-definitions.ts'
-import { memoryStore } from '../../src/stores/memory.ts'
-import { type Served, serve } from '../service/serve.ts'
-
-const json = 'Content-Type: application/json'
-
-const TASKS = [
-  { status: 'open', priority: 3, done: false, dueAt: '2026-01-02T00:00:00+02:00', address: { city: 'Oslo' } },
-  { status: 'late', priority: 1, done: true, dueAt: '2026-01-01T23:00:00Z' },
-  { status: 'open', priority: 2, done: false, dueAt: '2026-01-01T23:00:00.5Z', address: { city: 'Orly' } },
-  { status: 'closed', priority: 2.5 },
-  { status: 'öpen', priority: null, done: true },
-]
-
-async function serveTasks(options: Parameters<typeof collection>[0] = {}): Promise<Served> {
-  const served = await serve(memoryStore(), {
-    resources: {
-      '/tasks': collection({
-        query: {
-          status: 'string',
-          priority: 'number',
-          done: 'boolean',
-          dueAt: 'date-time',
-          city: { type: 'string', pointer: '/address/city' },
-        },
-        count: true,
-        ...options,
-      }),
-    },
-  })
-  for (const task of TASKS) {
-    expect((await served.send('POST', '/tasks', [json], JSON.stringify(task))).status).toBe(201)
-  }
-  return served
-}
-
-const idsOf = (text: string): readonly number[] => JSON.parse(text).map(({ id }: { id: number }) => id)
+import { idsOf, linkOf, serveTasks } from './tasks.ts'
 
 describe('lists of a collection with query', () => {
   it.each([
@@ -73,11 +37,56 @@ describe('lists of a collection with query', () => {
     const { send } = await serveTasks()
     const first = await send('GET', '/tasks?status=open&limit=1&count=true')
     expect([idsOf(first.text), first.field('X-Total-Count')]).toEqual([[1], '2'])
-    const next = /<([^>]+)>; rel="next"/.exec(first.field('Link')!)![1]!
-    const second = await send('HEAD', next)
+    const second = await send('HEAD', linkOf(first.field('Link'), 'next')!)
     expect([second.field('X-Total-Count'), second.field('Link')]).toEqual([
       '2',
       '</tasks?status=open&limit=1&count=true>; rel="first"',
     ])
+  })
+
+  it('leads through the pages, each item once, in both directions of an order', async () => {
+    const { send } = await serveTasks()
+    for (const query of ['sort=-priority', 'sort=done,-dueAt', 'status[ne]=closed&sort=city', '']) {
+      const all = idsOf((await send('GET', `/tasks?${query}`)).text)
+      const seen: number[] = []
+      for (let target: string | undefined = `/tasks?${query}&limit=2`; target !== undefined; ) {
+        const page = await send('GET', target)
+        expect(page.status, page.text).toBe(200)
+        seen.push(...idsOf(page.text))
+        target = linkOf(page.field('Link'), 'next')
+        if (target === undefined)
+          expect(idsOf((await send('GET', linkOf(page.field('Link'), 'first')!)).text)).toEqual(seen.slice(0, 2))
+      }
+      expect(seen).toEqual(all)
+    }
+  })
+
+  it('has an entity tag of its own for each query, and 304 for the same', async () => {
+    const { send } = await serveTasks()
+    const queries = ['', '?status=nothing', '?status=nowhere', '?city=nowhere', '?done[exists]=false&status=x']
+    const tags = new Set<string>()
+    for (const query of queries) {
+      const tag = (await send('GET', `/tasks${query}`)).field('ETag')!
+      tags.add(tag)
+      for (const method of ['GET', 'HEAD']) {
+        expect((await send(method, `/tasks${query}`, [`If-None-Match: ${tag}`])).status).toBe(304)
+      }
+    }
+    expect(tags.size).toBe(queries.length)
+    const [plain, counted] = [
+      await send('GET', '/tasks?status=open'),
+      await send('GET', '/tasks?status=open&count=true'),
+    ]
+    expect(plain.field('ETag')).not.toBe(counted.field('ETag'))
+  })
+
+  it('follows changes of an item', async () => {
+    const { send } = await serveTasks()
+    const patch = 'Content-Type: application/merge-patch+json'
+    await send('PATCH', '/tasks/1', [patch], '{"status":"closed"}')
+    await send('PUT', '/tasks/2', ['Content-Type: application/json'], '{"status":"open"}')
+    await send('DELETE', '/tasks/3')
+    const answer = await send('GET', '/tasks?status=open&count=true')
+    expect([idsOf(answer.text), answer.field('X-Total-Count')]).toEqual([[2], '1'])
   })
 })
