@@ -44,6 +44,7 @@ export type HttpErrorCode =
   | 'ERR_METHOD_NOT_IMPLEMENTED'
   | 'ERR_VERSION_NOT_SUPPORTED'
   | 'ERR_UNAVAILABLE'
+  | 'ERR_INDEXING'
   | 'ERR_OUT_OF_SPACE'
   // Keeps the names above in the completion of editors.
   | (string & {})

@@ -5,6 +5,8 @@ const TEXT = { type: 'string' }
 const DATE = { type: 'string', description: 'An HTTP-date.' }
 
 interface HeaderFacts {
+  /** The name of the field, where two descriptions are of one. */
+  readonly name?: string
   readonly text: string
   readonly schema?: JsonObject
   /** Whether an answer that may carry it always does. */
@@ -29,6 +31,7 @@ export type HeaderName =
   | 'Last-Modified'
   | 'Link'
   | 'Location'
+  | 'Location of GET'
   | 'Preference-Applied'
   | 'Repr-Digest'
   | 'Retry-After'
@@ -58,6 +61,10 @@ const HEADERS: Readonly<Record<HeaderName, HeaderFacts>> = {
     text: 'The next page, with rel="next"; where lists take queries, the first one with rel="first" (RFC 8288).',
   },
   Location: { text: 'Where the resource is.', isRequired: true },
+  'Location of GET': {
+    text: 'The target of the equivalent GET, where the query fits into one and has nothing that must not be there.',
+    name: 'Location',
+  },
   'Preference-Applied': { text: 'The preferences of Prefer that were applied (RFC 7240).' },
   'Repr-Digest': { text: 'A digest of the representation, where Want-Repr-Digest asks for it (RFC 9530).' },
   'Retry-After': { text: 'Seconds to wait before the next request.', schema: { type: 'integer', minimum: 0 } },
@@ -71,15 +78,17 @@ const HEADERS: Readonly<Record<HeaderName, HeaderFacts>> = {
 }
 
 /** All names. */
-export const HEADER_NAMES: readonly HeaderName[] = Object.keys(HEADERS) as HeaderName[]
+export const HEADER_NAMES: readonly string[] = [
+  ...new Set(Object.entries(HEADERS).map(([key, { name = key }]) => name)),
+]
 
 /** Headers of an answer, as references in the order of their names. */
 export function describeHeaders(names: readonly HeaderName[], components: Components): JsonObject {
   const sorted = [...new Set(names)].sort()
-  const headers: [string, JsonValue][] = sorted.map((name) => {
-    const { text, schema = TEXT, isRequired = false } = HEADERS[name]
+  const headers: [string, JsonValue][] = sorted.map((key) => {
+    const { text, name = key, schema = TEXT, isRequired = false } = HEADERS[key]
     const header = { description: text, ...(isRequired && { required: true }), schema }
-    return [name, components.add('headers', name, header)]
+    return [name, components.add('headers', key.replaceAll(' ', '-'), header)]
   })
   return headers.length === 0 ? {} : { headers: Object.fromEntries(headers) }
 }

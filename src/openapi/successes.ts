@@ -22,7 +22,7 @@ export function findSuccesses(facts: Facts, method: DescribedMethod, schemas: Sc
         ? listAnswers(facts, schemas, queryHeaders(facts, 'Accept-Query'))
         : readAnswers(facts, schemas)
     case 'QUERY':
-      return listAnswers(facts, schemas, queryHeaders(facts, 'Location'))
+      return listAnswers(facts, schemas, queryHeaders(facts, 'Location of GET'))
     case 'POST':
       return createAnswers(facts, schemas)
     case 'PUT':
@@ -35,7 +35,7 @@ export function findSuccesses(facts: Facts, method: DescribedMethod, schemas: Sc
 }
 
 /** Headers of a page, where lists take queries. */
-function queryHeaders({ query }: Facts, own: 'Accept-Query' | 'Location'): readonly HeaderName[] {
+function queryHeaders({ query }: Facts, own: 'Accept-Query' | 'Location of GET'): readonly HeaderName[] {
   if (query === undefined) return []
   return query.allowsCount ? [own, 'X-Total-Count'] : [own]
 }

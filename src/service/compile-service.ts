@@ -74,7 +74,13 @@ export function compileService(given: ResourceStore, settings: ServiceSettings):
     }
     const entries = [{ pattern: '/{path}', route }, ...(served === undefined ? [] : [served])]
     view = createView(settings, entries)
-    routes = { isOpen: true, hasQuery: false, find, findBelow: () => entries.map(({ route }) => route) }
+    routes = {
+      isOpen: true,
+      hasQuery: false,
+      hasScope: false,
+      find,
+      findBelow: () => entries.map(({ route }) => route),
+    }
     return { routes, operations, records, view }
   }
   if (settings.authentication === undefined) refuseRequire(definitions)
@@ -89,6 +95,7 @@ export function compileService(given: ResourceStore, settings: ServiceSettings):
   routes = {
     isOpen: false,
     hasQuery: table.hasQuery,
+    hasScope: table.hasScope,
     find: (path) => (path === operations.path ? undefined : table.find(path)),
     findBelow: (pattern) => table.findBelow(pattern).filter((route) => route.pattern !== `${operations.path}/{id}`),
   }

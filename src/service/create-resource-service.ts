@@ -70,7 +70,7 @@ export function createResourceService(store: ResourceStore, options?: ServiceOpt
     access.authenticate, // 401
     access.checkCrossSite, // 403
     seeHidden,
-    applyScope as Step<ResourceExchange>, // 403
+    routes.hasScope ? (applyScope as Step<ResourceExchange>) : undefined, // 403
     checkAuthorization as Step<ResourceExchange>, // 403
     checkContent, // 415 413 400
     records && checkRepeated, // 400 422, or the first answer once more

@@ -258,7 +258,7 @@ describe('a scope', () => {
     const as = await serveNotes({
       scope: async ({ headers }) => {
         const user = headers['x-user'] as string
-        if (user === 'nobody') throw new HttpError(403, 'ERR_NOT_A_MEMBER')
+        if (user === 'nobody') throw new HttpError(403, 'ERR_FORBIDDEN')
         return { team: 7, owner: user, isGuest: false }
       },
     })
