@@ -7,7 +7,7 @@ import ts from 'typescript'
 const OPTIONS = [
   ['createResourceService', ['ServiceOptions']],
   ['createResourceService, auth', ['AuthenticationOptions', 'ServiceAuthOptions']],
-  ['collection', ['CollectionOptions']],
+  ['collection', ['CollectionOptions', 'QueryOptions']],
   ['document', ['DocumentOptions']],
   ['singleton', ['SingletonOptions']],
   ['collection, document, singleton', ['ResourceOptions']],

@@ -182,7 +182,7 @@ type Typing<Input, Value, Named> = { readonly schema?: StandardSchema<Input, Val
   readonly [Name in keyof Named]?: Named[Name]
 }
 
-interface CollectionTraits<Methods, MemberMethods, Types, Create, Deletion, Ids, Query> {
+interface CollectionTraits<Methods, MemberMethods, Types, Create, Deletion, Ids, Query, Idempotency> {
   readonly methods: Methods
   readonly memberMethods: MemberMethods
   readonly types: Types
@@ -190,6 +190,7 @@ interface CollectionTraits<Methods, MemberMethods, Types, Create, Deletion, Ids,
   readonly deletion: Deletion
   readonly ids: Ids
   readonly query: Query
+  readonly idempotency: Idempotency
 }
 
 type Kind<Name extends ResourceDefinition['kind']> = Extract<ResourceDefinition, { readonly kind: Name }>
@@ -240,16 +241,19 @@ export function collection<
   const Deletion = undefined,
   const Ids = undefined,
   const Query = undefined,
+  const Idempotency = undefined,
   FileNames extends string = never,
 >(
   options?: CollectionOptions<Value> &
-    Typing<Input, Value, CollectionTraits<Methods, MemberMethods, Types, Create, Deletion, Ids, Query>> & {
+    Typing<Input, Value, CollectionTraits<Methods, MemberMethods, Types, Create, Deletion, Ids, Query, Idempotency>> & {
       readonly files?: Readonly<Record<FileNames, FileOptions>>
     },
 ): CollectionDefinition<
   Value,
   Input,
-  CollectionTraits<Methods, MemberMethods, Types, Create, Deletion, Ids, Query> & { readonly fileNames: FileNames }
+  CollectionTraits<Methods, MemberMethods, Types, Create, Deletion, Ids, Query, Idempotency> & {
+    readonly fileNames: FileNames
+  }
 > {
   const read = readOptions('collection', options as CollectionOptions<JsonValue> | undefined, COLLECTION)
   checkCommon('collection', read)
