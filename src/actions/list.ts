@@ -65,7 +65,7 @@ interface PreparedPage {
 
 const PREPARED = Symbol('prepared page')
 
-/** Derives what answers need from a page; once for a page that the store returns again and again. */
+/** Derives what answers need from a page; once for a page that the store returns repeatedly. */
 function preparePage(exchange: ResourceExchange, page: Page): PreparedPage {
   const keeper = page as Page & { [PREPARED]?: PreparedPage }
   const known = keeper[PREPARED]

@@ -124,14 +124,31 @@ function readJudgeable(
   { route }: ResourceExchange,
   indexing: Indexing,
   path: string,
-  { signal, metadataOnly = false }: ReadOptions,
+  options: ReadOptions,
 ): MaybePromise<StoredState> {
   const { store } = route.context
-  const until = signal === undefined ? undefined : { signal }
-  return andThen(store.read(path, { hidden: true, metadataOnly, ...until }), (state) => {
+  const { metadataOnly = false } = options
+  return andThen(store.read(path, new WithHidden(options, metadataOnly)), (state) => {
     const isEnough = !metadataOnly || !isResource(state) || state.indexed?.index.version === indexing.version
-    return isEnough ? state : store.read(path, { hidden: true, ...until })
+    return isEnough ? state : store.read(path, new WithHidden(options, false))
   })
+}
+
+/** Options of a read that sees hidden states as well. The signal, which costs more than a small request, is made when asked for. */
+class WithHidden implements ReadOptions {
+  readonly #options: ReadOptions
+  readonly hidden = true
+  readonly metadataOnly: boolean
+
+  constructor(options: ReadOptions, metadataOnly: boolean) {
+    this.#options = options
+    this.metadataOnly = metadataOnly
+  }
+
+  // The contract has no undefined signal: every read for a request has one.
+  get signal(): AbortSignal {
+    return this.#options.signal!
+  }
 }
 
 function matches(indexing: Indexing, scope: Scope, item: StoredResource): MaybePromise<boolean> {

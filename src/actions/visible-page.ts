@@ -2,7 +2,8 @@ import { setImmediate } from 'node:timers/promises'
 import { andThen, type MaybePromise } from '../core/handler.ts'
 import { isJsonType, parseMediaType } from '../protocol/media-type.ts'
 import { mergeCaching } from '../protocol/stricter-caching.ts'
-import type { Page, StoredResource } from '../stores/types.ts'
+import type { ListQuery } from '../stores/index-types.ts'
+import type { ListOptions, Page, StoredResource } from '../stores/types.ts'
 import { mayHaveOwnCaching, mayRefuseEntries, mayShow } from './entry-rights.ts'
 import { cacheControlFor } from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
@@ -43,18 +44,33 @@ function fetchPage(
   limit: number,
   counting: 'count' | 'no-count' = 'no-count',
 ): MaybePromise<Page> {
-  const { route, storePath, wantsHidden, listing } = exchange
-  const collection = storePath === '/' ? '' : storePath
-  const query = listing?.query
-  return route.context.store.list(collection, {
-    after,
-    limit,
-    hidden: wantsHidden,
-    ...(query && { query: counting === 'count' ? query : { ...query, count: false } }),
-    get signal() {
-      return exchange.signal
-    },
-  })
+  const { route, storePath, listing } = exchange
+  const asked = listing?.query
+  const query = asked === undefined || counting === 'count' ? asked : { ...asked, count: false }
+  const options = new PageOptions(exchange, after, limit, query)
+  return route.context.store.list(storePath === '/' ? '' : storePath, options)
+}
+
+/** A class: an object literal with a getter costs a hidden class for every list. */
+class PageOptions implements ListOptions {
+  readonly #exchange: ResourceExchange
+  readonly after: string | undefined
+  readonly limit: number
+  readonly hidden: boolean
+  readonly query: ListQuery | undefined
+
+  constructor(exchange: ResourceExchange, after: string | undefined, limit: number, query: ListQuery | undefined) {
+    this.#exchange = exchange
+    this.after = after
+    this.limit = limit
+    this.hidden = exchange.wantsHidden
+    this.query = query
+  }
+
+  get signal(): AbortSignal {
+    return this.#exchange.signal
+  }
+}
 }
 
 /** The verdicts of one request, and what it has spent on entries that it does not show. */

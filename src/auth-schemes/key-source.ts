@@ -1,5 +1,5 @@
 import { createAvailability } from '../core/availability.ts'
-import { createByteBlocks } from '../core/byte-blocks.ts'
+import { ByteBlocks } from '../core/byte-blocks.ts'
 import { publishFailure } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import type { MaybePromise } from '../core/handler.ts'
@@ -158,7 +158,7 @@ export function createRemoteKeySource(
 /** The public keys of a JWK Set (RFC 7517 §5); those that are not for signatures, or not understood, are left out. */
 function readKeySet(set: unknown): readonly VerificationKey[] {
   const list = typeof set === 'object' && set !== null && Object.hasOwn(set, 'keys') && (set as { keys: unknown }).keys
-  if (!Array.isArray(list)) throw new TypeError('The issuer sent something that is no JWK Set.')
+  if (!Array.isArray(list)) throw new TypeError('The issuer sent something that is not a JWK Set.')
   // Every unknown token is compared with all of them.
   if (list.length > MAX_KEYS) throw new RangeError(`The issuer sent more than ${MAX_KEYS} keys.`)
   return list.map(parsePublicJwk).filter((key) => key !== undefined)
@@ -196,7 +196,7 @@ export async function fetchJson(url: string, signal: AbortSignal): Promise<unkno
     await response.body.cancel()
     throw new Error('The key endpoint used several content codings.')
   }
-  const blocks = createByteBlocks()
+  const blocks = new ByteBlocks()
   for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
     blocks.push(chunk)
     if (blocks.size > MAX_SIZE) throw new Error('The key endpoint sent too much.')

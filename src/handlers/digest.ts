@@ -11,7 +11,7 @@ export interface DigestFieldOptions {
    * Default false: a digest that is sent is verified.
    */
   readonly required?: boolean
-  /** Told of unexpected errors where there is no `next`. Default: `console.error`. */
+  /** Called with unexpected errors where there is no `next`. Default: `console.error`. */
   readonly onError?: ErrorHook
 }
 

@@ -12,7 +12,7 @@ import { RESOURCE_VALUES } from './definition-values.ts'
 import { isJsonRange, JSON_ONLY } from './json-types.ts'
 
 /**
- * What every kind of resource can be told.
+ * Options of every kind of resource.
  * @typeParam Value what the schema gives, as hooks see it
  */
 export interface ResourceOptions<Value = JsonValue> {

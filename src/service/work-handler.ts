@@ -32,7 +32,7 @@ export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute
   async function swap(path: string, change: (value: JsonObject) => JsonObject | undefined): Promise<void> {
     for (let attempts = 1; ; attempts++) {
       const state = await store.read(path)
-      if (!isResource(state)) return // removed meanwhile: nobody asks any more
+      if (!isResource(state)) return // removed meanwhile
       const next = change(await readValue(state))
       if (next === undefined) return
       const content = { contentType: state.contentType, body: JSON.stringify(next) }
@@ -42,7 +42,7 @@ export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute
     }
   }
 
-  /** Moves a member on from `pending`, once: whoever finds it elsewhere has come too late. */
+  /** Moves a member on from `pending`, once: a call that finds another state has come too late. */
   function settle(path: string, members: JsonObject): Promise<void> {
     return update(path, (value) => (value['state'] === 'pending' ? { ...value, ...members } : undefined))
   }

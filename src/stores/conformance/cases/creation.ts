@@ -27,7 +27,7 @@ export const creation: readonly Case[] = [
     },
   },
   {
-    title: 'gives the name to whoever makes the content',
+    title: 'passes the name to the function that makes the content',
     async run({ store, collection, content }) {
       let given = ''
       const member = await create(store, collection, (name) => content(3, `${collection}/${(given = name)}`))
@@ -86,9 +86,9 @@ export const creation: readonly Case[] = [
           store.create(collection, () => {
             throw error
           }),
-        'The error of whoever makes the content was swallowed.',
+        'The error of the function that makes the content was swallowed.',
       )
-      claim(thrown === error, 'The error of whoever makes the content came out as another one.')
+      claim(thrown === error, 'The error of the function that makes the content was replaced by another one.')
       claimEqual((await store.list(collection, { limit: 10 })).items.length, 0, 'A failed creation left something.')
       await create(store, collection, (name) => content(1, path(name)))
     },

@@ -209,7 +209,7 @@ export const listing: readonly Case[] = [
       for (const name of [1, 2]) await put(store, path(name), content(name, path(name)))
       for (const change of changes) {
         let before: unknown
-        // What is asked for again and again may be remembered.
+        // Pages that are read repeatedly may be cached.
         for (let i = 0; i < 4; i++) before = await store.list(collection, { limit: 10 })
         await change()
         const after = await store.list(collection, { limit: 10 })

@@ -27,7 +27,7 @@ export const reading: readonly Case[] = [
       await put(store, path(7), content(1, path(7)))
       const resource = claimResource(await store.read(path(7)), 'The resource was not found.')
       claimEqual(resource.path, path(7), 'A resource carries the path under which it was read.')
-      claim(resource.hidden !== true, 'A resource that nobody hid is marked as hidden.')
+      claim(resource.hidden !== true, 'A resource that was not hidden is marked as hidden.')
     },
   },
   {
@@ -93,7 +93,7 @@ export const reading: readonly Case[] = [
         const state = await store.read(`${collection}/${name}`)
         await claimContent(state, text(String(index)), `The name ${JSON.stringify(name)} is taken for another one.`)
       }
-      claim(!isResource(await store.read(`${collection}/B`)), 'A path was found that nobody wrote.')
+      claim(!isResource(await store.read(`${collection}/B`)), 'A path was found that was never written.')
     },
   },
   {

@@ -17,8 +17,8 @@ async function claimRefused({ store, content }: Bench, path: string, expect: Exp
   }
   const { version } = claimResource(before, 'The resource was not found.')
   claimEqual(claimResource(after, 'A refused write removed it.').version, version, 'A refused write changed the state.')
-  const told = claimResource(current, 'A refused write does not tell the current state.')
-  claimEqual(told.version, version, 'A refused write tells another state than the current one.')
+  const shown = claimResource(current, 'A refused write does not return the current state.')
+  claimEqual(shown.version, version, 'A refused write returns another state than the current one.')
 }
 
 export const writing: readonly Case[] = [
