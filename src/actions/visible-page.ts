@@ -71,7 +71,6 @@ class PageOptions implements ListOptions {
     return this.#exchange.signal
   }
 }
-}
 
 /** The verdicts of one request, and what it has spent on entries that it does not show. */
 interface Judge {
