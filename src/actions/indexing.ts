@@ -38,6 +38,8 @@ export interface Indexing {
    * @throws HttpError 422 with a pointer for a value that cannot be indexed
    */
   takeValues(value: JsonValue): IndexedValues
+  /** The same without a refusal: a value that cannot be indexed counts as absent. */
+  takeIndexable(value: JsonValue): IndexedValues
   /** The same for an item that is stored already: a value that cannot be indexed counts as absent. */
   valuesOf(item: StoredResource): MaybePromise<IndexedValues>
 }
@@ -51,4 +53,12 @@ export function indexContent({ indexing }: Route, path: string, content: Content
   if (indexing === undefined) return content
   const { collection } = splitPath(path)
   return { ...content, indexed: { index: indexing.indexOf(collection), values: indexing.takeValues(value) } }
+}
+
+/** The same for content that the service makes itself, such as that of finished work: there is no client to be told. */
+export function indexOwnContent(route: Route | undefined, path: string, content: Content, value: JsonValue): Content {
+  const indexing = route?.kind === 'item' ? route.indexing : undefined
+  if (indexing === undefined) return content
+  const { collection } = splitPath(path)
+  return { ...content, indexed: { index: indexing.indexOf(collection), values: indexing.takeIndexable(value) } }
 }

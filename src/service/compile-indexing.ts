@@ -104,6 +104,7 @@ export function compileIndexing(
       if (faults.length > 0) throw invalid(faults)
       return values
     },
+    takeIndexable: (value) => collect(current().properties, value, () => undefined),
     valuesOf: (item) => readValues(item, current().properties),
   }
 }

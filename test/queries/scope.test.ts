@@ -137,6 +137,23 @@ describe('items of a scope', () => {
     }
   })
 
+  it('are shown among the removed ones to their caller alone', async () => {
+    const as = await serveNotes({ deletion: 'soft', authorize: () => true })
+    for (const user of ['ada', 'bob']) await as(user, 'DELETE', await post(as, user, { text: user }))
+    for (const user of ['ada', 'bob']) {
+      const list = await as(user, 'GET', '/notes?deleted=true&count=true')
+      expect([JSON.parse(list.text).map(({ text }: { text: string }) => text), list.field('X-Total-Count')]).toEqual([
+        [user],
+        '1',
+      ])
+      expect((await as(user, 'GET', '/notes?count=true')).field('X-Total-Count')).toBe('0')
+    }
+    expect((await as('ada', 'GET', '/notes/1?deleted=true')).status).toBe(200)
+    expect(shown(await as('ada', 'GET', '/notes/2?deleted=true'))).toEqual(
+      shown(await as('ada', 'GET', '/notes/9?deleted=true')),
+    )
+  })
+
   it('have files that others do not see', async () => {
     const as = await serveNotes({ files: { photo: {} } })
     const form = ['--b', 'Content-Disposition: form-data; name="text"', '', 'a', '--b']
