@@ -34,7 +34,7 @@ const OPTIONS = [
   ['jsonPatch', ['PatchLimits']],
   ['mergePatch', ['MergePatchOptions']],
   ['bodyParse', ['BodyParseOptions']],
-  ['digest, the piece', ['DigestFieldOptions']],
+  ['digestFields', ['DigestFieldOptions']],
   ['requireHttps', ['HttpsOptions', 'RequireHttpsOptions']],
   ['attach', ['AttachOptions']],
   ['koaMiddleware', ['KoaOptions']],
