@@ -2,9 +2,9 @@ import { describeValue } from '../core/describe-value.ts'
 import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import type { RequestView } from '../core/exchange.ts'
-import { andThen, type MaybePromise } from '../core/handler.ts'
+import { andThen, isPromise, type MaybePromise } from '../core/handler.ts'
 import { isSafeMethod } from '../protocol/methods.ts'
-import type { Condition } from '../stores/index-types.ts'
+import type { Condition, IndexedValues } from '../stores/index-types.ts'
 import { compareValues, indexedValueOf, isIndexedText } from '../stores/indexed-values.ts'
 import { isResource, type ReadOptions, type StoredResource, type StoredState } from '../stores/types.ts'
 import type { Indexing } from './indexing.ts'
@@ -49,15 +49,17 @@ function findScope(
 function checkScope(exchange: ResourceExchange, given: unknown): Scope {
   const { definition } = exchange.route
   const isObject = typeof given === 'object' && given !== null && !Array.isArray(given)
-  const entries = isObject ? Object.entries(given) : []
-  if (entries.length === 0 || entries.some(([name]) => name === 'id' || name === '__proto__')) {
-    const found = isObject ? `${JSON.stringify(Object.keys(given))} as properties` : describeValue(given)
+  const names = isObject ? Object.keys(given) : []
+  if (names.length === 0 || names.includes('id') || names.includes('__proto__')) {
+    const found = isObject ? `${JSON.stringify(names)} as properties` : describeValue(given)
     throw new TypeError(
       `scope of ${definition} gives properties and values, such as { owner: principal.id }, or undefined for all items, ` +
         `not ${found}.`,
     )
   }
-  for (const [name, value] of entries) {
+  const scope: Record<string, string | number | boolean> = {}
+  for (const name of names) {
+    const value = (given as Record<string, unknown>)[name]
     const isMissing = value === undefined || value === null
     if (isMissing || (typeof value === 'string' && !isIndexedText(value))) {
       note(exchange, `the scope has no usable value for ${name}`)
@@ -65,12 +67,14 @@ function checkScope(exchange: ResourceExchange, given: unknown): Scope {
     }
     const isNumber = typeof value === 'number' && Number.isFinite(value)
     const isExact = isNumber && (!Number.isInteger(value) || Number.isSafeInteger(value))
-    if (isExact || typeof value === 'string' || typeof value === 'boolean') continue
-    throw new TypeError(
-      `scope of ${definition} gives as ${name} text, a number or a boolean, not ${describeValue(value)}.`,
-    )
+    if (!isExact && typeof value !== 'string' && typeof value !== 'boolean') {
+      throw new TypeError(
+        `scope of ${definition} gives as ${name} text, a number or a boolean, not ${describeValue(value)}.`,
+      )
+    }
+    scope[name] = value as string | number | boolean
   }
-  return Object.freeze(Object.fromEntries(entries)) as Scope
+  return scope
 }
 
 /** The conditions that show a list's items of the caller alone. */
@@ -101,37 +105,54 @@ export function isEntryInScope(
  */
 export function readInScope(exchange: ResourceExchange, path: string, options: ReadOptions): MaybePromise<StoredState> {
   const { scope, route } = exchange
-  const { store, now } = route.context
+  const { store } = route.context
   if (scope === undefined) return store.read(path, options)
-  const indexing = route.indexing!
-  return andThen(readJudgeable(exchange, indexing, path, options), (state) => {
-    exchange.isTaken = isResource(state)
-    if (!isResource(state)) return undefined
-    return andThen(matches(indexing, scope, state), (isInScope): StoredState => {
-      if (!isInScope) {
-        note(exchange, 'out of scope')
-        return undefined
-      }
-      exchange.isTaken = false
-      if (state.hidden !== true || options.hidden === true) return state
-      return { removed: true, path, removedAt: state.lastModified ?? now() }
-    })
-  })
+  const { metadataOnly = false } = options
+  const state = store.read(path, new WithHidden(options, metadataOnly))
+  if (isPromise(state)) return state.then((state) => judgeState(exchange, scope, path, options, state))
+  return judgeState(exchange, scope, path, options, state)
 }
 
-/** Reads a state with its content, unless its indexed values tell whose it is. */
-function readJudgeable(
-  { route }: ResourceExchange,
-  indexing: Indexing,
+/** Written out where it is not asynchronous, which it seldom is: this is a part of every GET of an item. */
+function judgeState(
+  exchange: ResourceExchange,
+  scope: Scope,
   path: string,
   options: ReadOptions,
+  state: StoredState,
 ): MaybePromise<StoredState> {
-  const { store } = route.context
-  const { metadataOnly = false } = options
-  return andThen(store.read(path, new WithHidden(options, metadataOnly)), (state) => {
-    const isEnough = !metadataOnly || !isResource(state) || state.indexed?.index.version === indexing.version
-    return isEnough ? state : store.read(path, new WithHidden(options, false))
-  })
+  exchange.isTaken = isResource(state)
+  if (!isResource(state)) return undefined
+  const { route } = exchange
+  const indexing = route.indexing!
+  const isCurrent = state.indexed?.index.version === indexing.version
+  if (options.metadataOnly === true && !isCurrent) {
+    // Without its content nothing tells whose it is.
+    const { store } = route.context
+    const wanted: ReadOptions = { hidden: options.hidden === true }
+    return andThen(store.read(path, new WithHidden(options, false)), (state) =>
+      judgeState(exchange, scope, path, wanted, state),
+    )
+  }
+  const isInScope = isCurrent ? matchesValues(indexing, scope, state.indexed!.values) : matches(indexing, scope, state)
+  if (isPromise(isInScope)) return isInScope.then((isInScope) => showState(exchange, path, options, state, isInScope))
+  return showState(exchange, path, options, state, isInScope)
+}
+
+function showState(
+  exchange: ResourceExchange,
+  path: string,
+  options: ReadOptions,
+  state: StoredResource,
+  isInScope: boolean,
+): StoredState {
+  if (!isInScope) {
+    note(exchange, 'out of scope')
+    return undefined
+  }
+  exchange.isTaken = false
+  if (state.hidden !== true || options.hidden === true) return state
+  return { removed: true, path, removedAt: state.lastModified ?? exchange.route.context.now() }
 }
 
 /** Options of a read that sees hidden states as well. The signal, which costs more than a small request, is made when asked for. */
@@ -154,11 +175,14 @@ class WithHidden implements ReadOptions {
 function matches(indexing: Indexing, scope: Scope, item: StoredResource): MaybePromise<boolean> {
   const { indexed } = item
   const values = indexed?.index.version === indexing.version ? indexed.values : indexing.valuesOf(item)
-  return andThen(values, (values) =>
-    Object.entries(scope).every(
-      ([name, value]) => compareValues(indexedValueOf(values, indexing.nameInIndex(name)), value) === 0,
-    ),
-  )
+  return andThen(values, (values) => matchesValues(indexing, scope, values))
+}
+
+function matchesValues(indexing: Indexing, scope: Scope, values: IndexedValues): boolean {
+  for (const name of Object.keys(scope)) {
+    if (compareValues(indexedValueOf(values, indexing.nameInIndex(name)), scope[name]!) !== 0) return false
+  }
+  return true
 }
 
 /** @throws HttpError 404 where PUT would replace an item that is out of the caller's scope */

@@ -26,6 +26,8 @@ interface IndexedProperty {
 /** What the index has, by the names of the scope that are known. */
 interface Built {
   readonly scopeNames: readonly string[]
+  /** Names in the index by names of the scope. */
+  readonly inIndex: ReadonlyMap<string, string>
   readonly properties: readonly IndexedProperty[]
   readonly names: readonly string[]
   readonly scope: readonly string[]
@@ -75,8 +77,9 @@ export function compileIndexing(
     },
     load: () => known?.load(),
     learn(names): MaybePromise<void> {
-      const missing = names.filter((name) => !current().scopeNames.includes(name))
-      if (missing.length === 0) return undefined
+      const { inIndex } = current()
+      if (names.every((name) => inIndex.has(name))) return undefined
+      const missing = names.filter((name) => !inIndex.has(name))
       requireRoom(pattern, build(queried, [...current().scopeNames, ...missing]).names.length)
       return known!.learn(missing)
     },
@@ -94,7 +97,7 @@ export function compileIndexing(
       }
       return last
     },
-    nameInIndex: (name) => nameInIndex(queried, name),
+    nameInIndex: (name) => current().inIndex.get(name)!,
     takeValues(value) {
       const faults: ContentError[] = []
       const values = collect(current().properties, value, ({ pointer, type }) => {
@@ -145,7 +148,15 @@ function build(queried: readonly QueryProperty[], scopeNames: readonly string[])
   const properties = [...all.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
   const rules = properties.map(({ name, pointer, type }) => [name, pointer, type])
   const version = hash('sha256', JSON.stringify([RULES, rules, scope]), 'base64url').slice(0, 27)
-  return { scopeNames, properties, names: properties.map(({ name }) => name), scope: [...scope].sort(), version }
+  const inIndex = new Map(scopeNames.map((name, index) => [name, scope[index]!]))
+  return {
+    scopeNames,
+    inIndex,
+    properties,
+    names: properties.map(({ name }) => name),
+    scope: [...scope].sort(),
+    version,
+  }
 }
 
 function requireRoom(pattern: string, count: number): void {

@@ -352,6 +352,18 @@ describe('a scope', () => {
     expect.unreachable()
   })
 
+  it('tells a removed item that was stored before it by its content, also for HEAD', async () => {
+    const store = memoryStore()
+    const content = { contentType: 'application/json', body: '{"id":1,"owner":"ada"}' }
+    await store.write('/notes/1', content, { expect: 'any' })
+    await store.remove('/notes/1', { expect: 'any', mode: 'hide' })
+    const as = await serveNotes({ deletion: 'soft' }, {}, store)
+    for (const method of ['GET', 'HEAD']) {
+      expect((await as('ada', method, '/notes/1')).status).toBe(410)
+      expect((await as('eve', method, '/notes/1')).status).toBe(404)
+    }
+  })
+
   it('binds cursors and entity tags', async () => {
     const as = await serveNotes()
     for (const user of ['ada', 'ada', 'eve', 'eve']) await post(as, user, {})
