@@ -65,7 +65,10 @@ export function noteError(exchange: Exchange, error: unknown): void {
   if (exchange.trace === undefined) return
   if (!isHttpError(error)) return note(exchange, String(error))
   if (error.detail !== undefined) note(exchange, error.detail)
-  for (const { pointer, detail } of error.errors ?? []) note(exchange, `${pointer || 'content'} ${detail}`)
+  for (const fault of error.errors ?? []) {
+    const place = 'parameter' in fault ? fault.parameter : fault.pointer || 'content'
+    note(exchange, `${place} ${fault.detail}`)
+  }
 }
 
 /** Publishes the trace of a request. */

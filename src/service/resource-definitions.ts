@@ -7,7 +7,9 @@ import { BOOLEAN, checkValues, FUNCTION } from '../core/option-values.ts'
 import { changeOptions, readOptions } from '../core/options.ts'
 import type { StandardSchema } from '../core/standard-schema.ts'
 import type { Method } from '../protocol/methods.ts'
+import { QUERY_OPTIONS, type QueryOptions, readQueryOptions } from './collection-options.ts'
 import { RESOURCE_VALUES } from './definition-values.ts'
+import { isJsonRange, JSON_ONLY } from './json-types.ts'
 
 /**
  * Options of every kind of resource.
@@ -137,7 +139,7 @@ export interface AcceptedMember<Value = JsonObject> {
  */
 export type Process<Value = JsonObject> = (member: AcceptedMember<Value>) => MaybePromise<JsonObject | undefined | void>
 
-export interface CollectionOptions<Value = JsonObject> extends DocumentOptions<Value> {
+export interface CollectionOptions<Value = JsonObject> extends DocumentOptions<Value>, QueryOptions {
   /** `'accepted'`: POST answers 202, the member says `"state": "pending"` until `process` is done. Default `'created'`. */
   readonly create?: 'created' | 'accepted'
   /** The work behind an accepted creation. Without it, members are `"ready"` at once. */
@@ -158,7 +160,10 @@ export interface CollectionOptions<Value = JsonObject> extends DocumentOptions<V
    * integer. `'uuid'`: random, for members that must not be guessed. Default `'integer'`; `'string'` for raw content.
    */
   readonly ids?: 'integer' | 'string' | 'uuid'
-  /** Whether PUT to a new member path creates it. Default true; false for `'uuid'` and accepting collections. */
+  /**
+   * Whether PUT to a new member path creates it. Default true; false for `'uuid'`, for accepting collections and with a
+   * `scope`: there it would tell that another caller has the path (404 in place of 201).
+   */
   readonly clientIds?: boolean
   /** Members on a page. Default `{ default: 50, max: 500 }`. */
   readonly pageSize?: { readonly default?: number; readonly max?: number }
@@ -177,13 +182,14 @@ type Typing<Input, Value, Named> = { readonly schema?: StandardSchema<Input, Val
   readonly [Name in keyof Named]?: Named[Name]
 }
 
-interface CollectionTraits<Methods, MemberMethods, Types, Create, Deletion, Ids, Idempotency> {
+interface CollectionTraits<Methods, MemberMethods, Types, Create, Deletion, Ids, Query, Idempotency> {
   readonly methods: Methods
   readonly memberMethods: MemberMethods
   readonly types: Types
   readonly create: Create
   readonly deletion: Deletion
   readonly ids: Ids
+  readonly query: Query
   readonly idempotency: Idempotency
 }
 
@@ -204,6 +210,7 @@ const COMMON = [
 const DOCUMENT = [...COMMON, 'types', 'maxSize', 'storedHeaders', 'allowInline'] as const
 const COLLECTION = [
   ...DOCUMENT,
+  ...QUERY_OPTIONS,
   ...([
     'create',
     'process',
@@ -233,17 +240,18 @@ export function collection<
   const Create = undefined,
   const Deletion = undefined,
   const Ids = undefined,
+  const Query = undefined,
   const Idempotency = undefined,
   FileNames extends string = never,
 >(
   options?: CollectionOptions<Value> &
-    Typing<Input, Value, CollectionTraits<Methods, MemberMethods, Types, Create, Deletion, Ids, Idempotency>> & {
+    Typing<Input, Value, CollectionTraits<Methods, MemberMethods, Types, Create, Deletion, Ids, Query, Idempotency>> & {
       readonly files?: Readonly<Record<FileNames, FileOptions>>
     },
 ): CollectionDefinition<
   Value,
   Input,
-  CollectionTraits<Methods, MemberMethods, Types, Create, Deletion, Ids, Idempotency> & {
+  CollectionTraits<Methods, MemberMethods, Types, Create, Deletion, Ids, Query, Idempotency> & {
     readonly fileNames: FileNames
   }
 > {
@@ -262,7 +270,9 @@ export function collection<
     throw new TypeError('collection needs a pageSize of positive integers, its default not above its max.')
   }
   const pageSize = Object.freeze({ default: usual, max })
-  return Object.freeze({ kind: 'collection', options: changeOptions(read, { pageSize, ...readFiles(read.files) }) })
+  const isJson = (read.types ?? JSON_ONLY).every(isJsonRange)
+  const own = { pageSize, ...readFiles(read.files), ...readQueryOptions(read, isJson) }
+  return Object.freeze({ kind: 'collection', options: changeOptions(read, own) })
 }
 
 function readFiles(files: CollectionOptions['files']): Pick<CollectionOptions, 'files'> {
