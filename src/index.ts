@@ -1,4 +1,16 @@
+export {
+  type AfterCommit,
+  type BeforeWrite,
+  type Change,
+  type ChangeKind,
+  type ChangeState,
+  json,
+  type Outbox,
+  type OutboxWrite,
+  type WriteContext,
+} from './actions/change-types.ts'
 export type { Authorize, ConflictHook, FileFacts, FileOptions, Rendition, ResourceState } from './actions/route.ts'
+export { entityTagOf } from './actions/state-tag.ts'
 export {
   type Adapted,
   type AdapterOptions,

@@ -12,18 +12,27 @@ import { isJsonType, parseMediaType } from '../protocol/media-type.ts'
 import { formatPath } from '../protocol/request-target.ts'
 import { splitPath } from '../stores/paths.ts'
 import type { Content, NewState, RelatedWrite, StoredResource, WriteResult } from '../stores/types.ts'
+import { beginRequestedChange, readForHooks } from './changes.ts'
 import { commit } from './commit.ts'
 import { readJson } from './content.ts'
+import { foresee } from './foreseen-state.ts'
 import { fetchJson, textOf } from './hooks.ts'
 import { answerOfWinner, recordAnswer } from './keyed-request.ts'
-import { foresee } from './once.ts'
 import { recallDocument, rememberDocument } from './parsed-documents.ts'
 import { appliedPreferences, preferredReturn, unknownMembers } from './preferences.ts'
 import { addStateFields, cacheControlFor, writtenReply } from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
-import { filePropertiesOf, requireSameFacts, splitProperties, validateItem } from './server-properties.ts'
+import {
+  filePropertiesOf,
+  propertiesOfServer,
+  requireSameFacts,
+  splitProperties,
+  validateItem,
+} from './server-properties.ts'
+import { stamp } from './stamp.ts'
 import { loadPresent, requirePresent } from './state.ts'
-import { idOf, invalid, requireKeptNumbers } from './validation.ts'
+import { type Document, idOf, invalid, requireKeptNumbers } from './validation.ts'
+import { writeChange } from './write-change.ts'
 
 /** `unchanged`: the patch asks for what is there already, and nothing was written. */
 type Patched =
@@ -63,7 +72,9 @@ function attempt(exchange: ResourceExchange, parsed: ParsedPatch): MaybePromise<
   const resource = exchange.current!
   requireDocument(resource)
   return andThen(currentDocument(exchange, resource), (document) =>
-    write(exchange, resource, document, parsed.apply(document)),
+    andThen(readForHooks(exchange, resource), (resource) =>
+      write(exchange, resource, document, parsed.apply(document)),
+    ),
   )
 }
 
@@ -79,38 +90,52 @@ function write(
   requireSameId(exchange, document, patched)
   if (route.showsWork) requireSameState(document, patched)
   const text = JSON.stringify(patched)
-  const validated = andThen(filePropertiesOf(route, exchange.storePath, exchange.signal), (files) => {
+  return andThen(filePropertiesOf(route, exchange.storePath, exchange.signal), (files) => {
     requireSameFacts(splitProperties(patched, files).owned, splitProperties(document, files).owned, files)
-    return validateItem({ value: patched, text, isVerbatim: true }, route, unknownMembers(exchange), files)
+    const validated = validateItem({ value: patched, text, isVerbatim: true }, route, unknownMembers(exchange), files)
+    if (route.beforeWrite === undefined) return andThen(validated, (valid) => writeValid(exchange, resource, valid))
+    const about = { kind: 'patched', current: resource, properties: propertiesOfServer(route, files) } as const
+    const stamped = andThen(validated, (valid) => stamp(exchange, valid, about))
+    return andThen(stamped, (stamped) =>
+      // The hook has taken back what the patch changes.
+      equalJson(stamped.value, document)
+        ? recordUnchanged(exchange, resource)
+        : writeValid(exchange, resource, stamped),
+    )
   })
-  return andThen(validated, (valid) => {
-    if (Buffer.byteLength(valid.text) > route.context.limits.bodySize) {
-      throw tooLarge('The patched document would be too large.')
-    }
-    requireFewMembers(valid.text, route.context.limits)
-    const { contentType, contentLanguage, filename } = resource
-    const content = { contentType, contentLanguage, filename, body: valid.text }
-    return andThen(writeOnce(exchange, resource, content), (result) => {
-      if ('resource' in result) rememberDocument(result.resource, valid.value)
-      return result
-    })
+}
+
+function writeValid(
+  exchange: ResourceExchange,
+  resource: StoredResource,
+  { value, text }: Document,
+): MaybePromise<Patched> {
+  const { limits } = exchange.route.context
+  if (Buffer.byteLength(text) > limits.bodySize) throw tooLarge('The patched document would be too large.')
+  requireFewMembers(text, limits)
+  const { contentType, contentLanguage, filename } = resource
+  const content = { contentType, contentLanguage, filename, body: text }
+  return andThen(writeOnce(exchange, resource, content), (result) => {
+    if ('resource' in result) rememberDocument(result.resource, value)
+    return result
   })
 }
 
 /** Writes over the state that was patched; with a key, the record of the answer as well. */
-function writeOnce(exchange: ResourceExchange, { version }: StoredResource, content: Content): MaybePromise<Patched> {
-  const { storePath, signal, keyed } = exchange
-  const { store } = exchange.route.context
-  const options = { expect: { version }, signal }
-  if (keyed === undefined) return store.write(storePath, content, options)
+function writeOnce(exchange: ResourceExchange, resource: StoredResource, content: Content): MaybePromise<Patched> {
+  const { storePath, signal, keyed, route } = exchange
+  const options = { expect: { version: resource.version }, signal }
+  const change = beginRequestedChange(exchange, 'patched', resource)
+  if (keyed === undefined) return writeChange(route.context.store, storePath, content, options, change)
   let reply: Reply | undefined
-  const relatedTo = (state: NewState): readonly RelatedWrite[] => {
+  const writes = (state: NewState): readonly RelatedWrite[] => {
     const next = foresee(storePath, content, state)
     const recorded = recordAnswer(exchange, createReply(exchange, { outcome: 'replaced', resource: next }))
     reply = recorded.reply
     return [recorded.write]
   }
-  return andThen(store.write(storePath, content, { ...options, relatedTo }), (result): MaybePromise<Patched> => {
+  const written = writeChange(route.context.store, storePath, content, options, change, { writes, absent: keyed.path })
+  return andThen(written, (result): MaybePromise<Patched> => {
     if (result.outcome !== 'conflict') return { outcome: 'answered', reply: reply! }
     if (result.related === undefined) return result
     return answerOfWinner(exchange, result.related).then((reply) => ({ outcome: 'answered', reply }))

@@ -10,6 +10,8 @@ import type { CacheControls } from '../protocol/cache-control.ts'
 import type { MediaType } from '../protocol/media-type.ts'
 import type { Method } from '../protocol/methods.ts'
 import type { RelatedWrite, ResourceStore, StoredResource } from '../stores/types.ts'
+import type { AfterCommits } from './after-commits.ts'
+import type { AfterCommit, BeforeWrite, Outbox } from './change-types.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 
 /** What one method does to one kind of resource, once everything that fields alone decide has been checked. */
@@ -166,6 +168,9 @@ export interface Route {
   readonly credentials: 'all' | 'writes' | 'none' | 'some' | undefined
   readonly authorize: Authorize | undefined
   readonly conflict: ConflictHook | undefined
+  readonly beforeWrite: BeforeWrite | undefined
+  readonly outbox: Outbox | undefined
+  readonly afterCommit: AfterCommit | undefined
   /** What PUT answers where it replaces: 200 with the representation, or 204. */
   readonly putResponse: 'representation' | 'none'
   readonly deletion: DeletionMode
@@ -239,6 +244,7 @@ export interface RouteContext {
   /** Accepted work; `undefined` when no resource needs it. */
   readonly work: AcceptedWork | undefined
   readonly now: () => number
+  readonly afterCommits: AfterCommits
   /** By path: the requests that change a resource go one after the other. */
   readonly turns: Turns
   /** The route of a path, for entries of a listing: each is judged by the definition that its own path has. */
@@ -252,5 +258,5 @@ export interface AcceptedWork {
   /** Records the removal of a state and returns the path of its monitor; durable when fulfilled. */
   removeLater(exchange: ResourceExchange, resource: StoredResource): MaybePromise<string>
   /** The record to write in the same atomic step as a new member, and what starts the work afterwards. */
-  prepareProcessing(route: Route, path: string): { readonly record: RelatedWrite; start(): void }
+  prepareProcessing(exchange: ResourceExchange, path: string): { readonly record: RelatedWrite; start(): void }
 }

@@ -26,10 +26,11 @@ export interface RequestEvent {
 export interface FailureEvent {
   readonly error: unknown
   /**
-   * `request`: answered with 500. `late`: the head had left, the connection was broken off. `background`: no request.
+   * `request`: answered with 500. `late`: the head had left, the connection was broken off. `committed`: `afterCommit`
+   * failed, and the response is that of the change. `background`: no request.
    * `state`: what requests depend on has stopped working, or works again, as `entry` says.
    */
-  readonly stage: 'request' | 'late' | 'background' | 'state'
+  readonly stage: 'request' | 'late' | 'committed' | 'background' | 'state'
   readonly exchange?: Exchange
   readonly entry?: LogEntry
 }

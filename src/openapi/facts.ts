@@ -68,6 +68,8 @@ export interface Facts {
   /** Whether content needs a digest. */
   readonly needsDigests: boolean
   readonly hasConflicts: boolean
+  /** Whether a hook of the definition may refuse a write. */
+  readonly hooksMayRefuse: { readonly content: boolean; readonly any: boolean }
   /** Whether POST, and PATCH without If-Match, are done once for a key, and need one. */
   readonly idempotency: 'none' | 'optional' | 'required'
   /** Whether a hook decides who may do what. */
@@ -128,6 +130,10 @@ export function readFacts(view: ServiceView, pattern: string, route: Route): Fac
     needsCondition: route.preconditions === 'required',
     needsDigests: route.needsDigests,
     hasConflicts: route.conflict !== undefined,
+    hooksMayRefuse: {
+      content: route.beforeWrite !== undefined || route.outbox !== undefined,
+      any: route.outbox !== undefined,
+    },
     idempotency: route.idempotency === undefined ? 'none' : route.idempotency.isRequired ? 'required' : 'optional',
     // Monitors of accepted work have a rule of their own: what it refuses does not exist.
     isGuarded: route.authorize !== undefined && kind !== 'operation',

@@ -36,7 +36,8 @@ export function findFailures(view: ServiceView, facts: Facts, method: DescribedM
   add(401, 'ERR_UNAUTHENTICATED', schemes !== undefined && (schemes.length > 0 || needsCredentials(facts, method)))
   add(403, 'ERR_CLEARTEXT', view.refusesCleartext)
   add(403, 'ERR_CROSS_SITE', !isRead || view.refusesOrigins)
-  add(403, 'ERR_FORBIDDEN', facts.isGuarded || schemes?.includes('Bearer'))
+  const isHooked = !isRead && (content === undefined ? facts.hooksMayRefuse.any : facts.hooksMayRefuse.content)
+  add(403, 'ERR_FORBIDDEN', facts.isGuarded || schemes?.includes('Bearer') || isHooked)
 
   add(404, 'ERR_NOT_FOUND', needsState || facts.isGuarded)
   add(410, 'ERR_GONE', needsState && !isCreation && facts.remembersRemoval)
@@ -50,11 +51,11 @@ export function findFailures(view: ServiceView, facts: Facts, method: DescribedM
     add(415, 'ERR_UNSUPPORTED_MEDIA_TYPE', !takesAnything(facts, method) || facts.json !== 'none' || isCreation)
     add(415, 'ERR_UNSUPPORTED_CODING')
     add(413, 'ERR_TOO_LARGE', content.isLimited)
-    add(422, 'ERR_INVALID_CONTENT', validates(facts, method))
+    add(422, 'ERR_INVALID_CONTENT', validates(facts, method) || isHooked)
   }
   add(422, 'ERR_IDEMPOTENCY_KEY_REUSED', isKeyed)
   // A write that compares gives up when the resource changes all the time.
-  add(409, 'ERR_CONFLICT', !isRead && !isCreation && !(method === 'DELETE' && facts.deletion.isQueued))
+  add(409, 'ERR_CONFLICT', (!isRead && !isCreation && !(method === 'DELETE' && facts.deletion.isQueued)) || isHooked)
   add(409, 'ERR_PATCH_CONFLICT', method === 'PATCH')
   return found
 }

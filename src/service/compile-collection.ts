@@ -4,9 +4,9 @@ import { post } from '../actions/post.ts'
 import type { CollectionFacts, ContentRule, Route } from '../actions/route.ts'
 import type { JsonValue } from '../core/json.ts'
 import { changeOptions, omitOptions } from '../core/options.ts'
-import { isJsonType, NO_PARAMETERS } from '../protocol/media-type.ts'
+import { isJsonRange, isJsonType, NO_PARAMETERS } from '../protocol/media-type.ts'
 import { parseIntegerName } from '../stores/paths.ts'
-import { compileDocument, isJsonRange, JSON_ONLY } from './compile-document.ts'
+import { compileDocument, JSON_ONLY } from './compile-document.ts'
 import { completeRoute, restrict, type ServiceDefaults } from './compile-route.ts'
 import type { CollectionOptions } from './resource-definitions.ts'
 import type { RouteEntry } from './routes.ts'
@@ -67,7 +67,8 @@ function compileFiles(
   defaults: ServiceDefaults,
   files: CollectionFacts['files'],
 ): readonly RouteEntry[] {
-  const fileOptions = omitOptions(options, 'schema', 'types', 'representations')
+  const hooks = ['beforeWrite', 'outbox', 'afterCommit'] as const
+  const fileOptions = omitOptions(options, 'schema', 'types', 'representations', ...hooks)
   const names = files === 'any' ? ['{file}'] : [...files.keys()]
   return names.map((name) => {
     const path = `${pattern}/${name}`

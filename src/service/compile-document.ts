@@ -6,7 +6,7 @@ import { loadReplaced } from '../actions/replaced-state.ts'
 import type { Action, ContentRule, Route } from '../actions/route.ts'
 import { loadFile, loadPresent } from '../actions/state.ts'
 import { changeOptions } from '../core/options.ts'
-import { isJsonType, isMediaRange, NO_PARAMETERS, parseMediaType } from '../protocol/media-type.ts'
+import { isJsonRange, isJsonType, isMediaRange, NO_PARAMETERS, parseMediaType } from '../protocol/media-type.ts'
 import type { Method } from '../protocol/methods.ts'
 import { completeRoute, restrict, type ServiceDefaults } from './compile-route.ts'
 import type { DocumentOptions, SingletonOptions } from './resource-definitions.ts'
@@ -91,11 +91,6 @@ export function compileSingleton(
     putResponse: options.putResponse ?? 'representation',
   })
   return [pattern, ...aliases].map((path) => ({ pattern: path, route }))
-}
-
-/** Whether all content of a media range is JSON. */
-export function isJsonRange(range: string): boolean {
-  return isJsonType(range) || range === '*/*+json'
 }
 
 function takesJson(range: string): boolean {

@@ -47,7 +47,7 @@ export interface ResourceService extends Handler {
  */
 export function createResourceService(store: ResourceStore, options?: ServiceOptions): ResourceService {
   const settings = readServiceOptions(options)
-  const { routes, operations, records, view } = compileService(store, settings)
+  const { routes, operations, records, view, afterCommits } = compileService(store, settings)
   const access = createAccess(settings)
 
   // The order of decisions (RFC 9110 §13.2.1): what the fields say before what the store says, what the store says
@@ -97,6 +97,7 @@ export function createResourceService(store: ResourceStore, options?: ServiceOpt
   records?.start()
   const close = async (): Promise<void> => {
     await Promise.all([activity.drain(), operations?.close()])
+    await afterCommits.drain()
     records?.close()
     stopExplaining()
     access.close()

@@ -1,3 +1,4 @@
+import type { AfterCommit, BeforeWrite, Outbox } from '../actions/change-types.ts'
 import type { Authorize, ConflictHook, DeletionMode, FileOptions, Rendition } from '../actions/route.ts'
 import type { Typed } from '../core/definition-types.ts'
 import type { RequestView } from '../core/exchange.ts'
@@ -6,6 +7,7 @@ import type { JsonObject, JsonValue } from '../core/json.ts'
 import { BOOLEAN, checkValues, FUNCTION } from '../core/option-values.ts'
 import { changeOptions, readOptions } from '../core/options.ts'
 import type { StandardSchema } from '../core/standard-schema.ts'
+import { isJsonRange } from '../protocol/media-type.ts'
 import type { Method } from '../protocol/methods.ts'
 import { RESOURCE_VALUES } from './definition-values.ts'
 
@@ -42,6 +44,22 @@ export interface ResourceOptions<Value = JsonValue> {
   readonly authorize?: Authorize<Value>
   /** Refuses replacements that conflict with the current state (409); see {@link ConflictHook}. Default: none. */
   readonly conflict?: ConflictHook<Value>
+  /**
+   * Changes JSON before it is stored: stamps an owner, a time, a number; see {@link BeforeWrite}. Only where `types` are
+   * JSON types. Not called for the work's own changes of accepted items. Default: none.
+   */
+  readonly beforeWrite?: BeforeWrite<Value>
+  /**
+   * Gives resources that are written in the same atomic step as a change: an audit trail, messages to send; see
+   * {@link Outbox}. Needs a store that supports `relatedExpect`, as the ready ones do. Default: none.
+   */
+  readonly outbox?: Outbox<Value>
+  /**
+   * Called once after each change, in the process that committed it. The response does not wait for it, and `close()` does.
+   * After a crash between the commit and the call it is not called: what must not get lost belongs in the `outbox`.
+   * Default: none.
+   */
+  readonly afterCommit?: AfterCommit<Value>
   /** What PUT answers when it replaces: 200 with the representation, or 204. Default `'none'`. */
   readonly putResponse?: 'representation' | 'none'
   /**
@@ -196,7 +214,8 @@ export type SingletonDefinition<Value, Input, Named> = Kind<'singleton'> & Typed
 
 const COMMON = [
   ...(['methods', 'schema', 'cacheControl', 'postCacheControl', 'preconditions', 'digests', 'requireAuth'] as const),
-  ...(['authorize', 'conflict', 'putResponse', 'deletion', 'deleteResponse', 'retention'] as const),
+  ...(['authorize', 'conflict', 'beforeWrite', 'outbox', 'afterCommit'] as const),
+  ...(['putResponse', 'deletion', 'deleteResponse', 'retention'] as const),
   ...(['representations', 'accept', 'idempotency', 'idempotencyRetention'] as const),
   ...(['title', 'description', 'examples', 'jsonSchema', 'deprecated', 'sunset'] as const),
 ] as const
@@ -246,6 +265,7 @@ export function collection<
   const read = readOptions('collection', options as CollectionOptions<JsonValue> | undefined, COLLECTION)
   checkCommon('collection', read)
   checkMethods('collection', 'methods', read.methods, ['GET', 'POST'])
+  checkStampedTypes('collection', read, ['application/json'])
   checkMethods('collection', 'memberMethods', read.memberMethods, ['GET', 'PUT', 'PATCH', 'DELETE'])
   if (read.process !== undefined && read.create !== 'accepted') {
     throw new TypeError("collection has a process, which runs only with create: 'accepted'.")
@@ -288,6 +308,7 @@ export function document<
   const read = readOptions('document', options as DocumentOptions | undefined, DOCUMENT)
   checkCommon('document', read)
   checkMethods('document', 'methods', read.methods, ['GET', 'PUT', 'PATCH', 'DELETE'])
+  checkStampedTypes('document', read, ['*/*'])
   return Object.freeze({ kind: 'document', options: read })
 }
 
@@ -328,6 +349,16 @@ function checkMethods(
   const wrong = given?.find((method) => !has.includes(method) && method !== 'HEAD' && method !== 'OPTIONS')
   if (wrong === undefined) return
   throw new TypeError(`${owner} has no ${wrong} in its ${option}: they are ${has.join(', ')}.`)
+}
+
+/** @throws TypeError for a hook that would see only some of the content: what is not JSON is kept byte for byte */
+function checkStampedTypes(
+  owner: string,
+  { beforeWrite, types }: Readonly<DocumentOptions<JsonValue>>,
+  usual: readonly string[],
+): void {
+  if (beforeWrite === undefined || (types ?? usual).every(isJsonRange)) return
+  throw new TypeError(`${owner} has a beforeWrite, which changes JSON: its types must be JSON types alone.`)
 }
 
 function checkCommon(owner: string, options: Readonly<ResourceOptions>): void {

@@ -15,6 +15,7 @@ import {
   type ReadOptions,
   type RelatedWrite,
   type RemoveOptions,
+  type RemoveResult,
   type ResourceStore,
   type StoredResource,
   type StoredState,
@@ -34,6 +35,7 @@ export interface MemoryStoreOptions {
 
 const NO_OPTIONS: ReadOptions = {}
 const NOTHING: readonly RelatedWrite[] = []
+const EMPTY: Content = { contentType: '', body: '' }
 const DAY = 24 * 60 * 60 * 1000
 
 /** A new member that has its name. */
@@ -223,6 +225,24 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
     return { outcome: isResource(current) ? 'replaced' : 'created', resource }
   }
 
+  function commitRemoval(
+    path: string,
+    { expect, mode, retention: keep = retention, related = [], signal }: RemoveOptions,
+    relatedWrites: readonly RelatedWrite[],
+    held: readonly HeldBody[],
+  ): RemoveResult {
+    signal?.throwIfAborted()
+    const conflict = findConflict(path, relatedWrites)
+    if (conflict !== undefined) return conflict
+    const current = stateOf(path, false)
+    if (!isResource(current) && expect === 'any') return { outcome: 'absent', current }
+    if (!isResource(current) || !isExpected(current, expect)) return { outcome: 'conflict', current }
+    drop(path, mode, keep)
+    for (const other of related) drop(other, mode, keep)
+    putRelated(relatedWrites, held)
+    return { outcome: 'removed', resource: current }
+  }
+
   return {
     supports: { relatedExpect: true },
 
@@ -251,14 +271,13 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
       return commitDraftLater(draft, () => draftMember(collection, content, options, taken), signal)
     },
 
-    remove(path, { expect, mode, retention: keep = retention, related = [], signal }) {
+    remove(path, options) {
+      const { signal, relatedWrites = NOTHING } = options
       if (signal?.aborted) return Promise.reject(signal.reason)
-      const current = stateOf(path, false)
-      if (!isResource(current) && expect === 'any') return { outcome: 'absent', current }
-      if (!isResource(current) || !isExpected(current, expect)) return { outcome: 'conflict', current }
-      drop(path, mode, keep)
-      for (const other of related) drop(other, mode, keep)
-      return { outcome: 'removed', resource: current }
+      if (relatedWrites.length === 0) return commitRemoval(path, options, relatedWrites, [])
+      const held = holder.hold(EMPTY, relatedWrites, signal)
+      if (isPromise(held)) return held.then((held) => commitRemoval(path, options, relatedWrites, held))
+      return commitRemoval(path, options, relatedWrites, held)
     },
 
     list(collection, options) {

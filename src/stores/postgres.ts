@@ -17,7 +17,15 @@ import { commitContents, createIntakeFactory, type Taken } from './sql/intake.ts
 import { checkTablePrefix, formatSortKey } from './sql/names.ts'
 import { isExpected, LIVE, type Shown, type StateRow, toResource, toState } from './sql/rows.ts'
 import { createSweeper } from './sql/sweeper.ts'
-import type { Content, RelatedWrite, ResourceStore, StoredState, WriteResult } from './types.ts'
+import {
+  type Content,
+  isResource,
+  type RelatedWrite,
+  type RemoveResult,
+  type ResourceStore,
+  type StoredState,
+  type WriteResult,
+} from './types.ts'
 import { createVersions } from './versions.ts'
 
 export type { PostgresClient, PostgresPool, PostgresQuery } from './postgres/connection.ts'
@@ -203,26 +211,27 @@ export function postgresStore(options: PostgresStoreOptions): ResourceStore {
       }
     },
 
-    async remove(path, { expect, mode, retention: keep = retention, related = [], signal }) {
-      signal?.throwIfAborted()
-      const own = { mode, keep, expect, reach: 'live' } as const
-      const other = { mode, keep, expect: 'any', reach: 'live-and-hidden' } as const
-      for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-        const removed =
-          related.length === 0
-            ? await states.drop(runUntil(signal), path, own)
-            : await connection.transact(async (run) => {
-                const row = await states.drop(run, path, own)
-                if (row !== undefined) for (const path of related) await states.drop(run, path, other)
-                return row
-              }, signal)
-        if (removed !== undefined) return { outcome: 'removed', resource: toResource(removed, contents.open) }
-        const row = await states.read(path, 'with-content', signal)
-        const current = toFoundState(row)
-        if (row?.state !== LIVE && expect === 'any') return { outcome: 'absent', current: current as undefined }
-        if (!isExpected(row, expect)) return { outcome: 'conflict', current }
-      }
-      throw createUnavailableError(new Error('The state changed at every attempt.'))
+    remove(path, { expect, mode, retention: keep = retention, related = [], relatedWrites = [], signal }) {
+      const written = relatedWrites.map((write) => write.content)
+      const step = { mode, keep, expect, related, writes: relatedWrites }
+      return commitContents(createIntake(), written, signal, async (taken): Promise<RemoveResult> => {
+        for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+          const removed = await steps.remove(path, step, taken, signal)
+          if (removed !== undefined && !('unexpected' in removed)) {
+            return { outcome: 'removed', resource: toResource(removed, contents.open) }
+          }
+          const row = await states.read(path, 'with-content', signal)
+          const current = toFoundState(row)
+          if (removed !== undefined) {
+            const related = toFoundState(await states.read(removed.unexpected, 'with-content', signal))
+            if (isResource(related)) return { outcome: 'conflict', current, related }
+            continue
+          }
+          if (row?.state !== LIVE && expect === 'any') return { outcome: 'absent', current: current as undefined }
+          if (!isExpected(row, expect)) return { outcome: 'conflict', current }
+        }
+        throw createUnavailableError(new Error('The state changed at every attempt.'))
+      })
     },
 
     async list(collection, { after, limit, hidden = false, signal }) {

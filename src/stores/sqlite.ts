@@ -21,6 +21,7 @@ import type {
   CreateOptions,
   CreateResult,
   RelatedWrite,
+  RemoveResult,
   ResourceStore,
   StoredResource,
   WriteResult,
@@ -232,17 +233,23 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
       )
     },
 
-    remove(path, { expect, mode, retention: keep = retention, related = [], signal }) {
+    remove(path, { expect, mode, retention: keep = retention, related = [], relatedWrites = [], signal }) {
       signal?.throwIfAborted()
-      return connection.transact(() => {
-        const row = states.readHead(path)
-        const current = states.read(path, 'not-shown')
-        if (row?.state !== LIVE && expect === 'any') return { outcome: 'absent', current: current as undefined }
-        if (row === undefined || !isExpected(row, expect)) return { outcome: 'conflict', current }
-        states.drop(row, mode, keep)
-        states.dropRelated(related, mode, keep)
-        return { outcome: 'removed', resource: current as StoredResource }
-      })
+      const contents = relatedWrites.map((write) => write.content)
+      return commitContents(createIntake(), contents, signal, (taken) =>
+        connection.transact((): RemoveResult => {
+          const conflict = states.findConflict(path, relatedWrites)
+          if (conflict !== undefined) return conflict
+          const row = states.readHead(path)
+          const current = states.read(path, 'not-shown')
+          if (row?.state !== LIVE && expect === 'any') return { outcome: 'absent', current: current as undefined }
+          if (row === undefined || !isExpected(row, expect)) return { outcome: 'conflict', current }
+          states.drop(row, mode, keep)
+          states.dropRelated(related, mode, keep)
+          states.putRelated(relatedWrites, taken)
+          return { outcome: 'removed', resource: current as StoredResource }
+        }),
+      )
     },
 
     list: (collection, options) => connection.attempt(() => states.list(collection, options)),

@@ -21,6 +21,7 @@ import { staging } from './cases/staging.ts'
 import { versions } from './cases/versions.ts'
 import { walks } from './cases/walks.ts'
 import { writing } from './cases/writing.ts'
+import { writtenRemovals } from './cases/written-removals.ts'
 import { claimSettles } from './claims.ts'
 import type { Capability, Case, StoreFixture, TestRunner, TestStoreOptions } from './types.ts'
 import { createCallWatch } from './watch-calls.ts'
@@ -47,6 +48,7 @@ const GROUPS: Readonly<Record<string, readonly Case[]>> = {
   dates,
   'related writes': related,
   'related writes of what must be absent': absentRelated,
+  'removals that write': writtenRemovals,
   stage: staging,
   races,
   durability,

@@ -4,7 +4,7 @@ import { isExpected } from '../sql/rows.ts'
 import { type ContentFields, isResource, type RelatedWrite, type StoredState, type WriteConflict } from '../types.ts'
 import { type PostgresConnection, ROLL_BACK, type RunStatement } from './connection.ts'
 import type { NameSource } from './names.ts'
-import type { DatedRow, NewRow, PostgresStates, PutExpectation, PutResult } from './states.ts'
+import type { DatedRow, DropOptions, NewRow, PostgresStates, PutExpectation, PutResult } from './states.ts'
 
 /** A write of one path and those that go with it, all or nothing. */
 export interface Step {
@@ -13,6 +13,12 @@ export interface Step {
   readonly content: ContentFields
   readonly expect: PutExpectation
   readonly related: readonly RelatedWrite[]
+}
+
+/** A removal of one path, with others that are removed or written, all or nothing. */
+export interface RemoveStep extends Omit<DropOptions, 'reach'> {
+  readonly related: readonly string[]
+  readonly writes: readonly RelatedWrite[]
 }
 
 /** Where the state of a path was not the expected one. */
@@ -24,6 +30,13 @@ export interface Unexpected {
 export interface PostgresSteps {
   /** Writes content that has been taken in; a path instead of a result where its state was not the expected one. */
   put(step: Step, taken: readonly Taken[], signal: AbortSignal | undefined): Promise<PutResult | Unexpected>
+  /** Removes paths and writes others; `undefined` or a path where a state was not the expected one. */
+  remove(
+    path: string,
+    options: RemoveStep,
+    taken: readonly Taken[],
+    signal: AbortSignal | undefined,
+  ): Promise<DatedRow | Unexpected | undefined>
   /** What stood in the way of a step; `undefined` when it does not any more. */
   explain(step: Step, place: Unexpected, signal: AbortSignal | undefined): Promise<WriteConflict | undefined>
 }
@@ -83,6 +96,40 @@ export function createPostgresSteps(
       if (results === ROLL_BACK) return { unexpected }
       for (const { counter } of results) if (counter !== undefined) names.learn(counter.collection, counter.next)
       return results[0]!
+    },
+
+    async remove(path, { related, writes, ...options }, taken, signal) {
+      const own = { ...options, reach: 'live' } as const
+      if (related.length === 0 && writes.length === 0) return states.drop(runUntil(signal), path, own)
+      const other = { ...options, expect: 'any', reach: 'live-and-hidden' } as const
+      let unexpected: string | undefined
+      const written: PutResult[] = []
+      const removed = await connection.transact(async (run) => {
+        unexpected = undefined
+        written.length = 0
+        async function putRelated(which: 'any' | 'absent'): Promise<boolean> {
+          for (const [index, { path, content, expect = 'any' }] of writes.entries()) {
+            if (expect !== which) continue
+            const result = await states.put(run, path, content, taken[index]!, expect)
+            if (result === undefined) {
+              unexpected = path
+              return false
+            }
+            written.push(result)
+          }
+          return true
+        }
+        // Those that must be absent come first, as in a write.
+        if (!(await putRelated('absent'))) return ROLL_BACK
+        const row = await states.drop(run, path, own)
+        if (row === undefined) return ROLL_BACK
+        for (const path of related) await states.drop(run, path, other)
+        await putRelated('any')
+        return row
+      }, signal)
+      if (removed === ROLL_BACK) return unexpected === undefined ? undefined : { unexpected }
+      for (const { counter } of written) if (counter !== undefined) names.learn(counter.collection, counter.next)
+      return removed
     },
 
     async explain(
