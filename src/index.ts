@@ -4,6 +4,7 @@ export {
   type Change,
   type ChangeKind,
   type ChangeState,
+  type CurrentState,
   json,
   type Outbox,
   type OutboxWrite,

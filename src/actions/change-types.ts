@@ -23,12 +23,18 @@ export interface ChangeState<Value = JsonValue> {
   readonly value: Value | undefined
 }
 
+/** The state that `beforeWrite` replaces. */
+export interface CurrentState<Value = JsonValue> extends ChangeState<Value> {
+  /** @throws HttpError 409 where what is stored is not JSON, or too large to be parsed */
+  readonly value: Value
+}
+
 /** What `beforeWrite` knows of the write. */
 export interface WriteContext<Value = JsonValue> {
   /** Never `deleted`: a removal writes no value. */
   readonly kind: Exclude<ChangeKind, 'deleted'>
   /** The state that is replaced, softly deleted ones included; `undefined` for a new resource. */
-  readonly current: ChangeState<Value> | undefined
+  readonly current: CurrentState<Value> | undefined
   readonly principal: Principal | undefined
   readonly request: RequestView
   /** The time of the attempt, by the clock of the service. */

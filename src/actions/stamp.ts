@@ -1,8 +1,9 @@
 import { checkParsedJson } from '../body-types/json.ts'
+import { HttpError } from '../core/errors.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
 import { equalJson, isJsonObject, type JsonValue } from '../core/json.ts'
 import type { StoredResource } from '../stores/types.ts'
-import type { ChangeKind, WriteContext } from './change-types.ts'
+import type { ChangeKind, CurrentState, WriteContext } from './change-types.ts'
 import { viewChanged } from './changes.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import { addProperties, splitProperties } from './server-properties.ts'
@@ -52,11 +53,26 @@ function contextOf(exchange: ResourceExchange, { kind, current }: Stamp): WriteC
   const { now, limits } = route.context
   return {
     kind,
-    current: current && viewChanged(current, limits.bodySize),
+    current: current && viewCurrent(current, limits.bodySize),
     principal,
     request: exchange,
     now: new Date(now()),
     params,
+  }
+}
+
+function viewCurrent(resource: StoredResource, limit: number): CurrentState {
+  const view = viewChanged(resource, limit)
+  const { version, tag, contentType, size } = view
+  return {
+    ...{ version, tag, contentType, size },
+    get value() {
+      const { value } = view
+      if (value !== undefined) return value
+      throw new HttpError(409, 'ERR_CONFLICT', {
+        detail: 'The current content of the resource is not JSON, or too large to be parsed; remove it first.',
+      })
+    },
   }
 }
 

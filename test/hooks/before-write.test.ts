@@ -311,3 +311,17 @@ describe('beforeWrite', () => {
     expect(() => singleton({ beforeWrite: true as never })).toThrow('singleton takes as beforeWrite: a function')
   })
 })
+
+describe('the current state of beforeWrite', () => {
+  it('has a value, or refuses the write that asks for it: 409', async () => {
+    const docs = document({
+      types: ['application/json'],
+      beforeWrite: (value, { current }) => ({ ...(value as JsonObject), was: current?.value ?? null }),
+    })
+    target = await startService({ resources: { '/docs/{name}': docs } })
+    await target.store.write('/docs/x', { contentType: 'text/plain', body: 'text' }, { expect: 'any' })
+    expect((await target.send('PUT', '/docs/x', jsonOf({}))).status).toBe(409)
+    await target.send('DELETE', '/docs/x')
+    expect((await target.send('PUT', '/docs/x', jsonOf({}))).status).toBe(201)
+  })
+})

@@ -32,7 +32,7 @@ const stamped = collection({
   beforeWrite(value, { current, now }) {
     expectType<Stamped>()(value, true)
     expectType<Stamped | undefined>()(current?.value, true)
-    return { ...value, createdAt: current?.value?.createdAt ?? now.toISOString() }
+    return { ...value, createdAt: current?.value.createdAt ?? now.toISOString() }
   },
   outbox(change) {
     expectType<Stamped | undefined>()(change.after?.value, true)
