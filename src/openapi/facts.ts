@@ -142,6 +142,11 @@ export function readFacts(view: ServiceView, pattern: string, route: Route): Fac
   }
 }
 
+/** Whether the last name of a pattern stands for any number of segments. */
+export function isDeep({ pattern }: Pick<Facts, 'pattern'>): boolean {
+  return pattern.endsWith('...}')
+}
+
 function findCollection(view: ServiceView, definition: string): Route['collection'] {
   return view.routes.find(({ pattern, route }) => pattern === definition && route.kind === 'collection')?.route
     .collection

@@ -26,13 +26,21 @@ const HEADERS: Readonly<Record<string, readonly [text: string, schema: JsonObjec
 
 /** The parameters in the path of a pattern. */
 export function describePathParameters({ pattern, kind, definition, ids: names }: Facts): JsonObject {
-  const found = [...pattern.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
+  const found = [...pattern.matchAll(/\{(\w+)(\.\.\.)?\}/g)].map(([, name, dots]) => ({
+    name: name!,
+    isDeep: dots !== undefined,
+  }))
   if (found.length === 0) return {}
   // Behind those of the collection comes the name of the item.
   const item = kind === 'item' || kind === 'file' ? [...definition.matchAll(/\{/g)].length : -1
-  const parameters = found.map((name, index): JsonValue => {
+  const parameters = found.map(({ name, isDeep }, index): JsonValue => {
+    const schema = { type: 'string', minLength: 1 }
+    if (isDeep) {
+      const description = 'Segments, each percent-encoded, with slashes between them: `a/b%20c`.'
+      return { name, in: 'path', required: true, description, schema }
+    }
     const isName = index === item && names !== 'string'
-    return { name, in: 'path', required: true, schema: isName ? describeName(names) : { type: 'string', minLength: 1 } }
+    return { name, in: 'path', required: true, schema: isName ? describeName(names) : schema }
   })
   return { parameters }
 }

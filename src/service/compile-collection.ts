@@ -20,6 +20,9 @@ export function compileCollection(
   options: Readonly<CollectionOptions<JsonValue>>,
   defaults: ServiceDefaults,
 ): readonly RouteEntry[] {
+  if (pattern.endsWith('...}')) {
+    throw new TypeError(`${pattern} cannot be a collection, which has its items below it: use document().`)
+  }
   const isAccepting = options.create === 'accepted'
   const types = options.types ?? JSON_ONLY
   const isJson = types.every(isJsonRange)
