@@ -7,6 +7,8 @@ export const entries: Record<string, string> = {
   'stores/memory': 'src/stores/memory.ts',
   'stores/sqlite': 'src/stores/sqlite.ts',
   'stores/postgres': 'src/stores/postgres.ts',
+  'contents/file': 'src/contents/file.ts',
+  'contents/s3': 'src/contents/s3.ts',
   conditional: 'src/handlers/conditional.ts',
   range: 'src/handlers/range.ts',
   digest: 'src/handlers/digest.ts',

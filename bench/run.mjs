@@ -6,7 +6,8 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { ensureData } from './lib/data.mjs'
 import { writeDoc } from './lib/doc.mjs'
-import { cpuBusy, cpuNs, output, peakMb, resetPeak, rssMb, sleep, start, stop, stopAll } from './lib/proc.mjs'
+import { createLauncher, fits, PEERS } from './lib/launch.mjs'
+import { cpuBusy, cpuNs, output, peakMb, resetPeak, rssMb, sleep, stop, stopAll } from './lib/proc.mjs'
 import { workloads } from './lib/workloads.mjs'
 
 const here = path.dirname(fileURLToPath(import.meta.url))
@@ -32,37 +33,16 @@ const { values: opt } = parseArgs({
   },
 })
 
-const PEERS = {
-  raw: { file: 'raw.mjs' },
-  express: { file: 'express.mjs' },
-  koa: { file: 'koa.mjs' },
-  fastify: { file: 'fastify.mjs' },
-  'express-auto': { file: 'express.mjs', kind: 'auto', env: { BENCH_AUTO_ETAG: '1' } },
-  'koa-auto': { file: 'koa.mjs', kind: 'auto', env: { BENCH_AUTO_ETAG: '1' } },
-  'fastify-auto': { file: 'fastify.mjs', kind: 'auto', env: { BENCH_AUTO_ETAG: '1' } },
-  project: { file: 'project.mjs' },
-  'project-all': { file: 'project.mjs', env: { BENCH_OPTIONS: 'all' } },
-  'project-sqlite': { file: 'project.mjs', env: { BENCH_STORE: 'sqlite', BENCH_FILES_IN: 'store' } },
-  'project-postgres': {
-    file: 'project.mjs',
-    env: { BENCH_STORE: process.env.BENCH_POSTGRES, BENCH_FILES_IN: 'store' },
-  },
-  'project-memory': { file: 'project.mjs', env: { BENCH_FILES_IN: 'store' } },
-  'project-express': { file: 'project.mjs', env: { PROJECT_MOUNT: 'express' } },
-  'project-direct': { file: 'project.mjs', env: { PROJECT_MOUNT: 'express', BENCH_ATTACH: 'direct' } },
-  'project-koa': { file: 'project.mjs', env: { PROJECT_MOUNT: 'koa' } },
-}
 if (opt.list) {
   for (const w of Object.values(workloads)) console.log(w.id.padEnd(6), w.title)
   console.log('peers:', Object.keys(PEERS).join(', '))
   process.exit(0)
 }
-const fits = (peer, w) => !PEERS[peer].kind || w.only?.[PEERS[peer].kind]
 const defaultPeers = ['raw', 'express', 'koa', 'fastify', 'project']
 const peers = opt.peers ? opt.peers.split(',') : defaultPeers
 // Its public schema is emptied: only in a database that was named.
-if (peers.includes('project-postgres') && !process.env.BENCH_POSTGRES) {
-  console.error('project-postgres needs BENCH_POSTGRES=postgres://...')
+if (peers.some((peer) => peer.endsWith('-postgres')) && !process.env.BENCH_POSTGRES) {
+  console.error('The Postgres peers need BENCH_POSTGRES=postgres://...')
   process.exit(2)
 }
 for (const p of peers)
@@ -88,99 +68,10 @@ process.on('exit', () => {
 const jwks = JSON.parse(fs.readFileSync(keys, 'utf8'))
 const nice = Number(opt.nice)
 const [sCpu, cCpu] = [opt['server-cpu'], opt['client-cpu']]
-
-async function launch(peer, w) {
-  const def = PEERS[peer]
-  const flags = opt['node-flags'].split(' ').filter(Boolean)
-  const child = start(sCpu, process.execPath, [...flags, path.join(here, 'servers', def.file)], {
-    nice,
-    env: {
-      NODE_ENV: 'production',
-      PROJECT_DIR: path.join(here, '..'),
-      NODE_NO_WARNINGS: '1',
-      BENCH_NAME: peer,
-      BENCH_USERS: String(w.users ?? 1000),
-      BENCH_DOCS: '100',
-      BENCH_FILES: files,
-      BENCH_UPLOADS: uploads,
-      BENCH_KEYS: keys,
-      ...def.env,
-    },
-  })
-  let err = ''
-  child.stderr.on('data', (d) => {
-    err = (err + d).slice(-2000)
-  })
-  const port = await new Promise((res, rej) => {
-    let text = ''
-    const timer = setTimeout(() => rej(new Error(`${peer} did not start: ${err}`)), 60000)
-    child.stdout.on('data', (d) => {
-      text += d
-      const m = /ready (\d+)/.exec(text)
-      if (m) {
-        clearTimeout(timer)
-        res(Number(m[1]))
-      }
-    })
-    child.on('exit', (c) => {
-      clearTimeout(timer)
-      rej(new Error(`${peer} exited ${c}: ${err}`))
-    })
-  })
-  return { child, port }
-}
-
-const lua = (s) => JSON.stringify(s).replace(/\\u([0-9a-f]{4})/gi, (_, h) => `\\${parseInt(h, 16)}`)
-function luaFile(name, reqs) {
-  const rows = reqs.map((r) => {
-    const h = Object.entries(r.h ?? {})
-      .map(([k, v]) => `[${lua(k)}]=${lua(v)}`)
-      .join(',')
-    return `{m=${lua(r.m)},p=${lua(r.p)},h={${h}},b=${r.b === undefined ? 'nil' : lua(r.b)},tag=${r.tag ? lua(r.tag) : 'nil'}}`
-  })
-  const file = path.join(out, name)
-  fs.writeFileSync(file, `return {\n${rows.join(',\n')}\n}\n`)
-  return file
-}
-
-function loader(run, w, seconds) {
-  if (w.upload)
-    return start(
-      cCpu,
-      process.execPath,
-      [
-        path.join(here, 'lib/upload-client.mjs'),
-        String(run.port),
-        w.upload.path,
-        String(w.upload.mib),
-        String(seconds),
-        String(w.upload.connections),
-      ],
-      { nice },
-    )
-  const c = w.connections ?? Number(opt.connections)
-  return start(
-    cCpu,
-    'wrk',
-    [
-      '-t',
-      String(w.threads ?? 1),
-      '-c',
-      String(c),
-      '-d',
-      `${Math.max(1, Math.round(seconds))}s`,
-      '--timeout',
-      '10s',
-      '-s',
-      path.join(here, 'lua/replay.lua'),
-      `http://127.0.0.1:${run.port}`,
-      '--',
-      run.lua,
-      w.cas ? 'cas' : 'replay',
-    ],
-    { nice },
-  )
-}
+const { launch, luaFile, loader } = createLauncher({
+  ...{ files, keys, uploads, out, nice, serverCpu: sCpu, clientCpu: cCpu },
+  ...{ connections: Number(opt.connections), nodeFlags: opt['node-flags'] },
+})
 
 async function sample(run, w, seconds) {
   const pid = run.child.pid

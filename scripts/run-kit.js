@@ -14,8 +14,10 @@ const USAGE = `usage: npm run kit -- postgres://... | sqlite:FILE [options]
   --only TEXT       only the cases whose title contains TEXT
 `
 
-/** The tables that a prefix stands for, as docs/stores.md names them. */
+/** The tables that hold data, as docs/stores.md names them. */
 const TABLES = ['states', 'counters', 'contents', 'chunks']
+/** The tables that are made once. */
+const FIXED_TABLES = ['schema', 'identity']
 
 let database
 try {
@@ -76,7 +78,7 @@ async function openPostgres(connectionString, { connections = '10', unprepared =
       version: rows[0].version,
       create: () => ({ store: open(), reopen: open, close: clear }),
       async close() {
-        await changeTables('DROP TABLE IF EXISTS', [...TABLES, 'schema']).catch((error) => {
+        await changeTables('DROP TABLE IF EXISTS', [...TABLES, ...FIXED_TABLES]).catch((error) => {
           console.error(`The tables ${tablePrefix}* were not dropped: ${describeError(error)}`)
         })
         await pool.end()

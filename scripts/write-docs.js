@@ -40,10 +40,13 @@ const OPTIONS = [
   ['memoryStore', ['MemoryStoreOptions']],
   ['sqliteStore', ['SqliteStoreOptions']],
   ['postgresStore', ['PostgresStoreOptions']],
+  ['fileContents', ['FileContentsOptions']],
+  ['s3Contents', ['S3ContentsOptions']],
   ['createResourceClient', ['ResourceClientOptions']],
   ['openapi', ['OpenApiOptions']],
   ['HttpError', ['HttpErrorOptions']],
   ['testStore', ['TestStoreOptions']],
+  ['testContents', ['TestContentsOptions']],
 ]
 
 /** What is given in part: defaults stand for the rest. */

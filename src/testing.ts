@@ -1,7 +1,8 @@
-/** The conformance kit for stores: every sentence of the store contract as a test. */
+/** The conformance kits for stores and for content stores: every sentence of their contracts as a test. */
 import { testStore } from './stores/conformance/test-store.ts'
 import type { TestStoreOptions } from './stores/conformance/types.ts'
 
+export { type ContentsFixture, type TestContentsOptions, testContents } from './stores/conformance/test-contents.ts'
 export type {
   Capability,
   StoreCapabilities,

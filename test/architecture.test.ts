@@ -8,7 +8,8 @@ import { describe, expect, it } from 'vitest'
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   protocol: [],
   core: ['protocol'],
-  stores: ['protocol', 'core'],
+  contents: ['protocol', 'core'],
+  stores: ['protocol', 'core', 'contents'],
   'patch-formats': ['protocol', 'core'],
   'body-types': ['protocol', 'core'],
   'auth-schemes': ['protocol', 'core'],

@@ -70,6 +70,12 @@ export function etagMatches(header, etag, weak = false) {
 export const uploadPath = (id) => path.join(env.uploads, `${process.env.BENCH_NAME ?? 'x'}-${id % 8}.bin`)
 
 export function ready(server) {
+  // Counts the requests for the process that started this one.
+  let requests = 0
+  if (process.send !== undefined) {
+    server.on('request', () => requests++)
+    process.on('message', () => process.send(requests))
+  }
   server.listen(0, '127.0.0.1', () => process.stdout.write(`ready ${server.address().port}\n`))
   process.on('SIGTERM', () => process.exit(0))
 }

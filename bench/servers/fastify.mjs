@@ -35,6 +35,16 @@ app.addContentTypeParser(
   app.getDefaultJsonParser('error', 'error'),
 )
 
+// BENCH_FIELDS=1 (peer fastify-fields): the same header fields as a careful service sends.
+if (process.env.BENCH_FIELDS === '1') {
+  app.addHook('onRequest', (req, reply, done) => {
+    const caching = req.method === 'POST' ? 'no-store' : 'no-cache'
+    reply.header('Cache-Control', caching).header('X-Content-Type-Options', 'nosniff')
+    if (req.method === 'GET') reply.header('Accept-Ranges', 'bytes')
+    done()
+  })
+}
+
 const sendRec = (reply, rec) => {
   if (!rec) return reply.code(404).send()
   if (!auto) reply.header('ETag', rec.etag)

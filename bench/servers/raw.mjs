@@ -23,6 +23,12 @@ function httpNow() {
   return nowStr
 }
 
+// BENCH_FIELDS=1 (peer raw-fields): the same header fields as a careful service sends.
+const isFull = process.env.BENCH_FIELDS === '1'
+const PLUS = isFull ? ['Cache-Control', 'no-cache', 'X-Content-Type-Options', 'nosniff'] : []
+const PLUS_GET = isFull ? [...PLUS, 'Accept-Ranges', 'bytes'] : []
+const PLUS_POST = isFull ? ['Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff'] : []
+
 // The body is kept as a string when it is ASCII: header and body then leave in one write.
 // It is made when first asked for: a PUT answered with 204 never needs it.
 function render(rec) {
@@ -40,8 +46,9 @@ function render(rec) {
     rec.lastModified,
     'Vary',
     'Origin',
+    ...PLUS_GET,
   ]
-  rec.h304 = ['ETag', rec.etag, 'Last-Modified', rec.lastModified, 'Vary', 'Origin']
+  rec.h304 = ['ETag', rec.etag, 'Last-Modified', rec.lastModified, 'Vary', 'Origin', ...PLUS]
   return rec
 }
 const make = (data, lastModified) =>
@@ -51,7 +58,7 @@ function update(rec, data) {
   rec.etag = `"v${++rec.version}"`
   rec.lastModified = httpNow()
   rec.body = null
-  rec.h304 = ['ETag', rec.etag, 'Last-Modified', rec.lastModified, 'Vary', 'Origin']
+  rec.h304 = ['ETag', rec.etag, 'Last-Modified', rec.lastModified, 'Vary', 'Origin', ...PLUS]
 }
 
 function reset() {
@@ -193,6 +200,7 @@ function sendFile(req, res) {
     'bytes',
     'Vary',
     'Origin',
+    ...PLUS,
   ]
   if (status === 206) h.push('Content-Range', `bytes ${start}-${end}/${big.size}`)
   if (len <= SMALL) {
@@ -231,6 +239,7 @@ const JSON_HEAD = (rec, extra) => [
   rec.lastModified,
   'Vary',
   'Origin',
+  ...PLUS_POST,
   ...extra,
 ]
 
@@ -293,6 +302,7 @@ const PREFLIGHT = [
   String(MAX_AGE),
   'Vary',
   'Origin',
+  ...PLUS,
 ]
 function options(req, res) {
   const h = req.headers

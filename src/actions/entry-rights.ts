@@ -61,12 +61,7 @@ export async function mayShow(exchange: ResourceExchange, item: StoredResource):
   // Under an alias of a singleton stands another resource.
   if (own === undefined || (own.storePath ?? item.path) !== item.path || !isReadable(own, route)) return false
   if (item.hidden === true && (own.deletion !== 'soft' || own.authorize === undefined)) return false
-  const request = asReadOf(exchange, {
-    path: item.path,
-    get params() {
-      return readParams(own.pattern, item.path)
-    },
-  })
+  const request = asReadOf(exchange, item.path, () => readParams(own.pattern, item.path))
   const { readsNeedCredentials: rule } = own
   if (principal === undefined && (typeof rule === 'function' ? rule(request) : rule)) return false
   const subject = own.isFile ? await readParent(exchange, item) : item

@@ -1,7 +1,7 @@
 import { collectBytes } from '../body-types/collect-bytes.ts'
 import { tooLarge } from '../body-types/read-body.ts'
 import type { BodyLimits } from '../body-types/types.ts'
-import { type ByteBlocks, createByteBlocks } from '../core/byte-blocks.ts'
+import { ByteBlocks } from '../core/byte-blocks.ts'
 import type { ResourceStore, StagedBody } from '../stores/types.ts'
 
 /** Content up to this size is passed to the store as one value. */
@@ -41,7 +41,7 @@ export async function readUpTo(
   most: number,
 ): Promise<Uint8Array | AsyncGenerator<Uint8Array, void, undefined>> {
   const iterator = source[Symbol.asyncIterator]()
-  const head = createByteBlocks()
+  const head = new ByteBlocks()
   for (let next = await iterator.next(); !next.done; next = await iterator.next()) {
     head.push(next.value)
     if (head.size > most) return rejoin(head, iterator)

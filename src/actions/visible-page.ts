@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { andThen, type MaybePromise } from '../core/handler.ts'
 import { isJsonType, parseMediaType } from '../protocol/media-type.ts'
 import { mergeCaching } from '../protocol/stricter-caching.ts'
-import type { Page, StoredResource } from '../stores/types.ts'
+import type { ListOptions, Page, StoredResource } from '../stores/types.ts'
 import { mayHaveOwnCaching, mayRefuseEntries, mayShow } from './entry-rights.ts'
 import { cacheControlFor } from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
@@ -38,16 +38,27 @@ export function readVisiblePage(
 }
 
 function fetchPage(exchange: ResourceExchange, after: string | undefined, limit: number): MaybePromise<Page> {
-  const { route, storePath, wantsHidden } = exchange
-  const collection = storePath === '/' ? '' : storePath
-  return route.context.store.list(collection, {
-    after,
-    limit,
-    hidden: wantsHidden,
-    get signal() {
-      return exchange.signal
-    },
-  })
+  const { route, storePath } = exchange
+  return route.context.store.list(storePath === '/' ? '' : storePath, new PageOptions(exchange, after, limit))
+}
+
+/** A class: an object literal with a getter costs a hidden class for every list. */
+class PageOptions implements ListOptions {
+  readonly #exchange: ResourceExchange
+  readonly after: string | undefined
+  readonly limit: number
+  readonly hidden: boolean
+
+  constructor(exchange: ResourceExchange, after: string | undefined, limit: number) {
+    this.#exchange = exchange
+    this.after = after
+    this.limit = limit
+    this.hidden = exchange.wantsHidden
+  }
+
+  get signal(): AbortSignal {
+    return this.#exchange.signal
+  }
 }
 
 /** The verdicts of one request, and what it has spent on entries that it does not show. */

@@ -1,5 +1,5 @@
 import { createAvailability } from '../core/availability.ts'
-import { createByteBlocks } from '../core/byte-blocks.ts'
+import { ByteBlocks } from '../core/byte-blocks.ts'
 import { publishFailure } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import type { MaybePromise } from '../core/handler.ts'
@@ -196,7 +196,7 @@ export async function fetchJson(url: string, signal: AbortSignal): Promise<unkno
     await response.body.cancel()
     throw new Error('The key endpoint used several content codings.')
   }
-  const blocks = createByteBlocks()
+  const blocks = new ByteBlocks()
   for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
     blocks.push(chunk)
     if (blocks.size > MAX_SIZE) throw new Error('The key endpoint sent too much.')

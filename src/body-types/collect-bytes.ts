@@ -1,4 +1,4 @@
-import { createByteBlocks } from '../core/byte-blocks.ts'
+import { ByteBlocks } from '../core/byte-blocks.ts'
 import { tooLarge } from './read-body.ts'
 
 /**
@@ -7,7 +7,7 @@ import { tooLarge } from './read-body.ts'
  * @param taken bytes that other streams have used of the limit
  */
 export async function collectBytes(source: AsyncIterable<Uint8Array>, limit: number, taken = 0): Promise<Uint8Array> {
-  const blocks = createByteBlocks()
+  const blocks = new ByteBlocks()
   for await (const chunk of source) {
     if (taken + blocks.size + chunk.length > limit) throw tooLarge(limit)
     blocks.copy(chunk)

@@ -1,4 +1,4 @@
-import { createByteBlocks } from '../core/byte-blocks.ts'
+import { ByteBlocks } from '../core/byte-blocks.ts'
 import { cleanFilename } from '../protocol/content-disposition.ts'
 import { createDelimiterTap } from './delimiter-tap.ts'
 import type { PartHead } from './part-head.ts'
@@ -44,7 +44,7 @@ export function createMultipartParser(
   let head: PartHead
   let size = 0
   let file: ArrivingFile | undefined
-  const text = createByteBlocks()
+  const text = new ByteBlocks()
 
   return createDelimiterTap(boundary, {
     onHead(section) {

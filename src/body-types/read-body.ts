@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { type ByteBlocks, createByteBlocks } from '../core/byte-blocks.ts'
+import { ByteBlocks } from '../core/byte-blocks.ts'
 import { declaredLength } from '../core/discard-body.ts'
 import { HttpError, RequestAborted } from '../core/errors.ts'
 import type { Exchange, HostRequest } from '../core/exchange.ts'
@@ -80,7 +80,7 @@ export function readBytes<E extends Exchange, Result>(
       if (size > limit) fail(tooLarge(limit))
       else if (first === undefined) first = chunk
       else {
-        if (blocks === undefined) (blocks = createByteBlocks()).push(first)
+        if (blocks === undefined) (blocks = new ByteBlocks()).push(first)
         blocks.push(chunk)
       }
       watch.moved = true
@@ -131,7 +131,7 @@ export function streamBytes(exchange: Exchange, limit: number): AsyncIterable<Ui
 function createBodyIterator(exchange: Exchange, limit: number): AsyncIterator<Uint8Array, undefined> {
   const { req, verifier } = exchange
   if (wasRead(req)) throw gone()
-  const blocks = createByteBlocks()
+  const blocks = new ByteBlocks()
   let size = 0
   let ended = false
   let failure: unknown

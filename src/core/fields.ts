@@ -23,13 +23,28 @@ export function countField(req: Pick<IncomingMessage, 'rawHeaders'>, name: strin
  * Makes a search for a field that was sent more than once: two programs that choose differently among its values would
  * see two different requests (RFC 9110 §5.3).
  * @param names in lower case
- * @returns a function that gives the first of the names that is repeated
+ * @returns a function that gives one of the names that is repeated
  */
 export function createRepeatedFieldSearch(
   ...names: readonly string[]
 ): (req: Pick<IncomingMessage, 'rawHeaders'>) => string | undefined {
-  return function findRepeatedField(req) {
-    return names.find((name) => countField(req, name) > 1)
+  // Of the fields of a request few have the length of any of the names: one pass over them.
+  const byLength: string[][] = []
+  for (const name of names) (byLength[name.length] ??= []).push(name)
+  return function findRepeatedField({ rawHeaders }) {
+    let seen: string[] | undefined
+    for (let i = 0; i < rawHeaders.length; i += 2) {
+      const raw = rawHeaders[i]!
+      const candidates = byLength[raw.length]
+      if (candidates === undefined) continue
+      for (const name of candidates) {
+        if (!isNamed(raw, name)) continue
+        if (seen === undefined) seen = [name]
+        else if (seen.includes(name)) return name
+        else seen.push(name)
+      }
+    }
+    return undefined
   }
 }
 

@@ -13,8 +13,8 @@ export function sequence<E extends Exchange>(steps: readonly Step<E>[]): Step<E>
     for (let i = first; i < steps.length; i++) {
       exchange.trace?.push(names[i]!)
       const reply = steps[i]!(exchange)
-      if (isPromise(reply)) return reply.then((reply) => reply ?? runFrom(exchange, i + 1))
-      if (reply !== undefined) return reply
+      if (reply === undefined) continue
+      return isPromise(reply) ? reply.then((reply) => reply ?? runFrom(exchange, i + 1)) : reply
     }
     return undefined
   }

@@ -80,7 +80,7 @@ export function compareNames(a: string, b: string): number {
 
 /** Whether an item with these values meets all conditions. */
 export function meetsConditions(values: IndexedValues, conditions: readonly Condition[]): boolean {
-  return conditions.every((condition) => meets(indexedValueOf(values, condition.property), condition))
+  return conditions.every((condition) => meetsCondition(indexedValueOf(values, condition.property), condition))
 }
 
 /** The value of a property; `null` where an item has none. */
@@ -88,7 +88,8 @@ export function indexedValueOf(values: IndexedValues, property: string): Indexed
   return Object.hasOwn(values, property) ? (values[property] ?? null) : null
 }
 
-function meets(value: IndexedValue, condition: Condition): boolean {
+/** Whether the value of its property meets a condition. */
+export function meetsCondition(value: IndexedValue, condition: Condition): boolean {
   switch (condition.operator) {
     case 'in':
       return value !== null && condition.values.some((wanted) => compareValues(value, wanted) === 0)
@@ -139,10 +140,11 @@ export function formatPosition({ keys, name }: ListPosition): string {
 export function parsePosition(cursor: string, { orderBy }: ListQuery): ListPosition {
   const parts = parseArray(cursor)
   const name = parts?.at(-1)
-  if (parts === undefined || typeof name !== 'string' || parts.length !== orderBy.length + 1 || !parts.every(isValue)) {
+  const keys = parts?.slice(0, -1) ?? []
+  if (typeof name !== 'string' || keys.length !== orderBy.length || !keys.every(isValue)) {
     throw new HttpError(400, 'ERR_MALFORMED_QUERY', { detail: 'after is a cursor taken from a Link field.' })
   }
-  return { keys: parts.slice(0, -1), name }
+  return { keys, name }
 }
 
 function parseArray(text: string): readonly IndexedValue[] | undefined {

@@ -2,12 +2,11 @@ import { isPromise, type MaybePromise } from '../core/handler.ts'
 import { readOptions } from '../core/options.ts'
 import { createStoreClock } from './clock.ts'
 import { createContentHolder, type HeldBody, type TakenStreams } from './memory/held-content.ts'
-import { createMemberIndex, type Entry, type MemberPlace, type Place } from './memory/member-index.ts'
-import { createTombstones } from './memory/tombstones.ts'
+import type { MemberPlace } from './memory/member-index.ts'
+import { createStates } from './memory/states.ts'
 import { memberPath } from './paths.ts'
 import {
   type Content,
-  type ContentFields,
   type CreateOptions,
   type CreateResult,
   type Expectation,
@@ -17,12 +16,10 @@ import {
   type RemoveOptions,
   type RemoveResult,
   type ResourceStore,
-  type StoredResource,
   type StoredState,
   type WriteOptions,
   type WriteResult,
 } from './types.ts'
-import { createVersions } from './versions.ts'
 
 export interface MemoryStoreOptions {
   /** The most tombstones kept; the oldest go first, and their paths answer 404 again. Default 10 000. */
@@ -63,98 +60,8 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
   if (!(retention >= 0)) throw new TypeError('memoryStore: retention must be a number of milliseconds, 0 or more.')
 
   const { now } = createStoreClock(localNow)
-  const entries = new Map<string, Entry>()
-  const tombstones = createTombstones(maxTombstones)
-  const members = createMemberIndex()
+  const { members, nextVersion, stateOf, findConflict, put, putRelated, drop } = createStates(maxTombstones, now)
   const holder = createContentHolder()
-  const nextVersion = createVersions()
-
-  function stateOf(path: string, hidden: boolean): StoredState {
-    const state = entries.get(path)?.state
-    if (state === undefined) return tombstones.find(path, now())
-    if (hidden || state.hidden !== true) return state
-    return { removed: true, path, removedAt: state.lastModified! }
-  }
-
-  /** Shows a new state of a path. @param place where a path stands that is known to be new */
-  function put(
-    path: string,
-    fields: ContentFields,
-    body: HeldBody,
-    isHidden = false,
-    version: string = nextVersion(),
-    place?: Place,
-  ): StoredResource {
-    const entry = entries.get(path)
-    const previous = entry === undefined ? tombstones.lastRemoval(path) : entry.state.lastModified
-    const state = createState(path, fields, body, previous, isHidden, version)
-    if (entry === undefined) {
-      const added = { path, state }
-      entries.set(path, added)
-      members.add(added, place)
-      tombstones.unbury(path)
-    } else {
-      const { hidden = false } = entry.state
-      entry.state = state
-      if (hidden !== isHidden) members.add(entry)
-    }
-    return state
-  }
-
-  function createState(
-    path: string,
-    fields: ContentFields,
-    { body, size, sha256 }: HeldBody,
-    previous: number | undefined,
-    isHidden: boolean,
-    version: string,
-  ): StoredResource {
-    const time = now()
-    const state: { -readonly [Name in keyof StoredResource]: StoredResource[Name] } = {
-      path,
-      version,
-      contentType: fields.contentType,
-      size,
-      body,
-      // Never back, whatever the clock does.
-      lastModified: previous === undefined || previous < time ? time : previous,
-      dateIsStrong: previous === undefined || Math.floor(previous / 1000) < Math.floor(time / 1000),
-    }
-    if (fields.contentEncoding !== undefined) state.contentEncoding = fields.contentEncoding
-    if (fields.contentLanguage !== undefined) state.contentLanguage = fields.contentLanguage
-    if (fields.filename !== undefined) state.filename = fields.filename
-    if (sha256 !== undefined) state.sha256 = sha256
-    if (isHidden) state.hidden = true
-    return state
-  }
-
-  /** The conflict with a related path that must be absent and is not. */
-  function findConflict(path: string, related: readonly RelatedWrite[]) {
-    for (const write of related) {
-      const other = write.expect === 'absent' ? stateOf(write.path, false) : undefined
-      if (isResource(other)) return { outcome: 'conflict', current: stateOf(path, false), related: other } as const
-    }
-    return undefined
-  }
-
-  function putRelated(related: readonly RelatedWrite[], held: readonly HeldBody[]): void {
-    for (let i = 0; i < related.length; i++) put(related[i]!.path, related[i]!.content, held[i + 1]!)
-  }
-
-  function drop(path: string, mode: RemoveOptions['mode'], keep: number): void {
-    const state = entries.get(path)?.state
-    if (state === undefined) return
-    if (mode === 'hide') {
-      // A new object: what callers have kept on the old one belongs to the state before.
-      put(path, state, state, true)
-      return
-    }
-    entries.delete(path)
-    members.remove(path)
-    const removedAt = Math.max(now(), state.lastModified!)
-    if (mode === 'erase') tombstones.forget(path, removedAt)
-    else tombstones.bury({ removed: true, path, removedAt }, removedAt + keep)
-  }
 
   /** Takes a name and asks for what shall stand under it. */
   function draftMember(
@@ -177,13 +84,14 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
     }
   }
 
-  function commitDraft({ place, path, version, content, related }: Draft, held: readonly HeldBody[]): CreateResult {
-    const conflict = findConflict(path, related)
+  function commitDraft(draft: Draft, held: readonly HeldBody[], requires: string | undefined): CreateResult {
+    const { place, path, version, content, related } = draft
+    const conflict = findConflict(path, related, requires)
     if (conflict !== undefined) {
       members.release(place)
       return conflict
     }
-    const resource = put(path, content, held[0]!, false, version, place)
+    const resource = put(path, content, held[0]!, version, place)
     putRelated(related, held)
     return { outcome: 'created', resource }
   }
@@ -192,14 +100,14 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
   async function commitDraftLater(
     draft: Draft,
     redraft: () => Draft,
-    signal: AbortSignal | undefined,
+    { requires, signal }: CreateOptions,
   ): Promise<CreateResult> {
     for (;;) {
       members.reserve(draft.place)
       try {
         const held = await draft.held
         signal?.throwIfAborted()
-        if (members.isReserved(draft.place)) return commitDraft(draft, held)
+        if (members.isReserved(draft.place)) return commitDraft(draft, held, requires)
       } finally {
         members.release(draft.place)
       }
@@ -210,24 +118,24 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
   function commitWrite(
     path: string,
     content: Content,
-    { expect, signal }: WriteOptions,
+    { expect, requires, signal }: WriteOptions,
     version: string | undefined,
     related: readonly RelatedWrite[],
     held: readonly HeldBody[],
   ): WriteResult {
     signal?.throwIfAborted()
-    const conflict = findConflict(path, related)
+    const conflict = findConflict(path, related, requires)
     if (conflict !== undefined) return conflict
     const current = stateOf(path, false)
     if (!isExpected(current, expect)) return { outcome: 'conflict', current }
-    const resource = put(path, content, held[0]!, false, version)
+    const resource = put(path, content, held[0]!, version)
     putRelated(related, held)
     return { outcome: isResource(current) ? 'replaced' : 'created', resource }
   }
 
   function commitRemoval(
     path: string,
-    { expect, mode, retention: keep = retention, related = [], signal }: RemoveOptions,
+    { expect, mode, retention: keep = retention, related = [], below = false, signal }: RemoveOptions,
     relatedWrites: readonly RelatedWrite[],
     held: readonly HeldBody[],
   ): RemoveResult {
@@ -239,12 +147,13 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
     if (!isResource(current) || !isExpected(current, expect)) return { outcome: 'conflict', current }
     drop(path, mode, keep)
     for (const other of related) drop(other, mode, keep)
+    if (below) for (const other of members.below(path)) drop(other, 'erase', 0)
     putRelated(relatedWrites, held)
     return { outcome: 'removed', resource: current }
   }
 
   return {
-    supports: { relatedExpect: true },
+    supports: { relatedExpect: true, queries: true, parents: true },
 
     read(path, options) {
       // Answered at once: the signal, which costs as much, is not looked at.
@@ -267,8 +176,8 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
       if (signal?.aborted) return Promise.reject(signal.reason)
       const taken: TakenStreams = {}
       const draft = draftMember(collection, content, options, taken)
-      if (!isPromise(draft.held)) return commitDraft(draft, draft.held)
-      return commitDraftLater(draft, () => draftMember(collection, content, options, taken), signal)
+      if (!isPromise(draft.held)) return commitDraft(draft, draft.held, options.requires)
+      return commitDraftLater(draft, () => draftMember(collection, content, options, taken), options)
     },
 
     remove(path, options) {

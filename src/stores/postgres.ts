@@ -1,3 +1,4 @@
+import type { ContentStore } from '../contents/types.ts'
 import { describeValue } from '../core/describe-value.ts'
 import { BOOLEAN, COUNT, checkValues, MILLISECONDS, SIZE } from '../core/option-values.ts'
 import { readOptions } from '../core/options.ts'
@@ -12,9 +13,12 @@ import { nameStatements } from './postgres/statements.ts'
 import { createPostgresStates, type DatedRow, encodeKey } from './postgres/states.ts'
 import { createPostgresSteps, type Step } from './postgres/steps.ts'
 import { createRecentCache } from './recent-cache.ts'
+import { CONTENT_STORE, createBesideContents } from './sql/beside.ts'
 import { DEFAULT_CACHE_SIZE } from './sql/chunk-cache.ts'
 import { commitContents, createIntakeFactory, type Taken } from './sql/intake.ts'
+import { type MovableContents, moveChunks } from './sql/move.ts'
 import { checkTablePrefix, formatSortKey } from './sql/names.ts'
+import { createOrphanSearch } from './sql/orphans.ts'
 import { isExpected, LIVE, type Shown, type StateRow, toResource, toState } from './sql/rows.ts'
 import { createSweeper } from './sql/sweeper.ts'
 import {
@@ -30,6 +34,7 @@ import { createVersions } from './versions.ts'
 
 export type { PostgresClient, PostgresPool, PostgresQuery } from './postgres/connection.ts'
 export type { PgliteDatabase, PgliteRunner } from './postgres/pglite.ts'
+export type { MovableContents, MoveOptions } from './sql/move.ts'
 
 export interface PostgresStoreOptions {
   /**
@@ -63,6 +68,11 @@ export interface PostgresStoreOptions {
   readonly sweepInterval?: number
   /** Bytes of memory for large content that is asked for again and again; 0 for none. Default 32 MiB. */
   readonly cacheSize?: number
+  /**
+   * Where content above `inlineLimit` is kept instead of in the database: `s3Contents`, `fileContents` or another
+   * `ContentStore`. Chunks that are in the database stay readable. Default: in the database.
+   */
+  readonly contents?: ContentStore
 }
 
 const NUMBERS = [
@@ -79,6 +89,7 @@ const NUMBERS = [
 ] as const
 const POSTGRES_VALUES = {
   ...{ statementTimeout: MILLISECONDS, connectTimeout: MILLISECONDS, preparedStatements: BOOLEAN, inlineLimit: SIZE },
+  contents: CONTENT_STORE,
   ...{ maxWaiting: COUNT, retention: SIZE, grace: SIZE, sweepInterval: SIZE, cacheSize: SIZE },
 }
 
@@ -91,11 +102,17 @@ const MAX_ATTEMPTS = 10
  * Retry-After; once it is back the store works again.
  * @throws TypeError for an unknown option, a missing pool, an unfit prefix or limit
  */
-export function postgresStore(options: PostgresStoreOptions): ResourceStore {
+export function postgresStore(options: PostgresStoreOptions): ResourceStore & MovableContents {
   if (typeof (options as { connect?: unknown } | undefined)?.connect === 'function') {
     throw new TypeError('postgresStore takes the pool as an option: postgresStore({ pool }).')
   }
-  const read = readOptions('postgresStore', options, [...NUMBERS, 'pool', 'tablePrefix', 'preparedStatements'])
+  const read = readOptions('postgresStore', options, [
+    ...NUMBERS,
+    'pool',
+    'tablePrefix',
+    'preparedStatements',
+    'contents',
+  ])
   if (!isPool(read.pool) && !isPglite(read.pool)) {
     throw new TypeError(
       `postgresStore needs as pool: an instance of PGlite, or new Pool() of pg; it is ${describeValue(read.pool)}.`,
@@ -114,6 +131,7 @@ export function postgresStore(options: PostgresStoreOptions): ResourceStore {
     grace = 10 * 60 * 1000,
     sweepInterval = 60_000,
     cacheSize = DEFAULT_CACHE_SIZE,
+    contents: contentStore,
   } = read
   const prefix = checkTablePrefix('postgresStore', tablePrefix)
   const connection = connectWhenMigrated(
@@ -131,17 +149,28 @@ export function postgresStore(options: PostgresStoreOptions): ResourceStore {
   const nextVersion = createVersions()
   const sweeper = createSweeper(async () => {
     const states = await connection.run(statements.sweepStates, [])
-    return (await contents.sweep()) === 'part' || states.length > 0 ? 'part' : 'all'
+    if ((await contents.sweep()) === 'part' || states.length > 0) return 'part'
+    if ((await contents.sweepKeys()) === 'part') return 'part'
+    await orphans?.step()
+    return 'all'
   }, sweepInterval)
   const contents = createPostgresContents(connection, statements, {
     grace,
     nextId: nextVersion,
     chunks: createRecentCache<string, Uint8Array>(cacheSize),
+    contentStore,
     onRelease: sweeper.hurry,
   })
+  const orphans =
+    contentStore === undefined
+      ? undefined
+      : createOrphanSearch(contentStore, {
+          ...{ grace, readIdentity: contents.ledger.readIdentity, findKnown: contents.findKnown },
+        })
   const names = createNameSource(connection, statements, maxWaiting)
   const states = createPostgresStates(connection, statements, contents, names, { grace, nextVersion })
-  const { createIntake, stage } = createIntakeFactory(contents, { inlineLimit, batchSize: BATCH_SIZE })
+  const beside = contentStore === undefined ? undefined : createBesideContents(contentStore, contents.ledger, grace)
+  const { createIntake, stage } = createIntakeFactory(contents, { inlineLimit, batchSize: BATCH_SIZE, beside })
 
   const toFoundState = (row: DatedRow | undefined, hidden: Shown = 'not-shown'): StoredState =>
     toState(row, hidden, row?.now ?? 0, contents.open)
@@ -246,7 +275,12 @@ export function postgresStore(options: PostgresStoreOptions): ResourceStore {
 
     stage: (body, { signal } = {}) => stage(body, signal),
 
-    close: () => sweeper.close(),
+    moveContents: (options) => moveChunks('postgresStore', contents.chunkSource, beside, options),
+
+    async close() {
+      await sweeper.close()
+      await orphans?.close()
+    },
   }
 }
 

@@ -1,12 +1,16 @@
+import type { ContentStore } from '../contents/types.ts'
 import { describeValue } from '../core/describe-value.ts'
 import { andThen } from '../core/handler.ts'
 import { checkValues, FUNCTION, SIZE, type ValueRule } from '../core/option-values.ts'
 import { readOptions } from '../core/options.ts'
 import { memberPath } from './paths.ts'
 import { createRecentCache } from './recent-cache.ts'
+import { CONTENT_STORE, createBesideContents } from './sql/beside.ts'
 import { DEFAULT_CACHE_SIZE } from './sql/chunk-cache.ts'
 import { commitContents, createIntakeFactory, type Taken } from './sql/intake.ts'
+import { type MovableContents, moveChunks } from './sql/move.ts'
 import { checkTablePrefix } from './sql/names.ts'
+import { createOrphanSearch } from './sql/orphans.ts'
 import { isExpected, LIVE } from './sql/rows.ts'
 import { createSweeper } from './sql/sweeper.ts'
 import { createSqliteClock } from './sqlite/clock.ts'
@@ -28,6 +32,7 @@ import type {
 } from './types.ts'
 import { createVersions } from './versions.ts'
 
+export type { MovableContents, MoveOptions } from './sql/move.ts'
 export type { SqliteHandle, SqliteStatement, SqliteValue } from './sqlite/handle.ts'
 
 export interface SqliteStoreOptions {
@@ -54,6 +59,11 @@ export interface SqliteStoreOptions {
    * as much is free; 0 for none. Default 8 MiB.
    */
   readonly reserve?: number
+  /**
+   * Where content above `inlineLimit` is kept instead of in the database: `fileContents` or another `ContentStore`.
+   * Chunks that are in the database stay readable. Default: in the database.
+   */
+  readonly contents?: ContentStore
   /** The clock, in milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number
 }
@@ -68,6 +78,7 @@ const SQLITE_NAMES = [
     'sweepInterval',
     'cacheSize',
     'reserve',
+    'contents',
     'now',
   ] as const),
 ] as const
@@ -78,6 +89,7 @@ const FINITE_SIZE: ValueRule = {
 const SQLITE_VALUES = {
   ...{ busyTimeout: SIZE, inlineLimit: SIZE, retention: SIZE, grace: SIZE, sweepInterval: SIZE, cacheSize: SIZE },
   reserve: FINITE_SIZE,
+  contents: CONTENT_STORE,
   now: FUNCTION,
 }
 
@@ -101,7 +113,7 @@ interface Draft {
  * @throws TypeError for an unknown option or an unfit prefix
  * @throws Error when the tables were made by a newer release, or the database cannot keep a write-ahead log
  */
-export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions): ResourceStore {
+export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions): ResourceStore & MovableContents {
   if (typeof handle?.exec !== 'function' || typeof handle.prepare !== 'function') {
     const meant = typeof handle === 'string' ? 'sqliteStore(new Database(file))' : 'new Database(file)'
     throw new TypeError(
@@ -119,6 +131,7 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
     sweepInterval = 60_000,
     cacheSize = DEFAULT_CACHE_SIZE,
     reserve = 8 * 1024 * 1024,
+    contents: contentStore,
     now = Date.now,
   } = read
   const prefix = checkTablePrefix('sqliteStore', tablePrefix)
@@ -138,17 +151,28 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
       clock.tick()
       return 'part'
     })
-    if (swept === 'all') connection.space.tend()
-    return swept
+    if (swept === 'part') return 'part'
+    connection.space.tend()
+    if ((await contents.sweepKeys()) === 'part') return 'part'
+    await orphans?.step()
+    return 'all'
   }, sweepInterval)
   const chunks = createRecentCache<string, Uint8Array>(cacheSize)
   const contents = createSqliteContents(connection, statements, {
     grace,
     now: clock.read,
     chunks,
+    contentStore,
     onRelease: sweeper.hurry,
   })
-  const { createIntake, stage } = createIntakeFactory(contents, { inlineLimit, batchSize: BATCH_SIZE })
+  const beside = contentStore === undefined ? undefined : createBesideContents(contentStore, contents.ledger, grace)
+  const { createIntake, stage } = createIntakeFactory(contents, { inlineLimit, batchSize: BATCH_SIZE, beside })
+  const orphans =
+    contentStore === undefined
+      ? undefined
+      : createOrphanSearch(contentStore, {
+          ...{ grace, readIdentity: contents.ledger.readIdentity, findKnown: contents.findKnown },
+        })
   sweeper.start()
   const nextVersion = createVersions()
   const states = createSqliteStates(statements, contents, createKnownStates(cacheSize / 4), connection.space, clock)
@@ -256,7 +280,9 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
 
     stage: (body, { signal } = {}) => stage(body, signal),
 
-    close: () => sweeper.close(),
+    moveContents: (options) => moveChunks('sqliteStore', contents.chunkSource, beside, options),
+
+    close: () => andThen(sweeper.close(), () => orphans?.close()),
   }
 }
 

@@ -211,7 +211,7 @@ export interface RemoveOptions {
   /** Further paths to remove in the same atomic step, in the same mode, whatever their state. */
   readonly related?: readonly string[]
   /**
-   * Resources to write in the same atomic step, as for `write`; none of them is the path or a related one. Used only with
+   * Resources to write in the same atomic step, as for `write`; none of them is the path, a related one, or below it. Used only with
    * stores that support `relatedExpect`.
    */
   readonly relatedWrites?: readonly RelatedWrite[]

@@ -347,7 +347,7 @@ for (const [library, open] of Object.entries(sqliteLibraries)) {
       const handle = (await createFile()).open()
       openStore(handle, { sweepInterval: 0 })
       handle.exec('UPDATE resource_schema SET version = 99')
-      expect(() => sqliteStore(handle)).toThrow(/schema version 99, and this release knows versions up to 3/)
+      expect(() => sqliteStore(handle)).toThrow(/schema version 99, and this release knows versions up to 4/)
     })
 
     it('keeps every byte of a stream that is longer than a batch and not longer than inlineLimit', async () => {
@@ -364,7 +364,9 @@ for (const [library, open] of Object.entries(sqliteLibraries)) {
       const handle = (await createFile()).open()
       const large = Buffer.alloc(200_000, 1)
       await openStore(handle, { sweepInterval: 0 }).write('/old', binary(large), { expect: 'any' })
-      handle.exec('ALTER TABLE resource_states DROP COLUMN sha256; UPDATE resource_schema SET version = 2')
+      handle.exec('DROP INDEX resource_contents_keys; ALTER TABLE resource_contents DROP COLUMN key')
+      handle.exec('DROP TABLE resource_identity; ALTER TABLE resource_states DROP COLUMN sha256')
+      handle.exec('UPDATE resource_schema SET version = 2')
       const store = openStore(handle, { sweepInterval: 0 })
       expect(await store.read('/old')).toEqual(expect.not.objectContaining({ sha256: expect.anything() }))
       expect(await store.read('/old')).toMatchObject({ size: large.length })

@@ -10,7 +10,7 @@ export interface FuzzedRequest {
   readonly isCut: boolean
 }
 
-type Random = (below: number) => number
+export type Random = (below: number) => number
 
 /** A generator of numbers that gives the same numbers for the same seed. */
 export function createRandom(seed: number): Random {

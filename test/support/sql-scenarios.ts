@@ -1,7 +1,8 @@
-import { expect } from 'vitest'
-import { isResource } from '../../src/stores/types.ts'
+import { expect, vi } from 'vitest'
+import { isLargeBody, isResource } from '../../src/stores/types.ts'
+import { listKeys } from './contents.ts'
 import type { StoreProgram } from './processes.ts'
-import { openStore, type StorePlace } from './sql-stores.ts'
+import { openContents, openStore, type StorePlace } from './sql-stores.ts'
 import { COUNTERS, createNumberedBytes, readBytes } from './store-tasks.ts'
 
 /** Processes write and are killed; whatever was acknowledged must be there, or something later, and never a part. */
@@ -38,6 +39,19 @@ async function expectAll(place: StorePlace, last: ReadonlyMap<string, number>): 
   }
   const { items } = await store.list('/written', { limit: 1000 })
   expect(items.map((item) => item.path)).toEqual(expect.arrayContaining([...last.keys()]))
+  await close()
+}
+
+/** After kills and aborted uploads: once the sweep has been, content is kept for the states alone, and every one is whole. */
+export async function expectNoOrphans(place: StorePlace): Promise<void> {
+  const { store, close } = openStore(place, { grace: 200, sweepInterval: 50 })
+  const contents = openContents(place)!
+  const { items } = await store.list('/written', { limit: 1000 })
+  const large = items.filter(({ body }) => isLargeBody(body))
+  expect(large.length).toBeGreaterThan(0)
+  for (const item of large) expect((await readBytes(item)).length).toBe(item.size)
+  await vi.waitFor(async () => expect(await listKeys(contents)).toHaveLength(large.length), 20_000)
+  for (const item of large) expect((await readBytes(item)).length).toBe(item.size)
   await close()
 }
 

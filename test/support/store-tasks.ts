@@ -11,6 +11,8 @@ export type StoreTask =
   | { readonly task: 'create'; readonly count: number }
   /** Writes until it is killed. A line `path number` follows each acknowledged write. */
   | { readonly task: 'write'; readonly writer: number; readonly from: number }
+  /** Writes and reads one content: writes by how many MiB the process has grown at most, and how fast it was. */
+  | { readonly task: 'large'; readonly mebibytes: number }
 
 export interface StoreJob {
   readonly place: StorePlace
@@ -37,8 +39,40 @@ export async function readBytes(resource: StoredResource): Promise<Buffer> {
 
 export async function runTask(store: ResourceStore, task: StoreTask, tell: (line: string) => void): Promise<void> {
   if (task.task === 'count') return count(store, task.count, tell)
+  if (task.task === 'large') return large(store, task.mebibytes, tell)
   if (task.task === 'create') return create(store, task.count, tell)
   return write(store, task.writer, task.from, tell)
+}
+
+async function large(store: ResourceStore, mebibytes: number, tell: (line: string) => void): Promise<void> {
+  const chunk = createBytes(65_536, 1)
+  async function* source(chunks: number): AsyncGenerator<Uint8Array> {
+    for (let count = 0; count < chunks; count++) yield chunk
+  }
+  const content = (size: number) => ({ contentType: 'application/octet-stream', body: source(size * 16) })
+  const read = async (resource: StoredResource): Promise<number> => {
+    let size = 0
+    if (!isLargeBody(resource.body)) throw new Error('It is small.')
+    for await (const bytes of resource.body.open(0, resource.size - 1)) size += bytes.length
+    return size
+  }
+  // All code is loaded, and buffers of every kind have been used once.
+  await store.write('/large', content(32), { expect: 'any' })
+  await read((await store.read('/large')) as StoredResource)
+  const before = process.memoryUsage.rss()
+  let most = before
+  const timer = setInterval(() => {
+    most = Math.max(most, process.memoryUsage.rss())
+  }, 5)
+  const begin = performance.now()
+  await store.write('/large', content(mebibytes), { expect: 'any' })
+  const written = performance.now()
+  const size = await read((await store.read('/large')) as StoredResource)
+  const done = performance.now()
+  clearInterval(timer)
+  if (size !== mebibytes * 1_048_576) throw new Error(`Of ${mebibytes} MiB ${size} bytes came back.`)
+  const rate = (from: number, to: number): number => Math.round((mebibytes / (to - from)) * 1000)
+  tell(`${Math.round((most - before) / 1_048_576)} ${rate(begin, written)} ${rate(written, done)}`)
 }
 
 async function count(store: ResourceStore, steps: number, tell: (line: string) => void): Promise<void> {

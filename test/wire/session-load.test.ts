@@ -70,6 +70,30 @@ describe('streams of one session that are not read', () => {
     await expect.poll(() => streams.every(({ closed }) => closed), { timeout: 10_000 }).toBe(true)
   })
 
+  it('end when the client leaves, also behind a window of 0 (issue 17)', async () => {
+    const closed: string[] = []
+    const handler = createHandler({
+      run(exchange) {
+        const { method = '' } = exchange.req
+        exchange.idleTimeout = 30_000
+        exchange.slowestReader = 10_000_000
+        exchange.res.once('close', () => closed.push(method))
+        return contentReply(200, 'x'.repeat(2_000_000), TEXT)
+      },
+      forwardErrors: false,
+    })
+    const session = await open(handler)
+    await once(session, 'remoteSettings')
+    session.settings({ initialWindowSize: 0 })
+    await once(session, 'localSettings')
+    await once(ask(session, '/'), 'response')
+    const head = session.request({ ':path': '/', ':method': 'HEAD' })
+    head.resume()
+    await once(head, 'response')
+    session.destroy()
+    await expect.poll(() => closed, { timeout: 5000 }).toContain('GET')
+  })
+
   it('hold no small answer up (issue 16)', async () => {
     const { handler } = createAnswers()
     const session = await open(handler)

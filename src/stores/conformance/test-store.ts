@@ -3,6 +3,7 @@ import { readOptions } from '../../core/options.ts'
 import { splitPath } from '../paths.ts'
 import type { Content, RemoveOptions, ResourceStore } from '../types.ts'
 import { absentRelated } from './cases/absent-related.ts'
+import { conditions } from './cases/conditions.ts'
 import { content } from './cases/content.ts'
 import { creation } from './cases/creation.ts'
 import { dates } from './cases/dates.ts'
@@ -10,20 +11,29 @@ import { digests } from './cases/digests.ts'
 import { durability } from './cases/durability.ts'
 import { faults } from './cases/faults.ts'
 import { hiding } from './cases/hiding.ts'
+import { indexing } from './cases/indexing.ts'
 import { isolation } from './cases/isolation.ts'
 import { listing } from './cases/listing.ts'
+import { orders } from './cases/orders.ts'
+import { parents } from './cases/parents.ts'
+import { queryCounts } from './cases/query-counts.ts'
+import { queryPages } from './cases/query-pages.ts'
+import { queryWalks } from './cases/query-walks.ts'
 import { races } from './cases/races.ts'
 import { ranges } from './cases/ranges.ts'
 import { reading } from './cases/reading.ts'
 import { related } from './cases/related.ts'
 import { removal } from './cases/removal.ts'
+import { selection } from './cases/selection.ts'
+import { sharedIndexing } from './cases/shared-indexing.ts'
 import { staging } from './cases/staging.ts'
 import { versions } from './cases/versions.ts'
 import { walks } from './cases/walks.ts'
 import { writing } from './cases/writing.ts'
 import { writtenRemovals } from './cases/written-removals.ts'
 import { claimSettles } from './claims.ts'
-import type { Capability, Case, StoreFixture, TestRunner, TestStoreOptions } from './types.ts'
+import { findRunner } from './find-runner.ts'
+import type { Capability, Case, StoreFixture, TestStoreOptions } from './types.ts'
 import { createCallWatch } from './watch-calls.ts'
 
 /** Milliseconds for a case. All of them take a fraction of it, but on a busy machine. */
@@ -49,6 +59,15 @@ const GROUPS: Readonly<Record<string, readonly Case[]>> = {
   'related writes': related,
   'related writes of what must be absent': absentRelated,
   'removals that write': writtenRemovals,
+  'queries: conditions': conditions,
+  'queries: members and values': selection,
+  'queries: order': orders,
+  'queries: pages': queryPages,
+  'queries: walks': queryWalks,
+  'queries: counts and hidden members': queryCounts,
+  'queries: members that exist already': indexing,
+  'queries: members of several processes': sharedIndexing,
+  'parents and what is below them': parents,
   stage: staging,
   races,
   durability,
@@ -64,6 +83,8 @@ const DEFAULTS: Readonly<Record<Capability, boolean | 'offered'>> = {
   hiding: true,
   related: true,
   relatedExpect: 'offered',
+  queries: 'offered',
+  parents: 'offered',
   stage: 'offered',
   digests: false,
 }
@@ -98,7 +119,7 @@ export function testStore(
     'collection',
     'content',
   ])
-  const { describe, it } = findRunner(given)
+  const { describe, it } = findRunner('describeStore', given)
   const can = { ...DEFAULTS, ...given }
   const modes: RemoveOptions['mode'][] = ['erase']
   if (can.tombstones !== false) modes.push('tombstone')
@@ -139,6 +160,8 @@ export function testStore(
         durable: reopen !== undefined,
         stage: fixture.store.stage !== undefined,
         relatedExpect: fixture.store.supports?.relatedExpect === true,
+        queries: fixture.store.supports?.queries === true,
+        parents: fixture.store.supports?.parents === true,
       }
       const missing = needs.find((capability) => can[capability] === 'offered' && offers[capability] === false)
       if (missing !== undefined) return skip(context, missing)
@@ -182,16 +205,4 @@ function createSample(seed: number): Content {
   const text = JSON.stringify({ seed, filling: '.'.repeat(seed % 100) })
   // Both ways of passing small content are used in turn.
   return { contentType: 'application/json', body: seed % 2 === 0 ? text : Buffer.from(text) }
-}
-
-function findRunner(options: Partial<TestRunner>): TestRunner {
-  const globals = globalThis as Partial<TestRunner>
-  const found = options.describe !== undefined || options.it !== undefined ? options : globals
-  if (found.describe !== undefined && found.it !== undefined) return found as TestRunner
-  // node:test would define its own tests beside those of the runner that is at work, and nobody would see them fail.
-  if (process.env['VITEST'] === undefined) {
-    const nodeTest = process.getBuiltinModule?.('node:test') as TestRunner | undefined
-    if (nodeTest !== undefined && found === globals) return nodeTest
-  }
-  throw new TypeError('testStore found no test runner. Pass its functions as the options `describe` and `it`.')
 }

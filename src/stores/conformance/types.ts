@@ -36,6 +36,10 @@ export interface StoreCapabilities {
   readonly related?: boolean
   /** Honours what related writes expect. Default: whether `supports.relatedExpect` says so. */
   readonly relatedExpect?: boolean
+  /** Keeps indexed values, and selects and orders by them. Default: whether `supports.queries` says so. */
+  readonly queries?: boolean
+  /** Honours `requires` and `below`. Default: whether `supports.parents` says so. */
+  readonly parents?: boolean
   /** Takes content in before it is known where it belongs. Default: whether there is a method `stage`. */
   readonly stage?: boolean
   /** Keeps the SHA-256 digest of content that can be read only in pieces. Default false. */

@@ -1,10 +1,13 @@
 import { HttpError } from '../../core/errors.ts'
-import { nameOf, parseIntegerName, splitPath } from '../paths.ts'
-import { createRecentCache } from '../recent-cache.ts'
+import type { CollectionIndex } from '../index-types.ts'
+import { parsePosition } from '../indexed-values.ts'
+import { parseIntegerName, splitPath } from '../paths.ts'
 import type { ListOptions, Page, StoredResource } from '../types.ts'
 import { createBoundedMap } from './bounded-map.ts'
+import { type CollectionIndexes, createCollectionIndexes } from './collection-indexes.ts'
+import { createPageReader } from './member-pages.ts'
+import { createSortedList, deleteItem, itemsBelow, setItem } from './sorted-list.ts'
 import {
-  compareNames,
   countMembers,
   createSortedMembers,
   deleteMember,
@@ -14,8 +17,6 @@ import {
 } from './sorted-members.ts'
 
 const MAX_IDLE_COUNTERS = 10_000
-/** Bytes of content on the pages that are kept. */
-const PAGES = 4 * 1024 * 1024
 
 /** A path at which something is stored. Its state changes; its place in the collection does not. */
 export interface Entry {
@@ -23,25 +24,19 @@ export interface Entry {
   state: StoredResource
 }
 
-interface Collection {
+export interface Collection {
   readonly path: string
   readonly visible: SortedMembers<Entry>
   /** Apart from the others, so that a page costs what it shows, however many are hidden. */
   hidden: SortedMembers<Entry> | undefined
+  /** From the first query or the first write with values on. */
+  indexes: CollectionIndexes | undefined
   /** The next name to assign: above every integer that was ever a name here. */
   next: number
   /** Names that creations have taken whose content is still on its way. */
   reserved: Set<number> | undefined
   /** Counts the members that came and went. */
   changes: number
-}
-
-/** A page that was asked for more than once. */
-interface KnownPage {
-  readonly page: Page
-  readonly entries: readonly Entry[]
-  readonly collection: Collection
-  readonly changes: number
 }
 
 /** Where a path stands: in which collection, and the value of its name where that is an integer. */
@@ -60,6 +55,10 @@ export interface MemberIndex {
   /** Adds an entry to its collection, or moves it between the visible and the hidden ones. */
   add(entry: Entry, place?: Place): void
   remove(path: string): void
+  /** Indexes a new state of an entry by the rules that its collection has, and by others that it was written with. */
+  index(entry: Entry, index: CollectionIndex | undefined): void
+  /** All paths below a path: those that begin with it and a slash. */
+  below(path: string): readonly string[]
   page(collection: string, options: ListOptions): Page
   /**
    * Takes a name that was never used.
@@ -82,7 +81,12 @@ export function createMemberIndex(): MemberIndex {
     firstId = Math.max(firstId, next)
   })
 
-  const pages = createRecentCache<string, KnownPage>(PAGES)
+  const readPage = createPageReader()
+  /** By path: those below one path stand together. */
+  const sorted = createSortedList<string, Collection>()
+  /** Paths that are members of nothing. */
+  const outside = createSortedList<string, string>()
+  let hasIndexes = false
 
   function open(path: string): Collection {
     const known = collections.get(path)
@@ -91,12 +95,14 @@ export function createMemberIndex(): MemberIndex {
       path,
       visible: createSortedMembers(path + '/'),
       hidden: undefined,
+      indexes: undefined,
       next: idleCounters.get(path) ?? firstId,
       reserved: undefined,
       changes: 0,
     }
     idleCounters.delete(path)
     collections.set(path, collection)
+    setItem(sorted, path, collection)
     return collection
   }
 
@@ -117,12 +123,25 @@ export function createMemberIndex(): MemberIndex {
     const hiddenCount = hidden === undefined ? 0 : countMembers(hidden)
     if (countMembers(visible) + hiddenCount + (reserved?.size ?? 0) > 0) return
     collections.delete(path)
+    deleteItem(sorted, path)
     if (next > firstId) idleCounters.set(path, next)
+  }
+
+  function openIndexes(collection: Collection): CollectionIndexes {
+    hasIndexes = true
+    collection.indexes ??= createCollectionIndexes((name, limit, isHidden) => {
+      const members = isHidden ? collection.hidden : collection.visible
+      return members === undefined ? [] : pageOfMembers(members, name, limit)
+    })
+    return collection.indexes
   }
 
   return {
     add(entry, place = placeOf(entry.path)) {
-      if (place === undefined) return
+      if (place === undefined) {
+        setItem(outside, entry.path, entry.path)
+        return
+      }
       const { integer } = place
       const collection = isClosed(place.collection) ? open(place.collection.path) : place.collection
       collection.changes++
@@ -141,26 +160,46 @@ export function createMemberIndex(): MemberIndex {
 
     remove(path) {
       const place = placeOf(path)
-      if (place === undefined) return
+      if (place === undefined) {
+        deleteItem(outside, path)
+        return
+      }
       const { collection, integer } = place
       collection.changes++
+      collection.indexes?.remove(path)
       deleteMember(collection.visible, path, integer)
       if (collection.hidden !== undefined) deleteMember(collection.hidden, path, integer)
       closeIfEmpty(collection)
     },
 
+    index(entry, index) {
+      if (!hasIndexes && index === undefined) return
+      const collection = placeOf(entry.path)?.collection
+      if (collection === undefined) return
+      if (index === undefined) collection.indexes?.update(entry, undefined)
+      else openIndexes(collection).update(entry, index)
+    },
+
+    below(path) {
+      const prefix = `${path}/`
+      const paths = itemsBelow(outside, prefix)
+      const own = collections.get(path)
+      for (const { visible, hidden } of [...(own === undefined ? [] : [own]), ...itemsBelow(sorted, prefix)]) {
+        for (const members of hidden === undefined ? [visible] : [visible, hidden]) {
+          for (const entry of pageOfMembers(members, undefined, Number.POSITIVE_INFINITY)) paths.push(entry.path)
+        }
+      }
+      return paths
+    },
+
     page(path, options) {
+      const { query } = options
       const collection = collections.get(path)
-      if (collection === undefined) return { items: [] }
-      const { after, limit, hidden = false } = options
-      const key = `${limit} ${hidden} ${after?.length} ${after}${path}`
-      const known = pages.get(key)
-      if (known !== undefined && isCurrent(known, collection)) return known.page
-      const { entries, page } = readPage(collection, options)
-      // Whoever keeps a page keeps what is on it, although it may have been replaced or removed since.
-      const size = page.items.reduce((sum, item) => sum + item.size, 1024)
-      if (pages.isWanted(key, size)) pages.set(key, { page, entries, collection, changes: collection.changes }, size)
-      return page
+      if (collection === undefined) {
+        if (query !== undefined && options.after !== undefined) parsePosition(options.after, query)
+        return query?.count === true ? { items: [], total: 0 } : { items: [] }
+      }
+      return query === undefined ? readPage(collection, options) : openIndexes(collection).page(query.index, options)
     },
 
     take(path) {
@@ -188,26 +227,4 @@ export function createMemberIndex(): MemberIndex {
       closeIfEmpty(collection)
     },
   }
-}
-
-function isCurrent({ page, entries, collection, changes }: KnownPage, now: Collection): boolean {
-  if (collection !== now || changes !== now.changes) return false
-  const { items } = page
-  for (let i = 0; i < items.length; i++) if (items[i] !== entries[i]!.state) return false
-  return true
-}
-
-function readPage({ visible, hidden }: Collection, { after, limit, hidden: withHidden = false }: ListOptions) {
-  // One more than the page holds tells whether there is another page.
-  let entries = pageOfMembers(visible, after, limit + 1)
-  if (withHidden && hidden !== undefined) entries = merge(entries, pageOfMembers(hidden, after, limit + 1))
-  const hasMore = entries.length > limit
-  if (hasMore) entries.length = limit
-  const items = entries.map((entry) => entry.state)
-  const page: Page = hasMore ? { items, next: nameOf(items[limit - 1]!.path) } : { items }
-  return { entries, page }
-}
-
-function merge(a: readonly Entry[], b: readonly Entry[]): Entry[] {
-  return [...a, ...b].sort((x, y) => compareNames(nameOf(x.path), nameOf(y.path)))
 }

@@ -95,6 +95,22 @@ export function collectItems<Key extends number | string, Item>(
   }
 }
 
+/** The items whose keys begin with a prefix. */
+export function itemsBelow<Item>({ chunks }: SortedList<string, Item>, prefix: string): Item[] {
+  const items: Item[] = []
+  if (chunks.length === 0) return items
+  let index = findChunk(chunks, prefix)
+  let at = lowerBound(chunks[index]!.keys, prefix)
+  for (; index < chunks.length; index++, at = 0) {
+    const chunk = chunks[index]!
+    for (; at < chunk.keys.length; at++) {
+      if (!chunk.keys[at]!.startsWith(prefix)) return items
+      items.push(chunk.items[at]!)
+    }
+  }
+  return items
+}
+
 /** Index of the chunk in which a key stands or would stand. */
 function findChunk<Key extends number | string, Item>(chunks: readonly Chunk<Key, Item>[], key: Key): number {
   let low = 0

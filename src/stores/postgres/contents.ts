@@ -1,27 +1,41 @@
+import type { ContentStore } from '../../contents/types.ts'
+import { type ContentLedger, createNoContentsError, openBeside } from '../sql/beside.ts'
 import { type ChunkCache, readThroughCache } from '../sql/chunk-cache.ts'
 import { type ChunkSink, type ContentId, createLostContentError } from '../sql/intake.ts'
 import { createLargeBody } from '../sql/large-body.ts'
+import type { ChunkSource } from '../sql/move.ts'
 import { toBytes } from '../sql/rows.ts'
 import type { Swept } from '../sql/sweeper.ts'
+import type { LargeBody } from '../types.ts'
 import type { PostgresConnection, RunStatement } from './connection.ts'
 import { CHUNK_SIZE } from './schema.ts'
-import type { PostgresStatements } from './statements.ts'
+import { KEY_MARK, type PostgresStatements } from './statements.ts'
 
 export interface PostgresContentsOptions {
   /** Milliseconds for which content that no path shows is kept: for readers that are still on it, and for slow uploads. */
   readonly grace: number
   readonly nextId: () => string
   readonly chunks: ChunkCache
+  /** Where content lies whose id is a key. */
+  readonly contentStore: ContentStore | undefined
   /** Told when content was given up. */
   readonly onRelease: () => void
 }
 
-/** Large content in chunks that never change. */
+/** Large content that never changes: in chunks, or in a content store. */
 export interface PostgresContents extends ChunkSink {
+  /** The rows of content in the content store. */
+  readonly ledger: ContentLedger
   /** Within a transaction: content becomes that of a path. */
   link(run: RunStatement, id: ContentId): Promise<void>
   /** One bounded step of clearing away; several processes may take it at the same time. */
   sweep(): Promise<Swept>
+  /** The same in the content store. */
+  sweepKeys(): Promise<Swept>
+  /** Which of some keys have a row. */
+  findKnown(keys: readonly string[]): Promise<ReadonlySet<string>>
+  /** Chunks to move to the content store. */
+  readonly chunkSource: ChunkSource
 }
 
 /** Bytes that are appended in one statement: two chunks. */
@@ -30,20 +44,95 @@ export const BATCH_SIZE: number = 2 * CHUNK_SIZE
 export function createPostgresContents(
   connection: PostgresConnection,
   statements: PostgresStatements,
-  { grace, nextId, chunks, onRelease }: PostgresContentsOptions,
+  { grace, nextId, chunks, contentStore, onRelease }: PostgresContentsOptions,
 ): PostgresContents {
-  return {
-    open(id, size) {
-      async function readFromTable(index: number, offset: number, length: number): Promise<Uint8Array | undefined> {
-        const rest = offset + length - CHUNK_SIZE
-        const statement = rest > 0 ? statements.readAcross : statements.readChunk
-        const values = [id, index, offset + 1, rest > 0 ? rest : length]
-        const [row] = await connection.read<{ bytes: string }>(statement, values)
-        return row === undefined ? undefined : toBytes(row.bytes)
-      }
+  let identity: string | undefined
 
-      return createLargeBody(size, CHUNK_SIZE, readThroughCache(chunks, id, size, CHUNK_SIZE, readFromTable))
+  async function abandon(id: ContentId): Promise<void> {
+    const rows = await connection.run(statements.abandonContent, [id])
+    if (!isKey(id)) return onRelease()
+    // A path shows it: it stays.
+    if (rows.length > 0) await removeKey(id)
+  }
+
+  /** Content whose row is marked as lost. The row stays until the content is gone. */
+  async function removeKey(id: string): Promise<void> {
+    // Without the content store the row waits.
+    if (contentStore === undefined) return
+    await contentStore.remove(keyOf(id))
+    await connection.run(statements.sweepContent, [id])
+  }
+
+  const ledger: ContentLedger = {
+    async begin(key) {
+      await connection.run(statements.beginContent, [KEY_MARK + key, grace])
+      return KEY_MARK + key
     },
+    async touch(id) {
+      await connection.run(statements.touchContent, [id, grace])
+    },
+    abandon,
+    async readIdentity() {
+      if (identity !== undefined) return identity
+      const [row] = await connection.read<{ id: string }>(statements.readIdentity, [])
+      identity = row!.id
+      return identity
+    },
+  }
+
+  async function link(run: RunStatement, id: ContentId): Promise<void> {
+    const rows = await run(statements.linkContent, [id])
+    if (rows.length === 0) throw createLostContentError()
+  }
+
+  function open(id: ContentId, size: number): LargeBody {
+    if (isKey(id)) {
+      if (contentStore !== undefined) return openBeside(contentStore, keyOf(id))
+      return {
+        open() {
+          throw createNoContentsError('postgresStore')
+        },
+      }
+    }
+    async function readFromTable(index: number, offset: number, length: number): Promise<Uint8Array | undefined> {
+      const rest = offset + length - CHUNK_SIZE
+      const statement = rest > 0 ? statements.readAcross : statements.readChunk
+      const values = [id, index, offset + 1, rest > 0 ? rest : length]
+      const [row] = await connection.read<{ bytes: string }>(statement, values)
+      return row === undefined ? undefined : toBytes(row.bytes)
+    }
+
+    return createLargeBody(size, CHUNK_SIZE, readThroughCache(chunks, id, size, CHUNK_SIZE, readFromTable))
+  }
+
+  const chunkSource: ChunkSource = {
+    async findNext(after) {
+      const [row] = await connection.read<{ path: string; id: string; size: number }>(statements.findChunked, [
+        Buffer.from(after, 'base64'),
+      ])
+      return row === undefined ? undefined : { ...row, body: open(row.id, row.size) }
+    },
+    async isCurrent({ path, id }) {
+      const [row] = await connection.read<{ id: string }>(statements.findContentOf, [Buffer.from(path, 'base64')])
+      return row?.id === id
+    },
+    swap({ path, id }, taken) {
+      return connection.transact(async (run) => {
+        const rows = await run(statements.moveContent, [Buffer.from(path, 'base64'), id, taken.id!])
+        if (rows.length === 0) return false
+        await link(run, taken.id!)
+        await run(statements.releaseContent, [id, grace])
+        return true
+      })
+    },
+  }
+
+  return {
+    ledger,
+    abandon,
+    chunkSource,
+    open,
+    link,
 
     async begin() {
       const id = nextId()
@@ -66,16 +155,6 @@ export function createPostgresContents(
       if (rows.length === 0) throw createLostContentError()
     },
 
-    async abandon(id) {
-      await connection.run(statements.abandonContent, [id])
-      onRelease()
-    },
-
-    async link(run, id) {
-      const rows = await run(statements.linkContent, [id])
-      if (rows.length === 0) throw createLostContentError()
-    },
-
     async sweep() {
       const [row] = await connection.run<{ id: string }>(statements.claimExpired, [])
       if (row === undefined) return 'all'
@@ -83,5 +162,28 @@ export function createPostgresContents(
       if (swept.length === 0) await connection.run(statements.sweepContent, [row.id])
       return 'part'
     },
+
+    async sweepKeys() {
+      if (contentStore === undefined) return 'all'
+      const rows = await connection.run<{ id: string }>(statements.claimKeys, [])
+      const removals = await Promise.allSettled(rows.map(({ id }) => removeKey(id)))
+      const failed = removals.find((removal) => removal.status === 'rejected')
+      if (failed !== undefined) throw failed.reason
+      return rows.length === 0 ? 'all' : 'part'
+    },
+
+    async findKnown(keys) {
+      const ids = keys.map((key) => KEY_MARK + key).join(',')
+      const rows = await connection.read<{ id: string }>(statements.findKnown, [ids])
+      return new Set(rows.map(({ id }) => keyOf(id)))
+    },
   }
+}
+
+function isKey(id: ContentId): id is string {
+  return typeof id === 'string' && id.startsWith(KEY_MARK)
+}
+
+function keyOf(id: string): string {
+  return id.slice(KEY_MARK.length)
 }

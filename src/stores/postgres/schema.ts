@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import type { PostgresConnection, PostgresStatement } from './connection.ts'
 import { createUnavailableError, isRelationMissing, isSchemaRace } from './errors.ts'
 
@@ -46,6 +47,11 @@ const MIGRATIONS: readonly Migration[] = [
     )`,
   ],
   (prefix) => [`ALTER TABLE ${prefix}states ADD COLUMN IF NOT EXISTS sha256 bytea`],
+  // What the keys of content in a content store begin with.
+  (prefix) => [
+    `CREATE TABLE IF NOT EXISTS ${prefix}identity (one integer NOT NULL PRIMARY KEY, id text NOT NULL)`,
+    `INSERT INTO ${prefix}identity VALUES (1, '${randomBytes(8).toString('hex')}') ON CONFLICT (one) DO NOTHING`,
+  ],
 ]
 
 const MAX_ATTEMPTS = 20

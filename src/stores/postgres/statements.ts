@@ -26,6 +26,16 @@ type StatementName =
   | 'claimExpired'
   | 'sweepChunks'
   | 'sweepContent'
+  | 'readIdentity'
+  | 'touchContent'
+  | 'claimKeys'
+  | 'findKnown'
+  | 'findChunked'
+  | 'findContentOf'
+  | 'moveContent'
+
+/** Begins the id of content that lies in a content store; versions, which name chunks, never have it. */
+export const KEY_MARK = '.'
 
 export type PostgresStatements = Readonly<Record<StatementName, PostgresStatement>>
 
@@ -176,7 +186,7 @@ function writeStatements(prefix: string): Readonly<Record<StatementName, string>
       'UNION ALL SELECT id, $3::integer + 1, $5::bytea FROM touched RETURNING 1',
     linkContent: `UPDATE ${contents} SET expires = NULL WHERE id = $1::text AND expires > 0 RETURNING 1`,
     releaseContent: `UPDATE ${contents} SET expires = ${NOW} + $2::bigint WHERE id = $1::text`,
-    abandonContent: `UPDATE ${contents} SET expires = 0 WHERE id = $1::text AND expires IS NOT NULL`,
+    abandonContent: `UPDATE ${contents} SET expires = 0 WHERE id = $1::text AND expires IS NOT NULL RETURNING 1`,
     readChunk:
       "SELECT encode(substring(bytes FROM $3::integer FOR $4::integer), 'base64') AS bytes " +
       `FROM ${chunks} WHERE content_id = $1::text AND chunk = $2::integer`,
@@ -192,10 +202,25 @@ function writeStatements(prefix: string): Readonly<Record<StatementName, string>
     // 0 marks content as lost: no write can link it any more, so its chunks can go in several steps.
     claimExpired:
       `UPDATE ${contents} SET expires = 0 WHERE id IN (SELECT id FROM ${contents} WHERE expires < ${NOW} ` +
-      `ORDER BY expires LIMIT 1) AND expires < ${NOW} RETURNING id`,
+      `AND left(id, 1) <> '${KEY_MARK}' ORDER BY expires LIMIT 1) AND expires < ${NOW} RETURNING id`,
     sweepChunks:
       `DELETE FROM ${chunks} WHERE content_id = $1::text AND chunk IN ` +
       `(SELECT chunk FROM ${chunks} WHERE content_id = $1 LIMIT 64) RETURNING 1`,
     sweepContent: `DELETE FROM ${contents} WHERE id = $1::text AND expires = 0`,
+
+    // Content in a content store: its id is its key behind a mark.
+    readIdentity: `SELECT id FROM ${prefix}identity`,
+    touchContent: `UPDATE ${contents} SET expires = ${NOW} + $2::bigint WHERE id = $1::text AND expires > 0`,
+    claimKeys:
+      `UPDATE ${contents} SET expires = 0 WHERE id IN (SELECT id FROM ${contents} WHERE expires < ${NOW} ` +
+      `AND left(id, 1) = '${KEY_MARK}' ORDER BY expires LIMIT 16) AND expires < ${NOW} RETURNING id`,
+    findChunked:
+      `SELECT encode(path, 'base64') AS path, content_id AS id, size FROM ${states} WHERE path > $1::bytea ` +
+      `AND content_id IS NOT NULL AND left(content_id, 1) <> '${KEY_MARK}' ORDER BY path LIMIT 1`,
+    findContentOf: `SELECT content_id AS id FROM ${states} WHERE path = $1::bytea`,
+    /** The version stays: the bytes are the same. */
+    moveContent: `UPDATE ${states} SET content_id = $3::text WHERE path = $1::bytea AND content_id = $2::text RETURNING 1`,
+    /** $1 ids, with commas between them. */
+    findKnown: `SELECT id FROM ${contents} WHERE id = ANY(string_to_array($1::text, ','))`,
   }
 }

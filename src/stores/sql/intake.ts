@@ -3,6 +3,8 @@ import { HttpError, isHttpError } from '../../core/errors.ts'
 import type { MaybePromise } from '../../core/handler.ts'
 import { untilAborted } from '../abortable-stream.ts'
 import { type Content, isStaged, type LargeBody, type SmallBody, type StagedBody, sizeOf } from '../types.ts'
+import type { BesideContents } from './beside.ts'
+import { splitHead } from './split-head.ts'
 
 /** Names a set of chunks. */
 export type ContentId = number | string
@@ -28,6 +30,8 @@ export interface IntakeOptions {
   readonly inlineLimit: number
   /** Bytes gathered before they are appended: a multiple of the size of a chunk. */
   readonly batchSize: number
+  /** Where larger content goes instead of into chunks. */
+  readonly beside?: BesideContents | undefined
 }
 
 /** The content of one call of the store. */
@@ -54,10 +58,21 @@ export function createLostContentError(): HttpError {
 }
 
 /** Takes streams in: a part in memory, the rest as chunks. At most one batch of each stream is in memory at a time. */
-export function createIntakeFactory(sink: ChunkSink, { inlineLimit, batchSize }: IntakeOptions): IntakeFactory {
+export function createIntakeFactory(sink: ChunkSink, { inlineLimit, batchSize, beside }: IntakeOptions): IntakeFactory {
   const stagedContent = new WeakMap<StagedBody, Taken>()
 
-  async function collect(stream: AsyncIterable<Uint8Array>, signal: AbortSignal | undefined): Promise<Taken> {
+  async function collectBeside(
+    put: BesideContents['put'],
+    stream: AsyncIterable<Uint8Array>,
+    signal: AbortSignal | undefined,
+  ): Promise<Taken> {
+    const { head, size, rest } = await splitHead(untilAborted(stream, signal), inlineLimit)
+    if (rest !== undefined) return put(rest, signal)
+    signal?.throwIfAborted()
+    return { size, body: head, id: undefined }
+  }
+
+  async function collectChunks(stream: AsyncIterable<Uint8Array>, signal: AbortSignal | undefined): Promise<Taken> {
     const chunks = createChunkWriter(sink, batchSize)
     let buffer = Buffer.allocUnsafeSlow(Math.min(FIRST_BUFFER, batchSize))
     let used = 0
@@ -90,6 +105,10 @@ export function createIntakeFactory(sink: ChunkSink, { inlineLimit, batchSize }:
       if (!isUnavailable(error)) await abandoned
       throw error
     }
+  }
+
+  function collect(stream: AsyncIterable<Uint8Array>, signal: AbortSignal | undefined): Promise<Taken> {
+    return beside === undefined ? collectChunks(stream, signal) : collectBeside(beside.put, stream, signal)
   }
 
   /** Best effort: what cannot be given up now is swept later. */
@@ -164,7 +183,7 @@ export function createIntakeFactory(sink: ChunkSink, { inlineLimit, batchSize }:
   }
 }
 
-function isUnavailable(error: unknown): boolean {
+export function isUnavailable(error: unknown): boolean {
   return isHttpError(error) && error.status === 503
 }
 

@@ -68,7 +68,7 @@ export function toResource(row: StateRow, open: OpenContent): StoredResource {
   if (row.content_encoding !== null) resource.contentEncoding = decodeText(row.content_encoding)
   if (row.content_language !== null) resource.contentLanguage = decodeText(row.content_language)
   if (row.filename !== null) resource.filename = decodeText(row.filename)
-  if (row.sha256 !== null) resource.sha256 = toBytes(row.sha256)
+  if (row.sha256 !== null) resource.sha256 = toDigest(row.sha256)
   if (row.state === HIDDEN) resource.hidden = true
   return resource
 }
@@ -124,7 +124,7 @@ export function createWrittenResource(
   if (content.contentEncoding !== undefined) resource.contentEncoding = content.contentEncoding
   if (content.contentLanguage !== undefined) resource.contentLanguage = content.contentLanguage
   if (content.filename !== undefined) resource.filename = content.filename
-  if (stored.sha256 !== undefined) resource.sha256 = stored.sha256
+  if (stored.sha256 !== undefined) resource.sha256 = toDigest(stored.sha256)
   return resource
 }
 
@@ -154,6 +154,12 @@ export function toBytes(value: unknown): Uint8Array {
   if (value instanceof Uint8Array) return value
   if (typeof value === 'string') return Buffer.from(value, 'base64')
   return value instanceof ArrayBuffer ? new Uint8Array(value) : new Uint8Array(0)
+}
+
+/** A digest is the same value whether it was just made or comes from the database: not every driver returns a Buffer. */
+function toDigest(value: unknown): Uint8Array {
+  const { buffer, byteOffset, length } = toBytes(value)
+  return Buffer.from(buffer, byteOffset, length)
 }
 
 function toSmallBody(value: unknown): SmallBody {

@@ -1,8 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { ContentStore } from '../../contents/types.ts'
 import { andThen, type MaybePromise } from '../../core/handler.ts'
+import { type ContentLedger, createNoContentsError, openBeside, readWhole } from '../sql/beside.ts'
 import { type ChunkCache, readThroughCache } from '../sql/chunk-cache.ts'
 import { type ChunkSink, type ContentId, createLostContentError } from '../sql/intake.ts'
 import { createLargeBody } from '../sql/large-body.ts'
+import type { ChunkSource } from '../sql/move.ts'
 import { toBytes } from '../sql/rows.ts'
 import type { Swept } from '../sql/sweeper.ts'
 import type { LargeBody } from '../types.ts'
@@ -16,12 +19,16 @@ export interface SqliteContentsOptions {
   /** The time by the file; asked for within transactions. */
   readonly now: () => number
   readonly chunks: ChunkCache
+  /** Where content lies that has a key. */
+  readonly contentStore: ContentStore | undefined
   /** Told when content was given up. */
   readonly onRelease: () => void
 }
 
-/** Large content in chunks that never change. */
+/** Large content that never changes: in chunks, or in a content store. */
 export interface SqliteContents extends ChunkSink {
+  /** The rows of content in the content store. */
+  readonly ledger: ContentLedger
   /** Within a transaction: content becomes that of a path. */
   link(id: ContentId): void
   /** Within a transaction: no path shows the content any more; its readers may go on for the grace period. */
@@ -30,6 +37,12 @@ export interface SqliteContents extends ChunkSink {
   sweep(): Swept
   /** The same when room is needed: content that was released goes at once, and its readers are broken off. */
   reclaim(): Swept
+  /** One bounded step of clearing away in the content store. */
+  sweepKeys(): Promise<Swept>
+  /** Which of some keys have a row. */
+  findKnown(keys: readonly string[]): MaybePromise<ReadonlySet<string>>
+  /** Chunks to move to the content store. */
+  readonly chunkSource: ChunkSource
 }
 
 /** Steps in which content that was given up is cleared away at once: half a gigabyte. The sweep does the rest. */
@@ -40,7 +53,7 @@ const MAX_RELEASED = 200
 export function createSqliteContents(
   connection: SqliteConnection,
   statements: SqliteStatements,
-  { grace, now, chunks, onRelease }: SqliteContentsOptions,
+  { grace, now, chunks, contentStore, onRelease }: SqliteContentsOptions,
 ): SqliteContents {
   const expiry = () => now() + grace
   const released = new Set<ContentId>()
@@ -52,12 +65,37 @@ export function createSqliteContents(
   }
 
   function open(id: ContentId, size: number): LargeBody {
+    const key = contentStore === undefined ? undefined : readKey(id)
+    return key === undefined ? openChunks(id, size) : openBeside(contentStore!, key)
+  }
+
+  /** A piece whose chunk is gone: it may have moved to the content store since the state was read. */
+  function readMoved(id: ContentId, offset: number, length: number): MaybePromise<Uint8Array | undefined> {
+    return andThen(
+      connection.attempt(() => readKey(id)),
+      (key) => {
+        if (key === undefined) return undefined
+        if (contentStore === undefined) throw createNoContentsError('sqliteStore')
+        return readWhole(openBeside(contentStore, key).open(offset, offset + length - 1))
+      },
+    )
+  }
+
+  function readKey(id: ContentId): string | undefined {
+    return (statements.findKey.get(id) as { key: string | null } | undefined)?.key ?? undefined
+  }
+
+  function openChunks(id: ContentId, size: number): LargeBody {
     function readFromTable(index: number, offset: number, length: number): MaybePromise<Uint8Array | undefined> {
       const isWhole = offset === 0 && (length === CHUNK_SIZE || index * CHUNK_SIZE + length === size)
       const row = connection.attempt(() =>
         isWhole ? statements.readChunk.get(id, index) : readPiece(id, index, offset, length),
       )
-      return andThen(row, (row) => (row === undefined ? undefined : toBytes((row as { bytes: unknown }).bytes)))
+      return andThen(row, (row) =>
+        row === undefined
+          ? readMoved(id, index * CHUNK_SIZE + offset, length)
+          : toBytes((row as { bytes: unknown }).bytes),
+      )
     }
 
     return createLargeBody(size, CHUNK_SIZE, readThroughCache(chunks, id, size, CHUNK_SIZE, readFromTable))
@@ -81,12 +119,85 @@ export function createSqliteContents(
   function reclaim(): Swept {
     if (sweep() === 'part') return 'part'
     // Content that a path shows again, because a transaction was undone, stays.
-    for (const id of released) statements.abandonContent.run(id)
+    for (const id of released) statements.releaseAtOnce.run(id)
     return sweep()
+  }
+
+  const ledger: ContentLedger = {
+    begin(key) {
+      const row = connection.transactLazily(() => {
+        connection.space.admit(0, reclaim)
+        return statements.beginKey.get(expiry(), key)
+      })
+      return andThen(row, (row) => (row as { id: number }).id)
+    },
+    touch: (id) => connection.transactLazily(() => void statements.touchContent.get(expiry(), id)),
+    abandon,
+    readIdentity: () => connection.attempt(() => (statements.readIdentity.get() as { id: string }).id),
+  }
+
+  async function abandon(id: ContentId): Promise<void> {
+    const key = await connection.transactLazily(() => {
+      statements.abandonContent.run(id)
+      const row = statements.findAbandoned.get(id) as { key: string | null } | undefined
+      return row?.key ?? undefined
+    })
+    if (key !== undefined) return removeKey(id, key)
+    // At once: while the disk is full, the next write needs what this one has taken.
+    for (let step = 0; step < MAX_STEPS; step++) {
+      if ((await connection.transactLazily(() => clear(id))) === 'all') break
+      await nextTurn()
+    }
+    onRelease()
+  }
+
+  /** Content whose row is marked as lost. The row stays until the content is gone. */
+  async function removeKey(id: ContentId, key: string): Promise<void> {
+    // Without the content store the row waits.
+    if (contentStore === undefined) return
+    await contentStore.remove(key)
+    await clearChunks(id)
+    await connection.transactLazily(() => void statements.sweepContent.run(id))
+  }
+
+  /** Chunks of content that lies in the content store: a move may have ended before it had removed them. */
+  async function clearChunks(id: ContentId): Promise<void> {
+    const clearSome = () => (statements.sweepChunks.all(id, id) as unknown[]).length
+    while ((await connection.transactLazily(clearSome)) > 0) await nextTurn()
+  }
+
+  const chunkSource: ChunkSource = {
+    async findNext(after) {
+      for (;;) {
+        const left = await connection.attempt(() => statements.findLeftChunks.get() as { id: number } | undefined)
+        if (left === undefined) break
+        await clearChunks(left.id)
+      }
+      const row = await connection.attempt(() => statements.findChunked.get(after))
+      const { path, id, size } = (row ?? {}) as { path: string; id: number; size: number }
+      return row === undefined ? undefined : { path, id, size: Number(size), body: openChunks(id, Number(size)) }
+    },
+    isCurrent({ path, id }) {
+      return connection.attempt(() => (statements.findContentOf.get(path) as { id: unknown } | undefined)?.id === id)
+    },
+    // The row stays that of the state, so that states which any process keeps in memory stay right.
+    swap({ id }, taken) {
+      return connection.transact(() => {
+        const key = readKey(taken.id!)
+        if (key === undefined) throw createLostContentError()
+        statements.sweepContent.run(taken.id!)
+        if (statements.moveContent.get(key, id) !== undefined) return true
+        statements.beginKey.get(expiry(), key)
+        return false
+      })
+    },
   }
 
   return {
     open,
+    ledger,
+    chunkSource,
+    abandon,
 
     begin() {
       const row = connection.transactLazily(() => {
@@ -106,16 +217,6 @@ export function createSqliteContents(
       })
     },
 
-    // At once: while the disk is full, the next write needs what this one has taken.
-    async abandon(id) {
-      await connection.transactLazily(() => void statements.abandonContent.run(id))
-      for (let step = 0; step < MAX_STEPS; step++) {
-        if ((await connection.transactLazily(() => clear(id))) === 'all') break
-        await nextTurn()
-      }
-      onRelease()
-    },
-
     link(id) {
       if (statements.linkContent.get(id) === undefined) throw createLostContentError()
     },
@@ -128,5 +229,22 @@ export function createSqliteContents(
 
     sweep,
     reclaim,
+
+    async sweepKeys() {
+      if (contentStore === undefined) return 'all'
+      const rows = (await connection.transactLazily(() => statements.claimKeys.all(now()))) as KeyRow[]
+      const removals = await Promise.allSettled(rows.map(({ id, key }) => removeKey(id, key)))
+      const failed = removals.find((removal) => removal.status === 'rejected')
+      if (failed !== undefined) throw failed.reason
+      return rows.length === 0 ? 'all' : 'part'
+    },
+
+    findKnown: (keys) =>
+      connection.attempt(() => new Set(keys.filter((key) => statements.findRowOfKey.get(key) !== undefined))),
   }
+}
+
+interface KeyRow {
+  readonly id: number
+  readonly key: string
 }

@@ -42,6 +42,12 @@ const MIGRATIONS: readonly Migration[] = [
     INSERT INTO ${prefix}clock SELECT COALESCE(MAX(changed), 0) / 1000 FROM ${prefix}states;`,
   // Behind the content, and yet read without passing over it: content that has a digest here lies in chunks.
   (prefix) => `ALTER TABLE ${prefix}states ADD COLUMN sha256 BLOB;`,
+  // The key of content that lies in a content store, and what the keys of this database begin with.
+  (prefix) => `
+    ALTER TABLE ${prefix}contents ADD COLUMN key TEXT;
+    CREATE UNIQUE INDEX ${prefix}contents_keys ON ${prefix}contents (key) WHERE key IS NOT NULL;
+    CREATE TABLE ${prefix}identity (id TEXT NOT NULL);
+    INSERT INTO ${prefix}identity VALUES (lower(hex(randomblob(8))));`,
 ]
 
 /**

@@ -30,6 +30,16 @@ type StatementName =
   | 'findExpired'
   | 'sweepChunks'
   | 'sweepContent'
+  | 'readIdentity'
+  | 'beginKey'
+  | 'findKey'
+  | 'findRowOfKey'
+  | 'releaseAtOnce'
+  | 'claimKeys'
+  | 'findChunked'
+  | 'findContentOf'
+  | 'findLeftChunks'
+  | 'moveContent'
 
 export type SqliteStatements = Readonly<Record<StatementName, SqliteStatement>>
 
@@ -94,7 +104,7 @@ function writeStatements(prefix: string): Readonly<Record<StatementName, string>
     linkContent: `UPDATE ${contents} SET expires = NULL WHERE id = ? AND expires > 0 RETURNING id`,
     releaseContent: `UPDATE ${contents} SET expires = ? WHERE id = ?`,
     abandonContent: `UPDATE ${contents} SET expires = 0 WHERE id = ? AND expires IS NOT NULL`,
-    findAbandoned: `SELECT id FROM ${contents} WHERE id = ? AND expires = 0`,
+    findAbandoned: `SELECT key FROM ${contents} WHERE id = ? AND expires = 0`,
     addChunk: `INSERT INTO ${chunks} VALUES (?, ?, ?)`,
     readChunk: `SELECT bytes FROM ${chunks} WHERE content_id = ? AND chunk = ?`,
     readPart: `SELECT substr(bytes, ?, ?) AS bytes FROM ${chunks} WHERE content_id = ? AND chunk = ?`,
@@ -108,10 +118,30 @@ function writeStatements(prefix: string): Readonly<Record<StatementName, string>
       `DELETE FROM ${states} WHERE path IN (SELECT path FROM ${states} ` +
       `WHERE expires IS NOT NULL AND expires < ? - ${KEPT_AFTER_EXPIRY} LIMIT 500) RETURNING 1`,
     // 0 marks content as lost: no write can link it any more, so its chunks can go in several steps.
-    findExpired: `SELECT id FROM ${contents} WHERE expires IS NOT NULL AND expires < ? ORDER BY expires LIMIT 1`,
+    findExpired:
+      `SELECT id FROM ${contents} WHERE expires IS NOT NULL AND expires < ? AND key IS NULL ` +
+      'ORDER BY expires LIMIT 1',
     sweepChunks:
       `DELETE FROM ${chunks} WHERE content_id = ? AND chunk IN ` +
       `(SELECT chunk FROM ${chunks} WHERE content_id = ? LIMIT 64) RETURNING 1`,
     sweepContent: `DELETE FROM ${contents} WHERE id = ?`,
+
+    // Content with a key lies in a content store.
+    readIdentity: `SELECT id FROM ${prefix}identity`,
+    beginKey: `INSERT INTO ${contents} (expires, key) VALUES (?, ?) RETURNING id`,
+    findKey: `SELECT key FROM ${contents} WHERE id = ?`,
+    findRowOfKey: `SELECT 1 FROM ${contents} WHERE key = ?`,
+    releaseAtOnce: `UPDATE ${contents} SET expires = 0 WHERE id = ? AND expires IS NOT NULL AND key IS NULL`,
+    claimKeys:
+      `UPDATE ${contents} SET expires = 0 WHERE id IN (SELECT id FROM ${contents} WHERE expires IS NOT NULL ` +
+      'AND expires < ? AND key IS NOT NULL ORDER BY expires LIMIT 16) RETURNING id, key',
+    findChunked:
+      `SELECT path, content_id AS id, size FROM ${states} AS s WHERE path > ? AND content_id IS NOT NULL ` +
+      `AND (SELECT key FROM ${contents} WHERE id = s.content_id) IS NULL ORDER BY path LIMIT 1`,
+    findContentOf: `SELECT content_id AS id FROM ${states} WHERE path = ?`,
+    findLeftChunks:
+      `SELECT id FROM ${contents} AS c WHERE key IS NOT NULL ` +
+      `AND EXISTS (SELECT 1 FROM ${chunks} WHERE content_id = c.id) LIMIT 1`,
+    moveContent: `UPDATE ${contents} SET key = ? WHERE id = ? AND key IS NULL AND expires IS NULL RETURNING id`,
   }
 }

@@ -1,0 +1,195 @@
+import { type FileHandle, mkdir, open, opendir, rename, stat, unlink } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import { HttpError } from '../core/errors.ts'
+import { checkValues, TEXT } from '../core/option-values.ts'
+import { readOptions } from '../core/options.ts'
+import { checkKey, createGoneError } from './errors.ts'
+import type { ContentStore, ListedContent } from './types.ts'
+
+export type { ContentStore, ListedContent, PutContent } from './types.ts'
+
+export interface FileContentsOptions {
+  /**
+   * The directory that holds the files, on a file system that all processes of the store share. Made when it is missing.
+   * Required.
+   */
+  readonly directory: string
+}
+
+const CHUNK = 64 * 1024
+const FULL: readonly unknown[] = ['ENOSPC', 'EDQUOT']
+const BUSY: readonly unknown[] = ['EMFILE', 'ENFILE', 'EAGAIN']
+const FOLDER = /^[0-9a-f]{2}$/
+const NAME = /^([0-9a-f]{16,100})(\.part)?$/
+
+/**
+ * Keeps large content as files, each in one of 256 folders of a directory. A file is written under a temporary name,
+ * synchronized with its folder and renamed, so that a file under its own name is always whole.
+ * @throws TypeError for an unknown option or a missing directory
+ * @example
+ * const store = sqliteStore(database, { contents: fileContents({ directory: './contents' }) })
+ */
+export function fileContents(options: FileContentsOptions): ContentStore {
+  const read = readOptions('fileContents', options, ['directory'])
+  checkValues('fileContents', { directory: read.directory ?? '' }, { directory: TEXT })
+  const directory = resolve(read.directory)
+  /** Folders that this process has found durable: at most 256. */
+  const folders = new Set<string>()
+
+  // The last digits: the first ones are the same for all contents of a store.
+  const folderOf = (key: string): string => join(directory, checkKey(key).slice(-2))
+  const fileOf = (key: string): string => join(folderOf(key), key)
+
+  async function makeFolder(folder: string): Promise<void> {
+    if (folders.has(folder)) return
+    const made = await mkdir(directory, { recursive: true })
+    for (let above = directory; made !== undefined && above.length >= made.length; ) {
+      above = dirname(above)
+      await synchronize(above)
+    }
+    await mkdir(folder, { recursive: true })
+    // Also when it was there: another process may have made it and not yet synchronized it.
+    await synchronize(directory)
+    folders.add(folder)
+  }
+
+  async function write(part: string, body: AsyncIterable<Uint8Array>): Promise<number> {
+    const file = await open(part, 'wx', 0o600)
+    try {
+      for await (const chunk of body) await writeAll(file, chunk)
+      await file.sync()
+      return (await file.stat()).size
+    } finally {
+      await file.close()
+    }
+  }
+
+  return {
+    async put(key, body, { signal } = {}) {
+      const folder = folderOf(key)
+      const name = fileOf(key)
+      const part = `${name}.part`
+      try {
+        signal?.throwIfAborted()
+        await makeFolder(folder)
+        const size = await write(part, body)
+        signal?.throwIfAborted()
+        await rename(part, name)
+        await synchronize(folder)
+        return { size }
+      } catch (error) {
+        await removeFile(part).catch(() => {})
+        throw toHttpError(error)
+      }
+    },
+
+    async *open(key, first, last, { signal } = {}) {
+      signal?.throwIfAborted()
+      const file = await openExisting(fileOf(key))
+      let ahead: Promise<number> | undefined
+      try {
+        // One buffer is on its way to the client while the other one is filled.
+        const length = Math.min(CHUNK, last - first + 1)
+        let [current, other] = [Buffer.allocUnsafeSlow(length), Buffer.alloc(0)]
+        let at = first
+        let count = await readAt(file, current, at, last)
+        while (count > 0) {
+          at += count
+          if (at <= last) {
+            if (other.length === 0) other = Buffer.allocUnsafeSlow(length)
+            ahead = readAt(file, other, at, last)
+            // It may fail before it is waited for, or the reader may leave: that must not count as unhandled.
+            ahead.catch(() => {})
+          }
+          yield count === current.length ? current : current.subarray(0, count)
+          if (at > last) return
+          count = await ahead!
+          const filled = other
+          other = current
+          current = filled
+        }
+      } finally {
+        await ahead?.catch(() => {})
+        await file.close()
+      }
+    },
+
+    async remove(key) {
+      await removeFile(fileOf(key))
+      await removeFile(`${fileOf(key)}.part`)
+    },
+
+    async *list() {
+      for await (const folder of readNames(directory)) {
+        if (FOLDER.test(folder)) yield* listFolder(join(directory, folder))
+      }
+    },
+  }
+}
+
+async function* listFolder(folder: string): AsyncGenerator<ListedContent> {
+  for await (const name of readNames(folder)) {
+    const key = NAME.exec(name)?.[1]
+    const file = join(folder, name)
+    const found = key === undefined ? undefined : await stat(file).catch(ignoreAbsent)
+    if (key === undefined || found?.isFile() !== true) continue
+    yield { key, age: Date.now() - found.mtimeMs, remove: () => removeFile(file) }
+  }
+}
+
+async function* readNames(folder: string): AsyncGenerator<string> {
+  const entries = await opendir(folder).catch(ignoreAbsent)
+  if (entries === undefined) return
+  for await (const { name } of entries) yield name
+}
+
+async function writeAll(file: FileHandle, chunk: Uint8Array): Promise<void> {
+  for (let at = 0; at < chunk.length; ) {
+    const { bytesWritten } = await file.write(chunk, at, chunk.length - at)
+    at += bytesWritten
+  }
+}
+
+async function readAt(file: FileHandle, buffer: Buffer, at: number, last: number): Promise<number> {
+  const { bytesRead } = await file.read(buffer, 0, Math.min(buffer.length, last - at + 1), at)
+  return bytesRead
+}
+
+async function openExisting(name: string): Promise<FileHandle> {
+  try {
+    return await open(name, 'r')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw createGoneError(error)
+    throw toHttpError(error)
+  }
+}
+
+async function removeFile(name: string): Promise<void> {
+  await unlink(name).catch(ignoreAbsent)
+}
+
+/** Makes the names in a folder durable. */
+async function synchronize(folder: string): Promise<void> {
+  // Windows cannot open a folder, and keeps its names durable by itself.
+  if (process.platform === 'win32') return
+  const handle = await open(folder, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+function ignoreAbsent(error: unknown): undefined {
+  if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+}
+
+function toHttpError(error: unknown): unknown {
+  const { code, syscall } = error as { code?: unknown; syscall?: unknown }
+  // The error of the source may have a code as well.
+  if (syscall === undefined) return error
+  if (FULL.includes(code)) return new HttpError(507, 'ERR_OUT_OF_SPACE', { cause: error })
+  if (BUSY.includes(code))
+    return new HttpError(503, 'ERR_UNAVAILABLE', { headers: { 'Retry-After': '1' }, cause: error })
+  return error
+}

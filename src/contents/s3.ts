@@ -1,0 +1,111 @@
+import type { MaybePromise } from '../core/handler.ts'
+import {
+  checkValues,
+  either,
+  FUNCTION,
+  MILLISECONDS,
+  shapedAs,
+  TEXT,
+  type ValueRule,
+  writtenAs,
+} from '../core/option-values.ts'
+import { readOptions } from '../core/options.ts'
+import { checkKey, createGoneError } from './errors.ts'
+import { createAwayError, createS3Client, createS3Error, type S3Credentials } from './s3/client.ts'
+import { type ListedObject, listObjects, listUploads } from './s3/listing.ts'
+import { removeObject, uploadObject } from './s3/upload.ts'
+import type { ContentStore, ListedContent } from './types.ts'
+
+export type { S3Credentials } from './s3/client.ts'
+export type { ContentStore, ListedContent, PutContent } from './types.ts'
+
+export interface S3ContentsOptions {
+  /** The address of the service, such as `https://s3.eu-central-1.amazonaws.com`. Buckets are addressed by path. Required. */
+  readonly endpoint: string
+  /** The region that requests are signed for. Required. */
+  readonly region: string
+  /** The bucket. It must exist. Required. */
+  readonly bucket: string
+  /** What requests are signed with; a function is called for every request. Required. */
+  readonly credentials: S3Credentials | (() => MaybePromise<S3Credentials>)
+  /** What the names of objects begin with: letters, digits, `/`, `_`, `.` and `-`, such as `media/`. Default: nothing. */
+  readonly prefix?: string
+  /** Milliseconds until the header of a response to one request; then it is tried again. Default 60 000. */
+  readonly timeout?: number
+}
+
+const PREFIX: ValueRule = {
+  accepts: (value) => typeof value === 'string' && /^[\w./-]*$/.test(value),
+  text: 'text of letters, digits, "/", "_", "." and "-"',
+}
+const ADDRESS: ValueRule = {
+  accepts: (value) => typeof value === 'string' && /^https?:\/\/[^?#]+$/.test(value) && URL.canParse(value),
+  text: 'the address of the service, such as https://s3.eu-central-1.amazonaws.com',
+}
+const REQUIRED: Readonly<Record<string, ValueRule>> = {
+  ...{ endpoint: ADDRESS, region: TEXT },
+  bucket: {
+    accepts: (value) => typeof value === 'string' && /^[\w.-]{1,255}$/.test(value),
+    text: 'the name of a bucket',
+  },
+  credentials: either(
+    writtenAs(shapedAs({ accessKeyId: 'string', secretAccessKey: 'string' }), '{ accessKeyId, secretAccessKey }'),
+    FUNCTION,
+  ),
+}
+
+/**
+ * Keeps large content as objects in a bucket of Amazon S3 or of a service with its interface. It needs no conditional
+ * writes. Needs the package `aws4fetch`.
+ * @throws TypeError for an unknown or missing option
+ * @example
+ * const contents = s3Contents({ endpoint, region: 'eu-central-1', bucket: 'media', credentials, prefix: 'notes/' })
+ * const store = postgresStore({ pool, contents })
+ */
+export function s3Contents(options: S3ContentsOptions): ContentStore {
+  const names = ['endpoint', 'region', 'bucket', 'credentials', 'prefix', 'timeout'] as const
+  const read = readOptions('s3Contents', options, names)
+  const required = Object.fromEntries(Object.keys(REQUIRED).map((name) => [name, read[name as 'bucket'] ?? null]))
+  checkValues('s3Contents', required, REQUIRED)
+  checkValues('s3Contents', read, { prefix: PREFIX, timeout: MILLISECONDS })
+  const { region, bucket, credentials, prefix = '', timeout = 60_000 } = read
+  const endpoint = new URL(read.endpoint)
+  const readCredentials = typeof credentials === 'function' ? credentials : () => credentials
+  const client = createS3Client({ endpoint, region, bucket, readCredentials, timeout })
+  const nameOf = (key: string): string => prefix + checkKey(key)
+
+  async function* listKeys(objects: AsyncIterable<ListedObject>): AsyncGenerator<ListedContent> {
+    for await (const { name, age, uploadId } of objects) {
+      const key = name.slice(prefix.length)
+      if (!/^[0-9a-f]{16,100}$/.test(key)) continue
+      yield { key, age, remove: () => removeObject(client, name, uploadId) }
+    }
+  }
+
+  return {
+    put: async (key, body, { signal } = {}) => uploadObject(client, nameOf(key), body, signal),
+
+    async *open(key, first, last, { signal } = {}) {
+      const headers = { Range: `bytes=${first}-${last}` }
+      const response = await client.send({ method: 'GET', name: nameOf(key), headers, signal })
+      if (response.status === 404) throw createGoneError(await createS3Error(response))
+      const isRange = response.headers.get('Content-Range')?.startsWith(`bytes ${first}-${last}/`) === true
+      if (response.status !== 206 || !isRange) throw await createS3Error(response)
+      try {
+        for await (const chunk of response.body!) yield chunk
+      } catch (error) {
+        signal?.throwIfAborted()
+        throw createAwayError(error)
+      }
+    },
+
+    async remove(key) {
+      await removeObject(client, nameOf(key))
+    },
+
+    async *list() {
+      yield* listKeys(listObjects(client, prefix))
+      yield* listKeys(listUploads(client, prefix))
+    },
+  }
+}

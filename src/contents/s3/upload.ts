@@ -1,0 +1,134 @@
+import { createHash } from 'node:crypto'
+import { HttpError } from '../../core/errors.ts'
+import type { PutContent } from '../types.ts'
+import { createS3Error, type S3Client } from './client.ts'
+import { readElement } from './listing.ts'
+
+/** Bytes of a part, all but the last: one is in memory for each upload that is under way. */
+export const PART_SIZE: number = 8 * 1024 * 1024
+const MAX_PARTS = 10_000
+
+/** A part that the service has. */
+interface SentPart {
+  readonly entityTag: string
+  readonly digest: Buffer
+}
+
+/** Puts an object: at once up to 8 MiB, otherwise in parts. Nothing shows under its name before it is whole. */
+export async function uploadObject(
+  client: S3Client,
+  name: string,
+  body: AsyncIterable<Uint8Array>,
+  signal: AbortSignal | undefined,
+): Promise<PutContent> {
+  const buffer = Buffer.allocUnsafeSlow(PART_SIZE)
+  const parts: SentPart[] = []
+  let uploadId: string | undefined
+  let used = 0
+  let size = 0
+  try {
+    signal?.throwIfAborted()
+    for await (const chunk of body) {
+      size += chunk.length
+      for (let from = 0; from < chunk.length; ) {
+        if (used === PART_SIZE) await sendPart()
+        const part = chunk.subarray(from, from + PART_SIZE - used)
+        buffer.set(part, used)
+        used += part.length
+        from += part.length
+      }
+    }
+    signal?.throwIfAborted()
+    if (uploadId === undefined) {
+      await sendBytes(client, name, {}, buffer.subarray(0, used), signal)
+    } else {
+      await sendPart()
+      await completeUpload(client, name, uploadId, parts, signal)
+    }
+    return { size: await readSize(client, name, signal) }
+  } catch (error) {
+    await giveUp().catch(() => {})
+    throw error
+  }
+
+  async function sendPart(): Promise<void> {
+    uploadId ??= await beginUpload(client, name, signal)
+    if (parts.length === MAX_PARTS) throw new HttpError(413, 'ERR_TOO_LARGE')
+    const query = { partNumber: String(parts.length + 1), uploadId }
+    parts.push(await sendBytes(client, name, query, buffer.subarray(0, used), signal))
+    used = 0
+  }
+
+  async function giveUp(): Promise<void> {
+    if (uploadId !== undefined) await removeObject(client, name, uploadId)
+    // Its bytes may have arrived although the response did not.
+    if (size > 0) await removeObject(client, name)
+  }
+}
+
+async function beginUpload(client: S3Client, name: string, signal: AbortSignal | undefined): Promise<string> {
+  const response = await client.send({ method: 'POST', name, query: { uploads: '' }, signal })
+  if (response.status !== 200) throw await createS3Error(response)
+  return readElement(await response.text(), 'UploadId')
+}
+
+async function sendBytes(
+  client: S3Client,
+  name: string,
+  query: Readonly<Record<string, string>>,
+  body: Uint8Array,
+  signal: AbortSignal | undefined,
+): Promise<SentPart> {
+  const digest = createHash('md5').update(body).digest()
+  const headers = { 'Content-MD5': digest.toString('base64') }
+  const response = await client.send({ method: 'PUT', name, query, headers, body, signal })
+  if (response.status !== 200) throw await createS3Error(response)
+  await response.arrayBuffer()
+  const entityTag = response.headers.get('ETag') ?? ''
+  if (isDigest(response) && entityTag !== `"${digest.toString('hex')}"`) {
+    throw new Error(`The S3 service has other bytes than were sent: ${entityTag} instead of ${digest.toString('hex')}.`)
+  }
+  return { entityTag, digest }
+}
+
+/** Whether an ETag is the MD5 digest of the bytes: not with every kind of encryption. */
+function isDigest({ headers }: Response): boolean {
+  const encryption = headers.get('x-amz-server-side-encryption') ?? 'AES256'
+  const isByClient = headers.has('x-amz-server-side-encryption-customer-algorithm')
+  return encryption === 'AES256' && !isByClient && /^"[0-9a-f]{32}"$/.test(headers.get('ETag') ?? '')
+}
+
+async function completeUpload(
+  client: S3Client,
+  name: string,
+  uploadId: string,
+  parts: readonly SentPart[],
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const list = parts.map(
+    ({ entityTag }, index) => `<Part><PartNumber>${index + 1}</PartNumber><ETag>${entityTag}</ETag></Part>`,
+  )
+  const xmlns = 'http://s3.amazonaws.com/doc/2006-03-01/'
+  const body = Buffer.from(`<CompleteMultipartUpload xmlns="${xmlns}">${list.join('')}</CompleteMultipartUpload>`)
+  const response = await client.send({ method: 'POST', name, query: { uploadId }, body, signal })
+  // An attempt before this one has completed it: the size tells.
+  if (response.status === 404) return void (await response.text())
+  if (response.status !== 200) throw await createS3Error(response)
+  // The service begins its response before it has assembled the parts.
+  const text = await response.text()
+  if (text.includes('<Error>')) throw new Error(`The S3 service failed: ${readElement(text, 'Code')}.`)
+}
+
+async function readSize(client: S3Client, name: string, signal: AbortSignal | undefined): Promise<number> {
+  const response = await client.send({ method: 'HEAD', name, signal })
+  if (response.status !== 200) throw await createS3Error(response)
+  return Number(response.headers.get('Content-Length'))
+}
+
+/** Removes an object, or an upload in parts; succeeds when there is none. */
+export async function removeObject(client: S3Client, name: string, uploadId?: string): Promise<void> {
+  const query = uploadId === undefined ? {} : { uploadId }
+  const response = await client.send({ method: 'DELETE', name, query })
+  if (![200, 204, 404].includes(response.status)) throw await createS3Error(response)
+  await response.text()
+}

@@ -1,0 +1,60 @@
+/**
+ * Where the SQL stores keep large content when it does not lie in their tables: bytes under keys, beside the states.
+ *
+ * A key is 16 to 100 lower-case hexadecimal digits. Each key is put once and never again, so the content of a key never
+ * changes, and no conditional write is needed.
+ */
+
+import type { MaybePromise } from '../core/handler.ts'
+
+/** Content as the service that keeps it has it. */
+export interface PutContent {
+  /** Length in bytes, as it is kept: the store of the states compares it with the length that it has passed on. */
+  readonly size: number
+}
+
+/** Content that a listing has found, or the remains of a `put` that was never completed. */
+export interface ListedContent {
+  readonly key: string
+  /** Milliseconds since it was last written, by one clock only: that of the service that keeps it. */
+  readonly age: number
+  /** Removes it. Removing what is gone already succeeds. */
+  remove(): MaybePromise<void>
+}
+
+/**
+ * Keeps large content. Two are ready: `fileContents` and `s3Contents`; `testContents` of
+ * `http-resource-service/testing` proves one of your own.
+ *
+ * Errors: throw `HttpError` to choose the response: 503 with Retry-After while the service is away, 507 when it is full.
+ */
+export interface ContentStore {
+  /**
+   * Keeps content under a key that was never used before. Fulfilled means durable, whole, and readable by every process.
+   * A source that throws means that nothing stays, and the call fails with its error. At most one chunk of the source is
+   * asked for at a time, and its buffer may change once the next one is asked for.
+   * @param options.signal ends the call with its reason; the source ends by the same signal
+   */
+  put(
+    key: string,
+    body: AsyncIterable<Uint8Array>,
+    options?: { readonly signal?: AbortSignal | undefined },
+  ): MaybePromise<PutContent>
+
+  /**
+   * Reads bytes `first` to `last`, both inclusive, costing about as much as it returns. Throws when the content is gone.
+   * The next chunk is asked for only after the previous one is done with, so a buffer may be reused.
+   */
+  open(
+    key: string,
+    first: number,
+    last: number,
+    options?: { readonly signal?: AbortSignal | undefined },
+  ): AsyncIterable<Uint8Array>
+
+  /** Removes content. Removing what is gone already, or was never there, succeeds. */
+  remove(key: string): MaybePromise<void>
+
+  /** Everything that is kept, in any order, each once, with the remains of a `put` that was never completed. */
+  list(): AsyncIterable<ListedContent>
+}

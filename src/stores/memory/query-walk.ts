@@ -1,0 +1,167 @@
+import type { Condition, IndexedValue, OrderKey } from '../index-types.ts'
+import { compareValues } from '../indexed-values.ts'
+import { BY_NAME, compareMembers, type IndexedMember, type QueryLists } from './query-lists.ts'
+import { findRanges, type Range } from './query-ranges.ts'
+import type { RankedList } from './ranked-list.ts'
+
+/** Groups of members with one first key up to this number are sorted; larger ones are read in the order of the second key. */
+const SMALL_GROUP = 256
+
+/** A key of the order. */
+export interface Key {
+  readonly position: number
+  readonly direction: OrderKey['direction']
+}
+
+/** A condition, and where the value that it is about stands. */
+export interface Filter {
+  readonly position: number
+  readonly condition: Condition
+}
+
+/** The members among which a query selects: all of some lists, or those of one scope. */
+export interface Source {
+  readonly lists: QueryLists
+  /** The value of each property of the scope; left out for members of every scope. */
+  readonly scope: readonly IndexedValue[] | undefined
+  /** The conditions that members of the source need not meet. */
+  readonly filters: readonly Filter[]
+}
+
+/** How many members a walk may still look at. */
+export interface Budget {
+  left: number
+}
+
+/** Members by the value of a property, and the part of them that belongs to the source. */
+export function openList(
+  { lists, scope }: Source,
+  position: number,
+): { list: RankedList<IndexedMember>; whole: Range } {
+  const list = lists.list(position, scope !== undefined)
+  if (scope === undefined) return { list, whole: { from: 0, to: list.size } }
+  const compareScope = (member: IndexedMember): number => {
+    for (const [index, value] of scope.entries()) {
+      const order = compareValues(member.values[lists.scope[index]!]!, value)
+      if (order !== 0) return order
+    }
+    return 0
+  }
+  const from = list.search(0, list.size, (member) => compareScope(member) < 0)
+  return { list, whole: { from, to: list.search(from, list.size, (member) => compareScope(member) <= 0) } }
+}
+
+/** The ranks at which members of a source meet the conditions on one property. */
+export function openRanges(
+  source: Source,
+  position: number,
+): { list: RankedList<IndexedMember>; ranges: readonly Range[] } {
+  const { list, whole } = openList(source, position)
+  const own = source.filters.filter((filter) => filter.position === position).map(({ condition }) => condition)
+  return { list, ranges: findRanges(list, position, own, whole) }
+}
+
+/** Compares two members in an order. */
+export function compareInOrder(a: IndexedMember, b: IndexedMember, keys: readonly Key[]): number {
+  for (const { position, direction } of keys) {
+    const order = compareValues(a.values[position]!, b.values[position]!)
+    if (order !== 0) return direction === 'ascending' ? order : -order
+  }
+  return compareMembers(a, b)
+}
+
+/** Where a walk begins: behind the position that a cursor names. */
+export interface Start {
+  /** The values of the keys there. */
+  readonly values: readonly IndexedValue[]
+  /** The name there; or that it is before, or after, all names. */
+  readonly place: IndexedMember | 'first' | 'last'
+}
+
+/** Whether a member comes after the start of a walk in its order. */
+export function isAfterStart(member: IndexedMember, { values, place }: Start, keys: readonly Key[]): boolean {
+  for (let i = 0; i < values.length; i++) {
+    const { position, direction } = keys[i]!
+    const order = compareValues(member.values[position]!, values[i]!)
+    if (order !== 0) return direction === 'ascending' ? order > 0 : order < 0
+  }
+  return typeof place === 'string' ? place === 'first' : compareMembers(member, place) > 0
+}
+
+/**
+ * The members of a source in an order, those that come after a start. They meet the conditions on one of the keys; the
+ * others are up to the caller.
+ * @param keys at most two; where the source has a scope, none of its properties
+ * @param budget the walk ends, with less than nothing left, when it has looked at more members
+ */
+export function* walk(
+  source: Source,
+  keys: readonly Key[],
+  start: Start | undefined,
+  budget: Budget,
+): Generator<IndexedMember, void, undefined> {
+  const [key, second] = keys
+  const { list, ranges } = openRanges(source, key?.position ?? BY_NAME)
+  const first = (from: number, to: number): number =>
+    start === undefined ? from : list.search(from, to, (member) => !isAfterStart(member, start, keys))
+
+  function* take(from: number, to: number): Generator<IndexedMember, void, undefined> {
+    for (const member of list.slice(from, to)) {
+      if (--budget.left < 0) return
+      yield member
+    }
+  }
+
+  if (key === undefined || (second === undefined && key.direction === 'ascending')) {
+    // The list is in the order of the query.
+    for (const { from, to } of ranges) yield* take(first(from, to), to)
+    return
+  }
+  for (const { from, to } of walkGroups(list, ranges, key, start?.values[0])) {
+    if (budget.left < 0) return
+    if (second === undefined) yield* take(first(from, to), to)
+    else if (to - from <= SMALL_GROUP) {
+      const members = [...take(from, to)]
+      const rest = start === undefined ? members : members.filter((member) => isAfterStart(member, start, keys))
+      yield* rest.sort((a, b) => compareInOrder(a, b, keys))
+    } else {
+      const value = list.at(from).values[key.position]!
+      const isFirst = start !== undefined && compareValues(value, start.values[0]!) === 0
+      const inner = isFirst ? { values: start.values.slice(1), place: start.place } : undefined
+      for (const member of walk(source, [second], inner, budget)) {
+        if (compareValues(member.values[key.position]!, value) === 0) yield member
+      }
+    }
+  }
+}
+
+/**
+ * Groups of members with one value, in the direction of a key.
+ * @param start the value of the first group
+ */
+function* walkGroups(
+  list: RankedList<IndexedMember>,
+  ranges: readonly Range[],
+  { position, direction }: Key,
+  start: IndexedValue | undefined,
+): Generator<Range, void, undefined> {
+  const search = (from: number, to: number, value: IndexedValue, most: number): number =>
+    list.search(from, to, (member) => Math.sign(compareValues(member.values[position]!, value)) <= most)
+  if (direction === 'ascending') {
+    for (const range of ranges) {
+      let from = start === undefined ? range.from : search(range.from, range.to, start, -1)
+      for (let to: number; from < range.to; from = to) {
+        to = search(from, range.to, list.at(from).values[position]!, 0)
+        yield { from, to }
+      }
+    }
+    return
+  }
+  for (const range of ranges.toReversed()) {
+    let to = start === undefined ? range.to : search(range.from, range.to, start, 0)
+    for (let from: number; to > range.from; to = from) {
+      from = search(range.from, to, list.at(to - 1).values[position]!, -1)
+      yield { from, to }
+    }
+  }
+}

@@ -1,0 +1,128 @@
+const CHUNK = 512
+const SPARSE = CHUNK >> 2
+
+/** Items in an order, each of which is found by its rank as well: the number of items before it. */
+export interface RankedList<Item> {
+  readonly size: number
+  /** Adds an item that compares equal to none of the list. */
+  add(item: Item): void
+  /** Takes away the item that compares equal to one, if there is one. */
+  remove(item: Item): void
+  /** The item at a rank below the size. */
+  at(rank: number): Item
+  /** The first rank of a range at which `isBefore` does not hold. It holds for the first part of the range and for no more. */
+  search(from: number, to: number, isBefore: (item: Item) => boolean): number
+  /** The items of a range of ranks. The list must not change meanwhile. */
+  slice(from: number, to: number): Generator<Item, void, undefined>
+}
+
+/** Chunks of at most 512 items keep a change cheap, however many items there are. */
+export function createRankedList<Item>(compare: (a: Item, b: Item) => number): RankedList<Item> {
+  const chunks: Item[][] = []
+  let size = 0
+  /** The rank of the first item of each chunk; made again at the first search after a change of size. */
+  let ranks: number[] | undefined
+
+  function ranksOfChunks(): number[] {
+    if (ranks !== undefined) return ranks
+    let rank = 0
+    ranks = chunks.map((chunk) => {
+      rank += chunk.length
+      return rank - chunk.length
+    })
+    return ranks
+  }
+
+  /** The chunk in which an item stands or would stand. */
+  function findChunk(item: Item): number {
+    return lastIndex(chunks.length, (index) => compare(chunks[index]![0]!, item) <= 0)
+  }
+
+  function placeIn(chunk: readonly Item[], item: Item): number {
+    return firstIndex(0, chunk.length, (index) => compare(chunk[index]!, item) >= 0)
+  }
+
+  /** The chunk that holds a rank. */
+  function chunkAt(rank: number): number {
+    const starts = ranksOfChunks()
+    return lastIndex(starts.length, (index) => starts[index]! <= rank)
+  }
+
+  function mergeIfSparse(index: number): void {
+    const chunk = chunks[index]!
+    if (chunk.length >= SPARSE) return
+    const next = chunks[index + 1]
+    if (chunk.length === 0) chunks.splice(index, 1)
+    else if (next !== undefined && next.length < SPARSE) chunks.splice(index, 2, [...chunk, ...next])
+  }
+
+  return {
+    get size() {
+      return size
+    },
+
+    add(item) {
+      size++
+      ranks = undefined
+      if (chunks.length === 0) {
+        chunks.push([item])
+        return
+      }
+      const index = findChunk(item)
+      const chunk = chunks[index]!
+      const place = placeIn(chunk, item)
+      if (place === CHUNK && index === chunks.length - 1) {
+        chunks.push([item]) // ascending items fill whole chunks
+        return
+      }
+      chunk.splice(place, 0, item)
+      if (chunk.length > CHUNK) chunks.splice(index + 1, 0, chunk.splice(CHUNK >> 1))
+    },
+
+    remove(item) {
+      if (size === 0) return
+      const index = findChunk(item)
+      const chunk = chunks[index]!
+      const place = placeIn(chunk, item)
+      if (place === chunk.length || compare(chunk[place]!, item) !== 0) return
+      chunk.splice(place, 1)
+      mergeIfSparse(index)
+      size--
+      ranks = undefined
+    },
+
+    at(rank) {
+      const index = chunkAt(rank)
+      return chunks[index]![rank - ranksOfChunks()[index]!]!
+    },
+
+    search(from, to, isBefore) {
+      return firstIndex(from, to, (rank) => !isBefore(this.at(rank)))
+    },
+
+    *slice(from, to) {
+      if (from >= to) return
+      let index = chunkAt(from)
+      let place = from - ranksOfChunks()[index]!
+      for (let left = to - from; left > 0; index++, place = 0) {
+        const chunk = chunks[index]!
+        for (; place < chunk.length && left > 0; place++, left--) yield chunk[place]!
+      }
+    },
+  }
+}
+
+/** The first index from `low` to `high` at which a condition holds that holds from there on; `high` where there is none. */
+function firstIndex(low: number, high: number, isReached: (index: number) => boolean): number {
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (isReached(middle)) high = middle
+    else low = middle + 1
+  }
+  return low
+}
+
+/** The last index at which a condition holds that holds up to there; 0 where there is none. */
+function lastIndex(length: number, holds: (index: number) => boolean): number {
+  return Math.max(0, firstIndex(0, length, (index) => !holds(index)) - 1)
+}

@@ -1,0 +1,143 @@
+import type { Content, ContentFields, RelatedWrite, RemoveOptions, StoredResource, StoredState } from '../types.ts'
+import { isResource } from '../types.ts'
+import { createVersions } from '../versions.ts'
+import type { HeldBody } from './held-content.ts'
+import { createMemberIndex, type Entry, type MemberIndex, type Place } from './member-index.ts'
+import { createTombstones } from './tombstones.ts'
+
+/** What is kept of content beside its bytes. */
+type KeptFields = ContentFields & Pick<Content, 'indexed'>
+
+/** A reason to write nothing. */
+export type Conflict =
+  | { readonly outcome: 'conflict'; readonly current: StoredState; readonly related: StoredResource }
+  | { readonly outcome: 'conflict'; readonly current: undefined; readonly missing: string }
+
+/** What stands at which path. Nothing here waits: a step of several calls is atomic. */
+export interface States {
+  readonly members: MemberIndex
+  readonly nextVersion: () => string
+  /** @param hidden whether hidden resources are seen */
+  stateOf(path: string, hidden: boolean): StoredState
+  /**
+   * The conflict with a path that must be present and is not, or with a related path that must be absent and is not.
+   * @param path that is to be written
+   */
+  findConflict(path: string, related: readonly RelatedWrite[], requires: string | undefined): Conflict | undefined
+  /**
+   * Shows a new state of a path.
+   * @param place where a path stands that is known to be new
+   */
+  put(path: string, fields: KeptFields, body: HeldBody, version?: string, place?: Place): StoredResource
+  /** Writes related paths. @param held their bodies, after that of the path itself */
+  putRelated(related: readonly RelatedWrite[], held: readonly HeldBody[]): void
+  /** @param keep milliseconds for which a tombstone is kept */
+  drop(path: string, mode: RemoveOptions['mode'], keep: number): void
+}
+
+/** @param now milliseconds since the epoch, never back */
+export function createStates(maxTombstones: number, now: () => number): States {
+  const entries = new Map<string, Entry>()
+  const tombstones = createTombstones(maxTombstones)
+  const members = createMemberIndex()
+  const nextVersion = createVersions()
+
+  function stateOf(path: string, hidden: boolean): StoredState {
+    const state = entries.get(path)?.state
+    if (state === undefined) return tombstones.find(path, now())
+    if (hidden || state.hidden !== true) return state
+    return { removed: true, path, removedAt: state.lastModified! }
+  }
+
+  function put(
+    path: string,
+    fields: KeptFields,
+    body: HeldBody,
+    version: string = nextVersion(),
+    place?: Place,
+    isHidden = false,
+  ): StoredResource {
+    const entry = entries.get(path)
+    const previous = entry === undefined ? tombstones.lastRemoval(path) : entry.state.lastModified
+    const state = createState(path, fields, body, previous, isHidden, version)
+    const current = entry ?? { path, state }
+    if (entry === undefined) {
+      entries.set(path, current)
+      members.add(current, place)
+      tombstones.unbury(path)
+    } else {
+      const { hidden = false } = entry.state
+      entry.state = state
+      if (hidden !== isHidden) members.add(entry)
+    }
+    members.index(current, fields.indexed?.index)
+    return state
+  }
+
+  function createState(
+    path: string,
+    fields: KeptFields,
+    { body, size, sha256 }: HeldBody,
+    previous: number | undefined,
+    isHidden: boolean,
+    version: string,
+  ): StoredResource {
+    const time = now()
+    const state: { -readonly [Name in keyof StoredResource]: StoredResource[Name] } = {
+      path,
+      version,
+      contentType: fields.contentType,
+      size,
+      body,
+      // Never back, whatever the clock does.
+      lastModified: previous === undefined || previous < time ? time : previous,
+      dateIsStrong: previous === undefined || Math.floor(previous / 1000) < Math.floor(time / 1000),
+    }
+    if (fields.contentEncoding !== undefined) state.contentEncoding = fields.contentEncoding
+    if (fields.contentLanguage !== undefined) state.contentLanguage = fields.contentLanguage
+    if (fields.filename !== undefined) state.filename = fields.filename
+    if (sha256 !== undefined) state.sha256 = sha256
+    if (fields.indexed !== undefined) {
+      const { index, values } = fields.indexed
+      state.indexed = { index, values: { ...values } }
+    }
+    if (isHidden) state.hidden = true
+    return state
+  }
+
+  function findConflict(
+    path: string,
+    related: readonly RelatedWrite[],
+    requires: string | undefined,
+  ): Conflict | undefined {
+    if (requires !== undefined && !isResource(stateOf(requires, false))) {
+      return { outcome: 'conflict', current: undefined, missing: requires } as const
+    }
+    for (const write of related) {
+      const other = write.expect === 'absent' ? stateOf(write.path, false) : undefined
+      if (isResource(other)) return { outcome: 'conflict', current: stateOf(path, false), related: other } as const
+    }
+    return undefined
+  }
+
+  function putRelated(related: readonly RelatedWrite[], held: readonly HeldBody[]): void {
+    for (let i = 0; i < related.length; i++) put(related[i]!.path, related[i]!.content, held[i + 1]!)
+  }
+
+  function drop(path: string, mode: RemoveOptions['mode'], keep: number): void {
+    const state = entries.get(path)?.state
+    if (state === undefined) return
+    if (mode === 'hide') {
+      // A new object: what callers have kept on the old one belongs to the state before.
+      put(path, state as KeptFields, state, undefined, undefined, true)
+      return
+    }
+    entries.delete(path)
+    members.remove(path)
+    const removedAt = Math.max(now(), state.lastModified!)
+    if (mode === 'erase') tombstones.forget(path, removedAt)
+    else tombstones.bury({ removed: true, path, removedAt }, removedAt + keep)
+  }
+
+  return { members, nextVersion, stateOf, findConflict, put, putRelated, drop }
+}

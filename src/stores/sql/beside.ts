@@ -1,0 +1,126 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { createGoneError } from '../../contents/errors.ts'
+import type { ContentStore } from '../../contents/types.ts'
+import type { MaybePromise } from '../../core/handler.ts'
+import { shapedAs, type ValueRule, writtenAs } from '../../core/option-values.ts'
+import { untilAborted } from '../abortable-stream.ts'
+import type { LargeBody } from '../types.ts'
+import { type ContentId, isUnavailable, type Taken } from './intake.ts'
+
+/** The rows that name content beside the tables. A key has its row before anything is put under it. */
+export interface ContentLedger {
+  /** Makes the row of a key; its content is swept unless a write links the row in time. */
+  begin(key: string): MaybePromise<ContentId>
+  /** Puts the sweep off for the grace period. */
+  touch(id: ContentId): MaybePromise<void>
+  /** Gives content up that no path shows. */
+  abandon(id: ContentId): MaybePromise<void>
+  /** What the keys of this database begin with: several may keep their contents in one place. */
+  readIdentity(): MaybePromise<string>
+}
+
+/** Large content in a content store beside the tables. */
+export interface BesideContents {
+  /** Takes content in; its row is not linked yet. */
+  put(body: AsyncIterable<Uint8Array>, signal: AbortSignal | undefined): Promise<Taken>
+}
+
+export const CONTENT_STORE: ValueRule = writtenAs(
+  shapedAs({ put: 'function', open: 'function', remove: 'function', list: 'function' }),
+  'a ContentStore, as in fileContents({ directory })',
+)
+
+export function createBesideContents(contents: ContentStore, ledger: ContentLedger, grace: number): BesideContents {
+  return {
+    async put(body, signal) {
+      const { stream, count, digest } = measure(body)
+      // Begun here, so that the source is closed also when the database fails.
+      const source = stream[Symbol.asyncIterator]()
+      let id: ContentId | undefined
+      let timer: NodeJS.Timeout | undefined
+      try {
+        const key = (await ledger.readIdentity()) + randomBytes(16).toString('hex')
+        id = await ledger.begin(key)
+        const row = id
+        timer = setInterval(() => void touch(row), Math.min(Math.max(grace / 3, 10), 2 ** 31 - 1)).unref()
+        const { size } = await contents.put(key, { [Symbol.asyncIterator]: () => source }, { signal })
+        if (size !== count()) {
+          throw new Error(`The content store reports ${size} bytes of content that has ${count()}.`)
+        }
+        signal?.throwIfAborted()
+        return { size, body: openBeside(contents, key), id, sha256: digest() }
+      } catch (error) {
+        const abandoned = id === undefined ? undefined : abandon(id)
+        // The database or the content store is away: the caller need not wait for it once more.
+        if (!isUnavailable(error)) await abandoned
+        throw error
+      } finally {
+        clearInterval(timer)
+        await source.return?.()
+      }
+    },
+  }
+
+  /** Best effort, as below: without its row the write fails when it links the content. */
+  async function touch(id: ContentId): Promise<void> {
+    try {
+      await ledger.touch(id)
+    } catch {}
+  }
+
+  /** Best effort: what cannot be given up now is swept later. */
+  async function abandon(id: ContentId): Promise<void> {
+    try {
+      await ledger.abandon(id)
+    } catch {}
+  }
+}
+
+/** The content of a key, read exactly. */
+export function openBeside(contents: ContentStore, key: string): LargeBody {
+  return {
+    open(first, last, { signal } = {}) {
+      return untilAborted(exactly(contents.open(key, first, last, { signal }), last - first + 1), signal)
+    },
+  }
+}
+
+/** A piece that is short enough to be held. */
+export async function readWhole(stream: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  const chunks: Buffer[] = []
+  for await (const chunk of stream) chunks.push(Buffer.from(chunk))
+  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
+}
+
+/** Content that lies beside the tables, and no option that says where. */
+export function createNoContentsError(owner: string): Error {
+  return new Error(`${owner} has content in a content store: pass the option contents, as where it was written.`)
+}
+
+async function* exactly(stream: AsyncIterable<Uint8Array>, length: number): AsyncGenerator<Uint8Array> {
+  let rest = length
+  for await (const chunk of stream) {
+    rest -= chunk.length
+    if (rest < 0) break
+    yield chunk
+  }
+  // Too short or too long: never bytes of another range.
+  if (rest !== 0) throw createGoneError()
+}
+
+function measure(body: AsyncIterable<Uint8Array>): {
+  readonly stream: AsyncIterable<Uint8Array>
+  readonly count: () => number
+  readonly digest: () => Uint8Array
+} {
+  const hash = createHash('sha256')
+  let size = 0
+  async function* read(): AsyncGenerator<Uint8Array> {
+    for await (const chunk of body) {
+      size += chunk.length
+      hash.update(chunk)
+      yield chunk
+    }
+  }
+  return { stream: read(), count: () => size, digest: () => hash.digest() }
+}

@@ -1,0 +1,171 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import type { S3ContentsOptions } from '../../src/contents/s3.ts'
+import type { ContentStore } from '../../src/contents/types.ts'
+import { readAll } from '../../src/stores/conformance/contents/keeping.ts'
+import { createBytes, MEBIBYTE, stream } from '../../src/stores/conformance/samples.ts'
+import { createKey, createPrefix, listKeys, openS3Contents } from '../support/contents.ts'
+import { type S3Service, startS3 } from '../support/s3-service.ts'
+import { CREDENTIALS } from '../support/s3-signatures.ts'
+
+let service: S3Service
+beforeAll(async () => {
+  service = await startS3()
+})
+afterAll(() => service.close())
+afterEach(() => {
+  service.interfere = () => undefined
+})
+
+const open = (options: Partial<S3ContentsOptions> = {}): ContentStore => openS3Contents(service.endpoint, options)
+
+describe('s3Contents, when the service or the source fails', () => {
+  it('ends an upload in parts with an abort when the source breaks off (issue 22)', async () => {
+    const contents = open({ prefix: createPrefix() })
+    async function* breaking(): AsyncGenerator<Uint8Array> {
+      yield* stream(createBytes(17 * MEBIBYTE, 1), MEBIBYTE)
+      throw new Error('The source has failed.')
+    }
+    service.requests.length = 0
+    await expect(contents.put(createKey(), breaking())).rejects.toThrow('The source has failed.')
+    expect(service.requests.filter((request) => /^DELETE .*uploadId=/.test(request))).toHaveLength(1)
+    expect(await listKeys(contents)).toEqual([])
+  })
+
+  it('lists an upload in parts that was never completed, and ends it', async () => {
+    const prefix = createPrefix()
+    const contents = open({ prefix })
+    let isDead = false
+    service.interfere = (req, res) => {
+      if (!isDead && !req.url!.includes('partNumber=2')) return undefined
+      // As after a kill: nothing of this process arrives any more.
+      isDead = true
+      res.destroy()
+      return 'done'
+    }
+    const key = createKey()
+    const put = contents.put(key, stream(createBytes(20 * MEBIBYTE, 1), MEBIBYTE))
+    await expect(put).rejects.toMatchObject({ status: 503 })
+    service.interfere = () => undefined
+    const listed = []
+    for await (const one of open({ prefix }).list()) listed.push(one)
+    expect(listed).toMatchObject([{ key, age: expect.any(Number) }])
+    expect(Math.abs(listed[0]!.age)).toBeLessThan(60_000)
+    await listed[0]!.remove()
+    expect(await listKeys(contents)).toEqual([])
+  })
+
+  it('tries again, after a pause, what fails by overload, a broken connection or a failure of the service', async () => {
+    const contents = open({ prefix: createPrefix() })
+    const key = createKey()
+    for (const failure of [503, 429, 500, 'reset'] as const) {
+      let isFirst = true
+      service.interfere = (_, res) => {
+        if (!isFirst) return undefined
+        isFirst = false
+        if (failure === 'reset') res.destroy()
+        else res.writeHead(failure).end('<Error><Code>SlowDown</Code></Error>')
+        return 'done'
+      }
+      await contents.put(key, stream(createBytes(1000, 1), 500))
+      expect(isFirst).toBe(false)
+    }
+  })
+
+  it('fails with 503 and Retry-After while the service is away (issue 22)', async () => {
+    const [contents, key] = [open({ prefix: createPrefix() }), createKey()]
+    await contents.put(key, stream(createBytes(1000, 1), 500))
+    service.interfere = (_, res) => {
+      res.destroy()
+      return 'done'
+    }
+    const away = { status: 503, headers: { 'Retry-After': '1' } }
+    await expect(contents.put(createKey(), stream(createBytes(1000, 1), 500))).rejects.toMatchObject(away)
+    await expect(readAll(contents, key, 0, 999)).rejects.toMatchObject(away)
+    await expect(contents.remove(key)).rejects.toMatchObject(away)
+    await expect(listKeys(contents)).rejects.toMatchObject(away)
+    const nowhere = open({ endpoint: 'http://127.0.0.1:1' })
+    await expect(readAll(nowhere, key, 0, 999)).rejects.toMatchObject(away)
+  })
+
+  it('gives up a service that accepts connections and says nothing', async () => {
+    service.interfere = () => 'done'
+    const contents = open({ timeout: 50 })
+    await expect(contents.remove(createKey())).rejects.toMatchObject({ status: 503 })
+  })
+
+  it('breaks a reader off when the connection breaks after the first byte (issue 22)', async () => {
+    const [contents, key] = [open({ prefix: createPrefix() }), createKey()]
+    await contents.put(key, stream(createBytes(500_000, 1), 100_000))
+    service.interfere = (_, res) => {
+      res.writeHead(206, { 'Content-Range': 'bytes 0-499999/500000', 'Content-Length': '500000' })
+      res.write(Buffer.alloc(1000), () => res.destroy())
+      return 'done'
+    }
+    const chunks: Uint8Array[] = []
+    const read = async () => {
+      for await (const chunk of contents.open(key, 0, 499_999)) chunks.push(chunk)
+    }
+    await expect(read()).rejects.toMatchObject({ status: 503 })
+    expect(Buffer.concat(chunks)).toHaveLength(1000)
+  })
+
+  it('refuses a service that answers a range with other bytes', async () => {
+    const [contents, key] = [open({ prefix: createPrefix() }), createKey()]
+    for (const range of [undefined, 'bytes 0-10/500', 'bytes 10-99/500']) {
+      service.interfere = (_, res) => {
+        res.writeHead(range === undefined ? 200 : 206, range === undefined ? {} : { 'Content-Range': range }).end('x')
+        return 'done'
+      }
+      const read = async () => {
+        for await (const _ of contents.open(key, 10, 100));
+      }
+      await expect(read()).rejects.toThrow(/The S3 service answered 20[06]/)
+    }
+  })
+
+  it('fails when the digest that the service reports is another one (issue 22)', async () => {
+    const contents = open({ prefix: createPrefix() })
+    service.interfere = (req, res) => {
+      if (req.method !== 'PUT') return undefined
+      res.writeHead(200, { ETag: `"${'0'.repeat(32)}"` }).end()
+      return 'done'
+    }
+    const put = () => contents.put(createKey(), stream(createBytes(1000, 1), 500))
+    await expect(put()).rejects.toThrow(/The S3 service has other bytes than were sent/)
+    // With a key of the service's own the ETag says nothing of the bytes; the size is asked for all the same.
+    service.interfere = (req, res) => {
+      if (req.method !== 'PUT' && req.method !== 'HEAD') return undefined
+      const headers = { ETag: `"${'0'.repeat(32)}"`, 'x-amz-server-side-encryption': 'aws:kms', 'Content-Length': '0' }
+      res.writeHead(200, headers).end()
+      return 'done'
+    }
+    expect(await put()).toEqual({ size: 0 })
+  })
+
+  it('fails with the code of the service when a request is refused', async () => {
+    const credentials = { accessKeyId: CREDENTIALS.accessKeyId, secretAccessKey: 'wrong' }
+    const put = open({ credentials }).put(createKey(), stream(createBytes(1000, 1), 500))
+    await expect(put).rejects.toThrow('The S3 service answered 403 (SignatureDoesNotMatch).')
+  })
+
+  it('takes a completed upload for done although the first response was lost', async () => {
+    const contents = open({ prefix: createPrefix() })
+    const [key, bytes] = [createKey(), createBytes(9 * MEBIBYTE, 2)]
+    let isLost = false
+    service.interfere = (req, res) => {
+      if (isLost || req.method !== 'POST' || !req.url!.includes('uploadId')) return undefined
+      isLost = true
+      // The service completes it; the client sees a broken connection.
+      const { end } = res
+      res.end = ((...values: never[]) => {
+        res.end = end
+        res.destroy()
+        return values.length > 0 ? res : res
+      }) as never
+      return undefined
+    }
+    await contents.put(key, stream(bytes, MEBIBYTE))
+    expect(isLost).toBe(true)
+    expect((await readAll(contents, key, 0, bytes.length - 1)).equals(bytes)).toBe(true)
+  })
+})

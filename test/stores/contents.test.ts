@@ -1,0 +1,372 @@
+import { existsSync } from 'node:fs'
+import { cp, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import Libsql from 'libsql'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { fileContents } from '../../src/contents/file.ts'
+import type { ContentStore } from '../../src/contents/types.ts'
+import { HttpError } from '../../src/core/errors.ts'
+import { createBytes, stream } from '../../src/stores/conformance/samples.ts'
+import { type PostgresStoreOptions, postgresStore } from '../../src/stores/postgres.ts'
+import { readWhole } from '../../src/stores/sql/beside.ts'
+import type { MovableContents } from '../../src/stores/sql/move.ts'
+import { type SqliteStoreOptions, sqliteStore } from '../../src/stores/sqlite.ts'
+import type { LargeBody, ResourceStore, StoredResource } from '../../src/stores/types.ts'
+import { describeStore } from '../../src/testing.ts'
+import { listKeys } from '../support/contents.ts'
+import { type PostgresServer, startPostgres } from '../support/postgres.ts'
+import { readBytes } from '../support/store-tasks.ts'
+
+type Options = Omit<SqliteStoreOptions & PostgresStoreOptions, 'pool' | 'reserve' | 'now' | 'busyTimeout'>
+
+/** A database of its own, and a directory for large content. */
+interface Place {
+  readonly directory: string
+  /** The contents of the directory. */
+  readonly contents: ContentStore
+  open(options?: Options): ResourceStore & MovableContents
+  query(sql: string): Promise<readonly Record<string, unknown>[]>
+}
+
+const closers: (() => unknown)[] = []
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close()
+})
+
+async function createFolder(): Promise<string> {
+  const folder = await mkdtemp(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'store-contents-'))
+  closers.push(() => rm(folder, { recursive: true, force: true }))
+  return folder
+}
+
+function closing<Store extends ResourceStore>(store: Store): Store {
+  closers.push(() => store.close?.())
+  return store
+}
+
+let server: PostgresServer
+beforeAll(async () => {
+  server = await startPostgres()
+})
+afterAll(() => server.stop())
+let prefixes = 0
+
+const PLACES: Readonly<Record<string, () => Promise<Place>>> = {
+  async sqliteStore() {
+    const directory = await createFolder()
+    const file = join(await createFolder(), 'store.db')
+    const openFile = () => {
+      const handle = new Libsql(file)
+      closers.push(() => handle.close())
+      return handle
+    }
+    return {
+      directory,
+      contents: fileContents({ directory }),
+      open: (options) => closing(sqliteStore(openFile(), { contents: fileContents({ directory }), ...options })),
+      query: async (sql) => openFile().prepare(sql).all() as Record<string, unknown>[],
+    }
+  },
+  async postgresStore() {
+    const directory = await createFolder()
+    const tablePrefix = `beside_${++prefixes}_`
+    const pool = server.createPool({ max: 8 })
+    closers.push(() => pool.end())
+    return {
+      directory,
+      contents: fileContents({ directory }),
+      open: (options) =>
+        closing(postgresStore({ pool, tablePrefix, contents: fileContents({ directory }), ...options })),
+      query: async (sql) => (await pool.query(sql.replaceAll('resource_', tablePrefix))).rows,
+    }
+  },
+}
+
+const binary = (body: Uint8Array | AsyncIterable<Uint8Array>) => ({ contentType: 'application/octet-stream', body })
+const LARGE = createBytes(300_000, 1)
+const OTHER = createBytes(200_000, 2)
+
+/** Content that comes in pieces. */
+const upload = (bytes: Uint8Array) => binary(stream(bytes, 40_000))
+
+function sound(directory: string, changes: (contents: ContentStore) => Partial<ContentStore>): ContentStore {
+  const contents = fileContents({ directory })
+  return { ...contents, ...changes(contents) }
+}
+
+describe('a backup of sqliteStore with fileContents', () => {
+  it('is restored whole when the database is copied first and the contents within grace (docs/stores.md)', async () => {
+    const [directory, copies, folder] = [await createFolder(), await createFolder(), await createFolder()]
+    const handle = new Libsql(join(folder, 'store.db'))
+    closers.push(() => handle.close())
+    const store = closing(sqliteStore(handle, { contents: fileContents({ directory }), sweepInterval: 20 }))
+    for (const path of ['/kept', '/replaced', '/removed']) await store.write(path, upload(LARGE), { expect: 'any' })
+
+    handle.exec(`VACUUM INTO '${join(folder, 'copy.db')}'`)
+    // What happens between the two steps.
+    await store.write('/replaced', upload(OTHER), { expect: 'any' })
+    await store.write('/later', upload(OTHER), { expect: 'any' })
+    await store.remove('/removed', { expect: 'any', mode: 'erase' })
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    await cp(directory, copies, { recursive: true, preserveTimestamps: true })
+
+    const copy = new Libsql(join(folder, 'copy.db'))
+    closers.push(() => copy.close())
+    const options = { contents: fileContents({ directory: copies }), grace: 300, sweepInterval: 20 }
+    const restored = closing(sqliteStore(copy, options))
+    // The content of /later and the second one of /replaced came after the copy of the database.
+    await vi.waitFor(async () => expect(await listKeys(fileContents({ directory: copies }))).toHaveLength(3), 10_000)
+    for (const path of ['/kept', '/replaced', '/removed']) {
+      expect(await readBytes((await restored.read(path)) as StoredResource)).toEqual(LARGE)
+    }
+    expect(await restored.read('/later')).toBeUndefined()
+  })
+})
+
+for (const [name, createPlace] of Object.entries(PLACES)) {
+  describeStore(
+    `${name} with fileContents`,
+    async () => {
+      const place = await createPlace()
+      // Larger content than that of most cases lies beside the tables.
+      const open = () => place.open({ inlineLimit: 10 })
+      return { store: open(), reopen: open }
+    },
+    { describe, it },
+  )
+
+  describe(`${name} with contents, its own ways`, () => {
+    it('keeps content above inlineLimit beside the tables, and other content in its row (issue 22)', async () => {
+      const place = await createPlace()
+      const store = place.open({ sweepInterval: 0 })
+      await store.write('/a', upload(LARGE), { expect: 'absent' })
+      await store.write('/b', upload(LARGE.subarray(0, 65_536)), { expect: 'absent' })
+      expect(await listKeys(place.contents)).toHaveLength(1)
+      expect(await place.query('SELECT 1 FROM resource_chunks')).toEqual([])
+      expect(await readBytes((await store.read('/a')) as StoredResource)).toEqual(LARGE)
+    })
+
+    it('puts content under a key that is never used again, also for the same bytes (issue 22)', async () => {
+      const place = await createPlace()
+      const store = place.open({ sweepInterval: 0 })
+      for (let count = 0; count < 3; count++) await store.write('/a', upload(LARGE), { expect: 'any' })
+      expect(new Set(await listKeys(place.contents)).size).toBe(3)
+    })
+
+    it('removes the content of a lost swap, of an aborted upload and of staged content that was given up', async () => {
+      const place = await createPlace()
+      const store = place.open({ sweepInterval: 0 })
+      await store.write('/a', upload(LARGE), { expect: 'absent' })
+      const lost = await store.write('/a', upload(OTHER), { expect: 'absent' })
+      expect(lost.outcome).toBe('conflict')
+      const staged = await store.stage!(stream(OTHER, 40_000))
+      await staged.discard()
+      const controller = new AbortController()
+      async function* leaving(): AsyncGenerator<Uint8Array> {
+        yield OTHER
+        controller.abort(new Error('The client has left.'))
+        yield OTHER
+      }
+      const write = store.write('/b', binary(leaving()), { expect: 'any', signal: controller.signal })
+      await expect(write).rejects.toThrow('The client has left.')
+      await vi.waitFor(async () => expect(await listKeys(place.contents)).toHaveLength(1))
+      await vi.waitFor(async () => expect(await place.query('SELECT 1 FROM resource_contents')).toHaveLength(1))
+    })
+
+    it('keeps replaced and removed content for the grace period, and sweeps it then (issue 22)', async () => {
+      const place = await createPlace()
+      const store = place.open({ grace: 600, sweepInterval: 20 })
+      await store.write('/a', upload(LARGE), { expect: 'any' })
+      const before = (await store.read('/a')) as StoredResource
+      await store.write('/a', upload(OTHER), { expect: 'any' })
+      expect(await readBytes(before)).toEqual(LARGE)
+      await vi.waitFor(async () => expect(await listKeys(place.contents)).toHaveLength(1), 10_000)
+      await expect(readBytes(before)).rejects.toMatchObject({ status: 503 })
+      expect(await readBytes((await store.read('/a')) as StoredResource)).toEqual(OTHER)
+      await store.remove('/a', { expect: 'any', mode: 'erase' })
+      await vi.waitFor(async () => expect(await listKeys(place.contents)).toEqual([]), 10_000)
+      await vi.waitFor(async () => expect(await place.query('SELECT 1 FROM resource_contents')).toEqual([]))
+    })
+
+    it('removes content without a row of its own database, and leaves that of other databases alone', async () => {
+      const place = await createPlace()
+      const contents = fileContents({ directory: place.directory })
+      await place.open({ sweepInterval: 0 }).write('/a', upload(LARGE), { expect: 'any' })
+      const [{ id }] = (await place.query('SELECT id FROM resource_identity')) as [{ id: string }]
+      const foreign = `${'0'.repeat(16)}${'1'.repeat(32)}`
+      const orphan = `${id}${'1'.repeat(32)}`
+      for (const key of [foreign, orphan]) await contents.put(key, stream(OTHER, 40_000))
+      // The first call starts the sweep.
+      await place.open({ grace: 100, sweepInterval: 20 }).read('/a')
+      await vi.waitFor(async () => expect(await listKeys(place.contents)).not.toContain(orphan), 10_000)
+      // Several further passes.
+      await new Promise((resolve) => setTimeout(resolve, 400))
+      const left = await listKeys(place.contents)
+      expect(left).toHaveLength(2)
+      expect(left).toContain(foreign)
+    })
+
+    it('keeps the content of an upload that takes longer than the grace period', async () => {
+      const place = await createPlace()
+      const store = place.open({ grace: 150, sweepInterval: 10 })
+      async function* slow(): AsyncGenerator<Uint8Array> {
+        yield LARGE
+        await new Promise((resolve) => setTimeout(resolve, 900))
+        yield OTHER
+      }
+      await store.write('/a', binary(slow()), { expect: 'any' })
+      const found = await readBytes((await store.read('/a')) as StoredResource)
+      expect(found).toEqual(Buffer.concat([LARGE, OTHER]))
+    })
+
+    it('writes nothing when the content store has kept another number of bytes (issue 22)', async () => {
+      const place = await createPlace()
+      const contents = sound(place.directory, ({ put }) => ({
+        put: async (...values) => ({ size: (await put(...values)).size - 1 }),
+      }))
+      const store = place.open({ contents, sweepInterval: 0 })
+      await expect(store.write('/a', upload(LARGE), { expect: 'any' })).rejects.toThrow(
+        'The content store reports 299999 bytes of content that has 300000.',
+      )
+      expect(await store.read('/a')).toBeUndefined()
+      await vi.waitFor(async () => expect(await listKeys(place.contents)).toEqual([]))
+    })
+
+    it('breaks a reader off when the content store gives fewer or more bytes than asked for', async () => {
+      const place = await createPlace()
+      await place.open({ sweepInterval: 0 }).write('/a', upload(LARGE), { expect: 'any' })
+      for (const change of [-1, 1]) {
+        const contents = sound(place.directory, ({ open }) => ({
+          open: (key, first, last) => open(key, first, Math.min(last + change, LARGE.length - 1)),
+        }))
+        const store = place.open({ contents, sweepInterval: 0 })
+        const { body } = (await store.read('/a')) as StoredResource
+        const read = async () => readWhole((body as LargeBody).open(0, 99_999))
+        await expect(read()).rejects.toMatchObject({ status: 503 })
+      }
+    })
+
+    it('passes on that the content store is away, and tries a removal again later', async () => {
+      const place = await createPlace()
+      let isAway = false
+      const check = (): void => {
+        if (isAway) throw new HttpError(503, 'ERR_UNAVAILABLE', { headers: { 'Retry-After': '5' } })
+      }
+      const contents = sound(place.directory, ({ put, remove }) => ({
+        put(...values) {
+          check()
+          return put(...values)
+        },
+        remove(key) {
+          check()
+          return remove(key)
+        },
+      }))
+      const store = place.open({ contents, grace: 50, sweepInterval: 20 })
+      await store.write('/a', upload(LARGE), { expect: 'any' })
+      isAway = true
+      await expect(store.write('/b', upload(LARGE), { expect: 'any' })).rejects.toMatchObject({
+        status: 503,
+        headers: { 'Retry-After': '5' },
+      })
+      await store.remove('/a', { expect: 'any', mode: 'erase' })
+      await new Promise((resolve) => setTimeout(resolve, 200))
+      expect(await listKeys(place.contents)).toHaveLength(1)
+      isAway = false
+      await vi.waitFor(async () => expect(await listKeys(place.contents)).toEqual([]), 10_000)
+      await vi.waitFor(async () => expect(await place.query('SELECT 1 FROM resource_contents')).toEqual([]), 10_000)
+    })
+
+    it('reads chunks that are in its tables beside content in the content store (issue 22)', async () => {
+      const place = await createPlace()
+      await place.open({ contents: undefined as never, sweepInterval: 0 }).write('/a', upload(LARGE), { expect: 'any' })
+      const store = place.open({ sweepInterval: 0 })
+      await store.write('/b', upload(OTHER), { expect: 'any' })
+      expect(await readBytes((await store.read('/a')) as StoredResource)).toEqual(LARGE)
+      expect(await readBytes((await store.read('/b')) as StoredResource)).toEqual(OTHER)
+    })
+
+    it('moves chunks to the content store, with their versions and dates (issue 22)', async () => {
+      const place = await createPlace()
+      const before = place.open({ contents: undefined as never, sweepInterval: 0 })
+      for (let name = 1; name <= 5; name++) {
+        await before.write(`/a/${name}`, upload(createBytes(300_000, name)), { expect: 'any' })
+      }
+      await before.write('/a/small', binary(LARGE.subarray(0, 100)), { expect: 'any' })
+      await before.remove('/a/5', { expect: 'any', mode: 'hide' })
+      const store = place.open({ grace: 100, sweepInterval: 20 })
+      const facts = async () =>
+        (await store.list('/a', { limit: 10, hidden: true })).items.map(({ body: _, ...rest }) => rest)
+      const states = await facts()
+      const readBefore = (await store.read('/a/1')) as StoredResource
+      expect(await store.moveContents()).toBe(5)
+      expect(await store.moveContents()).toBe(0)
+      expect(await facts()).toEqual(states)
+      await vi.waitFor(async () => expect(await place.query('SELECT 1 FROM resource_chunks')).toEqual([]), 10_000)
+      expect(await listKeys(place.contents)).toHaveLength(5)
+      for (let name = 1; name <= 5; name++) {
+        const state = (await store.read(`/a/${name}`, { hidden: true })) as StoredResource
+        expect((await readBytes(state)).equals(createBytes(300_000, name))).toBe(true)
+      }
+      // SQLite keeps states in memory: they go on with what has moved.
+      if (name === 'sqliteStore') expect((await readBytes(readBefore)).equals(createBytes(300_000, 1))).toBe(true)
+      await store.write('/a/1', upload(OTHER), { expect: 'present' })
+      await vi.waitFor(async () => expect(await listKeys(place.contents)).toHaveLength(5), 10_000)
+    })
+
+    it('leaves content alone that is replaced while it moves, and nothing of what was put', async () => {
+      const place = await createPlace()
+      const before = place.open({ contents: undefined as never, sweepInterval: 0 })
+      await before.write('/a', upload(LARGE), { expect: 'any' })
+      const contents = sound(place.directory, ({ put }) => ({
+        async put(...values) {
+          const stored = await put(...values)
+          await before.write('/a', binary(Buffer.from('small')), { expect: 'any' })
+          return stored
+        },
+      }))
+      const store = place.open({ contents, grace: 100, sweepInterval: 20 })
+      expect(await store.moveContents()).toBe(0)
+      await vi.waitFor(async () => expect(await listKeys(place.contents)).toEqual([]), 10_000)
+      expect(await readBytes((await store.read('/a')) as StoredResource)).toEqual(Buffer.from('small'))
+    })
+
+    it('ends a move with the reason of the signal, goes on with the rest later, and needs the option', async () => {
+      const place = await createPlace()
+      const before = place.open({ contents: undefined as never, sweepInterval: 0 })
+      for (const path of ['/a', '/b']) await before.write(path, upload(LARGE), { expect: 'any' })
+      const controller = new AbortController()
+      const contents = sound(place.directory, ({ put }) => ({
+        async put(...values) {
+          const stored = await put(...values)
+          // Once the first one has moved.
+          setImmediate(() => setImmediate(() => controller.abort(new Error('Enough.'))))
+          return stored
+        },
+      }))
+      const store = place.open({ contents, sweepInterval: 0 })
+      await expect(store.moveContents({ signal: AbortSignal.abort(new Error('Not now.')) })).rejects.toThrow('Not now.')
+      await store.moveContents({ signal: controller.signal }).catch(() => {})
+      await store.moveContents()
+      for (const path of ['/a', '/b']) {
+        expect(await readBytes((await store.read(path)) as StoredResource)).toEqual(LARGE)
+      }
+      await expect(before.moveContents()).rejects.toThrow(`${name}: moveContents needs the option contents.`)
+    })
+
+    it('names the missing option when content lies in a content store', async () => {
+      const place = await createPlace()
+      await place.open({ sweepInterval: 0 }).write('/a', upload(LARGE), { expect: 'any' })
+      const store = place.open({ contents: undefined as never, sweepInterval: 0 })
+      const state = (await store.read('/a')) as StoredResource
+      await expect(readBytes(state)).rejects.toThrow(`${name} has content in a content store: pass the option contents`)
+    })
+
+    it('refuses contents that are not a content store', async () => {
+      const place = await createPlace()
+      const contents = { directory: './contents' } as never
+      expect(() => place.open({ contents })).toThrow(/takes as contents: a ContentStore, as in fileContents/)
+    })
+  })
+}
