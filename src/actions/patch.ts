@@ -48,7 +48,7 @@ export function loadDocument(exchange: ResourceExchange): MaybePromise<void> {
 
 /** PATCH: applies a patch document to the current state, all of it or nothing (RFC 5789 §2). */
 export function patch(exchange: ResourceExchange): MaybePromise<Reply> {
-  const format = selectPatchFormat(exchange.field('content-type'), exchange.route.context.patchFormats)
+  const format = selectPatchFormat(exchange.field('content-type'), exchange.route.patchFormats)
   return readJson(exchange, (exchange, document) => {
     requireKeptNumbers(document)
     const parsed = format.parse(document.value)

@@ -168,6 +168,8 @@ export interface Route {
   readonly credentials: 'all' | 'writes' | 'none' | 'some' | undefined
   readonly authorize: Authorize | undefined
   readonly conflict: ConflictHook | undefined
+  /** What PATCH takes; `application/json` among it where the definition has it stand for a merge patch. */
+  readonly patchFormats: readonly PatchFormat[]
   readonly beforeWrite: BeforeWrite | undefined
   readonly outbox: Outbox | undefined
   readonly afterCommit: AfterCommit | undefined

@@ -6,6 +6,7 @@ import { loadReplaced } from '../actions/replaced-state.ts'
 import type { Action, ContentRule, Route } from '../actions/route.ts'
 import { loadFile, loadPresent } from '../actions/state.ts'
 import { changeOptions } from '../core/options.ts'
+import type { PatchFormat } from '../patch-formats/types.ts'
 import { isJsonRange, isJsonType, isMediaRange, NO_PARAMETERS, parseMediaType } from '../protocol/media-type.ts'
 import type { Method } from '../protocol/methods.ts'
 import { completeRoute, restrict, type ServiceDefaults } from './compile-route.ts'
@@ -40,7 +41,8 @@ export function compileDocument(
     if (!isMediaRange(type)) throw new TypeError(`${pattern} takes types such as "text/plain" or "*/*", not "${type}".`)
   }
   const isJson = types.every(isJsonRange)
-  const { limits, patchFormats } = defaults.context
+  const { limits } = defaults.context
+  const patchFormats = listPatchFormats(pattern, options, defaults)
   const replacement: ContentRule = {
     types,
     hint: 'Accept',
@@ -66,6 +68,7 @@ export function compileDocument(
   const isUsual = isJson && !types[0]!.includes('*')
   return completeRoute(pattern, options, defaults, {
     ...facts,
+    patchFormats,
     collection: undefined,
     actions: restrict(restrict(actions, methods), options.methods),
     types,
@@ -75,6 +78,22 @@ export function compileDocument(
     renditions: representations,
     accept: options.accept ?? (isJson || representations.length > 0 ? 'strict' : 'lenient'),
   })
+}
+
+/** @throws TypeError where `application/json` is to be a merge patch and the service takes none */
+function listPatchFormats(
+  pattern: string,
+  { jsonAsMergePatch = false }: Readonly<DocumentOptions>,
+  { context: { patchFormats } }: ServiceDefaults,
+): readonly PatchFormat[] {
+  if (!jsonAsMergePatch) return patchFormats
+  const merge = patchFormats.find(({ mediaType }) => mediaType === 'application/merge-patch+json')
+  if (merge !== undefined) {
+    return [...patchFormats, { mediaType: 'application/json', parse: (document) => merge.parse(document) }]
+  }
+  throw new TypeError(
+    `${pattern} has jsonAsMergePatch, which needs mergePatch() among the patchFormats of the service.`,
+  )
 }
 
 /** The routes of a resource and its aliases. */

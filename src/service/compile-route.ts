@@ -43,6 +43,7 @@ export function completeRoute(
     showsWork: false,
     fileNames: [],
     isFile: false,
+    patchFormats: defaults.context.patchFormats,
     schema: options.schema,
     ...facts,
     actions: actions.GET === undefined ? actions : { ...actions, HEAD: actions.GET },

@@ -48,6 +48,7 @@ export const RESOURCE_VALUES: Rules = {
   requireAuth: either(oneOf('all', 'writes', 'none'), FUNCTION),
   authorize: FUNCTION,
   conflict: FUNCTION,
+  jsonAsMergePatch: BOOLEAN,
   beforeWrite: FUNCTION,
   outbox: FUNCTION,
   afterCommit: FUNCTION,

@@ -45,6 +45,11 @@ export interface ResourceOptions<Value = JsonValue> {
   /** Refuses replacements that conflict with the current state (409); see {@link ConflictHook}. Default: none. */
   readonly conflict?: ConflictHook<Value>
   /**
+   * Whether PATCH takes `application/json` as well, as a merge patch (RFC 7396), for clients that cannot name the format.
+   * Default false: such a PATCH is 415.
+   */
+  readonly jsonAsMergePatch?: boolean
+  /**
    * Changes JSON before it is stored: stamps an owner, a time, a number; see {@link BeforeWrite}. Only where `types` are
    * JSON types. Not called for the work's own changes of accepted items. Default: none.
    */
@@ -214,7 +219,7 @@ export type SingletonDefinition<Value, Input, Named> = Kind<'singleton'> & Typed
 
 const COMMON = [
   ...(['methods', 'schema', 'cacheControl', 'postCacheControl', 'preconditions', 'digests', 'requireAuth'] as const),
-  ...(['authorize', 'conflict', 'beforeWrite', 'outbox', 'afterCommit'] as const),
+  ...(['authorize', 'conflict', 'jsonAsMergePatch', 'beforeWrite', 'outbox', 'afterCommit'] as const),
   ...(['putResponse', 'deletion', 'deleteResponse', 'retention'] as const),
   ...(['representations', 'accept', 'idempotency', 'idempotencyRetention'] as const),
   ...(['title', 'description', 'examples', 'jsonSchema', 'deprecated', 'sunset'] as const),

@@ -140,7 +140,7 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
     held: readonly HeldBody[],
   ): RemoveResult {
     signal?.throwIfAborted()
-    const conflict = findConflict(path, relatedWrites)
+    const conflict = findConflict(path, relatedWrites, undefined)
     if (conflict !== undefined) return conflict
     const current = stateOf(path, false)
     if (!isResource(current) && expect === 'any') return { outcome: 'absent', current }
