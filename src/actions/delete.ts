@@ -53,9 +53,12 @@ function attempt(exchange: ResourceExchange): MaybePromise<Exclude<RemoveResult,
 }
 
 /** How the store removes what belongs to a route. */
-export function removalOf({ deletion, retention }: Route): Pick<RemoveOptions, 'mode' | 'retention'> {
+export function removalOf(route: Route): Pick<RemoveOptions, 'mode' | 'retention' | 'below'> {
+  const { deletion, retention, context } = route
+  // What is below a hidden resource is as hidden as it.
   if (deletion === 'soft') return { mode: 'hide' }
-  return retention === 0 ? { mode: 'erase' } : { mode: 'tombstone', retention }
+  const below = context.isParent(route) ? { below: true } : {}
+  return retention === 0 ? { mode: 'erase', ...below } : { mode: 'tombstone', retention, ...below }
 }
 
 const NO_PATHS: readonly string[] = []

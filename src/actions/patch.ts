@@ -18,6 +18,7 @@ import { readJson } from './content.ts'
 import { foresee } from './foreseen-state.ts'
 import { fetchJson, textOf } from './hooks.ts'
 import { answerOfWinner, recordAnswer } from './keyed-request.ts'
+import { parentOf } from './parent.ts'
 import { recallDocument, rememberDocument } from './parsed-documents.ts'
 import { appliedPreferences, preferredReturn, unknownMembers } from './preferences.ts'
 import { addStateFields, cacheControlFor, writtenReply } from './representation.ts'
@@ -124,7 +125,7 @@ function writeValid(
 /** Writes over the state that was patched; with a key, the record of the answer as well. */
 function writeOnce(exchange: ResourceExchange, resource: StoredResource, content: Content): MaybePromise<Patched> {
   const { storePath, signal, keyed, route } = exchange
-  const options = { expect: { version: resource.version }, signal }
+  const options = { expect: { version: resource.version }, requires: parentOf(exchange), signal }
   const change = beginRequestedChange(exchange, 'patched', resource)
   if (keyed === undefined) return writeChange(route.context.store, storePath, content, options, change)
   let reply: Reply | undefined

@@ -11,6 +11,7 @@ import { foresee } from './foreseen-state.ts'
 import { readForm } from './form-content.ts'
 import { type NewMember, newMemberOf } from './new-member.ts'
 import { createOnce, type Once } from './once.ts'
+import { checkParent, parentOf } from './parent.ts'
 import { appliedPreferences, preferredReturn, unknownMembers } from './preferences.ts'
 import { contentOf, type Proposal, readRawContent } from './raw-content.ts'
 import { writtenReply } from './representation.ts'
@@ -141,6 +142,11 @@ async function loseOrDiscard(
 ): Promise<Reply | undefined> {
   let isOver = true
   try {
+    if (conflict.missing !== undefined) {
+      await checkParent(exchange)
+      isOver = false
+      return undefined // it is there again
+    }
     refuseOutboxConflict(conflict, exchange.keyed?.path)
     const reply = await once!.lose(conflict)
     isOver = reply !== undefined
@@ -158,15 +164,18 @@ function write(exchange: ResourceExchange, { content, related }: NewMember): May
   const { context, collection, outbox } = exchange.route
   const { signal, keyed } = exchange
   const path = collectionPath(exchange)
-  if (collection!.ids !== 'uuid') return context.store.create(path, content, { related, signal })
+  const requires = parentOf(exchange)
+  if (collection!.ids !== 'uuid') return context.store.create(path, content, { related, requires, signal })
   const name = randomUUID()
   const own = content(name)
   const namesState = keyed !== undefined || outbox !== undefined
   const others = namesState ? { relatedTo: (state: NewState) => related(name, state) } : { related: related(name) }
-  const written = context.store.write(memberPath(path, name), own, { expect: 'absent', ...others, signal })
+  const written = context.store.write(memberPath(path, name), own, { expect: 'absent', requires, ...others, signal })
   return andThen(written, (result): CreateResult => {
     if (result.outcome === 'created') return { outcome: 'created', resource: result.resource }
-    if (result.outcome === 'conflict' && result.related !== undefined) return { ...result, related: result.related }
+    const { related, missing } = result as WriteConflict
+    if (missing !== undefined) return { ...(result as WriteConflict), missing }
+    if (related !== undefined) return { ...(result as WriteConflict), related }
     // 122 random bits: a second one of the same name is a fault, not a coincidence.
     throw new Error(`A random name was taken already: ${name}`)
   })

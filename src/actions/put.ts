@@ -12,6 +12,7 @@ import { checkConditions, expectationOf } from './conditions.ts'
 import { discardContent, hasSchema, readJson } from './content.ts'
 import { loadView, viewState } from './hooks.ts'
 import { completeItem, fileNamesOf, hasFileProperties, validateItemContent } from './item-files.ts'
+import { parentOf } from './parent.ts'
 import { appliedPreferences, preferredReturn, unknownMembers } from './preferences.ts'
 import { contentOf, type Proposal, readRawContent } from './raw-content.ts'
 import { addStateFields, cacheControlFor, writtenReply } from './representation.ts'
@@ -148,7 +149,8 @@ function replace(
 ): MaybePromise<WriteResult> {
   const { route, storePath, signal } = exchange
   const change = seen && beginRequestedChange(exchange, kindOf(seen), seen.resource)
-  return writeChange(route.context.store, storePath, content, { expect: seen?.expect ?? expect, signal }, change)
+  const options = { expect: seen?.expect ?? expect, requires: parentOf(exchange), signal }
+  return writeChange(route.context.store, storePath, content, options, change)
 }
 
 /**

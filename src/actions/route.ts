@@ -195,6 +195,8 @@ export interface Route {
   readonly fileNames: 'any' | 'filename' | readonly string[]
   /** Whether the target is a file of an item: it is there as long as the item is, and for those who may read that. */
   readonly isFile: boolean
+  /** Whether the collection is below a resource that must be there, for those who may read it. */
+  readonly hasParent: boolean
   /** Media ranges that browsers may show in place although they can act as a page of this origin. */
   readonly allowInline: readonly string[]
   readonly context: RouteContext
@@ -251,6 +253,8 @@ export interface RouteContext {
   readonly turns: Turns
   /** The route of a path, for entries of a listing: each is judged by the definition that its own path has. */
   readonly findRoute: (path: string) => Route | undefined
+  /** Whether collections below a resource exist as long as it does: they are removed with it. */
+  readonly isParent: (route: Route) => boolean
   /** All routes that paths one segment below a pattern may have. */
   readonly findRoutesBelow: (pattern: string) => readonly Route[]
 }

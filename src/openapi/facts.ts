@@ -64,6 +64,8 @@ export interface Facts {
   }
   /** Whether a resource that was removed is remembered. */
   readonly remembersRemoval: boolean
+  /** Whether the resource is below one that must be there. */
+  readonly hasParent: boolean
   readonly needsCondition: boolean
   /** Whether content needs a digest. */
   readonly needsDigests: boolean
@@ -127,6 +129,7 @@ export function readFacts(view: ServiceView, pattern: string, route: Route): Fac
     },
     remembersRemoval:
       !['singleton', 'description', 'operation'].includes(kind) && !(deletion === 'hard' && route.retention === 0),
+    hasParent: route.hasParent,
     needsCondition: route.preconditions === 'required',
     needsDigests: route.needsDigests,
     hasConflicts: route.conflict !== undefined,

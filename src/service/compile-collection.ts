@@ -53,6 +53,7 @@ export function compileCollection(
       showsWork: isAccepting,
       createsByPut: byClient,
       fileNames: files === 'any' ? 'any' : [...files.keys()],
+      hasParent: options.parent === true,
     },
   )
   const entries: RouteEntry[] = [
@@ -65,7 +66,7 @@ export function compileCollection(
 
 /** The files below a member: raw, read-only, gone with the member. */
 function compileFiles(
-  { pattern, definition }: Route,
+  { pattern, definition, hasParent }: Route,
   options: Readonly<CollectionOptions<JsonValue>>,
   defaults: ServiceDefaults,
   files: CollectionFacts['files'],
@@ -77,7 +78,12 @@ function compileFiles(
     const path = `${pattern}/${name}`
     return {
       pattern: path,
-      route: compileDocument(path, fileOptions, defaults, ['GET'], { kind: 'file', definition, isFile: true }),
+      route: compileDocument(path, fileOptions, defaults, ['GET'], {
+        kind: 'file',
+        definition,
+        isFile: true,
+        hasParent,
+      }),
     }
   })
 }
@@ -118,6 +124,7 @@ function compileCollectionItself(
       options.methods,
     ),
     collection: facts,
+    hasParent: options.parent === true,
     types,
     usualType: { essence: 'application/json', parameters: NO_PARAMETERS },
     accept: options.accept ?? (isKeptAsSent ? 'lenient' : 'strict'),

@@ -26,6 +26,7 @@ interface DocumentFacts {
   readonly createsByPut?: boolean
   readonly fileNames?: Route['fileNames']
   readonly isFile?: boolean
+  readonly hasParent?: boolean
 }
 
 /** The route of a resource that has a representation of its own. */

@@ -43,6 +43,7 @@ export function completeRoute(
     showsWork: false,
     fileNames: [],
     isFile: false,
+    hasParent: false,
     patchFormats: defaults.context.patchFormats,
     schema: options.schema,
     ...facts,

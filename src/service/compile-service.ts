@@ -10,6 +10,7 @@ import { compileDescription } from './compile-description.ts'
 import { DAY, type ServiceDefaults } from './compile-route.ts'
 import { createView } from './create-view.ts'
 import { STORE } from './definition-values.ts'
+import { findParents } from './find-parents.ts'
 import { createRecordSweeper } from './idempotency-records.ts'
 import { createOperations, type Operations } from './operations.ts'
 import { requireSupport } from './required-support.ts'
@@ -46,9 +47,11 @@ export function compileService(given: ResourceStore, settings: ServiceSettings):
     afterCommits: createAfterCommits(createFailureReport(settings.onError)),
     findRoute: (path: string) => routes.find(path),
     findRoutesBelow: (pattern: string) => routes.findBelow(pattern),
+    isParent: (route: Route) => parents.has(route),
   }
   const { afterCommits } = facts
   let routes: RouteTable
+  let parents: ReadonlySet<Route> = new Set()
   const entries: RouteEntry[] = []
   const definitions = new Map<string, ResourceDefinition>()
   for (const [pattern, definition] of Object.entries(resources ?? {})) {
@@ -87,6 +90,7 @@ export function compileService(given: ResourceStore, settings: ServiceSettings):
   view = createView(settings, entries)
   const table = createRouteTable(entries)
   routes = table
+  parents = findParents(entries, table)
   if (operations === undefined || definitions.has(operations.path))
     return { routes, operations, records, view, afterCommits }
   // A pattern such as "/{tenant}" stands for other names than that of the monitors.

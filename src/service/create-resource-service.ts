@@ -1,6 +1,7 @@
 import { checkAuthorization } from '../actions/authorization.ts'
 import { checkRepeated, orFirstAnswer } from '../actions/keyed-request.ts'
 import { options as describeOptions } from '../actions/options.ts'
+import { checkParent } from '../actions/parent.ts'
 import { ResourceExchange } from '../actions/resource-exchange.ts'
 import { addWantedDigests } from '../actions/response-digests.ts'
 import { createActivity } from '../core/activity.ts'
@@ -69,6 +70,7 @@ export function createResourceService(store: ResourceStore, options?: ServiceOpt
     access.authenticate, // 401
     access.checkCrossSite, // 403
     seeHidden,
+    checkParent, // 404
     checkAuthorization as Step<ResourceExchange>, // 403
     checkContent, // 415 413 400
     records && checkRepeated, // 400 422, or the first answer once more

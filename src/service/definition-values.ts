@@ -71,6 +71,7 @@ export const RESOURCE_VALUES: Rules = {
   files: writtenAs(recordOf(RECORD), 'an object of part names, such as { photo: { required: true } }'),
   ids: oneOf('integer', 'string', 'uuid'),
   clientIds: BOOLEAN,
+  parent: BOOLEAN,
   pageSize: writtenAs(RECORD, 'an object such as { default: 20, max: 100 }'),
   memberMethods: SOME_METHODS,
   title: TEXT,

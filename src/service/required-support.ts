@@ -13,6 +13,8 @@ export function requireSupport(store: ResourceStore, definitions: ReadonlyMap<st
   for (const [pattern, { options }] of definitions) {
     const { idempotency, outbox } = options
     if (idempotency !== undefined) requirePart(store, 'relatedExpect', `${pattern} has idempotency: '${idempotency}'`)
+    const hasParent = 'parent' in options && options.parent === true
+    if (hasParent) requirePart(store, 'parents', `${pattern} has parent: true`)
     if (outbox !== undefined) requirePart(store, 'relatedExpect', `${pattern} has an outbox`)
   }
 }

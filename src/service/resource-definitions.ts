@@ -183,6 +183,12 @@ export interface CollectionOptions<Value = JsonObject> extends DocumentOptions<V
   readonly ids?: 'integer' | 'string' | 'uuid'
   /** Whether PUT to a new member path creates it. Default true; false for `'uuid'` and accepting collections. */
   readonly clientIds?: boolean
+  /**
+   * Whether the collection exists only below a resource that does, as in `/tasks/{task}/comments`: 404 while that is not
+   * there, is deleted, or would be refused to a GET of the same caller. The items are removed with it. Needs a store that
+   * supports `parents`, as the ready ones do. Default false.
+   */
+  readonly parent?: boolean
   /** Members on a page. Default `{ default: 50, max: 500 }`. */
   readonly pageSize?: { readonly default?: number; readonly max?: number }
   /** The methods of members. Default: all but POST; of accepting collections GET and DELETE. */
@@ -235,6 +241,7 @@ const COLLECTION = [
     'files',
     'ids',
     'clientIds',
+    'parent',
     'pageSize',
     'memberMethods',
   ] as const),
