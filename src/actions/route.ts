@@ -224,6 +224,11 @@ export interface CollectionFacts {
 export interface FileOptions {
   /** Whether a form without it is refused (422). Default false. */
   readonly required?: boolean
+  /**
+   * Whether PUT to the file of an existing item stores it anew, with what the item says of it in the same atomic step.
+   * Content-Disposition names it. Default false: 405.
+   */
+  readonly replaceable?: boolean
   /** What the member says of the file, under its name; `undefined` for nothing. Default: all that is known of it. */
   readonly describe?: (file: FileFacts) => JsonValue | undefined
 }

@@ -6,6 +6,7 @@ import type { StoredResource } from '../stores/types.ts'
 import type { ChangeKind, CurrentState, WriteContext } from './change-types.ts'
 import { viewChanged } from './changes.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
+import type { Route } from './route.ts'
 import { addProperties, splitProperties } from './server-properties.ts'
 import { type Document, requireKeptNumbers, validateDocument } from './validation.ts'
 
@@ -19,12 +20,18 @@ export interface Stamp {
 
 /**
  * Lets `beforeWrite` change a document that is valid, and validates what it gave.
+ * @param route that has the hook. Default: that of the request
  * @returns the same document where it changes nothing, so that its text stays as it was sent
  * @throws HttpError what the hook throws; 422 where its result is not valid
  * @throws TypeError where the schema leaves out a property of the result: it would get lost at every write
  */
-export function stamp(exchange: ResourceExchange, document: Document, about: Stamp): MaybePromise<Document> {
-  const { beforeWrite, schema, definition } = exchange.route
+export function stamp(
+  exchange: ResourceExchange,
+  document: Document,
+  about: Stamp,
+  route: Route = exchange.route,
+): MaybePromise<Document> {
+  const { beforeWrite, schema, definition } = route
   if (beforeWrite === undefined) return document
   const { properties } = about
   const { owned, rest } = splitProperties(document.value, properties)

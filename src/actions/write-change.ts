@@ -37,11 +37,12 @@ export function writeChange(
 ): MaybePromise<WriteResult> {
   const outbox = change?.writes
   if (outbox === undefined && beside === undefined) return settle(store.write(path, content, options))
+  const { related = [], ...others } = options
   const relatedTo = (state: NewState): readonly RelatedWrite[] => {
-    const own = beside === undefined ? [] : beside.writes(state)
+    const own = beside === undefined ? related : [...related, ...beside.writes(state)]
     return outbox === undefined ? own : [...own, ...outbox(path, foresee(path, content, state))]
   }
-  return settle(store.write(path, content, { ...options, relatedTo }))
+  return settle(store.write(path, content, { ...others, relatedTo }))
 
   function settle(written: MaybePromise<WriteResult>): MaybePromise<WriteResult> {
     if (change === undefined) return written

@@ -39,8 +39,8 @@ export function findFailures(view: ServiceView, facts: Facts, method: DescribedM
   const isHooked = !isRead && (content === undefined ? facts.hooksMayRefuse.any : facts.hooksMayRefuse.content)
   add(403, 'ERR_FORBIDDEN', facts.isGuarded || schemes?.includes('Bearer') || isHooked)
 
-  add(404, 'ERR_NOT_FOUND', needsState || facts.isGuarded || facts.hasParent)
-  add(410, 'ERR_GONE', needsState && !isCreation && facts.remembersRemoval)
+  add(404, 'ERR_NOT_FOUND', needsState || facts.isGuarded || facts.hasParent || facts.kind === 'file')
+  add(410, 'ERR_GONE', (needsState || facts.kind === 'file') && !isCreation && facts.remembersRemoval)
 
   add(406, 'ERR_NOT_ACCEPTABLE', isRead && facts.negotiatesStrictly)
   add(412, 'ERR_PRECONDITION_FAILED')

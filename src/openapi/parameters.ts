@@ -115,7 +115,7 @@ function describePaging(components: Components): readonly JsonValue[] {
 
 /** The preferences that an operation knows (RFC 7240). */
 function findPreferences(facts: Facts, method: DescribedMethod): readonly string[] {
-  if (method === 'GET' || facts.kind === 'operation') return []
+  if (method === 'GET' || facts.kind === 'operation' || facts.kind === 'file') return []
   const { isQueued, mayBeQueued } = facts.deletion
   const found: string[] = []
   const isAnsweredLater = (method === 'POST' && facts.acceptsItems) || (method === 'DELETE' && isQueued)

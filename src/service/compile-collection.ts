@@ -5,6 +5,7 @@ import type { CollectionFacts, ContentRule, Route } from '../actions/route.ts'
 import type { JsonValue } from '../core/json.ts'
 import { changeOptions, omitOptions } from '../core/options.ts'
 import { isJsonRange, isJsonType, NO_PARAMETERS } from '../protocol/media-type.ts'
+import type { Method } from '../protocol/methods.ts'
 import { parseIntegerName } from '../stores/paths.ts'
 import { compileDocument, JSON_ONLY } from './compile-document.ts'
 import { completeRoute, restrict, type ServiceDefaults } from './compile-route.ts'
@@ -64,7 +65,7 @@ export function compileCollection(
   return entries
 }
 
-/** The files below a member: raw, read-only, gone with the member. */
+/** The files below a member: raw, gone with the member; PUT stores those anew that say so. */
 function compileFiles(
   { pattern, definition, hasParent }: Route,
   options: Readonly<CollectionOptions<JsonValue>>,
@@ -72,19 +73,15 @@ function compileFiles(
   files: CollectionFacts['files'],
 ): readonly RouteEntry[] {
   const hooks = ['beforeWrite', 'outbox', 'afterCommit'] as const
-  const fileOptions = omitOptions(options, 'schema', 'types', 'representations', ...hooks)
+  const fileOptions = omitOptions(options, 'schema', 'types', 'representations', 'putResponse', ...hooks)
   const names = files === 'any' ? ['{file}'] : [...files.keys()]
   return names.map((name) => {
     const path = `${pattern}/${name}`
-    return {
-      pattern: path,
-      route: compileDocument(path, fileOptions, defaults, ['GET'], {
-        kind: 'file',
-        definition,
-        isFile: true,
-        hasParent,
-      }),
-    }
+    const file = files === 'any' ? undefined : files.get(name)
+    const own = file?.replaceable === true ? { file } : {}
+    const facts = { kind: 'file', definition, isFile: true, hasParent, ...own } as const
+    const methods: readonly Method[] = file?.replaceable === true ? ['GET', 'PUT'] : ['GET']
+    return { pattern: path, route: compileDocument(path, fileOptions, defaults, methods, facts) }
   })
 }
 

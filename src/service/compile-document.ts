@@ -2,9 +2,10 @@ import { remove } from '../actions/delete.ts'
 import { get } from '../actions/get.ts'
 import { loadDocument, patch } from '../actions/patch.ts'
 import { put } from '../actions/put.ts'
+import { createFileReplacement } from '../actions/put-file.ts'
 import { loadReplaced } from '../actions/replaced-state.ts'
-import type { Action, ContentRule, Route } from '../actions/route.ts'
-import { loadFile, loadPresent } from '../actions/state.ts'
+import type { Action, ContentRule, FileOptions, Route } from '../actions/route.ts'
+import { loadFile, loadFileTarget, loadPresent } from '../actions/state.ts'
 import { changeOptions } from '../core/options.ts'
 import type { PatchFormat } from '../patch-formats/types.ts'
 import { isJsonRange, isJsonType, isMediaRange, NO_PARAMETERS, parseMediaType } from '../protocol/media-type.ts'
@@ -26,6 +27,8 @@ interface DocumentFacts {
   readonly createsByPut?: boolean
   readonly fileNames?: Route['fileNames']
   readonly isFile?: boolean
+  /** Of a file that PUT stores anew. */
+  readonly file?: FileOptions
   readonly hasParent?: boolean
 }
 
@@ -35,7 +38,7 @@ export function compileDocument(
   options: Readonly<DocumentOptions>,
   defaults: ServiceDefaults,
   methods: readonly Method[],
-  facts: DocumentFacts = {},
+  { file, ...facts }: DocumentFacts = {},
 ): Route {
   const { types = ['*/*'], representations = [] } = options
   for (const type of types) {
@@ -62,7 +65,10 @@ export function compileDocument(
   }
   const actions: Partial<Record<Method, Action>> = {
     GET: { load: facts.isFile === true ? loadFile : loadPresent, perform: get, content: undefined },
-    PUT: { load: facts.createsByPut === false ? loadPresent : loadReplaced, perform: put, content: replacement },
+    PUT:
+      file === undefined
+        ? { load: facts.createsByPut === false ? loadPresent : loadReplaced, perform: put, content: replacement }
+        : { load: loadFileTarget, perform: createFileReplacement(file), content: replacement },
     DELETE: { load: loadPresent, perform: remove, content: undefined },
   }
   if (types.some(takesJson)) actions.PATCH = { load: loadDocument, perform: patch, content: patches }

@@ -296,8 +296,8 @@ export function collection<
 function readFiles(files: CollectionOptions['files']): Pick<CollectionOptions, 'files'> {
   if (files === undefined) return {}
   const entries = Object.entries(files).map(([name, file]) => {
-    const read = readOptions('files', file, ['required', 'describe'])
-    checkValues('files', read, { required: BOOLEAN, describe: FUNCTION })
+    const read = readOptions('files', file, ['required', 'describe', 'replaceable'])
+    checkValues('files', read, { required: BOOLEAN, describe: FUNCTION, replaceable: BOOLEAN })
     return [name, read]
   })
   return { files: Object.freeze(Object.fromEntries(entries)) as NonNullable<CollectionOptions['files']> }
