@@ -4,7 +4,7 @@
 import { HttpError } from 'http-resource-service'
 
 /**
- * What the table needs beside the columns that it has: a version that is new for every state, whoever changes the row,
+ * What the table needs beside the columns that it has: a version that is new for every state, whichever program changes the row,
  * and never comes back. A sequence only ever goes forward; so it is right also after a rollback and for a row that is
  * deleted and inserted again.
  */
@@ -27,7 +27,7 @@ const LOCK = 2_071_723
  * @returns {import('http-resource-service').ResourceStore}
  */
 export function userStore(pool) {
-  pool.on('error', () => {}) // a connection that is lost while nobody uses it
+  pool.on('error', () => {}) // an idle connection that is lost
 
   async function query(text, values) {
     try {

@@ -63,7 +63,7 @@ export function fileStore(folder) {
   }
 }
 
-/** One state of a file: what the service is told of it, and a descriptor that its readers share. */
+/** One state of a file: what the service gets of it, and a descriptor that its readers share. */
 function createState(path, file, stats, pools) {
   let descriptor
   let readers = 0

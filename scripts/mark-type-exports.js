@@ -1,4 +1,4 @@
-// Marks the exports of the built declarations that are no values: `node scripts/mark-type-exports.js [folder]`. The bundler of
+// Marks the exports of the built declarations that are not values: `node scripts/mark-type-exports.js [folder]`. The bundler of
 // declarations forgets `export type`, so that functions and classes seem to exist that the package does not export.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'

@@ -6,7 +6,7 @@ import { rollup } from 'rollup'
 const SMALL = 12_000
 
 /**
- * Merges the many small files that the entries share: to open a file costs more than a few functions nobody calls.
+ * Merges the many small files that the entries share: to open a file costs more than a few functions that are not called.
  * @param folder where the built files are
  * @param entries their names, without the extension
  */

@@ -1,8 +1,11 @@
-// Writes the parts of the documentation that are derived: docs/options.md from the option interfaces, docs/checklist.md
-// from the names of the tests. `npm run docs`; with --check it only says whether they are true.
+// Writes the parts of the documentation that are derived: docs/options.md from the option interfaces,
+// docs/store-contract.md from those of stores, docs/checklist.md from the names of the tests, and the programs of examples/
+// in all pages. `npm run docs`; with --check it only says whether they are true.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import ts from 'typescript'
+import { fillProgramBlocks } from './program-blocks.js'
+import { writeContract } from './store-contract.js'
 
 const OPTIONS = [
   ['createResourceService', ['ServiceOptions']],
@@ -31,7 +34,7 @@ const OPTIONS = [
   ['jsonPatch', ['PatchLimits']],
   ['mergePatch', ['MergePatchOptions']],
   ['bodyParse', ['BodyParseOptions']],
-  ['digest, the piece', ['DigestFieldOptions']],
+  ['digestFields', ['DigestFieldOptions']],
   ['requireHttps', ['HttpsOptions', 'RequireHttpsOptions']],
   ['attach', ['AttachOptions']],
   ['koaMiddleware', ['KoaOptions']],
@@ -105,8 +108,7 @@ function writeChecklist() {
     const link = `[RFC ${rfc} §${section}](https://www.rfc-editor.org/rfc/rfc${rfc}#section-${section})`
     const unique = new Map(rows.get(key).map(([sentence, file]) => [`${sentence}\0${file}`, [sentence, file]]))
     return [...unique.values()].map(
-      ([sentence, file]) =>
-        `| ${link} | ${clean(sentence.replaceAll(/%[a-z]|\$\w+/g, '…'))} | [${file.slice(5)}](../${file}) |`,
+      ([sentence, file]) => `| ${link} | ${clean(sentence.replaceAll(/%[a-z]|\$\w+/g, '…'))} | \`${file}\` |`,
     )
   })
   return [
@@ -156,20 +158,30 @@ function compareSections(a, b) {
   return 0
 }
 
-/** What a page says that is not so: anything at all in the options, and in the checklist a test that is gone. */
+const differs = (written, derived) => written !== derived
+
+/** What a page says that is not so: any difference, but in the checklist only a test that is gone. */
 const isUntrue = {
-  'docs/options.md': (written, derived) => written !== derived,
   'docs/checklist.md': (written, derived) => {
     const rows = new Set(derived.split('\n'))
     return written.split('\n').some((row) => row.startsWith('| [') && !rows.has(row))
   },
 }
 
-const pages = { 'docs/options.md': writeOptions(), 'docs/checklist.md': writeChecklist() }
+const derived = ['docs/options.md', 'docs/checklist.md', 'docs/store-contract.md']
+const written = listFiles('docs', '.md').filter((file) => !derived.includes(file))
+const pages = {
+  'docs/options.md': writeOptions(),
+  'docs/checklist.md': writeChecklist(),
+  'docs/store-contract.md': writeContract(sources, clean),
+  ...Object.fromEntries(written.map((file) => [file, fillProgramBlocks(readFileSync(file, 'utf8'))])),
+}
 for (const [file, text] of Object.entries(pages)) {
   if (!process.argv.includes('--check')) writeFileSync(file, text)
-  else if (isUntrue[file](readFileSync(file, 'utf8'), text)) {
-    console.error(`${file} does not match the source and the tests. Run "npm run docs" and commit the result.`)
+  else if ((isUntrue[file] ?? differs)(readFileSync(file, 'utf8'), text)) {
+    console.error(
+      `${file} does not match the source, the examples and the tests. Run "npm run docs" and commit the result.`,
+    )
     process.exitCode = 1
   }
 }

@@ -68,8 +68,16 @@ export {
   singleton,
 } from './service/resource-definitions.ts'
 export type { ServedDescription, ServiceAuthOptions, ServiceOptions } from './service/service-options.ts'
-export { type MemoryStoreOptions, memoryStore } from './stores/memory.ts'
 // By name: a bundler of declarations takes the functions of the file for values otherwise.
+export type {
+  CollectionIndex,
+  Condition,
+  IndexedValue,
+  IndexedValues,
+  ListQuery,
+  OrderKey,
+} from './stores/index-types.ts'
+export { type MemoryStoreOptions, memoryStore } from './stores/memory.ts'
 export type {
   Content,
   ContentFields,

@@ -1,29 +1,16 @@
 import { execFile } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import ts from 'typescript'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { entries } from '../tsup.config.ts'
+import { blocks, findCheck } from './support/doc-blocks.ts'
+import { compileProgram } from './support/recipes.ts'
+import { findTypeErrors } from './support/type-check.ts'
 
 const run = promisify(execFile)
 
-function listPages(folder: string): string[] {
-  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
-    const path = join(folder, entry.name)
-    if (entry.isDirectory()) return listPages(path)
-    return path.endsWith('.md') ? [path] : []
-  })
-}
-
-const pages = ['README.md', ...listPages('docs')]
-
-const blocks = pages.flatMap((page) =>
-  [...readFileSync(page, 'utf8').matchAll(/^```js\n(.*?)^```/gms)].map(([, code], index) => ({
-    name: `${page} ${index + 1}`,
-    code: code!,
-  })),
-)
+/** Programs that stand in the documentation alone; those of files in examples/ have tests of their own. */
+const programs = blocks.filter((block) => findCheck(block) === 'run')
 
 /** Within the project, so that programs find the package by its name; of this run alone. */
 let folder: string
@@ -59,10 +46,16 @@ function fileOf(name: string): string {
 async function runBlocks(): Promise<Readonly<Record<string, string>>> {
   const runner = join(folder, 'run-blocks.mjs')
   writeFileSync(runner, RUN_BLOCKS)
-  for (const { name, code } of blocks) writeFileSync(fileOf(name), code.replaceAll(/\b8080\b/g, '0'))
-  const { stdout } = await run(process.execPath, [runner, ...blocks.map(({ name }) => fileOf(name))], {
-    timeout: 100_000,
-  })
+  for (const { name, language, code } of programs) {
+    writeFileSync(fileOf(name), language === 'ts' ? compileProgram(code) : code)
+  }
+  const freePort = resolve('test/support/free-port.mjs')
+  const { stdout } = await run(
+    process.execPath,
+    ['--import', freePort, 'run-blocks.mjs', ...programs.map(({ name }) => fileOf(name))],
+    // What they write, a database for instance, goes with the folder.
+    { timeout: 100_000, cwd: folder },
+  )
   const [, failures] = [...stdout.matchAll(/^failures: (.*)$/gm)].at(-1)!
   return JSON.parse(failures!) as Record<string, string>
 }
@@ -74,43 +67,23 @@ describe('documentation', () => {
       failures = await runBlocks()
     })
 
-    it.each(blocks)('$name', ({ name }) => {
+    it.each(programs)('$name', ({ name }) => {
       expect(failures[fileOf(name)]).toBeUndefined()
     })
   })
 
   it('has programs that compile in an editor that checks types', () => {
     // The declarations of Node give subscribers of a diagnostics channel nothing but `unknown`.
-    const checked = blocks.filter(({ name }) => !name.startsWith('docs/observability.md'))
-    const files = new Map(checked.map(({ name, code }) => [resolve(`${name.replaceAll(/\W+/g, '-')}.mjs`), code]))
-    const options: ts.CompilerOptions = {
-      ...{
-        allowJs: true,
-        checkJs: true,
-        strict: true,
-        noImplicitAny: false,
-        noEmit: true,
-        skipLibCheck: true,
-        types: ['node'],
-      },
-      ...{ target: ts.ScriptTarget.ES2023, module: ts.ModuleKind.NodeNext, allowImportingTsExtensions: true },
-      paths: Object.fromEntries(
-        Object.entries(entries).map(([entry, file]) => [
-          `http-resource-service${entry === 'index' ? '' : `/${entry}`}`,
-          [resolve(file)],
-        ]),
-      ),
-    }
-    const host = ts.createCompilerHost(options)
-    const { fileExists, readFile } = host
-    host.fileExists = (file) => files.has(resolve(file)) || fileExists(file)
-    host.readFile = (file) => files.get(resolve(file)) ?? readFile(file)
-    const program = ts.createProgram([...files.keys()], options, host)
-    const found = [...files.keys()]
-      .flatMap((file) => ts.getPreEmitDiagnostics(program, program.getSourceFile(file)))
-      .map(({ file, messageText }) => `${file?.fileName}: ${ts.flattenDiagnosticMessageText(messageText, ' ')}`)
-    expect(found).toEqual([])
+    const checked = blocks.filter(
+      ({ name, language }) => language === 'js' && !name.startsWith('docs/observability.md'),
+    )
+    expect(findTypeErrors(checked, 'mjs', { allowJs: true, checkJs: true, noImplicitAny: false })).toEqual([])
   })
+
+  it('has TypeScript that compiles under "strict"', () => {
+    const checked = blocks.filter(({ language }) => language === 'ts')
+    expect(findTypeErrors(checked, 'ts', {})).toEqual([])
+  }, 120_000)
 
   it('names the steps of a request as the built package does', async () => {
     const page = readFileSync('docs/how-a-request-flows.md', 'utf8')
@@ -138,23 +111,6 @@ describe('documentation', () => {
     writeFileSync(join(folder, 'steps.mjs'), program)
     const { stdout } = await run(process.execPath, [join(folder, 'steps.mjs')], { timeout: 60_000 })
     expect(JSON.parse(stdout)).toEqual(steps)
-  })
-
-  it('links to pages that exist', () => {
-    const broken = pages.flatMap((page) =>
-      [...readFileSync(page, 'utf8').matchAll(/\]\((?!https?:|#)([^)#]+)[^)]*\)/g)]
-        .map(([, link]) => join(page, '..', link!))
-        .filter((target) => {
-          try {
-            readdirSync(target)
-            return false
-          } catch (error) {
-            return (error as NodeJS.ErrnoException).code === 'ENOENT'
-          }
-        })
-        .map((target) => `${page}: ${target}`),
-    )
-    expect(broken).toEqual([])
   })
 
   it('is true where it is derived from the source and the tests', async () => {

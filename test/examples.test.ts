@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { createHmac } from 'node:crypto'
+import { createHash, createHmac } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -63,6 +63,42 @@ describe.each(['plain-http.js', 'express.js', 'koa.js', 'fastify.js', 'hono.js']
   },
 )
 
+describe.each(['plain-http.js', 'express.js', 'koa.js', 'fastify.js', 'hono.js'])('the page of examples/%s', (file) => {
+  it('is what browsers get at /, and programs get the JSON home (issue 21)', async () => {
+    const { base, program } = await start(file, demo)
+    await program.waitFor(/Or open \S+ in a browser/)
+    expect(program.output()).toContain(`Or open ${base}/ in a browser.`)
+    const ask = (headers: Record<string, string>, method = 'GET') => fetch(`${base}/`, { method, headers })
+    const browser = { Accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' }
+    const page = await ask(browser)
+    const { headers } = page
+    expect([page.status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
+    const html = await page.text()
+    // Nothing from elsewhere: neither a URL to load from, nor a script that is not in the policy by its hash.
+    expect(html.replace(/http:\/\/www\.w3\.org\/2000\/svg/g, '')).not.toMatch(/(?:src|href)="?(?:https?:)?\/\//)
+    const policy = headers.get('content-security-policy')!
+    expect(policy).toMatch(/^default-src 'none'; script-src 'sha256-[^']+'; style-src 'sha256-[^']+'; /)
+    expect(policy).not.toContain('unsafe')
+    for (const [, tag, content] of html.matchAll(/<(script|style)[^>]*>([\s\S]*?)<\/\1>/g)) {
+      expect(policy).toContain(`${tag}-src 'sha256-${createHash('sha256').update(content!).digest('base64')}'`)
+    }
+    const head = await ask(browser, 'HEAD')
+    expect([head.status, head.headers.get('content-length')]).toEqual([200, String(Buffer.byteLength(html))])
+    expect((await ask({ ...browser, 'If-None-Match': headers.get('etag')! })).status).toBe(304)
+    for (const fields of [{}, { Accept: '*/*' }, { Accept: 'application/json' }, { Accept: 'text/html;q=0.5, */*' }]) {
+      const home = await ask(fields)
+      expect(home.headers.get('content-type')).toBe('application/json')
+      expect(((await home.json()) as { title: string }).title).toBe('http-resource-service demo')
+      expect(home.headers.get('vary')).toMatch(/\bAccept\b/)
+    }
+    // The reason for an answer, for the requests of the page alone.
+    const missing = await fetch(`${base}/api/users/9`, { headers: { 'Demo-Reason': '1' } })
+    expect([missing.status, missing.headers.get('demo-reason')]).toEqual([404, expect.stringMatching(/\w/)])
+    expect((await fetch(`${base}/api/users/9`)).headers.get('demo-reason')).toBeNull()
+    expect(await program.stop()).toBe(0)
+  })
+})
+
 describe('examples/demo', () => {
   const plain = 'plain-http.js'
   const inAnHour = Math.floor(Date.now() / 1000) + 3600
@@ -115,7 +151,7 @@ describe('examples/demo', () => {
     }
   })
 
-  it('takes empty variables for none, so that an empty secret is no key', async () => {
+  it('takes empty variables for none, so that an empty secret is not a key', async () => {
     const { base, program } = await start(plain, { DEMO_SECRET: '', DEMO_PASSWORD: '', STORE: '', CORS_ORIGINS: '' })
     expect(program.output()).toMatch(/user demo, password \S+\ntoken of an admin, for a day: \S+\n/)
     expect((await fetch(`${base}/articles?deleted=true`, { headers: sign('', admin) })).status).toBe(401)

@@ -1,6 +1,7 @@
 // What every demo server shares: settings from the environment, the store, and a clean start and stop.
 import { createHmac, randomBytes } from 'node:crypto'
 import { memoryStore } from 'http-resource-service'
+import { putPageInFront } from './front.js'
 import { createDemo, seed } from './service.js'
 
 /**
@@ -20,6 +21,7 @@ export async function runDemo(createServer) {
   await seed(store)
   const service = createDemo(store, settings)
   const server = await createServer(service)
+  putPageInFront(server, settings.origins)
   const host = env.HOST || '127.0.0.1'
   const port = Number(env.PORT || 8080)
 
@@ -28,7 +30,7 @@ export async function runDemo(createServer) {
     if (!env.DEMO_SECRET) console.log(`token of an admin, for a day: ${signToken(settings.secret)}`)
     const base = formatBase(host, server.address().port)
     console.log(`listening on ${base}`)
-    console.log(['', 'Try it:', ...firstLines(base)].join('\n'))
+    console.log(['', 'Try it:', ...firstLines(base), '', `Or open ${base}/ in a browser.`].join('\n'))
   })
 
   const stop = async () => {

@@ -15,6 +15,14 @@ const User = z.looseObject({ name: z.string().min(1), email: z.email(), role: z.
 const Job = z.looseObject({ name: z.string().min(1), priority: z.int() })
 const Article = z.looseObject({ title: z.string().min(1), body: z.string().optional() })
 const Upload = z.looseObject({ title: z.string().min(1) })
+const Note = z.looseObject({ title: z.string().min(1), rank: z.number().optional() })
+const Plan = z.looseObject({
+  title: z.string().min(1),
+  place: z.string().min(1),
+  guests: z.int().min(1).max(500),
+  vegetarian: z.boolean(),
+  edits: z.int().min(0),
+})
 const Config = z.looseObject({ debug: z.boolean(), port: z.int().min(0).max(65535), logLevel: z.string().min(1) })
 
 const uploads = collection({
@@ -47,6 +55,9 @@ export function createDemo(store, { secret, user, password, origins, acceptsWork
       '/config/app': singleton({ title: 'Config', schema: Config, aliases: ['/config/app.json'] }),
       '/docs': collection({ title: 'Document', types: ['*/*'] }),
       '/articles': collection({ title: 'Article', schema: Article, deletion: 'soft' }),
+      '/notes': collection({ title: 'Note', schema: Note, idempotency: 'optional' }),
+      // What the page edits.
+      '/plan': singleton({ title: 'Plan', schema: Plan }),
       '/strict/{name}': document({ title: 'Guarded document', preconditions: 'required' }),
     },
     cors: { origins },
@@ -77,7 +88,7 @@ export function createDemo(store, { secret, user, password, origins, acceptsWork
 
 /** What the store holds before anybody has written to it. */
 export async function seed(store) {
-  const links = ['users', 'jobs', 'uploads', 'config/app', 'docs', 'articles', 'file.bin']
+  const links = ['users', 'jobs', 'uploads', 'config/app', 'docs', 'articles', 'notes', 'plan', 'file.bin']
   const home = Object.fromEntries(links.map((link) => [link, { href: `./${link}` }]))
   const bytes = Buffer.alloc(1024 * 1024, Buffer.from(Array.from({ length: 251 }, (_, i) => i)))
   const json = (value) => ({ contentType: 'application/json', body: JSON.stringify(value) })
@@ -85,6 +96,7 @@ export async function seed(store) {
     '/': json({ title: 'http-resource-service demo', links: home }),
     '/file.bin': { contentType: 'application/octet-stream', body: bytes },
     '/config/app': json({ debug: false, port: 8080, logLevel: 'info' }),
+    '/plan': json({ title: 'Dinner on Friday', place: 'At Rosa’s', guests: 6, vegetarian: true, edits: 0 }),
   }
   for (const [path, content] of Object.entries(seeds)) await store.write(path, content, { expect: 'absent' })
 }

@@ -17,8 +17,8 @@ type Won<Result extends Outcome> = Exclude<Result, { outcome: 'conflict' }>
 
 /**
  * Runs a compare-and-swap until it is won. A lost race is judged anew against the state that won it: authorisation and
- * conditions first (403, 412), then the next attempt, so that no update is lost and none happens on a state that nobody
- * allowed.
+ * conditions first (403, 412), then the next attempt, so that no update is lost and none happens on a state that was not
+ * allowed by the hooks.
  *
  * The requests of this process that change one resource take turns. To be called once the content is here: a client that
  * sends slowly would make all others wait.

@@ -22,7 +22,7 @@ export function checkConditions(exchange: ResourceExchange): 'proceed' | 'not-mo
   return outcome
 }
 
-/** The state in which a write may happen: the conditions are still met, and whoever allowed it has seen that state. */
+/** The state in which a write may happen: the conditions are still met, and the hook that allowed it has seen that state. */
 export function expectationOf(exchange: ResourceExchange): Expectation {
   const { current, route } = exchange
   if (!exchange.isConditional) return 'any'

@@ -109,7 +109,7 @@ function createReply(exchange: ResourceExchange, resource: StoredResource): Repl
   const fields = appliedPreferences(exchange)
   if (route.deleteResponse === 'tag') fields.push(...tagFields(resource, route))
   if (wanted === 'none') return emptyReply(204, [...fields, 'Cache-Control', cacheControlFor(exchange)])
-  // Large content is gone by now; nobody could read it out of the store.
+  // Large content is gone by now and could not be read out of the store.
   if (wanted === 'representation' && !isLargeBody(resource.body))
     return writtenReply(exchange, resource, 200, fields, 'without')
   const id = idOf(splitPath(resource.path).name, route.idMember ?? 'integer')

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, type Hash, hash as hashOf } from 'node:crypto'
 import type { FilePart, FormField } from '../body-types/types.ts'
 
 /** A SHA-256 over the content of a request, by which its repetition is known from another request under the same key. */
@@ -22,6 +22,9 @@ export interface Fingerprint {
   readonly value: string
 }
 
+/** Bytes up to which content is copied to be hashed in one call: that costs a third of an object that hashes. */
+const MOST_AT_ONCE = 16 * 1024
+
 /**
  * Begins the fingerprint of a request.
  * @param contentType Content-Type as received; of a form without its boundary
@@ -32,13 +35,17 @@ export function createFingerprint(
   contentType: string,
   contentEncoding: string | undefined,
 ): Fingerprint {
-  const hash = createHash('sha256').update(`${JSON.stringify([contentType, contentEncoding ?? ''])}\n`)
+  const head = `${JSON.stringify([contentType, contentEncoding ?? ''])}\n`
+  let hash: Hash | undefined
   let state: Fingerprint['state'] = 'unread'
   let value: string | undefined
+
+  const begin = (): Hash => createHash('sha256').update(head)
 
   function addPart(part: readonly (string | undefined)[]): void {
     state = 'partial'
     // As JSON, so that no part can look like two.
+    hash ??= begin()
     hash.update(`${JSON.stringify(part)}\n`)
   }
 
@@ -54,13 +61,19 @@ export function createFingerprint(
     },
 
     addWhole(content) {
-      if (kind === 'parts') return
-      hash.update(content)
+      if (kind === 'parts') {
+        state = 'partial'
+        return
+      }
+      if (content.length > MOST_AT_ONCE) hash = begin().update(content)
+      else value = hashOf('sha256', Buffer.concat([Buffer.from(head), content]), 'base64url')
       state = 'complete'
     },
 
     tap(source) {
-      return kind === 'parts' ? source : hashWhile(source)
+      if (kind === 'bytes') return hashWhile(source)
+      state = 'partial'
+      return source
     },
 
     addField({ name, value }) {
@@ -85,12 +98,13 @@ export function createFingerprint(
     },
 
     get value() {
-      return (value ??= hash.digest('base64url'))
+      return (value ??= (hash ?? begin()).digest('base64url'))
     },
   }
 
   async function* hashWhile(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     state = 'partial'
+    hash = begin()
     for await (const chunk of source) {
       hash.update(chunk)
       yield chunk

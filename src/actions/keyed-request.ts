@@ -1,17 +1,20 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { parseMultipart } from '../body-types/multipart.ts'
 import { hasConditions } from '../core/conditions.ts'
 import { declaredLength } from '../core/discard-body.ts'
 import { HttpError, isHttpError } from '../core/errors.ts'
 import { andThen, isPromise, type MaybePromise, type Step } from '../core/handler.ts'
 import type { Reply } from '../core/reply.ts'
+import { wantsDigests } from '../core/reply-digests.ts'
 import { parseIdempotencyKey } from '../protocol/idempotency-key.ts'
 import { isResource, type RelatedWrite, type ResourceStore, type StoredResource } from '../stores/types.ts'
+import { checkAuthorization } from './authorization.ts'
 import { streamContent, takeContent } from './content.ts'
 import { createFingerprint, type Fingerprint } from './fingerprint.ts'
 import { formatRecord, makeRepeatable, RECORDS, readRecord, replayedReply } from './first-answer.ts'
 import { SMALL } from './read-small.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
+import { addWantedDigests } from './response-digests.ts'
 
 /** A request that is answered once, however often it is sent. */
 export interface KeyedRequest {
@@ -20,7 +23,7 @@ export interface KeyedRequest {
   readonly fingerprint: Fingerprint
 }
 
-/** Characters of a key that is not tied to a principal: shorter ones could be guessed, and the answer read by others. */
+/** Characters of a key that is not tied to a name: shorter ones could be guessed, and the answer read by others. */
 const SHORTEST_SECRET = 16
 
 /**
@@ -41,9 +44,11 @@ export function checkRepeated(exchange: ResourceExchange): MaybePromise<Reply | 
       detail: 'Idempotency-Key is one string of 1 to 255 visible characters.',
     })
   }
-  if (exchange.principal === undefined && key.length < SHORTEST_SECRET) {
+  // Tokens that name no one, as those of a verifier that returns true, have one principal between them.
+  const isNamed = exchange.principal !== undefined && exchange.principal.id !== ''
+  if (!isNamed && key.length < SHORTEST_SECRET) {
     throw new HttpError(400, 'ERR_MALFORMED_FIELD', {
-      detail: `Without credentials an Idempotency-Key needs ${SHORTEST_SECRET} characters or more.`,
+      detail: `Without credentials that name a principal an Idempotency-Key needs ${SHORTEST_SECRET} characters or more.`,
     })
   }
   exchange.keyed = { path: `${RECORDS}/${nameRecord(exchange, key)}`, fingerprint: beginFingerprint(exchange) }
@@ -74,7 +79,7 @@ function nameRecord(exchange: ResourceExchange, key: string): string {
   const { principal, method, mount, path, queryText } = exchange
   const sender = principal === undefined ? null : [principal.scheme, principal.id]
   const parts = JSON.stringify([sender, method, mount, path, queryText, key])
-  return createHash('sha256').update(parts).digest('base64url')
+  return hash('sha256', parts, 'base64url')
 }
 
 function beginFingerprint(exchange: ResourceExchange): Fingerprint {
@@ -89,7 +94,12 @@ function answerAgain(exchange: ResourceExchange): MaybePromise<Reply | undefined
   const { store } = exchange.route.context
   const state = store.read(exchange.keyed!.path, { signal: exchange.signal })
   if (isPromise(state)) slowStores.add(store)
-  return andThen(state, (state) => (isResource(state) ? repeatAnswer(exchange, state) : undefined))
+  return andThen(state, (state) => {
+    if (!isResource(state)) return undefined
+    return repeatAnswer(exchange, state).then((reply) =>
+      reply !== undefined && wantsDigests(exchange) ? addWantedDigests(exchange, reply) : reply,
+    )
+  })
 }
 
 /**
@@ -133,8 +143,13 @@ export function recordAnswer(
   const { path, fingerprint } = exchange.keyed!
   const { context, idempotency } = exchange.route
   const repeatable = makeRepeatable(reply)
-  const body = formatRecord(repeatable, context.now() + idempotency!.retention, fingerprint.value)
-  return { reply: repeatable, write: { path, content: { contentType: 'text/plain', body }, expect: 'absent' } }
+  const { retention } = idempotency!
+  const content = {
+    contentType: 'text/plain',
+    body: formatRecord(repeatable, context.now() + retention, fingerprint.value),
+  }
+  const kept = retention === Number.POSITIVE_INFINITY ? undefined : { retention }
+  return { reply: repeatable, write: { path, content, expect: 'absent', ...kept } }
 }
 
 /**
@@ -145,6 +160,14 @@ export async function answerOfWinner(exchange: ResourceExchange, winner: StoredR
   const reply = await repeatAnswer(exchange, winner)
   if (reply === undefined) throw new HttpError(503, 'ERR_UNAVAILABLE', { headers: { 'Retry-After': '1' } })
   return reply
+}
+
+/** A request may have lost its rights by the effect of the one that won. @throws HttpError 403, 404 */
+function checkRights(exchange: ResourceExchange, status: number): MaybePromise<void> {
+  if (status !== 403 && status !== 404) return undefined
+  exchange.isStateRead = false
+  exchange.isItemRead = false
+  return checkAuthorization(exchange)
 }
 
 /**
@@ -158,10 +181,12 @@ export function orFirstAnswer(decide: Step<ResourceExchange>): Step<ResourceExch
     const isRefusal = isHttpError(error) && error.code !== 'ERR_IDEMPOTENCY_KEY_REUSED' && error.status !== 503
     // Of content that was refused halfway there is no fingerprint, and the first one would have been refused as well.
     if (keyed === undefined || !isRefusal || keyed.fingerprint.state === 'partial') throw error
-    return andThen(answerAgain(exchange), (reply) => {
-      if (reply === undefined) throw error
-      return reply
-    })
+    return andThen(checkRights(exchange, error.status), () =>
+      andThen(answerAgain(exchange), (reply) => {
+        if (reply === undefined) throw error
+        return reply
+      }),
+    )
   }
 
   return (exchange) => {

@@ -42,7 +42,7 @@ function parseLimit(text: string | null): number | undefined {
   throw new HttpError(400, 'ERR_MALFORMED_QUERY', { detail: 'limit is a positive integer.' })
 }
 
-/** Cursors are the store's own; in URIs they travel as base64url, so that nobody is tempted to make one. */
+/** Cursors are the store's own; in URIs they travel as base64url, so that clients are not tempted to make one. */
 function parseCursor(text: string): string {
   const cursor = Buffer.from(text, 'base64url')
   if (text !== '' && cursor.toString('base64url') === text) return cursor.toString()
@@ -65,7 +65,7 @@ interface PreparedPage {
 
 const PREPARED = Symbol('prepared page')
 
-/** Derives what answers need from a page; once for a page that the store returns again and again. */
+/** Derives what answers need from a page; once for a page that the store returns repeatedly. */
 function preparePage(exchange: ResourceExchange, page: Page): PreparedPage {
   const keeper = page as Page & { [PREPARED]?: PreparedPage }
   const known = keeper[PREPARED]

@@ -28,7 +28,7 @@ export async function readRawContent(exchange: ResourceExchange): Promise<Propos
   const limit = exchange.action.content!.limit(exchange.contentType)
   const isJson = isJsonType(exchange.contentType)
   const most = isJson ? Math.max(limits.bodySize, SMALL) : SMALL
-  // Of coded content nobody knows the length.
+  // The length of coded content is not known.
   const length = isCoded(exchange) ? undefined : declaredLength(exchange.req)
   const isSmall = findConsumedBody(exchange.req) !== undefined || (length !== undefined && length <= most)
   const content = isSmall

@@ -31,7 +31,7 @@ type KeptBySharing = Record<Sharing, KeptFields | undefined>
 
 const PREPARED = Symbol('prepared representation')
 
-/** Derives what answers need from a state; at most once for a state that the store returns again and again. */
+/** Derives what answers need from a state; at most once for a state that the store returns repeatedly. */
 export function prepare(resource: StoredResource, route: Route): Prepared {
   const keeper = resource as StoredResource & { [PREPARED]?: Prepared }
   const known = keeper[PREPARED]

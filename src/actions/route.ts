@@ -212,7 +212,7 @@ export interface CollectionFacts {
   readonly ids: 'integer' | 'string' | 'uuid'
   /** Form field names and the members they stand for. */
   readonly formFields: ReadonlyMap<string, string>
-  /** The member that holds a text/plain body; `undefined` when text is no creation. */
+  /** The member that holds a text/plain body; `undefined` when text is not a creation. */
   readonly textProperty: string | undefined
   /** File parts that become resources below the member, by name, and whether they must be there; `any` takes all. */
   readonly files: 'any' | ReadonlyMap<string, FileOptions>

@@ -18,7 +18,7 @@ const PASSIVE = new Set([
 ])
 
 /**
- * Fields that keep stored content from acting as a page of our origin: whoever may PUT could otherwise run scripts there.
+ * Fields that keep stored content from acting as a page of this origin: a client that may PUT could otherwise run scripts there.
  * Passive types are shown in place; everything else is offered for saving, and sandboxed where it is opened anyway.
  * @param inline media ranges that the definition trusts
  */

@@ -7,7 +7,7 @@ import type { ResourceExchange } from './resource-exchange.ts'
 
 /**
  * Cursors that name an entry which the client may not see, where a page has to end behind one. A store's own cursor tells
- * the name to whoever decodes it; these are encrypted (AES-256-GCM).
+ * the name to a client that decodes it; these are encrypted (AES-256-GCM).
  */
 
 /** No cursor of a store begins with it. */

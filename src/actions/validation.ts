@@ -43,7 +43,7 @@ export function idOf(name: string, kind: Route['idMember']): string | number {
 
 /**
  * Validates a document by the schema of the route. What the schema returns is what is stored: defaults and stripped
- * members count. The id is ours: the schema need not know it, and may be strict about members that it does not know.
+ * members count. The id belongs to the server: the schema need not know it, and may be strict about members that it does not know.
  * @param unknown what becomes of members that the schema strips; `refuse` is `Prefer: handling=strict`
  * @throws HttpError 422 with a JSON Pointer for each issue
  */

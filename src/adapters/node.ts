@@ -20,7 +20,7 @@ export interface AttachOptions {
 type Listener = (req: IncomingMessage, res: ServerResponse) => void
 
 /**
- * Gives a service what only a server can: it decides on `Expect: 100-continue` before the client sends its content
+ * Enables what needs the server object: the service decides on `Expect: 100-continue` before the client sends its content
  * (RFC 9110 §10.1.1), and `OPTIONS *` and the well-known URI of its metadata (RFC 9728) reach it under any mount prefix.
  *
  * A standalone middleware is attached with `direct`: it then runs before everything of the host, its router included.

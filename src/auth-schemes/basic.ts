@@ -116,7 +116,7 @@ export function parseBasicCredentials(value: string): { user: string; password: 
 
 function createAccountVerifier(accounts: Readonly<Record<string, string>>): PasswordVerifier {
   const entries = Object.entries(accounts)
-  if (entries.length === 0) throw new TypeError('"accounts" is empty: nobody could get in.')
+  if (entries.length === 0) throw new TypeError('"accounts" is empty: no user could log in.')
   const hashed = entries.filter(([, secret]) => String(secret).startsWith('$scrypt$'))
   for (const [user, secret] of entries) {
     if (user.includes(':')) throw new TypeError(`The user name "${user}" has a colon, which Basic cannot carry.`)

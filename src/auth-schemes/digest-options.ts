@@ -10,7 +10,7 @@ import { indexAccounts, type NamedAccount, normalizeName } from './secrets.ts'
 import type { Throttle } from './throttle.ts'
 import { checkRealm, type Verdict } from './types.ts'
 
-/** Stands for a password in one realm: whoever has it can log in there, but does not know the password. */
+/** Stands for a password in one realm: it is enough to log in there, but does not reveal the password. */
 export type DigestHashes = Readonly<Partial<Record<DigestAlgorithm, string>>>
 
 /** A password in clear, or what `hashDigestSecret` made of it. */
@@ -63,7 +63,7 @@ export interface DigestSettings {
   readonly lifetime: number
   readonly nonces: Nonces
   readonly claim: (nonce: string, count: number, time: number) => MaybePromise<boolean>
-  /** H(A1) of a user, or of nobody: the same work for both. */
+  /** H(A1) of a user, or of a name that does not exist: the same work for both. */
   readonly findAccount: (user: string, algorithm: DigestAlgorithm, request: RequestView) => MaybePromise<Account>
   readonly principal: DigestOptions['principal']
   readonly throttle: Throttle | undefined
@@ -151,7 +151,7 @@ function createFinder(
   algorithms: readonly DigestAlgorithm[],
 ): AccountFinder {
   const entries = Object.entries(accounts)
-  if (entries.length === 0) throw new TypeError('"accounts" is empty: nobody could get in.')
+  if (entries.length === 0) throw new TypeError('"accounts" is empty: no user could log in.')
   for (const [user, secret] of entries) {
     // Colons separate what is hashed: two accounts could have one hash.
     if (user.includes(':')) throw new TypeError(`The user name "${user}" has a colon, which Digest cannot tell apart.`)
@@ -169,10 +169,10 @@ function createFinder(
 
 /** @param user as it was sent: clients hash the name in their own spelling */
 function createAccountFinder(find: AccountFinder, realm: string): DigestSettings['findAccount'] {
-  let nobody: string | undefined
+  let unknown: string | undefined
   return (user, algorithm, request) => {
-    nobody ??= randomBytes(16).toString('hex')
-    const standIn = nobody
+    unknown ??= randomBytes(16).toString('hex')
+    const standIn = unknown
     const canonical = normalizeName(user)
     return andThen(find(canonical, request), (account) => {
       const { name, secret } = account ?? { name: canonical, secret: undefined }

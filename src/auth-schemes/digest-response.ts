@@ -39,7 +39,7 @@ export function parseDigestCredentials(value: string): DigestCredentials | undef
   if (user === undefined || algorithm === undefined || realm === undefined) return undefined
   if (nonce === undefined || uri === undefined || cnonce === undefined) return undefined
   if (![nonce, uri, cnonce].every((text) => /^[\x20-\x7e]+$/.test(text))) return undefined
-  // Without qop there is no count, and a replay could not be told (RFC 7616 §3.4).
+  // Without qop there is no count, and a replay could not be detected (RFC 7616 §3.4).
   if (parameters.get('qop') !== 'auth' || parameters.get('userhash')?.toLowerCase() === 'true') return undefined
   if (!/^[\da-f]{8}$/i.test(nc) || !/^[\da-f]+$/.test(response)) return undefined
   return { user, realm, nonce, uri, response, cnonce, nc, algorithm }

@@ -105,7 +105,8 @@ export function resolveJwtOptions(options: JwtOptions): JwtSettings {
   const algorithms =
     read.algorithms === undefined ? [...PUBLIC_KEY_ALGORITHMS] : readNames('algorithms', read.algorithms)
   for (const alg of algorithms) {
-    if (!isKnownAlgorithm(alg)) throw new TypeError(`"algorithms" has "${alg}", which is no signature algorithm here.`)
+    if (!isKnownAlgorithm(alg))
+      throw new TypeError(`"algorithms" has "${alg}", which is not a signature algorithm here.`)
   }
   for (const [name, value] of Object.entries({
     clockTolerance: tolerance,
@@ -190,7 +191,7 @@ function createSource(
   const url = readUrl(jwks)
   const isLoopback = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname)
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback)) {
-    throw new TypeError('"jwks" is an https address: whoever can change keys on their way can make tokens.')
+    throw new TypeError('"jwks" is an https address: over http an intermediary could change the keys and make tokens.')
   }
   return createRemoteKeySource((signal) => fetchJson(url.href, signal), times, algorithms)
 }

@@ -42,7 +42,7 @@ export function kerberosAcceptor(options: KerberosAcceptorOptions = {}): Negotia
     return loading
   }
 
-  // What fails here is the operator's: no package, no keytab, no key for the service. It is no HttpError, so that it is
+  // What fails here is the operator's: no package, no keytab, no key for the service. It is not an HttpError, so that it is
   // reported.
   return async () => createNegotiation(await (await load()).initializeServer(service))
 }
@@ -58,7 +58,7 @@ function createNegotiation(server: KerberosServer): Negotiation {
       const { contextComplete, username, response } = server
       // Other mechanisms that a system may have, NTLM for one, give names without a realm.
       const isName = typeof username === 'string' && /^.+@.+$/s.test(username) && !ANONYMOUS.test(username)
-      if (!contextComplete || !isName) return { outcome: 'rejected', reason: 'ticket of nobody in a realm' }
+      if (!contextComplete || !isName) return { outcome: 'rejected', reason: 'ticket without a user in a realm' }
       return { outcome: 'complete', name: username, ...(response ? { token: response } : {}) }
     },
   }

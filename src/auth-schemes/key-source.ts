@@ -158,7 +158,7 @@ export function createRemoteKeySource(
 /** The public keys of a JWK Set (RFC 7517 §5); those that are not for signatures, or not understood, are left out. */
 function readKeySet(set: unknown): readonly VerificationKey[] {
   const list = typeof set === 'object' && set !== null && Object.hasOwn(set, 'keys') && (set as { keys: unknown }).keys
-  if (!Array.isArray(list)) throw new TypeError('The issuer sent something that is no JWK Set.')
+  if (!Array.isArray(list)) throw new TypeError('The issuer sent something that is not a JWK Set.')
   // Every unknown token is compared with all of them.
   if (list.length > MAX_KEYS) throw new RangeError(`The issuer sent more than ${MAX_KEYS} keys.`)
   return list.map(parsePublicJwk).filter((key) => key !== undefined)

@@ -45,14 +45,14 @@ const NO_CHALLENGES: readonly string[] = []
 const CHALLENGES: readonly string[] = [formatChallenge('Negotiate', [])]
 const MALFORMED: AuthResult = { outcome: 'rejected', reason: 'malformed Negotiate token' }
 const NO_CONNECTION: AuthResult = { outcome: 'rejected', reason: 'Negotiate over HTTP/2 or a proxy' }
-const NOT_KNOWN: AuthResult = { outcome: 'rejected', reason: 'nobody by the name of the ticket' }
+const NOT_KNOWN: AuthResult = { outcome: 'rejected', reason: 'no user by the name of the ticket' }
 
 /**
  * The Negotiate scheme (RFC 4559): Kerberos tickets, by SPNEGO.
  *
  * Only the steps of an unfinished negotiation are kept with the connection. Every request proves who sends it, so one
- * that arrives on a connection where somebody logged in is still nobody's. The token covers neither the request nor its
- * content: without https whoever is on the way can change both. Refused over HTTP/2, whose connections carry several
+ * that arrives on a connection where a user logged in still has no user. The token covers neither the request nor its
+ * content: without https an intermediary can change both. Refused over HTTP/2, whose connections carry several
  * requests at once.
  * @throws TypeError without an acceptor, or for options that do not exist
  * @example
@@ -89,7 +89,7 @@ export function negotiate(options: NegotiateOptions): AuthScheme {
   }
 
   function accept(name: string, token: string | undefined, exchange: Exchange): MaybePromise<AuthResult> {
-    if (typeof name !== 'string' || name === '') throw new TypeError('The acceptor names nobody.')
+    if (typeof name !== 'string' || name === '') throw new TypeError('The acceptor names no user.')
     return andThen(principal === undefined ? true : principal(name, exchange), (verdict) => {
       const known = toPrincipal('negotiate', verdict, name)
       if (known === undefined) return NOT_KNOWN

@@ -3,7 +3,7 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 /** Nonces of which nothing is kept: each carries the time at which it was made, and a proof that we made it. */
 export interface Nonces {
   create(): string
-  /** When a nonce was made, in milliseconds since the epoch; `undefined` for one that is not ours. */
+  /** When a nonce was made, in milliseconds since the epoch; `undefined` for one that this process did not make. */
   readTime(nonce: string): number | undefined
 }
 

@@ -13,7 +13,7 @@ interface ScryptHash {
   readonly key: Buffer
 }
 
-/** How dear a hash is to make, and so to guess. */
+/** How expensive a hash is to make, and so to guess. */
 export interface PasswordCost {
   /** The power of two of blocks in memory (scrypt's ln). Default: 15. */
   readonly log2n?: number
@@ -50,7 +50,7 @@ export async function hashPassword(password: string, cost: PasswordCost = {}): P
  * At most two hashes are made at a time. The others wait, those for each `hash` in a line of their own, and the lines take
  * turns: guesses at one account, or at one hash that stands in for all accounts that do not exist, do not keep other users
  * out.
- * @throws TypeError when `hash` is no such hash
+ * @throws TypeError when `hash` is not such a hash
  * @throws HttpError 503 when too many hashes are waiting
  */
 export function verifyPassword(password: string, hash: string): Promise<boolean> {
@@ -76,7 +76,7 @@ export async function verifyLikeStranger(password: string, hash: string | undefi
 
 async function verifyInLane(password: string, hash: string, lane: string): Promise<boolean> {
   const parsed = parsePasswordHash(hash)
-  if (parsed === undefined) throw new TypeError('This is no password hash.')
+  if (parsed === undefined) throw new TypeError('This is not a password hash.')
   return timingSafeEqual(await hashInTurn(lane, () => deriveKey(password, parsed)), parsed.key)
 }
 

@@ -13,7 +13,7 @@ export interface Throttle {
    */
   check(user: string, request: RequestView): MaybePromise<number | undefined>
   /**
-   * Told what came of it.
+   * Called with the outcome.
    * @returns milliseconds to wait, where others guessed too often meanwhile: the answer is withheld, even a good one;
    * else nothing
    */

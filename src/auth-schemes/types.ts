@@ -60,7 +60,7 @@ export interface VerifiedUser {
 /**
  * The principal that a verdict stands for; `undefined` when the credentials are wrong.
  * @param id the name, where the verdict has none of its own
- * @throws TypeError for anything that is no verdict: taking it for consent would let everybody in
+ * @throws TypeError for anything that is not a verdict: taking it for consent would let everybody in
  */
 export function toPrincipal(scheme: string, verdict: Verdict, id: string): Principal | undefined {
   if (verdict === false || verdict === null || verdict === undefined) return undefined

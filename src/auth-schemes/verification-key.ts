@@ -138,7 +138,7 @@ function readCryptoKey(key: webcrypto.CryptoKey): VerificationKey {
   const name = key.algorithm?.name
   const crv = (key.algorithm as { namedCurve?: string } | undefined)?.namedCurve
   if (name === undefined || key.usages?.includes('verify') !== true) {
-    throw new TypeError('"keys" has something that is no key for verifying.')
+    throw new TypeError('"keys" has something that is not a key for verifying.')
   }
   const { length, modulusLength = 2048 } = key.algorithm as { length?: number; modulusLength?: number }
   if (modulusLength < 2048) throw new TypeError('"keys" has an RSA key of fewer than 2048 bits.')

@@ -1,7 +1,7 @@
 import { HttpError } from '../core/errors.ts'
 import { malformedBody } from './body-errors.ts'
 
-/** What the tap finds in a multipart body, told in the order of its bytes. */
+/** What the tap finds in a multipart body, reported in the order of its bytes. */
 export interface TapEvents {
   /** A part begins. Its header section, without the line break that ends the last field. */
   onHead(section: Buffer): void
@@ -47,7 +47,7 @@ export function createDelimiterTap(boundary: string, events: TapEvents): Delimit
    * delimiter's own. The line break before the first one may be missing, so it counts as seen.
    */
   let matched = 2
-  /** Whether the line break counted by `matched` is no content: at the very start, and after a header section. */
+  /** Whether the line break counted by `matched` is not content: at the very start, and after a header section. */
   let isImplied = true
   /** Bytes before the first part and after the last. */
   let outside = 0
@@ -78,7 +78,7 @@ export function createDelimiterTap(boundary: string, events: TapEvents): Delimit
         if (matched === delimiter.length) endContent()
         return at + size
       }
-      // No delimiter begins within the beginning of one: its only CR is the first byte. A copy, because whoever reads
+      // No delimiter begins within the beginning of one: its only CR is the first byte. A copy, because the reader
       // content may write into it.
       pass(Buffer.from(delimiter.subarray(isImplied ? 2 : 0, matched)))
       matched = 0

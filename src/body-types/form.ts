@@ -55,7 +55,7 @@ function decodeComponent(text: string): string {
     if (byte === PLUS) byte = SPACE
     else if (byte === PERCENT) {
       const escaped = hexValue(bytes[at + 1]) * 16 + hexValue(bytes[at + 2])
-      // What is no escape is literal.
+      // Text that is not an escape is literal.
       if (!Number.isNaN(escaped)) {
         byte = escaped
         at += 2

@@ -21,7 +21,7 @@ export interface ParsedJson {
   readonly isVerbatim: boolean
 }
 
-/** Deeper than this, recursion would use up the stack: here, in `JSON.stringify`, and in whoever reads the value next. */
+/** Deeper than this, recursion would use up the stack: here, in `JSON.stringify`, and in the code that reads the value next. */
 const MAX_DEPTH = 1000
 /** Escapes of what no text holds: U+0000 and surrogates. */
 const SUSPICIOUS_ESCAPE = /\\u(?:0000|d[89a-f])/i
@@ -185,7 +185,7 @@ function findUnstorable(value: unknown): ContentError | undefined {
   }
   if (typeof value === 'boolean' || value === null) return undefined
   if (typeof value !== 'object')
-    throw new TypeError(`req.body holds a value of type ${typeof value}, which is no JSON.`)
+    throw new TypeError(`req.body holds a value of type ${typeof value}, which is not JSON.`)
   if (Array.isArray(value)) {
     for (let i = 0; i < value.length; i++) {
       const fault = findUnstorable(value[i])

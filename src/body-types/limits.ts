@@ -4,7 +4,7 @@ import { type BodyLimits, DEFAULT_LIMITS } from './types.ts'
 /**
  * Limits with every default filled in.
  * @param owner the public name that takes them, for the message
- * @throws TypeError for a limit that does not exist or is no number of at least 0
+ * @throws TypeError for a limit that does not exist or is not a number of at least 0
  */
 export function readLimits(owner: string, given: Partial<BodyLimits> | undefined): BodyLimits {
   const names = Object.keys(DEFAULT_LIMITS) as (keyof BodyLimits)[]

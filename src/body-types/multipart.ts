@@ -35,7 +35,7 @@ export function parseMultipart(
   let isLeft = false
   let file: ArrivingFile | undefined
 
-  /** Takes one more chunk of the source; never rejects. Whoever waits meanwhile waits for the same chunk. */
+  /** Takes one more chunk of the source; never rejects. Other callers wait for the same chunk. */
   function more(): Promise<void> {
     return (pulling ??= pull())
   }

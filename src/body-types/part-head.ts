@@ -29,7 +29,7 @@ const REMEMBERED = 256
 const remembered = new Map<string, PartHead>()
 
 /**
- * Reads the header section of a part. Short ones are remembered: the fields of one form come again and again.
+ * Reads the header section of a part. Short ones are cached: the fields of one form repeat.
  * @param section its lines, without the line break after the last
  * @throws HttpError 400 for whatever is malformed, missing or there twice, and for a transfer encoding; 415 for a
  *   multipart within the multipart

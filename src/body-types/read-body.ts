@@ -159,7 +159,7 @@ function createBodyIterator(exchange: Exchange, limit: number): AsyncIterator<Ui
     if (ended || failure !== undefined) return
     failure = error
     settle()
-    req.on('error', () => {}) // nobody else listens any more, and the connection may still break
+    req.on('error', () => {}) // no other listener is left, and the connection may still break
     req.pause()
   }
   const onData = (chunk: Uint8Array): void => {

@@ -20,7 +20,7 @@ export function hasJson({ headers }: Answer): boolean {
   return /^\s*(?:application\/json|text\/json|[^;\s]+\+json)\s*(?:;|$)/i.test(headers.get('content-type') ?? '')
 }
 
-/** @throws ResponseError for content that is no JSON */
+/** @throws ResponseError for content that is not JSON */
 export function parseContent(answer: Answer): JsonValue {
   const { status } = answer
   if (!hasJson(answer)) throw new ResponseError(status, undefined, 'The content of the response is not JSON.')

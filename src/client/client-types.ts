@@ -24,8 +24,8 @@ export type DocumentChange<Resources, Path extends string> = (
  * A client of a service, typed by its definitions. A path is followed by the values of its parameters, if it has any:
  * `read('/users/{id}', { id: 42 })`.
  *
- * Results are told apart by `ok` and `status`. A refusal that the protocol foresees is a result. Anything else throws a
- * `ResponseError`: no answer, an unexpected status, content that is no JSON. An abort throws the reason of the signal.
+ * Results are distinguished by `ok` and `status`. A refusal that the protocol foresees is a result. Anything else throws a
+ * `ResponseError`: no answer, an unexpected status, content that is not JSON. An abort throws the reason of the signal.
  */
 export interface ResourceClient<Resources extends ClientDefinitions | AnyResources = AnyResources> {
   /** Reads a JSON document, with the tag of its state. What has not changed is not transferred again (304). */

@@ -54,7 +54,7 @@ export function listItems<Value>(
       if (answer.status !== 200) return yield refuse(answer, LISTING)
       const total = answer.headers.get('x-total-count')
       const items = parseContent(answer) as unknown as readonly Value[]
-      if (!Array.isArray(items)) throw createError(answer, 'The content of the response is no list.')
+      if (!Array.isArray(items)) throw createError(answer, 'The content of the response is not a list.')
       yield { ok: true, status: 200, items, total: total === null ? undefined : Number(total) }
       const target = findNext(answer.headers.get('link'))
       const following: string | undefined = target === undefined ? undefined : resolveReference(answer, target)

@@ -59,7 +59,7 @@ export async function readDocument<Value, Path extends string>(
   return { ok: true, status: 200, document: describeDocument(answer, url) }
 }
 
-/** @throws ResponseError for content that is no JSON */
+/** @throws ResponseError for content that is not JSON */
 export function describeDocument<Value, Path extends string>(
   answer: Answer,
   url: string,

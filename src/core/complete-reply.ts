@@ -5,7 +5,7 @@ import { emptyReply, encodeText, type Reply, type ReplyBody } from './reply.ts'
 /**
  * Completes a reply that a function of the user has made: text is sent as UTF-8, and content with its length in bytes,
  * whatever Content-Length the function has given.
- * @throws TypeError for what is no reply, and for a body that cannot be sent
+ * @throws TypeError for what is not a reply, and for a body that cannot be sent
  */
 export function completeReply(reply: Reply): Reply {
   const { status, headers, body } = checkReply(reply)

@@ -12,7 +12,7 @@ export function hasConditions(exchange: Exchange): boolean {
   )
 }
 
-/** The conditions of a request. A date that is given more than once is no date, and is ignored (RFC 9110 §13.1.3). */
+/** The conditions of a request. A date that is given more than once is not a date, and is ignored (RFC 9110 §13.1.3). */
 export function conditionsOf(exchange: Exchange): Conditions {
   const { req } = exchange
   const modifiedSince = exchange.field('if-modified-since')

@@ -46,7 +46,7 @@ const requests = channel('http-resource-service:request')
 const failures = channel('http-resource-service:failure')
 const arrivals = new WeakMap<Exchange, number>()
 
-/** Starts the trace of a request; does nothing while nobody listens. */
+/** Starts the trace of a request; does nothing without a subscriber. */
 export function startTrace(exchange: Exchange): void {
   if (!requests.hasSubscribers) return
   exchange.trace = []
@@ -61,7 +61,7 @@ export function note(exchange: Exchange, text: string): void {
   trace.push(step === undefined ? text : step.includes(': ') ? `${step}; ${text}` : `${step}: ${text}`)
 }
 
-/** Adds why a request failed: what the client is told about it, or an unexpected error as it is. */
+/** Adds why a request failed: what the client learns about it, or an unexpected error as it is. */
 export function noteError(exchange: Exchange, error: unknown): void {
   if (exchange.trace === undefined) return
   if (!isHttpError(error)) return note(exchange, String(error))

@@ -98,6 +98,6 @@ function drain(req: IncomingMessage, limit: number, onLimit: () => void): void {
       onLimit()
     }
   })
-  req.on('error', () => {}) // an aborted request that nobody reads any more
+  req.on('error', () => {}) // an aborted request that is not read any more
   req.resume()
 }

@@ -176,7 +176,7 @@ export function isHttpError(value: unknown): value is HttpError {
   return typeof value === 'object' && value !== null && (value as { [BRAND]?: unknown })[BRAND] === true
 }
 
-/** The client went away before its request was complete. Nobody is left to answer: it ends the exchange silently. */
+/** The client went away before its request was complete. There is no client left to answer: it ends the exchange silently. */
 export class RequestAborted extends Error {
   override readonly name: string = 'RequestAborted'
 }

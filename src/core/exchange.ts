@@ -38,7 +38,7 @@ export interface RequestView {
    * found.
    */
   readonly params: Readonly<Record<string, string>>
-  /** Who sends the request; `undefined` while nobody is known. */
+  /** Who sends the request; `undefined` while no principal is known. */
   readonly principal: Principal | undefined
   /** Aborts when the client goes away. Made when first asked for. */
   readonly signal: AbortSignal
@@ -139,7 +139,7 @@ export class Exchange implements RequestView {
   pending: readonly string[] = BASE_FIELDS
   /** The value of Vary so far. */
   vary = ''
-  /** Whether the host takes requests that are not ours. */
+  /** Whether the host takes unmatched requests. */
   canPass = false
   bodyState: BodyState = 'unread'
   /** Compares the content with the digests that the request states, while it is read. */
@@ -152,7 +152,7 @@ export class Exchange implements RequestView {
   slowestReader: number = SLOWEST_READER
   /** Set while a 100 Continue is owed: the client waits for it before it sends content (RFC 9110 §10.1.1). */
   sendContinue: (() => void) | undefined = undefined
-  /** Told once it is decided how the request is answered, by whomever; for whoever waits behind it. */
+  /** Notified once it is decided how the request is answered, by the service or the host; for the requests behind it. */
   undecided: Undecided | undefined = undefined
   /** Names of the steps taken and reasons found; only while somebody listens. */
   trace: string[] | undefined = undefined
@@ -208,7 +208,7 @@ export class Exchange implements RequestView {
     return this.findAddress(this)
   }
 
-  // An AbortController costs more than a whole small request, so nobody pays for one that is not read.
+  // An AbortController costs more than a whole small request, so it is made only when it is read.
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       const controller = new AbortController()
@@ -222,7 +222,7 @@ export class Exchange implements RequestView {
     return this.#controller.signal
   }
 
-  /** Whether an error is the end of work that was stopped because the client has left: an answer to nobody. */
+  /** Whether an error is the end of work that was stopped because the client has left: there is no client to answer. */
   isAbort(error: unknown): boolean {
     const signal = this.#controller?.signal
     return signal?.aborted === true && (error === signal.reason || (error as Error | null)?.name === 'AbortError')

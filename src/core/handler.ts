@@ -14,7 +14,7 @@ export function isPromise<Value>(value: MaybePromise<Value>): value is PromiseLi
 
 /**
  * `next(value)`, now or when the promise is fulfilled.
- * Not called "then": a module that exports that name is taken for a promise by whoever imports it dynamically.
+ * Not called "then": a module that exports that name is taken for a promise where it is imported dynamically.
  */
 export function andThen<Value, Result>(
   value: MaybePromise<Value>,

@@ -2,7 +2,7 @@
 
 /** One thing that is being watched. */
 export interface IdleWatch {
-  /** Whether something moved since the last sweep: to be set by whoever sees it move. */
+  /** Whether something moved since the last sweep: to be set by the code that sees it move. */
   moved: boolean
   quiet: number
   onIdle: () => void
@@ -46,8 +46,8 @@ export function watchIdle(timeout: number, onIdle: () => void): IdleWatch {
 }
 
 /**
- * Lets go of everything: what is over must not hold on to what came after it, as the tables may that a `Set` leaves
- * behind. Garbage that holds on to younger garbage makes it survive.
+ * Unlinks the watch completely, as the tables of a `Set` may not: a dead object that still points at newer ones promotes
+ * them to the old generation.
  */
 export function stopWatch(watch: IdleWatch): void {
   const { before, after } = watch
@@ -70,7 +70,7 @@ function createSweeper(timeout: number): Sweeper {
       clearInterval(timer)
       timer = undefined
     }
-    // Told afterwards: whoever is told may stop any of the others.
+    // Called afterwards: a callback may stop any of the others.
     const idle: IdleWatch[] = []
     for (let watch = ring.after!; watch !== ring; watch = watch.after!) {
       watch.quiet = watch.moved ? 0 : watch.quiet + 1

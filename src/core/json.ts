@@ -10,7 +10,7 @@ export function isJsonObject(value: JsonValue | undefined): value is JsonObject 
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The member of an object under a name, or `undefined`. What the object inherits is no member. */
+/** The member of an object under a name, or `undefined`. What the object inherits is not a member. */
 export function readMember(object: JsonObject, name: string): JsonValue | undefined {
   return Object.hasOwn(object, name) ? object[name] : undefined
 }

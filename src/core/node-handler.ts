@@ -98,7 +98,7 @@ export interface HandlerOptions<E extends Exchange> {
   readonly isWellKnown?: ((target: string) => boolean) | undefined
   /** Default: the exchange that all middleware on one request shares. */
   readonly createExchange?: (req: IncomingMessage, res: ServerResponse, place: Place) => E
-  /** Told of unexpected errors, which the client never sees. Default: `console.error`. */
+  /** Called with unexpected errors, which the client never sees. Default: `console.error`. */
   readonly onError?: ErrorHook | undefined
   /** Makes the reply for an error. Default: {@link createErrorReply}. */
   readonly formatError?: ((error: HttpError, exchange: Exchange) => Reply) | undefined
@@ -244,7 +244,7 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
     send(exchange, conclude(exchange, decision), next)
   }
 
-  /** Errors that are the host's: with nobody to take them they are answered all the same. */
+  /** Errors that are the host's: without a host to take them they are answered all the same. */
   function refuse(exchange: Exchange, error: unknown, next: Next | undefined): void {
     if (next !== undefined) return next(error)
     const reply = replyTo(error, exchange)

@@ -55,7 +55,7 @@ export type TrustProxy = string | readonly string[] | ((address: string | undefi
 
 /**
  * Makes the decision whether a peer is a trusted proxy.
- * @throws TypeError for an entry that is no address
+ * @throws TypeError for an entry that is not an address
  */
 export function createProxyTrust(trust: TrustProxy | undefined): (peer: Peer) => boolean {
   if (trust === undefined) return () => false

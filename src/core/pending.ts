@@ -35,8 +35,8 @@ export function collectPending(exchange: Exchange, present: string): Map<string,
 }
 
 /**
- * Puts the pending fields on the host's response, for a middleware that lets the request go on: whoever answers it does
- * not know of the exchange. A writer of ours replaces them, so that none is sent twice.
+ * Puts the pending fields on the host's response, for a middleware that lets the request go on: the route that answers it does
+ * not know of the exchange. The writer of this package replaces them, so that none is sent twice.
  */
 export function passOnPending(exchange: Exchange): void {
   const { res } = exchange

@@ -67,7 +67,7 @@ export function digestAtHand(wanted: string, content: string | Uint8Array, keepe
 
 /**
  * The digest of content that is not read for it.
- * @param sha256 as whoever keeps the content knows it
+ * @param sha256 as the store knows it
  * @throws TypeError where that has another length than 32 bytes
  */
 export function digestKept(wanted: string, sha256: Uint8Array | undefined): string | undefined {

@@ -13,7 +13,7 @@ export interface ContentSource {
   readonly held?: number
   /**
    * Starts reading. The next chunk is asked for only after the previous one has left, so a source may use one
-   * buffer again and again. Ends early through the iterator's `return`.
+   * buffer repeatedly. Ends early through the iterator's `return`.
    * @param signal aborts when the client has left: `return` does not end a wait for a source that is silent
    */
   open(signal?: AbortSignal): AsyncIterable<Uint8Array>
@@ -44,11 +44,11 @@ export interface Reply {
   readonly headers: readonly string[]
   /** Left out when there is no content. */
   readonly body?: ReplyBody | undefined
-  /** Kept by whoever answers with the same `headers` again and again. */
+  /** Kept by a caller that answers with the same `headers` repeatedly. */
   readonly kept?: KeptFields | undefined
 }
 
-/** Fields of an answer that is given again and again, and what the writer made of them the last time. */
+/** Fields of an answer that is given repeatedly, and what the writer made of them the last time. */
 export interface KeptFields {
   readonly headers: readonly string[]
   /** With those pending, and Vary. */

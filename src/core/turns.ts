@@ -21,7 +21,7 @@ export interface Turns {
   isTaken(key: string): boolean
   /**
    * Runs a task when those before it at its key are done, at once where there are none.
-   * @param task is told whether it has waited, and what it knew may be of the past
+   * @param task gets whether it has waited: what it knew may be out of date
    * @param overflow what to do when too many wait: go on without a turn, or refuse with 503
    */
   take<Result>(
@@ -45,7 +45,7 @@ const LIMITS: TurnLimits = { perKey: 256, total: 4096, patience: 10_000 }
 /** Those who wait at a key, the first of them first. Each is called when it is its turn. */
 type Line = Set<() => void>
 
-const NOBODY: Line = new Set()
+const EMPTY: Line = new Set()
 
 export function createTurns({ perKey, total, patience }: TurnLimits = LIMITS): Turns {
   // A key stands here while a task is under way; it has a line of its own once another task waits.
@@ -95,14 +95,14 @@ export function createTurns({ perKey, total, patience }: TurnLimits = LIMITS): T
     take(key, task, overflow) {
       const line = lines.get(key)
       if (line === undefined) {
-        lines.set(key, NOBODY)
+        lines.set(key, EMPTY)
         return hold(key, () => task('at-once'))
       }
       if (line.size >= perKey || waiting >= total) {
         if (overflow === 'go-on') return task('at-once')
         throw new HttpError(503, 'ERR_UNAVAILABLE', { headers: { 'Retry-After': '1' } })
       }
-      const own = line === NOBODY ? new Set<() => void>() : line
+      const own = line === EMPTY ? new Set<() => void>() : line
       return wait(key, own).then((isTurn) => (isTurn ? hold(key, () => task('waited')) : task('waited')))
     },
   }

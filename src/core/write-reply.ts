@@ -16,7 +16,7 @@ const PIECE = 1024 * 1024
 const HTTP2_PIECE = 16 * 1024
 
 export interface WriteOptions {
-  /** Told of a failure after the head has left; the client sees a connection that breaks off. */
+  /** Called with a failure after the head has left; the client sees a connection that breaks off. */
   readonly onLateFailure: (error: unknown, exchange: Exchange) => void
 }
 
@@ -189,7 +189,8 @@ async function writeSource(
     while (rest > 0 && !exchange.isClosed) {
       if (chunk.done) throw new Error('A content source ended before its size.')
       const bytes = chunk.value
-      if (!(bytes instanceof Uint8Array)) throw new TypeError('A content source gave something that is no Uint8Array.')
+      if (!(bytes instanceof Uint8Array))
+        throw new TypeError('A content source gave something that is not a Uint8Array.')
       rest -= bytes.length
       if (rest < 0) throw new Error('A content source gave more bytes than its size.')
       for (let at = 0; at < bytes.length && !exchange.isClosed; at += most) {
@@ -205,7 +206,7 @@ async function writeSource(
     }
   } catch (error) {
     if (drain === undefined) throw error
-    // A client that went away is no failure. Otherwise never end(): a broken connection is the only sign that the
+    // A client that went away is not a failure. Otherwise never end(): a broken connection is the only sign that the
     // content is not whole.
     if (!exchange.isClosed) onLateFailure(error, exchange)
     exchange.breakOff()
@@ -236,7 +237,7 @@ function createDrain(exchange: Exchange): Drain {
   let settle = () => {}
   const onClose = () => settle()
   res.once('close', onClose)
-  // An answer behind another has no connection yet: on Node 20 and 22 it never hears that theirs has closed.
+  // A pipelined response has no socket until its turn, and gets no 'close' on Node 20 and 22: the request's socket does.
   const connection = !exchange.isHttp2 && res.socket === null ? req.socket : undefined
   connection?.setMaxListeners(0).once('close', onClose)
   const drain = {

@@ -247,7 +247,7 @@ export interface AuthOptions extends AuthenticationOptions {
   readonly authorize?: (principal: Principal | undefined, request: RequestView) => MaybePromise<boolean | 'not-found'>
   /** Proxies whose word on the address of the client counts, for a `throttle`. Default: none. */
   readonly trustProxy?: TrustProxy
-  /** Told of unexpected errors. Default: `console.error`. */
+  /** Called with unexpected errors. Default: `console.error`. */
   readonly onError?: ErrorHook
   /**
    * Receives `{ level, part, state, message, error }` when credentials cannot be verified, because the keys of an issuer
@@ -319,7 +319,7 @@ function limitSharing(exchange: Exchange): undefined {
   if (present === undefined) exchange.usualCacheControl = value
 }
 
-/** Who sends a request, as `auth` found out; `undefined` when nobody is known. */
+/** Who sends a request, as `auth` found out; `undefined` without a principal. */
 export function principalOf(req: AnyRequest): Principal | undefined {
   return findExchange(req as IncomingMessage)?.principal
 }

@@ -48,7 +48,7 @@ export interface BodyParseOptions {
   readonly limits?: Partial<BodyLimits>
   /** Content codings that are decoded. Default: none. */
   readonly contentCodings?: readonly ContentCoding[]
-  /** Told of unexpected errors where there is no `next`. Default: `console.error`. */
+  /** Called with unexpected errors where there is no `next`. Default: `console.error`. */
   readonly onError?: ErrorHook
 }
 
@@ -66,7 +66,7 @@ export interface MultipartBody extends AsyncIterable<FormPart> {
  * empty form, an empty string. Without a Content-Type an empty request goes on, and `req.body` is undefined. GET and HEAD
  * go on as they are, and so does content that a parser before has consumed.
  * Content that is not as it should be is answered here: 400, 408, 413, 415, 422. What is read later, multipart and raw
- * content, throws the same {@link HttpError}s while it is read; what nobody reads is dropped once the answer is out.
+ * content, throws the same {@link HttpError}s while it is read; content that is not read is dropped once the answer is out.
  * @returns a handler for Express and Connect, and for `node:http` with a `next` of your own
  * @throws TypeError for an option that does not exist or makes no sense
  * @example

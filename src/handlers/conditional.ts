@@ -33,7 +33,7 @@ export interface ConditionalOptions {
  * @param state gives the validators of the current representation; `undefined` when there is none, whereupon reads go
  *   on, so that the route can answer 404
  * @returns a handler for `http.createServer`, Express and Connect, and for Koa through `koaMiddleware`; it rejects
- *   with 400 an If-Match that is no list of tags and, where `preconditions` is `'required'`, with 428 a change
+ *   with 400 an If-Match that is not a list of tags and, where `preconditions` is `'required'`, with 428 a change
  *   without a condition
  * @throws TypeError for an option that does not exist
  * @example
@@ -53,7 +53,7 @@ export function conditional(
     role: 'guard',
     run(exchange) {
       readTarget(exchange)
-      // Conditions do not apply to OPTIONS (RFC 9110 §13.2.1), and nobody has to look the state up for it.
+      // Conditions do not apply to OPTIONS (RFC 9110 §13.2.1), so the state need not be looked up.
       if (exchange.method === 'OPTIONS') return undefined
       const known = askEachReading(
         exchange,

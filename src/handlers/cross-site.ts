@@ -9,7 +9,7 @@ import { isSafeMethod } from '../protocol/methods.ts'
 export interface CrossSiteOptions {
   /** Whether an origin is one of those that CORS allows. Default: none is. */
   readonly allows?: (origin: string) => MaybePromise<boolean>
-  /** Whether a request came by https. Default: nobody knows, and the own host counts with either scheme. */
+  /** Whether a request came by https. Default: unknown, and the own host counts with either scheme. */
   readonly isSecure?: (exchange: Exchange) => boolean
 }
 
@@ -17,7 +17,7 @@ export interface CrossSiteOptions {
  * Makes the step that refuses changes asked for by another site with the user's own credentials: browsers attach
  * remembered passwords, tickets and cookies by themselves, and a form of any site may be sent without a preflight.
  *
- * The site is told by Sec-Fetch-Site, and by Origin where it is absent or says that the sites differ. The own origin
+ * The site is named by Sec-Fetch-Site, and by Origin where it is absent or says that the sites differ. The own origin
  * is scheme and host of the target; programs send neither field and pass. CORS of the host before this counts as the
  * service's own, where it names the origin and takes credentials. Whether browsers attach the credentials of a
  * principal is what its scheme says (`isAmbient`): a bearer token is attached by programs only, and passes.
@@ -57,7 +57,7 @@ function refuse(exchange: Exchange): never {
 /** Schemes that browsers implement, for credentials that no scheme of the service has verified. */
 const BROWSER_SCHEMES: ReadonlySet<string> = new Set(['basic', 'digest', 'negotiate', 'ntlm'])
 
-/** Whether a request carries credentials that a browser may have attached without being told to. */
+/** Whether a request carries credentials that a browser may have attached by itself. */
 function hasAmbientCredentials(exchange: Exchange): boolean {
   if (exchange.field('cookie') !== undefined) return true
   // A client certificate that was verified.

@@ -73,7 +73,7 @@ export interface PatchOptions<Target extends PatchTarget = PatchTarget> {
   readonly reply?: 'representation' | 'minimal'
   /** Content-Type of the document. Default `application/json`. */
   readonly contentType?: string
-  /** Told of unexpected errors where there is no `next`. Default: `console.error`. */
+  /** Called with unexpected errors where there is no `next`. Default: `console.error`. */
   readonly onError?: ErrorHook
   /** The clock, in milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number

@@ -88,7 +88,7 @@ export function createCors(options: CorsOptions): Cors {
 
   function allows(origin: string): MaybePromise<boolean> {
     if (policy.isFixed && grants.has(origin)) return true
-    // No pattern and no function is asked about text that is no origin; `null` counts only where it is listed.
+    // No pattern and no function is asked about text that is not an origin; `null` counts only where it is listed.
     return isAnyOrigin || (origin === 'null' ? policy.allowsNull : isOrigin(origin) && mayAllow(origin))
   }
 
@@ -142,7 +142,7 @@ export function createCors(options: CorsOptions): Cors {
   }
 }
 
-/** @param fields a list that begins with the base fields: whoever comes first shares it instead of making one */
+/** @param fields a list that begins with the base fields: the first caller shares it instead of making one */
 function addFields(exchange: Exchange, fields: readonly string[]): void {
   if (exchange.pending === BASE_FIELDS) exchange.pending = fields
   else addPending(exchange, fields.slice(BASE_FIELDS.length))
@@ -153,7 +153,7 @@ const PREFLIGHT_VALUES = { methods: either(listOf(oneOf(...METHODS), 1), FUNCTIO
 export interface PreflightOptions extends CorsOptions {
   /** What the resources behind have, without OPTIONS or with it. Default: all methods. */
   readonly methods?: readonly Method[] | ((request: RequestView) => readonly Method[])
-  /** Told of unexpected errors. Default: `console.error`. */
+  /** Called with unexpected errors. Default: `console.error`. */
   readonly onError?: ErrorHook
 }
 

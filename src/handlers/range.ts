@@ -75,7 +75,7 @@ function closeAfterwards(exchange: Exchange, content: RangeSource['content']): v
     try {
       await content.close?.()
     } catch {
-      // Everything has been read, or nobody is left to read it.
+      // Everything has been read, or the reader has left.
     }
   }
   if (exchange.isClosed) close()

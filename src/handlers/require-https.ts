@@ -15,7 +15,7 @@ import { decideForwardedTransport } from '../protocol/forwarded.ts'
 export interface HttpsOptions {
   /** `optional` lets cleartext pass. Default: `required`. */
   readonly mode?: 'required' | 'optional'
-  /** Whose X-Forwarded-Proto and Forwarded count. Default: nobody's. */
+  /** Whose X-Forwarded-Proto and Forwarded count. Default: of no proxy. */
   readonly trustProxy?: TrustProxy
   /** How cleartext is refused: 403, or 426 with Upgrade (RFC 9110 §15.5.22). Default: 403. */
   readonly status?: 403 | 426
@@ -50,7 +50,7 @@ type Transport =
 
 /**
  * Makes the rule that cleartext is refused, except from this machine without forwarding fields.
- * @throws TypeError for an option that does not exist or a proxy that is no address
+ * @throws TypeError for an option that does not exist or a proxy that is not an address
  */
 export function createHttpsCheck(options: HttpsOptions = {}, report?: HttpsReport): HttpsCheck {
   const {
@@ -132,7 +132,7 @@ function createCleartextError(exchange: Exchange, status: 403 | 426): HttpError 
 }
 
 export interface RequireHttpsOptions extends Omit<HttpsOptions, 'mode'> {
-  /** Told of unexpected errors. Default: `console.error`. */
+  /** Called with unexpected errors. Default: `console.error`. */
   readonly onError?: ErrorHook
   /**
    * Receives `{ level, part, state, message, error }` when cleartext is refused, and when requests come over https again.
@@ -146,7 +146,7 @@ export interface RequireHttpsOptions extends Omit<HttpsOptions, 'mode'> {
  *
  * Requests from this machine without forwarding fields pass, so that development just works.
  * @returns a handler for `http.createServer`, Express and Connect; a request that passes goes on to `next`
- * @throws TypeError for an option that does not exist or a proxy that is no address
+ * @throws TypeError for an option that does not exist or a proxy that is not an address
  * @example
  * app.use(requireHttps({ trustProxy: '10.0.0.0/8' }))
  */

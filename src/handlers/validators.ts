@@ -36,7 +36,7 @@ export function findValidators(exchange: Exchange, known: KnownValidators, now: 
   return (isSilent ? remembered.get(exchange) : undefined) ?? resolveValidators(known, now)
 }
 
-/** @throws TypeError for a tag that is no entity tag, which would never match anything */
+/** @throws TypeError for a tag that is not an entity tag, which would never match anything */
 export function resolveValidators(known: KnownValidators, now: number): Validators {
   const entityTag = readProperty(known, 'entityTag')
   const lastModified = readProperty(known, 'lastModified')

@@ -8,7 +8,7 @@ interface DocumentLimits {
 }
 
 /**
- * The formats that are taken where nobody says which: JSON Patch and JSON Merge Patch.
+ * The formats that are taken by default: JSON Patch and JSON Merge Patch.
  * @param limits how deep documents may be nested elsewhere, and how many members they may have; a patch makes none that
  *   could not be sent whole
  */

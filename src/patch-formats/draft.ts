@@ -91,7 +91,7 @@ export function addValue(draft: Draft, tokens: readonly string[], value: JsonVal
   const parent = findValue(draft, tokens, tokens.length - 1)
   if (Array.isArray(parent)) {
     const index = token === '-' ? parent.length : parseArrayIndex(token)
-    if (index === undefined) return 'The last part is no array index.'
+    if (index === undefined) return 'The last part is not an array index.'
     if (index > parent.length) return 'The array is shorter.'
     shift(draft, parent.length - index)
     ;(openParent(draft, tokens) as JsonValue[]).splice(index, 0, value)

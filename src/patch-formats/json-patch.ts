@@ -41,7 +41,7 @@ export function jsonPatch(options?: JsonPatchOptions): PatchFormat {
   }
 }
 
-/** All operations in order, or none (RFC 6902 §5): they work on a draft, which nobody sees before the last succeeds. */
+/** All operations in order, or none (RFC 6902 §5): they work on a draft, which is not visible before the last succeeds. */
 function applyOperations(operations: readonly Operation[], target: JsonValue, limits: PatchLimits): JsonValue {
   const draft = createDraft(target, limits)
   for (const operation of operations) perform(draft, operation)

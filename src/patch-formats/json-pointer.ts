@@ -4,7 +4,7 @@ import { formatPointerStep } from '../core/json.ts'
 
 /**
  * Reads a JSON Pointer.
- * @returns its reference tokens, unescaped; none for the whole document; `undefined` when the text is no pointer
+ * @returns its reference tokens, unescaped; none for the whole document; `undefined` when the text is not a pointer
  */
 export function parsePointer(text: string): readonly string[] | undefined {
   if (text === '') return []

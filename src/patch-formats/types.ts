@@ -11,7 +11,7 @@ export interface PatchFormat {
   parse(document: JsonValue): ParsedPatch
 }
 
-/** A patch that is well-formed. It may be applied again and again, to different documents. */
+/** A patch that is well-formed. It may be applied repeatedly, to different documents. */
 export interface ParsedPatch {
   /**
    * The patched document. The given one is never changed, and is itself returned when the patch changes nothing;

@@ -64,7 +64,7 @@ export interface OriginPattern {
   readonly suffix: string
 }
 
-/** Reads `https://*.a.test`; `undefined` when the rest after the asterisk is no host. */
+/** Reads `https://*.a.test`; `undefined` when the rest after the asterisk is not a host. */
 export function parseOriginPattern(text: string): OriginPattern | undefined {
   const at = text.indexOf('://*.')
   if (at < 0 || !isOrigin(text.replace('://*.', '://')) || text.includes('[')) return undefined

@@ -47,7 +47,7 @@ export function parseDigestField(field: string): DigestField | undefined {
 
 /**
  * Selects the algorithm that a Want-Content-Digest or Want-Repr-Digest field asks for (RFC 9530 §4): the highest weight
- * from 1 to 10 wins, of equal ones the stronger algorithm. The field is a hint: members that are no weight are ignored.
+ * from 1 to 10 wins, of equal ones the stronger algorithm. The field is a hint: members that are not weights are ignored.
  * @param supported the algorithms to select from, strongest first
  * @returns `undefined` when none of them is wanted, or the field is malformed
  */

@@ -123,7 +123,7 @@ function isFilled(segment: string): boolean {
 
 const SLASH = 0x2f
 
-/** Decodes every escape, also those that are no UTF-8: there are programs that do. */
+/** Decodes every escape, also those that are not UTF-8: there are programs that do. */
 function decodeEscapes(path: string): string {
   return path.replace(/(?:%[0-9a-f]{2})+/gi, (run) => {
     try {

@@ -15,7 +15,7 @@ export interface Validators {
 }
 
 /**
- * Whether the second of a date is over, so that nothing can happen in it any more. Where nobody remembers how often a
+ * Whether the second of a date is over, so that nothing can happen in it any more. Where it is not known how often a
  * resource changed within it, this is what makes a date count as strong (RFC 9110 §8.8.2.2).
  */
 export function isSecondOver(date: number | undefined, now: number): boolean {
@@ -44,7 +44,7 @@ export interface Conditions {
 export interface PreconditionResult {
   /**
    * `proceed`: perform the method. `not-modified`: 304. `failed`: 412.
-   * `malformed`: an If-Match, or on an unsafe method an If-None-Match, that is no list of tags; 400, never "absent".
+   * `malformed`: an If-Match, or on an unsafe method an If-None-Match, that is not a list of tags; 400, never "absent".
    */
   readonly outcome: 'proceed' | 'not-modified' | 'failed' | 'malformed'
   readonly field?: 'If-Match' | 'If-Unmodified-Since' | 'If-None-Match' | 'If-Modified-Since'

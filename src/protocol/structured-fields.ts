@@ -1,6 +1,6 @@
 /** Structured field values (RFC 9651), as far as the fields of this library use them: items and dictionaries. */
 
-/** A bare item (RFC 9651 §3.3), told apart by its type: a Display String is a string, a Date an integer. */
+/** A bare item (RFC 9651 §3.3), distinguished by its type: a Display String is a string, a Date an integer. */
 export type BareItem =
   | { readonly type: 'integer' | 'decimal' | 'date'; readonly value: number }
   | { readonly type: 'string' | 'token'; readonly value: string }

@@ -19,7 +19,7 @@ const NO_METHODS: readonly Method[] = []
 
 type OptionalStep = Step<ResourceExchange> | undefined
 
-/** The steps that keep out whoever has no business here; `undefined` where an option leaves one out. */
+/** The steps that refuse requests by origin, host, scheme and credentials; `undefined` where an option leaves one out. */
 export interface Access {
   /** Whether a request came by https, over TLS or over TLS to a trusted proxy. */
   isSecure(exchange: ResourceExchange): boolean

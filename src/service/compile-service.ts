@@ -114,7 +114,7 @@ function createRecords(
   return retentions.length === 0 ? undefined : createRecordSweeper(store, now, Math.min(...retentions))
 }
 
-/** @throws TypeError for a definition that asks for credentials which nobody checks: it would be open to everybody */
+/** @throws TypeError for a definition that asks for credentials which no scheme checks: it would be open to every client */
 function refuseRequire(definitions: ReadonlyMap<string, ResourceDefinition>): void {
   for (const [pattern, { options }] of definitions) {
     if (options.requireAuth === undefined || options.requireAuth === 'none') continue

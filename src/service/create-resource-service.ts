@@ -55,7 +55,7 @@ export function createResourceService(store: ResourceStore, options?: ServiceOpt
   // before the content is read, and one compare-and-swap at the end.
   const steps = keepPresent<ResourceExchange>([
     access.answerMetadata, // 200 304 405 at the well-known URI of the metadata (RFC 9728), which has no route
-    target.createRouteStep(routes, settings), // hands over what is not ours
+    target.createRouteStep(routes, settings), // hands over unmatched requests
     target.createLengthStep(settings.maxTargetLength), // 414
     target.checkTarget, // 400 431
     target.createSchemeStep(access.isSecure), // 421
@@ -75,7 +75,7 @@ export function createResourceService(store: ResourceStore, options?: ServiceOpt
     checkContent, // 415 413 400
     records && checkRepeated, // 400 422, or the first answer once more
     negotiate, // 406 by the definition
-    loadCurrent, // 404 410, 415 for a patch of what is no JSON, 406 by what is stored
+    loadCurrent, // 404 410, 415 for a patch of what is not JSON, 406 by what is stored
     evaluateConditions, // 428 412 304
     selectContent, // 416
     perform, // 100, then 400 408 413 422, then 409 412; 200 201 202 204 206
@@ -117,7 +117,7 @@ function keepPresent<E extends Exchange>(steps: readonly (Step<E> | undefined)[]
   return steps.filter((step) => step !== undefined)
 }
 
-/** OPTIONS that is no preflight: a query of capabilities. */
+/** OPTIONS that is not a preflight: a query of capabilities. */
 function answerOptions(exchange: ResourceExchange): Reply | undefined {
   return exchange.method === 'OPTIONS' ? describeOptions(exchange) : undefined
 }

@@ -37,9 +37,9 @@ export interface OperationsOptions {
    */
   readonly isAdmin?: (principal: Principal, request: RequestView) => MaybePromise<boolean>
   /**
-   * A queue of your own (BullMQ, pg-boss, SQS) in place of the built-in one: it is told the id of each piece of work that
+   * A queue of your own (BullMQ, pg-boss, SQS) in place of the built-in one: it gets the id of each piece of work that
    * has been recorded, and how many milliseconds to wait, and calls `service.runOperation(id)` where and when the work
-   * shall be done. It may be told of an id more than once; a second run of work that is done does nothing.
+   * shall be done. It may get an id more than once; a second run of work that is done does nothing.
    */
   readonly queue?: {
     readonly enqueue: (id: string, options: { readonly delay: number }) => MaybePromise<unknown>

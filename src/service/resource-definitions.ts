@@ -12,7 +12,7 @@ import type { Method } from '../protocol/methods.ts'
 import { RESOURCE_VALUES } from './definition-values.ts'
 
 /**
- * What every kind of resource can be told.
+ * Options of every kind of resource.
  * @typeParam Value what the schema gives, as hooks see it
  */
 export interface ResourceOptions<Value = JsonValue> {

@@ -6,7 +6,7 @@ export interface RouteTable {
   find(path: string): Route | undefined
   /** All routes that paths one segment below a pattern may have. */
   findBelow(pattern: string): readonly Route[]
-  /** Whether every path is ours. */
+  /** Whether every path belongs to the service. */
   readonly isOpen: boolean
 }
 

@@ -75,12 +75,12 @@ export interface ServiceOptions {
   readonly mountPath?: string
   /**
    * Whether the host's mount path has to be spelled exactly as `mountPath`: Express takes `/API` for `/api`, and one
-   * resource would have two names. Others are not ours. Default false.
+   * resource would have two names. Other spellings are unmatched. Default false.
    */
   readonly strictMount?: boolean
   /** Whether a host gets the requests that no definition is for. Default true; false answers them with 404. */
   readonly fallthrough?: boolean
-  /** Told of unexpected errors, which clients never see. Default: `console.error`. */
+  /** Called with unexpected errors, which clients never see. Default: `console.error`. */
   readonly onError?: ErrorHook
   /**
    * Receives `{ level, part, state, message, error }` when something that requests depend on stops working, and when it works

@@ -121,7 +121,7 @@ export function createSchemeStep(isSecure: (exchange: ResourceExchange) => boole
   }
 }
 
-/** 501 for a method nobody here knows (RFC 9110 §15.6.2); 404 for a path that names nothing. */
+/** 501 for an unknown method (RFC 9110 §15.6.2); 404 for a path that names nothing. */
 export function checkMethodKnown(exchange: ResourceExchange): undefined {
   if (!isKnownMethod(exchange.method)) {
     note(exchange, 'unknown method')

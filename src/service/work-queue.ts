@@ -17,11 +17,11 @@ export interface WorkRecord {
   readonly principal?: { readonly scheme: string; readonly id: string } | undefined
   /** How often it has been tried. */
   readonly attempts: number
-  /** Milliseconds since the epoch before which nobody starts: the lease of whoever works on it, or a pause. */
+  /** Milliseconds since the epoch before which no process starts: the lease of the process that works on it, or a pause. */
   readonly notBefore: number
 }
 
-/** A record that this process has claimed; the version proves that nobody else has since. */
+/** A record that this process has claimed; the version proves that no other process has since. */
 export interface ClaimedWork {
   readonly id: string
   readonly record: WorkRecord
@@ -36,7 +36,7 @@ export interface DueWork {
 }
 
 const COLLECTION = 'work'
-/** Milliseconds for which claimed work is nobody else's; renewed while it lasts. After a crash it is resumed then. */
+/** Milliseconds for which other processes leave claimed work alone; renewed while it lasts. After a crash it is resumed then. */
 export const LEASE = 10_000
 
 /** Accepted work as records in the store; several processes share it by compare-and-swap. */
@@ -45,7 +45,7 @@ export interface WorkQueue {
   record(id: string, work: Omit<WorkRecord, 'attempts' | 'notBefore'>): RelatedWrite
   /** Claims work; `undefined` when it is done, not due, or somebody else's. */
   claim(id: string): Promise<ClaimedWork | undefined>
-  /** Keeps a claim alive. @returns whether it still is ours */
+  /** Keeps a claim alive. @returns whether this process still has it */
   renew(work: ClaimedWork): Promise<boolean>
   /**
    * Puts work back, to be tried again after a pause in milliseconds.
@@ -55,7 +55,7 @@ export interface WorkQueue {
   /** Forgets work that is done. */
   finish(id: string): Promise<void>
   /**
-   * Takes work back that nobody has started.
+   * Takes work back that has not been started.
    * @param monitor goes in the same atomic step
    * @returns whether that was so
    */

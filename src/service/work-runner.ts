@@ -13,7 +13,7 @@ export interface WorkHandler {
 export interface RunnerOptions {
   readonly queue: WorkQueue
   readonly handler: WorkHandler
-  /** Told of work that is there to be done, now or after a pause in milliseconds. It must not throw. */
+  /** Called with the id of work that is to be done, now or after a pause in milliseconds. It must not throw. */
   readonly announce: (id: string, pause: number) => void
   /** How often work is tried before it has failed. */
   readonly maxAttempts: number
@@ -40,7 +40,7 @@ export function createWorkRunner(options: RunnerOptions): WorkRunner {
     const work = await queue.claim(id)
     if (work === undefined) return false
     const renew = async (): Promise<void> => {
-      // Whoever has it now may be doing it already.
+      // The process that has it now may be doing it already.
       if (!(await queue.renew(work))) controller.abort(new Error('The lease of the work has been lost.'))
     }
     const renewal = setInterval(() => renew().catch(reportFailure), LEASE / 3)

@@ -20,7 +20,7 @@ export interface SchedulerOptions {
   readonly run: (id: string) => Promise<unknown>
   /** How many pieces of work this process does at a time. */
   readonly concurrency: number
-  /** Milliseconds between looks for work that nobody here was told of: left by a crash, or due again. */
+  /** Milliseconds between looks for work that this process does not know: left by a crash, or due again. */
   readonly pollInterval: number
   readonly log: Log
 }
@@ -30,7 +30,7 @@ export interface ExternalQueue {
   enqueue(id: string, options: { readonly delay: number }): MaybePromise<unknown>
 }
 
-/** How often a queue of the user's own is told of work that is still there, in milliseconds. */
+/** How often a queue of the user's own gets work that is still there, in milliseconds. */
 const REPEAT = 60_000
 
 /** Has the work done in this process. */
@@ -75,8 +75,8 @@ export function createLocalScheduler({ queue, run, concurrency, pollInterval, lo
 }
 
 /**
- * Tells a queue of the user's own. It is told again of work that nobody has done for a while: it may have been away when
- * it was told first, or the process may have ended before that.
+ * Notifies a queue of the user's own. It gets work once more that has not been done for a while: it may have been away when
+ * it was notified first, or the process may have ended before that.
  */
 export function createExternalScheduler(
   external: ExternalQueue,
@@ -85,22 +85,22 @@ export function createExternalScheduler(
   const due = watchDue(queue, log)
   const availability = createAvailability('queue', 'The queue of operations.queue takes work again.')
   availability.watch(log)
-  let told = new Map<string, number>()
+  let notified = new Map<string, number>()
   const look = async (): Promise<undefined> => {
     const { ids } = await due(1000)
     const late = Date.now() - REPEAT
-    told = new Map([...told].filter(([id]) => ids.includes(id)))
-    for (const id of ids) if ((told.get(id) ?? 0) <= late) await tell(id, 0)
+    notified = new Map([...notified].filter(([id]) => ids.includes(id)))
+    for (const id of ids) if ((notified.get(id) ?? 0) <= late) await tell(id, 0)
   }
   const poll = createPoll(look, pollInterval)
 
   async function tell(id: string, delay: number): Promise<void> {
-    told.set(id, Date.now())
+    notified.set(id, Date.now())
     try {
       await external.enqueue(id, { delay })
       availability.succeed()
     } catch (error) {
-      told.delete(id)
+      notified.delete(id)
       reportFailure(error)
       availability.fail((reason) => `operations.queue.enqueue fails: ${reason}; accepted work waits.`, error)
     }

@@ -14,7 +14,7 @@ export interface StoreClock {
  */
 export function createStoreClock(now: () => number): StoreClock {
   let latest = Number.NEGATIVE_INFINITY
-  /** When `latest` was reached, on a clock that nobody sets; `undefined` while the local clock leads. */
+  /** When `latest` was reached, on a monotonic clock; `undefined` while the local clock leads. */
   let since: number | undefined
 
   return {

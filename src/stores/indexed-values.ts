@@ -41,10 +41,9 @@ function encodeNumber(value: number): Uint8Array {
 
 /** Compares two values: negative, 0 or positive. */
 export function compareValues(a: IndexedValue, b: IndexedValue): number {
-  const order = rank(a) - rank(b)
-  if (order !== 0 || a === null || b === null) return order
-  if (typeof a === 'string' && typeof b === 'string') return compareText(a, b)
-  return a < b ? -1 : a > b ? 1 : 0
+  if (typeof a === 'string' && typeof b === 'string') return a === b ? 0 : compareText(a, b)
+  if (typeof a === 'number' && typeof b === 'number') return a < b ? -1 : a > b ? 1 : 0
+  return a === b ? 0 : rank(a) - rank(b) || Number(a) - Number(b)
 }
 
 function rank(value: IndexedValue): number {

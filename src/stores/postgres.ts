@@ -66,7 +66,7 @@ export interface PostgresStoreOptions {
   readonly grace?: number
   /** Milliseconds between two sweeps, from the first use of the store on; 0 for none. Default 60 000. */
   readonly sweepInterval?: number
-  /** Bytes of memory for large content that is asked for again and again; 0 for none. Default 32 MiB. */
+  /** Bytes of memory for large content that is asked for repeatedly; 0 for none. Default 32 MiB. */
   readonly cacheSize?: number
   /**
    * Where content above `inlineLimit` is kept instead of in the database: `s3Contents`, `fileContents` or another

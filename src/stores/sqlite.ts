@@ -17,6 +17,7 @@ import { createSqliteClock } from './sqlite/clock.ts'
 import { createSqliteContents } from './sqlite/contents.ts'
 import { blockWhileBusy, createSqliteConnection, type SqliteHandle } from './sqlite/handle.ts'
 import { createKnownStates } from './sqlite/known-states.ts'
+import { createSqliteListings } from './sqlite/listings.ts'
 import { migrateSqlite } from './sqlite/schema.ts'
 import { prepareStatements } from './sqlite/statements.ts'
 import { createSqliteStates } from './sqlite/states.ts'
@@ -49,7 +50,7 @@ export interface SqliteStoreOptions {
   /** Milliseconds between two sweeps; 0 for none. Default 60 000. */
   readonly sweepInterval?: number
   /**
-   * Bytes of memory for large content that is asked for again and again; a quarter of it more for states, and another
+   * Bytes of memory for large content that is asked for repeatedly; a quarter of it more for states, and another
    * for pages. 0 for none. Default 32 MiB.
    */
   readonly cacheSize?: number
@@ -175,7 +176,9 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
         })
   sweeper.start()
   const nextVersion = createVersions()
-  const states = createSqliteStates(statements, contents, createKnownStates(cacheSize / 4), connection.space, clock)
+  const known = createKnownStates(cacheSize / 4)
+  const states = createSqliteStates(statements, contents, known, connection.space, clock)
+  const listings = createSqliteListings(statements, contents, known)
 
   return {
     supports: { relatedExpect: true },
@@ -190,14 +193,16 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
       const version = relatedTo === undefined ? undefined : nextVersion()
       const related = version === undefined ? given : relatedTo!({ version })
       const all = related.length === 0 ? [content] : [content, ...related.map((write) => write.content)]
-      return commitContents(createIntake(), all, signal, ([own, ...others]) =>
+      return commitContents(createIntake(), all, signal, (taken) =>
         connection.transact((): WriteResult => {
-          const conflict = states.findConflict(path, related)
-          if (conflict !== undefined) return conflict
           const row = states.readHead(path)
-          if (!isExpected(row, expect)) return { outcome: 'conflict', current: states.read(path, 'not-shown') }
-          const resource = states.put(path, row, content, own!, version)
-          states.putRelated(related, others)
+          if (!isExpected(row, expect)) {
+            return (
+              states.findConflict(path, related) ?? { outcome: 'conflict', current: states.read(path, 'not-shown') }
+            )
+          }
+          const resource = states.put({ path, row, content, version }, related, taken)
+          if ('outcome' in resource) return resource
           return { outcome: row?.state === LIVE ? 'replaced' : 'created', resource }
         }),
       )
@@ -214,10 +219,8 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
         const taken = intake.held(contentsOf(draft))
         if (taken === undefined) return draft
         const path = memberPath(collection, draft.name)
-        const conflict = states.findConflict(path, draft.related)
-        if (conflict !== undefined) return conflict
-        const resource = states.put(path, undefined, draft.content, taken[0]!, draft.version)
-        states.putRelated(draft.related, taken.slice(1))
+        const resource = states.put({ ...draft, path, row: undefined }, draft.related, taken)
+        if ('outcome' in resource) return resource
         used = taken
         return { outcome: 'created', resource }
       }
@@ -270,13 +273,15 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
           if (row === undefined || !isExpected(row, expect)) return { outcome: 'conflict', current }
           states.drop(row, mode, keep)
           states.dropRelated(related, mode, keep)
-          states.putRelated(relatedWrites, taken)
+          for (const [index, write] of relatedWrites.entries()) {
+            states.put({ ...write, row: states.readHead(write.path) }, [], [taken[index]!])
+          }
           return { outcome: 'removed', resource: current as StoredResource }
         }),
       )
     },
 
-    list: (collection, options) => connection.attempt(() => states.list(collection, options)),
+    list: (collection, options) => connection.attempt(() => listings.list(collection, options)),
 
     stage: (body, { signal } = {}) => stage(body, signal),
 

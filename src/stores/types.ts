@@ -75,7 +75,7 @@ export interface StoredResource extends ContentFields {
    * after a restart. At most 200 characters. The service makes a strong entity tag of it.
    */
   readonly version: string
-  /** A ready entity tag instead, possibly weak: `"abc"` or `W/"abc"`; empty for none. Anything else is the store's failure. */
+  /** A complete entity tag that replaces the one made from `version`: `"abc"` or `W/"abc"`. `''`: send none. Malformed: 500. */
   readonly entityTag?: string | undefined
   /** Milliseconds since the epoch of the last change, never before that of an earlier state; left out when not known. */
   readonly lastModified?: number | undefined
@@ -161,6 +161,12 @@ export interface RelatedWrite {
    * with stores that support `relatedExpect`. Default `any`.
    */
   readonly expect?: 'any' | 'absent'
+  /**
+   * Milliseconds after which the store may remove the resource, which then needs no place in listings: a hint, for the
+   * records that the service keeps of first responses. A store that ignores it lists the resource, and the service removes
+   * it. A later write without it keeps the resource as any other. Default: it stays.
+   */
+  readonly retention?: number
 }
 
 /** The names of a state that is about to be written, the same as those of the resource that the write returns. */

@@ -137,7 +137,7 @@ describe('basic', () => {
     expect((await send({ headers: { Authorization: basicCredentials('bob', 'x') } })).status).toBe(401)
   })
 
-  it('lets nobody in when a verifier fails or says something that is no verdict', async () => {
+  it('refuses every user when a verifier fails or returns something that is not a verdict', async () => {
     const { send, failures } = await serve({ verify: (user) => (user === 'a' ? ('yes' as never) : Promise.reject(1)) })
     expect((await send({ headers: { Authorization: basicCredentials('a', '') } })).status).toBe(500)
     expect((await send({ headers: { Authorization: basicCredentials('b', '') } })).status).toBe(500)
@@ -229,7 +229,7 @@ describe('attemptLimit', () => {
     ).toBe(2)
   })
 
-  it('counts by what it is told to', async () => {
+  it('counts by the result of keyOf', async () => {
     const throttle = attemptLimit({ failures: 1, keyOf: (_, { headers }) => String(headers['x-peer']) })
     const { send } = await serve({ accounts: { ada: 'a' }, throttle })
     const ask = async (peer: string) =>

@@ -124,7 +124,7 @@ describe('bearer', () => {
     expect((await send(bearerHeader('tok'))).status).toBe(expected)
   })
 
-  it('passes on what the verifier throws: 503 while nobody can tell, 500 otherwise', async () => {
+  it('passes on what the verifier throws: 503 while tokens cannot be verified, 500 otherwise', async () => {
     const { send, failures } = await serve((token) => {
       if (token === 'later') throw new HttpError(503, 'ERR_UNAVAILABLE', { headers: { 'Retry-After': '7' } })
       throw new Error('secret')

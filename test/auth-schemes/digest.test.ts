@@ -203,7 +203,7 @@ describe('digest', () => {
       expect((await ask(guard, { uri: '/api/users/1?x' })).status).toBe(200)
     })
 
-    it('compares with what it is told was sent, where a proxy cuts off a prefix', async () => {
+    it('compares with the result of targetOf, where a proxy cuts off a prefix', async () => {
       const guard = await serve({ targetOf: ({ req }) => `/api${req.url}` })
       expect((await ask(guard, { uri: '/api/a' }, { path: '/a' })).status).toBe(200)
       expect((await ask(guard, { uri: '/a' })).status).toBe(401)

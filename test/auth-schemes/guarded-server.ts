@@ -20,7 +20,7 @@ export interface Answer {
   readonly principal: Principal | undefined
 }
 
-/** A plain server whose every request passes one guard, and is then told who it comes from. */
+/** A plain server whose every request passes one guard, and is answered with its principal. */
 export interface GuardedServer {
   readonly server: Server
   readonly origin: string

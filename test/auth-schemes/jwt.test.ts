@@ -131,7 +131,7 @@ describe('jwt', () => {
       ),
       ['alg none, signature kept', () => `${json({ alg: 'none' })}.${payload}.${signature}`],
       ['no alg', () => signToken(rsa.privateKey, {}, claims())],
-      ['alg that is no text', () => signToken(rsa.privateKey, { alg: ['RS256'] }, claims())],
+      ['alg that is not text', () => signToken(rsa.privateKey, { alg: ['RS256'] }, claims())],
       ['alg in other case', () => signToken(rsa.privateKey, { alg: 'rs256' }, claims())],
       ['alg of every object', () => signToken(rsa.privateKey, { alg: 'constructor' }, claims())],
       ['HS256 with the public key as PEM', () => signToken(Buffer.from(pem), { alg: 'HS256', kid: 'rsa' }, claims())],
@@ -146,7 +146,7 @@ describe('jwt', () => {
       ['the key of a stranger by the same kid', () => issue(stranger)],
       ['a key of another type by the same kid', () => signToken(ec.privateKey, { alg: 'ES256', kid: 'rsa' }, claims())],
       ['an unknown kid', () => signToken(rsa.privateKey, { alg: 'RS256', kid: 'other' }, claims())],
-      ['a kid that is no text', () => signToken(rsa.privateKey, { alg: 'RS256', kid: { $ne: null } }, claims())],
+      ['a kid that is not text', () => signToken(rsa.privateKey, { alg: 'RS256', kid: { $ne: null } }, claims())],
       ['a kid that is a path', () => signToken(rsa.privateKey, { alg: 'RS256', kid: '../../dev/null' }, claims())],
       ['crit', () => issue(rsa, {}, { crit: ['exp'] })],
       ['crit of nothing', () => issue(rsa, {}, { crit: [] })],
@@ -159,10 +159,10 @@ describe('jwt', () => {
       ['four parts', () => `${good}.x`],
       ['five parts', () => `${good}.x.y`],
       ['an empty header', () => `.${payload}.${signature}`],
-      ['a header that is no JSON', () => signToken(rsa.privateKey, 'RS256', claims())],
+      ['a header that is not JSON', () => signToken(rsa.privateKey, 'RS256', claims())],
       ['a header that is a list', () => signToken(rsa.privateKey, '[]', claims())],
       ['a header that is null', () => signToken(rsa.privateKey, 'null', claims())],
-      ['a payload that is no JSON', () => signToken(rsa.privateKey, { alg: 'RS256' }, 'x')],
+      ['a payload that is not JSON', () => signToken(rsa.privateKey, { alg: 'RS256' }, 'x')],
       ['a payload that is a list', () => signToken(rsa.privateKey, { alg: 'RS256' }, '[]')],
       ['a payload that is null', () => signToken(rsa.privateKey, { alg: 'RS256' }, 'null')],
       ['a payload that is text', () => signToken(rsa.privateKey, { alg: 'RS256' }, '"x"')],
@@ -184,7 +184,7 @@ describe('jwt', () => {
       expect(server.failures).toEqual([])
     })
 
-    it.each(['jku', 'x5u'])('%s, and asks nobody', async (name) => {
+    it.each(['jku', 'x5u'])('%s, and fetches nothing', async (name) => {
       const jwks = vi.fn(() => ({ keys: [stranger.jwk] }))
       const other = await serveGuarded({ schemes: [bearer(jwt({ ...SETTINGS, jwks }))] })
       const seen: string[] = []
@@ -366,7 +366,7 @@ describe('jwt', () => {
       expect(isPromise(verifier.verifyToken(tokens[0]!, REQUEST))).toBe(true)
     })
 
-    it('none, where it is told to', async () => {
+    it('none, with cacheSize 0', async () => {
       const verifier = jwt({ ...SETTINGS, keys: rsa.jwk, cacheSize: 0 })
       const token = issue(rsa)
       await verifier.verifyToken(token, REQUEST)
@@ -388,7 +388,7 @@ describe('jwt', () => {
     ['an algorithm that no key is for', { algorithms: ['RS256', 'EdDSA'] }],
     ['neither keys nor jwks', { keys: undefined }],
     ['both', { jwks: 'https://issuer.test/jwks' }],
-    ['an HMAC secret that nobody asked for', { keys: secret }],
+    ['an HMAC secret without the option for it', { keys: secret }],
     [
       'a PEM in its bytes, for RS256',
       { keys: Buffer.from(rsa.publicKey.export({ type: 'spki', format: 'pem' })), algorithms: ['RS256'] },
@@ -419,7 +419,7 @@ describe('jwt', () => {
     expect(() => jwt({ ...SETTINGS, ...changes } as unknown as JwtOptions)).toThrow(TypeError)
   })
 
-  it('takes options from nobody else (threat 150)', async () => {
+  it('takes own options only (threat 150)', async () => {
     const polluted = Object.prototype as Record<string, unknown>
     polluted['audience'] = 'other'
     polluted['algorithms'] = ['none']

@@ -103,7 +103,7 @@ describe('jwt with jwks', () => {
     await verifier.verifyToken(token, REQUEST)
     expect(isPromise(verifier.verifyToken(token, REQUEST))).toBe(false)
     pass(600)
-    // Stale keys: the fetch goes on in the background, and nobody waits for it.
+    // Stale keys: the fetch goes on in the background, and no request waits for it.
     expect(isPromise(verifier.verifyToken(token, REQUEST))).toBe(false)
   })
 
@@ -164,7 +164,7 @@ describe('jwt with jwks', () => {
     ['HTML', (_, res) => void res.end('<!doctype html>')],
     ['half a document', (_, res) => void res.end('{"keys":[')],
     ['no keys', (_, res) => void res.end('{}')],
-    ['keys that are no list', (_, res) => void res.end('{"keys":{}}')],
+    ['keys that are not a list', (_, res) => void res.end('{"keys":{}}')],
     ['null', (_, res) => void res.end('null')],
     ['a redirect', (_, res) => void res.writeHead(302, { Location: '/elsewhere' }).end()],
     ['a connection that breaks off', (_, res) => void res.destroy()],
@@ -242,7 +242,7 @@ describe('jwt with jwks', () => {
     expect(await ask(token)).toBe(200)
   })
 
-  it('answers 503 for an unknown key while nobody can tell, and 200 for a known one', async () => {
+  it('answers 503 for an unknown key while keys cannot be fetched, and 200 for a known one', async () => {
     await serve()
     expect(await ask(make())).toBe(200)
     endpoint.respond = (_, res) => void res.writeHead(500).end()

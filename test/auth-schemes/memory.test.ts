@@ -18,7 +18,7 @@ describe('createMemory', () => {
     expect([memory.get('b'), memory.get('e')]).toEqual([undefined, 1])
   })
 
-  it('keeps nothing where it is told to', () => {
+  it('keeps nothing with the size 0', () => {
     const memory = createMemory<number>(0)
     memory.set('a', 1)
     expect(memory.get('a')).toBeUndefined()

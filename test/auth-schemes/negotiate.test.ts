@@ -115,7 +115,7 @@ describe('negotiate', () => {
     }
   })
 
-  it('knows nobody on the next request of a connection (row N2)', async () => {
+  it('does not know the user on the next request of a connection (row N2)', async () => {
     const { send } = await serve({ acceptor: createAcceptor() })
     const agent = connection()
     expect((await send({ agent, headers: token('ada') })).status).toBe(200)
@@ -173,14 +173,14 @@ describe('negotiate', () => {
     },
   )
 
-  it('is 401 for a ticket that is refused, and 503 when nobody can tell', async () => {
+  it('is 401 for a ticket that is refused, and 503 when it cannot be verified', async () => {
     const { send } = await serve({ acceptor: createAcceptor() })
     expect((await send({ headers: token('nobody') })).status).toBe(401)
     const down = await send({ headers: token('down') })
     expect([down.status, down.headers['retry-after']]).toEqual([503, '9'])
   })
 
-  it('lets nobody in whom the acceptor does not name', async () => {
+  it('refuses a user whom the acceptor does not name', async () => {
     for (const name of ['', undefined]) {
       const step = (): NegotiationStep => ({ outcome: 'complete', name: name as string })
       const { send, close, failures } = await serve({ acceptor: () => ({ step }) })

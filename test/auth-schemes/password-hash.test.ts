@@ -11,7 +11,7 @@ describe('hashPassword', () => {
     expect(a).not.toBe(b)
   })
 
-  it('is dear by default', async () => {
+  it('is expensive by default', async () => {
     expect(await hashPassword('p')).toMatch(/^\$scrypt\$ln=15,r=8,p=3\$/)
   })
 

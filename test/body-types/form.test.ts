@@ -81,7 +81,7 @@ describe('parseForm', () => {
       ],
       '_charset_ is data (F6)',
     ],
-    ['a=%ef%bf%bd', [['a', '\ufffd']], 'an escaped U+FFFD is no error'],
+    ['a=%ef%bf%bd', [['a', '\ufffd']], 'an escaped U+FFFD is not an error'],
     ['a=\ufeffb', [['a', '\ufeffb']], 'a BOM is kept'],
     ['a=%00', [['a', '\0']], 'NUL is data'],
     ['a=1;b=2', [['a', '1;b=2']], 'a semicolon separates nothing'],
@@ -93,12 +93,12 @@ describe('parseForm', () => {
   })
 
   it.each<[string | Uint8Array, number, string]>([
-    ['a=%ff', 400, 'an escaped byte that is no UTF-8 (threat 80)'],
+    ['a=%ff', 400, 'an escaped byte that is not UTF-8 (threat 80)'],
     ['a=%c3', 400, 'a character cut short'],
     ['a=%c0%80', 400, 'an overlong form'],
     ['a=%ed%a0%80', 400, 'a surrogate'],
     ['%ff=a', 400, 'the same in a name'],
-    [Uint8Array.of(0x61, 0x3d, 0xff), 400, 'a byte that is no UTF-8 (threat 65)'],
+    [Uint8Array.of(0x61, 0x3d, 0xff), 400, 'a byte that is not UTF-8 (threat 65)'],
   ])('refuses %j with %i: %s', async (text, status) => {
     expect(await refusal(text)).toBe(status)
   })

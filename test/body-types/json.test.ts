@@ -209,7 +209,7 @@ describe('checkJson', () => {
     },
   )
 
-  it.each(['', '{', '{"a":', nested(101), '\ufeff'])('refuses what is no JSON with 400: %s', async (text) => {
+  it.each(['', '{', '{"a":', nested(101), '\ufeff'])('refuses what is not JSON with 400: %s', async (text) => {
     expect(await check(text)).toBe(400)
   })
 
@@ -231,7 +231,7 @@ describe('checkParsedJson', () => {
     expect(await statusOf(() => checkParsedJson(value))).toBe(status)
   })
 
-  it.each([undefined, () => 1, Symbol('x'), 1n, { a: undefined }])('refuses what is no JSON at all: %s', (value) => {
+  it.each([undefined, () => 1, Symbol('x'), 1n, { a: undefined }])('refuses what is not JSON at all: %s', (value) => {
     expect(() => checkParsedJson(value)).toThrow(TypeError)
   })
 })

@@ -323,15 +323,15 @@ export const BODIES: readonly Row[] = [
     part(['__proto__: x', 'Content-Disposition: form-data; name=a; __proto__=y; constructor=z']),
     ['a=v'],
   ],
-  ['a name that is no UTF-8', latin1(part('Content-Disposition: form-data; name="\xfc"')), 400],
-  ['a header field that is no UTF-8', latin1(part([FIELD, 'X: \xfc'])), 400],
+  ['a name that is not UTF-8', latin1(part('Content-Disposition: form-data; name="\xfc"')), 400],
+  ['a header field that is not UTF-8', latin1(part([FIELD, 'X: \xfc'])), 400],
 
   // Text
   ['UTF-8 in a value', part(FIELD, 'ü€😀'), ['a=ü€😀']],
   ['a BOM is kept', part(FIELD, '\ufeffx'), ['a=\ufeffx']],
   ['U+FFFD itself', part(FIELD, '\ufffd'), ['a=\ufffd']],
-  ['a value that is no UTF-8', latin1(part(FIELD, '\xff')), 400],
-  ['a file that is no UTF-8', latin1(part(FILE, '\xff\xfe\0')), ['f|x.txt|application/octet-stream|\xff\xfe\0']],
+  ['a value that is not UTF-8', latin1(part(FIELD, '\xff')), 400],
+  ['a file that is not UTF-8', latin1(part(FILE, '\xff\xfe\0')), ['f|x.txt|application/octet-stream|\xff\xfe\0']],
   ['a charset that is known', latin1(part([FIELD, 'Content-Type: text/plain; charset=ISO-8859-1'], '\xfc')), ['a=ü']],
   ['UTF-16', latin1(part([FIELD, 'Content-Type: text/plain; charset="utf-16le"'], 'a\0')), ['a=a']],
   [

@@ -202,7 +202,7 @@ describe('parseMultipart', () => {
       field('c', '3'),
     )
 
-    it('skips content that nobody reads (row F11)', async () => {
+    it('skips content that is not read (row F11)', async () => {
       for (const feeding of [whole, inBytes]) {
         const names: string[] = []
         for await (const part of parseBody(BODY, {}, feeding)) names.push(part.name)

@@ -218,7 +218,7 @@ describe('createResourceClient', () => {
     expect(() => create({ fetch: vi.fn() })).toThrow(TypeError)
   })
 
-  it('throws what the definition does not foresee: another status, content that is no JSON', async () => {
+  it('throws what the definition does not foresee: another status, content that is not JSON', async () => {
     const answers: [number, string, string][] = [
       [200, 'text/plain', '{}'],
       [200, 'application/json', '{'],

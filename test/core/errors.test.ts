@@ -149,7 +149,7 @@ describe('toHttpError', () => {
     expect(toHttpError(value)).toMatchObject({ status: 500, code: 'ERR_INTERNAL' })
   })
 
-  it('leaves an error of ours as it is', () => {
+  it('leaves an HttpError as it is', () => {
     const error = new HttpError(404, 'ERR_NOT_FOUND')
     expect(toHttpError(error)).toBe(error)
   })

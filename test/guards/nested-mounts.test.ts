@@ -35,7 +35,7 @@ describe('a guard whose prefix is below another mount', () => {
     '/api/..;/api/secret',
   ]
 
-  it('does not pass on what dots lead out of the outer mount and back (issue "Nobody gets in" 1)', async () => {
+  it('does not pass on what dots lead out of the outer mount and back', async () => {
     const [first, ...others] = targets.map((target, index) => `${index === 0 ? 401 : 400} ${target}`)
     expect(await ask(mount('/api', mount('/secret', guard())), targets)).toEqual([first, ...others])
     expect(await ask(mount('/secret', guard()), targets, '/api')).toEqual([first, ...others])
@@ -45,7 +45,7 @@ describe('a guard whose prefix is below another mount', () => {
     expect(await ask(mount('/api', mount('/secret', guard())), ['/api/x/../y'])).toEqual(['200 /api/x/../y'])
   })
 
-  it('refuses them where it asks about the path below its mount (issue "Nobody gets in" 1)', async () => {
+  it('refuses them where it asks about the path below its mount', async () => {
     const expected = targets.map((target, index) => `${index === 0 ? 401 : 400} ${target}`)
     expect(await ask(mount('/api', guardOfSecret()), targets)).toEqual(expected)
     expect(await ask(guardOfSecret(), targets, '/api')).toEqual(expected)
@@ -53,7 +53,7 @@ describe('a guard whose prefix is below another mount', () => {
 })
 
 describe('a guard below a prefix with a name', () => {
-  it('takes an escaped slash for a part of the segment, as routers do (issue "Nobody gets in" 1)', async () => {
+  it('takes an escaped slash for a part of the segment, as routers do', async () => {
     const targets = ['/a%2fb/secret', '/a%5Cb/secret', '/a%252fb/secret/x', '/x/a%2fb/secret']
     expect(await ask(mount('/:tenant/secret', guard()), targets)).toEqual([
       '400 /a%2fb/secret',
@@ -65,7 +65,7 @@ describe('a guard below a prefix with a name', () => {
 })
 
 describe('a guard that asks about paths', () => {
-  it('asks about readings that are left after one decoding (issue "Nobody gets in" 1)', async () => {
+  it('asks about readings that are left after one decoding', async () => {
     const targets = ['/%2573ecret', '/x/..;/secret', '/x/.;a=b/../secret', '/secret;a=b', '/public;a=b', '/100%25']
     expect(await ask(guardOfSecret(), targets)).toEqual([
       '401 /%2573ecret',

@@ -95,7 +95,7 @@ describe('createHostCheck', () => {
     },
   )
 
-  it('refuses what is no list', () => {
+  it('refuses what is not a list', () => {
     expect(() => createHostCheck('a.test' as never)).toThrow(TypeError)
   })
 })

@@ -184,7 +184,7 @@ describe('auth', () => {
     }
   })
 
-  it('asks whether the principal may: 403, or 404 where nobody shall know', async () => {
+  it('asks whether the principal may: 403, or 404 where existence is a secret', async () => {
     const { send } = await serve({
       requireAuth: 'writes',
       authorize: async (principal, { method, path }) => {
@@ -283,7 +283,7 @@ describe('auth', () => {
     ['no schemes', { schemes: [] }],
     ['a scheme that is none', { schemes: [basic] }],
     ['a scheme without a name', { schemes: [{ ...basic({ accounts }), name: '' }] }],
-    ['a name that is no token', { schemes: [{ ...basic({ accounts }), name: 'a b' }] }],
+    ['a name that is not a token', { schemes: [{ ...basic({ accounts }), name: 'a b' }] }],
     ['two schemes of one name', { schemes: [basic({ accounts }), { ...basic({ accounts }), name: 'BASIC' }] }],
     ['a rule that it does not know', { schemes: [basic({ accounts })], requireAuth: 'reads' }],
     ['a rule that is none', { schemes: [basic({ accounts })], requireAuth: false }],

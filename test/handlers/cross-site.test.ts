@@ -51,7 +51,7 @@ describe('createCrossSiteCheck', () => {
       'POST',
       { Authorization: 'Bearer t', Origin: EVIL, 'Sec-Fetch-Site': 'cross-site' },
     ],
-    ['nobody in particular (row X17)', 'POST', { Origin: EVIL, 'Sec-Fetch-Site': 'cross-site' }],
+    ['no credentials (row X17)', 'POST', { Origin: EVIL, 'Sec-Fetch-Site': 'cross-site' }],
     ['an origin that CORS allows', 'POST', { ...BASIC, Origin: FRIEND, 'Sec-Fetch-Site': 'cross-site' }],
     ['an own page', 'POST', { ...BASIC, 'Sec-Fetch-Site': 'same-origin' }],
     ['an own page without a referrer', 'POST', { ...BASIC, Origin: 'null', 'Sec-Fetch-Site': 'same-origin' }],
@@ -60,7 +60,7 @@ describe('createCrossSiteCheck', () => {
     expect(await (await start({ allows })).statusOf(method, fields)).toBe(200)
   })
 
-  it('knows its own origin without Sec-Fetch-Site: the same host and port, either scheme while nobody knows better', async () => {
+  it('knows its own origin without Sec-Fetch-Site: the same host and port, either scheme where the scheme is unknown', async () => {
     const { port, statusOf } = await start()
     expect(await statusOf('POST', { ...BASIC, Origin: `http://127.0.0.1:${port}` })).toBe(200)
     expect(await statusOf('POST', { ...BASIC, Origin: `https://127.0.0.1:${port}` })).toBe(200)

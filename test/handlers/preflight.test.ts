@@ -75,7 +75,7 @@ describe.each(HOSTS)('preflight in %s', (_name, mount) => {
       expect(exposed).toContain(name)
   })
 
-  it('leaves OPTIONS that is no preflight to the route (row X1)', async () => {
+  it('leaves OPTIONS that is not a preflight to the route (row X1)', async () => {
     const send = await start()
     for (const fields of [{}, { Origin: GOOD }, { 'Access-Control-Request-Method': 'PUT' }] as Fields[]) {
       const answer = await send('OPTIONS', '/', fields)
@@ -289,7 +289,7 @@ describe('preflight', () => {
     ['a pattern inside', { origins: 'https://app.*.test' }],
     ['a negative age', { origins: GOOD, maxAge: -1 }],
     ['half a second', { origins: GOOD, maxAge: 0.5 }],
-    ['a field that is no name', { origins: GOOD, allowedHeaders: ['x a'] }],
+    ['a field that is not a name', { origins: GOOD, allowedHeaders: ['x a'] }],
     ['a policy that does not exist', { origins: GOOD, resourcePolicy: 'none' }],
     ['an option that does not exist', { origins: GOOD, origin: GOOD }],
   ])('refuses %s at construction', (_what, options) => {

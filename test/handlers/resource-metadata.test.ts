@@ -227,7 +227,7 @@ describe('bearer with metadata', () => {
     ['a dot segment', { resource: 'https://api.example/a/../b' }],
     ['a URL object', { resource: new URL('https://api.example/') }],
     ['an empty list of servers', { ...METADATA, authorizationServers: [] }],
-    ['one server that is no list', { ...METADATA, authorizationServers: 'https://login.example' }],
+    ['one server that is not a list', { ...METADATA, authorizationServers: 'https://login.example' }],
     ['a server by http', { ...METADATA, authorizationServers: ['http://login.example'] }],
     ['a server with a query', { ...METADATA, authorizationServers: ['https://login.example/?a'] }],
     ['a server with a fragment', { ...METADATA, authorizationServers: ['https://login.example/#'] }],

@@ -33,7 +33,7 @@ export function listCases(document: JsonObject): readonly Case[] {
         const base = {
           pattern,
           definition: pattern
-            .replace(/(?<=^\/(?:users|tickets|nodes|jobs|notes|files))\/\{id\}.*$/, '')
+            .replace(/(?<=^\/(?:users|tickets|nodes|jobs|notes|files|orders))\/\{id\}.*$/, '')
             .replace('.json', ''),
           method: method.toUpperCase(),
           status: Number(status),

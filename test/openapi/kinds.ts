@@ -60,6 +60,8 @@ export const KINDS: Readonly<Record<string, ResourceDefinition>> = {
     representations: [{ type: 'text/csv', render: (content) => content }],
   }),
   '/sealed/{name}': document({ types: ['application/json'], digests: 'required' }),
+  '/orders': collection({ title: 'Order', schema: User, idempotency: 'required', digests: 'required' }),
+  '/drafts/{name}': document({ types: ['application/json'], idempotency: 'optional' }),
   '/mixed/{name}': document({ schema: User }),
   '/settings': singleton({
     schema: Setting,

@@ -58,6 +58,8 @@ const SAMPLES: Readonly<Record<string, Sample>> = {
   '/files/{owner}/private/{name}': json({ a: 1 }),
   '/pages/{name}': json({ title: 'Page' }),
   '/sealed/{name}': json({ a: 1 }),
+  '/orders': json({ name: 'Ada' }),
+  '/drafts/{name}': json({ a: 1 }),
   '/mixed/{name}': json({ name: 'Ada' }),
   '/settings': json({ theme: 'dark' }),
   '/plain': json({}),
@@ -95,11 +97,14 @@ function newPath(pattern: string): string {
   return pattern.replaceAll(/\{\w+\}/g, name)
 }
 
+/** Definitions without the option ignore it. */
+const nextKey = () => ({ 'Idempotency-Key': `key-${++count}` })
+
 /** Makes what a case is about. @returns its path */
 async function prepare(world: World, { pattern, definition }: Case): Promise<string> {
   const sample = SAMPLES[definition]
   const post = async (): Promise<string> => {
-    const headers = { ...GOOD, 'Content-Type': sample!.type }
+    const headers = { ...GOOD, 'Content-Type': sample!.type, ...nextKey(), 'Content-Digest': digestOf(sample!.body) }
     return String((await world.send('POST', { path: definition, headers, body: sample!.body })).headers['location'])
   }
   if (pattern === '/openapi.json') return pattern
@@ -202,6 +207,17 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
   },
   'unsupported-coding': set(['Content-Encoding', 'zstd']),
   'range-not-satisfiable': set(['Range', 'bytes=99999999-']),
+  'idempotency-key-required': ({ headers }) => {
+    delete headers['Idempotency-Key']
+    delete headers['If-Match']
+  },
+  'idempotency-key-reused': async (draft) => {
+    const { world, given, target, headers, body } = draft
+    delete headers['If-Match']
+    const digest = { 'Content-Digest': digestOf(body!) }
+    await world.send(given.method, { path: target, headers: { ...headers, ...digest }, body: body! })
+    draft.body = `${body} `
+  },
   'invalid-content': (draft) => {
     draft.body = isForm(draft) ? form({ title: 'A job' }).body : '{"name":"\\u0000"}'
   },
@@ -218,13 +234,13 @@ export async function provoke(world: World, given: Case): Promise<Answer> {
   const patch = definition === '/tickets' ? '{"radius":2}' : '{"note":"x"}'
   const sample = method === 'PATCH' ? { type: 'application/merge-patch+json', body: patch } : SAMPLES[definition]
   const hasContent = operation['requestBody'] !== undefined
-  const headers: Record<string, string> = { ...GOOD, ...(hasContent && { 'Content-Type': sample!.type }) }
+  const headers: Record<string, string> = { ...GOOD, ...(hasContent && { 'Content-Type': sample!.type }), ...nextKey() }
   // Some changes need a condition.
   if (!['GET', 'POST'].includes(method) && !isCreation && status !== 428) headers['If-Match'] = '*'
   const draft: Draft = { world, given, path, headers, target: path, body: hasContent ? sample!.body : undefined }
   await RECIPES[problem ?? status]?.(draft)
   const { target, body } = draft
-  const isSealed = definition === '/sealed/{name}' && problem?.startsWith('digest-') !== true
+  const isSealed = /^\/(?:sealed|orders)/.test(definition) && problem?.startsWith('digest-') !== true
   if (isSealed && body !== undefined) headers['Content-Digest'] = digestOf(body)
   try {
     return await world.send(method, { path: target, headers, ...(body !== undefined && { body }) })

@@ -101,7 +101,7 @@ describe('jsonPatch, limits (row J24, threats 87 and 88)', () => {
     expect(faultOf(() => apply(deeper, { op, from: '/a', path: '/b/c' }))).toMatchObject(tooLarge)
   })
 
-  it('refuses a document that moves wrap again and again, whatever is done with it next', () => {
+  it('refuses a document that moves wrap repeatedly, whatever is done with it next', () => {
     const operations: JsonValue[] = [{ op: 'add', path: '/a', value: nested(90) }]
     for (let i = 0; i < 333; i++) {
       operations.push({ op: 'add', path: '/w', value: { x: 0 } })

@@ -89,7 +89,7 @@ describe('mergePatch', () => {
     expect(apply(document, [1, { a: 2 }])).toBe(document)
   })
 
-  it('may be applied again and again', () => {
+  it('may be applied repeatedly', () => {
     const parsed = format.parse({ a: { b: 1 } })
     expect([{}, { a: { c: 2 } }, { a: 3 }].map((document) => parsed.apply(document as JsonValue))).toEqual([
       { a: { b: 1 } },

@@ -48,7 +48,7 @@ describe('selectDigestAlgorithm', () => {
     ['sha-256=-1', undefined, '§4: 0 to 10'],
     ['sha-256=1.5', undefined, '§4: integers'],
     ['sha-256', undefined, '§4: integers'],
-    ['sha-512=x, sha-256=1', 'sha-256', 'members that are no weight are ignored'],
+    ['sha-512=x, sha-256=1', 'sha-256', 'members that are not weights are ignored'],
     ['md5=10, sha-256=1', 'sha-256', '§4: the preferred one that is supported'],
     ['md5=10', undefined, '§4'],
     ['sha-256=1,', undefined, 'malformed'],

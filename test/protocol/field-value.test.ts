@@ -152,7 +152,7 @@ describe('parseParameters', () => {
     },
   )
 
-  it('begins where it is told to', () => {
+  it('begins at the given index', () => {
     const parsed = parseParameters('text/plain; a=b', 10)
     expect(parsed?.parameters.get('a')).toBe('b')
     expect(parsed?.end).toBe(15)

@@ -96,7 +96,7 @@ describe('placeTarget', () => {
     fc.assert(
       fc.property(target, (text) => {
         const placement = placeTarget(`/${text}`, '/qqq')
-        // So many readings that they are not worth the time are no reading at all.
+        // So many readings that they are not worth the time do not count.
         expect(placement === 'outside' || listReadings(`/${text.split('?')[0]}`) === undefined).toBe(true)
       }),
       { numRuns: 2000 },

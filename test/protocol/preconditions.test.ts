@@ -212,7 +212,7 @@ describe('evaluateIfRange', () => {
     ['§13.1.5: not later, row H161', AFTER, 'ffffff'],
     ['§13.1.5: not later, row H161', FUTURE, 'ffffff'],
     ['§13.1.5: no HTTP-date, row H161', '1994-11-15T08:12:31Z', 'ffffff'],
-    ['§13.1.5: a Wednesday is no weak tag', 'Wed, 15 Nov 1994 08:12:31 GMT', 'ttftft'],
+    ['§13.1.5: a Wednesday is not a weak tag', 'Wed, 15 Nov 1994 08:12:31 GMT', 'ttftft'],
   ])('(RFC 9110 %s) %j: %s', (_source, field, letters) => {
     const results = STATES.slice(0, -1).map((state) => evaluateIfRange(field, state!, NOW))
     expect(results).toEqual([...letters].map((letter) => letter === 't'))

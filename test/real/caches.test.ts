@@ -141,7 +141,7 @@ describe.each<[string, StartProxy, string | undefined]>([
     expect(summary(await send('GET', path))).toBe('200 again')
   })
 
-  // nginx and Varnish leave RFC 9111 §4.4 to whoever configures them.
+  // nginx and Varnish leave RFC 9111 §4.4 to their configuration.
   if (name === 'Squid') {
     test('forgets what was written to (RFC 9111 §4.4)', async () => {
       await send('PUT', '/fresh/e', text, 'one')

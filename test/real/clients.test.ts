@@ -123,7 +123,7 @@ describe.runIf(curl)('curl', () => {
     it.each([
       ['as soon as it asks whether to send', ['-H', 'Expect: 100-continue', '--expect100-timeout', '20']],
       ['while it is sending', ['-H', 'Expect:']],
-    ])('is told of a refusal %s (RFC 9110 §10.1.1)', async (_, more) => {
+    ])('gets a refusal %s (RFC 9110 §10.1.1)', async (_, more) => {
       await put(name)
       // curl stops its upload short and says so: over HTTP/2 the end of the answer must have come before.
       for (let i = 0; i < 10; i++) expect(await put(name, '-H', 'If-Match: "x"', ...more)).toBe('412')

@@ -65,7 +65,7 @@ describe.runIf(curl)('digest, with curl', () => {
       })
     })
 
-    it('lets nobody in with a wrong password', async () => {
+    it('refuses a wrong password', async () => {
       const server = await serve(options)
       const { stdout } = await run(curl!, ['-s', '-i', '--digest', '-u', 'ada:wrong', server.origin])
       expect(stdout).not.toMatch(/HTTP\/1.1 200/)

@@ -17,7 +17,7 @@ interface Account {
   /** The last number that was acknowledged, by path. */
   readonly replaced: Map<string, number>
   readonly created: Set<string>
-  /** Answers that are no success, as status and Retry-After. */
+  /** Answers that are not successful, as status and Retry-After. */
   readonly refusals: string[]
   /** Rounds of each writer in which everything has succeeded. */
   readonly rounds: number[]

@@ -74,13 +74,13 @@ describe.runIf(isHere)('kerberosAcceptor, with a key distribution centre and cur
     expect(stdout).toContain('"id":"ada@EXAMPLE.TEST"')
   })
 
-  it('lets nobody in whom we do not know', async () => {
+  it('refuses a principal that is not known', async () => {
     const { stdout } = await ask(await realm.login('bob', 'secret'), `http://localhost:${guarded.port}/`)
     expect(stdout).toMatch(/^HTTP\/1.1 401/)
     expect(stdout).not.toContain('principal')
   })
 
-  it('lets nobody in without a ticket', async () => {
+  it('refuses a request without a ticket', async () => {
     const { stdout } = await ask({ ...realm.env, KRB5CCNAME: 'FILE:/nonexistent' }, `http://localhost:${guarded.port}/`)
     expect(stdout).toMatch(/^HTTP\/1.1 401/)
   })

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createConnection, createServer } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 
-/** A port that nobody listens on, for a program that cannot choose one itself. */
+/** A port without a listener, for a program that cannot choose one itself. */
 export async function findFreePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -31,14 +31,20 @@ export interface Outcome {
 export function run(
   program: string,
   args: readonly string[],
-  options: { readonly env?: NodeJS.ProcessEnv; readonly input?: string; readonly cwd?: string } = {},
+  options: {
+    readonly env?: NodeJS.ProcessEnv
+    readonly input?: string
+    readonly cwd?: string
+    /** Milliseconds that it may take. Default 15 000. */
+    readonly limit?: number
+  } = {},
 ): Promise<Outcome> {
   return new Promise((resolve) => {
-    const { env = process.env, cwd } = options
+    const { env = process.env, cwd, limit = 15_000 } = options
     const child = execFile(
       program,
       args,
-      { env, timeout: 15_000, maxBuffer: 1 << 24, ...(cwd === undefined ? {} : { cwd }) },
+      { env, timeout: limit, maxBuffer: 1 << 24, ...(cwd === undefined ? {} : { cwd }) },
       (error, stdout, stderr) => {
         const code = error === null ? 0 : typeof error.code === 'number' ? error.code : -1
         resolve({ code, stdout, stderr })

@@ -34,15 +34,11 @@ async function start(create: (folder: string, port: number) => ChildProcess, end
   return { port, close }
 }
 
-/**
- * nginx with proxy_cache. Below `/slices` it asks for one slice after the other, below `/gzip` it compresses and keeps
- * nothing.
- */
-export const startNginx: StartProxy = (program, origin) =>
+/** nginx with servers of the test. @param configure the content of `http`, for a folder and a port of its own */
+export const startNginxWith = (program: string, configure: (folder: string, port: number) => string) =>
   start((folder, port) => {
     const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
     const paths = temporary.map((name) => `${name}_temp_path ${folder}/${name};`).join('\n  ')
-    const pass = `proxy_pass http://127.0.0.1:${origin}`
     writeFileSync(
       join(folder, 'nginx.conf'),
       `daemon off;
@@ -53,7 +49,21 @@ events {}
 http {
   access_log off;
   ${paths}
-  proxy_cache_path ${folder}/cache keys_zone=cache:1m;
+  ${configure(folder, port)}
+}
+`,
+    )
+    return spawn(program, ['-e', join(folder, 'error.log'), '-c', join(folder, 'nginx.conf')], { stdio: 'ignore' })
+  })
+
+/**
+ * nginx with proxy_cache. Below `/slices` it asks for one slice after the other, below `/gzip` it compresses and keeps
+ * nothing.
+ */
+export const startNginx: StartProxy = (program, origin) =>
+  startNginxWith(program, (folder, port) => {
+    const pass = `proxy_pass http://127.0.0.1:${origin}`
+    return `proxy_cache_path ${folder}/cache keys_zone=cache:1m;
   proxy_http_version 1.1;
   client_max_body_size 0;
   server {
@@ -63,11 +73,7 @@ http {
       ${pass}; proxy_cache cache; slice 64k; proxy_cache_key $uri$slice_range; proxy_set_header Range $slice_range;
     }
     location /gzip/ { ${pass}; gzip on; gzip_types text/plain; gzip_proxied any; gzip_min_length 1; }
-  }
-}
-`,
-    )
-    return spawn(program, ['-e', join(folder, 'error.log'), '-c', join(folder, 'nginx.conf')], { stdio: 'ignore' })
+  }`
   })
 
 /** Varnish as it comes, except that what is stale is asked for again before it is given. */

@@ -99,7 +99,7 @@ describe('postgresStore', () => {
     await store.close?.()
   })
 
-  it('survives the loss of connections that nobody uses at the moment', async () => {
+  it('survives the loss of idle connections', async () => {
     const pool = server.createPool({ max: 3 })
     const store = postgresStore({ pool, tablePrefix: 'idle_' })
     await Promise.all([1, 2, 3].map((i) => store.read(`/${i}`)))
@@ -114,7 +114,7 @@ describe('postgresStore', () => {
   it.each([
     ['an administrator ends its connections', 'terminate'],
     ['the server shuts down fast', 'shutDown'],
-  ] as const)('survives, under load, that %s again and again (issue 17.3)', async (_, how) => {
+  ] as const)('survives, under load, that %s repeatedly (issue 17.3)', async (_, how) => {
     const pool = server.createPool({ max: 4 })
     const store = postgresStore({ pool, tablePrefix: `${how.toLowerCase()}_`, connectTimeout: 2000 })
     const admin = server.createPool({ max: 1 })

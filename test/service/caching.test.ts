@@ -133,7 +133,7 @@ const toUpper = {
 }
 
 describe('a shared cache in front (RFC 9111)', () => {
-  it('asks again where it must, and is told that nothing changed (row C9)', async () => {
+  it('asks again where it must, and gets 304 for what has not changed (row C9)', async () => {
     const { get, seen } = await serveCached({ cacheControl: 'max-age=60' })
     const reload = { 'Cache-Control': 'no-cache' }
     expect((await get('/plain/a')).text).toBe('one')

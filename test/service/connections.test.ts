@@ -50,7 +50,7 @@ describe.each(['plain', 'Express 5', 'Koa 3'])('connections to the demo on %s', 
   it.each([
     ['no Host in HTTP/1.1', ['GET / HTTP/1.1']],
     ['a method in lower case (row H49)', ['get / HTTP/1.1', 'Host: demo.test']],
-    ['a target that is no target', ['GET users HTTP/1.1', 'Host: demo.test']],
+    ['a target that is not a target', ['GET users HTTP/1.1', 'Host: demo.test']],
     ['a blank in the target', ['GET /a b HTTP/1.1', 'Host: demo.test']],
     ['two lengths', ['PUT /docs/a HTTP/1.1', 'Host: demo.test', text, 'Content-Length: 1', 'Content-Length: 2']],
     [
@@ -58,7 +58,7 @@ describe.each(['plain', 'Express 5', 'Koa 3'])('connections to the demo on %s', 
       ['PUT /docs/a HTTP/1.1', 'Host: demo.test', text, 'Content-Length: 5', 'Transfer-Encoding: chunked'],
     ],
     ['a coding that is not chunked', ['PUT /docs/a HTTP/1.1', 'Host: demo.test', text, 'Transfer-Encoding: xchunked']],
-    ['a length that is no number', ['PUT /docs/a HTTP/1.1', 'Host: demo.test', text, 'Content-Length: +5']],
+    ['a length that is not a number', ['PUT /docs/a HTTP/1.1', 'Host: demo.test', text, 'Content-Length: +5']],
     ['a blank before the colon', ['GET / HTTP/1.1', 'Host : demo.test']],
   ])('refuses %s with 400, and closes (threat 1)', async (_, lines) => {
     send(lines, 'abcde')

@@ -57,7 +57,7 @@ describe("what belongs to somebody else, where authorize says 'not-found' (row H
   })
 })
 
-describe('what nobody may know without credentials (rows H88, H91, threats 33, 48, 109)', () => {
+describe('what is not shown without credentials (rows H88, H91, threats 33, 48, 109)', () => {
   it('is 401 in every method and state, with the same words', async () => {
     const { send } = await serve(memoryStore(), { resources: { '/docs/{name}': document() }, auth: { schemes } })
     await send('PUT', '/docs/here', [text, credentials('ada')], 'x')
@@ -77,7 +77,7 @@ describe('what nobody may know without credentials (rows H88, H91, threats 33, 4
 })
 
 describe('softly removed resources of the demo (threat 143)', () => {
-  it('are shown to an admin who asks for them, and to nobody else', async () => {
+  it('are shown only to an admin who asks for them', async () => {
     const demo = await startDemo()
     closeAfterTest(() => demo.close())
     const send = senderTo(demo.port)

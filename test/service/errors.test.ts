@@ -153,7 +153,7 @@ describe('error answers', () => {
     expect((await send('GET', '/secret/a', [ada.replace('Basic', 'bAsIc')])).status).toBe(404)
   })
 
-  it('keep the fields that whoever threw them chose (row H182)', async () => {
+  it('keep the fields that they were thrown with (row H182)', async () => {
     const { send } = await serveErrors()
     const answer = await send('GET', '/teapot')
     expect([answer.field('Retry-After'), JSON.parse(answer.text).detail]).toEqual(['7', 'Later.'])

@@ -6,7 +6,7 @@ import { serve } from './serve.ts'
 const text = 'Content-Type: text/plain'
 
 describe('hooks that fail', () => {
-  it('are no reason to leave a request without its answer: onError, at once or later', async () => {
+  it('leave no request without its answer: onError, at once or later', async () => {
     const store: ResourceStore = {
       ...memoryStore(),
       read: () => {
@@ -82,7 +82,7 @@ describe('a store that says another size than its content has (threat 149)', () 
     expect((await send('GET', '/x', ['Range: bytes=0-1'])).status).toBe(500)
   })
 
-  it('ends the connection where it gives something that is no bytes', async () => {
+  it('ends the connection where it gives something that is not bytes', async () => {
     const body = {
       async *open() {
         yield 5 as unknown as Uint8Array

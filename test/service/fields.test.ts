@@ -43,7 +43,7 @@ describe('fields', () => {
     expect((await send('PUT', '/d/a', [text, ...more])).status).toBe(400)
   })
 
-  it('that name a transfer coding which nobody takes off are refused (RFC 9112 §6.1)', async () => {
+  it('that name a transfer coding that is not decoded are refused (RFC 9112 §6.1)', async () => {
     const { send } = await serve(memoryStore(), {})
     const answer = await send('PUT', '/x', [text, 'Transfer-Encoding: gzip, chunked'], '1\r\nx\r\n0\r\n\r\n')
     expect(answer.status).toBe(501)

@@ -15,7 +15,7 @@ import { closeAfterTest, senderTo } from './serve.ts'
 const ada = `Authorization: Basic ${btoa('ada:lovelace')}`
 const ROUNDS = [1, 2, 3]
 
-/** A service with three members, of which the second is no JSON. */
+/** A service with three members, of which the second is not JSON. */
 async function createService(options: ServiceOptions = {}): Promise<ResourceService> {
   const store = memoryStore()
   for (const body of ['{"n":1}', 'text', '{"n":3}']) {
@@ -65,7 +65,7 @@ describe('what is kept of an answer', () => {
   })
 
   it.each(['/users', '/users/1', '/users/2'])(
-    'is private for an authorised reader of %s, whoever came first (RFC 9111 §3.5)',
+    'is private for an authorised reader of %s, whichever request came first (RFC 9111 §3.5)',
     async (target) => {
       const schemes = [basic({ realm: 'test', accounts: { ada: 'lovelace' } })]
       const send = await listen(await createService({ auth: { schemes, requireAuth: 'writes' } }))

@@ -26,7 +26,7 @@ const PATHS = [
 const FIELDS: readonly (readonly string[])[] = [
   ...[[], [`Authorization: ${basicCredentials}`], ['Authorization: Basic !'], ['Authorization: Bearer x']],
   [`Authorization: ${basicCredentials}`, 'Origin: https://evil.example'],
-  ...[['Authorization: Nobody x'], [ORIGIN], ['Origin: https://evil.example'], ['Origin: null']],
+  ...[['Authorization: Unknown x'], [ORIGIN], ['Origin: https://evil.example'], ['Origin: null']],
   [ORIGIN, 'Access-Control-Request-Method: PUT', 'Access-Control-Request-Headers: authorization,x-a'],
   [ORIGIN, 'Access-Control-Request-Method: NONE'],
   ...[['If-None-Match: $E'], ['If-None-Match: *'], ['If-Match: "x"'], ['If-Match: *'], ['If-Match: $E']],

@@ -96,7 +96,7 @@ describe('Allow (RFC 9110 §10.2.1, rows H48, H71, H73, P9, P10)', () => {
   })
 })
 
-describe('methods that nobody here knows', () => {
+describe('methods that are not known', () => {
   it.each(['PROPFIND', 'MKCOL', 'LOCK', 'SEARCH', 'PURGE', 'LINK', 'M-SEARCH', 'REPORT', 'QUERY'])(
     '%s is answered 501 (RFC 9110 §15.6.2, rows H47, Y4)',
     async (method) => {

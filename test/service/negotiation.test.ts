@@ -43,7 +43,7 @@ describe('Accept (RFC 9110 §12.5.1)', () => {
     [',application/json,', 'application/json'],
     ['image/png, text/plain;q=0.001', 'text/plain'],
     ['image/png, */*;q=0.1', 'application/json'],
-    // Malformed members cost nobody the answer (row H96).
+    // Malformed members do not prevent a response (row H96).
     [';;;', 'application/json'],
     ['text', 'application/json'],
     ['text/plain;q=x, application/json;q=0.1', 'application/json'],

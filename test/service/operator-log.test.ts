@@ -272,7 +272,7 @@ describe('the log option', () => {
     expect((await send('GET', '/a')).status).toBe(500)
   })
 
-  it(`answers when nobody reads the console any more ${POINT}`, async () => {
+  it(`answers when the console is not read any more ${POINT}`, async () => {
     const program = `
       import { createServer } from 'node:http'
       import { createResourceService, memoryStore } from 'http-resource-service'

@@ -354,7 +354,7 @@ describe("preconditions: 'required' (RFC 6585 §3, rows S1, S2, S4)", () => {
   const eve = `Authorization: Basic ${btoa('eve:eve')}`
 
   it.each<readonly [string, string, readonly string[], number]>([
-    ['nobody known', '/docs/a.bin', [], 401],
+    ['no principal', '/docs/a.bin', [], 401],
     ['somebody who may not', '/docs/a.bin', [eve], 403],
     ['a target that is missing', '/docs/missing', [ada], 404],
     ['a target that was removed', '/docs/gone', [ada], 410],
@@ -371,7 +371,7 @@ describe("preconditions: 'required' (RFC 6585 §3, rows S1, S2, S4)", () => {
     expect(store.writes).toEqual(status === 204 ? [target] : [])
   })
 
-  it('is no matter of reads, nor of a PUT that creates', async () => {
+  it('is not a matter of reads, nor of a PUT that creates', async () => {
     const { send } = await serveFixtures(options)
     expect((await send('GET', '/docs/a.bin')).status).toBe(200)
     expect((await send('PUT', '/docs/new', [ada, text], 'x')).status).toBe(201)

@@ -51,7 +51,7 @@ describe('a single range (RFC 9110 §14.1.2)', () => {
     ['bytes= 0-4', 0, 4],
     ['bytes=0-4,', 0, 4],
     ['bytes=,0-4', 0, 4],
-    // One range that can be satisfied is no multipart (row H156).
+    // One range that can be satisfied is not a multipart (row H156).
     ['bytes=0-1,99-100', 0, 1],
     ['bytes=99-,0-1', 0, 1],
     // Merged to one (row H157).

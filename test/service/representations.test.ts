@@ -288,7 +288,7 @@ describe('a store that fails', () => {
     }
   }
 
-  it('is answered 500 that tells nothing, and the operator is told (rows H180, E5, threat 124)', async () => {
+  it('is answered 500 that tells nothing, and onError is called (rows H180, E5, threat 124)', async () => {
     const errors: unknown[] = []
     const error = new Error('password hunter2 at /var/db')
     const { send } = await serve(failing(error), {

@@ -8,6 +8,7 @@ import { createResourceService } from '../../src/service/create-resource-service
 import { collection } from '../../src/service/resource-definitions.ts'
 import { testStore } from '../../src/testing.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
+import { runProgram } from '../support/run-program.ts'
 
 let server: PostgresServer
 let pool: Pool
@@ -43,8 +44,16 @@ testStore(
   },
 )
 
+describe('examples/custom-store.test.mjs', () => {
+  it('runs the conformance kit with node:test, against the same store', async () => {
+    const program = runProgram('examples/custom-store.test.mjs', { DATABASE_URL: server.connectionString }, ['--test'])
+    expect([await program.ended, /^# fail 0$/m.test(program.output())]).toEqual([0, true])
+    expect(Number(/^# pass (\d+)$/m.exec(program.output())![1])).toBeGreaterThan(20)
+  })
+})
+
 describe('the service over examples/custom-store.js', () => {
-  it('serves the rows, whoever has written them, and sees every change of them', async () => {
+  it('serves the rows, also those of other programs, and sees every change of them', async () => {
     await pool.query('TRUNCATE users RESTART IDENTITY')
     const service = createResourceService(userStore(pool), {
       resources: { '/users': collection({ deletion: 'hard' }) },

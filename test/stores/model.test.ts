@@ -33,14 +33,14 @@ describe('memoryStore', () => {
     await checkModel(() => ({ store: memoryStore() }), { numRuns: 150, maxCommands: 60 })
   })
 
-  it('does so when it is asked again and again', async () => {
+  it('does so when it is asked repeatedly', async () => {
     await checkModel(() => ({ store: askAgain([memoryStore()]) }), { maxCommands: 60 })
   })
 })
 
 for (const [library, open] of Object.entries(sqliteLibraries)) {
   describe(`sqliteStore on ${library}`, () => {
-    it('does what the model does when two share a file and are asked again and again', async () => {
+    it('does what the model does when two share a file and are asked repeatedly', async () => {
       await checkModel(
         async () => {
           const file = await createDatabaseFile(open)

@@ -218,7 +218,7 @@ describe('postgresStore, the sweep', () => {
     // A store sweeps from its first use on.
     for (const one of stores) await one.read('/kept')
     for (const end = Date.now() + 10_000; (await countRows(`${tablePrefix}contents`)) > 1; ) {
-      if (Date.now() > end) throw new Error('The sweep has left content that nobody shows.')
+      if (Date.now() > end) throw new Error('The sweep has left content that no state has.')
       await new Promise((resolve) => setTimeout(resolve, 10))
     }
     expect(await countRows(`${tablePrefix}chunks`)).toBe(4)

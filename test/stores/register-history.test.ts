@@ -34,7 +34,7 @@ describe('explainHistory', () => {
   }
 
   const contradictory: readonly [string, Operation[]][] = [
-    ['a read of what nobody wrote', history([0, 1, read('a')])],
+    ['a read of a state that was not written', history([0, 1, read('a')])],
     ['a read of the past', history([0, 1, write('a', true)], [2, 3, write('b')], [4, 5, read('a')])],
     ['a write that vanishes', history([0, 1, write('a', true)], [2, 3, read(undefined)])],
     ['two winners', history([0, 1, write('a', true)], [2, 6, swap('a', 'b')], [3, 7, swap('a', 'c')])],

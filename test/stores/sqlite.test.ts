@@ -311,7 +311,7 @@ for (const [library, open] of Object.entries(sqliteLibraries)) {
       const options = { sweepInterval: 50, now: () => Date.now() + 3_600_000 }
       openStore(file.open(), options)
       openStore(file.open(), options)
-      await until(() => countRows(handle, 'resource_contents') === 1, 'The sweep has left content that nobody shows.')
+      await until(() => countRows(handle, 'resource_contents') === 1, 'The sweep has left content that no state has.')
       expect(countRows(handle, 'resource_chunks')).toBe(8)
       const chunks: Uint8Array[] = []
       const kept = (await store.read('/kept')) as StoredResource & { body: LargeBody }

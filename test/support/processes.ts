@@ -14,9 +14,9 @@ export interface StoreProgram {
 }
 
 export interface StoreProcess {
-  /** What it has told so far. */
+  /** Its lines so far. */
   readonly lines: readonly string[]
-  /** Fulfilled when it has told so many lines. */
+  /** Fulfilled when it has written so many lines. */
   told(count: number): Promise<void>
   /** Ends it without a warning. */
   kill(): Promise<void>

@@ -104,7 +104,7 @@ function valueIn(values: IndexedValues, property: string): IndexedValue {
 
 function matches(values: IndexedValues, condition: Condition): boolean {
   const value = valueIn(values, condition.property)
-  if (condition.operator === 'in' || condition.operator === 'notIn') {
+  if ('values' in condition) {
     const isNamed = value !== null && condition.values.includes(value)
     return isNamed === (condition.operator === 'in')
   }

@@ -85,7 +85,7 @@ if (read.status === 412) void 0
 await client.replace('/config/app', { theme: 'dark', size: 1 })
 // @ts-expect-error If-Match is forgotten, with parameters
 await client.replace('/users/{id}', { id: 1 }, { name: 'Ada' })
-// @ts-expect-error a tag alone is no document
+// @ts-expect-error a tag alone is not a document
 await client.replace('"1"', { name: 'Ada' })
 // @ts-expect-error a match that there is not
 await client.replace('/config/app', 'whatever', { theme: 'dark', size: 1 })
@@ -129,7 +129,7 @@ await client.create('/users', new Blob(['{}']))
 if (created.ok) void created.operation
 // @ts-expect-error work was accepted: there is no document yet
 if (accepted.ok) void accepted.document
-// @ts-expect-error a document is no operation
+// @ts-expect-error a document is not an operation
 await client.wait('/jobs/1')
 // @ts-expect-error files of items can only be read
 await client.upload(file, 'pixels')

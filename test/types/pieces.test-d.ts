@@ -52,7 +52,7 @@ range(() => ({ content: 'abc' }))
 range(() => ({ contentType: 'text/plain', content: { async *open() {} } }))
 // @ts-expect-error no origins
 preflight({})
-// @ts-expect-error TRACE is no method of a resource
+// @ts-expect-error TRACE is not a method of a resource
 preflight({ origins: '*', methods: ['TRACE'] })
 // @ts-expect-error only 403 and 426
 requireHttps({ status: 401 })

@@ -85,7 +85,7 @@ describe.each(HTTP2)('the writer and the streams of $name', (transport) => {
     expect(values('vary')).toEqual(['Origin'])
   })
 
-  it('closes the source when the client resets the stream, and tells nobody of a failure', async () => {
+  it('closes the source when the client resets the stream, and reports no failure', async () => {
     const { source, closed } = recordedSource(HUGE, endless)
     const { session, errors } = await serveHttp2(() => sourceReply(source))
     const stream = session.request({ ':path': '/' })

@@ -108,7 +108,7 @@ describe.each<[string, () => Http2Server]>([
     )
   })
 
-  it('ends an answer without content with its header section, so that whoever still sends sees the end', async () => {
+  it('ends an answer without content with its header section, so that a client that still sends sees the end', async () => {
     const { session, send } = await open()
     await send('PUT', '/a', {}, 'one')
     const stream = session.request({ ':method': 'PUT', ':path': '/a', 'if-match': '"x"', 'content-length': '100000' })

@@ -53,7 +53,7 @@ const CASES: readonly { method: string; lines: readonly string[]; status: number
   { method: 'PUT', lines: ['if-match: "x"', 'if-match: $E'], status: 204 },
   { method: 'PUT', lines: ['if-match: "x"', 'if-match: "y"'], status: 412 },
   { method: 'DELETE', lines: ['if-match: "x"', 'if-match: "y"'], status: 412 },
-  // Two lines of a value that is no list are malformed, and never the first of them.
+  // Two lines of a value that is not a list are malformed, and never the first of them.
   { method: 'PUT', lines: ['if-match: $E', 'if-match: *'], status: 400 },
   { method: 'GET', lines: ['range: bytes=0-0', 'range: bytes=2-2'], status: 200, body: 'one' },
   { method: 'GET', lines: ['range: bytes=0-0', 'range: 2-2'], status: 206 },

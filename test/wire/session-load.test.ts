@@ -22,7 +22,7 @@ async function open(handler: Handler): Promise<ClientHttp2Session> {
   return session
 }
 
-/** Starts a request whose answer nobody reads. */
+/** Starts a request whose answer is not read. */
 function ask(session: ClientHttp2Session, path: string): ClientHttp2Stream {
   const stream = session.request({ ':path': path })
   stream.on('error', () => {})

@@ -214,7 +214,7 @@ describe.each(TRANSPORTS)('content from a source on $name', (transport) => {
     expect((await client.rest()).toString()).toBe('')
   })
 
-  it('is closed when the client goes away, and nobody is told of a failure (threat 12, row K3)', async () => {
+  it('is closed when the client goes away, and no failure is reported (threat 12, row K3)', async () => {
     const { source, record, closed } = recordedSource(HUGE, endless)
     const { port, errors } = await serve(() => sourceReply(source))
     const client = await open(port)

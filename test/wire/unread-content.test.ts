@@ -18,7 +18,7 @@ import {
   TRANSPORTS,
 } from './transports.ts'
 
-describe.each(TRANSPORTS)('a request body that nobody read, on $name', (transport) => {
+describe.each(TRANSPORTS)('a request body that was not read, on $name', (transport) => {
   const serve = (run: Run): Promise<Service> => serveOn(transport, run)
   const open = (port: number): Promise<WireClient> => openOn(transport, port)
 
@@ -226,7 +226,7 @@ describe.each(HTTP1)('a client that waits for 100 Continue, on $name', (transpor
     expect((await client.readToEnd()).toString()).toMatch(/^HTTP\/1\.1 401 .*\r\n\r\n$/s)
   })
 
-  it('is told to go on before its content is read (RFC 9110 §10.1.1, rows H77 and H81)', async () => {
+  it('gets 100 before its content is read (RFC 9110 §10.1.1, rows H77 and H81)', async () => {
     const { port } = await serveContinue(async (exchange) => {
       exchange.sendContinue?.()
       exchange.sendContinue = undefined

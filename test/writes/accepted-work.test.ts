@@ -167,7 +167,7 @@ describe('a queued removal', () => {
     await demo.close()
   })
 
-  it('is called back by DELETE of its monitor while nobody has begun (DESIGN §3)', async () => {
+  it('is called back by DELETE of its monitor before it has begun (DESIGN §3)', async () => {
     const target = await startService({
       resources: { '/a': collection({ deletion: 'queued' }) },
       operations: { queue: { enqueue: () => {} }, pollInterval: 3_600_000 },
@@ -225,7 +225,7 @@ describe('a queued removal', () => {
 })
 
 describe('a queue of the user’s own', () => {
-  it('is told of each piece of work, and has it done when it likes (issue 4)', async () => {
+  it('gets each piece of work, and has it done when it likes (issue 4)', async () => {
     const told: [string, number][] = []
     let fails = 1
     const target = await start(
@@ -241,7 +241,7 @@ describe('a queue of the user’s own', () => {
     const [[id]] = told as [[string, number]]
     expect(await target.service.runOperation(id)).toBe(true)
     expect(stateOf(await target.send('GET', '/jobs/1'))).toBe('pending')
-    // It failed: the queue is told when to try again, and not before.
+    // It failed: the queue gets it once more with a delay, and not before.
     expect(told).toEqual([
       [id, 0],
       [id, 500],
@@ -255,7 +255,7 @@ describe('a queue of the user’s own', () => {
     await target.close()
   })
 
-  it('is told again when it was away, and the client gets its 202 all the same', async () => {
+  it('is notified once more when it was away, and the client gets its 202 all the same', async () => {
     let isAway = true
     const told = gate()
     let id = ''

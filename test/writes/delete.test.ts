@@ -178,7 +178,7 @@ describe('DELETE of an article', () => {
     expect((await demo.send('GET', path)).json().title).toBe('U')
   })
 
-  it('gives the id of what is hidden to nobody else', async () => {
+  it('does not assign the id of a hidden item to another one', async () => {
     const path = await create('/articles', { title: 'T' })
     await demo.send('DELETE', path, { fields: ADMIN })
     expect(Number((await create('/articles', { title: 'V' })).slice(10))).toBeGreaterThan(Number(path.slice(10)))

@@ -6,6 +6,7 @@ import { collection, document } from '../../src/service/resource-definitions.ts'
 import type { ServiceOptions } from '../../src/service/service-options.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import { isResource, type ResourceStore } from '../../src/stores/types.ts'
+import { listRecords } from '../support/list-records.ts'
 import {
   type Answer,
   JSON_PATCH,
@@ -404,7 +405,7 @@ describe('Idempotency-Key', () => {
   it.each(refusals)(
     'keeps nothing of a request that is refused with %i: the key may come again, corrected (issue 20, point 7)',
     async (status, method, path, options) => {
-      const target = await start({ limits: { bodySize: 1000 } })
+      const target = await start({ limits: { bodySize: 1000 } }, listRecords(memoryStore()))
       await target.send('PUT', '/docs/d', jsonOf({ a: 1 }))
       const bad = {
         body: JSON.stringify(USER),
@@ -474,7 +475,7 @@ describe('Idempotency-Key', () => {
   it('is forgotten after its retention, and swept; the same key then creates anew (issue 20, point 10)', async () => {
     let time = Date.now()
     const resources = { '/users': collection({ idempotency: 'optional', idempotencyRetention: 5000 }) }
-    const target = await start({ now: () => time, resources })
+    const target = await start({ now: () => time, resources }, listRecords(memoryStore()))
     const create = async () => (await target.send('POST', '/users', jsonOf(USER, keyed()))).field('location')
     expect([await create(), await create()]).toEqual(['/users/1', '/users/1'])
     time += 4999
@@ -557,7 +558,10 @@ describe('Idempotency-Key', () => {
   })
 
   it('keeps its records out of every listing and out of reach (issue 20)', async () => {
-    const target = await start({ resources: { '/': collection({ idempotency: 'optional' }), '/{a}/{b}': document() } })
+    const target = await start(
+      { resources: { '/': collection({ idempotency: 'optional' }), '/{a}/{b}': document() } },
+      listRecords(memoryStore()),
+    )
     await target.send('POST', '/', jsonOf(USER, keyed()))
     const [record] = (await target.store.list('idempotency', { limit: 5 })).items
     expect(isResource(record)).toBe(true)

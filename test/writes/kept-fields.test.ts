@@ -44,7 +44,7 @@ describe('what PATCH says nothing of', () => {
   })
 })
 
-describe('PATCH on what is no JSON', () => {
+describe('PATCH on what is not JSON', () => {
   it('is 415 before any condition is looked at (row H100)', async () => {
     target = await startService({ resources: { '/docs/{name}': document({ preconditions: 'required' }) } })
     await target.send('PUT', '/docs/t', { fields: { 'Content-Type': 'text/plain' }, body: 'text' })

@@ -52,7 +52,7 @@ describe('a document that the store keeps in pieces', () => {
     await small.close()
   })
 
-  it('is seen whole by hooks: whoever may change it, and what it conflicts with', async () => {
+  it('is seen whole by the hooks authorize and conflict', async () => {
     const mine = { 'X-User': 'ann' }
     await target.send('PUT', '/owned/a', jsonOf({ owner: 'ann', text: TEXT }, mine))
     for (const method of ['GET', 'PUT', 'DELETE']) {

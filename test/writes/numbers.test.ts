@@ -60,7 +60,7 @@ describe('numbers that a double cannot hold (threat 63)', () => {
 })
 
 describe('a schema that adds to a document', () => {
-  it('is no reason to round what it was sent (threat 63)', async () => {
+  it('is not a reason to round what it was sent (threat 63)', async () => {
     const schema = {
       '~standard': {
         version: 1 as const,

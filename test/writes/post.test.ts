@@ -230,7 +230,7 @@ describe('POST to a collection', () => {
     await target.close()
   })
 
-  it('has no conditions on a collection that nobody read (row H133)', async () => {
+  it('has no conditions on a collection that was not read (row H133)', async () => {
     const list = await demo.send('GET', '/users')
     expect((await demo.send('POST', '/users', jsonOf(USER, { 'If-Match': list.field('etag')! }))).status).toBe(201)
     const stale = await demo.send('POST', '/users', jsonOf(USER, { 'If-Match': list.field('etag')! }))

@@ -164,7 +164,7 @@ describe('PUT', () => {
     expect((await demo.send('GET', '/docs/twice')).status).toBe(404)
   })
 
-  it('ignores the query: it is no part of the name (threat 36)', async () => {
+  it('ignores the query: it is not part of the name (threat 36)', async () => {
     await demo.send('PUT', '/docs/query?x=1', { fields: TEXT, body: 'q' })
     expect((await demo.send('GET', '/docs/query')).text).toBe('q')
   })
@@ -364,7 +364,7 @@ describe('the conflict hook of PUT', () => {
     await target.close()
   })
 
-  it('is no way around If-Match: a state that came after the condition was judged is judged anew', async () => {
+  it('is not a way around If-Match: a state that came after the condition was judged is judged anew', async () => {
     const store = memoryStore()
     let meddle = false
     const target = await startService(

@@ -138,7 +138,7 @@ describe.each(Object.keys(setups))('parallel writers on %s', (name) => {
     expect(new Set(posted.map((answer) => answer.field('location'))).size).toBe(posted.length)
     for (const [index, { status, field }] of answers.entries()) {
       expect([201, 412]).toContain(status)
-      // Nobody wrote over what somebody else made.
+      // No request wrote over the item of another one.
       if (status === 201) expect((await send('GET', field('location')!)).json().priority).toBe(index)
     }
   })

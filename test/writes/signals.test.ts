@@ -142,7 +142,7 @@ describe('the signal of store calls (ResourceStore: "Aborts when the client has 
 
     recorded.silent = undefined
     await new Promise((resolve) => setTimeout(resolve, 20))
-    // An answer to a client that has left is no failure.
+    // An answer to a client that has left is not a failure.
     expect(errors).toEqual([])
     expect(await store.read('/docs/1')).toMatchObject({ body: '{"id":1}' })
   })

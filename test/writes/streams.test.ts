@@ -275,7 +275,7 @@ describe('uploads that are broken off', () => {
     await store.close?.()
   })
 
-  it('hold up nobody else: a slow writer keeps no lock (threat 141)', async () => {
+  it('do not block others: a slow writer keeps no lock (threat 141)', async () => {
     const demo = await startDemo()
     await demo.send('PUT', '/docs/slow', { body: 'v0' })
     const slow = connect({ port: demo.port, host: '127.0.0.1' })

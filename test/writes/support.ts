@@ -105,7 +105,7 @@ export async function sendBytes(port: number, ...pieces: readonly (string | Uint
   for (const piece of pieces) socket.write(typeof piece === 'string' ? Buffer.from(piece, 'latin1') : piece)
   await new Promise((resolve) => socket.once('close', resolve))
   const answer = parseAnswer(Buffer.concat(chunks))
-  // What is wrong with any answer whatever is wrong with this one; a refusal by Node itself is not ours.
+  // What is wrong with any answer whatever is wrong with this one; a refusal by Node itself is not from the service.
   const faults =
     answer.field('x-content-type-options') === undefined ? [] : lintResponse(method, { ...answer, body: answer.bytes })
   if (faults.length > 0) throw new Error(faults.join('\n'))
@@ -212,7 +212,7 @@ export function uploadOf(content: string | Uint8Array = 'bytes', filename = 'a.t
   ])
 }
 
-/** Asks again and again until an answer is the one that is waited for. */
+/** Asks repeatedly until an answer is the one that is waited for. */
 export async function waitFor(ask: () => Promise<Answer>, isThere: (answer: Answer) => boolean): Promise<Answer> {
   for (const end = Date.now() + 10_000; ; ) {
     const answer = await ask()

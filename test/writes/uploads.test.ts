@@ -91,7 +91,7 @@ describe('POST of an upload', () => {
     ['no file', 422, multipartOf([title]), '/file'],
     ['a file without a file name', 422, multipartOf([title, { name: 'file', content: 'x' }]), '/file'],
     ['two files', 422, multipartOf([title, file, file]), '/file'],
-    ['a file nobody knows', 422, multipartOf([title, file, { ...file, name: 'other' }]), '/other'],
+    ['a file without a definition', 422, multipartOf([title, file, { ...file, name: 'other' }]), '/other'],
     ['a state', 422, multipartOf([title, file, { name: 'state', content: 'ready' }]), '/state'],
     ['an id', 422, multipartOf([title, file, { name: 'id', content: '1' }]), '/id'],
     ['a member __proto__', 400, multipartOf([title, file, { name: '__proto__', content: 'x' }]), '/__proto__'],

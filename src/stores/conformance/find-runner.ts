@@ -8,7 +8,7 @@ export function findRunner(owner: string, options: Partial<TestRunner>): TestRun
   const globals = globalThis as Partial<TestRunner>
   const found = options.describe !== undefined || options.it !== undefined ? options : globals
   if (found.describe !== undefined && found.it !== undefined) return found as TestRunner
-  // node:test would define its own tests beside those of the runner that is at work, and nobody would see them fail.
+  // node:test would define its own tests beside those of the runner that is at work, where their failures would not be seen.
   if (process.env['VITEST'] === undefined) {
     const nodeTest = process.getBuiltinModule?.('node:test') as TestRunner | undefined
     if (nodeTest !== undefined && found === globals) return nodeTest

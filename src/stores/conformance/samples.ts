@@ -102,12 +102,12 @@ export async function waitFor(
   for (const end = Date.now() + 10_000; !isReached(await read()); await sleep(5)) claim(Date.now() < end, sentence)
 }
 
-/** A stream that stops in the middle until it is told to go on. */
+/** A stream that stops in the middle until `resume` is called. */
 export interface StalledStream {
   readonly body: AsyncIterable<Uint8Array>
   /** Fulfilled once the first half has been taken. */
   readonly reached: Promise<void>
-  /** Whether whoever read the stream has finished with it. */
+  /** Whether the reader of the stream has finished with it. */
   readonly isClosed: () => boolean
   resume(): void
 }

@@ -195,7 +195,7 @@ function describeSilence(open: ReadonlySet<string>): string {
   return `A call was never answered: the case did not come to its end ${limit}, although no call to the store is open.`
 }
 
-/** Tells the runner, where it can be told. */
+/** Sets the limit of the runner, where it has one. */
 function skip(context: unknown, missing: Capability): void {
   const { skip } = (context ?? {}) as { skip?: (note: string) => void }
   skip?.call(context, `The store does not offer this (${missing}).`)

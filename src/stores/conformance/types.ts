@@ -5,12 +5,12 @@ import type { Content, RemoveOptions, ResourceStore } from '../types.ts'
 export interface StoreFixture {
   readonly store: ResourceStore
   /**
-   * Opens the same data once more, as another process would: `store` is neither told nor closed, and goes on.
+   * Opens the same data once more, as another process would: `store` is neither informed nor closed, and goes on.
    * Offering it says that the store is durable.
    */
   readonly reopen?: () => MaybePromise<ResourceStore>
   /**
-   * Ends `store` as a power cut would: it is told nothing, and answers nobody any more. The data are opened with
+   * Ends `store` as a power cut would: without a call, and it answers no call any more. The data are opened with
    * `reopen` afterwards. Left out, the cases for crashes just leave `store` alone.
    */
   readonly crash?: () => MaybePromise<void>
@@ -53,7 +53,7 @@ export interface TestRunner {
   readonly describe: (name: string, define: () => void) => unknown
   /**
    * @param timeout milliseconds that the case may take, as vitest, Jest and Bun have it; node:test sets none by itself, and
-   *   Mocha has to be told with `--timeout`
+   *   Mocha needs `--timeout`
    */
   readonly it: (title: string, run: (...context: unknown[]) => Promise<void>, timeout: number) => unknown
 }
@@ -77,7 +77,7 @@ export interface Bench {
   readonly path: (name: string | number) => string
   /** Small content that may stand at a path of the collection. */
   readonly content: (seed: number, path: string) => Content
-  /** The modes of removal that the store has: without `hiding` or `tombstones`, nobody asks it for these. */
+  /** The modes of removal that the store has: without `hiding` or `tombstones`, it is not asked for these. */
   readonly modes: readonly RemoveOptions['mode'][]
   /** The same data, opened once more. Without `reopen`: the same store. */
   readonly reopen: () => Promise<ResourceStore>

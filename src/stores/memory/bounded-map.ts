@@ -16,7 +16,7 @@ const SLACK = 1024
 /**
  * Finding the oldest entry in a plain Map passes over every one that was deleted before it; so they stand in a queue.
  * @param most the most entries kept
- * @param onDrop told of an entry that had to go
+ * @param onDrop called with an entry that had to go
  */
 export function createBoundedMap<Value>(most: number, onDrop: (key: string, value: Value) => void): BoundedMap<Value> {
   const entries = new Map<string, Entry<Value>>()

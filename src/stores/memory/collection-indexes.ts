@@ -117,7 +117,10 @@ export function createCollectionIndexes(
       const name = nameOf(path)
       for (const opened of indexes.values()) {
         opened.awaited.delete(path)
-        removeMember(opened, findMember(opened, name))
+        const member = findMember(opened, name)
+        if (member === undefined) continue
+        opened.visible.remove(member)
+        opened.hidden?.remove(member)
       }
     },
 
@@ -151,23 +154,20 @@ function findMember({ visible, hidden }: OpenIndex, name: string): IndexedMember
   return visible.find(name) ?? hidden?.find(name)
 }
 
-function removeMember({ visible, hidden }: OpenIndex, member: IndexedMember | undefined): void {
-  if (member === undefined) return
-  visible.remove(member)
-  hidden?.remove(member)
-}
-
 function setValues(opened: OpenIndex, entry: Entry, values: IndexedValues): void {
-  const { index, visible } = opened
+  const { index } = opened
   const member = createMember(entry, index, values)
   const isHidden = entry.state.hidden === true
   if (isHidden) opened.hidden ??= createQueryLists(index)
-  const lists = isHidden ? opened.hidden! : visible
+  const lists = isHidden ? opened.hidden! : opened.visible
   const known = lists.find(member.name)
   // Most writes change none of the values.
   if (known?.entry === entry && known.values.every((value, at) => compareValues(value, member.values[at]!) === 0))
     return
-  removeMember(opened, findMember(opened, member.name))
+  if (known !== undefined) lists.remove(known)
+  const others = isHidden ? opened.visible : opened.hidden
+  const other = others?.find(member.name)
+  if (other !== undefined) others!.remove(other)
   lists.add(member)
 }
 

@@ -22,6 +22,8 @@ const MAX_IDLE_COUNTERS = 10_000
 export interface Entry {
   readonly path: string
   state: StoredResource
+  /** Whether listings show it, where it is not hidden. */
+  isListed: boolean
 }
 
 export interface Collection {
@@ -67,7 +69,7 @@ export interface MemberIndex {
   take(collection: string): MemberPlace
   /** Keeps a name that was taken for content that is still on its way. */
   reserve(place: MemberPlace): void
-  /** Whether nobody has written a reserved name meanwhile. */
+  /** Whether a reserved name has not been written meanwhile. */
   isReserved(place: MemberPlace): boolean
   /** Gives up a name that was taken. It stays unused: that is better than two resources that shared it. */
   release(place: MemberPlace): void

@@ -25,7 +25,7 @@ export function createPageReader(): (collection: Collection, options: ListOption
     const known = pages.get(key)
     if (known !== undefined && isCurrent(known, collection)) return known.page
     const { entries, page } = readPage(collection, options)
-    // Whoever keeps a page keeps what is on it, although it may have been replaced or removed since.
+    // A caller that keeps a page keeps its entries, although it may have been replaced or removed since.
     const size = page.items.reduce((sum, item) => sum + item.size, 1024)
     if (pages.isWanted(key, size)) pages.set(key, { page, entries, collection, changes: collection.changes }, size)
     return page

@@ -65,10 +65,7 @@ export function createQueryLists(index: CollectionIndex): QueryLists {
       for (const list of all) list.remove(member)
     },
     find(name) {
-      const wanted: IndexedMember = { entry: undefined!, name, integer: parseIntegerName(name), values: [] }
-      const rank = byName.search(0, byName.size, (member) => compareMembers(member, wanted) < 0)
-      const found = rank < byName.size ? byName.at(rank) : undefined
-      return found?.name === name ? found : undefined
+      return byName.find({ entry: undefined!, name, integer: parseIntegerName(name), values: [] })
     },
     list(position, isScoped) {
       return (isScoped ? scoped : whole).get(position)!
@@ -79,7 +76,8 @@ export function createQueryLists(index: CollectionIndex): QueryLists {
 function compareBy(position: number, scope: readonly number[]) {
   const keys = position === BY_NAME ? scope : [...scope, position]
   return (a: IndexedMember, b: IndexedMember): number => {
-    for (const key of keys) {
+    for (let i = 0; i < keys.length; i++) {
+      const key = keys[i]!
       const order = compareValues(a.values[key]!, b.values[key]!)
       if (order !== 0) return order
     }

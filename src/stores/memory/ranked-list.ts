@@ -8,6 +8,8 @@ export interface RankedList<Item> {
   add(item: Item): void
   /** Takes away the item that compares equal to one, if there is one. */
   remove(item: Item): void
+  /** The item that compares equal to one. */
+  find(item: Item): Item | undefined
   /** The item at a rank below the size. */
   at(rank: number): Item
   /** The first rank of a range at which `isBefore` does not hold. It holds for the first part of the range and for no more. */
@@ -35,17 +37,39 @@ export function createRankedList<Item>(compare: (a: Item, b: Item) => number): R
 
   /** The chunk in which an item stands or would stand. */
   function findChunk(item: Item): number {
-    return lastIndex(chunks.length, (index) => compare(chunks[index]![0]!, item) <= 0)
+    let low = 0
+    let high = chunks.length - 1
+    while (low < high) {
+      const middle = (low + high + 1) >>> 1
+      if (compare(chunks[middle]![0]!, item) <= 0) low = middle
+      else high = middle - 1
+    }
+    return low
   }
 
+  /** The first place in a chunk whose item is not before a given one. */
   function placeIn(chunk: readonly Item[], item: Item): number {
-    return firstIndex(0, chunk.length, (index) => compare(chunk[index]!, item) >= 0)
+    let low = 0
+    let high = chunk.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (compare(chunk[middle]!, item) < 0) low = middle + 1
+      else high = middle
+    }
+    return low
   }
 
   /** The chunk that holds a rank. */
   function chunkAt(rank: number): number {
     const starts = ranksOfChunks()
-    return lastIndex(starts.length, (index) => starts[index]! <= rank)
+    let low = 0
+    let high = starts.length - 1
+    while (low < high) {
+      const middle = (low + high + 1) >>> 1
+      if (starts[middle]! <= rank) low = middle
+      else high = middle - 1
+    }
+    return low
   }
 
   function mergeIfSparse(index: number): void {
@@ -91,13 +115,25 @@ export function createRankedList<Item>(compare: (a: Item, b: Item) => number): R
       ranks = undefined
     },
 
+    find(item) {
+      if (size === 0) return undefined
+      const chunk = chunks[findChunk(item)]!
+      const found = chunk[placeIn(chunk, item)]
+      return found !== undefined && compare(found, item) === 0 ? found : undefined
+    },
+
     at(rank) {
       const index = chunkAt(rank)
       return chunks[index]![rank - ranksOfChunks()[index]!]!
     },
 
     search(from, to, isBefore) {
-      return firstIndex(from, to, (rank) => !isBefore(this.at(rank)))
+      while (from < to) {
+        const middle = (from + to) >>> 1
+        if (isBefore(this.at(middle))) from = middle + 1
+        else to = middle
+      }
+      return from
     },
 
     *slice(from, to) {
@@ -110,19 +146,4 @@ export function createRankedList<Item>(compare: (a: Item, b: Item) => number): R
       }
     },
   }
-}
-
-/** The first index from `low` to `high` at which a condition holds that holds from there on; `high` where there is none. */
-function firstIndex(low: number, high: number, isReached: (index: number) => boolean): number {
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (isReached(middle)) high = middle
-    else low = middle + 1
-  }
-  return low
-}
-
-/** The last index at which a condition holds that holds up to there; 0 where there is none. */
-function lastIndex(length: number, holds: (index: number) => boolean): number {
-  return Math.max(0, firstIndex(0, length, (index) => !holds(index)) - 1)
 }

@@ -1,6 +1,7 @@
 import type { Content, ContentFields, RelatedWrite, RemoveOptions, StoredResource, StoredState } from '../types.ts'
 import { isResource } from '../types.ts'
 import { createVersions } from '../versions.ts'
+import { createExpiringStates } from './expiring.ts'
 import type { HeldBody } from './held-content.ts'
 import { createMemberIndex, type Entry, type MemberIndex, type Place } from './member-index.ts'
 import { createTombstones } from './tombstones.ts'
@@ -41,6 +42,10 @@ export function createStates(maxTombstones: number, now: () => number): States {
   const tombstones = createTombstones(maxTombstones)
   const members = createMemberIndex()
   const nextVersion = createVersions()
+  const expiring = createExpiringStates((entry) => {
+    // It may have been removed and written anew.
+    if (entries.get(entry.path) === entry) drop(entry.path, 'erase', 0)
+  })
 
   function stateOf(path: string, hidden: boolean): StoredState {
     const state = entries.get(path)?.state
@@ -60,7 +65,7 @@ export function createStates(maxTombstones: number, now: () => number): States {
     const entry = entries.get(path)
     const previous = entry === undefined ? tombstones.lastRemoval(path) : entry.state.lastModified
     const state = createState(path, fields, body, previous, isHidden, version)
-    const current = entry ?? { path, state }
+    const current = entry ?? { path, state, isListed: true }
     if (entry === undefined) {
       entries.set(path, current)
       members.add(current, place)
@@ -68,10 +73,23 @@ export function createStates(maxTombstones: number, now: () => number): States {
     } else {
       const { hidden = false } = entry.state
       entry.state = state
-      if (hidden !== isHidden) members.add(entry)
+      if (hidden !== isHidden || !entry.isListed) members.add(entry)
+      entry.isListed = true
     }
     members.index(current, fields.indexed?.index)
+    expiring.sweep(state.lastModified!)
     return state
+  }
+
+  /** Shows a state that no listing shows, for a time. */
+  function putRecord(path: string, fields: KeptFields, body: HeldBody, retention: number): void {
+    if (entries.has(path)) return void put(path, fields, body)
+    const state = createState(path, fields, body, tombstones.lastRemoval(path), false, nextVersion())
+    const added = { path, state, isListed: false }
+    entries.set(path, added)
+    tombstones.unbury(path)
+    expiring.add(added, retention, state.lastModified!)
+    expiring.sweep(state.lastModified!)
   }
 
   function createState(
@@ -121,19 +139,24 @@ export function createStates(maxTombstones: number, now: () => number): States {
   }
 
   function putRelated(related: readonly RelatedWrite[], held: readonly HeldBody[]): void {
-    for (let i = 0; i < related.length; i++) put(related[i]!.path, related[i]!.content, held[i + 1]!)
+    for (let i = 0; i < related.length; i++) {
+      const { path, content, retention } = related[i]!
+      if (retention === undefined) put(path, content, held[i + 1]!)
+      else putRecord(path, content, held[i + 1]!, retention)
+    }
   }
 
   function drop(path: string, mode: RemoveOptions['mode'], keep: number): void {
-    const state = entries.get(path)?.state
-    if (state === undefined) return
+    const entry = entries.get(path)
+    if (entry === undefined) return
+    const { state } = entry
     if (mode === 'hide') {
       // A new object: what callers have kept on the old one belongs to the state before.
       put(path, state as KeptFields, state, undefined, undefined, true)
       return
     }
     entries.delete(path)
-    members.remove(path)
+    if (entry.isListed) members.remove(path)
     const removedAt = Math.max(now(), state.lastModified!)
     if (mode === 'erase') tombstones.forget(path, removedAt)
     else tombstones.bury({ removed: true, path, removedAt }, removedAt + keep)

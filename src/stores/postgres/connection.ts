@@ -72,7 +72,7 @@ const LONGEST_PAUSE = 200
 const BOOLEAN = 16
 const INTEGERS: readonly number[] = [20, 21, 23]
 
-/** Whatever parsers the program has set for its own use: ours. */
+/** The parsers of this store, whatever parsers the program has set. */
 const types = {
   getTypeParser(type: number): (value: string) => unknown {
     if (type === BOOLEAN) return (value) => value === 't'

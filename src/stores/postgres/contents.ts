@@ -18,7 +18,7 @@ export interface PostgresContentsOptions {
   readonly chunks: ChunkCache
   /** Where content lies whose id is a key. */
   readonly contentStore: ContentStore | undefined
-  /** Told when content was given up. */
+  /** Called when content was given up. */
   readonly onRelease: () => void
 }
 

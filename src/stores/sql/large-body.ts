@@ -38,7 +38,7 @@ export function createLargeBody(size: number, chunkSize: number, readPiece: Read
     /** While one piece is on its way to the client the next one comes from the database. */
     function readAhead(at: number): MaybePromise<Pieces | undefined> {
       const reading = readAt(at)
-      // It may fail before anybody waits for it, or nobody ever does: that must not count as unhandled.
+      // It may fail before a caller waits for it, or without one: that must not count as unhandled.
       if (isPromise(reading)) reading.then(undefined, () => {})
       return reading
     }

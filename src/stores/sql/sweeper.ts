@@ -1,7 +1,7 @@
 import { publishFailure } from '../../core/diagnostics.ts'
 import type { MaybePromise } from '../../core/handler.ts'
 
-/** Clears away what nobody needs any more, now and then, without keeping the process alive. */
+/** Clears away what is not needed any more, from time to time, without keeping the process alive. */
 export interface Sweeper {
   /** Begins to sweep. */
   start(): void

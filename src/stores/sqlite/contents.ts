@@ -21,7 +21,7 @@ export interface SqliteContentsOptions {
   readonly chunks: ChunkCache
   /** Where content lies that has a key. */
   readonly contentStore: ContentStore | undefined
-  /** Told when content was given up. */
+  /** Called when content was given up. */
   readonly onRelease: () => void
 }
 
@@ -126,7 +126,7 @@ export function createSqliteContents(
   const ledger: ContentLedger = {
     begin(key) {
       const row = connection.transactLazily(() => {
-        connection.space.admit(0, reclaim)
+        connection.space.admit(0, 1, reclaim)
         return statements.beginKey.get(expiry(), key)
       })
       return andThen(row, (row) => (row as { id: number }).id)
@@ -201,7 +201,7 @@ export function createSqliteContents(
 
     begin() {
       const row = connection.transactLazily(() => {
-        connection.space.admit(0, reclaim)
+        connection.space.admit(0, 1, reclaim)
         return statements.beginContent.get(expiry())
       })
       return andThen(row, (row) => (row as { id: number }).id)
@@ -209,7 +209,7 @@ export function createSqliteContents(
 
     append(id, index, bytes) {
       return connection.transactLazily(() => {
-        connection.space.admit(bytes.length, reclaim)
+        connection.space.admit(bytes.length, 1, reclaim)
         if (statements.touchContent.get(expiry(), id) === undefined) throw createLostContentError()
         for (let from = 0; from < bytes.length; from += CHUNK_SIZE) {
           statements.addChunk.run(id, (index + from) / CHUNK_SIZE, bytes.subarray(from, from + CHUNK_SIZE))

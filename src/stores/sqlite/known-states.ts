@@ -15,8 +15,8 @@ export interface KnownPage {
 }
 
 /**
- * States that are asked for again and again. Another process, or other code with the same handle, may have written
- * since: whoever uses one asks the table for the version first, which costs a fraction of reading the row. No version
+ * States that are asked for repeatedly. Another process, or other code with the same handle, may have written
+ * since, so a user of one asks the table for the version first, which costs a fraction of reading the row. No version
  * comes twice, so the same version is the same state.
  */
 export interface KnownStates {

@@ -6,18 +6,18 @@ import type { Reserve } from './reserve.ts'
 /** What the store may still allocate, and what it does when the disk is full. */
 export interface Space {
   /**
-   * Within a transaction, before content is added. While the reserve that a removal may need is not whole, content may
+   * Within a transaction, before rows with content are added. While the reserve that a removal may need is not whole, content may
    * take the free pages of the database only; `reclaim` is run for more of them.
    * @throws HttpError 507 when there are too few
    */
-  admit(bytes: number, reclaim: () => Swept): void
+  admit(bytes: number, rows: number, reclaim: () => Swept): void
   /** After an allocation has failed, outside of transactions: gives the reserve up, and empties the log. */
   makeRoom(): void
   /** Takes the reserve again, as far as there is room. */
   tend(): void
 }
 
-/** Pages that a write takes besides those of its content, for the tables and indexes that it changes. */
+/** Pages that a row takes besides those of its content, for the tables and indexes that it changes. */
 const PAGES_BESIDE = 16
 const MAX_STEPS = 16
 /** SQLite's own default. */
@@ -45,11 +45,11 @@ export function createSpace(handle: SqliteDatabase, reserve: Reserve, onShortage
   }
 
   return {
-    admit(bytes, reclaim) {
+    admit(bytes, rows, reclaim) {
       if (reserve.isWhole()) return
       tend()
       if (reserve.isWhole()) return
-      const needed = Math.ceil(bytes / (pageSize - PAGES_BESIDE)) + PAGES_BESIDE
+      const needed = Math.ceil(bytes / (pageSize - PAGES_BESIDE)) + rows * PAGES_BESIDE
       for (let step = 0; (freePages.get() as { freelist_count: number }).freelist_count < needed; step++) {
         if (step === MAX_STEPS || reclaim() === 'all') throw new HttpError(507, 'ERR_OUT_OF_SPACE')
       }

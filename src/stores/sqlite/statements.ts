@@ -9,6 +9,7 @@ type StatementName =
   | 'readClock'
   | 'setClock'
   | 'putState'
+  | 'addRecord'
   | 'hideState'
   | 'removeState'
   | 'listLive'
@@ -67,17 +68,22 @@ function writeStatements(prefix: string): Readonly<Record<StatementName, string>
     readVersion: `SELECT version FROM ${states} WHERE path = ?`,
     readClock: `SELECT second FROM ${prefix}clock`,
     setClock: `UPDATE ${prefix}clock SET second = ?`,
-    // In this order: path, collection, sort_key, state, version, changed, strong, expires, size, the four fields of
-    // the content, content_id, content, sha256.
+    // In this order: path, collection, sort_key, version, changed, strong, expires, size, the four fields of the
+    // content, content_id, content, sha256.
     putState:
       `INSERT INTO ${states} (path, collection, sort_key, state, version, changed, strong, expires, size, ` +
       'content_type, content_encoding, content_language, filename, content_id, content, sha256) ' +
-      `VALUES (?, ?, ?, ${LIVE}, ?, ?, ?, NULL, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (path) DO UPDATE SET ` +
+      `VALUES (?, ?, ?, ${LIVE}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (path) DO UPDATE SET ` +
+      'collection = excluded.collection, sort_key = excluded.sort_key, ' +
       `state = ${LIVE}, version = excluded.version, changed = excluded.changed, strong = excluded.strong, ` +
-      'expires = NULL, size = excluded.size, content_type = excluded.content_type, ' +
+      'expires = excluded.expires, size = excluded.size, content_type = excluded.content_type, ' +
       'content_encoding = excluded.content_encoding, content_language = excluded.content_language, ' +
       'filename = excluded.filename, content_id = excluded.content_id, content = excluded.content, ' +
       'sha256 = excluded.sha256',
+    // Of what a record needs only, for each parameter costs: path, version, changed, expires, size, content_type, content.
+    addRecord:
+      `INSERT INTO ${states} (path, state, version, changed, strong, expires, size, content_type, content) ` +
+      `VALUES (?, ${LIVE}, ?, ?, 1, ?, ?, ?, ?) ON CONFLICT (path) DO NOTHING`,
     hideState: `UPDATE ${states} SET state = ${HIDDEN}, version = ?, changed = ?, strong = ? WHERE path = ?`,
     removeState:
       `UPDATE ${states} SET state = 2, version = ?, changed = ?, strong = ?, expires = ?, size = 0, ` +

@@ -1,5 +1,5 @@
 import { HttpError } from '../../core/errors.ts'
-import { parseIntegerName, splitPath } from '../paths.ts'
+import { parseIntegerName } from '../paths.ts'
 import type { Taken } from '../sql/intake.ts'
 import { encodeText, formatSortKey } from '../sql/names.ts'
 import {
@@ -14,16 +14,7 @@ import {
   toResource,
   toState,
 } from '../sql/rows.ts'
-import type {
-  ContentFields,
-  CreateResult,
-  ListOptions,
-  Page,
-  RelatedWrite,
-  RemoveOptions,
-  StoredResource,
-  StoredState,
-} from '../types.ts'
+import type { ContentFields, CreateResult, RelatedWrite, RemoveOptions, StoredResource, StoredState } from '../types.ts'
 import { createVersions } from '../versions.ts'
 import type { SqliteClock } from './clock.ts'
 import type { SqliteContents } from './contents.ts'
@@ -33,17 +24,26 @@ import type { SqliteStatements } from './statements.ts'
 
 type RelatedConflict = Extract<CreateResult, { outcome: 'conflict' }>
 
+/** What is to stand at a path. */
+interface OwnWrite {
+  readonly path: string
+  readonly row: RowHead | undefined
+  readonly content: ContentFields
+  /** Default: a new one. */
+  readonly version?: string | undefined
+  /** Milliseconds after which the sweep may take the row, which is not listed. Default: it stays. */
+  readonly retention?: number | undefined
+}
+
 /** The rows of the paths. Whatever changes them runs within a transaction. */
 export interface SqliteStates {
   /** The state that a reader finds. With `without-content` its body may be empty. */
   read(path: string, hidden: Shown, content?: 'with-content' | 'without-content'): StoredState
-  list(collection: string, options: ListOptions): Page
   readHead(path: string): RowHead | undefined
-  /** Writes a path whose row, if any, has been read in the same transaction. */
-  put(path: string, row: RowHead | undefined, content: ContentFields, taken: Taken, version?: string): StoredResource
   /** The conflict with a related path that must be absent and is not. */
-  findConflict(path: string, writes: readonly RelatedWrite[]): RelatedConflict | undefined
-  putRelated(writes: readonly RelatedWrite[], taken: readonly Taken[]): void
+  findConflict(path: string, related: readonly RelatedWrite[]): RelatedConflict | undefined
+  /** Writes a path whose row, if any, has been read in the same transaction, and those that go with it. */
+  put(own: OwnWrite, related: readonly RelatedWrite[], taken: readonly Taken[]): StoredResource | RelatedConflict
   /** @param keep milliseconds for which a tombstone stays */
   drop(row: RowHead, mode: RemoveOptions['mode'], keep: number): void
   dropRelated(paths: readonly string[], mode: RemoveOptions['mode'], keep: number): void
@@ -84,41 +84,12 @@ export function createSqliteStates(
     return found
   }
 
-  function list(collection: string, { after, limit, hidden = false }: ListOptions): Page {
-    const place = [encodeText(collection), after === undefined ? '' : encodeText(formatSortKey(after))] as const
-    const range = [...place, limit + 1] as const
-    if (hidden) return toPage(statements.listAll.all(...range, ...range, limit + 1) as StateRow[], limit)
-    const key = `${limit} ${place[0].length} ${place[0]}${place[1]}`
-    const knownPage = known.findPage(key)
-    if (knownPage !== undefined) {
-      const current = statements.listVersions.get(...range) as { versions: string | null }
-      if (current.versions === knownPage.versions) return knownPage.page
-    }
-    const rows = statements.listLive.all(...range) as StateRow[]
-    const page = toPage(rows, limit)
-    known.offerPage(key, rows, page)
-    return page
-  }
-
-  function toPage(rows: readonly StateRow[], limit: number): Page {
-    const items = rows.slice(0, limit).map(toMember)
-    return rows.length > limit ? { items, next: splitPath(items[limit - 1]!.path).name } : { items }
-  }
-
-  function toMember(row: StateRow): StoredResource {
-    const state = known.find(row.path)
-    return state?.head.version === row.version ? state.resource : toResource(row, contents.open)
-  }
-
-  function put(
-    path: string,
-    row: RowHead | undefined,
-    content: ContentFields,
+  function putRow(
+    { path, row, content, version = nextVersion(), retention }: OwnWrite,
     taken: Taken,
-    version: string = nextVersion(),
+    time: number,
   ): StoredResource {
-    space.admit(taken.id === undefined ? taken.size : 0, contents.reclaim)
-    const { changed, strong } = decideChange(row, clock.tick())
+    const { changed, strong } = decideChange(row, time)
     const [type, coding, language, filename] = encodeFields(content)
     // Copied: the buffer stays the caller's, and what was read or written again stays in memory.
     const bytes = taken.id === undefined ? Buffer.from(taken.body) : null
@@ -128,7 +99,8 @@ export function createSqliteStates(
       version,
       changed,
       strong,
-      expires: null,
+      // The sweep takes rows, and no chunks.
+      expires: retention === undefined || taken.id !== undefined ? null : expiryOf(time, retention),
       size: taken.size,
       content_type: type,
       content_encoding: coding,
@@ -138,7 +110,7 @@ export function createSqliteStates(
       sha256: taken.sha256 ?? null,
       content: bytes,
     }
-    const place = placeOf(path)
+    const place = written.expires === null ? placeOf(path) : undefined
     if (taken.id !== undefined) contents.link(taken.id)
     statements.putState.run(
       written.path,
@@ -147,6 +119,7 @@ export function createSqliteStates(
       version,
       changed,
       strong ? 1 : 0,
+      written.expires,
       taken.size,
       ...[type, coding, language, filename],
       ...[written.content_id, bytes, taken.sha256 ?? null],
@@ -159,6 +132,53 @@ export function createSqliteStates(
     return resource
   }
 
+  /**
+   * The rows of related paths, in the order of their writes; or the conflict with one that must be absent and is not.
+   * @param added one that need not be read
+   */
+  function readRelated(
+    path: string,
+    related: readonly RelatedWrite[],
+    added?: number,
+  ): RelatedConflict | readonly (RowHead | undefined)[] {
+    const rows: (RowHead | undefined)[] = []
+    for (const [index, write] of related.entries()) {
+      const row = index === added ? undefined : readHead(write.path)
+      if (write.expect === 'absent' && row?.state === LIVE) {
+        const resource = read(write.path, 'not-shown') as StoredResource
+        return { outcome: 'conflict', current: read(path, 'not-shown'), related: resource }
+      }
+      rows.push(row)
+    }
+    return rows
+  }
+
+  /**
+   * Adds the one related path that must be absent, without a look at it first, which would cost as much again. Not where
+   * there are several: the conflict with one would leave the others behind.
+   * @returns its index; `undefined` where it is left to `putRow`, as one whose path has a row
+   */
+  function addRecord(related: readonly RelatedWrite[], taken: readonly Taken[], time: number): number | undefined {
+    const index = related.findIndex((write) => write.expect === 'absent')
+    const write = related[index]
+    if (write?.retention === undefined || related.findLastIndex(({ expect }) => expect === 'absent') > index) return
+    const { id, body, size } = taken[index + 1]!
+    const [type, ...others] = encodeFields(write.content)
+    if (id !== undefined || others.some((value) => value !== null)) return
+    const expires = expiryOf(time, write.retention)
+    const bytes = Buffer.from(body as Uint8Array)
+    const { changes } = statements.addRecord.run(
+      encodeText(write.path),
+      nextVersion(),
+      time,
+      expires,
+      size,
+      type,
+      bytes,
+    ) as { changes: number | bigint }
+    return Number(changes) === 1 ? index : undefined
+  }
+
   function drop(row: RowHead, mode: RemoveOptions['mode'], keep: number): void {
     const time = clock.tick()
     const { changed, strong } = decideChange(row, time)
@@ -166,7 +186,7 @@ export function createSqliteStates(
       statements.hideState.run(nextVersion(), changed, strong ? 1 : 0, row.path)
       return
     }
-    const expires = mode === 'erase' ? time : Math.min(time + keep, Number.MAX_SAFE_INTEGER)
+    const expires = mode === 'erase' ? time : expiryOf(time, keep)
     statements.removeState.run(nextVersion(), changed, strong ? 1 : 0, expires, row.path)
     release(row)
   }
@@ -182,21 +202,26 @@ export function createSqliteStates(
 
   return {
     read,
-    list,
     readHead,
-    put,
 
-    findConflict(path, writes) {
-      for (const write of writes) {
-        if (write.expect !== 'absent' || readHead(write.path)?.state !== LIVE) continue
-        const related = read(write.path, 'not-shown') as StoredResource
-        return { outcome: 'conflict', current: read(path, 'not-shown'), related }
-      }
-      return undefined
+    findConflict(path, related) {
+      const rows = readRelated(path, related)
+      return 'outcome' in rows ? rows : undefined
     },
 
-    putRelated(writes, taken) {
-      for (const [index, { path, content }] of writes.entries()) put(path, readHead(path), content, taken[index]!)
+    put(own, related, taken) {
+      const bytes = taken.reduce((sum, { id, size }) => sum + (id === undefined ? size : 0), 0)
+      space.admit(bytes, taken.length, contents.reclaim)
+      const time = clock.tick()
+      if (related.length === 0) return putRow(own, taken[0]!, time)
+      const added = addRecord(related, taken, time)
+      const rows = readRelated(own.path, related, added)
+      if ('outcome' in rows) return rows
+      const resource = putRow(own, taken[0]!, time)
+      for (const [index, write] of related.entries()) {
+        if (index !== added) putRow({ ...write, row: rows[index] }, taken[index + 1]!, time)
+      }
+      return resource
     },
 
     drop,
@@ -214,4 +239,8 @@ export function createSqliteStates(
       throw new HttpError(507, 'ERR_OUT_OF_SPACE', { detail: 'The collection has no names left.' })
     },
   }
+}
+
+function expiryOf(time: number, keep: number): number {
+  return Math.min(time + keep, Number.MAX_SAFE_INTEGER)
 }

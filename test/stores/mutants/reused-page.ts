@@ -1,7 +1,7 @@
 import type { Page } from '../../../src/stores/types.ts'
 import { mutate } from './mutate.ts'
 
-/** Fills one page object again and again: what callers have kept on it belongs to what was on it before. */
+/** Fills one page object repeatedly: what callers have kept on it belongs to what was on it before. */
 export const reusedPage = mutate((sound) => {
   const page = {} as { -readonly [Name in keyof Page]: Page[Name] }
   return {

@@ -94,18 +94,42 @@ export const absentRelated: readonly Case[] = [
     },
   },
   {
+    title: 'keeps a related path for its retention, and as any other once it is written without one',
+    needs: ['relatedExpect', 'contents', 'paths'],
+    async run({ store, path, collection }) {
+      const record = '/records/kept'
+      const related = [{ ...absent(record), retention: 3_600_000 }]
+      written(await store.write(path(1), text('own'), { expect: 'any', related }), 'The related path was absent.')
+      for (const expect of ['any', 'present'] as const) {
+        const result = await store.write(path(1), text('again'), { expect, related })
+        claim(result.outcome === 'conflict', 'A related path was absent although its retention was not over.')
+        await claimContent(result.related, text('record'), 'The conflict gives another state of the related path.')
+      }
+      await claimContent(await store.read(path(1)), text('own'), 'A refused write has changed the path itself.')
+      const refused = await store.create(collection, text('own'), { related: () => related })
+      claim(refused.outcome === 'conflict', 'A creation went on although a related path was not absent.')
+      await put(store, record, text('kept'))
+      await claimContent(await store.read(record), text('kept'), 'The related path could not be written anew.')
+      const { items } = await store.list('/records', { limit: 5 })
+      claimEqual(items.length, 1, 'A path that was written without a retention is not listed.')
+      await store.remove(record, { expect: 'any', mode: 'erase' })
+      written(await store.write(path(1), text('anew'), { expect: 'any', related }), 'The related path was removed.')
+      await claimContent(await store.read(record), text('record'), 'The related path has other content.')
+    },
+  },
+  {
     title: 'tells related writes the names that the new state then has',
     needs: ['relatedExpect', 'contents', 'paths'],
     async run({ store, path, collection }) {
-      let told: NewState | undefined
+      let given: NewState | undefined
       let givenName = ''
       const relatedTo = (state: NewState): readonly RelatedWrite[] => {
-        told = state
+        given = state
         return [{ path: path('record'), content: text(state.version) }]
       }
       const check = async (version: string, entityTag: string | undefined) => {
-        claimEqual(told?.version, version, 'The version that was told is not that of the new state.')
-        claimEqual(told?.entityTag, entityTag, 'The entity tag that was told is not that of the new state.')
+        claimEqual(given?.version, version, 'The version that was given is not that of the new state.')
+        claimEqual(given?.entityTag, entityTag, 'The entity tag that was given is not that of the new state.')
         await claimContent(await store.read(path('record')), text(version), 'The related path has other content.')
       }
       for (const body of ['own', stream(Buffer.alloc(100_000), 60_000)]) {
@@ -153,6 +177,26 @@ export const absentRelated: readonly Case[] = [
         const { items } = await store.list(collection, { limit: 50 })
         claimEqual(items.length, round, 'A step that lost has left something.')
       }
+    },
+  },
+  {
+    title: 'writes nothing at all while a path that is related to the new state must be absent and is there',
+    needs: ['relatedExpect', 'contents', 'paths'],
+    async run({ store, path }) {
+      await put(store, path('record'), text('winner'))
+      const relatedTo = () => [{ path: path(2), content: text('other') }, absent(path('record'), 'loser')]
+      for (const body of ['own', stream(Buffer.alloc(100_000), 60_000)]) {
+        const result = await store.write(path(1), { contentType: 'text/plain', body }, { expect: 'any', relatedTo })
+        claim(result.outcome === 'conflict', 'A write went on although a related path was not absent.')
+        claimEqual(result.related?.path, path('record'), 'The conflict does not name the related path.')
+      }
+      for (const name of [1, 2])
+        claimEqual(await store.read(path(name)), undefined, 'A refused write has left something.')
+      await claimContent(
+        await store.read(path('record')),
+        text('winner'),
+        'A refused write has changed a related path.',
+      )
     },
   },
 ]

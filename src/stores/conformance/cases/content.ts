@@ -7,7 +7,7 @@ const KIBIBYTE = 1024
 /** Lengths around the powers of two, where blocks, chunks and pages end. */
 const EDGES = [4, 16, 64, 256, 512, 1024].flatMap((size) => [-1, 0, 1].map((offset) => size * KIBIBYTE + offset))
 
-/** Fills one buffer again and again, as readers of files and sockets do. */
+/** Fills one buffer repeatedly, as readers of files and sockets do. */
 async function* reuseBuffer(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   const buffer = new Uint8Array(10_000)
   for (let from = 0; from < bytes.length; from += buffer.length) {

@@ -27,7 +27,7 @@ export const creation: readonly Case[] = [
     },
   },
   {
-    title: 'gives the name to whoever makes the content',
+    title: 'passes the name to the function that makes the content',
     async run({ store, collection, content }) {
       let given = ''
       const member = await create(store, collection, (name) => content(3, `${collection}/${(given = name)}`))
@@ -86,9 +86,9 @@ export const creation: readonly Case[] = [
           store.create(collection, () => {
             throw error
           }),
-        'The error of whoever makes the content was swallowed.',
+        'The error of the function that makes the content was swallowed.',
       )
-      claim(thrown === error, 'The error of whoever makes the content came out as another one.')
+      claim(thrown === error, 'The error of the function that makes the content was replaced by another one.')
       claimEqual((await store.list(collection, { limit: 10 })).items.length, 0, 'A failed creation left something.')
       await create(store, collection, (name) => content(1, path(name)))
     },
@@ -152,6 +152,22 @@ export const creation: readonly Case[] = [
       claim(isHttpError(error) && error.status === 507, 'Out of names is not reported as HttpError 507.')
       const { items } = await store.list(collection, { limit: 10 })
       claim(items.length <= 2, 'A creation that failed has left something.')
+    },
+  },
+  {
+    title: 'makes content with the name that the member then has',
+    async run({ store, collection, path, content }) {
+      for (let i = 0; i < 4; i++) {
+        const given: string[] = []
+        const member = await create(store, collection, (name) => {
+          given.push(name)
+          return content(Number(name) % 100, path(name))
+        })
+        const name = nameOf(member)
+        claimEqual(given.at(-1), name, 'The name that content was made with is not the name of the member.')
+        const sentence = 'The member has other content than was made with its name.'
+        await claimContent(await store.read(member.path), content(Number(name) % 100, member.path), sentence)
+      }
     },
   },
 ]

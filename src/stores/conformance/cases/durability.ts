@@ -132,7 +132,7 @@ export const durability: readonly Case[] = [
       const claimPages = async (change: string): Promise<void> => {
         const names = [...versions.keys()].sort((a, b) => a - b)
         const expected = names.map((name) => [path(name), versions.get(name)])
-        // Asked for again and again: a store may keep what is asked for a second time.
+        // Read repeatedly: a store may keep what is asked for a second time.
         for (const limit of [2, 2, 2, 10, 10, 10]) {
           const items = await listAll(reader, collection, limit)
           const found = items.map((item) => [item.path, item.version])

@@ -32,7 +32,7 @@ export const isolation: readonly Case[] = [
     },
   },
   {
-    title: 'holds nobody up while the content of a write comes in slowly',
+    title: 'does not block other calls while the content of a write comes in slowly',
     needs: ['contents'],
     async run({ store, path, collection }) {
       await put(store, path(1), text('before'))
@@ -114,7 +114,7 @@ export const isolation: readonly Case[] = [
           if (error instanceof Error && error.name === 'AssertionError') throw error
           continue
         }
-        claimEqual(at, before.length, 'The content that a reader had open ended early, and nothing told the reader.')
+        claimEqual(at, before.length, 'The content that a reader had open ended early, without an error.')
       }
     },
   },

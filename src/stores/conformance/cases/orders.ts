@@ -177,7 +177,7 @@ export const orders: readonly Case[] = [
           sentence,
         )
       }
-      for (const owners of [['ann'], ['bob', 'cy'], ['nobody']])
+      for (const owners of [['ann'], ['bob', 'cy'], ['none']])
         for (const order of [['rank'], ['-rank'], ['owner', '-rank'], ['-owner'], ['rank', '-owner'], []])
           await claimScope(owners, order)
     },

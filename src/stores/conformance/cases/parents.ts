@@ -220,7 +220,7 @@ export const parents: readonly Case[] = [
       const other = await reopen()
       await put(store, path(7), text('parent'))
       for (const name of ['7/1', '7/2/3']) await put(store, path(name), text('child'))
-      // Asked for again and again: a store may keep what is asked for a second time.
+      // Read repeatedly: a store may keep what is asked for a second time.
       for (let i = 0; i < 3; i++) claimResource(await other.read(path('7/1')), 'Another process does not find a child.')
       for (let i = 0; i < 3; i++) await listAll(other, path(7), 5)
       await store.remove(path(7), { expect: 'any', mode: 'erase', below: true })

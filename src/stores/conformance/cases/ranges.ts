@@ -89,7 +89,7 @@ export const ranges: readonly Case[] = [
       claim(isLargeBody(body), 'Content of 12 MiB that came as a stream is returned as one value.')
       let at = 0
       for await (const chunk of body.open(0, bytes.length - 1)) {
-        claim(chunk.length <= 4 * MEBIBYTE, `A chunk has ${chunk.length} bytes: that is no piece, but the whole.`)
+        claim(chunk.length <= 4 * MEBIBYTE, `A chunk has ${chunk.length} bytes: that is not a piece, but the whole.`)
         at += chunk.length
       }
       claimEqual(at, bytes.length, 'The pieces are not as long as the whole.')
@@ -115,7 +115,7 @@ export const ranges: readonly Case[] = [
       claim(
         long < 5 || long < 8 * brief,
         `Ten ranges of 100 bytes took ${brief.toFixed(1)} ms from 1 MiB and ${long.toFixed(1)} ms from 24 MiB: ` +
-          'the store reads what nobody asked for.',
+          'the store reads bytes that were not asked for.',
       )
     },
   },

@@ -27,7 +27,7 @@ export const reading: readonly Case[] = [
       await put(store, path(7), content(1, path(7)))
       const resource = claimResource(await store.read(path(7)), 'The resource was not found.')
       claimEqual(resource.path, path(7), 'A resource carries the path under which it was read.')
-      claim(resource.hidden !== true, 'A resource that nobody hid is marked as hidden.')
+      claim(resource.hidden !== true, 'A resource that was not hidden is marked as hidden.')
     },
   },
   {
@@ -93,7 +93,7 @@ export const reading: readonly Case[] = [
         const state = await store.read(`${collection}/${name}`)
         await claimContent(state, text(String(index)), `The name ${JSON.stringify(name)} is taken for another one.`)
       }
-      claim(!isResource(await store.read(`${collection}/B`)), 'A path was found that nobody wrote.')
+      claim(!isResource(await store.read(`${collection}/B`)), 'A path was found that was never written.')
     },
   },
   {
@@ -104,6 +104,23 @@ export const reading: readonly Case[] = [
       for (const path of paths) await put(store, path, text(path))
       for (const path of paths) {
         await claimContent(await store.read(path), text(path), `The path ${path} is taken for another one.`)
+      }
+    },
+  },
+  {
+    title: 'sees the same state whether content is asked for or not',
+    async run({ store, path, content, modes }) {
+      for (const [name, mode] of [undefined, ...modes].entries()) {
+        await put(store, path(name), content(name, path(name)))
+        if (mode !== undefined) await store.remove(path(name), { expect: 'any', mode })
+        for (const hidden of [false, true]) {
+          const whole = await store.read(path(name), { hidden })
+          const facts = await store.read(path(name), { hidden, metadataOnly: true })
+          const sentence = `A read without content sees another state than one with it (${mode}, hidden: ${hidden}).`
+          claimEqual(isResource(facts), isResource(whole), sentence)
+          if (isResource(facts) && isResource(whole)) claimEqual(facts.version, whole.version, sentence)
+          else claimEqual(facts, whole, sentence)
+        }
       }
     },
   },

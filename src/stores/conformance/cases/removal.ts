@@ -45,8 +45,11 @@ export const removal: readonly Case[] = [
       const second = await put(store, path(1), content(2, path(1)))
       const refused = await store.remove(path(1), { expect: { version: first.version }, mode: 'erase' })
       claimEqual(refused.outcome, 'conflict', 'A removal that expected a version of the past happened.')
-      const told = claimResource(refused.outcome === 'conflict' ? refused.current : undefined, 'No state was told.')
-      claimEqual(told.version, second.version, 'A refused removal tells another state than the current one.')
+      const shown = claimResource(
+        refused.outcome === 'conflict' ? refused.current : undefined,
+        'No state was returned.',
+      )
+      claimEqual(shown.version, second.version, 'A refused removal returns another state than the current one.')
       claim(isResource(await store.read(path(1))), 'A refused removal removed the resource.')
       const done = await store.remove(path(1), { expect: { version: second.version }, mode: 'erase' })
       claimEqual(done.outcome, 'removed', 'The version was the current one, so the removal had to happen.')

@@ -1,5 +1,5 @@
 import type { Condition, IndexedValue, IndexedValues } from '../../index-types.ts'
-import { claim, claimContent, claimEqual, claimResource } from '../claims.ts'
+import { claimContent, claimEqual, claimResource } from '../claims.ts'
 import { ask, claimFound, createIndex, fill, indexed, plain } from '../query-samples.ts'
 import { create, listAll, nameOf, put, text } from '../samples.ts'
 import type { Case } from '../types.ts'
@@ -174,10 +174,12 @@ export const selection: readonly Case[] = [
     needs: NEEDS,
     async run({ store, path }) {
       await put(store, path(1), indexed(INDEX, { a: 'old', b: 1 }))
-      for (const content of [indexed(INDEX, { a: 'new' }), plain({ a: 'newer' }), text('"no object"')]) {
-        await put(store, path(1), content)
+      const contents = [indexed(INDEX, { a: 'new' }), plain({ a: 'newer' }), text('"no object"')]
+      for (const [at, expected] of ['new', 'newer', null].entries()) {
+        await put(store, path(1), contents[at]!)
         const { indexed: kept } = claimResource(await store.read(path(1)), 'The resource was not found.')
-        claim(kept?.values['a'] !== 'old' && kept?.values['b'] !== 1, 'A state has the values of the state before.')
+        const { a = null, b = null } = kept?.values ?? { a: expected }
+        claimEqual([a, b], [expected, null], 'A state has the values of the state before.')
       }
     },
   },

@@ -17,8 +17,8 @@ async function claimRefused({ store, content }: Bench, path: string, expect: Exp
   }
   const { version } = claimResource(before, 'The resource was not found.')
   claimEqual(claimResource(after, 'A refused write removed it.').version, version, 'A refused write changed the state.')
-  const told = claimResource(current, 'A refused write does not tell the current state.')
-  claimEqual(told.version, version, 'A refused write tells another state than the current one.')
+  const shown = claimResource(current, 'A refused write does not return the current state.')
+  claimEqual(shown.version, version, 'A refused write returns another state than the current one.')
 }
 
 export const writing: readonly Case[] = [
@@ -106,6 +106,19 @@ export const writing: readonly Case[] = [
         !isRefused || (await store.read(path(1))) === undefined,
         'A write that failed because its signal was aborted has happened all the same.',
       )
+    },
+  },
+  {
+    title: 'expecting a version of another path, refuses',
+    async run(bench) {
+      const { store, path, content } = bench
+      const own = await put(store, path(1), content(1, path(1)))
+      const other = await put(store, path(2), content(2, path(2)))
+      // Paths may count alike: then the versions prove nothing.
+      if (own.version === other.version) return
+      await claimRefused(bench, path(1), { version: other.version }, 'A version of another path was good for a write.')
+      const removed = await store.remove(path(1), { expect: { version: other.version }, mode: 'erase' })
+      claimEqual(removed.outcome, 'conflict', 'A version of another path was good for a removal.')
     },
   },
 ]

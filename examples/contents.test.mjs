@@ -1,0 +1,13 @@
+// examples/contents.test.mjs
+import { mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { fileContents } from 'http-resource-service/contents/file' // the content store that is tested
+import { testContents } from 'http-resource-service/testing'
+
+async function create() {
+  return { contents: fileContents({ directory: await mkdtemp(join(tmpdir(), 'contents-')) }) }
+}
+
+testContents('fileContents', create, { describe, it, largest: 2_000_000 })

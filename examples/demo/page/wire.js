@@ -1,0 +1,117 @@
+// The wire: every request and answer of a client, as they went.
+import { el } from './dom.js'
+
+const MAX_ENTRIES = 30
+/** Fields by which requests and answers speak of states, ranges and keys. */
+const CONDITIONAL =
+  /^(?:if-.*|etag|range|content-range|idempotency-.*|origin|access-control-(?:request|allow)-(?:method|headers|origin)s?)$/i
+/** Fields that every answer has. */
+const USUAL =
+  /^(?:date|connection|keep-alive|vary|cache-control|x-content-type-options|accept|accept-ranges|content-length|x-powered-by)$/i
+const REASON = 'demo-reason'
+
+/**
+ * Makes a list of requests and the `fetch` that fills it.
+ * @param {string} label for those who do not see the list
+ * @param {() => readonly string[]} [omit] names of request fields to leave out at this moment
+ */
+export function createWire(label, omit = () => []) {
+  const list = el('ol', { class: 'wire', role: 'list', tabindex: '0', 'aria-label': label })
+  const empty = el('li', { class: 'empty' }, 'No request yet.')
+  list.append(empty)
+  let hidden = 0
+  let first
+  const earlier = el('li', { class: 'empty' })
+
+  /** Shows an exchange that is over. */
+  function add(exchange) {
+    empty.remove()
+    list.append(describe(exchange))
+    if (list.querySelectorAll('.entry').length > MAX_ENTRIES) {
+      list.querySelector('.entry').remove()
+      earlier.textContent = `${++hidden} earlier`
+      list.prepend(earlier)
+    }
+    first ??= list.lastElementChild
+    list.scrollTop = first.offsetTop
+  }
+
+  /** What follows belongs together: the list shows it from its first request on. */
+  function begin() {
+    first = undefined
+  }
+
+  /** The option `fetch` of the client. */
+  async function recordingFetch(url, options) {
+    const omitted = Object.entries(options.headers).filter(([name]) => omit().includes(name))
+    const headers = { ...options.headers }
+    for (const [name] of omitted) delete headers[name]
+    const sent = { method: options.method, url: new URL(url).pathname + new URL(url).search, headers, omitted }
+    const body = typeof options.body === 'string' ? options.body : undefined
+    try {
+      // `omit`: at a 401 the browser would otherwise ask for a password itself.
+      const response = await fetch(url, { ...options, credentials: 'omit', headers: { ...headers, [REASON]: '1' } })
+      const isJson = /json/.test(response.headers.get('content-type') ?? '')
+      const text = isJson && response.status !== 304 ? await response.clone().text() : ''
+      add({
+        ...sent,
+        body,
+        status: response.status,
+        statusText: response.statusText,
+        fields: [...response.headers],
+        text,
+      })
+      return response
+    } catch (error) {
+      if (error.name !== 'AbortError') add({ ...sent, body, status: 0, statusText: 'no answer', fields: [], text: '' })
+      throw error
+    }
+  }
+
+  return { list, add, begin, fetch: recordingFetch }
+}
+
+function describe({ method, url, headers, omitted = [], body, status, statusText, fields, text = '' }) {
+  const reason = fields.find(([name]) => name === REASON)?.[1]
+  const received = fields.filter(([name]) => name !== REASON)
+  const rest = received.filter(([name]) => USUAL.test(name))
+  return el(
+    'li',
+    { class: 'entry' },
+    el('div', { class: 'line start' }, el('b', {}, method), ` ${url} `, el('span', { class: 'dim' }, 'HTTP/1.1')),
+    ...Object.entries(headers).map(([name, value]) => field(name, hide(name, value))),
+    ...omitted.map(([name, value]) =>
+      el('div', { class: 'line omitted' }, el('s', {}, `${name}: ${value}`), el('span', {}, ' left out')),
+    ),
+    body !== undefined && el('div', { class: 'line content' }, shorten(body)),
+    el(
+      'div',
+      { class: `line start status s${String(status)[0]}` },
+      el('span', { class: 'dim' }, status === 0 ? '' : 'HTTP/1.1 '),
+      el('b', {}, `${status || ''} ${statusText}`.trim()),
+    ),
+    ...received.filter((entry) => !rest.includes(entry)).map(([name, value]) => field(name, value)),
+    text !== '' && el('div', { class: 'line content' }, shorten(text)),
+    reason !== undefined && el('div', { class: 'line reason' }, `explain: ${reason}`),
+    rest.length > 0 &&
+      el(
+        'details',
+        {},
+        el('summary', {}, `${rest.length} more fields`),
+        ...rest.map(([name, value]) => field(name, value)),
+      ),
+  )
+}
+
+function field(name, value) {
+  const title = name
+    .replace(/(?:^|-)[a-z]/g, (start) => start.toUpperCase())
+    .replace(/^Etag$|^Www(?=-)/, (start) => (start === 'Etag' ? 'ETag' : 'WWW'))
+  const line = el('div', { class: 'line' }, el('span', { class: 'name' }, `${title}:`), ` ${value}`)
+  return CONDITIONAL.test(name) ? el('div', { class: 'conditional' }, line) : line
+}
+
+/** A token does not belong on a screen. */
+const hide = (name, value) => (name.toLowerCase() === 'authorization' ? value.replace(/(.{12}).*/, '$1…') : value)
+
+const shorten = (text) => (text.length > 240 ? `${text.slice(0, 240)}…` : text)

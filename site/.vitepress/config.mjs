@@ -1,0 +1,99 @@
+// The documentation as static pages with a search: npm run docs:site, into site/dist.
+import { defineConfig } from 'vitepress'
+
+const page = (text, name) => ({ text, link: `/docs/${name}` })
+
+const guide = [
+  { text: 'Overview', link: '/' },
+  page('Recipes', 'recipes/'),
+  page('Hosts', 'hosts'),
+  page('Stores', 'stores'),
+  page('Security', 'security'),
+  page('Exactly once', 'exactly-once'),
+  page('Integrity', 'integrity'),
+  page('The client', 'client'),
+  page('OpenAPI', 'openapi'),
+  page('Observability', 'observability'),
+  page('Scale', 'scale'),
+  page('Runtimes', 'runtimes'),
+]
+
+const recipes = [
+  page('A user of the host', 'recipes/user-of-the-host'),
+  page('Soft deletion and restore', 'recipes/soft-deletion'),
+  page('Files', 'recipes/files'),
+  page('Ids made by clients', 'recipes/client-ids'),
+  page('Background work', 'recipes/background-work'),
+  page('Testing an application', 'recipes/testing'),
+  page('TypeScript', 'recipes/typescript'),
+  page('CommonJS', 'recipes/commonjs'),
+  page('Behind nginx', 'recipes/behind-nginx'),
+  page('In Docker', 'recipes/docker'),
+  page('In Kubernetes', 'recipes/kubernetes'),
+  page('A cache in front', 'recipes/caching'),
+]
+
+const pieces = [
+  'auth',
+  'body-parse',
+  'conditional',
+  'digest',
+  'method-override',
+  'patch',
+  'preflight',
+  'range',
+  'require-https',
+]
+
+const reference = [
+  page('Options', 'options'),
+  page('Hooks', 'hooks'),
+  page('Patterns', 'patterns'),
+  page('Errors', 'errors'),
+  page('The store contract', 'store-contract'),
+  page('Vocabulary', 'vocabulary'),
+  page('How a request flows', 'how-a-request-flows'),
+  page('Performance', 'performance'),
+  page('RFC 9110 checklist', 'checklist'),
+  { text: 'Changes', link: '/CHANGELOG' },
+]
+
+const migration = [
+  page('From cors + express.json + send', 'migration/express'),
+  page('From json-server', 'migration/json-server'),
+  page('From hand-written routes', 'migration/hand-written'),
+]
+
+export default defineConfig({
+  title: 'http-resource-service',
+  description: 'URI-addressed resources over the standard HTTP methods, for the Node server you already have',
+  srcDir: '..',
+  srcExclude: ['bench/**', 'examples/**', 'test/**', 'site/**', 'src/**', '.tmp/**', 'coverage/**'],
+  rewrites: { 'README.md': 'index.md' },
+  outDir: './dist',
+  cacheDir: '../node_modules/.cache/vitepress',
+  cleanUrls: true,
+  // A folder of the repository, which the site does not have.
+  ignoreDeadLinks: ['./examples'],
+  metaChunk: true,
+  head: [['link', { rel: 'icon', href: 'data:,' }]],
+  themeConfig: {
+    search: {
+      provider: 'local',
+      options: {
+        miniSearch: { searchOptions: { combineWith: 'AND', fuzzy: 0.1, boost: { title: 4, text: 2, titles: 1 } } },
+        // The names of a thousand tests would hide the pages.
+        _render: (source, env, markdown) =>
+          env.relativePath === 'docs/checklist.md' ? '' : markdown.render(source, env),
+      },
+    },
+    outline: [2, 3],
+    sidebar: [
+      { text: 'Guide', items: guide },
+      { text: 'Recipes', items: recipes },
+      { text: 'Reference', items: reference },
+      { text: 'Standalone middleware', collapsed: true, items: pieces.map((name) => page(name, `middleware/${name}`)) },
+      { text: 'Migration', collapsed: true, items: migration },
+    ],
+  },
+})

@@ -1,0 +1,46 @@
+import { splitPath } from '../paths.ts'
+import { encodeText, formatSortKey } from '../sql/names.ts'
+import { type StateRow, toResource } from '../sql/rows.ts'
+import type { ListOptions, Page, StoredResource } from '../types.ts'
+import type { SqliteContents } from './contents.ts'
+import type { KnownStates } from './known-states.ts'
+import type { SqliteStatements } from './statements.ts'
+
+/** The pages of the collections. */
+export interface SqliteListings {
+  list(collection: string, options: ListOptions): Page
+}
+
+export function createSqliteListings(
+  statements: SqliteStatements,
+  contents: SqliteContents,
+  known: KnownStates,
+): SqliteListings {
+  function list(collection: string, { after, limit, hidden = false }: ListOptions): Page {
+    const place = [encodeText(collection), after === undefined ? '' : encodeText(formatSortKey(after))] as const
+    const range = [...place, limit + 1] as const
+    if (hidden) return toPage(statements.listAll.all(...range, ...range, limit + 1) as StateRow[], limit)
+    const key = `${limit} ${place[0].length} ${place[0]}${place[1]}`
+    const knownPage = known.findPage(key)
+    if (knownPage !== undefined) {
+      const current = statements.listVersions.get(...range) as { versions: string | null }
+      if (current.versions === knownPage.versions) return knownPage.page
+    }
+    const rows = statements.listLive.all(...range) as StateRow[]
+    const page = toPage(rows, limit)
+    known.offerPage(key, rows, page)
+    return page
+  }
+
+  function toPage(rows: readonly StateRow[], limit: number): Page {
+    const items = rows.slice(0, limit).map(toMember)
+    return rows.length > limit ? { items, next: splitPath(items[limit - 1]!.path).name } : { items }
+  }
+
+  function toMember(row: StateRow): StoredResource {
+    const state = known.find(row.path)
+    return state?.head.version === row.version ? state.resource : toResource(row, contents.open)
+  }
+
+  return { list }
+}

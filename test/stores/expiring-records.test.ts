@@ -1,0 +1,116 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { memoryStore } from '../../src/stores/memory.ts'
+import { sqliteStore } from '../../src/stores/sqlite.ts'
+import { isResource, type RelatedWrite, type ResourceStore } from '../../src/stores/types.ts'
+import { createDatabaseFile } from '../support/sqlite.ts'
+
+const MINUTE = 60_000
+
+const closers: (() => unknown)[] = []
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close()
+})
+
+const text = (body: string) => ({ contentType: 'text/plain', body })
+const record = (path: string, retention: number, body = 'record'): RelatedWrite => ({
+  path,
+  content: text(body),
+  expect: 'absent',
+  retention,
+})
+
+let made = 0
+async function addRecord(store: ResourceStore, ...related: readonly RelatedWrite[]): Promise<string> {
+  return (await store.write(`/items/${++made}`, text('item'), { expect: 'absent', related })).outcome
+}
+
+describe('related resources with a retention in memoryStore', () => {
+  it('are removed while others are written, and not before their time', async () => {
+    let time = 1_000_000
+    const store = memoryStore({ now: () => time })
+    for (let i = 0; i < 100; i++) expect(await addRecord(store, record(`records/${i}`, MINUTE))).toBe('created')
+    const count = async (): Promise<number> => {
+      const states = await Promise.all(Array.from({ length: 100 }, (_, i) => store.read(`records/${i}`)))
+      return states.filter(isResource).length
+    }
+    time += MINUTE - 1
+    await addRecord(store)
+    expect(await count()).toBe(100)
+    time += 1
+    for (let i = 0; i < 25; i++) await addRecord(store)
+    expect(await count()).toBe(0)
+  })
+
+  it('do not pile up beside many other retentions, and are removed by additions of any of them', async () => {
+    let time = 1_000_000
+    const store = memoryStore({ now: () => time })
+    for (let i = 0; i < 2000; i++) {
+      time += 10
+      await addRecord(store, record(`others/${i}`, 3_600_000 + (i % 200)))
+      await addRecord(store, record(`records/${i}`, 1000))
+    }
+    const states = await Promise.all(Array.from({ length: 2000 }, (_, i) => store.read(`records/${i}`)))
+    expect(states.filter(isResource).length).toBeLessThan(110)
+  })
+
+  it('leave alone what was removed and written anew at their path', async () => {
+    let time = 1_000_000
+    const store = memoryStore({ now: () => time })
+    await addRecord(store, record('records/1', MINUTE))
+    await addRecord(store, record('records/2', MINUTE))
+    await store.remove('records/1', { expect: 'any', mode: 'erase' })
+    await store.write('records/1', text('kept'), { expect: 'any' })
+    await store.write('records/2', text('kept'), { expect: 'any' })
+    time += MINUTE
+    for (let i = 0; i < 10; i++) await addRecord(store)
+    expect((await store.list('records', { limit: 5 })).items.map(({ body }) => body)).toEqual(['kept', 'kept'])
+  })
+})
+
+describe('related resources with a retention in sqliteStore', () => {
+  async function open() {
+    let time = Date.now()
+    const file = await createDatabaseFile()
+    const handle = file.open()
+    const store = sqliteStore(handle, { sweepInterval: 20, now: () => time })
+    closers.push(
+      () => file.remove(),
+      () => store.close?.(),
+    )
+    const count = (): number =>
+      (handle.prepare("SELECT count(*) AS n FROM resource_states WHERE path LIKE 'records%'").get() as { n: number }).n
+    return { store, count, pass: (milliseconds: number) => void (time += milliseconds) }
+  }
+
+  it('are swept once their time is over', async () => {
+    const { store, count, pass } = await open()
+    for (let i = 0; i < 50; i++) expect(await addRecord(store, record(`records/${i}`, MINUTE))).toBe('created')
+    expect(count()).toBe(50)
+    pass(2 * MINUTE)
+    expect(isResource(await store.read('records/1'))).toBe(true)
+    pass(10 * MINUTE)
+    await expect.poll(count, { timeout: 5000 }).toBe(0)
+    expect(await addRecord(store, record('records/1', MINUTE))).toBe('created')
+  })
+
+  it('stay once they are written without one, and where their content lies in chunks', async () => {
+    const { store, count, pass } = await open()
+    await addRecord(store, record('records/1', MINUTE))
+    await store.write('records/1', text('kept'), { expect: 'any' })
+    await addRecord(store, record('records/2', MINUTE, 'x'.repeat(100_000)))
+    await addRecord(store, record('records/3', MINUTE))
+    pass(20 * MINUTE)
+    await expect.poll(count, { timeout: 5000 }).toBe(2)
+    const { items } = await store.list('records', { limit: 5 })
+    expect(items.map(({ path }) => path)).toEqual(['records/1', 'records/2'])
+  })
+
+  it('add nothing where one of several is there', async () => {
+    const { store, count } = await open()
+    await addRecord(store, record('records/2', MINUTE))
+    const result = await addRecord(store, record('records/1', MINUTE), record('records/2', MINUTE))
+    expect([result, count()]).toEqual(['conflict', 1])
+    const mixed = await addRecord(store, { path: 'records/3', content: text('other') }, record('records/2', MINUTE))
+    expect([mixed, count()]).toEqual(['conflict', 1])
+  })
+})

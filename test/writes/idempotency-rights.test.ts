@@ -1,0 +1,99 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, describe, expect, it } from 'vitest'
+import { basic } from '../../src/auth-schemes/basic.ts'
+import { bearer } from '../../src/auth-schemes/bearer.ts'
+import { collection, document } from '../../src/service/resource-definitions.ts'
+import type { ServiceOptions } from '../../src/service/service-options.ts'
+import { memoryStore } from '../../src/stores/memory.ts'
+import { isResource, type ResourceStore } from '../../src/stores/types.ts'
+import { jsonOf, MERGE_PATCH, startService, type Target, USER } from './support.ts'
+
+const KEY = 'a-key-of-16-chars'
+const keyed = (key = KEY): Readonly<Record<string, string>> => ({ 'Idempotency-Key': key })
+
+const targets: Target[] = []
+afterEach(async () => {
+  for (const target of targets.splice(0)) await target.close()
+})
+
+async function start(options: ServiceOptions, store?: ResourceStore): Promise<Target> {
+  const target = await startService(options, store)
+  targets.push(target)
+  return target
+}
+
+const users = { '/users': collection({ idempotency: 'optional' }) }
+
+describe('Idempotency-Key of principals without an id', () => {
+  it.each(['', 'short-of-16-char'.slice(1)])('needs 16 characters, as without credentials: %j is 400', async (key) => {
+    const { send } = await start({ resources: users, auth: { schemes: [bearer(() => true)] } })
+    const create = (key: string) => send('POST', '/users', jsonOf(USER, { ...keyed(key), Authorization: 'Bearer a' }))
+    expect((await create(key)).status).toBe(400)
+    expect((await create('of-16-characters')).status).toBe(201)
+  })
+
+  it('may be short where the scheme names the principal', async () => {
+    const { send } = await start({ resources: users, auth: { schemes: [bearer((token) => ({ id: token }))] } })
+    const create = (token: string) =>
+      send('POST', '/users', jsonOf(USER, { ...keyed('1'), Authorization: `Bearer ${token}` }))
+    expect([(await create('ann')).status, (await create('ann')).field('idempotency-replayed')]).toEqual([201, '?1'])
+    expect((await create('bob')).field('idempotency-replayed')).toBeUndefined()
+  })
+})
+
+describe('Idempotency-Key and authorize', () => {
+  const accounts = { ann: 'secret', bob: 'secret' }
+  const auth = { schemes: [basic({ realm: 'r', accounts })] }
+  const by = (name: string) => ({ Authorization: `Basic ${Buffer.from(`${name}:secret`).toString('base64')}` })
+
+  it('does not help a request that loses its rights to the one that wins the race for the key', async () => {
+    const sound = memoryStore()
+    // The others wait for their turn meanwhile, and are judged anew.
+    const store: ResourceStore = {
+      ...sound,
+      write: async (path, content, options) => {
+        await sleep(50)
+        return sound.write(path, content, options)
+      },
+    }
+    const owned = document({
+      idempotency: 'optional',
+      authorize: (principal, _, resource) =>
+        resource === undefined || (resource.value as { owner?: unknown } | undefined)?.owner === principal?.id,
+    })
+    const { send } = await start({ resources: { '/docs/{name}': owned }, auth }, store)
+    await send('PUT', '/docs/a', jsonOf({ owner: 'ann' }, by('ann')))
+    const give = () =>
+      send('PATCH', '/docs/a', { fields: { ...MERGE_PATCH, ...by('ann'), ...keyed() }, body: '{"owner":"bob"}' })
+    const answers = await Promise.all(Array.from({ length: 6 }, give))
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 403, 403, 403, 403, 403])
+    expect((await give()).status).toBe(403)
+  })
+
+  it('gives the first response again once authorize agrees again, without a scope', async () => {
+    const verdicts: (boolean | 'not-found')[] = []
+    const authorize = () => verdicts.shift() ?? true
+    const target = await start({ resources: { '/users': collection({ idempotency: 'optional', authorize }) } })
+    const create = async () => {
+      const answer = await target.send('POST', '/users', jsonOf(USER, keyed()))
+      return [answer.status, answer.field('location'), answer.field('idempotency-replayed')]
+    }
+    verdicts.push(false)
+    expect(await create()).toEqual([403, undefined, undefined])
+    expect(await create()).toEqual([201, '/users/1', undefined])
+    verdicts.push('not-found')
+    expect(await create()).toEqual([404, undefined, undefined])
+    verdicts.push(false)
+    expect(await create()).toEqual([403, undefined, undefined])
+    expect(await create()).toEqual([201, '/users/1', '?1'])
+    expect((await target.store.list('/users', { limit: 5 })).items.filter(isResource)).toHaveLength(1)
+  })
+
+  it('does not show a response to another principal that knows the key and the content', async () => {
+    const { send } = await start({ resources: users, auth })
+    const create = (name: string) => send('POST', '/users', jsonOf(USER, { ...keyed(), ...by(name) }))
+    expect((await create('ann')).field('location')).toBe('/users/1')
+    const other = await create('bob')
+    expect([other.field('location'), other.field('idempotency-replayed')]).toEqual(['/users/2', undefined])
+  })
+})

@@ -1,0 +1,223 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { connect as connectHttp2 } from 'node:http2'
+import type { AddressInfo } from 'node:net'
+import { afterEach, describe, expect, it } from 'vitest'
+import { mount } from '../../src/adapters/mount.ts'
+import { createResourceService } from '../../src/service/create-resource-service.ts'
+import { collection, document } from '../../src/service/resource-definitions.ts'
+import type { ServiceOptions } from '../../src/service/service-options.ts'
+import { memoryStore } from '../../src/stores/memory.ts'
+import type { ResourceStore } from '../../src/stores/types.ts'
+import { startHost } from '../support/hosts.ts'
+import { type Answer, jsonOf, MERGE_PATCH, type SendOptions, send, startService, type Target, USER } from './support.ts'
+
+const KEY = { 'Idempotency-Key': 'a-key-of-16-chars' }
+
+const closers: (() => unknown)[] = []
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close()
+})
+
+async function start(options: ServiceOptions = {}, store?: ResourceStore): Promise<Target> {
+  const resources = {
+    '/users': collection({ idempotency: 'optional' }),
+    '/docs/{name}': document({ idempotency: 'optional' }),
+  }
+  const target = await startService({ resources, ...options }, store)
+  closers.push(() => target.close())
+  return target
+}
+
+const create = ({ port }: { readonly port: number }, path = '/users', fields = {}): Promise<Answer> =>
+  send(port, 'POST', path, jsonOf(USER, { ...KEY, ...fields }))
+const seen = (answer: Answer) => [answer.status, answer.field('location'), answer.field('idempotency-replayed')]
+const count = async (store: ResourceStore, path = '/users') => (await store.list(path, { limit: 50 })).items.length
+
+describe('Idempotency-Key across definitions, services and mounts', () => {
+  it('is ignored while a definition has no idempotency, and known again once it has', async () => {
+    const store = memoryStore()
+    const on = await start({}, store)
+    const off = await start({ resources: { '/users': collection() } }, store)
+    expect(seen(await create(on))).toEqual([201, '/users/1', undefined])
+    expect(seen(await create(off))).toEqual([201, '/users/2', undefined])
+    expect(seen(await create(on))).toEqual([201, '/users/1', '?1'])
+  })
+
+  it('is known to every service over one store, whatever else their definitions say', async () => {
+    const store = memoryStore()
+    const one = await start({}, store)
+    const resources = {
+      '/users': collection({ idempotency: 'required', idempotencyRetention: 1000 }),
+      '/users/{user}/notes': collection({ idempotency: 'optional' }),
+    }
+    const two = await start({ resources }, store)
+    expect(seen(await create(one))).toEqual([201, '/users/1', undefined])
+    expect(seen(await create(two))).toEqual([201, '/users/1', '?1'])
+    expect(seen(await create(two, '/users/1/notes'))).toEqual([201, '/users/1/notes/1', undefined])
+    expect(await count(store)).toBe(1)
+  })
+
+  it('belongs to the target: the same key at two mounts is two keys', async () => {
+    const store = memoryStore()
+    const resources = { '/users': collection({ idempotency: 'optional' }) }
+    const service = createResourceService(store, { resources })
+    const [a, b] = [mount('/a', service), mount('/b', service)]
+    const server = createServer((req, res) => (req.url!.startsWith('/a/') ? a(req, res) : b(req, res)))
+    server.listen(0, '127.0.0.1')
+    closers.push(service.close, () => server.close())
+    await once(server, 'listening')
+    const target = { port: (server.address() as AddressInfo).port }
+    expect(seen(await create(target, '/a/users'))).toEqual([201, '/a/users/1', undefined])
+    expect(seen(await create(target, '/b/users'))).toEqual([201, '/b/users/2', undefined])
+    expect(seen(await create(target, '/a/users'))).toEqual([201, '/a/users/1', '?1'])
+  })
+
+  it('belongs to the target that the server sees behind a proxy that rewrites the path', async () => {
+    const target = await start()
+    const proxy = createServer(async (req, res) => {
+      const chunks: Buffer[] = []
+      for await (const chunk of req) chunks.push(chunk as Buffer)
+      const fields = {
+        'Content-Type': req.headers['content-type']!,
+        'Idempotency-Key': String(req.headers['idempotency-key']),
+      }
+      const path = req.url!.replace(/^\/public/, '')
+      const answer = await target.send(req.method!, path, { fields, body: Buffer.concat(chunks) })
+      res.writeHead(answer.status, answer.fields.flat()).end(answer.bytes)
+    }).listen(0, '127.0.0.1')
+    closers.push(() => proxy.close())
+    await once(proxy, 'listening')
+    const { port } = proxy.address() as AddressInfo
+    expect(seen(await create({ port }, '/public/users'))).toEqual([201, '/users/1', undefined])
+    expect(seen(await create({ port }, '/public/users'))).toEqual([201, '/users/1', '?1'])
+    expect(seen(await create(target))).toEqual([201, '/users/1', '?1'])
+  })
+
+  it('is one key however the path is encoded', async () => {
+    const target = await start()
+    expect(seen(await create(target, '/users'))).toEqual([201, '/users/1', undefined])
+    expect(seen(await create(target, '/%75sers'))).toEqual([201, '/users/1', '?1'])
+  })
+})
+
+describe('Idempotency-Key and clocks', () => {
+  it('creates anew where the record expires between the look-up and the write', async () => {
+    let time = 1_800_000_000_000
+    const sound = memoryStore()
+    // The first record is seen by the write only, and by then its time is over.
+    let isBlind = false
+    const store: ResourceStore = {
+      ...sound,
+      read: (path, options) => (isBlind && path.startsWith('idempotency/') ? undefined : sound.read(path, options)),
+      create(path, content, options) {
+        if (isBlind) time += 60_000
+        return sound.create(path, content, options)
+      },
+    }
+    const resources = { '/users': collection({ idempotency: 'optional', idempotencyRetention: 60_000 }) }
+    const target = await start({ resources, now: () => time }, store)
+    expect(seen(await create(target))).toEqual([201, '/users/1', undefined])
+    isBlind = true
+    const next = await create(target)
+    expect([next.status, next.field('idempotency-replayed')]).toEqual([201, undefined])
+    isBlind = false
+    expect((await create(target)).field('location')).toBe(next.field('location'))
+    expect(await count(store)).toBe(2)
+  })
+
+  it('stays known when the clock goes back', async () => {
+    let time = 1_800_000_000_000
+    const target = await start({ now: () => time })
+    await create(target)
+    for (const step of [-86_400_000, -1, 86_400_000]) {
+      time += step
+      expect(seen(await create(target))).toEqual([201, '/users/1', '?1'])
+    }
+  })
+})
+
+describe('Idempotency-Key and other fields and methods', () => {
+  it.each([255, 256])('has 255 characters at most, with quotes and without: %i', async (length) => {
+    const target = await start()
+    const key = 'k'.repeat(length)
+    const [first, quoted] = [
+      await create(target, '/users', { 'Idempotency-Key': key }),
+      await create(target, '/users', { 'Idempotency-Key': `"${key}"` }),
+    ]
+    expect([first.status, quoted.status]).toEqual(length === 255 ? [201, 201] : [400, 400])
+    expect(quoted.field('idempotency-replayed')).toBe(length === 255 ? '?1' : undefined)
+  })
+
+  it('is honoured over HTTP/2, and refused in two field lines', async () => {
+    const service = createResourceService(memoryStore(), {
+      https: 'optional',
+      resources: { '/users': collection({ idempotency: 'optional' }) },
+    })
+    const host = await startHost('http2', service)
+    const session = connectHttp2(`http://127.0.0.1:${host.port}`)
+    closers.push(
+      service.close,
+      () => host.close(),
+      () => session.close(),
+    )
+    const post = async (key: string | string[]) => {
+      const head = { ':method': 'POST', ':path': '/users', 'content-type': 'application/json', 'idempotency-key': key }
+      const stream = session.request(head).resume()
+      stream.end('{"name":"Ann"}')
+      const [fields] = (await once(stream, 'response')) as [Record<string, unknown>]
+      return [fields[':status'], fields['idempotency-replayed']]
+    }
+    const key = KEY['Idempotency-Key']
+    expect([await post(key), await post(`"${key}"`), await post([key, key])]).toEqual([
+      [201, undefined],
+      [201, '?1'],
+      [400, undefined],
+    ])
+  })
+
+  it('has no effect on GET, HEAD, PUT, DELETE and OPTIONS, however malformed it is', async () => {
+    const { send } = await start()
+    const malformed: readonly (readonly [string, string])[] = [
+      ['Idempotency-Key', 'a,b'],
+      ['Idempotency-Key', ''],
+    ]
+    const put = { fields: [['Content-Type', 'application/json'] as const, ...malformed], body: '{}' }
+    const requests: readonly (readonly [string, SendOptions])[] = [
+      ['PUT', put],
+      ['PUT', put],
+      ['GET', { fields: malformed }],
+      ['HEAD', { fields: malformed }],
+      ['OPTIONS', { fields: malformed }],
+      ['DELETE', { fields: malformed }],
+      ['DELETE', { fields: malformed }],
+    ]
+    const statuses: number[] = []
+    for (const [method, options] of requests) statuses.push((await send(method, '/docs/a', options)).status)
+    expect(statuses).toEqual([201, 204, 200, 200, 204, 204, 410])
+  })
+
+  it('covers a PATCH that changes nothing, although its repetition would change something', async () => {
+    const { send } = await start()
+    await send('PUT', '/docs/a', jsonOf({ n: 1 }))
+    const patch = () => send('PATCH', '/docs/a', { fields: { ...MERGE_PATCH, ...KEY }, body: '{"n":1}' })
+    const first = await patch()
+    await send('PUT', '/docs/a', jsonOf({ n: 2 }))
+    const second = await patch()
+    expect([second.status, second.text, second.field('etag')]).toEqual([first.status, first.text, first.field('etag')])
+    expect(second.field('idempotency-replayed')).toBe('?1')
+    expect((await send('GET', '/docs/a')).json()).toEqual({ n: 2 })
+  })
+
+  it('repeats the response that the first request has preferred', async () => {
+    const target = await start()
+    const first = await create(target, '/users', { Prefer: 'return=minimal' })
+    const second = await create(target, '/users', { Prefer: 'return=representation' })
+    expect([first.text, first.field('preference-applied')]).toEqual(['', 'return=minimal'])
+    expect([second.text, second.field('preference-applied'), second.field('idempotency-replayed')]).toEqual([
+      '',
+      'return=minimal',
+      '?1',
+    ])
+  })
+})
