@@ -1,9 +1,10 @@
 import { HttpError } from '../core/errors.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/handler.ts'
 import { MAX_ATTEMPTS, PATIENT_ATTEMPTS, pause } from '../core/turns.ts'
-import type { StoredState } from '../stores/types.ts'
+import type { StoredState, WriteConflict } from '../stores/types.ts'
 import { checkAuthorization } from './authorization.ts'
 import { checkConditions } from './conditions.ts'
+import { checkParent } from './parent.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import { setState } from './state.ts'
 
@@ -77,6 +78,11 @@ function settle<Input, Result extends Outcome>(
     // The state of before the pause is not the current one any more, and what a store says of one is not in scope yet.
     const paused = attempts >= PATIENT_ATTEMPTS ? pause(attempts) : Promise.resolve()
     return paused.then(() => judgeAnew(exchange)).then(() => swap(exchange, attempt, input, attempts + 1))
+  }
+  if ((result as Partial<WriteConflict>).missing !== undefined) {
+    return andThen(checkParent(exchange), () =>
+      andThen(judgeAnew(exchange), () => swap(exchange, attempt, input, attempts + 1)),
+    )
   }
   setState(exchange, (result as unknown as { readonly current: StoredState }).current)
   return andThen(checkAuthorization(exchange), () => {

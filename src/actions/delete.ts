@@ -9,6 +9,7 @@ import {
   type ResourceStore,
   type StoredResource,
 } from '../stores/types.ts'
+import { beginRequestedChange, observesChanges, readForHooks } from './changes.ts'
 import { commit } from './commit.ts'
 import { expectationOf } from './conditions.ts'
 import { appliedPreferences, preferredReturn } from './preferences.ts'
@@ -17,6 +18,7 @@ import type { ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'
 import { requirePresent } from './state.ts'
 import { idOf } from './validation.ts'
+import { removeChange } from './write-change.ts'
 
 /** DELETE: removes the target as its definition says (interface, DELETE 1 and 2). Content of the request is ignored. */
 export function remove(exchange: ResourceExchange): MaybePromise<Reply> {
@@ -33,26 +35,30 @@ export function remove(exchange: ResourceExchange): MaybePromise<Reply> {
 
 function attempt(exchange: ResourceExchange): MaybePromise<Exclude<RemoveResult, { outcome: 'absent' }>> {
   requirePresent(exchange)
-  const { route, storePath } = exchange
-  const expect = expectationOf(exchange)
-  return andThen(relatedPaths(route, storePath, exchange.signal), (related) => {
-    const result = route.context.store.remove(storePath, {
-      expect: expect === 'absent' ? 'any' : expect,
-      related,
-      signal: exchange.signal,
-      ...removalOf(route),
+  const { route, storePath, signal } = exchange
+  const found = expectationOf(exchange)
+  const expect = found === 'absent' ? 'any' : found
+  const removed = andThen(relatedPaths(route, storePath, signal), (related) => {
+    const options = { expect, related, signal, ...removalOf(route) }
+    if (!observesChanges(route)) return route.context.store.remove(storePath, options)
+    return andThen(readForHooks(exchange, exchange.current!), (resource) => {
+      const change = beginRequestedChange(exchange, 'deleted', resource)!
+      return removeChange(route.context.store, resource, options, change)
     })
-    return andThen(result, (result) => {
-      // Somebody else was faster: judged anew, and then 404 or 410.
-      return result.outcome === 'absent' ? { outcome: 'conflict', current: result.current } : result
-    })
+  })
+  return andThen(removed, (result) => {
+    // Somebody else was faster: judged anew, and then 404 or 410.
+    return result.outcome === 'absent' ? { outcome: 'conflict', current: result.current } : result
   })
 }
 
 /** How the store removes what belongs to a route. */
-export function removalOf({ deletion, retention }: Route): Pick<RemoveOptions, 'mode' | 'retention'> {
+export function removalOf(route: Route): Pick<RemoveOptions, 'mode' | 'retention' | 'below'> {
+  const { deletion, retention, context } = route
+  // What is below a hidden resource is as hidden as it.
   if (deletion === 'soft') return { mode: 'hide' }
-  return retention === 0 ? { mode: 'erase' } : { mode: 'tombstone', retention }
+  const below = context.isParent(route) ? { below: true } : {}
+  return retention === 0 ? { mode: 'erase', ...below } : { mode: 'tombstone', retention, ...below }
 }
 
 const NO_PATHS: readonly string[] = []

@@ -5,8 +5,9 @@ import type { Content, NewState, RelatedWrite } from '../stores/types.ts'
 import { indexContent } from './indexing.ts'
 import { unknownMembers } from './preferences.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
-import { splitScope } from './scope-properties.ts'
-import { addProperties, refuseFacts, validateItem } from './server-properties.ts'
+import { scopeNamesOf, splitScope } from './scope-properties.ts'
+import { addProperties, propertiesOfServer, refuseFacts, validateItem } from './server-properties.ts'
+import { stamp } from './stamp.ts'
 import { type Document, idOf, insertId, invalid } from './validation.ts'
 
 const NO_FACTS: JsonObject = Object.freeze({})
@@ -16,6 +17,10 @@ export interface NewMember {
   readonly content: (name: string) => Content
   /** What is written with it in the same atomic step. */
   readonly related: (name: string, state?: NewState) => readonly RelatedWrite[]
+  /** What has been taken in for it, to be given up where it is not stored. */
+  readonly taken: readonly Content[]
+  /** The same member after `beforeWrite`, to be called before each attempt; left out where there is no hook. */
+  readonly stamp?: () => MaybePromise<NewMember>
 }
 
 /** A file that belongs to a new member. */
@@ -45,9 +50,10 @@ export function newMemberOf(
   const names = route.collection!.files === 'any' ? Object.keys(facts) : [...route.collection!.files.keys()]
   refuseFacts(value, names)
   const rules = { schema: route.schema, idMember: kind, showsWork: false } as const
-  return andThen(validateItem(own, rules, unknownMembers(exchange), names), (validated) => {
+  const isAccepted = route.collection!.create === 'accepted'
+  const make = (validated: Document): NewMember => {
     const complete = addProperties(addProperties(validated, facts), owned)
-    const valid = route.collection!.create === 'accepted' ? markPending(complete) : complete
+    const valid = isAccepted ? markPending(complete) : complete
     const base = exchange.storePath === '/' ? '' : exchange.storePath
     // Refused before the store is asked for a name.
     route.indexing?.takeValues(valid.value)
@@ -59,7 +65,15 @@ export function newMemberOf(
         return indexContent(route, memberPath(base, name), content, { id, ...value })
       },
       related: (name) => files.map((file) => ({ path: `${base}/${name}/${file.name}`, content: file.content })),
+      taken: files.map(({ content }) => content),
     }
+  }
+  return andThen(validateItem(own, rules, unknownMembers(exchange), names), (validated) => {
+    if (route.beforeWrite === undefined) return make(validated)
+    const kept = [...names, ...scopeNamesOf(exchange)]
+    const properties = propertiesOfServer({ idMember: kind, showsWork: isAccepted }, kept)
+    const about = { kind: 'created', current: undefined, properties } as const
+    return { ...make(validated), stamp: () => andThen(stamp(exchange, validated, about), make) }
   })
 }
 

@@ -12,20 +12,30 @@ import { isJsonType, parseMediaType } from '../protocol/media-type.ts'
 import { formatPath } from '../protocol/request-target.ts'
 import { splitPath } from '../stores/paths.ts'
 import type { Content, NewState, RelatedWrite, StoredResource, WriteResult } from '../stores/types.ts'
+import { beginRequestedChange, readForHooks } from './changes.ts'
 import { commit } from './commit.ts'
 import { readJson } from './content.ts'
+import { foresee } from './foreseen-state.ts'
 import { fetchJson, textOf } from './hooks.ts'
 import { indexContent } from './indexing.ts'
 import { answerOfWinner, recordAnswer } from './keyed-request.ts'
-import { foresee } from './once.ts'
+import { parentOf } from './parent.ts'
 import { recallDocument, rememberDocument } from './parsed-documents.ts'
 import { appliedPreferences, preferredReturn, unknownMembers } from './preferences.ts'
 import { addStateFields, cacheControlFor, writtenReply } from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import { requireScope, scopeNamesOf } from './scope-properties.ts'
-import { filePropertiesOf, requireSameFacts, splitProperties, validateItem } from './server-properties.ts'
+import {
+  filePropertiesOf,
+  propertiesOfServer,
+  requireSameFacts,
+  splitProperties,
+  validateItem,
+} from './server-properties.ts'
+import { stamp } from './stamp.ts'
 import { loadPresent, requirePresent } from './state.ts'
-import { idOf, invalid, requireKeptNumbers } from './validation.ts'
+import { type Document, idOf, invalid, requireKeptNumbers } from './validation.ts'
+import { writeChange } from './write-change.ts'
 
 /** `unchanged`: the patch asks for what is there already, and nothing was written. */
 type Patched =
@@ -41,7 +51,7 @@ export function loadDocument(exchange: ResourceExchange): MaybePromise<void> {
 
 /** PATCH: applies a patch document to the current state, all of it or nothing (RFC 5789 §2). */
 export function patch(exchange: ResourceExchange): MaybePromise<Reply> {
-  const format = selectPatchFormat(exchange.field('content-type'), exchange.route.context.patchFormats)
+  const format = selectPatchFormat(exchange.field('content-type'), exchange.route.patchFormats)
   return readJson(exchange, (exchange, document) => {
     requireKeptNumbers(document)
     const parsed = format.parse(document.value)
@@ -65,7 +75,9 @@ function attempt(exchange: ResourceExchange, parsed: ParsedPatch): MaybePromise<
   const resource = exchange.current!
   requireDocument(resource)
   return andThen(currentDocument(exchange, resource), (document) =>
-    write(exchange, resource, document, parsed.apply(document)),
+    andThen(readForHooks(exchange, resource), (resource) =>
+      write(exchange, resource, document, parsed.apply(document)),
+    ),
   )
 }
 
@@ -82,40 +94,54 @@ function write(
   if (route.showsWork) requireSameState(document, patched)
   requireScope(exchange, patched, 'present')
   const text = JSON.stringify(patched)
-  const validated = andThen(filePropertiesOf(route, exchange.storePath, exchange.signal), (files) => {
+  return andThen(filePropertiesOf(route, exchange.storePath, exchange.signal), (files) => {
     requireSameFacts(splitProperties(patched, files).owned, splitProperties(document, files).owned, files)
     const names = [...files, ...scopeNamesOf(exchange)]
-    return validateItem({ value: patched, text, isVerbatim: true }, route, unknownMembers(exchange), names)
+    const validated = validateItem({ value: patched, text, isVerbatim: true }, route, unknownMembers(exchange), names)
+    if (route.beforeWrite === undefined) return andThen(validated, (valid) => writeValid(exchange, resource, valid))
+    const about = { kind: 'patched', current: resource, properties: propertiesOfServer(route, names) } as const
+    const stamped = andThen(validated, (valid) => stamp(exchange, valid, about))
+    return andThen(stamped, (stamped) =>
+      // The hook has taken back what the patch changes.
+      equalJson(stamped.value, document)
+        ? recordUnchanged(exchange, resource)
+        : writeValid(exchange, resource, stamped),
+    )
   })
-  return andThen(validated, (valid) => {
-    if (Buffer.byteLength(valid.text) > route.context.limits.bodySize) {
-      throw tooLarge('The patched document would be too large.')
-    }
-    requireFewMembers(valid.text, route.context.limits)
-    const { contentType, contentLanguage, filename } = resource
-    const plain = { contentType, contentLanguage, filename, body: valid.text }
-    const content = indexContent(route, exchange.storePath, plain, valid.value)
-    return andThen(writeOnce(exchange, resource, content), (result) => {
-      if ('resource' in result) rememberDocument(result.resource, valid.value)
-      return result
-    })
+}
+
+function writeValid(
+  exchange: ResourceExchange,
+  resource: StoredResource,
+  { value, text }: Document,
+): MaybePromise<Patched> {
+  const { route, storePath } = exchange
+  const { limits } = route.context
+  if (Buffer.byteLength(text) > limits.bodySize) throw tooLarge('The patched document would be too large.')
+  requireFewMembers(text, limits)
+  const { contentType, contentLanguage, filename } = resource
+  const content = indexContent(route, storePath, { contentType, contentLanguage, filename, body: text }, value)
+  return andThen(writeOnce(exchange, resource, content), (result) => {
+    if ('resource' in result) rememberDocument(result.resource, value)
+    return result
   })
 }
 
 /** Writes over the state that was patched; with a key, the record of the answer as well. */
-function writeOnce(exchange: ResourceExchange, { version }: StoredResource, content: Content): MaybePromise<Patched> {
-  const { storePath, signal, keyed } = exchange
-  const { store } = exchange.route.context
-  const options = { expect: { version }, signal }
-  if (keyed === undefined) return store.write(storePath, content, options)
+function writeOnce(exchange: ResourceExchange, resource: StoredResource, content: Content): MaybePromise<Patched> {
+  const { storePath, signal, keyed, route } = exchange
+  const options = { expect: { version: resource.version }, requires: parentOf(exchange), signal }
+  const change = beginRequestedChange(exchange, 'patched', resource)
+  if (keyed === undefined) return writeChange(route.context.store, storePath, content, options, change)
   let reply: Reply | undefined
-  const relatedTo = (state: NewState): readonly RelatedWrite[] => {
+  const writes = (state: NewState): readonly RelatedWrite[] => {
     const next = foresee(storePath, content, state)
     const recorded = recordAnswer(exchange, createReply(exchange, { outcome: 'replaced', resource: next }))
     reply = recorded.reply
     return [recorded.write]
   }
-  return andThen(store.write(storePath, content, { ...options, relatedTo }), (result): MaybePromise<Patched> => {
+  const written = writeChange(route.context.store, storePath, content, options, change, { writes, absent: keyed.path })
+  return andThen(written, (result): MaybePromise<Patched> => {
     if (result.outcome !== 'conflict') return { outcome: 'answered', reply: reply! }
     if (result.related === undefined) return result
     return answerOfWinner(exchange, result.related).then((reply) => ({ outcome: 'answered', reply }))

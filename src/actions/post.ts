@@ -4,23 +4,32 @@ import { contentReply, emptyReply, encodeText, type Reply } from '../core/reply.
 import { isJsonType } from '../protocol/media-type.ts'
 import { formatPath } from '../protocol/request-target.ts'
 import { memberPath, splitPath } from '../stores/paths.ts'
-import type { Content, CreateResult, NewState, StoredResource } from '../stores/types.ts'
-import { hasSchema, readJson } from './content.ts'
+import type { Content, CreateResult, NewState, StoredResource, WriteConflict } from '../stores/types.ts'
+import { beginRequestedChange, type PendingChange } from './changes.ts'
+import { discardContent, hasSchema, readJson } from './content.ts'
+import { foresee } from './foreseen-state.ts'
 import { readForm } from './form-content.ts'
 import { type NewMember, newMemberOf } from './new-member.ts'
-import { createOnce } from './once.ts'
+import { createOnce, type Once } from './once.ts'
+import { checkParent, parentOf } from './parent.ts'
 import { appliedPreferences, preferredReturn, unknownMembers } from './preferences.ts'
 import { contentOf, type Proposal, readRawContent } from './raw-content.ts'
 import { writtenReply } from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import { type Document, idOf, validateDocument } from './validation.ts'
+import { refuseOutboxConflict } from './write-change.ts'
+
+type ToReply = (exchange: ResourceExchange, resource: StoredResource) => Reply
 
 /** POST to a collection: makes a new member of it (interface, POST 3 and 4). Never the same one twice. */
 export function post(exchange: ResourceExchange): MaybePromise<Reply> {
   const { collection } = exchange.route
   if (collection!.content === 'raw' || isText(exchange)) {
     const content = hasSchema(exchange) ? readJson(exchange, validContent) : readRawContent(exchange).then(contentIn)
-    return andThen(content, (content) => store(exchange, { content: () => content, related: () => [] }, createRawReply))
+    return andThen(content, (content) => {
+      const member = { content: () => content, related: () => [], taken: [content] }
+      return store(exchange, member, createRawReply)
+    })
   }
   if (!isJsonType(exchange.contentType)) return andThen(readForm(exchange), (member) => create(exchange, member))
   return readJson(exchange, postDocument)
@@ -49,11 +58,11 @@ function create(exchange: ResourceExchange, member: NewMember): MaybePromise<Rep
   let started: (() => void) | undefined
   const accepted: NewMember = {
     ...member,
-    related: (name) => {
+    related: (name, state) => {
       // The work is recorded in the same atomic step as the member: no 202 without it, and it without no member.
-      const work = route.context.work!.prepareProcessing(route, memberPath(collectionPath(exchange), name))
+      const work = route.context.work!.prepareProcessing(exchange, memberPath(collectionPath(exchange), name))
       started = work.start
-      return [...member.related(name), work.record]
+      return [...member.related(name, state), work.record]
     },
   }
   return store(exchange, accepted, acceptedReply, () => started?.())
@@ -68,32 +77,105 @@ function collectionPath(exchange: ResourceExchange): string {
 function store(
   exchange: ResourceExchange,
   member: NewMember,
-  toReply: (exchange: ResourceExchange, resource: StoredResource) => Reply,
+  toReply: ToReply,
   onCreated?: () => void,
 ): MaybePromise<Reply> {
-  const once = exchange.keyed === undefined ? undefined : createOnce(exchange, member, toReply)
-  return andThen(write(exchange, once?.member ?? member), (result) => {
+  if (member.stamp === undefined) return storeStamped(exchange, member, member, toReply, onCreated)
+  return andThen(stampOrDiscard(member), (stamped) => storeStamped(exchange, member, stamped, toReply, onCreated))
+}
+
+async function stampOrDiscard(member: NewMember): Promise<NewMember> {
+  try {
+    return { ...member, content: (await member.stamp!()).content }
+  } catch (error) {
+    await discardAll(member.taken)
+    throw error
+  }
+}
+
+/** @param member as it was sent, where another attempt begins with it */
+function storeStamped(
+  exchange: ResourceExchange,
+  member: NewMember,
+  stamped: NewMember,
+  toReply: ToReply,
+  onCreated: (() => void) | undefined,
+): MaybePromise<Reply> {
+  const change = beginRequestedChange(exchange, 'created', undefined)
+  const observed = change?.writes === undefined ? stamped : withOutbox(exchange, stamped, change.writes)
+  const once = exchange.keyed === undefined ? undefined : createOnce(exchange, observed, toReply)
+  return andThen(write(exchange, once?.member ?? observed), (result) => {
     if (result.outcome === 'conflict') {
-      return once!.lose(result).then((reply) => reply ?? store(exchange, member, toReply, onCreated))
+      return loseOrDiscard(exchange, member, result, once).then(
+        (reply) => reply ?? store(exchange, member, toReply, onCreated),
+      )
     }
+    change?.commit(result.resource.path, result.resource)
     onCreated?.()
     return once?.reply() ?? toReply(exchange, result.resource)
   })
 }
 
+function withOutbox(
+  exchange: ResourceExchange,
+  member: NewMember,
+  outbox: NonNullable<PendingChange['writes']>,
+): NewMember {
+  return {
+    ...member,
+    related(name, state) {
+      const path = memberPath(collectionPath(exchange), name)
+      return [...member.related(name, state), ...outbox(path, foresee(path, member.content(name), state))]
+    },
+  }
+}
+
+/**
+ * The answer of the request that was faster; `undefined` where that has expired, and the member is to be made after all.
+ * Where it is not made, what came with it is given up.
+ */
+async function loseOrDiscard(
+  exchange: ResourceExchange,
+  { taken }: NewMember,
+  conflict: WriteConflict,
+  once: Once | undefined,
+): Promise<Reply | undefined> {
+  let isOver = true
+  try {
+    if (conflict.missing !== undefined) {
+      await checkParent(exchange)
+      isOver = false
+      return undefined // it is there again
+    }
+    refuseOutboxConflict(conflict, exchange.keyed?.path)
+    const reply = await once!.lose(conflict)
+    isOver = reply !== undefined
+    return reply
+  } finally {
+    if (isOver) await discardAll(taken)
+  }
+}
+
+async function discardAll(contents: readonly Content[]): Promise<void> {
+  for (const content of contents) await discardContent(content)
+}
+
 function write(exchange: ResourceExchange, { content, related }: NewMember): MaybePromise<CreateResult> {
-  const { context, collection } = exchange.route
+  const { context, collection, outbox } = exchange.route
   const { signal, keyed } = exchange
   const path = collectionPath(exchange)
-  if (collection!.ids !== 'uuid') return context.store.create(path, content, { related, signal })
+  const requires = parentOf(exchange)
+  if (collection!.ids !== 'uuid') return context.store.create(path, content, { related, requires, signal })
   const name = randomUUID()
   const own = content(name)
-  const others =
-    keyed === undefined ? { related: related(name) } : { relatedTo: (state: NewState) => related(name, state) }
-  const written = context.store.write(memberPath(path, name), own, { expect: 'absent', ...others, signal })
+  const namesState = keyed !== undefined || outbox !== undefined
+  const others = namesState ? { relatedTo: (state: NewState) => related(name, state) } : { related: related(name) }
+  const written = context.store.write(memberPath(path, name), own, { expect: 'absent', requires, ...others, signal })
   return andThen(written, (result): CreateResult => {
     if (result.outcome === 'created') return { outcome: 'created', resource: result.resource }
-    if (result.outcome === 'conflict' && result.related !== undefined) return { ...result, related: result.related }
+    const { related, missing } = result as WriteConflict
+    if (missing !== undefined) return { ...(result as WriteConflict), missing }
+    if (related !== undefined) return { ...(result as WriteConflict), related }
     // 122 random bits: a second one of the same name is a fault, not a coincidence.
     throw new Error(`A random name was taken already: ${name}`)
   })

@@ -6,22 +6,27 @@ import { formatPath } from '../protocol/request-target.ts'
 import { nameOf } from '../stores/paths.ts'
 import { type Content, type Expectation, isStaged, type WriteResult } from '../stores/types.ts'
 import { checkAuthorization, recheckAbsence } from './authorization.ts'
+import { beginRequestedChange, observesChanges } from './changes.ts'
 import { commit, commitWithoutTurn } from './commit.ts'
 import { checkConditions, expectationOf } from './conditions.ts'
 import { discardContent, hasSchema, readJson } from './content.ts'
 import { loadView, viewState } from './hooks.ts'
 import { indexContent } from './indexing.ts'
-import { completeItem, hasFileProperties, validateItemContent } from './item-files.ts'
+import { completeItem, fileNamesOf, hasFileProperties, validateItemContent } from './item-files.ts'
+import { parentOf } from './parent.ts'
 import { appliedPreferences, preferredReturn, unknownMembers } from './preferences.ts'
 import { contentOf, type Proposal, readRawContent } from './raw-content.ts'
 import { addStateFields, cacheControlFor, writtenReply } from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import type { ConflictHook } from './route.ts'
 import { readInScope, refuseTaken } from './scope.ts'
-import { splitScope } from './scope-properties.ts'
-import { addProperties } from './server-properties.ts'
+import { scopeNamesOf, splitScope } from './scope-properties.ts'
+import { readSeenState, type SeenState } from './seen-state.ts'
+import { addProperties, propertiesOfServer } from './server-properties.ts'
+import { stamp } from './stamp.ts'
 import { setState } from './state.ts'
 import { type Document, idOf, insertId, validateDocument } from './validation.ts'
+import { writeChange } from './write-change.ts'
 
 type Written = Exclude<WriteResult, { outcome: 'conflict' }>
 
@@ -33,13 +38,14 @@ export function put(exchange: ResourceExchange): MaybePromise<Reply> {
 }
 
 function putDocument(exchange: ResourceExchange, document: Document): MaybePromise<Reply> {
+  const { route } = exchange
   const { document: own, owned } = splitScope(exchange, document)
-  if (hasFileProperties(exchange.route)) return putItem(exchange, own, owned)
-  const valid = validateDocument(own, exchange.route, unknownMembers(exchange))
+  if (hasFileProperties(route) || route.beforeWrite !== undefined) return putItem(exchange, own, owned)
+  const valid = validateDocument(own, route, unknownMembers(exchange))
   return andThen(valid, (valid) => store(exchange, proposeDocument(exchange, addProperties(valid, owned))))
 }
 
-/** PUT of an item that may have files: the server says what is known of them. */
+/** PUT of content that depends on the state it replaces: the server says what is known of files, or a hook changes it. */
 async function putItem(exchange: ResourceExchange, document: Document, owned: JsonObject): Promise<Reply> {
   const item = await validateItemContent(exchange, document)
   const tells = wantedReturn(exchange) === 'representation'
@@ -47,15 +53,30 @@ async function putItem(exchange: ResourceExchange, document: Document, owned: Js
   const result = await commit(
     exchange,
     async (exchange): Promise<WriteResult> => {
-      const complete = await completeItem(exchange, item, tells)
-      if (complete === undefined) return { outcome: 'conflict', current: exchange.state }
-      const proposal = proposeDocument(exchange, addProperties(complete.document, owned))
+      const seen = await readSeenState(exchange)
+      if (seen === undefined) return { outcome: 'conflict', current: exchange.state }
+      const complete = await completeItem(exchange, item, seen.resource, tells)
+      const stamped = await stampReplacement(exchange, complete, seen)
+      const proposal = proposeDocument(exchange, addProperties(stamped, owned))
       isVerbatim = proposal.isVerbatim
-      return attempt(exchange, proposal.content, complete.expect)
+      return attempt(exchange, proposal.content, seen)
     },
     undefined,
   )
   return createReply(exchange, result, isVerbatim)
+}
+
+function stampReplacement(exchange: ResourceExchange, document: Document, seen: SeenState): MaybePromise<Document> {
+  const { route } = exchange
+  if (route.beforeWrite === undefined) return document
+  requireTargetId(exchange, document.value)
+  const properties = propertiesOfServer(route, [...fileNamesOf(exchange), ...scopeNamesOf(exchange)])
+  return stamp(exchange, document, { kind: kindOf(seen), current: seen.resource, properties })
+}
+
+function kindOf({ resource }: SeenState): 'created' | 'replaced' | 'restored' {
+  if (resource === undefined) return 'created'
+  return resource.hidden === true ? 'restored' : 'replaced'
 }
 
 function store(exchange: ResourceExchange, proposal: Proposal): MaybePromise<Reply> {
@@ -83,39 +104,61 @@ async function commitOrDiscard(exchange: ResourceExchange, content: Content): Pr
 
 /** A member of a collection says its id: the one in its path. */
 function proposeDocument(exchange: ResourceExchange, { value, text, isVerbatim }: Document): Proposal {
-  const { idMember } = exchange.route
   const propose = (text: string, value: JsonValue, isVerbatim: boolean): Proposal => ({
     content: indexContent(exchange.route, exchange.storePath, contentOf(exchange, text), value),
     isVerbatim,
   })
-  if (idMember === undefined || !isJsonObject(value)) return propose(text, value, isVerbatim)
-  const id = idOf(nameOf(exchange.storePath), idMember)
+  const id = requireTargetId(exchange, value)
+  if (id === undefined) return propose(text, value, isVerbatim)
+  return propose(insertId(text, value as JsonObject, id), { id, ...(value as JsonObject) }, false)
+}
+
+/**
+ * @returns the id that the content leaves out; `undefined` where it has it, or needs none
+ * @throws HttpError 409 for another id than that of the target
+ */
+function requireTargetId({ route, storePath }: ResourceExchange, value: JsonValue): string | number | undefined {
+  if (route.idMember === undefined || !isJsonObject(value)) return undefined
+  const id = idOf(nameOf(storePath), route.idMember)
   const given = readMember(value, 'id')
-  if (given === id) return propose(text, value, isVerbatim)
-  if (given !== undefined) {
-    throw new HttpError(409, 'ERR_CONFLICT', {
-      detail: 'The id in the content is not the id in the target.',
-      errors: [{ pointer: '/id', detail: `The id of this resource is ${JSON.stringify(id)}.` }],
-    })
-  }
-  return propose(insertId(text, value, id), { id, ...value }, false)
+  if (given === undefined) return id
+  if (given === id) return undefined
+  throw new HttpError(409, 'ERR_CONFLICT', {
+    detail: 'The id in the content is not the id in the target.',
+    errors: [{ pointer: '/id', detail: `The id of this resource is ${JSON.stringify(id)}.` }],
+  })
 }
 
 function write(exchange: ResourceExchange, content: Content): MaybePromise<WriteResult> {
   return attempt(exchange, content)
 }
 
-/** @param only the one state that may be replaced; default: what the conditions and `authorize` leave */
-function attempt(exchange: ResourceExchange, content: Content, only?: Expectation): MaybePromise<WriteResult> {
-  const { route, storePath } = exchange
-  const write = (expect: Expectation) =>
-    route.context.store.write(storePath, content, { expect, signal: exchange.signal })
+/** @param seen the one state that may be replaced; default: what the conditions and `authorize` leave */
+function attempt(exchange: ResourceExchange, content: Content, seen?: SeenState): MaybePromise<WriteResult> {
+  const { route } = exchange
+  if (seen === undefined && observesChanges(route)) {
+    return andThen(readSeenState(exchange), (seen) =>
+      seen === undefined ? { outcome: 'conflict', current: exchange.state } : attempt(exchange, content, seen),
+    )
+  }
   if (route.conflict === undefined) {
     const rechecked = recheckAbsence(exchange)
-    if (!isPromise(rechecked)) return write(only ?? expectationOf(exchange))
-    return rechecked.then(() => write(only ?? expectationOf(exchange)))
+    if (!isPromise(rechecked)) return replace(exchange, content, expectationOf(exchange), seen)
+    return rechecked.then(() => replace(exchange, content, expectationOf(exchange), seen))
   }
-  return andThen(checkConflict(exchange, content, route.conflict), (expect) => write(only ?? expect))
+  return andThen(checkConflict(exchange, content, route.conflict), (expect) => replace(exchange, content, expect, seen))
+}
+
+function replace(
+  exchange: ResourceExchange,
+  content: Content,
+  expect: Expectation,
+  seen: SeenState | undefined,
+): MaybePromise<WriteResult> {
+  const { route, storePath, signal } = exchange
+  const change = seen && beginRequestedChange(exchange, kindOf(seen), seen.resource)
+  const options = { expect: seen?.expect ?? expect, requires: parentOf(exchange), signal }
+  return writeChange(route.context.store, storePath, content, options, change)
 }
 
 /**

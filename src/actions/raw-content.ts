@@ -4,6 +4,7 @@ import { declaredLength } from '../core/discard-body.ts'
 import { parseContentDisposition } from '../protocol/content-disposition.ts'
 import { isJsonType } from '../protocol/media-type.ts'
 import type { Content, ContentFields } from '../stores/types.ts'
+import { observesChanges } from './changes.ts'
 import { isAsSent, isCoded, readContent, streamContent } from './content.ts'
 import { readSmall, readUpTo, SMALL } from './read-small.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
@@ -42,7 +43,8 @@ export async function readRawContent(exchange: ResourceExchange): Promise<Propos
   // A write that may have to be tried again needs content that can be given twice.
   // The record of a first answer is made before the content is stored: its fingerprint has to be known by then.
   const { isConditional, keyed, route } = exchange
-  const mayRetry = isConditional || keyed !== undefined || route.conflict !== undefined
+  const isCompared = isConditional || keyed !== undefined || route.conflict !== undefined
+  const mayRetry = isCompared || observesChanges(route)
   const body = mayRetry ? (await readSmall(content, limits, store, exchange.signal)).body : content
   return { content: { ...fields, body }, isVerbatim }
 }

@@ -2,13 +2,14 @@ import { readProperty } from '../core/options.ts'
 import { rangeReply } from '../core/range-reply.ts'
 import { encodeText, type KeptFields, keepFields, keptReply, type RangedBody, type Reply } from '../core/reply.ts'
 import type { Sharing } from '../protocol/cache-control.ts'
-import { formatEntityTag, isEntityTag } from '../protocol/entity-tag.ts'
+import { formatEntityTag } from '../protocol/entity-tag.ts'
 import { formatHttpDate } from '../protocol/http-date.ts'
 import { dateToSend, isSecondOver, type Validators } from '../protocol/preconditions.ts'
 import { isLargeBody, type StoredResource } from '../stores/types.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'
 import { safetyFields } from './safe-serving.ts'
+import { entityTagOf } from './state-tag.ts'
 
 /** What is derived from one state of a resource, once, and kept beside it. */
 interface Prepared extends Validators {
@@ -65,17 +66,9 @@ function describe(resource: StoredResource, route: Route, now: number): Prepared
 
 /** The tag of the stored representation, then those of the renditions. */
 function tagsOf(resource: StoredResource, { renditions }: Route): readonly string[] {
-  const tag = tagOf(resource)
-  if (tag === '') return []
+  const tag = entityTagOf(resource)
+  if (tag === undefined) return []
   return renditions.length === 0 ? [tag] : [tag, ...renditions.map((_, index) => renditionTag(resource, index)!)]
-}
-
-/** The tag of a state; empty where it has none. @throws TypeError for a tag of the store that no condition could match */
-function tagOf(resource: StoredResource): string {
-  const entityTag = readProperty(resource, 'entityTag')
-  const tag = entityTag ?? formatEntityTag(resource.version)
-  if (tag !== entityTag || tag === '' || isEntityTag(tag)) return tag
-  throw new TypeError(`An entity tag has double quotes around it; the store gave ${JSON.stringify(tag)}.`)
 }
 
 /** Adds ETag and Last-Modified, as far as the state has them. */

@@ -130,7 +130,8 @@ export function readParams(pattern: string, path: string): Readonly<Record<strin
   const values = path.split('/')
   const params = Object.create(null) as Record<string, string>
   for (const [index, name] of pattern.split('/').entries()) {
-    if (name.startsWith('{')) params[name.slice(1, -1)] = values[index] ?? ''
+    if (name.endsWith('...}')) params[name.slice(1, -4)] = values.slice(index).join('/')
+    else if (name.startsWith('{')) params[name.slice(1, -1)] = values[index] ?? ''
   }
   return Object.freeze(params)
 }

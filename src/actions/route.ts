@@ -10,6 +10,8 @@ import type { CacheControls } from '../protocol/cache-control.ts'
 import type { MediaType } from '../protocol/media-type.ts'
 import type { Method } from '../protocol/methods.ts'
 import type { RelatedWrite, ResourceStore, StoredResource } from '../stores/types.ts'
+import type { AfterCommits } from './after-commits.ts'
+import type { AfterCommit, BeforeWrite, Outbox } from './change-types.ts'
 import type { Indexing } from './indexing.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 
@@ -169,6 +171,11 @@ export interface Route {
   readonly credentials: 'all' | 'writes' | 'none' | 'some' | undefined
   readonly authorize: Authorize | undefined
   readonly conflict: ConflictHook | undefined
+  /** What PATCH takes; `application/json` among it where the definition has it stand for a merge patch. */
+  readonly patchFormats: readonly PatchFormat[]
+  readonly beforeWrite: BeforeWrite | undefined
+  readonly outbox: Outbox | undefined
+  readonly afterCommit: AfterCommit | undefined
   /** What PUT answers where it replaces: 200 with the representation, or 204. */
   readonly putResponse: 'representation' | 'none'
   readonly deletion: DeletionMode
@@ -193,6 +200,8 @@ export interface Route {
   readonly fileNames: 'any' | 'filename' | readonly string[]
   /** Whether the target is a file of an item: it is there as long as the item is, and for those who may read that. */
   readonly isFile: boolean
+  /** Whether the collection is below a resource that must be there, for those who may read it. */
+  readonly hasParent: boolean
   /** Media ranges that browsers may show in place although they can act as a page of this origin. */
   readonly allowInline: readonly string[]
   readonly context: RouteContext
@@ -220,6 +229,11 @@ export interface CollectionFacts {
 export interface FileOptions {
   /** Whether a form without it is refused (422). Default false. */
   readonly required?: boolean
+  /**
+   * Whether PUT to the file of an existing item stores it anew, with what the item says of it in the same atomic step.
+   * Content-Disposition names it. Default false: 405.
+   */
+  readonly replaceable?: boolean
   /** What the member says of the file, under its name; `undefined` for nothing. Default: all that is known of it. */
   readonly describe?: (file: FileFacts) => JsonValue | undefined
 }
@@ -246,10 +260,13 @@ export interface RouteContext {
   /** Accepted work; `undefined` when no resource needs it. */
   readonly work: AcceptedWork | undefined
   readonly now: () => number
+  readonly afterCommits: AfterCommits
   /** By path: the requests that change a resource go one after the other. */
   readonly turns: Turns
   /** The route of a path, for entries of a listing: each is judged by the definition that its own path has. */
   readonly findRoute: (path: string) => Route | undefined
+  /** Whether collections below a resource exist as long as it does: they are removed with it. */
+  readonly isParent: (route: Route) => boolean
   /** All routes that paths one segment below a pattern may have. */
   readonly findRoutesBelow: (pattern: string) => readonly Route[]
 }
@@ -259,5 +276,5 @@ export interface AcceptedWork {
   /** Records the removal of a state and returns the path of its monitor; durable when fulfilled. */
   removeLater(exchange: ResourceExchange, resource: StoredResource): MaybePromise<string>
   /** The record to write in the same atomic step as a new member, and what starts the work afterwards. */
-  prepareProcessing(route: Route, path: string): { readonly record: RelatedWrite; start(): void }
+  prepareProcessing(exchange: ResourceExchange, path: string): { readonly record: RelatedWrite; start(): void }
 }

@@ -38,6 +38,14 @@ export function filePropertiesOf(
   return andThen(listFiles(context.store, path, 'any', signal), (paths) => paths.map(nameOf))
 }
 
+/** Names of all properties that the server gives items of a route. @param files those that are about files */
+export function propertiesOfServer(
+  { idMember, showsWork }: Pick<Route, 'idMember' | 'showsWork'>,
+  files: readonly string[],
+): readonly string[] {
+  return [...(idMember === undefined ? NONE : ['id']), ...files, ...(showsWork ? WORK : NONE)]
+}
+
 /** Takes properties off a value. */
 export function splitProperties(
   value: JsonValue | undefined,

@@ -94,6 +94,16 @@ export function loadFile(exchange: ResourceExchange): MaybePromise<void> {
   })
 }
 
+/** Reads the state of a file that PUT replaces, whose item must exist. */
+export function loadFileTarget(exchange: ResourceExchange): MaybePromise<void> {
+  return andThen(readItem(exchange), () => {
+    requireState(exchange, exchange.item)
+    const { store } = exchange.route.context
+    const file = store.read(exchange.storePath, new UntilLeft(exchange, { hidden: true, ...METADATA }))
+    return andThen(file, (state) => setState(exchange, state))
+  })
+}
+
 /** Reads the state of a target that need not exist (PUT), where a condition is about to ask for it. */
 export function loadIfPresent(exchange: ResourceExchange): MaybePromise<void> {
   if (exchange.route.preconditions === 'optional' && !hasConditions(exchange)) return undefined

@@ -31,10 +31,11 @@ export interface RequestEvent {
 export interface FailureEvent {
   readonly error: unknown
   /**
-   * `request`: answered with 500. `late`: the head had left, the connection was broken off. `background`: no request.
+   * `request`: answered with 500. `late`: the head had left, the connection was broken off. `committed`: `afterCommit`
+   * failed, and the response is that of the change. `background`: no request.
    * `state`: what requests depend on has stopped working, or works again, as `entry` says.
    */
-  readonly stage: 'request' | 'late' | 'background' | 'state'
+  readonly stage: 'request' | 'late' | 'committed' | 'background' | 'state'
   readonly exchange?: Exchange
   /** As for a request; also of accepted work. */
   readonly route?: string | undefined

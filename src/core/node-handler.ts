@@ -1,22 +1,22 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { inspect } from 'node:util'
 import type { Activity } from './activity.ts'
 import { completeReply } from './complete-reply.ts'
-import { writeToConsole } from './console-line.ts'
 import { describeValue } from './describe-value.ts'
-import { noteError, publishFailure, publishTrace, startTrace } from './diagnostics.ts'
+import { noteError, publishTrace, startTrace } from './diagnostics.ts'
 import { createErrorReply, toHttpError } from './error-reply.ts'
 import { HttpError, RequestAborted } from './errors.ts'
 import { type AnyRequest, type AnyResponse, type Exchange, sharedExchange } from './exchange.ts'
 import { isPromise, type MaybePromise } from './handler.ts'
-import { formatLogText } from './log-text.ts'
 import { passOnPending } from './pending.ts'
 import { waitInPipeline } from './pipeline.ts'
 import { findPlace, type Place } from './place.ts'
 import type { Reply } from './reply.ts'
+import { createFailureReport, type ErrorHook } from './report-failure.ts'
 import { countAnswer, waitInSession } from './session-load.ts'
 import { unwatchReader, watchReader } from './stalled-reader.ts'
 import { type WriteOptions, writeReply } from './write-reply.ts'
+
+export type { ErrorHook } from './report-failure.ts'
 
 /** What a handler calls when the request is not for it, or, with an error, when it failed. */
 export type Next = (error?: unknown) => void
@@ -87,9 +87,6 @@ export function checkHandler(owner: string, value: unknown): void {
 /** Not a reply: the request is the host's. What the host does with it is its own affair. */
 export const PASS: Reply = Object.freeze({ status: 0, headers: [] })
 
-/** The failure of a request, seen by the operator. */
-export type ErrorHook = (error: unknown, exchange: Exchange) => void
-
 export interface HandlerOptions<E extends Exchange> {
   /** The decision itself. */
   readonly run: (exchange: E) => MaybePromise<Reply | undefined>
@@ -111,37 +108,16 @@ export interface HandlerOptions<E extends Exchange> {
   readonly forwardErrors: boolean
 }
 
-const logError: ErrorHook = (error, { method, mount, path }) => {
-  let failure: string
-  try {
-    failure = inspect(error)
-  } catch {
-    failure = 'The error cannot be shown.' // a getter of it throws
-  }
-  const lines = `http-resource-service: ${method} ${formatLogText(mount + path)} failed: ${failure}`.split('\n')
-  writeToConsole('error', lines.map(formatLogText).join('\n'))
-}
-
 /** Puts a node face on a decision: errors become replies, replies are written, and what is left goes to `next`. */
 export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Handler {
   const options: HandlerOptions<E> = Object.assign(Object.create(null), given)
-  const { run, role = 'endpoint', onError = logError, formatError } = options
+  const { run, role = 'endpoint', formatError } = options
+  const report = createFailureReport(options.onError)
   const { activity, forwardErrors, isWellKnown } = options
   const create: (req: IncomingMessage, res: ServerResponse, place: Place) => Exchange =
     options.createExchange ?? sharedExchange
   const writeOptions: WriteOptions = {
     onLateFailure: (error, exchange) => report(error, exchange, 'late'),
-  }
-
-  function report(error: unknown, exchange: Exchange, stage: 'request' | 'late'): void {
-    publishFailure({ error, stage, exchange })
-    try {
-      const result: unknown = onError(error, exchange)
-      if (isPromise(result)) result.then(undefined, (failure) => logError(failure, exchange))
-    } catch (failure) {
-      // A hook for failures must not cause another: the request still has to be answered.
-      logError(failure, exchange)
-    }
   }
 
   /** The reply for an error; none for a client that has left. */

@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from '../core/json.ts'
 import { createComponents, sortMembers } from './components.ts'
-import { type Facts, readFacts } from './facts.ts'
-import { createNamer } from './names.ts'
+import { type Facts, isDeep, readFacts } from './facts.ts'
+import { createNamer, templateOf } from './names.ts'
 import { type DocumentContext, describeOperation, tagOf } from './operation.ts'
 import type { OpenApiDocument, OpenApiOptions } from './options.ts'
 import { describePathParameters } from './parameters.ts'
@@ -30,7 +30,9 @@ export function createDocument(view: ServiceView, options: OpenApiOptions): Open
   const routes = [...view.routes].sort((a, b) => (a.pattern < b.pattern ? -1 : 1))
   const all = routes.map(({ pattern, route }) => readFacts(view, pattern, route))
   const methodsOf = ({ methods }: Facts) => methods.filter((method) => method !== 'QUERY' || version === '3.2')
-  const described = new Map(all.map((facts) => [facts.pattern, describePath(facts, methodsOf(facts), context)]))
+  const described = new Map(
+    dropAmbiguous(all).map((facts) => [templateOf(facts.pattern), describePath(facts, methodsOf(facts), context)]),
+  )
   const paths = sortMembers(described) as OpenApiDocument['paths']
   return {
     openapi: VERSIONS[version],
@@ -40,6 +42,16 @@ export function createDocument(view: ServiceView, options: OpenApiOptions): Open
     paths,
     components: components.toJson(paths),
   }
+}
+
+/**
+ * Leaves out paths of any depth beside a name at the same place: templates that differ in their names alone are one for
+ * OpenAPI, and the name is the more exact one.
+ */
+function dropAmbiguous(all: readonly Facts[]): readonly Facts[] {
+  const shapeOf = ({ pattern }: Facts): string => pattern.replaceAll(/\{[^}]*\}/g, '{}')
+  const shapes = new Set(all.filter((facts) => !isDeep(facts)).map(shapeOf))
+  return all.filter((facts) => !isDeep(facts) || !shapes.has(shapeOf(facts)))
 }
 
 /** A path and its methods. */

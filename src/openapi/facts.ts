@@ -69,10 +69,14 @@ export interface Facts {
   }
   /** Whether a resource that was removed is remembered. */
   readonly remembersRemoval: boolean
+  /** Whether the resource is below one that must be there. */
+  readonly hasParent: boolean
   readonly needsCondition: boolean
   /** Whether content needs a digest. */
   readonly needsDigests: boolean
   readonly hasConflicts: boolean
+  /** Whether a hook of the definition may refuse a write. */
+  readonly hooksMayRefuse: { readonly content: boolean; readonly any: boolean }
   /** Whether POST, and PATCH without If-Match, are done once for a key, and need one. */
   readonly idempotency: 'none' | 'optional' | 'required'
   /** What a list can be asked for, where there are rules. */
@@ -136,9 +140,14 @@ export function readFacts(view: ServiceView, pattern: string, route: Route): Fac
     },
     remembersRemoval:
       !['singleton', 'description', 'operation'].includes(kind) && !(deletion === 'hard' && route.retention === 0),
+    hasParent: route.hasParent,
     needsCondition: route.preconditions === 'required',
     needsDigests: route.needsDigests,
     hasConflicts: route.conflict !== undefined,
+    hooksMayRefuse: {
+      content: route.beforeWrite !== undefined || route.outbox !== undefined,
+      any: route.outbox !== undefined,
+    },
     idempotency: route.idempotency === undefined ? 'none' : route.idempotency.isRequired ? 'required' : 'optional',
     query: kind === 'collection' ? route.indexing?.query : undefined,
     scope: route.indexing?.scope === undefined ? 'none' : (route.indexing.declaredScope ?? 'unknown'),
@@ -147,6 +156,11 @@ export function readFacts(view: ServiceView, pattern: string, route: Route): Fac
     storedHeaders: route.storedHeaders,
     credentials: route.credentials ?? view.credentials,
   }
+}
+
+/** Whether the last name of a pattern stands for any number of segments. */
+export function isDeep({ pattern }: Pick<Facts, 'pattern'>): boolean {
+  return pattern.endsWith('...}')
 }
 
 function findCollection(view: ServiceView, definition: string): Route['collection'] {

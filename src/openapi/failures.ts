@@ -37,10 +37,12 @@ export function findFailures(view: ServiceView, facts: Facts, method: DescribedM
   add(403, 'ERR_CLEARTEXT', view.refusesCleartext)
   add(403, 'ERR_CROSS_SITE', !isRead || view.refusesOrigins)
   const isScoped = facts.scope !== 'none'
-  add(403, 'ERR_FORBIDDEN', facts.isGuarded || isScoped || schemes?.includes('Bearer'))
+  const isHooked = !isRead && (content === undefined ? facts.hooksMayRefuse.any : facts.hooksMayRefuse.content)
+  add(403, 'ERR_FORBIDDEN', facts.isGuarded || isScoped || schemes?.includes('Bearer') || isHooked)
 
-  add(404, 'ERR_NOT_FOUND', needsState || facts.isGuarded || (isScoped && method === 'PUT'))
-  add(410, 'ERR_GONE', needsState && !isCreation && facts.remembersRemoval)
+  const isHiddenFromOthers = facts.isGuarded || facts.hasParent || (isScoped && method === 'PUT')
+  add(404, 'ERR_NOT_FOUND', needsState || isHiddenFromOthers || facts.kind === 'file')
+  add(410, 'ERR_GONE', (needsState || facts.kind === 'file') && !isCreation && facts.remembersRemoval)
 
   add(406, 'ERR_NOT_ACCEPTABLE', isRead && facts.negotiatesStrictly)
   add(412, 'ERR_PRECONDITION_FAILED')
@@ -51,11 +53,11 @@ export function findFailures(view: ServiceView, facts: Facts, method: DescribedM
     add(415, 'ERR_UNSUPPORTED_MEDIA_TYPE', !takesAnything(facts, method) || facts.json !== 'none' || isCreation)
     add(415, 'ERR_UNSUPPORTED_CODING')
     add(413, 'ERR_TOO_LARGE', content.isLimited)
-    add(422, 'ERR_INVALID_CONTENT', validates(facts, method))
+    add(422, 'ERR_INVALID_CONTENT', validates(facts, method) || isHooked)
   }
   add(422, 'ERR_IDEMPOTENCY_KEY_REUSED', isKeyed)
   // A write that compares gives up when the resource changes all the time.
-  add(409, 'ERR_CONFLICT', !isRead && !isCreation && !(method === 'DELETE' && facts.deletion.isQueued))
+  add(409, 'ERR_CONFLICT', (!isRead && !isCreation && !(method === 'DELETE' && facts.deletion.isQueued)) || isHooked)
   add(409, 'ERR_PATCH_CONFLICT', method === 'PATCH')
   return found
 }

@@ -7,12 +7,19 @@ export function pascalCase(text: string): string {
 
 /** The name of a definition: its title, or the literal segments of its path. */
 export function nameDefinition(title: string | undefined, pattern: string): string {
-  return pascalCase(title ?? pattern.replaceAll(/\{\w+\}/g, ''))
+  return pascalCase(title ?? pattern.replaceAll(/\{\w+(?:\.\.\.)?\}/g, ''))
 }
 
 /** The name of a path: `/users/{id}` becomes `UsersById`. */
 export function namePath(pattern: string): string {
-  return pascalCase(pattern.replaceAll(/\{(\w+)\}/g, (_, name: string) => `by-${name}`).replaceAll('by-', 'By '))
+  return pascalCase(
+    pattern.replaceAll(/\{(\w+)(?:\.\.\.)?\}/g, (_, name: string) => `by-${name}`).replaceAll('by-', 'By '),
+  )
+}
+
+/** A pattern as a path template: OpenAPI has no name for a path of any depth. */
+export function templateOf(pattern: string): string {
+  return pattern.replace('...}', '}')
 }
 
 /** A function that makes names unique: the second of a name gets a number. */

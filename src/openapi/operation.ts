@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import { type HttpErrorCode, problemType } from '../core/errors.ts'
 import type { JsonObject, JsonValue } from '../core/json.ts'
 import type { Components } from './components.ts'
-import { type DescribedMethod, type Facts, takesKey } from './facts.ts'
+import { type DescribedMethod, type Facts, isDeep, takesKey } from './facts.ts'
 import { findFailures, GENERAL_FAILURES } from './failures.ts'
 import { describeHeaders, type HeaderName } from './headers.ts'
 import { objectOf } from './json-schema.ts'
@@ -68,7 +68,8 @@ function describeInWords(facts: Facts, method: DescribedMethod, { view, schemas 
   if (method !== 'DELETE' && facts.json !== 'none' && schemas.of(facts).isUnknown) {
     sentences.push('The content is validated by a schema that cannot be described here.')
   }
-  if (facts.kind === 'open') sentences.push('The path may have any number of segments, which OpenAPI cannot express.')
+  if (facts.kind === 'open' || isDeep(facts))
+    sentences.push('The path may have any number of segments, which OpenAPI cannot express.')
   return sentences.join(' ')
 }
 

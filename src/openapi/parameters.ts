@@ -27,13 +27,21 @@ const HEADERS: Readonly<Record<string, readonly [text: string, schema: JsonObjec
 
 /** The parameters in the path of a pattern. */
 export function describePathParameters({ pattern, kind, definition, ids: names }: Facts): JsonObject {
-  const found = [...pattern.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
+  const found = [...pattern.matchAll(/\{(\w+)(\.\.\.)?\}/g)].map(([, name, dots]) => ({
+    name: name!,
+    isDeep: dots !== undefined,
+  }))
   if (found.length === 0) return {}
   // Behind those of the collection comes the name of the item.
   const item = kind === 'item' || kind === 'file' ? [...definition.matchAll(/\{/g)].length : -1
-  const parameters = found.map((name, index): JsonValue => {
+  const parameters = found.map(({ name, isDeep }, index): JsonValue => {
+    const schema = { type: 'string', minLength: 1 }
+    if (isDeep) {
+      const description = 'Segments, each percent-encoded, with slashes between them: `a/b%20c`.'
+      return { name, in: 'path', required: true, description, schema }
+    }
     const isName = index === item && names !== 'string'
-    return { name, in: 'path', required: true, schema: isName ? describeName(names) : { type: 'string', minLength: 1 } }
+    return { name, in: 'path', required: true, schema: isName ? describeName(names) : schema }
   })
   return { parameters }
 }
@@ -109,7 +117,8 @@ function describePaging(components: Components): readonly JsonValue[] {
 
 /** The preferences that an operation knows (RFC 7240). */
 function findPreferences(facts: Facts, method: DescribedMethod): readonly string[] {
-  if (method === 'GET' || method === 'QUERY' || facts.kind === 'operation') return []
+  const isPlain = facts.kind === 'operation' || facts.kind === 'file'
+  if (method === 'GET' || method === 'QUERY' || isPlain) return []
   const { isQueued, mayBeQueued } = facts.deletion
   const found: string[] = []
   const isAnsweredLater = (method === 'POST' && facts.acceptsItems) || (method === 'DELETE' && isQueued)

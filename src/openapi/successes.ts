@@ -113,7 +113,16 @@ function createAnswers(facts: Facts, schemas: Schemas): ReadonlyMap<number, Succ
   return new Map<number, Success>([[201, { text, headers, content: { 'application/json': media } }]])
 }
 
+/** The store tells no version of a file, which is written beside its item. */
+function replaceFileAnswers(): ReadonlyMap<number, Success> {
+  return new Map<number, Success>([
+    [201, { text: 'Created. The item says of the file what is known of it.', headers: ['Location'] }],
+    [204, { text: 'Replaced. The item says of the file what is known of it.', headers: [] }],
+  ])
+}
+
 function replaceAnswers(facts: Facts, schemas: Schemas): ReadonlyMap<number, Success> {
+  if (facts.kind === 'file') return replaceFileAnswers()
   const headers = [...VALIDATORS, ...PREFERRED, 'Content-Location', ...contentHeaders(facts)] as const
   const content = stored(facts, schemas)
   const isShown = facts.putResponse === 'representation'

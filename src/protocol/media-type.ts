@@ -51,3 +51,8 @@ export function isMediaRange(text: string): boolean {
   const slash = text.indexOf('/')
   return slash > 0 && isToken(text.slice(0, slash)) && isToken(text.slice(slash + 1))
 }
+
+/** Whether all content of a media range is JSON. */
+export function isJsonRange(range: string): boolean {
+  return isJsonType(range) || range === '*/*+json'
+}

@@ -5,13 +5,13 @@ import { post } from '../actions/post.ts'
 import type { Action, CollectionFacts, ContentRule, Route } from '../actions/route.ts'
 import type { JsonValue } from '../core/json.ts'
 import { changeOptions, omitOptions } from '../core/options.ts'
-import { isJsonType, NO_PARAMETERS } from '../protocol/media-type.ts'
+import { isJsonRange, isJsonType, NO_PARAMETERS } from '../protocol/media-type.ts'
 import type { Method } from '../protocol/methods.ts'
 import { parseIntegerName } from '../stores/paths.ts'
 import { compileDocument } from './compile-document.ts'
 import { compileIndexing } from './compile-indexing.ts'
 import { completeRoute, restrict, type ServiceDefaults } from './compile-route.ts'
-import { isJsonRange, JSON_ONLY } from './json-types.ts'
+import { JSON_ONLY } from './json-types.ts'
 import type { CollectionOptions } from './resource-definitions.ts'
 import type { RouteEntry } from './routes.ts'
 
@@ -24,6 +24,9 @@ export function compileCollection(
   options: Readonly<CollectionOptions<JsonValue>>,
   defaults: ServiceDefaults,
 ): readonly RouteEntry[] {
+  if (pattern.endsWith('...}')) {
+    throw new TypeError(`${pattern} cannot be a collection, which has its items below it: use document().`)
+  }
   const isAccepting = options.create === 'accepted'
   const types = options.types ?? JSON_ONLY
   const isJson = types.every(isJsonRange)
@@ -56,6 +59,7 @@ export function compileCollection(
       createsByPut: byClient,
       fileNames: files === 'any' ? 'any' : [...files.keys()],
       indexing,
+      hasParent: options.parent === true,
     },
   )
   const entries: RouteEntry[] = [
@@ -66,26 +70,23 @@ export function compileCollection(
   return entries
 }
 
-/** The files below a member: raw, read-only, gone with the member. */
+/** The files below a member: raw, gone with the member; PUT stores those anew that say so. */
 function compileFiles(
-  { pattern, definition, indexing }: Route,
+  { pattern, definition, indexing, hasParent }: Route,
   options: Readonly<CollectionOptions<JsonValue>>,
   defaults: ServiceDefaults,
   files: CollectionFacts['files'],
 ): readonly RouteEntry[] {
-  const fileOptions = omitOptions(options, 'schema', 'types', 'representations')
+  const hooks = ['beforeWrite', 'outbox', 'afterCommit'] as const
+  const fileOptions = omitOptions(options, 'schema', 'types', 'representations', 'putResponse', ...hooks)
   const names = files === 'any' ? ['{file}'] : [...files.keys()]
   return names.map((name) => {
     const path = `${pattern}/${name}`
-    return {
-      pattern: path,
-      route: compileDocument(path, fileOptions, defaults, ['GET'], {
-        kind: 'file',
-        definition,
-        isFile: true,
-        indexing,
-      }),
-    }
+    const file = files === 'any' ? undefined : files.get(name)
+    const own = file?.replaceable === true ? { file } : {}
+    const facts = { kind: 'file', definition, isFile: true, indexing, hasParent, ...own } as const
+    const methods: readonly Method[] = file?.replaceable === true ? ['GET', 'PUT'] : ['GET']
+    return { pattern: path, route: compileDocument(path, fileOptions, defaults, methods, facts) }
   })
 }
 
@@ -147,6 +148,7 @@ function compileCollectionItself(
     actions: { ...actions, ...(hasQuery && { QUERY: queryAction(limits.bodySize) }) },
     indexing,
     collection: facts,
+    hasParent: options.parent === true,
     types,
     usualType: { essence: 'application/json', parameters: NO_PARAMETERS },
     accept: options.accept ?? (isKeptAsSent ? 'lenient' : 'strict'),

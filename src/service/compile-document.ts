@@ -2,14 +2,16 @@ import { remove } from '../actions/delete.ts'
 import { get } from '../actions/get.ts'
 import { loadDocument, patch } from '../actions/patch.ts'
 import { put } from '../actions/put.ts'
+import { createFileReplacement } from '../actions/put-file.ts'
 import { loadReplaced } from '../actions/replaced-state.ts'
-import type { Action, ContentRule, Route } from '../actions/route.ts'
-import { loadFile, loadPresent, loadReplacedInScope } from '../actions/state.ts'
+import type { Action, ContentRule, FileOptions, Route } from '../actions/route.ts'
+import { loadFile, loadFileTarget, loadPresent, loadReplacedInScope } from '../actions/state.ts'
 import { changeOptions } from '../core/options.ts'
-import { isJsonType, isMediaRange, NO_PARAMETERS, parseMediaType } from '../protocol/media-type.ts'
+import type { PatchFormat } from '../patch-formats/types.ts'
+import { isJsonRange, isJsonType, isMediaRange, NO_PARAMETERS, parseMediaType } from '../protocol/media-type.ts'
 import type { Method } from '../protocol/methods.ts'
 import { completeRoute, restrict, type ServiceDefaults } from './compile-route.ts'
-import { isJsonRange, JSON_ONLY } from './json-types.ts'
+import { JSON_ONLY } from './json-types.ts'
 import type { DocumentOptions, SingletonOptions } from './resource-definitions.ts'
 import type { RouteEntry } from './routes.ts'
 
@@ -25,6 +27,9 @@ interface DocumentFacts {
   readonly fileNames?: Route['fileNames']
   readonly isFile?: boolean
   readonly indexing?: Route['indexing']
+  /** Of a file that PUT stores anew. */
+  readonly file?: FileOptions
+  readonly hasParent?: boolean
 }
 
 /** The route of a resource that has a representation of its own. */
@@ -33,14 +38,15 @@ export function compileDocument(
   options: Readonly<DocumentOptions>,
   defaults: ServiceDefaults,
   methods: readonly Method[],
-  facts: DocumentFacts = {},
+  { file, ...facts }: DocumentFacts = {},
 ): Route {
   const { types = ['*/*'], representations = [] } = options
   for (const type of types) {
     if (!isMediaRange(type)) throw new TypeError(`${pattern} takes types such as "text/plain" or "*/*", not "${type}".`)
   }
   const isJson = types.every(isJsonRange)
-  const { limits, patchFormats } = defaults.context
+  const { limits } = defaults.context
+  const patchFormats = listPatchFormats(pattern, options, defaults)
   const replacement: ContentRule = {
     types,
     hint: 'Accept',
@@ -59,13 +65,17 @@ export function compileDocument(
   }
   const actions: Partial<Record<Method, Action>> = {
     GET: { load: facts.isFile === true ? loadFile : loadPresent, perform: get, content: undefined },
-    PUT: { load: loadForPut(facts), perform: put, content: replacement },
+    PUT:
+      file === undefined
+        ? { load: loadForPut(facts), perform: put, content: replacement }
+        : { load: loadFileTarget, perform: createFileReplacement(file), content: replacement },
     DELETE: { load: loadPresent, perform: remove, content: undefined },
   }
   if (types.some(takesJson)) actions.PATCH = { load: loadDocument, perform: patch, content: patches }
   const isUsual = isJson && !types[0]!.includes('*')
   return completeRoute(pattern, options, defaults, {
     ...facts,
+    patchFormats,
     collection: undefined,
     actions: restrict(restrict(actions, methods), options.methods),
     types,
@@ -80,6 +90,22 @@ export function compileDocument(
 function loadForPut({ indexing, createsByPut }: DocumentFacts): Action['load'] {
   if (indexing?.scope !== undefined) return loadReplacedInScope
   return createsByPut === false ? loadPresent : loadReplaced
+}
+
+/** @throws TypeError where `application/json` is to be a merge patch and the service takes none */
+function listPatchFormats(
+  pattern: string,
+  { jsonAsMergePatch = false }: Readonly<DocumentOptions>,
+  { context: { patchFormats } }: ServiceDefaults,
+): readonly PatchFormat[] {
+  if (!jsonAsMergePatch) return patchFormats
+  const merge = patchFormats.find(({ mediaType }) => mediaType === 'application/merge-patch+json')
+  if (merge !== undefined) {
+    return [...patchFormats, { mediaType: 'application/json', parse: (document) => merge.parse(document) }]
+  }
+  throw new TypeError(
+    `${pattern} has jsonAsMergePatch, which needs mergePatch() among the patchFormats of the service.`,
+  )
 }
 
 /** The routes of a resource and its aliases. */

@@ -1,17 +1,20 @@
+import { type AfterCommits, createAfterCommits } from '../actions/after-commits.ts'
 import type { Route, RouteContext } from '../actions/route.ts'
 import { describeValue } from '../core/describe-value.ts'
+import { createFailureReport } from '../core/report-failure.ts'
 import { createTurns } from '../core/turns.ts'
 import type { ServiceView } from '../openapi/service-view.ts'
 import type { ResourceStore } from '../stores/types.ts'
-import { QUERY_OPTIONS } from './collection-options.ts'
 import { compileDefinition, compileMonitor, compileOpenRoute } from './compile-definition.ts'
 import { compileDescription } from './compile-description.ts'
 import { DAY, type ServiceDefaults } from './compile-route.ts'
 import { createView } from './create-view.ts'
 import { STORE } from './definition-values.ts'
+import { findParents } from './find-parents.ts'
 import { createRecordSweeper } from './idempotency-records.ts'
 import { createIndexReport } from './index-report.ts'
 import { createOperations, type Operations } from './operations.ts'
+import { requireSupport } from './required-support.ts'
 import { type Process, type ResourceDefinition, readDefinition } from './resource-definitions.ts'
 import { createRouteTable, type RouteEntry, type RouteTable } from './routes.ts'
 import type { ServiceSettings } from './service-options.ts'
@@ -25,6 +28,7 @@ export interface CompiledService {
   /** Clears away what idempotent requests have left; `undefined` where no definition has any. */
   readonly records: Poll | undefined
   readonly view: ServiceView
+  readonly afterCommits: AfterCommits
 }
 
 /** The routes of a service, and its accepted work where any definition has some. */
@@ -41,16 +45,20 @@ export function compileService(given: ResourceStore, settings: ServiceSettings):
   const facts = {
     ...{ store, limits, maxTargetLength, patchFormats, contentCodings, now },
     turns: createTurns(),
+    afterCommits: createAfterCommits(createFailureReport(settings.onError)),
     findRoute: (path: string) => routes.find(path),
     findRoutesBelow: (pattern: string) => routes.findBelow(pattern),
+    isParent: (route: Route) => parents.has(route),
   }
+  const { afterCommits } = facts
   let routes: RouteTable
+  let parents: ReadonlySet<Route> = new Set()
   const entries: RouteEntry[] = []
   const definitions = new Map<string, ResourceDefinition>()
   for (const [pattern, definition] of Object.entries(resources ?? {})) {
     definitions.set(pattern, readDefinition(definition))
   }
-  requireQueries(given, definitions)
+  requireSupport(given, definitions)
   const records = createRecords(given, definitions, settings.now)
   const operations = [...definitions.values()].some(hasWork)
     ? createOperations(facts, settings, (pattern) => {
@@ -81,7 +89,7 @@ export function compileService(given: ResourceStore, settings: ServiceSettings):
       find,
       findBelow: () => entries.map(({ route }) => route),
     }
-    return { routes, operations, records, view }
+    return { routes, operations, records, view, afterCommits }
   }
   if (settings.authentication === undefined) refuseRequire(definitions)
   for (const [pattern, definition] of definitions) entries.push(...compileDefinition(pattern, definition, defaults))
@@ -90,7 +98,9 @@ export function compileService(given: ResourceStore, settings: ServiceSettings):
   view = createView(settings, entries)
   const table = createRouteTable(entries)
   routes = table
-  if (operations === undefined || definitions.has(operations.path)) return { routes, operations, records, view }
+  parents = findParents(entries, table)
+  if (operations === undefined || definitions.has(operations.path))
+    return { routes, operations, records, view, afterCommits }
   // A pattern such as "/{tenant}" stands for other names than that of the monitors.
   routes = {
     isOpen: false,
@@ -99,51 +109,19 @@ export function compileService(given: ResourceStore, settings: ServiceSettings):
     find: (path) => (path === operations.path ? undefined : table.find(path)),
     findBelow: (pattern) => table.findBelow(pattern).filter((route) => route.pattern !== `${operations.path}/{id}`),
   }
-  return { routes, operations, records, view }
+  return { routes, operations, records, view, afterCommits }
 }
 
-/**
- * The sweeper of first answers, where a definition keeps any.
- * @throws TypeError that names the definition and the store where that has not what it takes
- */
+/** The sweeper of first answers, where a definition keeps any. */
 function createRecords(
   store: ResourceStore,
   definitions: ReadonlyMap<string, ResourceDefinition>,
   now: () => number,
 ): Poll | undefined {
-  let shortest = Number.POSITIVE_INFINITY
-  let isUsed = false
-  for (const [pattern, { options }] of definitions) {
-    const { idempotency, idempotencyRetention = DAY } = options
-    if (idempotency === undefined) continue
-    if (store.supports?.relatedExpect !== true) {
-      throw new TypeError(
-        `${pattern} has idempotency: '${idempotency}', which needs a store that supports relatedExpect (related writes that ` +
-          `expect a path to be absent); ${nameStore(store)} does not.`,
-      )
-    }
-    isUsed = true
-    shortest = Math.min(shortest, idempotencyRetention)
-  }
-  return isUsed ? createRecordSweeper(store, now, shortest) : undefined
-}
-
-/** @throws TypeError that names the definition, the option and the store where that has not what it takes */
-function requireQueries(store: ResourceStore, definitions: ReadonlyMap<string, ResourceDefinition>): void {
-  for (const [pattern, { kind, options }] of definitions) {
-    if (kind !== 'collection' || store.supports?.queries === true) continue
-    const option = QUERY_OPTIONS.find((name) => options[name] !== undefined && options[name] !== false)
-    if (option === undefined) continue
-    throw new TypeError(
-      `${pattern} has ${option}, which needs a store that supports queries (lists that select and order by indexed ` +
-        `values); ${nameStore(store)} does not.`,
-    )
-  }
-}
-
-function nameStore(store: ResourceStore): string {
-  const name = store.constructor?.name ?? 'Object'
-  return name === 'Object' ? 'the store of this service' : name
+  const retentions = [...definitions.values()].flatMap(({ options: { idempotency, idempotencyRetention = DAY } }) =>
+    idempotency === undefined ? [] : [idempotencyRetention],
+  )
+  return retentions.length === 0 ? undefined : createRecordSweeper(store, now, Math.min(...retentions))
 }
 
 /** @throws TypeError for a definition that asks for credentials which no scheme checks: it would be open to every client */

@@ -58,15 +58,15 @@ function takeType(exchange: ResourceExchange, field: string | undefined, rule: C
   if (spelling === undefined && exchange.method === 'QUERY') {
     throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: 'QUERY needs a Content-Type.' })
   }
-  if (spelling === undefined) throw unsupported(rule, 'The content has no Content-Type.')
+  if (spelling === undefined) throw unsupported(rule, `The content has no Content-Type.${listTypes(rule)}`)
   const type = parseMediaType(spelling)
   // It is sent again with the content: what is not ASCII means something else to every recipient.
   if (type === undefined || /[^\t\x20-\x7e]/.test(spelling)) {
     throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: 'Content-Type is malformed.' })
   }
   const { essence, parameters } = type
-  if (!rule.types.some((range) => isAccepted(range, essence))) {
-    throw unsupported(rule, `Content of type ${essence} is not taken here.`)
+  if (!rule.types.some((range) => isAccepted(range, essence, rule))) {
+    throw unsupported(rule, `Content of type ${essence} is not taken here.${listTypes(rule)}`)
   }
   if (isMisplacedPatch(exchange, essence) && !rule.types.includes(essence)) {
     throw unsupported(rule, `${essence} describes changes: send it with PATCH.`)
@@ -84,8 +84,14 @@ function takeType(exchange: ResourceExchange, field: string | undefined, rule: C
 }
 
 /** `application/json` stands for its relatives with a `+json` suffix as well, except where patch formats are named. */
-function isAccepted(range: string, essence: string): boolean {
-  return isInMediaRange(range, essence) || (range === 'application/json' && essence.endsWith('+json'))
+function isAccepted(range: string, essence: string, { hint }: ContentRule): boolean {
+  if (isInMediaRange(range, essence)) return true
+  return hint !== 'Accept-Patch' && range === 'application/json' && essence.endsWith('+json')
+}
+
+/** Which patch documents are taken: clients often send `application/json`, and their readers see no header fields. */
+function listTypes({ hint, types }: ContentRule): string {
+  return hint === 'Accept-Patch' ? ` Send ${types.join(' or ')}.` : ''
 }
 
 /**

@@ -1,6 +1,7 @@
 import { checkAuthorization } from '../actions/authorization.ts'
 import { checkRepeated, orFirstAnswer } from '../actions/keyed-request.ts'
 import { options as describeOptions } from '../actions/options.ts'
+import { checkParent } from '../actions/parent.ts'
 import { ResourceExchange } from '../actions/resource-exchange.ts'
 import { addWantedDigests } from '../actions/response-digests.ts'
 import { applyScope } from '../actions/scope.ts'
@@ -48,7 +49,7 @@ export interface ResourceService extends Handler {
  */
 export function createResourceService(store: ResourceStore, options?: ServiceOptions): ResourceService {
   const settings = readServiceOptions(options)
-  const { routes, operations, records, view } = compileService(store, settings)
+  const { routes, operations, records, view, afterCommits } = compileService(store, settings)
   const access = createAccess(settings)
 
   // The order of decisions (RFC 9110 §13.2.1): what the fields say before what the store says, what the store says
@@ -70,6 +71,7 @@ export function createResourceService(store: ResourceStore, options?: ServiceOpt
     access.authenticate, // 401
     access.checkCrossSite, // 403
     seeHidden,
+    checkParent, // 404
     routes.hasScope ? (applyScope as Step<ResourceExchange>) : undefined, // 403
     checkAuthorization as Step<ResourceExchange>, // 403
     checkContent, // 415 413 400
@@ -99,6 +101,7 @@ export function createResourceService(store: ResourceStore, options?: ServiceOpt
   records?.start()
   const close = async (): Promise<void> => {
     await Promise.all([activity.drain(), operations?.close()])
+    await afterCommits.drain()
     records?.close()
     stopExplaining()
     access.close()

@@ -14,7 +14,7 @@ import { formatPath } from '../protocol/request-target.ts'
 import { memberPath, splitPath } from '../stores/paths.ts'
 import { createMonitors, type Monitors } from './monitors.ts'
 import { createWorkHandler, type FindWorkRoute } from './work-handler.ts'
-import { createWorkQueue } from './work-queue.ts'
+import { createWorkQueue, type WorkRecord } from './work-queue.ts'
 import { createWorkRunner } from './work-runner.ts'
 import { createExternalScheduler, createLocalScheduler, createPoll } from './work-scheduler.ts'
 
@@ -117,6 +117,7 @@ export function createOperations(
           path,
           version,
           monitor: monitor.path,
+          principal: nameOf(exchange.principal),
         })
         const { signal } = exchange
         const written = store.write(monitor.path, monitor.content, { expect: 'absent', related: [record], signal })
@@ -126,9 +127,10 @@ export function createOperations(
         })
       },
 
-      prepareProcessing(route, path) {
+      prepareProcessing({ route, principal }, path) {
         const id = randomUUID()
-        const record = queue.record(id, { kind: 'process', pattern: route.pattern, path })
+        const work = { kind: 'process', pattern: route.pattern, path, principal: nameOf(principal) } as const
+        const record = queue.record(id, work)
         return { record, start: () => scheduler.announce(id, 0) }
       },
     },
@@ -143,6 +145,11 @@ export function createOperations(
       return andThen(removed, () => emptyReply(204, ['Cache-Control', cacheControlFor(exchange)]))
     },
   }
+}
+
+/** A principal as work records it: without claims, which may be secret. */
+function nameOf(principal: Principal | undefined): WorkRecord['principal'] {
+  return principal && { scheme: principal.scheme, id: principal.id }
 }
 
 /**

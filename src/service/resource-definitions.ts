@@ -1,3 +1,4 @@
+import type { AfterCommit, BeforeWrite, Outbox } from '../actions/change-types.ts'
 import type { Authorize, ConflictHook, DeletionMode, FileOptions, Rendition } from '../actions/route.ts'
 import type { Typed } from '../core/definition-types.ts'
 import type { RequestView } from '../core/exchange.ts'
@@ -6,10 +7,11 @@ import type { JsonObject, JsonValue } from '../core/json.ts'
 import { BOOLEAN, checkValues, FUNCTION } from '../core/option-values.ts'
 import { changeOptions, readOptions } from '../core/options.ts'
 import type { StandardSchema } from '../core/standard-schema.ts'
+import { isJsonRange } from '../protocol/media-type.ts'
 import type { Method } from '../protocol/methods.ts'
 import { QUERY_OPTIONS, type QueryOptions, readQueryOptions } from './collection-options.ts'
 import { RESOURCE_VALUES } from './definition-values.ts'
-import { isJsonRange, JSON_ONLY } from './json-types.ts'
+import { JSON_ONLY } from './json-types.ts'
 
 /**
  * Options of every kind of resource.
@@ -44,6 +46,27 @@ export interface ResourceOptions<Value = JsonValue> {
   readonly authorize?: Authorize<Value>
   /** Refuses replacements that conflict with the current state (409); see {@link ConflictHook}. Default: none. */
   readonly conflict?: ConflictHook<Value>
+  /**
+   * Whether PATCH takes `application/json` as well, as a merge patch (RFC 7396), for clients that cannot name the format.
+   * Default false: such a PATCH is 415.
+   */
+  readonly jsonAsMergePatch?: boolean
+  /**
+   * Changes JSON before it is stored: stamps an owner, a time, a number; see {@link BeforeWrite}. Only where `types` are
+   * JSON types. Not called for the work's own changes of accepted items. Default: none.
+   */
+  readonly beforeWrite?: BeforeWrite<Value>
+  /**
+   * Gives resources that are written in the same atomic step as a change: an audit trail, messages to send; see
+   * {@link Outbox}. Needs a store that supports `relatedExpect`, as the ready ones do. Default: none.
+   */
+  readonly outbox?: Outbox<Value>
+  /**
+   * Called once after each change, in the process that committed it. The response does not wait for it, and `close()` does.
+   * After a crash between the commit and the call it is not called: what must not get lost belongs in the `outbox`.
+   * Default: none.
+   */
+  readonly afterCommit?: AfterCommit<Value>
   /** What PUT answers when it replaces: 200 with the representation, or 204. Default `'none'`. */
   readonly putResponse?: 'representation' | 'none'
   /**
@@ -165,6 +188,12 @@ export interface CollectionOptions<Value = JsonObject> extends DocumentOptions<V
    * `scope`: there it would tell that another caller has the path (404 in place of 201).
    */
   readonly clientIds?: boolean
+  /**
+   * Whether the collection exists only below a resource that does, as in `/tasks/{task}/comments`: 404 while that is not
+   * there, is deleted, or would be refused to a GET of the same caller. The items are removed with it. Needs a store that
+   * supports `parents`, as the ready ones do. Default false.
+   */
+  readonly parent?: boolean
   /** Members on a page. Default `{ default: 50, max: 500 }`. */
   readonly pageSize?: { readonly default?: number; readonly max?: number }
   /** The methods of members. Default: all but POST; of accepting collections GET and DELETE. */
@@ -203,7 +232,8 @@ export type SingletonDefinition<Value, Input, Named> = Kind<'singleton'> & Typed
 
 const COMMON = [
   ...(['methods', 'schema', 'cacheControl', 'postCacheControl', 'preconditions', 'digests', 'requireAuth'] as const),
-  ...(['authorize', 'conflict', 'putResponse', 'deletion', 'deleteResponse', 'retention'] as const),
+  ...(['authorize', 'conflict', 'jsonAsMergePatch', 'beforeWrite', 'outbox', 'afterCommit'] as const),
+  ...(['putResponse', 'deletion', 'deleteResponse', 'retention'] as const),
   ...(['representations', 'accept', 'idempotency', 'idempotencyRetention'] as const),
   ...(['title', 'description', 'examples', 'jsonSchema', 'deprecated', 'sunset'] as const),
 ] as const
@@ -219,6 +249,7 @@ const COLLECTION = [
     'files',
     'ids',
     'clientIds',
+    'parent',
     'pageSize',
     'memberMethods',
   ] as const),
@@ -258,6 +289,7 @@ export function collection<
   const read = readOptions('collection', options as CollectionOptions<JsonValue> | undefined, COLLECTION)
   checkCommon('collection', read)
   checkMethods('collection', 'methods', read.methods, ['GET', 'POST'])
+  checkStampedTypes('collection', read, ['application/json'])
   checkMethods('collection', 'memberMethods', read.memberMethods, ['GET', 'PUT', 'PATCH', 'DELETE'])
   if (read.process !== undefined && read.create !== 'accepted') {
     throw new TypeError("collection has a process, which runs only with create: 'accepted'.")
@@ -278,8 +310,8 @@ export function collection<
 function readFiles(files: CollectionOptions['files']): Pick<CollectionOptions, 'files'> {
   if (files === undefined) return {}
   const entries = Object.entries(files).map(([name, file]) => {
-    const read = readOptions('files', file, ['required', 'describe'])
-    checkValues('files', read, { required: BOOLEAN, describe: FUNCTION })
+    const read = readOptions('files', file, ['required', 'describe', 'replaceable'])
+    checkValues('files', read, { required: BOOLEAN, describe: FUNCTION, replaceable: BOOLEAN })
     return [name, read]
   })
   return { files: Object.freeze(Object.fromEntries(entries)) as NonNullable<CollectionOptions['files']> }
@@ -302,6 +334,7 @@ export function document<
   const read = readOptions('document', options as DocumentOptions | undefined, DOCUMENT)
   checkCommon('document', read)
   checkMethods('document', 'methods', read.methods, ['GET', 'PUT', 'PATCH', 'DELETE'])
+  checkStampedTypes('document', read, ['*/*'])
   return Object.freeze({ kind: 'document', options: read })
 }
 
@@ -342,6 +375,16 @@ function checkMethods(
   const wrong = given?.find((method) => !has.includes(method) && method !== 'HEAD' && method !== 'OPTIONS')
   if (wrong === undefined) return
   throw new TypeError(`${owner} has no ${wrong} in its ${option}: they are ${has.join(', ')}.`)
+}
+
+/** @throws TypeError for a hook that would see only some of the content: what is not JSON is kept byte for byte */
+function checkStampedTypes(
+  owner: string,
+  { beforeWrite, types }: Readonly<DocumentOptions<JsonValue>>,
+  usual: readonly string[],
+): void {
+  if (beforeWrite === undefined || (types ?? usual).every(isJsonRange)) return
+  throw new TypeError(`${owner} has a beforeWrite, which changes JSON: its types must be JSON types alone.`)
 }
 
 function checkCommon(owner: string, options: Readonly<ResourceOptions>): void {

@@ -16,7 +16,7 @@ export interface RouteTable {
 
 /** A route and the paths it serves. */
 export interface RouteEntry {
-  /** Literal segments and `{names}`, as in `/users/{id}`. */
+  /** Literal segments and `{names}`, as in `/users/{id}`; the last one may be a `{name...}` of any depth. */
   readonly pattern: string
   readonly route: Route
   /** Whether a value may stand for the last `{name}`; any non-empty value may when it is left out. */
@@ -27,10 +27,13 @@ interface Node {
   readonly literals: Map<string, Node>
   parameter: Node | undefined
   entry: RouteEntry | undefined
+  /** What is below in any depth: `{path...}`. */
+  deep: RouteEntry | undefined
 }
 
 /**
- * Makes a table that finds a route in time that depends on the length of the path only. Literal segments win over names.
+ * Makes a table that finds a route in time that depends on the length of the path only. Literal segments win over names, and
+ * names over names of any depth.
  * @throws TypeError for a malformed pattern, or two patterns for the same paths
  */
 export function createRouteTable(entries: readonly RouteEntry[]): RouteTable {
@@ -46,7 +49,7 @@ export function createRouteTable(entries: readonly RouteEntry[]): RouteTable {
 }
 
 function createNode(): Node {
-  return { literals: new Map(), parameter: undefined, entry: undefined }
+  return { literals: new Map(), parameter: undefined, entry: undefined, deep: undefined }
 }
 
 /** What no segment of a decoded path is, or what is meant otherwise: a `:name`, a query, an escape. */
@@ -59,9 +62,19 @@ function add(root: Node, entry: RouteEntry): void {
   }
   const names = new Set<string>()
   let node = root
-  for (const segment of pattern === '/' ? [] : pattern.slice(1).split('/')) {
+  const segments = pattern === '/' ? [] : pattern.slice(1).split('/')
+  for (const [index, segment] of segments.entries()) {
+    if (isDeep(segment)) {
+      if (index < segments.length - 1) {
+        throw new TypeError(`The pattern "${pattern}" has ${segment} before its end: nothing is left for what follows.`)
+      }
+      if (names.has(segment.replace('...', ''))) throw hasTwice(pattern, segment)
+      if (node.deep !== undefined) throw haveSamePaths(node.deep, entry)
+      node.deep = entry
+      return
+    }
     if (/^\{[A-Za-z_]\w*\}$/.test(segment)) {
-      if (names.has(segment)) throw new TypeError(`The pattern "${pattern}" has the name ${segment} twice.`)
+      if (names.has(segment)) throw hasTwice(pattern, segment)
       names.add(segment)
       node = node.parameter ??= createNode()
     } else if (segment === '' || NEVER_PLAIN.test(segment)) {
@@ -72,10 +85,21 @@ function add(root: Node, entry: RouteEntry): void {
       node = next
     }
   }
-  if (node.entry !== undefined) {
-    throw new TypeError(`The patterns "${node.entry.pattern}" and "${pattern}" are for the same paths.`)
-  }
+  if (node.entry !== undefined) throw haveSamePaths(node.entry, entry)
   node.entry = entry
+}
+
+/** Whether a segment of a pattern stands for all segments that are left. */
+function isDeep(segment: string): boolean {
+  return /^\{[A-Za-z_]\w*\.\.\.\}$/.test(segment)
+}
+
+function hasTwice(pattern: string, segment: string): TypeError {
+  return new TypeError(`The pattern "${pattern}" has the name ${segment} twice.`)
+}
+
+function haveSamePaths(one: RouteEntry, other: RouteEntry): TypeError {
+  return new TypeError(`The patterns "${one.pattern}" and "${other.pattern}" are for the same paths.`)
 }
 
 function find(node: Node, path: string, from: number): Route | undefined {
@@ -87,22 +111,28 @@ function find(node: Node, path: string, from: number): Route | undefined {
     const route = slash < 0 ? literal.entry?.route : find(literal, path, slash + 1)
     if (route !== undefined) return route
   }
-  const { parameter } = node
-  if (parameter === undefined) return undefined
-  if (slash >= 0) return find(parameter, path, slash + 1)
-  const { entry } = parameter
+  const named = node.parameter === undefined ? undefined : findNamed(node.parameter, path, segment, slash)
+  if (named !== undefined || node.deep === undefined) return named
+  return path.endsWith('/') ? undefined : node.deep.route
+}
+
+function findNamed(node: Node, path: string, segment: string, slash: number): Route | undefined {
+  if (slash >= 0) return find(node, path, slash + 1)
+  const { entry } = node
   return entry === undefined || entry.accepts?.(segment) === false ? undefined : entry.route
 }
 
 function findBelow(root: Node, pattern: readonly string[]): readonly Route[] {
   let nodes: readonly Node[] = [root]
+  const deep: Route[] = []
   for (const segment of [...pattern, '{any}']) {
     const isName = segment.startsWith('{')
+    for (const node of nodes) if (node.deep !== undefined) deep.push(node.deep.route)
     nodes = nodes.flatMap(({ literals, parameter }) => {
       const named = isName ? [...literals.values()] : literals.has(segment) ? [literals.get(segment)!] : []
       // A literal segment wins, but what is not found below it is looked for below the name.
       return parameter === undefined ? named : [...named, parameter]
     })
   }
-  return nodes.flatMap(({ entry }) => entry?.route ?? [])
+  return [...nodes.flatMap(({ entry }) => entry?.route ?? []), ...deep]
 }

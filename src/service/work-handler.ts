@@ -1,8 +1,10 @@
+import { beginChange, observesChanges, type PendingChange } from '../actions/changes.ts'
 import { relatedPaths, removalOf } from '../actions/delete.ts'
 import { fetchJson, parseStored } from '../actions/hooks.ts'
 import { indexOwnContent } from '../actions/indexing.ts'
 import type { Route, RouteContext } from '../actions/route.ts'
 import { idOf } from '../actions/validation.ts'
+import { removeChange, writeChange } from '../actions/write-change.ts'
 import { createProblem, HttpError, isHttpError } from '../core/errors.ts'
 import type { JsonObject } from '../core/json.ts'
 import { PATIENT_ATTEMPTS, pause } from '../core/turns.ts'
@@ -17,6 +19,9 @@ export type FindWorkRoute = (
   pattern: string,
 ) => { readonly route: Route; readonly process: Process | undefined } | undefined
 
+/** Begins a change of a state; `undefined` where no hook sees it. */
+type BeginChange = (before: StoredResource) => PendingChange | undefined
+
 /** Makes what does a piece of accepted work: a removal, or the work on a new item. */
 export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute: FindWorkRoute): WorkHandler {
   const { store, turns } = context
@@ -25,28 +30,34 @@ export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute
     return parseStored(await fetchJson(state, context.limits.bodySize, undefined)) as JsonObject
   }
 
-  /** Changes a JSON resource; `change` sees its current value and returns the next, or nothing to leave it. */
-  async function update(path: string, change: (value: JsonObject) => JsonObject | undefined): Promise<void> {
-    await turns.take(path, () => swap(path, change), 'go-on')
+  /**
+   * Moves a JSON resource on from `pending`, once: it may be somewhere else already.
+   * @param begin begins the change that hooks see; left out for monitors
+   */
+  async function settle(path: string, members: JsonObject, begin?: BeginChange): Promise<void> {
+    await turns.take(path, () => swap(path, members, begin), 'go-on')
   }
 
-  async function swap(path: string, change: (value: JsonObject) => JsonObject | undefined): Promise<void> {
+  async function swap(path: string, members: JsonObject, begin: BeginChange | undefined): Promise<void> {
     for (let attempts = 1; ; attempts++) {
       const state = await store.read(path)
       if (!isResource(state)) return // removed meanwhile
-      const next = change(await readValue(state))
-      if (next === undefined) return
+      const before = await fetchJson(state, context.limits.bodySize, undefined)
+      const value = parseStored(before) as JsonObject
+      if (value['state'] !== 'pending') return
+      const next = { ...value, ...members }
       const plain = { contentType: state.contentType, body: JSON.stringify(next) }
       const content = indexOwnContent(context.findRoute(path), path, plain, next)
-      const result = await store.write(path, content, { expect: { version: state.version } })
+      const options = { expect: { version: state.version } }
+      const result = await writeChange(store, path, content, options, begin?.(before))
       if (result.outcome !== 'conflict') return
       if (attempts >= PATIENT_ATTEMPTS) await pause(attempts)
     }
   }
 
-  /** Moves a member on from `pending`, once: a call that finds another state has come too late. */
-  function settle(path: string, members: JsonObject): Promise<void> {
-    return update(path, (value) => (value['state'] === 'pending' ? { ...value, ...members } : undefined))
+  /** Begins the change of an item by the work on it. */
+  function beginPatch(route: Route, { principal }: WorkRecord): BeginChange {
+    return (before) => beginChange(route, 'patched', before, { principal, request: undefined })
   }
 
   function formatNow(): string {
@@ -61,21 +72,28 @@ export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute
   }
 
   async function remove({ record }: ClaimedWork): Promise<void> {
-    const { path, version, monitor } = record
+    const { path, monitor } = record
     const { route } = requireKnown(record)
-    const state = await store.read(path)
-    if (isResource(state)) {
-      const result = await store.remove(path, {
-        expect: version === undefined ? 'any' : { version },
-        related: await relatedPaths(route, path),
-        ...removalOf(route),
-      })
-      if (result.outcome === 'conflict' && isResource(result.current)) {
-        throw new HttpError(409, 'ERR_CONFLICT', { detail: 'The resource was changed after its removal was accepted.' })
-      }
+    for (let attempts = 1; (await removeOnce(route, record)) === 'conflict'; attempts++) {
+      if (attempts >= PATIENT_ATTEMPTS) await pause(attempts)
     }
     const id = idOf(splitPath(path).name, 'integer')
     await settle(monitor!, { state: 'done', ended: formatNow(), result: { deleted: true, id } })
+  }
+
+  async function removeOnce(route: Route, { path, version, principal }: WorkRecord): Promise<'removed' | 'conflict'> {
+    const state = await store.read(path)
+    if (!isResource(state)) return 'removed'
+    const expect = version === undefined ? 'any' : { version }
+    const options = { expect, related: await relatedPaths(route, path), ...removalOf(route) } as const
+    if (version !== undefined && state.version !== version) throw changedMeanwhile()
+    const before = observesChanges(route) ? await fetchJson(state, context.limits.bodySize, undefined) : state
+    const change = beginChange(route, 'deleted', before, { principal, request: undefined })
+    const removed = change === undefined ? store.remove(path, options) : removeChange(store, before, options, change)
+    const result = await removed
+    if (result.outcome !== 'conflict' || !isResource(result.current)) return 'removed'
+    if (version !== undefined) throw changedMeanwhile()
+    return 'conflict'
   }
 
   async function process({ record }: ClaimedWork, signal: AbortSignal): Promise<void> {
@@ -92,7 +110,7 @@ export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute
       attempt: record.attempts,
       signal,
     })
-    await settle(record.path, { ...members, state: 'ready' })
+    await settle(record.path, { ...members, state: 'ready' }, beginPatch(known.route, record))
   }
 
   async function readFile(path: string) {
@@ -106,10 +124,15 @@ export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute
       const known = isHttpError(error) ? error : new HttpError(500, 'ERR_INTERNAL', { cause: error })
       const problem = createProblem(known) as unknown as JsonObject
       const { monitor } = record
-      if (monitor === undefined) await settle(record.path, { state: 'failed', problem })
-      else await settle(monitor, { state: 'failed', ended: formatNow(), problem })
+      if (monitor !== undefined) return settle(monitor, { state: 'failed', ended: formatNow(), problem })
+      const route = findRoute(record.pattern)?.route
+      await settle(record.path, { state: 'failed', problem }, route && beginPatch(route, record))
     },
   }
+}
+
+function changedMeanwhile(): HttpError {
+  return new HttpError(409, 'ERR_CONFLICT', { detail: 'The resource was changed after its removal was accepted.' })
 }
 
 function viewFile({ contentType, size, body }: StoredResource) {

@@ -13,6 +13,8 @@ export interface WorkRecord {
   readonly version?: string | undefined
   /** Path of the monitor that tells of the work. */
   readonly monitor?: string
+  /** Who asked for it, for the hooks that see its changes. */
+  readonly principal?: { readonly scheme: string; readonly id: string } | undefined
   /** How often it has been tried. */
   readonly attempts: number
   /** Milliseconds since the epoch before which no process starts: the lease of the process that works on it, or a pause. */

@@ -13,6 +13,8 @@ import {
   isResource,
   type ReadOptions,
   type RelatedWrite,
+  type RemoveOptions,
+  type RemoveResult,
   type ResourceStore,
   type StoredState,
   type WriteOptions,
@@ -30,6 +32,7 @@ export interface MemoryStoreOptions {
 
 const NO_OPTIONS: ReadOptions = {}
 const NOTHING: readonly RelatedWrite[] = []
+const EMPTY: Content = { contentType: '', body: '' }
 const DAY = 24 * 60 * 60 * 1000
 
 /** A new member that has its name. */
@@ -130,6 +133,25 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
     return { outcome: isResource(current) ? 'replaced' : 'created', resource }
   }
 
+  function commitRemoval(
+    path: string,
+    { expect, mode, retention: keep = retention, related = [], below = false, signal }: RemoveOptions,
+    relatedWrites: readonly RelatedWrite[],
+    held: readonly HeldBody[],
+  ): RemoveResult {
+    signal?.throwIfAborted()
+    const conflict = findConflict(path, relatedWrites, undefined)
+    if (conflict !== undefined) return conflict
+    const current = stateOf(path, false)
+    if (!isResource(current) && expect === 'any') return { outcome: 'absent', current }
+    if (!isResource(current) || !isExpected(current, expect)) return { outcome: 'conflict', current }
+    drop(path, mode, keep)
+    for (const other of related) drop(other, mode, keep)
+    if (below) for (const other of members.below(path)) drop(other, 'erase', 0)
+    putRelated(relatedWrites, held)
+    return { outcome: 'removed', resource: current }
+  }
+
   return {
     supports: { relatedExpect: true, queries: true, parents: true },
 
@@ -158,15 +180,13 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
       return commitDraftLater(draft, () => draftMember(collection, content, options, taken), options)
     },
 
-    remove(path, { expect, mode, retention: keep = retention, related = [], below = false, signal }) {
+    remove(path, options) {
+      const { signal, relatedWrites = NOTHING } = options
       if (signal?.aborted) return Promise.reject(signal.reason)
-      const current = stateOf(path, false)
-      if (!isResource(current) && expect === 'any') return { outcome: 'absent', current }
-      if (!isResource(current) || !isExpected(current, expect)) return { outcome: 'conflict', current }
-      drop(path, mode, keep)
-      for (const other of related) drop(other, mode, keep)
-      if (below) for (const other of members.below(path)) drop(other, 'erase', 0)
-      return { outcome: 'removed', resource: current }
+      if (relatedWrites.length === 0) return commitRemoval(path, options, relatedWrites, [])
+      const held = holder.hold(EMPTY, relatedWrites, signal)
+      if (isPromise(held)) return held.then((held) => commitRemoval(path, options, relatedWrites, held))
+      return commitRemoval(path, options, relatedWrites, held)
     },
 
     list(collection, options) {

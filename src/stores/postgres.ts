@@ -24,7 +24,15 @@ import { createOrphanSearch } from './sql/orphans.ts'
 import { createIndexer } from './sql/queries/indexer.ts'
 import { isExpected, LIVE, type Shown, type StateRow, toResource, toState } from './sql/rows.ts'
 import { createSweeper } from './sql/sweeper.ts'
-import type { Content, RelatedWrite, ResourceStore, StoredState, WriteResult } from './types.ts'
+import {
+  type Content,
+  isResource,
+  type RelatedWrite,
+  type RemoveResult,
+  type ResourceStore,
+  type StoredState,
+  type WriteResult,
+} from './types.ts'
 import { createVersions } from './versions.ts'
 
 export type { PostgresClient, PostgresPool, PostgresQuery } from './postgres/connection.ts'
@@ -244,28 +252,31 @@ export function postgresStore(options: PostgresStoreOptions): ResourceStore & Mo
       }
     },
 
-    async remove(path, { expect, mode, retention: keep = retention, related = [], below = false, signal }) {
-      signal?.throwIfAborted()
-      const own = { mode, keep, expect, reach: 'live' } as const
-      const other = { mode, keep, expect: 'any', reach: 'live-and-hidden' } as const
-      for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-        const removed =
-          related.length === 0 && !below
-            ? await states.drop(runUntil(signal), path, own)
-            : await connection.transact(async (run) => {
-                const row = await states.drop(run, path, own)
-                if (row === undefined) return undefined
-                for (const path of related) await states.drop(run, path, other)
-                if (below) await states.dropBelow(run, path)
-                return row
-              }, signal)
-        if (removed !== undefined) return { outcome: 'removed', resource: toResource(removed, contents.open) }
-        const row = await states.read(path, 'with-content', signal)
-        const current = toFoundState(row)
-        if (row?.state !== LIVE && expect === 'any') return { outcome: 'absent', current: current as undefined }
-        if (!isExpected(row, expect)) return { outcome: 'conflict', current }
-      }
-      throw createUnavailableError(new Error('The state changed at every attempt.'))
+    remove(
+      path,
+      { expect, mode, retention: keep = retention, related = [], relatedWrites = [], below = false, signal },
+    ) {
+      const written = relatedWrites.map((write) => write.content)
+      const step = { mode, keep, expect, related, writes: relatedWrites, below }
+      return commitContents(createIntake(), written, signal, async (taken): Promise<RemoveResult> => {
+        signal?.throwIfAborted()
+        for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+          const removed = await steps.remove(path, step, taken, signal)
+          if (removed !== undefined && !('unexpected' in removed)) {
+            return { outcome: 'removed', resource: toResource(removed, contents.open) }
+          }
+          const row = await states.read(path, 'with-content', signal)
+          const current = toFoundState(row)
+          if (removed !== undefined) {
+            const related = toFoundState(await states.read(removed.unexpected, 'with-content', signal))
+            if (isResource(related)) return { outcome: 'conflict', current, related }
+            continue
+          }
+          if (row?.state !== LIVE && expect === 'any') return { outcome: 'absent', current: current as undefined }
+          if (!isExpected(row, expect)) return { outcome: 'conflict', current }
+        }
+        throw createUnavailableError(new Error('The state changed at every attempt.'))
+      })
     },
 
     async list(collection, options) {

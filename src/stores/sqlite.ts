@@ -31,6 +31,7 @@ import type {
   CreateOptions,
   CreateResult,
   RelatedWrite,
+  RemoveResult,
   ResourceStore,
   StoredResource,
   WriteResult,
@@ -277,18 +278,29 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
       )
     },
 
-    remove(path, { expect, mode, retention: keep = retention, related = [], below = false, signal }) {
+    remove(
+      path,
+      { expect, mode, retention: keep = retention, related = [], relatedWrites = [], below = false, signal },
+    ) {
       signal?.throwIfAborted()
-      return connection.transact(() => {
-        const row = states.readHead(path)
-        const current = states.read(path, 'not-shown')
-        if (row?.state !== LIVE && expect === 'any') return { outcome: 'absent', current: current as undefined }
-        if (row === undefined || !isExpected(row, expect)) return { outcome: 'conflict', current }
-        states.drop(row, mode, keep)
-        states.dropRelated(related, mode, keep)
-        if (below) parents.dropBelow(path)
-        return { outcome: 'removed', resource: current as StoredResource }
-      })
+      const contents = relatedWrites.map((write) => write.content)
+      return commitContents(createIntake(), contents, signal, (taken) =>
+        connection.transact((): RemoveResult => {
+          const conflict = states.findConflict(path, relatedWrites)
+          if (conflict !== undefined) return conflict
+          const row = states.readHead(path)
+          const current = states.read(path, 'not-shown')
+          if (row?.state !== LIVE && expect === 'any') return { outcome: 'absent', current: current as undefined }
+          if (row === undefined || !isExpected(row, expect)) return { outcome: 'conflict', current }
+          states.drop(row, mode, keep)
+          states.dropRelated(related, mode, keep)
+          if (below) parents.dropBelow(path)
+          for (const [index, write] of relatedWrites.entries()) {
+            states.put({ ...write, row: states.readHead(write.path) }, [], [taken[index]!])
+          }
+          return { outcome: 'removed', resource: current as StoredResource }
+        }),
+      )
     },
 
     list: (collection, options) =>

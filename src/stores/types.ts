@@ -224,6 +224,11 @@ export interface RemoveOptions {
   /** Further paths to remove in the same atomic step, in the same mode, whatever their state. */
   readonly related?: readonly string[]
   /**
+   * Resources to write in the same atomic step, as for `write`; none of them is the path, a related one, or below it. Used only with
+   * stores that support `relatedExpect`.
+   */
+  readonly relatedWrites?: readonly RelatedWrite[]
+  /**
    * Removes in the same atomic step everything below the path (`/tasks/7/…`), hidden states included, without a trace.
    * Only with stores that support `parents`, and not with the mode `hide`. Default false.
    */
@@ -235,7 +240,7 @@ export interface RemoveOptions {
 export type RemoveResult =
   | { readonly outcome: 'removed'; readonly resource: StoredResource }
   | { readonly outcome: 'absent'; readonly current: Tombstone | undefined }
-  | { readonly outcome: 'conflict'; readonly current: StoredState }
+  | Omit<WriteConflict, 'missing'>
 
 export interface ListOptions {
   /**
@@ -270,7 +275,10 @@ export interface Page {
 
 /** What a definition may need of its store: refused when the service is made where the store does not have it. */
 export interface StoreSupport {
-  /** Honours `expect` of related writes and `relatedTo`, and passes the new state to `related` of `create`. */
+  /**
+   * Honours `expect` of related writes, `relatedTo`, and `relatedWrites` of removals, and passes the new state to `related`
+   * of `create`.
+   */
   readonly relatedExpect?: true
   /** Keeps `indexed` with each state and honours `query` of lists. */
   readonly queries?: true

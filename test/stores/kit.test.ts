@@ -36,6 +36,7 @@ import { reusedPage } from './mutants/reused-page.ts'
 import { shownWhenHidden } from './mutants/shown-when-hidden.ts'
 import { staleAbroad, staleWhileAsMany } from './mutants/stale-abroad.ts'
 import { versionFromContent } from './mutants/version-from-content.ts'
+import { looksThenRemoves, removesOnly, removesRegardless, writesAnyway } from './mutants/written-removals.ts'
 import { firstDigest, reversedDigest, undigestedListing } from './mutants/wrong-digest.ts'
 
 /** Broken stores, and a case that must find each of them out. */
@@ -84,6 +85,10 @@ const MUTANTS = [
   [leavesRecords, 'leaves related paths that must be absent alone when the path itself meets a conflict'],
   [wrongVersion, 'tells related writes the names that the new state then has'],
   [tellsNoState, 'tells related writes the names that the new state then has'],
+  [removesOnly, 'writes what a removal brings with it, whatever its mode'],
+  [writesAnyway, 'writes nothing when the removal meets a conflict, or there is nothing to remove'],
+  [removesRegardless, 'removes nothing while a path that the removal writes must be absent and is not'],
+  [looksThenRemoves, 'lets exactly one of many removals win that write the same path, which must be absent'],
 ] as const
 
 describe('testStore', () => {

@@ -5,8 +5,10 @@ import ajvFormats from 'ajv-formats'
 import type { Route } from '../../src/actions/route.ts'
 import type { JsonObject, JsonValue } from '../../src/core/json.ts'
 import { createDocument } from '../../src/openapi/create-document.ts'
+import { isDeep } from '../../src/openapi/facts.ts'
 import { GENERAL_FAILURES } from '../../src/openapi/failures.ts'
 import { HEADER_NAMES } from '../../src/openapi/headers.ts'
+import { templateOf } from '../../src/openapi/names.ts'
 import type { ServiceView } from '../../src/openapi/service-view.ts'
 import { isInMediaRange } from '../../src/protocol/media-type.ts'
 
@@ -91,8 +93,11 @@ function keyOf({ route, method, status, text }: RecordedAnswer): string {
 /** What a description says that a service can answer. */
 export function listDescribed(view: ServiceView, document: JsonObject): readonly string[] {
   return view.routes.flatMap(({ pattern, route }) => {
-    const item = (document['paths'] as JsonObject)[pattern] as Readonly<Record<string, Operation>>
-    return Object.entries(item)
+    const item = (document['paths'] as JsonObject)[templateOf(pattern)] as
+      | Readonly<Record<string, Operation>>
+      | undefined
+    // Beside a name at the same place, OpenAPI has no place for a path of any depth.
+    return Object.entries(item ?? {})
       .filter(([method]) => method !== 'parameters')
       .flatMap(([method, { responses }]) =>
         Object.entries(responses)
@@ -128,8 +133,9 @@ function checkAnswer(answer: RecordedAnswer, document: JsonObject): readonly str
   const { view, route, status, method } = answer
   const patterns = view.routes.filter((entry) => entry.route === route).map(({ pattern }) => pattern)
   const pattern = patterns.find((pattern) => pattern === answer.path) ?? patterns[0]!
-  const item = (document['paths'] as JsonObject)[pattern] as Readonly<Record<string, Operation>>
-  const operation = item[method === 'HEAD' ? 'get' : method.toLowerCase()]
+  const item = (document['paths'] as JsonObject)[templateOf(pattern)] as Readonly<Record<string, Operation>> | undefined
+  if (item === undefined && isDeep({ pattern })) return []
+  const operation = item![method === 'HEAD' ? 'get' : method.toLowerCase()]
   if (operation === undefined) {
     // Decided before the method is known to be allowed; OPTIONS answers with Allow.
     const isKnown = [400, 403, 405, ...GENERAL_FAILURES].includes(status) || (method === 'OPTIONS' && status === 204)

@@ -1,6 +1,6 @@
 // Compiled, not run: hooks know what the schema gives.
 import { z } from 'zod'
-import { collection, document, singleton } from '../../src/index.ts'
+import { collection, document, json, singleton } from '../../src/index.ts'
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 declare function expectType<Expected>(): <Actual>(value: Actual, same: Equal<Expected, Actual>) => void
@@ -23,6 +23,30 @@ collection({
   create: 'accepted',
   process: (member) => expectType<User>()(member.value, true),
 })
+
+const Stamped = z.object({ name: z.string(), createdAt: z.string().optional() })
+type Stamped = z.infer<typeof Stamped>
+
+const stamped = collection({
+  schema: Stamped,
+  beforeWrite(value, { current, now }) {
+    expectType<Stamped>()(value, true)
+    expectType<Stamped | undefined>()(current?.value, true)
+    return { ...value, createdAt: current?.value.createdAt ?? now.toISOString() }
+  },
+  outbox(change) {
+    expectType<Stamped | undefined>()(change.after?.value, true)
+    return [{ path: `/audit/${change.eventId}`, content: json(change) }]
+  },
+  afterCommit: async ({ before }) => expectType<Stamped | undefined>()(before?.value, true),
+})
+// What a hook returns has no part in what the definition says of its values.
+expectType<Stamped | undefined>()(undefined as NonNullable<(typeof stamped)['~types']>['output'] | undefined, true)
+// @ts-expect-error: nothing to store
+collection({ schema: Stamped, beforeWrite: () => {} })
+collection({ beforeWrite: async (value) => ({ ...value, a: 1 }) })
+// @ts-expect-error: a promise comes too late
+collection({ outbox: async () => [] })
 
 document({ schema: User, conflict: (proposed) => proposed.value?.name })
 singleton({ schema: User, conflict: (proposed) => proposed.value?.name })

@@ -30,6 +30,7 @@ import { staging } from './cases/staging.ts'
 import { versions } from './cases/versions.ts'
 import { walks } from './cases/walks.ts'
 import { writing } from './cases/writing.ts'
+import { writtenRemovals } from './cases/written-removals.ts'
 import { claimSettles } from './claims.ts'
 import { findRunner } from './find-runner.ts'
 import type { Capability, Case, StoreFixture, TestStoreOptions } from './types.ts'
@@ -57,6 +58,7 @@ const GROUPS: Readonly<Record<string, readonly Case[]>> = {
   dates,
   'related writes': related,
   'related writes of what must be absent': absentRelated,
+  'removals that write': writtenRemovals,
   'queries: conditions': conditions,
   'queries: members and values': selection,
   'queries: order': orders,

@@ -5,7 +5,7 @@ import { isResource, type RelatedWrite, type StoredState, type WriteConflict } f
 import { type PostgresConnection, ROLL_BACK, type RunStatement } from './connection.ts'
 import type { PostgresIndexes } from './indexes.ts'
 import type { NameSource } from './names.ts'
-import type { DatedRow, Description, NewRow, PostgresStates, PutExpectation, PutResult } from './states.ts'
+import type { DatedRow, Description, DropOptions, NewRow, PostgresStates, PutExpectation, PutResult } from './states.ts'
 
 /** A write of one path and those that go with it, all or nothing. */
 export interface Step {
@@ -16,6 +16,14 @@ export interface Step {
   readonly related: readonly RelatedWrite[]
   /** A path that must be present. */
   readonly requires?: string | undefined
+}
+
+/** A removal of one path, with others that are removed or written, all or nothing. */
+export interface RemoveStep extends Omit<DropOptions, 'reach'> {
+  readonly related: readonly string[]
+  readonly writes: readonly RelatedWrite[]
+  /** Whether everything below the path goes with it. */
+  readonly below: boolean
 }
 
 /** Where the state of a path was not the expected one. */
@@ -29,6 +37,13 @@ export interface Unexpected {
 export interface PostgresSteps {
   /** Writes content that has been taken in; a path instead of a result where its state was not the expected one. */
   put(step: Step, taken: readonly Taken[], signal: AbortSignal | undefined): Promise<PutResult | Unexpected>
+  /** Removes paths and writes others; `undefined` or a path where a state was not the expected one. */
+  remove(
+    path: string,
+    options: RemoveStep,
+    taken: readonly Taken[],
+    signal: AbortSignal | undefined,
+  ): Promise<DatedRow | Unexpected | undefined>
   /** What stood in the way of a step; `undefined` when it does not any more. */
   explain(step: Step, place: Unexpected, signal: AbortSignal | undefined): Promise<WriteConflict | undefined>
 }
@@ -97,6 +112,41 @@ export function createPostgresSteps(
       if (results === ROLL_BACK) return { unexpected, isMissing }
       for (const { counter } of results) if (counter !== undefined) names.learn(counter.collection, counter.next)
       return results[0]!
+    },
+
+    async remove(path, { related, writes, below, ...options }, taken, signal) {
+      const own = { ...options, reach: 'live' } as const
+      if (related.length === 0 && writes.length === 0 && !below) return states.drop(runUntil(signal), path, own)
+      const other = { ...options, expect: 'any', reach: 'live-and-hidden' } as const
+      let unexpected: string | undefined
+      const written: PutResult[] = []
+      const removed = await connection.transact(async (run) => {
+        unexpected = undefined
+        written.length = 0
+        async function putRelated(which: 'any' | 'absent'): Promise<boolean> {
+          for (const [index, { path, content, expect = 'any' }] of writes.entries()) {
+            if (expect !== which) continue
+            const result = await states.put(run, path, content, taken[index]!, expect)
+            if (result === undefined) {
+              unexpected = path
+              return false
+            }
+            written.push(result)
+          }
+          return true
+        }
+        // Those that must be absent come first, as in a write.
+        if (!(await putRelated('absent'))) return ROLL_BACK
+        const row = await states.drop(run, path, own)
+        if (row === undefined) return ROLL_BACK
+        for (const path of related) await states.drop(run, path, other)
+        if (below) await states.dropBelow(run, path)
+        await putRelated('any')
+        return row
+      }, signal)
+      if (removed === ROLL_BACK) return unexpected === undefined ? undefined : { unexpected }
+      for (const { counter } of written) if (counter !== undefined) names.learn(counter.collection, counter.next)
+      return removed
     },
 
     async explain(

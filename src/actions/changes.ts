@@ -1,0 +1,180 @@
+import { AsyncResource } from 'node:async_hooks'
+import { createEventId } from '../core/event-id.ts'
+import type { Exchange, Principal } from '../core/exchange.ts'
+import { isPromise, type MaybePromise } from '../core/handler.ts'
+import type { JsonObject, JsonValue } from '../core/json.ts'
+import { splitPath } from '../stores/paths.ts'
+import { type RelatedWrite, type StoredResource, sizeOf } from '../stores/types.ts'
+import type { Change, ChangeKind, ChangeState, Outbox, OutboxWrite } from './change-types.ts'
+import { fetchJson, parseStored } from './hooks.ts'
+import { indexOwnContent } from './indexing.ts'
+import { type ResourceExchange, readParams } from './resource-exchange.ts'
+import type { Route } from './route.ts'
+import { entityTagOf } from './state-tag.ts'
+import { idOf } from './validation.ts'
+
+/** Who makes a change. */
+export interface ChangeSource {
+  readonly principal: Principal | undefined
+  readonly request: Exchange | undefined
+}
+
+/** A change that is not committed yet, with the hooks of its definition. */
+export interface PendingChange {
+  /**
+   * What the outbox writes with it, for stores; `undefined` where the definition has no outbox. Runs in the asynchronous
+   * context of the request, wherever the store calls it.
+   * @param path of the resource that changes
+   * @param after the new state, as far as it is known before it is written; `undefined` for a removal
+   */
+  readonly writes: ((path: string, after: StoredResource | undefined) => readonly RelatedWrite[]) | undefined
+  /** Calls `afterCommit`, after the response is decided. @param path of the resource that has changed */
+  commit(path: string, after: StoredResource | undefined): void
+}
+
+/** Whether the definition of a route has hooks that see changes. */
+export function observesChanges({ outbox, afterCommit }: Route): boolean {
+  return outbox !== undefined || afterCommit !== undefined
+}
+
+/** A state with its content at hand where hooks may ask for its value: once it is replaced, it cannot be read any more. */
+export function readForHooks(exchange: ResourceExchange, resource: StoredResource): MaybePromise<StoredResource> {
+  const { route, signal } = exchange
+  if (route.beforeWrite === undefined && !observesChanges(route)) return resource
+  return fetchJson(resource, route.context.limits.bodySize, signal)
+}
+
+/**
+ * Begins a change.
+ * @param route of the resource, or of the collection that it becomes a member of
+ * @param before the state that is replaced or removed
+ * @returns `undefined` where no hook sees changes
+ */
+export function beginChange(
+  route: Route,
+  kind: ChangeKind,
+  before: StoredResource | undefined,
+  source: ChangeSource,
+): PendingChange | undefined {
+  if (!observesChanges(route)) return undefined
+  const { outbox, afterCommit, context } = route
+  let change: Change | undefined
+  const makeChange = (path: string, after: StoredResource | undefined): Change =>
+    createChange(route, kind, path, before, after, source)
+  return {
+    writes:
+      outbox &&
+      AsyncResource.bind((path: string, after: StoredResource | undefined) => {
+        change = makeChange(path, after)
+        return readOutbox(route, outbox, change)
+      }),
+
+    commit(path, after) {
+      if (afterCommit === undefined) return
+      // The change that the outbox was shown: its id stands in what the outbox wrote.
+      context.afterCommits.announce(() => afterCommit(change ?? makeChange(path, after)), source.request)
+    },
+  }
+}
+
+/** The same for the request that an exchange is. */
+export function beginRequestedChange(
+  exchange: ResourceExchange,
+  kind: ChangeKind,
+  before: StoredResource | undefined,
+): PendingChange | undefined {
+  return beginChange(exchange.route, kind, before, { principal: exchange.principal, request: exchange })
+}
+
+function createChange(
+  route: Route,
+  kind: ChangeKind,
+  path: string,
+  before: StoredResource | undefined,
+  after: StoredResource | undefined,
+  { principal, request }: ChangeSource,
+): Change {
+  const { context } = route
+  const limit = context.limits.bodySize
+  // A collection changes in its items, which have a pattern of their own.
+  const own = route.collection === undefined ? route : (context.findRoute(path) ?? route)
+  const at = new Date(context.now())
+  const change: Omit<Change, 'toJSON'> = {
+    eventId: createEventId(),
+    kind,
+    path,
+    params: readParams(own.pattern, path),
+    id: own.kind === 'item' ? idOf(splitPath(path).name, own.idMember ?? 'integer') : undefined,
+    before: before && viewChanged(before, limit),
+    after: after && viewChanged(after, limit),
+    principal,
+    request,
+    at,
+  }
+  return { ...change, toJSON: () => toPlain(change) }
+}
+
+/** A state as hooks see it before or after a change. @param limit the most bytes that are parsed */
+export function viewChanged(resource: StoredResource, limit: number): ChangeState {
+  const { version, contentType, size } = resource
+  let parsed: { readonly value: JsonValue | undefined } | undefined
+  return {
+    version,
+    tag: entityTagOf(resource),
+    contentType,
+    size,
+    get value() {
+      parsed ??= { value: size > limit ? undefined : parseStored(resource) }
+      return parsed.value
+    },
+  }
+}
+
+function toPlain({
+  eventId,
+  kind,
+  path,
+  params,
+  id,
+  before,
+  after,
+  principal,
+  at,
+}: Omit<Change, 'toJSON'>): JsonObject {
+  const plain: Record<string, unknown> = { eventId, kind, path, params, id, before, after }
+  if (principal !== undefined) plain['principal'] = { scheme: principal.scheme, id: principal.id }
+  plain['at'] = at
+  // Through text, so that it has neither getters nor properties that are undefined.
+  return JSON.parse(JSON.stringify(plain)) as JsonObject
+}
+
+/** @throws TypeError for an outbox that gives anything but writes: a step must not go on without them */
+function readOutbox(route: Route, outbox: Outbox, change: Change): readonly RelatedWrite[] {
+  const writes: unknown = outbox(change)
+  const owner = `The outbox of ${route.definition}`
+  if (isPromise(writes)) {
+    writes.then(undefined, () => undefined)
+    throw new TypeError(`${owner} must return a list of writes, not a promise: the commit does not wait for it.`)
+  }
+  if (!Array.isArray(writes)) throw new TypeError(`${owner} must return a list of writes such as [{ path, content }].`)
+  for (const { path, content } of writes as readonly Partial<OutboxWrite>[]) {
+    if (typeof path !== 'string' || !path.startsWith('/') || path === change.path) {
+      throw new TypeError(`${owner} must give each write an absolute path that is not the path of the change.`)
+    }
+    const body: unknown = content?.body
+    if (typeof content?.contentType !== 'string' || !(typeof body === 'string' || body instanceof Uint8Array)) {
+      throw new TypeError(`${owner} must give each write content with a contentType and a body of text or bytes.`)
+    }
+  }
+  return (writes as readonly OutboxWrite[]).map((write) => completeOutboxWrite(route, write))
+}
+
+/** A write of the outbox as the store takes it. One that lies in a collection of the service is indexed by its rules. */
+function completeOutboxWrite({ context }: Route, { path, content, expect = 'any' }: OutboxWrite): RelatedWrite {
+  const own = context.findRoute(path)
+  if (own?.indexing === undefined) return { path, content, expect }
+  const { body } = content
+  const stored = { ...content, path, version: '', size: sizeOf(body), body }
+  const value = parseStored(stored)
+  return { path, content: value === undefined ? content : indexOwnContent(own, path, content, value), expect }
+}

@@ -1,0 +1,103 @@
+import { checkParsedJson } from '../body-types/json.ts'
+import { HttpError } from '../core/errors.ts'
+import { andThen, type MaybePromise } from '../core/handler.ts'
+import { equalJson, isJsonObject, type JsonValue } from '../core/json.ts'
+import type { StoredResource } from '../stores/types.ts'
+import type { ChangeKind, CurrentState, WriteContext } from './change-types.ts'
+import { viewChanged } from './changes.ts'
+import type { ResourceExchange } from './resource-exchange.ts'
+import type { Route } from './route.ts'
+import { addProperties, splitProperties } from './server-properties.ts'
+import { type Document, requireKeptNumbers, validateDocument } from './validation.ts'
+
+/** What `beforeWrite` is called about. */
+export interface Stamp {
+  readonly kind: Exclude<ChangeKind, 'deleted'>
+  readonly current: StoredResource | undefined
+  /** Names of the properties of the server. */
+  readonly properties: readonly string[]
+}
+
+/**
+ * Lets `beforeWrite` change a document that is valid, and validates what it gave.
+ * @param route that has the hook. Default: that of the request
+ * @returns the same document where it changes nothing, so that its text stays as it was sent
+ * @throws HttpError what the hook throws; 422 where its result is not valid
+ * @throws TypeError where the schema leaves out a property of the result: it would get lost at every write
+ */
+export function stamp(
+  exchange: ResourceExchange,
+  document: Document,
+  about: Stamp,
+  route: Route = exchange.route,
+): MaybePromise<Document> {
+  const { beforeWrite, schema, definition } = route
+  if (beforeWrite === undefined) return document
+  const { properties } = about
+  const { owned, rest } = splitProperties(document.value, properties)
+  // A value of its own: the hook may change it in place, and another attempt begins with what was sent.
+  const value = JSON.parse(JSON.stringify(rest)) as JsonValue
+  return andThen(beforeWrite(value, contextOf(exchange, about)), (result: unknown) => {
+    const text = JSON.stringify(result) as string | undefined
+    const given = text === undefined ? undefined : splitProperties(JSON.parse(text) as JsonValue, properties).rest
+    // An item has an id, and is an object.
+    if (given === undefined || (properties.includes('id') && !isJsonObject(given))) {
+      throw new TypeError(`beforeWrite of ${definition} must return the value to store.`)
+    }
+    if (equalJson(given, rest)) return document
+    requireKeptNumbers(document)
+    checkParsedJson(given)
+    const draft = { value: given, text: JSON.stringify(given), isVerbatim: false }
+    return andThen(validateDocument(draft, { schema, idMember: undefined }, 'strip'), (valid) => {
+      requireAllKept(given, valid.value, definition)
+      return joinProperties({ ...valid, isVerbatim: false }, owned)
+    })
+  })
+}
+
+function contextOf(exchange: ResourceExchange, { kind, current }: Stamp): WriteContext {
+  const { principal, params, route } = exchange
+  const { now, limits } = route.context
+  return {
+    kind,
+    current: current && viewCurrent(current, limits.bodySize),
+    principal,
+    request: exchange,
+    now: new Date(now()),
+    params,
+  }
+}
+
+function viewCurrent(resource: StoredResource, limit: number): CurrentState {
+  const view = viewChanged(resource, limit)
+  const { version, tag, contentType, size } = view
+  return {
+    ...{ version, tag, contentType, size },
+    get value() {
+      const { value } = view
+      if (value !== undefined) return value
+      throw new HttpError(409, 'ERR_CONFLICT', {
+        detail: 'The current content of the resource is not JSON, or too large to be parsed; remove it first.',
+      })
+    },
+  }
+}
+
+/** Puts the properties of the server back: the id in front, where clients expect it. */
+function joinProperties(document: Document, owned: { readonly [name: string]: JsonValue }): Document {
+  const { id, ...others } = owned
+  const complete = addProperties(document, others)
+  if (id === undefined || !isJsonObject(complete.value)) return complete
+  const value = { id, ...complete.value }
+  return { value, text: JSON.stringify(value), isVerbatim: false }
+}
+
+function requireAllKept(given: JsonValue, kept: JsonValue, definition: string): void {
+  if (!isJsonObject(given) || !isJsonObject(kept)) return
+  const lost = Object.keys(given).filter((name) => !Object.hasOwn(kept, name))
+  if (lost.length === 0) return
+  throw new TypeError(
+    `beforeWrite of ${definition} adds ${lost.map((name) => JSON.stringify(name)).join(', ')}, which the schema leaves ` +
+      'out. Add it to the schema.',
+  )
+}

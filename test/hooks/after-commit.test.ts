@@ -1,0 +1,206 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { createServer } from 'node:http'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { type AfterCommit, type Change, json } from '../../src/actions/change-types.ts'
+import { bearer } from '../../src/auth-schemes/bearer.ts'
+import type { FailureEvent } from '../../src/core/diagnostics.ts'
+import { createResourceService } from '../../src/service/create-resource-service.ts'
+import { collection, document } from '../../src/service/resource-definitions.ts'
+import { memoryStore } from '../../src/stores/memory.ts'
+import { ask } from '../support/ask.ts'
+import { runServer } from '../support/hosts.ts'
+import { jsonOf, MERGE_PATCH, startService, type Target } from '../writes/support.ts'
+import { STORES } from './stores.ts'
+
+let target: Target | undefined
+afterEach(() => target?.close())
+
+/** Collects changes, and waits for a number of them. */
+function collectChanges() {
+  const changes: Change[] = []
+  const afterCommit: AfterCommit = (change) => void changes.push(change)
+  const waitForChanges = async (count: number): Promise<readonly Change[]> => {
+    await vi.waitFor(() => expect(changes.length).toBeGreaterThanOrEqual(count), { timeout: 10_000 })
+    // One too many would come now.
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    expect(changes).toHaveLength(count)
+    return changes
+  }
+  return { changes, afterCommit, waitForChanges }
+}
+
+describe.each(Object.entries(STORES))('afterCommit on %s', (_, createStore) => {
+  it('is called once for each change, after it can be read', async () => {
+    const store = createStore()
+    const { afterCommit, waitForChanges } = collectChanges()
+    const read: unknown[] = []
+    const tasks = collection({
+      deletion: 'soft',
+      idempotency: 'optional',
+      async afterCommit(change) {
+        const state = await store.read(change.path)
+        read.push(state && 'version' in state ? state.version : undefined)
+        await afterCommit(change)
+      },
+    })
+    target = await startService({ resources: { '/tasks': tasks } }, store)
+    const key = { 'Idempotency-Key': '"a-key-of-16-characters"' }
+    await target.send('POST', '/tasks', jsonOf({ n: 1 }, key))
+    await target.send('POST', '/tasks', jsonOf({ n: 1 }, key))
+    await target.send('PUT', '/tasks/1', jsonOf({ n: 2 }))
+    await target.send('PATCH', '/tasks/1', { fields: MERGE_PATCH, body: '{"n":3}' })
+    await target.send('PATCH', '/tasks/1', { fields: MERGE_PATCH, body: '{"n":3}' })
+    await target.send('PUT', '/tasks/1', jsonOf({ n: 9 }, { 'If-Match': '"other"' }))
+    await target.send('DELETE', '/tasks/1')
+    await target.send('PUT', '/tasks/1', jsonOf({ n: 4 }))
+    const changes = await waitForChanges(5)
+    expect(changes.map(({ kind }) => kind)).toEqual(['created', 'replaced', 'patched', 'deleted', 'restored'])
+    expect(read).toEqual(changes.map(({ after }) => after?.version))
+    const values = changes.map(({ before, after }) => [before?.value, after?.value])
+    expect(values.map((pair) => pair.map((value) => (value as { n?: number } | undefined)?.n))).toEqual([
+      [undefined, 1],
+      [1, 2],
+      [2, 3],
+      [3, undefined],
+      [3, 4],
+    ])
+  })
+})
+
+describe('afterCommit', () => {
+  it('gives the change that the outbox was shown, with the request and the principal', async () => {
+    const store = memoryStore()
+    const { afterCommit, waitForChanges } = collectChanges()
+    target = await startService(
+      {
+        auth: { schemes: [bearer((name) => ({ id: name, claims: { a: 1 } }))] },
+        resources: {
+          '/tasks': collection({
+            outbox: (change) => [{ path: `/audit/${change.eventId}`, content: json(change) }],
+            afterCommit,
+          }),
+        },
+      },
+      store,
+    )
+    await target.send('POST', '/tasks?x=1', jsonOf({}, { Authorization: 'Bearer ada' }))
+    const [change] = await waitForChanges(1)
+    expect((await store.list('/audit', { limit: 2 })).items.map(({ path }) => path)).toEqual([
+      `/audit/${change!.eventId}`,
+    ])
+    expect([change!.principal, change!.request?.query.get('x')]).toEqual([
+      { scheme: 'bearer', id: 'ada', claims: { a: 1 } },
+      '1',
+    ])
+    expect(JSON.stringify(change)).not.toContain('claims')
+  })
+
+  it('does not delay the response, and its failure changes none', async () => {
+    const failures: FailureEvent[] = []
+    const listen = (event: unknown): void => void failures.push(event as FailureEvent)
+    subscribe('http-resource-service:failure', listen)
+    const errors: unknown[] = []
+    const onError = (error: unknown, { path }: { readonly path: string }): void =>
+      void errors.push([(error as Error).message, path])
+    let release: () => void = () => undefined
+    const slow = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    const afterCommit: AfterCommit = async ({ path }) => {
+      if (path === '/tasks/2') throw new Error('late')
+      if (path === '/tasks/3') await slow
+    }
+    const early = (): never => {
+      throw new Error('early')
+    }
+    const resources = { '/tasks': collection({ afterCommit }), '/docs/{name}': document({ afterCommit: early }) }
+    target = await startService({ resources, onError })
+    try {
+      const answers = [
+        await target.send('PUT', '/tasks/2', jsonOf({})),
+        await target.send('PUT', '/tasks/3', jsonOf({})),
+        await target.send('PUT', '/docs/a', { body: 'text' }),
+      ]
+      expect(answers.map(({ status }) => status)).toEqual([201, 201, 201])
+      await vi.waitFor(() => expect(errors).toHaveLength(2))
+      expect(errors.sort()).toEqual([
+        ['early', '/docs/a'],
+        ['late', '/tasks/2'],
+      ])
+      expect(failures.map(({ stage }) => stage)).toEqual(['committed', 'committed'])
+    } finally {
+      unsubscribe('http-resource-service:failure', listen)
+      release()
+    }
+  })
+
+  it('is waited for by close(), with the changes that it causes', async () => {
+    const done: string[] = []
+    const afterCommit: AfterCommit = async ({ path }) => {
+      await new Promise((resolve) => setTimeout(resolve, 100))
+      done.push(path)
+    }
+    target = await startService({ resources: { '/tasks': collection({ afterCommit }) } })
+    await target.send('PUT', '/tasks/1', jsonOf({}))
+    await target.service.close()
+    expect(done).toEqual(['/tasks/1'])
+  })
+
+  it('runs in the asynchronous context of the request', async () => {
+    const context = new AsyncLocalStorage<string>()
+    const seen: unknown[] = []
+    const afterCommit: AfterCommit = ({ path }) => void seen.push([path, context.getStore()])
+    const service = createResourceService(memoryStore(), { resources: { '/tasks': collection({ afterCommit }) } })
+    const host = await runServer(
+      createServer((req, res) => context.run(String(req.headers['x-tenant']), () => service(req, res))),
+    )
+    try {
+      const names = [1, 2, 3, 4]
+      const fields = (n: number) => [`X-Tenant: t${n}`, 'Content-Type: application/json']
+      await Promise.all(
+        names.map((n) => ask(host.port, { method: 'PUT', target: `/tasks/${n}`, fields: fields(n), body: '{}' })),
+      )
+      await service.close()
+      expect(seen.sort()).toEqual(names.map((n) => [`/tasks/${n}`, `t${n}`]))
+    } finally {
+      await host.close()
+    }
+  })
+
+  it('sees accepted work and removals that are queued; a failure there has no request', async () => {
+    const { afterCommit, waitForChanges } = collectChanges()
+    const log = vi.spyOn(console, 'error').mockImplementation(() => undefined)
+    const failures: FailureEvent[] = []
+    const listen = (event: unknown): void => void failures.push(event as FailureEvent)
+    subscribe('http-resource-service:failure', listen)
+    const jobs = collection({
+      create: 'accepted',
+      deletion: 'queued',
+      process: () => ({ result: 1 }),
+      afterCommit(change) {
+        afterCommit(change)
+        if (change.kind === 'deleted') throw new Error('no queue')
+      },
+    })
+    target = await startService({ resources: { '/jobs': jobs } })
+    try {
+      await target.send('POST', '/jobs', jsonOf({}))
+      await waitForChanges(2)
+      await target.send('DELETE', '/jobs/1')
+      const changes = await waitForChanges(3)
+      expect(changes.map(({ kind, request }) => [kind, request?.method])).toEqual([
+        ['created', 'POST'],
+        ['patched', undefined],
+        ['deleted', undefined],
+      ])
+      expect(failures.map(({ stage, error }) => [stage, (error as Error).message])).toEqual([
+        ['background', 'no queue'],
+      ])
+      expect(String(log.mock.calls[0]?.[0])).toContain('afterCommit of accepted work failed: Error: no queue')
+    } finally {
+      unsubscribe('http-resource-service:failure', listen)
+      log.mockRestore()
+    }
+  })
+})

@@ -1,0 +1,319 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { createServer } from 'node:http'
+import { afterEach, describe, expect, it } from 'vitest'
+import { type Change, json, type Outbox } from '../../src/actions/change-types.ts'
+import { bearer } from '../../src/auth-schemes/bearer.ts'
+import { HttpError } from '../../src/core/errors.ts'
+import { createResourceService } from '../../src/service/create-resource-service.ts'
+import { collection, document, singleton } from '../../src/service/resource-definitions.ts'
+import { memoryStore } from '../../src/stores/memory.ts'
+import { isResource, type ResourceStore } from '../../src/stores/types.ts'
+import { ask } from '../support/ask.ts'
+import { runServer } from '../support/hosts.ts'
+import { JSON_TYPE, jsonOf, MERGE_PATCH, multipartOf, startService, type Target, waitFor } from '../writes/support.ts'
+import { STORES } from './stores.ts'
+
+let target: Target | undefined
+afterEach(() => target?.close())
+
+const audit: Outbox = (change) => [{ path: `/audit/${change.eventId}`, content: json(change) }]
+
+/** What the outbox has written, in the order of the events. */
+async function trail(store: ResourceStore): Promise<ReturnType<Change['toJSON']>[]> {
+  const { items } = await store.list('/audit', { limit: 500 })
+  const entries = items.map(({ body }) => JSON.parse(String(body)))
+  return entries.sort((a, b) => (a.eventId < b.eventId ? -1 : 1))
+}
+
+const auth = { schemes: [bearer((name: string) => ({ id: name, claims: { secret: 's3' } }))] }
+const ada = { Authorization: 'Bearer ada' }
+
+describe.each(Object.entries(STORES))('outbox on %s', (_, createStore) => {
+  it('writes in the same step as each change: created, replaced, patched, deleted, restored', async () => {
+    const store = createStore()
+    const now = () => Date.UTC(2026, 0, 1)
+    const tasks = collection({ deletion: 'soft', outbox: audit })
+    target = await startService({ resources: { '/tasks': tasks }, auth, now }, store)
+    const tags: unknown[] = []
+    const step = async (method: string, options = {}) => {
+      const { status } = await target!.send(method, method === 'POST' ? '/tasks' : '/tasks/1', options)
+      expect(status).toBeLessThan(300)
+      tags.push((await target!.send('HEAD', '/tasks/1', { fields: ada })).field('etag'))
+    }
+    await step('POST', jsonOf({ n: 1 }, ada))
+    await step('PUT', jsonOf({ n: 2 }, ada))
+    await step('PATCH', { fields: { ...MERGE_PATCH, ...ada }, body: '{"n":3}' })
+    await step('DELETE', { fields: ada })
+    await step('PUT', jsonOf({ n: 4 }, ada))
+    const entries = await trail(store)
+    const value = (n: number) => ({ id: 1, n })
+    expect(entries.map(({ kind, before, after }) => [kind, before, after])).toEqual([
+      ['created', undefined, expect.objectContaining({ tag: tags[0], value: value(1) })],
+      [
+        'replaced',
+        expect.objectContaining({ tag: tags[0], value: value(1) }),
+        expect.objectContaining({ tag: tags[1] }),
+      ],
+      [
+        'patched',
+        expect.objectContaining({ tag: tags[1] }),
+        expect.objectContaining({ tag: tags[2], value: value(3) }),
+      ],
+      ['deleted', expect.objectContaining({ tag: tags[2], value: value(3) }), undefined],
+      [
+        'restored',
+        expect.objectContaining({ value: value(3) }),
+        expect.objectContaining({ tag: tags[4], value: value(4) }),
+      ],
+    ])
+    for (const entry of entries) {
+      expect(entry).toMatchObject({ path: '/tasks/1', id: 1, params: { id: '1' }, at: '2026-01-01T00:00:00.000Z' })
+      // Neither the request nor the claims of the token.
+      expect(entry['principal']).toEqual({ scheme: 'bearer', id: 'ada' })
+      expect(entry).not.toHaveProperty('request')
+    }
+  })
+
+  it('writes with multipart creations, keyed requests, ids that are UUIDs, documents and singletons', async () => {
+    const store = createStore()
+    const resources = {
+      '/uploads': collection({ files: { photo: {} }, ids: 'uuid', idempotency: 'optional', outbox: audit }),
+      '/docs/{name}': document({ outbox: audit }),
+      '/one': singleton({ outbox: audit }),
+      '/raw': collection({ types: ['*/*'], outbox: audit }),
+    }
+    target = await startService({ resources }, store)
+    const fields = { 'Idempotency-Key': '"a-key-of-16-characters"' }
+    const form = multipartOf([{ name: 'photo', filename: 'p', content: Buffer.alloc(100_000) }], fields)
+    const created = await target.send('POST', '/uploads', form)
+    const again = await target.send('POST', '/uploads', form)
+    expect([created.status, again.field('idempotency-replayed'), again.text]).toEqual([201, '?1', created.text])
+    const { id } = created.json()
+    const patch = { fields: { ...MERGE_PATCH, ...fields }, body: '{"n":1}' }
+    await target.send('PATCH', `/uploads/${id}`, patch)
+    expect((await target.send('PATCH', `/uploads/${id}`, patch)).field('idempotency-replayed')).toBe('?1')
+    await target.send('PUT', '/docs/x', { fields: { 'Content-Type': 'text/plain' }, body: 'x'.repeat(200_000) })
+    await target.send('PUT', '/one', jsonOf({ n: 2 }))
+    await target.send('POST', '/raw', { fields: { 'Content-Type': 'image/png' }, body: 'PNG' })
+    await target.send('DELETE', `/uploads/${id}`)
+    expect((await trail(store)).map(({ kind, path, id, params }) => [kind, path, id, params])).toEqual([
+      ['created', `/uploads/${id}`, id, { id }],
+      ['patched', `/uploads/${id}`, id, { id }],
+      ['created', '/docs/x', undefined, { name: 'x' }],
+      ['created', '/one', undefined, {}],
+      ['created', '/raw/1', 1, { id: '1' }],
+      ['deleted', `/uploads/${id}`, id, { id }],
+    ])
+  })
+
+  it('has one entry for each change, and each names the state before it, under many writers', async () => {
+    const store = createStore()
+    const services = await Promise.all(
+      [1, 2].map(() => startService({ resources: { '/tasks': collection({ outbox: audit }) } }, store)),
+    )
+    try {
+      await services[0]!.send('PUT', '/tasks/1', jsonOf({ n: 0 }))
+      const patch = (n: number) => ({ fields: MERGE_PATCH, body: JSON.stringify({ [`n${n}`]: n }) })
+      const answers = await Promise.all(
+        Array.from({ length: 24 }, (_, n) =>
+          n % 4 === 3
+            ? services[n % 2]!.send('PUT', '/tasks/1', jsonOf({ n }))
+            : services[n % 2]!.send('PATCH', '/tasks/1', patch(n)),
+        ),
+      )
+      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 204]))
+      const entries = await trail(store)
+      expect(entries).toHaveLength(25)
+      // A chain: each state is the one before of exactly one change.
+      const after = new Map(entries.map((entry) => [(entry['after'] as { version: string }).version, entry]))
+      const before = entries.flatMap((entry) => (entry['before'] as { version: string } | undefined)?.version ?? [])
+      expect(new Set(before).size).toBe(24)
+      for (const version of before) expect(after.has(version)).toBe(true)
+    } finally {
+      for (const service of services) await service.close()
+    }
+  })
+
+  it('refuses the change with 409 while a path that must be absent is there', async () => {
+    const store = createStore()
+    // A name is used once, whatever task has it.
+    const outbox: Outbox = ({ before, after, kind }) => {
+      const name = (state: typeof after) => (state?.value as { name?: string } | undefined)?.name
+      if (kind === 'deleted') return [{ path: '/removed/once', content: json({}), expect: 'absent' }]
+      return name(before) === name(after)
+        ? []
+        : [{ path: `/names/${name(after)}`, content: json({ by: 1 }), expect: 'absent' }]
+    }
+    const tasks = collection({ files: { photo: {} }, idempotency: 'optional', outbox })
+    target = await startService({ resources: { '/tasks': tasks } }, store)
+    expect((await target.send('POST', '/tasks', jsonOf({ name: 'a' }))).status).toBe(201)
+    const photo = { name: 'photo', filename: 'p', content: Buffer.alloc(100_000) }
+    const keyed = { 'Idempotency-Key': '"a-key-of-16-characters"' }
+    const refused = [
+      await target.send('POST', '/tasks', jsonOf({ name: 'a' })),
+      await target.send('POST', '/tasks', jsonOf({ name: 'a' }, keyed)),
+      await target.send('POST', '/tasks', multipartOf([{ name: 'name', content: 'a' }, photo])),
+      await target.send('PUT', '/tasks/9', jsonOf({ name: 'a' })),
+    ]
+    expect(refused.map(({ status }) => status)).toEqual([409, 409, 409, 409])
+    expect(refused[0]!.json().detail).toBe('Another resource is in the way of the change.')
+    await target.send('POST', '/tasks', jsonOf({ name: 'b' }))
+    const rename = { fields: MERGE_PATCH, body: '{"name":"b"}' }
+    const first = (await target.send('GET', '/tasks')).json()[0].id
+    expect((await target.send('PATCH', `/tasks/${first}`, rename)).status).toBe(409)
+    const ids = (await target.send('GET', '/tasks')).json().map(({ id }: { id: number }) => id)
+    expect(ids).toHaveLength(2)
+    expect((await target.send('DELETE', `/tasks/${ids[0]}`)).status).toBe(204)
+    expect((await target.send('DELETE', `/tasks/${ids[1]}`)).status).toBe(409)
+    expect((await target.send('GET', `/tasks/${ids[1]}`)).status).toBe(200)
+  })
+
+  it('stops the change when it throws, and nothing is written', async () => {
+    const store = createStore()
+    const errors: unknown[] = []
+    const outbox: Outbox = ({ after, kind }) => {
+      const value = after?.value as { how?: string } | undefined
+      if (value?.how === 'refuse') throw new HttpError(422, 'ERR_INVALID_CONTENT', { detail: 'Not so.' })
+      if (value?.how === 'fail' || kind === 'deleted') throw new Error('out of order')
+      return []
+    }
+    const onError = (error: unknown): void => void errors.push((error as Error).message)
+    target = await startService({ resources: { '/tasks': collection({ outbox }) }, onError }, store)
+    expect((await target.send('POST', '/tasks', jsonOf({ how: 'refuse' }))).status).toBe(422)
+    expect((await target.send('PUT', '/tasks/5', jsonOf({ how: 'fail' }))).status).toBe(500)
+    expect((await target.send('PUT', '/tasks/5', jsonOf({}))).status).toBe(201)
+    expect((await target.send('DELETE', '/tasks/5')).status).toBe(500)
+    expect((await target.send('GET', '/tasks')).json()).toEqual([{ id: 5 }])
+    expect(errors).toEqual(['out of order', 'out of order'])
+  })
+
+  it('runs in the asynchronous context of the request, wherever the store calls it', async () => {
+    const context = new AsyncLocalStorage<string>()
+    const seen: string[] = []
+    const outbox: Outbox = (change) => {
+      seen.push(`${change.kind} ${context.getStore()}`)
+      return audit(change)
+    }
+    const service = createResourceService(createStore(), { resources: { '/tasks': collection({ outbox }) } })
+    const host = await runServer(
+      createServer((req, res) => context.run(String(req.headers['x-tenant']), () => service(req, res))),
+    )
+    try {
+      const send = (method: string, target: string, tenant: number, body = '{}') =>
+        ask(host.port, { method, target, fields: [`X-Tenant: t${tenant}`, 'Content-Type: application/json'], body })
+      const tenants = Array.from({ length: 8 }, (_, tenant) => tenant)
+      await Promise.all(tenants.map((tenant) => send('PUT', `/tasks/${tenant + 1}`, tenant)))
+      await Promise.all(tenants.map((tenant) => send('DELETE', `/tasks/${tenant + 1}`, tenant)))
+      await Promise.all(tenants.map((tenant) => send('POST', '/tasks', tenant)))
+      const kinds = ['created', 'deleted', 'created']
+      const all = kinds.flatMap((kind) => tenants.map((tenant) => `${kind} t${tenant}`))
+      expect(seen.sort()).toEqual(all.sort())
+    } finally {
+      await host.close()
+      await service.close()
+    }
+  })
+})
+
+describe('outbox', () => {
+  it('sees accepted items, the work on them, and removals that are queued, with the principal and without its claims', async () => {
+    const store = memoryStore()
+    const jobs = collection({ create: 'accepted', deletion: 'queued', process: () => ({ result: 7 }), outbox: audit })
+    target = await startService({ resources: { '/jobs': jobs }, auth }, store)
+    await target.send('POST', '/jobs', jsonOf({ n: 1 }, ada))
+    const read = () => target!.send('GET', '/jobs/1', { fields: ada })
+    await waitFor(read, (answer) => answer.json().state === 'ready')
+    expect((await target.send('DELETE', '/jobs/1', { fields: ada })).status).toBe(202)
+    await waitFor(read, (answer) => answer.status === 410)
+    const entries = await trail(store)
+    const principal = { scheme: 'bearer', id: 'ada' }
+    expect(entries).toMatchObject([
+      { kind: 'created', principal, after: { value: { id: 1, n: 1, state: 'pending' } } },
+      {
+        kind: 'patched',
+        principal,
+        before: { value: { state: 'pending' } },
+        after: { value: { state: 'ready', result: 7 } },
+      },
+      { kind: 'deleted', principal, before: { value: { state: 'ready' } } },
+    ])
+    expect(entries.map(({ params }) => params)).toEqual([{ id: '1' }, { id: '1' }, { id: '1' }])
+  })
+
+  it('sees work that fails', async () => {
+    const store = memoryStore()
+    const process = (): never => {
+      throw new HttpError(422, 'ERR_INVALID_CONTENT', { detail: 'Never.' })
+    }
+    const jobs = collection({ create: 'accepted', process, outbox: audit })
+    target = await startService({ resources: { '/jobs': jobs } }, store)
+    await target.send('POST', '/jobs', jsonOf({}))
+    await waitFor(
+      () => target!.send('GET', '/jobs/1'),
+      (answer) => answer.json().state === 'failed',
+    )
+    expect((await trail(store)).map(({ after }) => (after as { value: { state: string } }).value.state)).toEqual([
+      ...['pending', 'failed'],
+    ])
+  })
+
+  it('is not called for a patch that changes nothing, and not for a repetition', async () => {
+    const store = memoryStore()
+    target = await startService({ resources: { '/tasks': collection({ outbox: audit }) } }, store)
+    await target.send('POST', '/tasks', jsonOf({ a: 1 }))
+    await target.send('PATCH', '/tasks/1', { fields: MERGE_PATCH, body: '{"a":1}' })
+    expect(await trail(store)).toHaveLength(1)
+  })
+
+  it('gives ids of events that are unique and ascend within a process', async () => {
+    const store = memoryStore()
+    target = await startService({ resources: { '/tasks': collection({ outbox: audit }) } }, store)
+    for (let i = 0; i < 20; i++) await target.send('POST', '/tasks', jsonOf({}))
+    const entries = await trail(store)
+    expect(entries.map(({ id }) => id)).toEqual(Array.from({ length: 20 }, (_, i) => i + 1))
+    for (const { eventId } of entries) {
+      expect(eventId).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+    }
+  })
+
+  it('fails for anything but a list of writes with absolute paths and small content', async () => {
+    const errors: string[] = []
+    let result: unknown
+    const onError = (error: unknown): void => void errors.push((error as Error).message)
+    target = await startService({ resources: { '/tasks': collection({ outbox: () => result as [] }) }, onError })
+    const results: unknown[] = [
+      undefined,
+      Promise.resolve([]),
+      [{ path: 'audit', content: json(1) }],
+      [{ path: '/tasks/1', content: json(1) }],
+      [{ path: '/a', content: { body: 'x' } }],
+    ]
+    for (result of results) expect((await target.send('PUT', '/tasks/1', jsonOf({}))).status).toBe(500)
+    expect(errors).toEqual([
+      'The outbox of /tasks must return a list of writes such as [{ path, content }].',
+      'The outbox of /tasks must return a list of writes, not a promise: the commit does not wait for it.',
+      'The outbox of /tasks must give each write an absolute path that is not the path of the change.',
+      'The outbox of /tasks must give each write an absolute path that is not the path of the change.',
+      'The outbox of /tasks must give each write content with a contentType and a body of text or bytes.',
+    ])
+    expect(await target.store.read('/tasks/1')).toBe(undefined)
+  })
+
+  it('is refused with a store that does not support it', () => {
+    const { supports: _, ...store } = memoryStore()
+    expect(() => createResourceService(store, { resources: { '/tasks': collection({ outbox: audit }) } })).toThrow(
+      '/tasks has an outbox, which needs a store that supports relatedExpect (related writes that expect a path to be ' +
+        'absent); the store of this service does not.',
+    )
+  })
+
+  it('writes resources of the service, which are served like any other', async () => {
+    const resources = { '/tasks': collection({ outbox: audit }), '/audit': collection({ ids: 'string' }) }
+    target = await startService({ resources })
+    await target.send('POST', '/tasks', { fields: JSON_TYPE, body: '{}' })
+    const [entry] = (await target.send('GET', '/audit')).json()
+    const read = await target.send('GET', `/audit/${entry.eventId}`)
+    expect([read.status, read.json().path]).toEqual([200, '/tasks/1'])
+    expect(isResource(await target.store.read(`/audit/${entry.eventId}`))).toBe(true)
+  })
+})

@@ -1,0 +1,155 @@
+import { createHash } from 'node:crypto'
+import { afterEach, describe, expect, it } from 'vitest'
+import { type Change, json } from '../../src/actions/change-types.ts'
+import { bearer } from '../../src/auth-schemes/bearer.ts'
+import { collection } from '../../src/service/resource-definitions.ts'
+import { type Answer, jsonOf, MERGE_PATCH, multipartOf, startService, type Target } from '../writes/support.ts'
+import { STORES } from './stores.ts'
+
+let target: Target | undefined
+afterEach(() => target?.close())
+
+const png = (body: string | Uint8Array, fields: Readonly<Record<string, string>> = {}) => ({
+  fields: { 'Content-Type': 'image/png', ...fields },
+  body,
+})
+const tasks = collection({ files: { photo: { replaceable: true }, scan: {} } })
+
+describe.each(Object.entries(STORES))('PUT of a file of an item on %s', (_, createStore) => {
+  it('stores it anew, with what the item says of it, and leaves the rest alone', async () => {
+    target = await startService({ resources: { '/tasks': tasks } }, createStore())
+    const form = multipartOf([
+      { name: 'title', content: 'T' },
+      { name: 'photo', filename: 'a.png', type: 'image/png', content: 'old' },
+      { name: 'scan', filename: 's.pdf', type: 'application/pdf', content: 'PDF' },
+    ])
+    expect((await target.send('POST', '/tasks', form)).status).toBe(201)
+    const before = await target.send('GET', '/tasks/1')
+    for (const body of ['new!', Buffer.alloc(200_000, 'x')]) {
+      const put = await target.send(
+        'PUT',
+        '/tasks/1/photo',
+        png(body, { 'Content-Disposition': 'inline; filename="b.png"' }),
+      )
+      expect([put.status, put.field('etag'), put.text]).toEqual([204, undefined, ''])
+      const photo = await target.send('GET', '/tasks/1/photo')
+      expect([photo.bytes.equals(Buffer.from(body)), photo.field('content-type')]).toEqual([true, 'image/png'])
+      expect(photo.field('content-disposition')).toContain('b.png')
+      const item = await target.send('GET', '/tasks/1')
+      const known = { name: 'b.png', type: 'image/png', size: body.length }
+      expect(item.json()).toEqual({ ...before.json(), photo: known })
+      expect(item.field('etag')).not.toBe(before.field('etag'))
+    }
+    expect((await target.send('GET', '/tasks/1/scan')).text).toBe('PDF')
+  })
+
+  it('creates it where the item has none; the item must be there', async () => {
+    target = await startService({ resources: { '/tasks': tasks } }, createStore())
+    expect((await target.send('PUT', '/tasks/1/photo', png('x'))).status).toBe(404)
+    await target.send('PUT', '/tasks/1', jsonOf({ n: 1 }))
+    const created = await target.send('PUT', '/tasks/1/photo', png('x', { 'If-None-Match': '*' }))
+    expect([created.status, created.field('location')]).toEqual([201, '/tasks/1/photo'])
+    expect((await target.send('PUT', '/tasks/1/photo', png('y', { 'If-None-Match': '*' }))).status).toBe(412)
+    const item = (await target.send('GET', '/tasks/1')).json()
+    expect(item).toEqual({ id: 1, n: 1, photo: { name: 'photo', type: 'image/png', size: 1 } })
+    await target.send('DELETE', '/tasks/1')
+    expect((await target.send('PUT', '/tasks/1/photo', png('x'))).status).toBe(410)
+    expect((await target.send('PUT', '/tasks/1/scan', png('x'))).status).toBe(405)
+  })
+
+  it('holds conditions against the file, not the item (RFC 9110 §13.1.1)', async () => {
+    target = await startService({ resources: { '/tasks': tasks } }, createStore())
+    await target.send('PUT', '/tasks/1', jsonOf({}))
+    await target.send('PUT', '/tasks/1/photo', png('one'))
+    const tagOf = async (path: string) => (await target!.send('GET', path)).field('etag')!
+    const put = async (tag: string) =>
+      (await target!.send('PUT', '/tasks/1/photo', png('two', { 'If-Match': tag }))).status
+    const tag = await tagOf('/tasks/1/photo')
+    expect(await put(await tagOf('/tasks/1'))).toBe(412)
+    await target.send('PATCH', '/tasks/1', { fields: MERGE_PATCH, body: '{"n":1}' })
+    expect(await put(tag)).toBe(204)
+    expect(await put(tag)).toBe(412)
+  })
+
+  it('keeps the file and what the item says of it together, whoever writes at the same time', async () => {
+    const store = createStore()
+    const services = await Promise.all([1, 2].map(() => startService({ resources: { '/tasks': tasks } }, store)))
+    try {
+      await services[0]!.send('PUT', '/tasks/1', jsonOf({}))
+      const answers = await Promise.all(
+        Array.from({ length: 16 }, (_, n): Promise<Answer> => {
+          const { send } = services[n % 2]!
+          if (n % 4 === 3) return send('PATCH', '/tasks/1', { fields: MERGE_PATCH, body: `{"n${n}":${n}}` })
+          return send('PUT', '/tasks/1/photo', png('x'.repeat(n + 1)))
+        }),
+      )
+      expect(answers.filter(({ status }) => ![200, 201, 204].includes(status))).toEqual([])
+      const item = (await services[0]!.send('GET', '/tasks/1')).json()
+      expect(item.photo.size).toBe((await services[0]!.send('GET', '/tasks/1/photo')).bytes.length)
+      expect(item).toMatchObject({ n3: 3, n7: 7, n11: 11, n15: 15 })
+    } finally {
+      for (const service of services) await service.close()
+    }
+  })
+})
+
+describe('PUT of a file of an item', () => {
+  it('is a change of the item for its hooks', async () => {
+    const changes: Change[] = []
+    const resources = {
+      '/tasks': collection({
+        files: { photo: { replaceable: true, describe: ({ size }) => size } },
+        beforeWrite: (value, { current }) => ({ ...value, changes: Number(current?.value['changes'] ?? 0) + 1 }),
+        outbox: (change) => [{ path: `/audit/${change.eventId}`, content: json(change) }],
+        afterCommit: (change) => void changes.push(change),
+      }),
+    }
+    target = await startService({ resources })
+    await target.send('PUT', '/tasks/1', jsonOf({}))
+    expect((await target.send('PUT', '/tasks/1/photo', png('12345'))).status).toBe(201)
+    await target.service.close()
+    expect(changes.map(({ kind, path, id, params, after }) => [kind, path, id, { ...params }, after?.value])).toEqual([
+      ['created', '/tasks/1', 1, { id: '1' }, { id: 1, changes: 1 }],
+      ['patched', '/tasks/1', 1, { id: '1' }, { id: 1, changes: 2, photo: 5 }],
+    ])
+    expect((await target.store.list('/audit', { limit: 9 })).items).toHaveLength(2)
+  })
+
+  it('is judged by authorize with the item', async () => {
+    const auth = { schemes: [bearer((name: string) => ({ id: name }))], requireAuth: () => false }
+    const resources = {
+      '/tasks': collection({
+        files: { photo: { replaceable: true } },
+        authorize: (principal, _, current) =>
+          current === undefined || (current.value as { owner?: string }).owner === principal?.id || 'not-found',
+      }),
+    }
+    target = await startService({ resources, auth })
+    const ada = { Authorization: 'Bearer ada' }
+    await target.send('PUT', '/tasks/1', jsonOf({ owner: 'ada' }, ada))
+    expect((await target.send('PUT', '/tasks/1/photo', png('x'))).status).toBe(404)
+    expect((await target.send('PUT', '/tasks/1/photo', png('x', ada))).status).toBe(201)
+  })
+
+  it('verifies digests, and refuses what is too large (RFC 9530 §2)', async () => {
+    const limited = collection({ files: { photo: { replaceable: true } }, maxSize: 100 })
+    target = await startService({ resources: { '/tasks': limited } })
+    await target.send('PUT', '/tasks/1', jsonOf({}))
+    const digestOf = (body: string) => `sha-256=:${createHash('sha256').update(body).digest('base64')}:`
+    const put = async (body: string, fields = {}) =>
+      (await target!.send('PUT', '/tasks/1/photo', png(body, fields))).status
+    expect(await put('new', { 'Content-Digest': digestOf('old') })).toBe(400)
+    expect(await put('x'.repeat(101))).toBe(413)
+    expect((await target.send('GET', '/tasks/1/photo')).status).toBe(404)
+    expect((await target.send('GET', '/tasks/1')).json()).toEqual({ id: 1 })
+    expect(await put('new', { 'Content-Digest': digestOf('new') })).toBe(201)
+  })
+
+  it('leaves alone an item with a number that would be another one when it is written again', async () => {
+    target = await startService({ resources: { '/tasks': tasks } })
+    const text = '{"id":1,"n":12345678901234567890}'
+    await target.store.write('/tasks/1', { contentType: 'application/json', body: text }, { expect: 'any' })
+    expect((await target.send('PUT', '/tasks/1/photo', png('x'))).status).toBe(409)
+    expect((await target.send('GET', '/tasks/1')).text).toBe(text)
+  })
+})

@@ -1,0 +1,57 @@
+import { describe, expect, it } from 'vitest'
+import { startRecipe } from '../support/recipes.ts'
+
+const as = (user: string, password: string) => ({ Authorization: `Basic ${btoa(`${user}:${password}`)}` })
+
+describe('examples/recipes/audit-trail.mjs', () => {
+  it('has an entry for each change, for auditors alone', async () => {
+    const { send } = await startRecipe('audit-trail.mjs')
+    const [ada, auditor] = [as('ada', 'lovelace'), as('auditor', 'secret')]
+    expect((await send('POST', '/tasks', { headers: ada, json: { title: 'a' } })).status).toBe(201)
+    expect((await send('PUT', '/tasks/1', { headers: ada, json: { title: 'b' } })).status).toBe(204)
+    expect((await send('DELETE', '/tasks/1', { headers: ada })).status).toBe(204)
+    expect((await send('DELETE', '/tasks/1', { headers: ada })).status).toBe(410)
+    expect((await send('GET', '/audit', { headers: ada })).status).toBe(403)
+    const { status, value } = await send('GET', '/audit', { headers: auditor })
+    expect(status).toBe(200)
+    const entries = value.sort((a: { eventId: string }, b: { eventId: string }) => (a.eventId < b.eventId ? -1 : 1))
+    expect(entries).toMatchObject([
+      { kind: 'created', path: '/tasks/1', after: { value: { title: 'a' } }, principal: { id: 'ada' } },
+      { kind: 'replaced', before: { value: { title: 'a' } }, after: { value: { title: 'b' } } },
+      { kind: 'deleted', before: { value: { title: 'b' } } },
+    ])
+    expect(entries).toHaveLength(3)
+    const path = `/audit/${entries[0].eventId}`
+    expect((await send('GET', path, { headers: auditor })).status).toBe(200)
+    expect((await send('PUT', path, { headers: auditor, json: {} })).status).toBe(405)
+  })
+})
+
+describe('examples/recipes/live-updates.mjs', () => {
+  it('sends every change to those who listen', async () => {
+    const { base, send } = await startRecipe('live-updates.mjs')
+    const leave = new AbortController()
+    const events = await fetch(`${base}/events`, { signal: leave.signal })
+    expect([events.status, events.headers.get('content-type')]).toEqual([200, 'text/event-stream'])
+    const reader = events.body!.pipeThrough(new TextDecoderStream()).getReader()
+    let text = ''
+    const readUntil = async (part: string) => {
+      while (!text.includes(part)) {
+        const { value, done } = await reader.read()
+        if (done) throw new Error(`The events have ended: ${text}`)
+        text += value
+      }
+    }
+    await readUntil(': connected')
+    const created = await send('POST', '/tasks', { json: { title: 'a' } })
+    expect((await send('DELETE', '/tasks/1')).status).toBe(204)
+    await readUntil('deleted')
+    const data = [...text.matchAll(/^data: (.*)$/gm)].map(([, line]) => JSON.parse(line!))
+    expect(data).toEqual([
+      { kind: 'created', path: '/tasks/1', tag: created.headers.get('etag') },
+      { kind: 'deleted', path: '/tasks/1' },
+    ])
+    leave.abort()
+    expect((await send('POST', '/events', { json: {} })).status).toBe(405)
+  })
+})
