@@ -13,6 +13,7 @@ export { type AttachOptions, attach } from './adapters/node.ts'
 export * from './auth.ts'
 export type { CollectedParts } from './body-types/multipart.ts'
 export type { FilePart, FormField, FormPart } from './body-types/types.ts'
+export type { FailureEvent, RequestEvent } from './core/diagnostics.ts'
 export {
   type ContentError,
   HttpError,

@@ -100,6 +100,11 @@ export class ResourceExchange extends Exchange {
     return this.#preferences
   }
 
+  override get pattern(): string | undefined {
+    // Not found yet, or none at all. A service without definitions has one route for all paths.
+    return (this.route as Route | undefined)?.pattern || undefined
+  }
+
   override get revealsState(): boolean {
     const { method } = this
     if (isSafeMethod(method)) return false

@@ -50,6 +50,8 @@ export interface Facts {
   readonly files: ReadonlyMap<string, FileOptions>
   /** Whether POST accepts an item and works on it later. */
   readonly acceptsItems: boolean
+  /** Whether large content may lie elsewhere, to which GET is redirected. */
+  readonly redirects: boolean
   /** Whether an item says how far the work on it is. */
   readonly showsWork: boolean
   readonly createsByPut: boolean
@@ -120,6 +122,7 @@ export function readFacts(view: ServiceView, pattern: string, route: Route): Fac
     files: owner === undefined || owner.files === 'any' || kind === 'file' ? NO_FILES : owner.files,
     form: collection && { names: collection.formFields, text: collection.textProperty, files: collection.files },
     acceptsItems: collection?.create === 'accepted',
+    redirects: context.store.supports?.redirects === true && kind !== 'operation' && kind !== 'description',
     showsWork: route.showsWork || collection?.create === 'accepted',
     createsByPut: route.createsByPut,
     restoresByPut: kind === 'item' && route.indexing?.scope !== undefined && deletion === 'soft',

@@ -12,6 +12,11 @@ export interface Success {
 }
 
 const VALIDATORS = ['ETag', 'Last-Modified'] as const
+/** The client repeats the request there, with its Range. */
+const REDIRECT: Success = {
+  text: 'Large content lies at Location for a short time; its ETag there is another one.',
+  headers: [...VALIDATORS, 'Location'],
+}
 const PREFERRED = ['Preference-Applied'] as const
 
 /** The answers of an operation other than errors, by status. */
@@ -83,6 +88,7 @@ function readAnswers(facts: Facts, schemas: Schemas): ReadonlyMap<number, Succes
     [200, whole],
     [206, { ...part, headers: [...whole.headers, 'Content-Range'] }],
     [304, { text: 'The representation has not changed.', headers: whole.headers.filter(isValidator) }],
+    ...(facts.redirects ? [[307, REDIRECT] as const] : []),
   ])
 }
 

@@ -295,10 +295,10 @@ export function document<
   Input = Value,
   const Methods = undefined,
   const Types = undefined,
-  const Remove = undefined,
+  const Deletion = undefined,
 >(
-  options?: DocumentOptions<Value> & Typing<Input, Value, { methods: Methods; types: Types; remove: Remove }>,
-): DocumentDefinition<Value, Input, { methods: Methods; types: Types; remove: Remove }> {
+  options?: DocumentOptions<Value> & Typing<Input, Value, { methods: Methods; types: Types; deletion: Deletion }>,
+): DocumentDefinition<Value, Input, { methods: Methods; types: Types; deletion: Deletion }> {
   const read = readOptions('document', options as DocumentOptions | undefined, DOCUMENT)
   checkCommon('document', read)
   checkMethods('document', 'methods', read.methods, ['GET', 'PUT', 'PATCH', 'DELETE'])

@@ -17,6 +17,8 @@ export const resources = {
     process: () => ({ printed: true }),
     deletion: 'queued',
   }),
+  '/orders': collection({ schema: z.object({ pages: z.number() }), idempotency: 'optional' }),
+  '/spool/{name}': document({ deletion: 'queued' }),
   '/log': collection({ memberMethods: ['GET'] }),
   '/blobs': collection({ types: ['application/octet-stream'], ids: 'uuid' }),
   '/counters/{name}': document({ types: ['application/json'], preconditions: 'required' }),

@@ -1,5 +1,6 @@
-import { createBytes, stream } from '../../src/stores/conformance/samples.ts'
+import { createBytes, MEBIBYTE, stream } from '../../src/stores/conformance/samples.ts'
 import { isLargeBody, isResource, type ResourceStore, type StoredResource } from '../../src/stores/types.ts'
+import { changeIndexed } from './change-indexed.ts'
 import { createMember } from './create-member.ts'
 import type { StorePlace } from './sql-stores.ts'
 
@@ -13,6 +14,8 @@ export type StoreTask =
   | { readonly task: 'write'; readonly writer: number; readonly from: number }
   /** Writes and reads one content: writes by how many MiB the process has grown at most, and how fast it was. */
   | { readonly task: 'large'; readonly mebibytes: number }
+  /** Changes items until it is killed, and lists them by an index of its own. A line follows each change. */
+  | { readonly task: 'change-indexed'; readonly writer: number; readonly version: string }
 
 export interface StoreJob {
   readonly place: StorePlace
@@ -22,8 +25,16 @@ export interface StoreJob {
 export const COUNTERS: readonly string[] = ['/counters/a', '/counters/b', '/counters/c']
 const PATHS_OF_A_WRITER = 8
 
+/** From here on one of forty numbers stands for content that a bucket takes in parts. */
+export const IN_PARTS = 1_000_000_000
+
 /** The content of a write, all of it known from the number: every fourth is large and comes as a stream. */
 export function createNumberedBytes(number: number): Buffer {
+  if (number >= IN_PARTS && number % 40 === 5) {
+    const bytes = Buffer.alloc(9 * MEBIBYTE, number & 0xff)
+    bytes.writeUInt32BE(number)
+    return bytes
+  }
   const bytes = createBytes(number % 4 === 3 ? 200_000 + (number % 7) * 10_000 : 20 + (number % 50), number)
   bytes.writeUInt32BE(number)
   return bytes
@@ -40,6 +51,7 @@ export async function readBytes(resource: StoredResource): Promise<Buffer> {
 export async function runTask(store: ResourceStore, task: StoreTask, tell: (line: string) => void): Promise<void> {
   if (task.task === 'count') return count(store, task.count, tell)
   if (task.task === 'large') return large(store, task.mebibytes, tell)
+  if (task.task === 'change-indexed') return changeIndexed(store, task.writer, task.version, tell)
   if (task.task === 'create') return create(store, task.count, tell)
   return write(store, task.writer, task.from, tell)
 }
