@@ -100,6 +100,32 @@ describe('QUERY (RFC 10008)', () => {
     expect(list.field('Access-Control-Expose-Headers')).toContain('X-Total-Count')
   })
 
+  it('is refused as other requests are: digests, credentials, rights, cleartext and Accept', async () => {
+    const { send } = await serve(memoryStore(), {
+      resources: {
+        '/tasks': collection({
+          query: QUERY,
+          authorize: (principal, { method }) => (method !== 'QUERY' ? true : principal?.id === 'bob' && 'not-found'),
+        }),
+        '/open': collection({ query: QUERY, authorize: () => true, requireAuth: 'none' }),
+      },
+      auth: { schemes: [basic({ realm: 'r', accounts: { ada: 'ada', bob: 'bob' } })] },
+    })
+    const credentials = (user: string) => `Authorization: Basic ${btoa(`${user}:${user}`)}`
+    for (const [status, code, target, fields] of [
+      [401, 'unauthenticated', '/tasks', []],
+      [403, 'forbidden', '/tasks', [credentials('ada')]],
+      [404, 'not-found', '/tasks', [credentials('bob')]],
+      [403, 'cleartext', '/open', ['X-Forwarded-Proto: https']],
+      [406, 'not-acceptable', '/open', ['Accept: image/png']],
+      [400, 'digest-invalid-values', '/open', ['Content-Digest: sha-256=:AAAA:']],
+      [400, 'digest-mismatched-values', '/open', [`Content-Digest: sha-256=:${'A'.repeat(43)}=:`]],
+    ] as const) {
+      const answer = await send('QUERY', target, [FORM, ...fields], 'status=x')
+      expect([answer.status, answer.text]).toEqual([status, expect.stringContaining(`${code}"`)])
+    }
+  })
+
   it('takes what must not be in a target, and does not say it there', async () => {
     const { send } = await serve(memoryStore(), {
       resources: { '/people': collection({ query: { ssn: { type: 'string', sensitive: true }, city: 'string' } }) },

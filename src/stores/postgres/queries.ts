@@ -99,7 +99,7 @@ export function createPostgresQueries(
       await indexer.run(collection, query.index)
       const again = await select(collection, options, query)
       if (again !== 'incomplete') return again
-      throw new HttpError(503, 'ERR_UNAVAILABLE', {
+      throw new HttpError(503, 'ERR_INDEXING', {
         detail: 'The items of this collection are being indexed.',
         headers: { 'Retry-After': '1' },
       })

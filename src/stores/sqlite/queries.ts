@@ -145,7 +145,7 @@ export function createSqliteQueries(
         return indexer.run(collection, query.index).then(async () => {
           const page = await attempt()
           if (page !== 'incomplete') return page
-          throw new HttpError(503, 'ERR_UNAVAILABLE', {
+          throw new HttpError(503, 'ERR_INDEXING', {
             detail: 'The items of this collection are being indexed.',
             headers: { 'Retry-After': '1' },
           })

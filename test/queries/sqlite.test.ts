@@ -1,0 +1,64 @@
+import { describe, expect, it } from 'vitest'
+import { collection } from '../../src/service/resource-definitions.ts'
+import { sqliteStore } from '../../src/stores/sqlite.ts'
+import { closeAfterTest, serve } from '../service/serve.ts'
+import { createDatabaseFile } from '../support/sqlite.ts'
+import { idsOf, JSON_TYPE, linkOf, QUERY, TASKS } from './tasks.ts'
+
+describe('queries and scopes on sqliteStore', () => {
+  it('are those of memoryStore, and outlive the process', async () => {
+    const file = await createDatabaseFile()
+    closeAfterTest(() => file.remove())
+    const open = () =>
+      serve(sqliteStore(file.open()), {
+        resources: {
+          '/tasks': collection({
+            query: QUERY,
+            count: true,
+            scope: ({ headers }) => (headers['x-user'] === 'boss' ? undefined : { owner: headers['x-user'] as string }),
+          }),
+        },
+      })
+    const first = await open()
+    for (const user of ['ada', 'eve']) {
+      for (const task of TASKS) {
+        const created = await first.send('POST', '/tasks', [JSON_TYPE, `X-User: ${user}`], JSON.stringify(task))
+        expect(created.status).toBe(201)
+      }
+    }
+    for (const { send } of [first, await open()]) {
+      for (const [user, query, ids] of [
+        ['ada', 'status=open', [1, 3]],
+        ['eve', 'status=open', [6, 8]],
+        ['boss', 'status=open&sort=-dueAt', [3, 8, 1, 6]],
+        ['ada', 'sort=-priority', [1, 4, 3, 2, 5]],
+        ['ada', 'dueAt[gt]=2026-01-01T22:00:00Z&done=false', [3]],
+        ['eve', 'city[prefix]=O&sort=city', [8, 6]],
+        ['zoe', '', []],
+      ] as const) {
+        const seen: number[] = []
+        for (let target: string | undefined = `/tasks?${query}&limit=2&count=true`; target !== undefined; ) {
+          const page = await send('GET', target, [`X-User: ${user}`])
+          expect([page.status, page.field('X-Total-Count')], page.text).toEqual([200, String(ids.length)])
+          seen.push(...idsOf(page.text))
+          target = linkOf(page.field('Link'), 'next')
+        }
+        expect([user, query, seen]).toEqual([user, query, ids])
+      }
+      expect((await send('GET', '/tasks/1', ['X-User: ada'])).status).toBe(200)
+      for (const method of ['GET', 'HEAD', 'DELETE']) {
+        expect((await send(method, '/tasks/1', ['X-User: eve'])).status).toBe(404)
+      }
+      expect(
+        (
+          await send(
+            'PATCH',
+            '/tasks/1',
+            ['Content-Type: application/merge-patch+json', 'X-User: ada'],
+            '{"owner":"eve"}',
+          )
+        ).status,
+      ).toBe(403)
+    }
+  })
+})
