@@ -11,7 +11,7 @@ export const entries: Record<string, string> = {
   'contents/s3': 'src/contents/s3.ts',
   conditional: 'src/handlers/conditional.ts',
   range: 'src/handlers/range.ts',
-  digest: 'src/handlers/digest.ts',
+  'digest-fields': 'src/handlers/digest-fields.ts',
   preflight: 'src/handlers/preflight.ts',
   auth: 'src/auth.ts',
   patch: 'src/patch.ts',

@@ -1,6 +1,6 @@
 import ts from 'typescript'
 
-const FILE = 'src/stores/types.ts'
+const FILES = ['src/stores/types.ts', 'src/stores/index-types.ts']
 
 /** What a store is called with and returns, in the order of the page. */
 const CONTRACT = [
@@ -21,14 +21,19 @@ const CONTRACT = [
   ['RemoveOptions', ''],
   ['ListOptions', ''],
   ['Page', 'What `list` returns.'],
+  ['ListQuery', ''],
+  ['OrderKey', ''],
+  ['CollectionIndex', ''],
 ]
 
 /** The page of the store contract: its interfaces with their docstrings. @param clean makes text fit into a cell */
 export function writeContract(sources, clean) {
-  const source = sources.find(({ fileName }) => fileName === FILE)
+  const own = sources.filter(({ fileName }) => FILES.includes(fileName))
   const sections = CONTRACT.flatMap(([name, sentence]) => {
-    const found = source.statements.find((node) => ts.isInterfaceDeclaration(node) && node.name.text === name)
-    if (found === undefined) throw new Error(`${FILE} has no interface ${name}.`)
+    const isWanted = (node) => ts.isInterfaceDeclaration(node) && node.name.text === name
+    const source = own.find(({ statements }) => statements.some(isWanted))
+    if (source === undefined) throw new Error(`${FILES.join(' and ')} have no interface ${name}.`)
+    const found = source.statements.find(isWanted)
     const rows = found.members.map((member) => {
       const mark = member.questionToken === undefined ? '*' : ''
       return `| \`${member.name.getText(source)}\`${mark} | \`${clean(typeOf(member, source))}\` | ${clean(describe(member))} |`

@@ -10,7 +10,7 @@ import { writeContract } from './store-contract.js'
 const OPTIONS = [
   ['createResourceService', ['ServiceOptions']],
   ['createResourceService, auth', ['AuthenticationOptions', 'ServiceAuthOptions']],
-  ['collection', ['CollectionOptions']],
+  ['collection', ['CollectionOptions', 'QueryOptions']],
   ['document', ['DocumentOptions']],
   ['singleton', ['SingletonOptions']],
   ['collection, document, singleton', ['ResourceOptions']],
@@ -34,7 +34,7 @@ const OPTIONS = [
   ['jsonPatch', ['PatchLimits']],
   ['mergePatch', ['MergePatchOptions']],
   ['bodyParse', ['BodyParseOptions']],
-  ['digest, the piece', ['DigestFieldOptions']],
+  ['digestFields', ['DigestFieldOptions']],
   ['requireHttps', ['HttpsOptions', 'RequireHttpsOptions']],
   ['attach', ['AttachOptions']],
   ['koaMiddleware', ['KoaOptions']],

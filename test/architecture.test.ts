@@ -33,7 +33,7 @@ const PIECES = [
   'auth',
   'body-parse',
   'conditional',
-  'digest',
+  'digest-fields',
   'method-override',
   'patch',
   'preflight',

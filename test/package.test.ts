@@ -185,7 +185,7 @@ describe('the built package', () => {
     'body-parse',
     'conditional',
     'range',
-    'digest',
+    'digest-fields',
     'preflight',
     'patch',
     'method-override',

@@ -154,6 +154,12 @@ function keepNone(): KeptBySharing {
   return { public: undefined, authorized: undefined, private: undefined }
 }
 
+/** What describes the stored representation, its validators included. */
+export function representationFields(resource: StoredResource, route: Route): readonly string[] {
+  const prepared = prepare(resource, route)
+  return (prepared.fields ??= describeContent(resource, prepared))
+}
+
 /** 200 with the stored representation, or 206 with the selected ranges of it. */
 export function representationReply(exchange: ResourceExchange, resource: StoredResource): Reply {
   const prepared = prepare(resource, exchange.route)

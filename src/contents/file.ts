@@ -1,4 +1,4 @@
-import { type FileHandle, mkdir, open, opendir, rename, stat, unlink } from 'node:fs/promises'
+import { constants, type FileHandle, lstat, mkdir, open, opendir, rename, unlink } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { HttpError } from '../core/errors.ts'
 import { checkValues, TEXT } from '../core/option-values.ts'
@@ -6,7 +6,7 @@ import { readOptions } from '../core/options.ts'
 import { checkKey, createGoneError } from './errors.ts'
 import type { ContentStore, ListedContent } from './types.ts'
 
-export type { ContentStore, ListedContent, PutContent } from './types.ts'
+export type { ContentStore, ListedContent, LocateRequest, PutContent } from './types.ts'
 
 export interface FileContentsOptions {
   /**
@@ -17,6 +17,8 @@ export interface FileContentsOptions {
 }
 
 const CHUNK = 64 * 1024
+/** Nothing is read through a symbolic link. Windows has no such flag. */
+const READ = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0)
 const FULL: readonly unknown[] = ['ENOSPC', 'EDQUOT']
 const BUSY: readonly unknown[] = ['EMFILE', 'ENFILE', 'EAGAIN']
 const FOLDER = /^[0-9a-f]{2}$/
@@ -53,8 +55,20 @@ export function fileContents(options: FileContentsOptions): ContentStore {
     folders.add(folder)
   }
 
-  async function write(part: string, body: AsyncIterable<Uint8Array>): Promise<number> {
-    const file = await open(part, 'wx', 0o600)
+  async function openPart(folder: string, part: string): Promise<FileHandle> {
+    await makeFolder(folder)
+    try {
+      return await open(part, 'wx', 0o600)
+    } catch (error) {
+      ignoreAbsent(error)
+      // The folder was removed after it was made.
+      folders.delete(folder)
+      await makeFolder(folder)
+      return open(part, 'wx', 0o600)
+    }
+  }
+
+  async function write(file: FileHandle, body: AsyncIterable<Uint8Array>): Promise<number> {
     try {
       for await (const chunk of body) await writeAll(file, chunk)
       await file.sync()
@@ -71,8 +85,7 @@ export function fileContents(options: FileContentsOptions): ContentStore {
       const part = `${name}.part`
       try {
         signal?.throwIfAborted()
-        await makeFolder(folder)
-        const size = await write(part, body)
+        const size = await write(await openPart(folder, part), body)
         signal?.throwIfAborted()
         await rename(part, name)
         await synchronize(folder)
@@ -131,7 +144,7 @@ async function* listFolder(folder: string): AsyncGenerator<ListedContent> {
   for await (const name of readNames(folder)) {
     const key = NAME.exec(name)?.[1]
     const file = join(folder, name)
-    const found = key === undefined ? undefined : await stat(file).catch(ignoreAbsent)
+    const found = key === undefined ? undefined : await lstat(file).catch(ignoreAbsent)
     if (key === undefined || found?.isFile() !== true) continue
     yield { key, age: Date.now() - found.mtimeMs, remove: () => removeFile(file) }
   }
@@ -157,7 +170,7 @@ async function readAt(file: FileHandle, buffer: Buffer, at: number, last: number
 
 async function openExisting(name: string): Promise<FileHandle> {
   try {
-    return await open(name, 'r')
+    return await open(name, READ)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw createGoneError(error)
     throw toHttpError(error)

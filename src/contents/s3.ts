@@ -1,5 +1,6 @@
 import type { MaybePromise } from '../core/handler.ts'
 import {
+  BOOLEAN,
   checkValues,
   either,
   FUNCTION,
@@ -13,11 +14,12 @@ import { readOptions } from '../core/options.ts'
 import { checkKey, createGoneError } from './errors.ts'
 import { createAwayError, createS3Client, createS3Error, type S3Credentials } from './s3/client.ts'
 import { type ListedObject, listObjects, listUploads } from './s3/listing.ts'
+import { locateObject } from './s3/locate.ts'
 import { removeObject, uploadObject } from './s3/upload.ts'
 import type { ContentStore, ListedContent } from './types.ts'
 
 export type { S3Credentials } from './s3/client.ts'
-export type { ContentStore, ListedContent, PutContent } from './types.ts'
+export type { ContentStore, ListedContent, LocateRequest, PutContent } from './types.ts'
 
 export interface S3ContentsOptions {
   /** The address of the service, such as `https://s3.eu-central-1.amazonaws.com`. Buckets are addressed by path. Required. */
@@ -32,6 +34,11 @@ export interface S3ContentsOptions {
   readonly prefix?: string
   /** Milliseconds until the header of a response to one request; then it is tried again. Default 60 000. */
   readonly timeout?: number
+  /**
+   * Whether GET and HEAD of content in the bucket are answered 307 with a signed address of the bucket, which is valid for
+   * five minutes, instead of with the content. Default false.
+   */
+  readonly redirect?: boolean
 }
 
 const PREFIX: ValueRule = {
@@ -63,12 +70,12 @@ const REQUIRED: Readonly<Record<string, ValueRule>> = {
  * const store = postgresStore({ pool, contents })
  */
 export function s3Contents(options: S3ContentsOptions): ContentStore {
-  const names = ['endpoint', 'region', 'bucket', 'credentials', 'prefix', 'timeout'] as const
+  const names = ['endpoint', 'region', 'bucket', 'credentials', 'prefix', 'timeout', 'redirect'] as const
   const read = readOptions('s3Contents', options, names)
   const required = Object.fromEntries(Object.keys(REQUIRED).map((name) => [name, read[name as 'bucket'] ?? null]))
   checkValues('s3Contents', required, REQUIRED)
-  checkValues('s3Contents', read, { prefix: PREFIX, timeout: MILLISECONDS })
-  const { region, bucket, credentials, prefix = '', timeout = 60_000 } = read
+  checkValues('s3Contents', read, { prefix: PREFIX, timeout: MILLISECONDS, redirect: BOOLEAN })
+  const { region, bucket, credentials, prefix = '', timeout = 60_000, redirect = false } = read
   const endpoint = new URL(read.endpoint)
   const readCredentials = typeof credentials === 'function' ? credentials : () => credentials
   const client = createS3Client({ endpoint, region, bucket, readCredentials, timeout })
@@ -87,17 +94,21 @@ export function s3Contents(options: S3ContentsOptions): ContentStore {
 
     async *open(key, first, last, { signal } = {}) {
       const headers = { Range: `bytes=${first}-${last}` }
-      const response = await client.send({ method: 'GET', name: nameOf(key), headers, signal })
-      if (response.status === 404) throw createGoneError(await createS3Error(response))
+      const response = await client.send({ method: 'GET', name: nameOf(key), headers, signal, isStream: true })
+      if (response.status === 404) throw createGoneError(createS3Error(response))
       const isRange = response.headers.get('Content-Range')?.startsWith(`bytes ${first}-${last}/`) === true
-      if (response.status !== 206 || !isRange) throw await createS3Error(response)
       try {
-        for await (const chunk of response.body!) yield chunk
+        if (response.status !== 206 || !isRange) throw createS3Error(response)
+        for await (const chunk of response.stream!) yield chunk
       } catch (error) {
         signal?.throwIfAborted()
-        throw createAwayError(error)
+        throw response.status === 206 && isRange ? createAwayError(error) : error
+      } finally {
+        await response.stream?.cancel()
       }
     },
+
+    ...(redirect ? { locate: (key, { method, headers }) => locateObject(client, nameOf(key), method, headers) } : {}),
 
     async remove(key) {
       await removeObject(client, nameOf(key))

@@ -13,6 +13,13 @@ export interface PutContent {
   readonly size: number
 }
 
+/** What the address of content is for. */
+export interface LocateRequest {
+  readonly method: 'GET' | 'HEAD'
+  /** The headers that this service would send with the content, by name as in RFC 9110: Content-Type and others. */
+  readonly headers: Readonly<Record<string, string>>
+}
+
 /** Content that a listing has found, or the remains of a `put` that was never completed. */
 export interface ListedContent {
   readonly key: string
@@ -51,6 +58,13 @@ export interface ContentStore {
     last: number,
     options?: { readonly signal?: AbortSignal | undefined },
   ): AsyncIterable<Uint8Array>
+
+  /**
+   * An address at which a client that has no credentials reads the content for a short time. Left out: content is read
+   * by `open` alone. The target answers ranges, and says as many of the given headers as it can.
+   * @returns an absolute URL
+   */
+  locate?(key: string, request: LocateRequest): MaybePromise<string>
 
   /** Removes content. Removing what is gone already, or was never there, succeeds. */
   remove(key: string): MaybePromise<void>

@@ -7,7 +7,7 @@ export interface RangeSource extends KnownState {
   /** The content: in memory, or a way to read a part of it. */
   readonly content: string | Uint8Array | RangeReader
   /**
-   * The SHA-256 digest of a content that is read in parts, 32 bytes: behind the piece `digest` answers carry it where a
+   * The SHA-256 digest of a content that is read in parts, 32 bytes: behind `digestFields` answers carry it where a
    * request wants one. Default: none, and such answers have no Repr-Digest.
    */
   readonly sha256?: Uint8Array | undefined

@@ -15,7 +15,7 @@ import { nameStatements } from './postgres/statements.ts'
 import { createPostgresStates, type DatedRow, encodeKey } from './postgres/states.ts'
 import { createPostgresSteps, type Step } from './postgres/steps.ts'
 import { createRecentCache } from './recent-cache.ts'
-import { CONTENT_STORE, createBesideContents } from './sql/beside.ts'
+import { CONTENT_STORE, createBesideContents, supportOf } from './sql/beside.ts'
 import { DEFAULT_CACHE_SIZE } from './sql/chunk-cache.ts'
 import { commitContents, createIntakeFactory, type Taken } from './sql/intake.ts'
 import { type MovableContents, moveChunks } from './sql/move.ts'
@@ -187,7 +187,7 @@ export function postgresStore(options: PostgresStoreOptions): ResourceStore & Mo
   const steps = createPostgresSteps(connection, states, names, indexes, { nextVersion, runUntil, toFoundState })
 
   return {
-    supports: { relatedExpect: true, queries: true, parents: true },
+    supports: { relatedExpect: true, queries: true, parents: true, ...supportOf(contentStore) },
 
     async read(path, { hidden = false, metadataOnly = false, signal } = {}) {
       const row = await states.read(path, metadataOnly ? 'without-content' : 'with-content', signal)

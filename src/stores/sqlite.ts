@@ -5,7 +5,7 @@ import { checkValues, FUNCTION, SIZE, type ValueRule } from '../core/option-valu
 import { readOptions } from '../core/options.ts'
 import { memberPath } from './paths.ts'
 import { createRecentCache } from './recent-cache.ts'
-import { CONTENT_STORE, createBesideContents } from './sql/beside.ts'
+import { CONTENT_STORE, createBesideContents, supportOf } from './sql/beside.ts'
 import { DEFAULT_CACHE_SIZE } from './sql/chunk-cache.ts'
 import { commitContents, createIntakeFactory, type Taken } from './sql/intake.ts'
 import { type MovableContents, moveChunks } from './sql/move.ts'
@@ -194,7 +194,7 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
   const listings = createSqliteListings(statements, contents, known)
 
   return {
-    supports: { relatedExpect: true, queries: true, parents: true },
+    supports: { relatedExpect: true, queries: true, parents: true, ...supportOf(contentStore) },
 
     read(path, { hidden = false, metadataOnly = false } = {}) {
       return connection.attempt(() =>

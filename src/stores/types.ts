@@ -9,6 +9,7 @@
  * Every method may answer synchronously or with a promise.
  */
 
+import type { LocateRequest } from '../contents/types.ts'
 import type { MaybePromise } from '../core/handler.ts'
 import type { CollectionIndex, IndexedValues, ListQuery } from './index-types.ts'
 
@@ -29,6 +30,12 @@ export interface LargeBody {
    * Worth it where that costs less than a stream. What it gives stays as it is. Left out: everything is read by `open`.
    */
   read?(first: number, last: number): MaybePromise<Uint8Array | readonly Uint8Array[]>
+  /**
+   * An address at which a client that has no credentials reads the content for a short time: GET and HEAD are answered 307
+   * with it. Left out: this service sends the content. A store that has it says so: `supports.redirects`.
+   * @returns an absolute URL
+   */
+  locate?(request: LocateRequest): MaybePromise<string>
 }
 
 /** What describes the bytes of a representation. Nothing else of a request is stored with them. */
@@ -242,7 +249,7 @@ export interface ListOptions {
   readonly hidden?: boolean
   /**
    * Which members, and in which order; all of them where it is left out. Only with stores that support `queries`. While
-   * items that exist already are being indexed by its rules, throw `HttpError` 503 with Retry-After.
+   * items that exist already are being indexed by its rules, throw `HttpError` 503 `ERR_INDEXING` with Retry-After.
    */
   readonly query?: ListQuery | undefined
   /** As for `read`. */
@@ -269,6 +276,8 @@ export interface StoreSupport {
   readonly queries?: true
   /** Honours `requires` of writes and `below` of removals. */
   readonly parents?: true
+  /** Large content may have `locate`. */
+  readonly redirects?: true
 }
 
 /**

@@ -29,7 +29,7 @@ import { auth, digest, hashPassword, negotiate, principalOf } from 'http-resourc
 import { bodyParse, type FormPart, type MultipartBody } from 'http-resource-service/body-parse'
 import { createResourceClient } from 'http-resource-service/client'
 import { conditional } from 'http-resource-service/conditional'
-import { digest as digestFields } from 'http-resource-service/digest'
+import { digestFields } from 'http-resource-service/digest-fields'
 import { fastifyPlugin } from 'http-resource-service/fastify'
 import { honoMiddleware } from 'http-resource-service/hono'
 import { koaMiddleware } from 'http-resource-service/koa'

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { S3ContentsOptions } from '../../src/contents/s3.ts'
 import type { ContentStore } from '../../src/contents/types.ts'
 import { readAll } from '../../src/stores/conformance/contents/keeping.ts'
@@ -44,7 +44,10 @@ describe('s3Contents, when the service or the source fails', () => {
     }
     const key = createKey()
     const put = contents.put(key, stream(createBytes(20 * MEBIBYTE, 1), MEBIBYTE))
+    service.requests.length = 0
     await expect(put).rejects.toMatchObject({ status: 503 })
+    const isEnd = (request: string) => /^DELETE .*uploadId=/.test(request)
+    await vi.waitFor(() => expect(service.requests.filter(isEnd)).toHaveLength(4), 10_000)
     service.interfere = () => undefined
     const listed = []
     for await (const one of open({ prefix }).list()) listed.push(one)

@@ -3,7 +3,7 @@ import type { Handler } from '../../src/core/node-handler.ts'
 import { auth } from '../../src/handlers/auth.ts'
 import { bodyParse } from '../../src/handlers/body-parse.ts'
 import { conditional } from '../../src/handlers/conditional.ts'
-import { digest } from '../../src/handlers/digest.ts'
+import { digestFields } from '../../src/handlers/digest-fields.ts'
 import { methodOverride } from '../../src/handlers/method-override.ts'
 import { patch } from '../../src/handlers/patch.ts'
 import { preflight } from '../../src/handlers/preflight.ts'
@@ -94,8 +94,8 @@ export const guards: readonly Guard[] = [
     body: '{"a":1}',
   },
   {
-    name: 'digest with required',
-    create: () => digest({ required: true }),
+    name: 'digestFields with required',
+    create: () => digestFields({ required: true }),
     method: 'POST',
     refused: ['Content-Type: application/json', `Content-Digest: md5=:AAAA:`],
     passing: ['Content-Type: application/json', `Content-Digest: ${digestOf('{"a":1}')}`],

@@ -58,12 +58,13 @@ export async function startS3(): Promise<S3Service> {
     const fault = findFault(req, url, body, now())
     if (fault !== undefined) return refuse(res, 403, fault)
     if (service.interfere(req, res) === 'done') return
+    const { searchParams } = new URL(req.url!, 'http://service')
     const [, bucket, ...segments] = decodeURIComponent(url.pathname).split('/')
     if (bucket !== BUCKET) return refuse(res, 404, 'NoSuchBucket')
     const name = segments.join('/')
-    if (name !== '') answerObject(req, res, name, url.searchParams, body)
-    else if (url.searchParams.has('uploads')) listUploads(res, url.searchParams)
-    else listObjects(res, url.searchParams)
+    if (name !== '') answerObject(req, res, name, searchParams, body)
+    else if (searchParams.has('uploads')) listUploads(res, searchParams)
+    else listObjects(res, searchParams)
   }
 
   function answerObject(req: IncomingMessage, res: ServerResponse, name: string, query: URLSearchParams, body: Buffer) {
@@ -85,6 +86,9 @@ export async function startS3(): Promise<S3Service> {
     }
     const object = objects.get(name)
     if (object === undefined) return refuse(res, 404, 'NoSuchKey')
+    for (const [parameter, value] of query) {
+      if (parameter.startsWith('response-')) res.setHeader(parameter.slice('response-'.length), value)
+    }
     sendObject(req, res, object)
   }
 

@@ -1,9 +1,10 @@
 import { expect, vi } from 'vitest'
-import { isLargeBody, isResource } from '../../src/stores/types.ts'
+import { stream } from '../../src/stores/conformance/samples.ts'
+import { isLargeBody, isResource, type StoredResource } from '../../src/stores/types.ts'
 import { listKeys } from './contents.ts'
 import type { StoreProgram } from './processes.ts'
 import { openContents, openStore, type StorePlace } from './sql-stores.ts'
-import { COUNTERS, createNumberedBytes, readBytes } from './store-tasks.ts'
+import { COUNTERS, createNumberedBytes, IN_PARTS, readBytes } from './store-tasks.ts'
 
 /** Processes write and are killed; whatever was acknowledged must be there, or something later, and never a part. */
 export async function killWriters(
@@ -13,7 +14,7 @@ export async function killWriters(
 ): Promise<void> {
   const last = new Map<string, number>()
   for (let round = 1; round <= kills; round++) {
-    const from = round * 1_000_000
+    const from = (place.s3 === undefined ? 0 : IN_PARTS) + round * 1_000_000
     const processes = Array.from({ length: writers }, (_, writer) =>
       program.start({ place, task: { task: 'write', writer, from } }),
     )
@@ -39,6 +40,35 @@ async function expectAll(place: StorePlace, last: ReadonlyMap<string, number>): 
   }
   const { items } = await store.list('/written', { limit: 1000 })
   expect(items.map((item) => item.path)).toEqual(expect.arrayContaining([...last.keys()]))
+  await close()
+}
+
+/** Clients leave in the midst of uploads: each path keeps what it had. */
+export async function abortUploads(place: StorePlace, uploads: number): Promise<void> {
+  const { store, close } = openStore(place)
+  const path = '/written/aborted'
+  const content = (body: Uint8Array | AsyncIterable<Uint8Array>) => ({ contentType: 'application/octet-stream', body })
+  const kept = createNumberedBytes(3)
+  await store.write(path, content(stream(kept, 30_000)), { expect: 'any' })
+  async function abortOne(count: number): Promise<void> {
+    const controller = new AbortController()
+    const reason = new Error('The client has left.')
+    // Every fourth in parts, if a bucket takes it.
+    const size = count % 4 === 0 ? 20_000_000 : 300_000
+    const stop = Math.floor(Math.random() * size)
+    async function* leaving(): AsyncGenerator<Uint8Array> {
+      for (let at = 0; at < size; at += 100_000) {
+        if (at + 100_000 > stop) controller.abort(reason)
+        yield Buffer.alloc(100_000, count)
+      }
+    }
+    const write = store.write(path, content(leaving()), { expect: 'any', signal: controller.signal })
+    await expect(write).rejects.toBe(reason)
+  }
+  for (let count = 0; count < uploads; count += 4) {
+    await Promise.all([0, 1, 2, 3].map((more) => abortOne(count + more)))
+    expect((await readBytes((await store.read(path)) as StoredResource)).equals(kept)).toBe(true)
+  }
   await close()
 }
 

@@ -38,7 +38,7 @@ export function openContents({ directory, s3 }: StorePlace): ContentStore | unde
 /** Opens a store as a process of a deployment would. */
 export function openStore(place: StorePlace, sweep: SweepOptions = {}): OpenedStore {
   // Short, so that the remains of a killed process are swept while the test waits.
-  const beside = { grace: 1000, sweepInterval: 100 }
+  const beside = { grace: place.s3 === undefined ? 1000 : 10_000, sweepInterval: 100 }
   const contents = openContents(place)
   const options = contents === undefined ? sweep : { ...beside, ...sweep, contents }
   if (place.kind === 'sqlite') {

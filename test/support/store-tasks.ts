@@ -1,4 +1,4 @@
-import { createBytes, stream } from '../../src/stores/conformance/samples.ts'
+import { createBytes, MEBIBYTE, stream } from '../../src/stores/conformance/samples.ts'
 import { isLargeBody, isResource, type ResourceStore, type StoredResource } from '../../src/stores/types.ts'
 import { changeIndexed } from './change-indexed.ts'
 import { createMember } from './create-member.ts'
@@ -25,8 +25,16 @@ export interface StoreJob {
 export const COUNTERS: readonly string[] = ['/counters/a', '/counters/b', '/counters/c']
 const PATHS_OF_A_WRITER = 8
 
+/** From here on one of forty numbers stands for content that a bucket takes in parts. */
+export const IN_PARTS = 1_000_000_000
+
 /** The content of a write, all of it known from the number: every fourth is large and comes as a stream. */
 export function createNumberedBytes(number: number): Buffer {
+  if (number >= IN_PARTS && number % 40 === 5) {
+    const bytes = Buffer.alloc(9 * MEBIBYTE, number & 0xff)
+    bytes.writeUInt32BE(number)
+    return bytes
+  }
   const bytes = createBytes(number % 4 === 3 ? 200_000 + (number % 7) * 10_000 : 20 + (number % 50), number)
   bytes.writeUInt32BE(number)
   return bytes

@@ -18,6 +18,23 @@ export interface S3Request {
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: Uint8Array
   readonly signal?: AbortSignal | undefined
+  /** The element that a 200 must hold to its end: a service may begin with 200 and fail afterwards. */
+  readonly root?: string
+  /** Leaves the content of a success to be read as a stream. */
+  readonly isStream?: true
+}
+
+export interface S3Response {
+  readonly status: number
+  readonly headers: Headers
+  /** All of the content; empty where it is a stream. */
+  readonly text: string
+  /** Read it to its end or cancel it: it holds a connection. */
+  readonly stream?: S3Stream
+}
+
+export interface S3Stream extends AsyncIterable<Uint8Array> {
+  cancel(): Promise<void>
 }
 
 /** The part of aws4fetch that is used; its own declarations need those of a browser. */
@@ -26,7 +43,11 @@ type Signer = new (request: {
   readonly url: string
   readonly region: string
   readonly service: 's3'
-  readonly headers: Readonly<Record<string, string>>
+  readonly headers?: Readonly<Record<string, string>>
+  /** Such as `20150830T123600Z`. */
+  readonly datetime: string
+  /** Puts the signature into the query instead of a header. */
+  readonly signQuery?: true
   readonly accessKeyId: string
   readonly secretAccessKey: string
   readonly sessionToken?: string | undefined
@@ -39,7 +60,12 @@ export interface S3Client {
    * @throws HttpError 503 while the service is away
    * @throws the reason of the signal
    */
-  send(request: S3Request): Promise<Response>
+  send(request: S3Request): Promise<S3Response>
+  /**
+   * Signs an address for those who have no credentials.
+   * @param lifetime seconds for which a request may begin
+   */
+  presign(request: Pick<S3Request, 'method' | 'name' | 'query'>, lifetime: number): Promise<string>
 }
 
 export interface S3ClientOptions {
@@ -47,7 +73,7 @@ export interface S3ClientOptions {
   readonly region: string
   readonly bucket: string
   readonly readCredentials: () => MaybePromise<S3Credentials>
-  /** Milliseconds until the header of a response. */
+  /** Milliseconds until a response, and between two pieces of a stream. */
   readonly timeout: number
 }
 
@@ -58,36 +84,76 @@ const TRANSIENT: readonly number[] = [408, 429, 500, 502, 503, 504]
 
 export function createS3Client({ endpoint, region, bucket, readCredentials, timeout }: S3ClientOptions): S3Client {
   const base = `${endpoint.href.replace(/\/$/, '')}/${bucket}`
+  /** Milliseconds by which the clock of the service is ahead, where it has refused the one of this process. */
+  let clockOffset = 0
 
-  async function attempt(request: S3Request): Promise<Response> {
-    const { method, name, query, headers, body = new Uint8Array(0), signal } = request
+  function addressOf({ name, query }: Pick<S3Request, 'name' | 'query'>): URL {
     const url = new URL(name === undefined ? base : `${base}/${name}`)
     for (const [key, value] of Object.entries(query ?? {})) url.searchParams.set(key, value)
+    return url
+  }
+
+  async function sign(
+    values: { readonly method: string; readonly url: string; readonly signQuery?: true },
+    headers = {},
+  ) {
     const Signer = await loadSigner()
-    const signed = await new Signer({
-      ...(await readCredentials()),
-      ...{ method, url: url.href, region, service: 's3' },
-      // The service refuses a body with another digest.
-      headers: { ...headers, 'X-Amz-Content-Sha256': createHash('sha256').update(body).digest('hex') },
-    }).sign()
+    const credentials = await readCredentials()
+    const datetime = new Date(Date.now() + clockOffset).toISOString().replace(/[:-]|\.\d{3}/g, '')
+    return new Signer({ ...credentials, ...values, region, service: 's3', datetime, headers }).sign()
+  }
+
+  async function attempt(request: S3Request): Promise<S3Response> {
+    const { method, body = new Uint8Array(0), signal, isStream } = request
+    // The service refuses a body with another digest.
+    const digest = createHash('sha256').update(body).digest('hex')
+    const headers = { ...request.headers, 'X-Amz-Content-Sha256': digest }
+    const signed = await sign({ method, url: addressOf(request).href }, headers)
     // Not signed: a proxy may change it. Without it some services code the bytes.
     signed.headers.set('Accept-Encoding', 'identity')
-    const timer = new AbortController()
-    const late = setTimeout(() => timer.abort(new Error(`No response within ${timeout} ms.`)), timeout)
+    const deadline = createDeadline(timeout)
+    deadline.begin()
     try {
-      return await fetch(signed.url, {
+      const response = await fetch(signed.url, {
         ...{ method, headers: signed.headers, redirect: 'manual' },
         ...(method === 'PUT' || method === 'POST' ? { body: body as Uint8Array<ArrayBuffer> } : {}),
-        signal: signal === undefined ? timer.signal : AbortSignal.any([signal, timer.signal]),
+        signal: signal === undefined ? deadline.signal : AbortSignal.any([signal, deadline.signal]),
       })
+      const { status } = response
+      if (!isStream || !response.ok) return { status, headers: response.headers, text: await response.text() }
+      return { status, headers: response.headers, text: '', stream: readStream(response.body!, deadline) }
     } finally {
-      clearTimeout(late)
+      deadline.end()
     }
   }
 
+  /** Why another attempt is worth it; `undefined` for a response to go on with. */
+  function findTransient(response: S3Response, { root }: S3Request): Error | undefined {
+    const { status, headers, text } = response
+    if (TRANSIENT.includes(status)) return createS3Error(response)
+    if (status === 200 && root !== undefined && !text.includes(`</${root}>`)) return createS3Error(response)
+    if (status !== 403 || readCode(text) !== 'RequestTimeTooSkewed') return undefined
+    // The clocks differ by more than the service allows: from here on requests are signed by its clock.
+    const offset = Date.parse(headers.get('Date') ?? '') - Date.now()
+    if (!Number.isFinite(offset)) return undefined
+    clockOffset = offset
+    return createS3Error(response)
+  }
+
   return {
+    async presign(request, lifetime) {
+      const url = addressOf(request)
+      url.searchParams.set('X-Amz-Expires', String(lifetime))
+      const signed = await sign({ method: request.method, url: url.href, signQuery: true }).catch((error: unknown) => {
+        throw error instanceof SetupError ? error.cause : error
+      })
+      // A space is "+" for some readers of a query, and "%20" for all.
+      return signed.url.href.replaceAll('+', '%20')
+    },
+
     async send(request) {
       const { signal } = request
+      const begin = performance.now()
       for (let count = 1; ; count++) {
         signal?.throwIfAborted()
         const response = await attempt(request).catch((error: unknown) => {
@@ -95,10 +161,10 @@ export function createS3Client({ endpoint, region, bucket, readCredentials, time
           if (error instanceof SetupError) throw error.cause
           return error as Error
         })
-        const isTransient = response instanceof Error || TRANSIENT.includes(response.status)
-        if (!isTransient) return response
-        const cause = response instanceof Error ? response : await createS3Error(response)
-        if (count === MAX_ATTEMPTS) throw createAwayError(cause)
+        const failure = response instanceof Error ? response : findTransient(response, request)
+        if (failure === undefined) return response as S3Response
+        // A service that is silent is not asked again: the client waits all that time.
+        if (count === MAX_ATTEMPTS || performance.now() - begin >= timeout) throw createAwayError(failure)
         // Without chance in it, those that met would meet again.
         await sleep(FIRST_PAUSE * 2 ** count * Math.random(), signal)
       }
@@ -106,11 +172,42 @@ export function createS3Client({ endpoint, region, bucket, readCredentials, time
   }
 }
 
-/** The service refused a request: wrong credentials, no such bucket, a clock that is minutes off. */
-export async function createS3Error(response: Response): Promise<Error> {
-  const text = await response.text().catch(() => '')
-  const code = /<Code>([^<]{1,100})<\/Code>/.exec(text)?.[1] ?? 'no code'
-  return new Error(`The S3 service answered ${response.status} (${code}).`)
+/** Aborts a signal when something that has begun does not end in time. */
+function createDeadline(timeout: number) {
+  const controller = new AbortController()
+  let timer: NodeJS.Timeout | undefined
+  return {
+    signal: controller.signal,
+    begin(): void {
+      timer = setTimeout(() => controller.abort(new Error(`No response within ${timeout} ms.`)), timeout)
+    },
+    end: (): void => clearTimeout(timer),
+  }
+}
+
+function readStream(body: ReadableStream<Uint8Array>, deadline: ReturnType<typeof createDeadline>): S3Stream {
+  const reader = body.getReader()
+  return {
+    cancel: () => reader.cancel().catch(() => {}),
+    async *[Symbol.asyncIterator]() {
+      for (;;) {
+        // The time that a reader takes for a piece does not count.
+        deadline.begin()
+        const next = await reader.read().finally(deadline.end)
+        if (next.done) return
+        yield next.value
+      }
+    },
+  }
+}
+
+function readCode(text: string): string | undefined {
+  return /<Code>([^<]{1,100})<\/Code>/.exec(text)?.[1]
+}
+
+/** The service refused a request: wrong credentials, no such bucket. */
+export function createS3Error({ status, text }: S3Response): Error {
+  return new Error(`The S3 service answered ${status} (${readCode(text) ?? 'no code'}).`)
 }
 
 export function createAwayError(cause: unknown): HttpError {

@@ -1,4 +1,5 @@
-import { createS3Error, type S3Client } from './client.ts'
+import { isDeepStrictEqual } from 'node:util'
+import { createS3Error, type S3Client, type S3Response } from './client.ts'
 
 /** An object, or an upload in parts that was never completed. */
 export interface ListedObject {
@@ -16,9 +17,11 @@ export async function* listObjects(client: S3Client, prefix: string): AsyncGener
   for (let after = ''; ; ) {
     // By the last name: the tokens of some services break.
     const query = { 'list-type': '2', prefix, ...(after === '' ? {} : { 'start-after': after }) }
-    const response = await client.send({ method: 'GET', query })
-    if (response.status !== 200) throw await createS3Error(response)
-    const text = await response.text()
+    const response = await client.send({ method: 'GET', query, root: 'ListBucketResult' })
+    const { text } = response
+    if (response.status !== 200) throw createS3Error(response)
+    const first = readElement(text, 'Key')
+    if (after !== '' && first !== '' && first <= after) throw new Error(`The S3 service lists a name twice: ${first}.`)
     for (const entry of readElements(text, 'Contents')) {
       after = readElement(entry, 'Key')
       yield { name: after, age: ageOf(response, readElement(entry, 'LastModified')), uploadId: undefined }
@@ -31,23 +34,26 @@ export async function* listObjects(client: S3Client, prefix: string): AsyncGener
 export async function* listUploads(client: S3Client, prefix: string): AsyncGenerator<ListedObject> {
   for (let markers: Record<string, string> = {}; ; ) {
     const response = await client.send({ method: 'GET', query: { uploads: '', prefix, ...markers } })
-    if (NOT_IMPLEMENTED.includes(response.status)) return void (await response.text())
-    if (response.status !== 200) throw await createS3Error(response)
-    const text = await response.text()
+    const { status, text } = response
+    // Some services answer with a list of objects.
+    if (NOT_IMPLEMENTED.includes(status) || (status === 200 && !text.includes('<ListMultipartUploadsResult'))) return
+    if (status !== 200) throw createS3Error(response)
     for (const entry of readElements(text, 'Upload')) {
       const age = ageOf(response, readElement(entry, 'Initiated'))
       yield { name: readElement(entry, 'Key'), age, uploadId: readElement(entry, 'UploadId') }
     }
     if (readElement(text, 'IsTruncated') !== 'true') return
-    markers = {
+    const next = {
       'key-marker': readElement(text, 'NextKeyMarker'),
       'upload-id-marker': readElement(text, 'NextUploadIdMarker'),
     }
+    if (isDeepStrictEqual(next, markers)) throw new Error('The S3 service lists a page of uploads twice.')
+    markers = next
   }
 }
 
 /** By the clock of the service alone. */
-function ageOf(response: Response, date: string): number {
+function ageOf(response: S3Response, date: string): number {
   return Date.parse(response.headers.get('Date') ?? '') - Date.parse(date)
 }
 

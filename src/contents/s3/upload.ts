@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { HttpError } from '../../core/errors.ts'
+import { HttpError, isHttpError } from '../../core/errors.ts'
 import type { PutContent } from '../types.ts'
-import { createS3Error, type S3Client } from './client.ts'
+import { createS3Error, type S3Client, type S3Response } from './client.ts'
 import { readElement } from './listing.ts'
 
 /** Bytes of a part, all but the last: one is in memory for each upload that is under way. */
@@ -47,7 +47,9 @@ export async function uploadObject(
     }
     return { size: await readSize(client, name, signal) }
   } catch (error) {
-    await giveUp().catch(() => {})
+    const removed = giveUp().catch(() => {})
+    // The service is away: the caller need not wait for it once more.
+    if (!isHttpError(error) || error.status !== 503) await removed
     throw error
   }
 
@@ -67,9 +69,10 @@ export async function uploadObject(
 }
 
 async function beginUpload(client: S3Client, name: string, signal: AbortSignal | undefined): Promise<string> {
-  const response = await client.send({ method: 'POST', name, query: { uploads: '' }, signal })
-  if (response.status !== 200) throw await createS3Error(response)
-  return readElement(await response.text(), 'UploadId')
+  const root = 'InitiateMultipartUploadResult'
+  const response = await client.send({ method: 'POST', name, query: { uploads: '' }, signal, root })
+  if (response.status !== 200) throw createS3Error(response)
+  return readElement(response.text, 'UploadId')
 }
 
 async function sendBytes(
@@ -82,8 +85,7 @@ async function sendBytes(
   const digest = createHash('md5').update(body).digest()
   const headers = { 'Content-MD5': digest.toString('base64') }
   const response = await client.send({ method: 'PUT', name, query, headers, body, signal })
-  if (response.status !== 200) throw await createS3Error(response)
-  await response.arrayBuffer()
+  if (response.status !== 200) throw createS3Error(response)
   const entityTag = response.headers.get('ETag') ?? ''
   if (isDigest(response) && entityTag !== `"${digest.toString('hex')}"`) {
     throw new Error(`The S3 service has other bytes than were sent: ${entityTag} instead of ${digest.toString('hex')}.`)
@@ -92,7 +94,7 @@ async function sendBytes(
 }
 
 /** Whether an ETag is the MD5 digest of the bytes: not with every kind of encryption. */
-function isDigest({ headers }: Response): boolean {
+function isDigest({ headers }: S3Response): boolean {
   const encryption = headers.get('x-amz-server-side-encryption') ?? 'AES256'
   const isByClient = headers.has('x-amz-server-side-encryption-customer-algorithm')
   return encryption === 'AES256' && !isByClient && /^"[0-9a-f]{32}"$/.test(headers.get('ETag') ?? '')
@@ -110,18 +112,16 @@ async function completeUpload(
   )
   const xmlns = 'http://s3.amazonaws.com/doc/2006-03-01/'
   const body = Buffer.from(`<CompleteMultipartUpload xmlns="${xmlns}">${list.join('')}</CompleteMultipartUpload>`)
-  const response = await client.send({ method: 'POST', name, query: { uploadId }, body, signal })
-  // An attempt before this one has completed it: the size tells.
-  if (response.status === 404) return void (await response.text())
-  if (response.status !== 200) throw await createS3Error(response)
   // The service begins its response before it has assembled the parts.
-  const text = await response.text()
-  if (text.includes('<Error>')) throw new Error(`The S3 service failed: ${readElement(text, 'Code')}.`)
+  const root = 'CompleteMultipartUploadResult'
+  const response = await client.send({ method: 'POST', name, query: { uploadId }, body, signal, root })
+  // An attempt before this one has completed it: the size tells.
+  if (response.status !== 200 && response.status !== 404) throw createS3Error(response)
 }
 
 async function readSize(client: S3Client, name: string, signal: AbortSignal | undefined): Promise<number> {
   const response = await client.send({ method: 'HEAD', name, signal })
-  if (response.status !== 200) throw await createS3Error(response)
+  if (response.status !== 200) throw createS3Error(response)
   return Number(response.headers.get('Content-Length'))
 }
 
@@ -129,6 +129,5 @@ async function readSize(client: S3Client, name: string, signal: AbortSignal | un
 export async function removeObject(client: S3Client, name: string, uploadId?: string): Promise<void> {
   const query = uploadId === undefined ? {} : { uploadId }
   const response = await client.send({ method: 'DELETE', name, query })
-  if (![200, 204, 404].includes(response.status)) throw await createS3Error(response)
-  await response.text()
+  if (![200, 204, 404].includes(response.status)) throw createS3Error(response)
 }

@@ -82,7 +82,13 @@ export function openBeside(contents: ContentStore, key: string): LargeBody {
     open(first, last, { signal } = {}) {
       return untilAborted(exactly(contents.open(key, first, last, { signal }), last - first + 1), signal)
     },
+    ...(contents.locate === undefined ? {} : { locate: (request) => contents.locate!(key, request) }),
   }
+}
+
+/** What a store supports with a content store. */
+export function supportOf(contents: ContentStore | undefined): { readonly redirects?: true } {
+  return contents?.locate === undefined ? {} : { redirects: true }
 }
 
 /** A piece that is short enough to be held. */

@@ -179,4 +179,24 @@ export const absentRelated: readonly Case[] = [
       }
     },
   },
+  {
+    title: 'writes nothing at all while a path that is related to the new state must be absent and is there',
+    needs: ['relatedExpect', 'contents', 'paths'],
+    async run({ store, path }) {
+      await put(store, path('record'), text('winner'))
+      const relatedTo = () => [{ path: path(2), content: text('other') }, absent(path('record'), 'loser')]
+      for (const body of ['own', stream(Buffer.alloc(100_000), 60_000)]) {
+        const result = await store.write(path(1), { contentType: 'text/plain', body }, { expect: 'any', relatedTo })
+        claim(result.outcome === 'conflict', 'A write went on although a related path was not absent.')
+        claimEqual(result.related?.path, path('record'), 'The conflict does not name the related path.')
+      }
+      for (const name of [1, 2])
+        claimEqual(await store.read(path(name)), undefined, 'A refused write has left something.')
+      await claimContent(
+        await store.read(path('record')),
+        text('winner'),
+        'A refused write has changed a related path.',
+      )
+    },
+  },
 ]

@@ -154,4 +154,20 @@ export const creation: readonly Case[] = [
       claim(items.length <= 2, 'A creation that failed has left something.')
     },
   },
+  {
+    title: 'makes content with the name that the member then has',
+    async run({ store, collection, path, content }) {
+      for (let i = 0; i < 4; i++) {
+        const given: string[] = []
+        const member = await create(store, collection, (name) => {
+          given.push(name)
+          return content(Number(name) % 100, path(name))
+        })
+        const name = nameOf(member)
+        claimEqual(given.at(-1), name, 'The name that content was made with is not the name of the member.')
+        const sentence = 'The member has other content than was made with its name.'
+        await claimContent(await store.read(member.path), content(Number(name) % 100, member.path), sentence)
+      }
+    },
+  },
 ]

@@ -92,4 +92,23 @@ export const hiding: readonly Case[] = [
       await claimContent(state, binary(bytes), 'The hidden resource has lost its content.')
     },
   },
+  {
+    title: 'gives the hidden state a version of its own, and tells of it in no conflict',
+    needs: ['hiding'],
+    async run({ store, path, content }) {
+      await put(store, path(1), content(1, path(1)))
+      const { version } = claimResource(await store.read(path(1)), 'The resource was not found.')
+      await store.remove(path(1), { expect: 'any', mode: 'hide' })
+      const hidden = claimResource(await store.read(path(1), { hidden: true }), 'The hidden resource was not found.')
+      claim(hidden.version !== version, 'The hidden state has the version of the visible one.')
+      for (const expect of ['present', { version }, { version: hidden.version }] as const) {
+        const write = await store.write(path(1), content(2, path(1)), { expect })
+        claim(write.outcome === 'conflict', 'A hidden resource counts as absent, and was replaced.')
+        claim(!isResource(write.current), 'A conflict tells of a state that is hidden.')
+        const removal = await store.remove(path(1), { expect, mode: 'erase' })
+        claim(removal.outcome === 'conflict', 'A hidden resource counts as absent, and was removed.')
+        claim(!isResource(removal.current), 'A conflict tells of a state that is hidden.')
+      }
+    },
+  },
 ]

@@ -30,6 +30,7 @@ export const listing: readonly Case[] = [
     title: 'lists the current state of each member, with its content',
     async run({ store, collection, path, content }) {
       for (const name of [1, 2, 3]) await put(store, path(name), content(name, path(name)))
+      await store.list(collection, { limit: 10 })
       await put(store, path(2), content(22, path(2)))
       await store.remove(path(3), { expect: 'any', mode: 'erase' })
       const { items } = await store.list(collection, { limit: 10 })

@@ -107,4 +107,21 @@ export const reading: readonly Case[] = [
       }
     },
   },
+  {
+    title: 'sees the same state whether content is asked for or not',
+    async run({ store, path, content, modes }) {
+      for (const [name, mode] of [undefined, ...modes].entries()) {
+        await put(store, path(name), content(name, path(name)))
+        if (mode !== undefined) await store.remove(path(name), { expect: 'any', mode })
+        for (const hidden of [false, true]) {
+          const whole = await store.read(path(name), { hidden })
+          const facts = await store.read(path(name), { hidden, metadataOnly: true })
+          const sentence = `A read without content sees another state than one with it (${mode}, hidden: ${hidden}).`
+          claimEqual(isResource(facts), isResource(whole), sentence)
+          if (isResource(facts) && isResource(whole)) claimEqual(facts.version, whole.version, sentence)
+          else claimEqual(facts, whole, sentence)
+        }
+      }
+    },
+  },
 ]

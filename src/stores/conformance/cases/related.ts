@@ -150,4 +150,21 @@ export const related: readonly Case[] = [
       await Promise.all([reader, writer])
     },
   },
+  {
+    title: 'keeps of related content what describes it',
+    needs: ['related', 'contents', 'paths'],
+    async run({ store, collection, path }) {
+      const fields = { contentType: 'text/css', contentEncoding: 'gzip', contentLanguage: 'de', filename: 'a b.css' }
+      const describe = (name: string) => [{ path: `/others/${name}`, content: { ...fields, body: `of ${name}` } }]
+      await store.write(path(1), text('own'), { expect: 'any', related: describe('x') })
+      await store.create(collection, text('own'), { related: () => describe('y') })
+      for (const name of ['x', 'y']) {
+        const state = claimResource(await store.read(`/others/${name}`), 'A related path was not written.')
+        const { contentType, contentEncoding, contentLanguage, filename } = state
+        const sentence = 'Related content has lost what describes it.'
+        claimEqual({ contentType, contentEncoding, contentLanguage, filename }, fields, sentence)
+        await claimContent(state, { ...fields, body: `of ${name}` }, 'Related content was changed.')
+      }
+    },
+  },
 ]

@@ -108,4 +108,17 @@ export const writing: readonly Case[] = [
       )
     },
   },
+  {
+    title: 'expecting a version of another path, refuses',
+    async run(bench) {
+      const { store, path, content } = bench
+      const own = await put(store, path(1), content(1, path(1)))
+      const other = await put(store, path(2), content(2, path(2)))
+      // Paths may count alike: then the versions prove nothing.
+      if (own.version === other.version) return
+      await claimRefused(bench, path(1), { version: other.version }, 'A version of another path was good for a write.')
+      const removed = await store.remove(path(1), { expect: { version: other.version }, mode: 'erase' })
+      claimEqual(removed.outcome, 'conflict', 'A version of another path was good for a removal.')
+    },
+  },
 ]

@@ -2,7 +2,7 @@ import express, { type RequestHandler } from 'express'
 import { describe, expect, it } from 'vitest'
 import type { Handler } from '../../src/core/node-handler.ts'
 import { bodyParse } from '../../src/handlers/body-parse.ts'
-import { digest } from '../../src/handlers/digest.ts'
+import { digestFields } from '../../src/handlers/digest-fields.ts'
 import { patch } from '../../src/handlers/patch.ts'
 import { range } from '../../src/handlers/range.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
@@ -48,7 +48,7 @@ describe('digest before bodyParse', () => {
     ['raw content', { 'Content-Type': 'image/x-test' }, 'bytes', ['bytes']],
     ['multipart', multipartType, String(multipart.body), ['a']],
   ])('verifies %s (RFC 9530 §2)', async (_, fields, body, parsed) => {
-    const { send, reached } = await serve(digest(), bodyParse({ raw: true }))
+    const { send, reached } = await serve(digestFields(), bodyParse({ raw: true }))
     expect((await send('POST', '/', { ...fields, 'Content-Digest': digestOf('other') }, body)).status).toBe(400)
     expect(reached).toEqual([])
     expect((await send('POST', '/', { ...fields, 'Content-Digest': digestOf(body) }, body)).status).toBe(201)
@@ -57,7 +57,7 @@ describe('digest before bodyParse', () => {
   })
 
   it('refuses malformed fields, and where it is required content without a digest (RFC 9530 §4)', async () => {
-    const { send, reached } = await serve(digest({ required: true }), bodyParse())
+    const { send, reached } = await serve(digestFields({ required: true }), bodyParse())
     const answer = await send('POST', '/', JSON_TYPE, '{}')
     expect([answer.status, answer.field('Want-Content-Digest')]).toEqual([400, 'sha-256=10, sha-512=9'])
     expect((await send('POST', '/', { ...JSON_TYPE, 'Repr-Digest': '?' }, '{}')).status).toBe(400)
@@ -75,7 +75,7 @@ describe('digest before patch', () => {
       read: () => ({ document: { a: 1 }, entityTag: '"1"' }),
       write: ({ text }) => void written.push(text),
     })
-    const { send } = await serve(digest(), piece)
+    const { send } = await serve(digestFields(), piece)
     const type = { 'Content-Type': 'application/merge-patch+json' }
     expect((await send('PATCH', '/', { ...type, 'Repr-Digest': digestOf('{}') }, '{"a":2}')).status).toBe(400)
     expect(written).toEqual([])
@@ -87,7 +87,7 @@ describe('digest before patch', () => {
 describe('digest before a service', () => {
   it('leaves the service its own definitions', async () => {
     const resources = { '/docs/{name}': document() }
-    const { send } = await serve(digest(), createResourceService(memoryStore(), { resources, https: 'optional' }))
+    const { send } = await serve(digestFields(), createResourceService(memoryStore(), { resources, https: 'optional' }))
     expect((await send('PUT', '/docs/a', { 'Content-Digest': digestOf('b') }, 'a')).status).toBe(400)
     expect((await send('PUT', '/docs/a', { 'Content-Digest': digestOf('a') }, 'a')).status).toBe(201)
   })
@@ -95,7 +95,7 @@ describe('digest before a service', () => {
 
 describe('digest behind a parser of the host', () => {
   it('verifies the bytes that the parser has left', async () => {
-    const app = express().use(express.raw({ type: '*/*' }), digest() as unknown as RequestHandler, (_, res) => {
+    const app = express().use(express.raw({ type: '*/*' }), digestFields() as unknown as RequestHandler, (_, res) => {
       res.status(201).end()
     })
     const send = await listen(app)
@@ -116,8 +116,8 @@ describe('digest behind a parser of the host', () => {
       return { send: await listen(app), errors }
     }
     const fields = { ...JSON_TYPE, 'Content-Digest': digestOf('other') }
-    expect((await (await serveBehind(digest())).send('POST', '/', fields, '{}')).status).toBe(201)
-    const { send, errors } = await serveBehind(digest({ required: true }))
+    expect((await (await serveBehind(digestFields())).send('POST', '/', fields, '{}')).status).toBe(201)
+    const { send, errors } = await serveBehind(digestFields({ required: true }))
     expect((await send('POST', '/', fields, '{}')).status).toBe(500)
     expect(errors[0]).toMatchObject({ name: 'TypeError', message: expect.stringMatching(/before the body parser/) })
   })
@@ -129,7 +129,7 @@ describe('digest before range', () => {
   it('has answers carry the digests that are wanted (RFC 9530 §4)', async () => {
     const source = { contentType: 'text/plain', entityTag: '"1"', content: 'abcdefghij' }
     const { send } = await serve(
-      digest(),
+      digestFields(),
       range(() => source),
     )
     const fieldsOf = async (method: string, fields: Fields) => {
@@ -157,13 +157,13 @@ describe('digest before range', () => {
       },
     }
     const known = await serve(
-      digest(),
+      digestFields(),
       range(() => ({ contentType: 'text/plain', content, sha256 })),
     )
     const whole = await known.send('HEAD', '/', BOTH)
     expect([whole.field('Repr-Digest'), read]).toEqual([digestOf(bytes), 0])
     const unknown = await serve(
-      digest(),
+      digestFields(),
       range(() => ({ contentType: 'text/plain', content })),
     )
     const part = await unknown.send('GET', '/', { ...BOTH, Range: 'bytes=0-9' })
@@ -172,7 +172,7 @@ describe('digest before range', () => {
 
   it('keeps the Cache-Control of the host', async () => {
     const { send } = await serve(
-      digest(),
+      digestFields(),
       ((_, res, next) => {
         res.setHeader('Cache-Control', 'max-age=60')
         next()
@@ -183,9 +183,9 @@ describe('digest before range', () => {
   })
 })
 
-describe('digest', () => {
+describe('digestFields', () => {
   it('refuses options that it does not have', () => {
-    expect(() => digest({ require: true } as never)).toThrow(TypeError)
-    expect(() => digest({ required: 'yes' } as never)).toThrow(TypeError)
+    expect(() => digestFields({ require: true } as never)).toThrow(TypeError)
+    expect(() => digestFields({ required: 'yes' } as never)).toThrow(TypeError)
   })
 })

@@ -19,21 +19,21 @@ export interface DigestFieldOptions {
 const CONTENT_METHODS: readonly string[] = ['POST', 'PUT', 'PATCH']
 
 /**
- * A piece for digest fields (RFC 9530). It verifies the content that the pieces `bodyParse` and `patch` behind it read, and has
+ * Standalone middleware for digest fields (RFC 9530). It verifies the content that `bodyParse` and `patch` behind it read, and has
  * `range` answer Want-Repr-Digest and Want-Content-Digest. Malformed fields are 400 at once, another digest where the
  * content ends: before `patch` writes and `bodyParse` goes on, and as an error of streams and multipart while they are read.
  *
  * Content that a parser before has consumed is verified where `req.body` has its bytes. Content that the host reads by
- * itself behind this piece is not verified.
+ * itself behind this middleware is not verified.
  * @returns a handler for Express and Connect, and for `node:http` with a `next` of your own
  * @throws TypeError for an option that does not exist or makes no sense
  * @example
- * app.post('/notes', digest(), bodyParse(), (req, res) => res.status(201).json(save(req.body)))
- * app.get('/film', digest(), range(() => openFile('film.mp4', { contentType: 'video/mp4', sha256 })))
+ * app.post('/notes', digestFields(), bodyParse(), (req, res) => res.status(201).json(save(req.body)))
+ * app.get('/film', digestFields(), range(() => openFile('film.mp4', { contentType: 'video/mp4', sha256 })))
  */
-export function digest(options?: DigestFieldOptions): Handler {
-  const read = readOptions('digest', options, ['required', 'onError'])
-  checkValues('digest', read, { required: BOOLEAN, onError: FUNCTION })
+export function digestFields(options?: DigestFieldOptions): Handler {
+  const read = readOptions('digestFields', options, ['required', 'onError'])
+  checkValues('digestFields', read, { required: BOOLEAN, onError: FUNCTION })
   const { required = false, onError } = read
   return createHandler({
     role: 'guard',

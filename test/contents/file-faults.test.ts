@@ -1,0 +1,167 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, readdir, readlink, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, describe, expect, it } from 'vitest'
+import { fileContents } from '../../src/contents/file.ts'
+import { createResourceService } from '../../src/service/create-resource-service.ts'
+import { readAll } from '../../src/stores/conformance/contents/keeping.ts'
+import { createBytes, stream } from '../../src/stores/conformance/samples.ts'
+import { sqliteStore } from '../../src/stores/sqlite.ts'
+import { createKey, listKeys } from '../support/contents.ts'
+import { startHost } from '../support/hosts.ts'
+import { createSmallDisk, diskKinds } from '../support/small-disk.ts'
+import { createDatabaseFile } from '../support/sqlite.ts'
+
+const closers: (() => unknown)[] = []
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close()
+})
+
+async function createFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'file-faults-'))
+  closers.push(() => rm(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** A service whose large content lies in a directory. */
+async function serve(directory: string) {
+  const file = await createDatabaseFile()
+  const store = sqliteStore(file.open(), { contents: fileContents({ directory }), inlineLimit: 1000 })
+  const errors: unknown[] = []
+  const service = createResourceService(store, { onError: (error) => void errors.push(error) })
+  const host = await startHost('plain', service)
+  closers.push(
+    () => file.remove(),
+    () => store.close?.(),
+    () => service.close(),
+    () => host.close(),
+  )
+  const put = (path: string, body: Uint8Array) =>
+    host.send({ method: 'PUT', path, headers: { 'Content-Type': 'application/octet-stream' }, body })
+  return { put, get: (path: string) => host.send({ path }), errors }
+}
+
+/** Where this process may mount one. */
+const realDisks = diskKinds.filter((kind) => kind === 'tmpfs')
+
+describe('fileContents with a directory that fails', () => {
+  it.each(realDisks)('answers 507 on a full disk, leaves no part, and serves what is there: %s', async (kind) => {
+    const disk = createSmallDisk(kind, 4_000_000)
+    closers.push(() => disk.remove())
+    const { put, get, errors } = await serve(disk.folder)
+    const kept = createBytes(1_000_000, 1)
+    expect((await put('/kept', kept)).status).toBe(201)
+    for (const path of ['/new', '/kept']) {
+      const answer = await put(path, createBytes(6_000_000, 2))
+      expect(answer.status).toBe(507)
+      expect(answer.body.toString()).not.toContain(disk.folder)
+    }
+    expect((await get('/kept')).body.equals(kept)).toBe(true)
+    expect((await get('/new')).status).toBe(404)
+    expect(await listKeys(fileContents({ directory: disk.folder }))).toHaveLength(1)
+    expect((await put('/new', createBytes(1_500_000, 3))).status).toBe(201)
+    expect(errors.every((error) => (error as { status?: number }).status === 507)).toBe(true)
+  })
+
+  it.each(realDisks)(
+    'answers 5xx without a path when the disk is read-only, and serves what is there: %s',
+    async (kind) => {
+      const disk = createSmallDisk(kind, 4_000_000)
+      closers.push(() => disk.remove())
+      const { put, get } = await serve(disk.folder)
+      const kept = createBytes(100_000, 1)
+      expect((await put('/kept', kept)).status).toBe(201)
+      execFileSync('mount', ['-o', 'remount,ro', disk.folder])
+      const answer = await put('/new', kept)
+      expect(answer.status).toBe(500)
+      expect(answer.body.toString()).not.toMatch(/EROFS|file-faults|small-disk/)
+      expect((await get('/new')).status).toBe(404)
+      expect((await get('/kept')).body.equals(kept)).toBe(true)
+      execFileSync('mount', ['-o', 'remount,rw', disk.folder])
+      expect((await put('/new', kept)).status).toBe(201)
+    },
+  )
+
+  it('answers 5xx when the directory is a file', async () => {
+    const directory = join(await createFolder(), 'file')
+    await writeFile(directory, '')
+    const { put } = await serve(directory)
+    const answer = await put('/a', createBytes(100_000, 1))
+    expect(answer.status).toBe(500)
+    expect(answer.body.toString()).not.toMatch(/EEXIST|ENOTDIR|file-faults/)
+  })
+
+  it('makes the directory again when it was removed while it serves', async () => {
+    const directory = join(await createFolder(), 'contents')
+    const contents = fileContents({ directory })
+    const key = createKey()
+    await contents.put(key, stream(createBytes(10, 1), 10))
+    await rm(directory, { recursive: true })
+    await contents.put(key, stream(createBytes(10, 1), 10))
+    expect(await readAll(contents, key, 0, 9)).toHaveLength(10)
+  })
+})
+
+describe('fileContents with names that lead elsewhere', () => {
+  it('neither reads, lists nor removes through a symbolic link in the place of content', async () => {
+    const [directory, elsewhere] = [await createFolder(), await createFolder()]
+    const secret = join(elsewhere, 'secret')
+    await writeFile(secret, 'x'.repeat(100))
+    const contents = fileContents({ directory })
+    const key = createKey()
+    await mkdir(join(directory, key.slice(-2)))
+    await symlink(secret, join(directory, key.slice(-2), key))
+    await expect(readAll(contents, key, 0, 9)).rejects.toThrow()
+    expect(await listKeys(contents)).toEqual([])
+    await contents.remove(key)
+    expect(existsSync(secret)).toBe(true)
+  })
+
+  it('writes nothing through a symbolic link in the place of a part', async () => {
+    const [directory, elsewhere] = [await createFolder(), await createFolder()]
+    const contents = fileContents({ directory })
+    const key = createKey()
+    await mkdir(join(directory, key.slice(-2)))
+    await symlink(join(elsewhere, 'new'), join(directory, key.slice(-2), `${key}.part`))
+    await expect(contents.put(key, stream(createBytes(10, 1), 10))).rejects.toThrow(/EEXIST/)
+    expect(await readdir(elsewhere)).toEqual([])
+  })
+
+  it.each([
+    '..',
+    '../../../../etc/passwd',
+    'a/../../bbbbbbbbbbbbbbbb',
+    '%2e%2e%2f'.repeat(3),
+    'A'.repeat(20),
+    '',
+    '\0'.repeat(20),
+  ])('refuses the key %j', async (key) => {
+    const directory = await createFolder()
+    const contents = fileContents({ directory })
+    await expect(contents.put(key, stream(createBytes(1, 1), 1))).rejects.toThrow(/hexadecimal digits/)
+    await expect(readAll(contents, key, 0, 0)).rejects.toThrow(/hexadecimal digits/)
+    await expect((async () => contents.remove(key))()).rejects.toThrow(/hexadecimal digits/)
+    expect(await readdir(directory)).toEqual([])
+  })
+})
+
+describe('fileContents and a reader', () => {
+  it('closes its file when the reader stops and leaves, and when it aborts', async () => {
+    const directory = await createFolder()
+    const contents = fileContents({ directory })
+    const key = createKey()
+    await contents.put(key, stream(createBytes(1_000_000, 1), 100_000))
+    const isOpen = async (): Promise<boolean> => {
+      const links = await readdir('/proc/self/fd').catch(() => [])
+      const targets = await Promise.all(links.map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => '')))
+      return targets.some((target) => target.includes(key))
+    }
+    const reader = contents.open(key, 0, 999_999)[Symbol.asyncIterator]()
+    await reader.next()
+    expect(await isOpen()).toBe(process.platform === 'linux')
+    await reader.return?.()
+    expect(await isOpen()).toBe(false)
+  })
+})

@@ -1,0 +1,195 @@
+import type { ServerResponse } from 'node:http'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import type { S3ContentsOptions } from '../../src/contents/s3.ts'
+import type { ContentStore } from '../../src/contents/types.ts'
+import { readAll } from '../../src/stores/conformance/contents/keeping.ts'
+import { createBytes, MEBIBYTE, stream } from '../../src/stores/conformance/samples.ts'
+import { createKey, createPrefix, listKeys, openS3Contents } from '../support/contents.ts'
+import { type S3Service, startS3 } from '../support/s3-service.ts'
+
+let service: S3Service
+beforeAll(async () => {
+  service = await startS3()
+})
+afterAll(() => service.close())
+afterEach(() => {
+  service.interfere = () => undefined
+  service.clockOffset = 0
+  service.pageSize = 1000
+})
+
+const open = (options: Partial<S3ContentsOptions> = {}): ContentStore =>
+  openS3Contents(service.endpoint, { prefix: createPrefix(), ...options })
+
+const AWAY = { status: 503, headers: { 'Retry-After': '1' } }
+
+async function putOne(contents: ContentStore, size: number): Promise<{ readonly key: string; readonly bytes: Buffer }> {
+  const [key, bytes] = [createKey(), createBytes(size, size)]
+  await contents.put(key, stream(bytes, 100_000))
+  return { key, bytes }
+}
+
+/** The beginning of a range, and then nothing. */
+function beginRange(res: ServerResponse): 'done' {
+  res.writeHead(206, { 'Content-Range': 'bytes 0-499999/500000', 'Content-Length': '500000' })
+  res.write(Buffer.alloc(1000))
+  return 'done'
+}
+
+describe('s3Contents with a service that fails late', () => {
+  const FAILED = '<?xml version="1.0"?>\n   <Error><Code>InternalError</Code></Error>'
+
+  it.each([
+    ['200 and an error', (res: ServerResponse) => void res.writeHead(200).end(FAILED)],
+    ['200 and half a document', (res: ServerResponse) => void res.writeHead(200).end('<CompleteMulti')],
+    [
+      '200 and a broken connection',
+      (res: ServerResponse) => {
+        res.writeHead(200, { 'Content-Length': '500' })
+        res.write('<?xml', () => res.destroy())
+      },
+    ],
+  ])('completes an upload in parts again after %s', async (_, answer) => {
+    const contents = open()
+    let count = 0
+    service.interfere = (req, res) => {
+      if (req.method !== 'POST' || !req.url!.includes('uploadId') || ++count > 1) return undefined
+      answer(res)
+      return 'done'
+    }
+    const { key, bytes } = await putOne(contents, 9 * MEBIBYTE)
+    expect(count).toBe(2)
+    expect((await readAll(contents, key, 0, bytes.length - 1)).equals(bytes)).toBe(true)
+  })
+
+  it('fails with 503 when an upload is never completed, and removes its parts', async () => {
+    const contents = open()
+    service.interfere = (req, res) => {
+      if (req.method !== 'POST' || !req.url!.includes('uploadId')) return undefined
+      res.writeHead(200).end(FAILED)
+      return 'done'
+    }
+    await expect(putOne(contents, 9 * MEBIBYTE)).rejects.toMatchObject(AWAY)
+    await vi.waitFor(async () => expect(await listKeys(contents)).toEqual([]), 5000)
+  })
+})
+
+describe('s3Contents with a service that falls silent', () => {
+  it('breaks a reader off in the midst of content, and closes the connection', async () => {
+    const contents = open({ timeout: 200 })
+    const { key } = await putOne(contents, 500_000)
+    let isClosed = false
+    service.interfere = (_, res) => {
+      res.on('close', () => {
+        isClosed = true
+      })
+      return beginRange(res)
+    }
+    const begin = performance.now()
+    await expect(readAll(contents, key, 0, 499_999)).rejects.toMatchObject({ status: 503 })
+    expect(performance.now() - begin).toBeLessThan(5000)
+    await vi.waitFor(() => expect(isClosed).toBe(true))
+  })
+
+  it('gives up in the midst of a list', async () => {
+    const contents = open({ timeout: 200 })
+    service.interfere = (_, res) => {
+      res.writeHead(200)
+      res.write('<ListBucketResult>')
+      return 'done'
+    }
+    await expect(listKeys(contents)).rejects.toMatchObject(AWAY)
+  })
+
+  it('waits for about the time of one attempt before it fails, and not for the removal of what it has sent', async () => {
+    const contents = open({ timeout: 500 })
+    service.interfere = () => 'done'
+    const begin = performance.now()
+    await expect(putOne(contents, 1000)).rejects.toMatchObject(AWAY)
+    expect(performance.now() - begin).toBeLessThan(1900)
+  })
+
+  it('waits for a reader that is slow, however short the timeout', async () => {
+    const contents = open({ timeout: 500 })
+    const { key, bytes } = await putOne(contents, 3 * MEBIBYTE)
+    const chunks: Buffer[] = []
+    for await (const chunk of contents.open(key, 0, bytes.length - 1)) {
+      if (chunks.length === 1) await new Promise((resolve) => setTimeout(resolve, 1000))
+      chunks.push(Buffer.from(chunk))
+    }
+    expect(Buffer.concat(chunks).equals(bytes)).toBe(true)
+  })
+
+  it.each(['leaves', 'aborts'])('closes the connection when the reader %s', async (how) => {
+    const contents = open()
+    const { key } = await putOne(contents, 500_000)
+    let isClosed = false
+    service.interfere = (_, res) => {
+      res.on('close', () => {
+        isClosed = true
+      })
+      return beginRange(res)
+    }
+    const controller = new AbortController()
+    const reader = contents.open(key, 0, 499_999, { signal: controller.signal })[Symbol.asyncIterator]()
+    expect((await reader.next()).value).toHaveLength(1000)
+    if (how === 'leaves') await reader.return?.()
+    else {
+      const next = reader.next()
+      controller.abort(new Error('The client has left.'))
+      await expect(next).rejects.toThrow('The client has left.')
+    }
+    await vi.waitFor(() => expect(isClosed).toBe(true))
+  })
+})
+
+describe('s3Contents with a clock that differs from that of the service', () => {
+  it.each([-3_600_000, 3_600_000, 800_000])(
+    'works at a distance of %i ms, and takes ages from the service',
+    async (offset) => {
+      const contents = open({ redirect: true })
+      service.clockOffset = offset
+      const { key, bytes } = await putOne(contents, 1000)
+      expect((await readAll(contents, key, 0, 999)).equals(bytes)).toBe(true)
+      for await (const { age } of contents.list()) expect(Math.abs(age)).toBeLessThan(10_000)
+      if (Math.abs(offset) < 900_000) return
+      const address = await contents.locate!(key, { method: 'GET', headers: {} })
+      expect((await fetch(address)).status).toBe(200)
+    },
+  )
+})
+
+describe('s3Contents with a service that lists wrongly', () => {
+  it('lists many pages of objects and of uploads', async () => {
+    const contents = open()
+    service.pageSize = 2
+    const keys = []
+    for (let count = 0; count < 5; count++) keys.push((await putOne(contents, 10)).key)
+    expect(await listKeys(contents)).toEqual(keys.sort())
+  })
+
+  it('takes a list of objects for no list of uploads: a service that knows no uploads may answer so', async () => {
+    const contents = open()
+    const { key } = await putOne(contents, 10)
+    service.interfere = (req, res) => {
+      if (!req.url!.includes('uploads')) return undefined
+      res.end(
+        `<ListBucketResult><IsTruncated>true</IsTruncated><Contents><Key>${key}</Key></Contents></ListBucketResult>`,
+      )
+      return 'done'
+    }
+    expect(await listKeys(contents)).toEqual([key])
+  })
+
+  it('fails when a page begins where the one before it began, and does not go on for ever', async () => {
+    const contents = open()
+    await putOne(contents, 10)
+    await putOne(contents, 10)
+    service.pageSize = 1
+    service.interfere = (req) => {
+      req.url = req.url!.replace(/start-after=[^&]*/, '')
+      return undefined
+    }
+    await expect(listKeys(contents)).rejects.toThrow('The S3 service lists a name twice')
+  })
+})

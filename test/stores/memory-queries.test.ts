@@ -1,0 +1,132 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { describe, expect, it } from 'vitest'
+import { isPromise } from '../../src/core/handler.ts'
+import type { CollectionIndex, ListQuery } from '../../src/stores/index-types.ts'
+import { memoryStore } from '../../src/stores/memory.ts'
+import type { ListOptions, Page, ResourceStore } from '../../src/stores/types.ts'
+import { startProcessorClock } from '../support/processor-time.ts'
+
+const createIndex = (version: string): CollectionIndex => ({
+  version,
+  properties: ['due', 'owner', 'status'],
+  scope: ['owner'],
+  valuesOf: ({ body }) => JSON.parse(String(body)),
+})
+const INDEX = createIndex('first')
+
+/** Members of ten owners, with five statuses, due in an order that is not that of the names. */
+function fill(store: ResourceStore, count: number, index?: CollectionIndex): void {
+  for (let i = 0; i < count; i++) {
+    const values = { due: (i * 7919) % count, owner: `owner ${i % 10}`, status: `status ${(i >> 2) % 5}` }
+    const content = { contentType: 'application/json', body: JSON.stringify(values) }
+    store.create('/tasks', index === undefined ? content : { ...content, indexed: { index, values } })
+  }
+}
+
+function list(store: ResourceStore, query: Partial<ListQuery> = {}, options: Partial<ListOptions> = {}): Page {
+  const whole = { index: INDEX, where: [], orderBy: [], count: false, ...query }
+  return store.list('/tasks', { limit: 20, ...options, query: whole }) as Page
+}
+
+const is = (property: string, value: string) => ({ property, operator: 'in' as const, values: [value] })
+const OPEN_TASKS = {
+  where: [is('owner', 'owner 3'), is('status', 'status 2')],
+  orderBy: [{ property: 'due', direction: 'descending' as const }],
+}
+
+describe('memoryStore, queries', () => {
+  it('answers without a promise', () => {
+    const store = memoryStore()
+    fill(store, 50, INDEX)
+    expect(isPromise(list(store))).toBe(false)
+    expect(list(store, { count: true }).total).toBe(50)
+  })
+
+  it('reads a page by scope, one equality and one order as fast from 100 000 members as from 2 000', () => {
+    const durations = [2000, 100_000].map((count) => {
+      const store = memoryStore()
+      fill(store, count, INDEX)
+      const { next } = list(store, OPEN_TASKS)
+      let best = Number.POSITIVE_INFINITY
+      for (let round = 0; round < 20; round++) {
+        const elapsed = startProcessorClock()
+        for (let i = 0; i < 50; i++) list(store, OPEN_TASKS, { after: i % 2 === 0 ? undefined : next })
+        best = Math.min(best, elapsed() / 50)
+      }
+      return best
+    })
+    // Both read a few dozen members; a scan would take fifty times as long.
+    expect(durations[1]! / durations[0]!).toBeLessThan(5)
+  })
+
+  it('indexes 20 000 members that exist already in small steps, and lets others have their turn', async () => {
+    const store = memoryStore()
+    fill(store, 20_000)
+    const reports: number[] = []
+    const index = { ...INDEX, report: ({ indexed }: { readonly indexed: number }) => void reports.push(indexed) }
+    let refusals = 0
+    for (let isRefused = true; isRefused; refusals += Number(isRefused)) {
+      try {
+        expect(list(store, { index, count: true }).total).toBe(20_000)
+        isRefused = false
+      } catch (error) {
+        expect(error).toMatchObject({ status: 503, headers: { 'Retry-After': '1' } })
+        await nextTurn()
+      }
+    }
+    // A step has at most 500 members.
+    expect(refusals).toBeGreaterThanOrEqual(39)
+    expect(Math.max(...reports.map((count, at) => count - (reports[at - 1] ?? 0)))).toBeLessThanOrEqual(500)
+    expect(reports.at(-1)).toBe(20_000)
+  })
+
+  it('indexes an item from which no values can be taken without any', () => {
+    const store = memoryStore()
+    store.write('/tasks/1', { contentType: 'text/plain', body: 'no JSON' }, { expect: 'any' })
+    store.write('/tasks/2', { contentType: 'application/json', body: '{"owner":"ann"}' }, { expect: 'any' })
+    const names = (page: Page) => page.items.map(({ path }) => path)
+    expect(names(list(store))).toEqual(['/tasks/1', '/tasks/2'])
+    expect(names(list(store, { where: [is('owner', 'ann')] }))).toEqual(['/tasks/2'])
+    expect(names(list(store, { where: [{ property: 'owner', operator: 'exists', value: false }] }))).toEqual([
+      '/tasks/1',
+    ])
+  })
+
+  it('keeps the four indexes of a collection that were used last, and makes an older one again', () => {
+    const store = memoryStore()
+    fill(store, 10)
+    let taken = 0
+    const indexes = Array.from({ length: 5 }, (_, i): CollectionIndex => {
+      const index = createIndex(`version ${i}`)
+      return {
+        ...index,
+        valuesOf(item) {
+          taken++
+          return index.valuesOf(item)
+        },
+      }
+    })
+    const takenBy = (index: CollectionIndex): number => {
+      const before = taken
+      expect(list(store, { index, count: true }).total).toBe(10)
+      return taken - before
+    }
+    expect(indexes.map(takenBy)).toEqual([10, 10, 10, 10, 10])
+    expect(indexes.toReversed().map(takenBy)).toEqual([0, 0, 0, 0, 10])
+  })
+
+  it('is not held up by a report that fails', () => {
+    const store = memoryStore()
+    fill(store, 10)
+    const report = () => {
+      throw new Error('The log is full.')
+    }
+    expect(list(store, { index: { ...INDEX, report }, count: true }).total).toBe(10)
+  })
+
+  it('refuses a query about a property that its index does not have', () => {
+    const store = memoryStore()
+    fill(store, 1)
+    expect(() => list(store, { where: [is('colour', 'red')] })).toThrow('The index has no property "colour".')
+  })
+})

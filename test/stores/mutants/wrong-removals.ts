@@ -1,0 +1,88 @@
+import { isResource, type StoredState } from '../../../src/stores/types.ts'
+import { mutate } from './mutate.ts'
+
+/** Removes nothing but the path itself. */
+export const leavesRelated = mutate((sound) => ({
+  remove: (path, { related: _, ...options }) => sound.remove(path, options),
+}))
+export const erasesRelated = mutate((sound) => ({
+  async remove(path, { related = [], ...options }) {
+    const result = await sound.remove(path, options)
+    if (result.outcome === 'removed')
+      for (const other of related) await sound.remove(other, { expect: 'any', mode: 'erase' })
+    return result
+  },
+}))
+export const removesRelatedAlways = mutate((sound) => ({
+  async remove(path, { related = [], ...options }) {
+    for (const other of related) await sound.remove(other, { expect: 'any', mode: options.mode })
+    return sound.remove(path, options)
+  },
+}))
+export const tombstonesForAll = mutate((sound) => ({
+  remove: (path, options) =>
+    sound.remove(path, { ...options, mode: options.mode === 'erase' ? 'tombstone' : options.mode }),
+}))
+export const hidesAsTombstone = mutate((sound) => ({
+  remove: (path, options) =>
+    sound.remove(path, { ...options, mode: options.mode === 'hide' ? 'tombstone' : options.mode }),
+}))
+export const returnsNewState = mutate((sound) => ({
+  async remove(path, options) {
+    const result = await sound.remove(path, options)
+    return result.outcome === 'removed' ? { ...result, resource: { ...result.resource, body: '', size: 0 } } : result
+  },
+}))
+export const absentForConflict = mutate((sound) => ({
+  async remove(path, options) {
+    const result = await sound.remove(path, options)
+    return result.outcome === 'conflict' && !isResource(result.current)
+      ? { outcome: 'absent', current: result.current }
+      : result
+  },
+}))
+export const forgetsTombstoneInConflict = mutate((sound) => ({
+  async write(path, content, options) {
+    const result = await sound.write(path, content, options)
+    return result.outcome === 'conflict' && !isResource(result.current) ? { ...result, current: undefined } : result
+  },
+}))
+/** Tells a client about a hidden state. */
+export const tellsHidden = mutate((sound) => ({
+  async write(path, content, options) {
+    const result = await sound.write(path, content, options)
+    return result.outcome === 'conflict' && result.current !== undefined
+      ? { ...result, current: await sound.read(path, { hidden: true }) }
+      : result
+  },
+}))
+export const replacesHidden = mutate((sound) => ({
+  async write(path, content, options) {
+    const before = await sound.read(path, { hidden: true })
+    const result = await sound.write(path, content, options)
+    return result.outcome === 'created' && isResource(before) ? { ...result, outcome: 'replaced' } : result
+  },
+}))
+export const staysHidden = mutate((sound) => ({
+  async write(path, content, options) {
+    const before = await sound.read(path, { hidden: true })
+    const result = await sound.write(path, content, options)
+    if (isResource(before) && before.hidden === true && result.outcome === 'created')
+      await sound.remove(path, { expect: 'any', mode: 'hide' })
+    return result
+  },
+}))
+export const keepsTombstone = mutate((sound) => {
+  const gone = new Map<string, StoredState>()
+  return {
+    async remove(path, options) {
+      const result = await sound.remove(path, options)
+      const state = await sound.read(path)
+      if (options.mode === 'tombstone' && state !== undefined) gone.set(path, state)
+      return result
+    },
+    async read(path, options) {
+      return (await sound.read(path, options)) ?? gone.get(path)
+    },
+  }
+})

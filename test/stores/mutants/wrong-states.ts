@@ -1,0 +1,68 @@
+import { isLargeBody, isResource, type StoredResource, type StoredState } from '../../../src/stores/types.ts'
+import { mutate } from './mutate.ts'
+
+/** A store that changes every state which it returns. */
+const showing = (change: (state: StoredResource) => StoredResource) =>
+  mutate((sound) => {
+    const show = <State extends StoredState>(state: State) => (isResource(state) ? change(state) : state) as State
+    return {
+      read: async (path, options) => show(await sound.read(path, options)),
+      async list(collection, options) {
+        const page = await sound.list(collection, options)
+        return { ...page, items: page.items.map(show) }
+      },
+      async write(path, content, options) {
+        const result = await sound.write(path, content, options)
+        return result.outcome === 'conflict' ? result : { ...result, resource: show(result.resource) }
+      },
+    }
+  })
+
+export const forgetsCoding = showing(({ contentEncoding: _, ...state }) => state)
+export const forgetsLanguage = showing(({ contentLanguage: _, ...state }) => state)
+export const forgetsFilename = showing(({ filename: _, ...state }) => state)
+export const sizeInCharacters = showing((state) =>
+  isLargeBody(state.body) ? state : { ...state, size: String(state.body).length },
+)
+export const longVersions = showing((state) => ({ ...state, version: state.version.padEnd(201, 'x') }))
+/** Forgets what describes the content when it is hidden. */
+export const barelyHidden = showing(({ hidden, ...state }) =>
+  hidden === true
+    ? {
+        path: state.path,
+        version: state.version,
+        contentType: 'application/octet-stream',
+        size: state.size,
+        body: state.body,
+        hidden,
+      }
+    : state,
+)
+export const unmarkedHidden = showing(({ hidden: _, ...state }) => state)
+/** Has the date of the second only. */
+export const dateGoesBack = showing((state) => ({
+  ...state,
+  lastModified: (state.lastModified ?? 0) - Number.parseInt(state.version.slice(-1), 36) * 1000,
+}))
+/** Gives one version to hidden and visible states. */
+export const hidesWithoutVersion = mutate((sound) => {
+  const last = new Map<string, string>()
+  return {
+    async read(path, options) {
+      const state = await sound.read(path, options)
+      if (!isResource(state)) return state
+      if (state.hidden !== true) last.set(path, state.version)
+      return { ...state, version: last.get(path) ?? state.version }
+    },
+  }
+})
+/** Reads metadata without the values that describe the content. */
+export const emptyMetadata = mutate((sound) => ({
+  async read(path, options) {
+    const state = await sound.read(path, options)
+    return isResource(state) && options?.metadataOnly === true ? { ...state, size: 0, body: '' } : state
+  },
+}))
+export const metadataShowsHidden = mutate((sound) => ({
+  read: (path, options) => sound.read(path, options?.metadataOnly === true ? { ...options, hidden: true } : options),
+}))

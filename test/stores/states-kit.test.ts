@@ -1,0 +1,150 @@
+import { describe } from 'vitest'
+import * as removals from './mutants/wrong-removals.ts'
+import * as states from './mutants/wrong-states.ts'
+import { testMutants } from './test-mutants.ts'
+
+/** Broken stores; the case that finds each of them out, and the sentence of the contract that it names. */
+const MUTANTS = [
+  [
+    'barelyHidden',
+    states.barelyHidden,
+    'shows a hidden resource, with its content, only to reads that ask for it',
+    'The hidden resource has lost its content. The media type is another.',
+  ],
+  [
+    'dateGoesBack',
+    states.dateGoesBack,
+    'never lets the date of a resource go back',
+    'A later state has an earlier date.',
+  ],
+  [
+    'emptyMetadata',
+    states.emptyMetadata,
+    'gives every fact, with or without the content, when only metadata are asked for',
+    'A read of the metadata tells other facts than a read of everything.',
+  ],
+  [
+    'forgetsCoding',
+    states.forgetsCoding,
+    'keeps Content-Encoding, Content-Language and the file name, and forgets them with the next write',
+    'contentEncoding was not kept.',
+  ],
+  [
+    'forgetsFilename',
+    states.forgetsFilename,
+    'keeps Content-Encoding, Content-Language and the file name, and forgets them with the next write',
+    'filename was not kept.',
+  ],
+  [
+    'forgetsLanguage',
+    states.forgetsLanguage,
+    'keeps Content-Encoding, Content-Language and the file name, and forgets them with the next write',
+    'contentLanguage was not kept.',
+  ],
+  [
+    'hidesWithoutVersion',
+    states.hidesWithoutVersion,
+    'gives the hidden state a version of its own, and tells of it in no conflict',
+    'The hidden state has the version of the visible one.',
+  ],
+  [
+    'longVersions',
+    states.longVersions,
+    'names every state with a version of 1 to 200 characters',
+    'is too short or long.',
+  ],
+  [
+    'metadataShowsHidden',
+    states.metadataShowsHidden,
+    'sees the same state whether content is asked for or not',
+    'A read without content sees another state than one with it (hide, hidden: false).',
+  ],
+  [
+    'sizeInCharacters',
+    states.sizeInCharacters,
+    'keeps every byte: all 256 values, U+0000, text beyond ASCII, nothing at all',
+    'Sample 1 came back changed. The size is wrong.',
+  ],
+  [
+    'unmarkedHidden',
+    states.unmarkedHidden,
+    'shows a hidden resource, with its content, only to reads that ask for it',
+    'A hidden resource is marked.',
+  ],
+  [
+    'absentForConflict',
+    removals.absentForConflict,
+    "expecting 'present' or a version, refuses where nothing is",
+    'The expected resource was not there.',
+  ],
+  [
+    'erasesRelated',
+    removals.erasesRelated,
+    'removes related paths with the removal, in the same mode, and only with it',
+    'A related path was removed in another mode (hide).',
+  ],
+  [
+    'forgetsTombstoneInConflict',
+    removals.forgetsTombstoneInConflict,
+    'leaves a tombstone that says when, and that counts as absent',
+    'A tombstone counts as absent.',
+  ],
+  [
+    'hidesAsTombstone',
+    removals.hidesAsTombstone,
+    'shows a hidden resource, with its content, only to reads that ask for it',
+    'The hidden resource was not found.',
+  ],
+  [
+    'keepsTombstone',
+    removals.keepsTombstone,
+    'keeps a tombstone for the whole of its retention, whatever becomes of others',
+    'The tombstone outlived its retention of 1200 ms.',
+  ],
+  [
+    'leavesRelated',
+    removals.leavesRelated,
+    'removes related paths with the removal, in the same mode, and only with it',
+    'A related path was not removed (erase).',
+  ],
+  [
+    'removesRelatedAlways',
+    removals.removesRelatedAlways,
+    'removes related paths with the removal, in the same mode, and only with it',
+    'A refused removal has removed a related path.',
+  ],
+  [
+    'replacesHidden',
+    removals.replacesHidden,
+    'makes the path visible again with the next write',
+    'A hidden resource counts as absent, so the write creates.',
+  ],
+  [
+    'returnsNewState',
+    removals.returnsNewState,
+    'removes what is there, returns what it was, and shows it no more',
+    'The removal returns other content. The size is wrong.',
+  ],
+  [
+    'staysHidden',
+    removals.staysHidden,
+    'makes the path visible again with the next write',
+    'The new resource is still marked as hidden.',
+  ],
+  [
+    'tellsHidden',
+    removals.tellsHidden,
+    'gives the hidden state a version of its own, and tells of it in no conflict',
+    'A conflict tells of a state that is hidden.',
+  ],
+  [
+    'tombstonesForAll',
+    removals.tombstonesForAll,
+    'finds nothing to remove where nothing is',
+    'Erasing must leave nothing.',
+  ],
+] as const
+
+describe('the kit, states and removals', () => {
+  testMutants(MUTANTS, { digests: true })
+})
