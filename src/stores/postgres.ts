@@ -153,6 +153,7 @@ export function postgresStore(options: PostgresStoreOptions): ResourceStore & Mo
   const sweeper = createSweeper(async () => {
     const states = await connection.run(statements.sweepStates, [])
     if ((await contents.sweep()) === 'part' || states.length > 0) return 'part'
+    if ((await indexes.sweep()) === 'part') return 'part'
     if ((await contents.sweepKeys()) === 'part') return 'part'
     await orphans?.step()
     return 'all'
