@@ -35,16 +35,16 @@ async function takePicture(address) {
   const executablePath = process.env.CHROMIUM || '/usr/bin/chromium'
   const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--no-proxy-server'] })
   try {
-    const page = await browser.newPage({ viewport: { width: 1280, height: 960 }, colorScheme: 'light' })
+    const page = await browser.newPage({ viewport: { width: 1280, height: 1010 }, colorScheme: 'light' })
     await page.goto(address)
     await page.waitForSelector('html[data-ready]')
-    for (const number of [1, 2, 3]) {
+    for (const number of [1, 2]) {
       await page.getByRole('button', { name: 'Create' }).click()
       await page.getByText(`201: /api/users/${number}`).waitFor()
     }
     await page.getByRole('button', { name: 'Show a merge' }).click()
     await page.locator('.merge').waitFor()
-    // The pointer and the focus are no part of the picture.
+    // The pointer and the focus are not part of the picture.
     await page.mouse.move(0, 0)
     await page.evaluate('document.activeElement.blur()')
     mkdirSync('docs/images', { recursive: true })

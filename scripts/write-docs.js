@@ -10,7 +10,7 @@ import { writeContract } from './store-contract.js'
 const OPTIONS = [
   ['createResourceService', ['ServiceOptions']],
   ['createResourceService, auth', ['AuthenticationOptions', 'ServiceAuthOptions']],
-  ['collection', ['CollectionOptions']],
+  ['collection', ['CollectionOptions', 'QueryOptions']],
   ['document', ['DocumentOptions']],
   ['singleton', ['SingletonOptions']],
   ['collection, document, singleton', ['ResourceOptions']],

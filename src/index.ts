@@ -1,3 +1,5 @@
+export type { ScopeHook, ScopeProperties } from './actions/indexing.ts'
+export type { QueryType } from './actions/query-types.ts'
 export type { Authorize, ConflictHook, FileFacts, FileOptions, Rendition, ResourceState } from './actions/route.ts'
 export {
   type Adapted,
@@ -11,12 +13,14 @@ export { type AttachOptions, attach } from './adapters/node.ts'
 export * from './auth.ts'
 export type { CollectedParts } from './body-types/multipart.ts'
 export type { FilePart, FormField, FormPart } from './body-types/types.ts'
+export type { FailureEvent, RequestEvent } from './core/diagnostics.ts'
 export {
   type ContentError,
   HttpError,
   type HttpErrorCode,
   type HttpErrorOptions,
   isHttpError,
+  type ParameterError,
   type Problem,
 } from './core/errors.ts'
 export type { AnyRequest, AnyResponse, Exchange, Principal, RequestView } from './core/exchange.ts'
@@ -36,6 +40,11 @@ export { type RangeOptions, type RangeReader, type RangeSource, range } from './
 export { type RequireHttpsOptions, requireHttps } from './handlers/require-https.ts'
 export * from './patch.ts'
 export type { Method } from './protocol/methods.ts'
+export type {
+  NamedScope,
+  QueryOptions,
+  QueryPropertyOptions,
+} from './service/collection-options.ts'
 export { createResourceService, type ResourceService } from './service/create-resource-service.ts'
 export type { OperationsOptions } from './service/operations.ts'
 export {

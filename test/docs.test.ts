@@ -91,13 +91,13 @@ describe('documentation', () => {
     const program = `
       import { subscribe } from 'node:diagnostics_channel'
       import { createServer } from 'node:http'
-      import { bearer, createResourceService, document, memoryStore } from 'http-resource-service'
+      import { bearer, collection, createResourceService, document, memoryStore } from 'http-resource-service'
       const service = createResourceService(memoryStore(), {
         allowedHosts: ['127.0.0.1'],
         methodOverride: true,
         cors: { origins: '*' },
         auth: { schemes: [bearer(() => true, { metadata: { resource: 'https://api.example' } })], requireAuth: () => false },
-        resources: { '/{name}': document({ idempotency: 'optional' }) },
+        resources: { '/{name}': document({ idempotency: 'optional' }), '/own/{x}': collection({ scope: () => undefined }) },
       })
       subscribe('http-resource-service:request', ({ steps }) => {
         console.log(JSON.stringify(steps))

@@ -1,4 +1,4 @@
-// One server and its client in one process: sends requests in turn over one connection, as many as it is told.
+// One server and its client in one process: sends requests in turn over one connection, as many as it is asked for.
 // Arguments: the file of the server, the workload, the number of requests.
 import net from 'node:net'
 import path from 'node:path'

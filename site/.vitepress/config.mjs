@@ -31,6 +31,7 @@ const recipes = [
   page('In Docker', 'recipes/docker'),
   page('In Kubernetes', 'recipes/kubernetes'),
   page('A cache in front', 'recipes/caching'),
+  page('Metrics and traces', 'recipes/telemetry'),
 ]
 
 const pieces = [

@@ -8,6 +8,7 @@ import { isResource, type StoredResource, type StoredState, type Tombstone } fro
 import { checkConditions } from './conditions.ts'
 import { askAbout, viewRemoved } from './hooks.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
+import { refuseTaken } from './scope.ts'
 import { readWithHidden, setState } from './state.ts'
 
 /**
@@ -36,9 +37,14 @@ function judgeState(exchange: ResourceExchange): MaybePromise<void> {
  */
 export function recheckAbsence(exchange: ResourceExchange): MaybePromise<void> {
   const { authorize, deletion } = exchange.route
-  if (authorize === undefined || deletion !== 'soft' || exchange.current !== undefined) return undefined
+  const { scope, current } = exchange
+  const isJudged = authorize !== undefined || scope !== undefined
+  if (!isJudged || deletion !== 'soft' || current !== undefined) return undefined
   exchange.isStateRead = false
-  return andThen(checkAuthorization(exchange), () => void checkConditions(exchange))
+  return andThen(readWithHidden(exchange), () => {
+    refuseTaken(exchange)
+    return andThen(checkAuthorization(exchange), () => void checkConditions(exchange))
+  })
 }
 
 /**

@@ -27,6 +27,6 @@ export function expectationOf(exchange: ResourceExchange): Expectation {
   const { current, route } = exchange
   if (!exchange.isConditional) return 'any'
   const takesAny = exchange.field('if-match') === '*' && exchange.field('if-none-match') === undefined
-  if (takesAny && route.authorize === undefined) return 'present'
+  if (takesAny && route.authorize === undefined && exchange.scope === undefined) return 'present'
   return current === undefined ? 'absent' : { version: current.version }
 }

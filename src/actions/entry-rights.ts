@@ -6,6 +6,7 @@ import { isResource, type StoredResource } from '../stores/types.ts'
 import { askAbout } from './hooks.ts'
 import { type ResourceExchange, readParams } from './resource-exchange.ts'
 import type { Route } from './route.ts'
+import { isEntryInScope } from './scope.ts'
 
 /** What the routes of the entries of a collection may do, by the definitions alone. */
 interface Entries {
@@ -43,6 +44,7 @@ export function mayHaveOwnCaching(route: Route): boolean {
 }
 
 function mayRefuse(own: Route, collection: Route): boolean {
+  if (own.indexing?.scope !== undefined && own.definition !== collection.definition) return true
   return own.authorize !== undefined || own.isFile || own.storePath !== undefined || !isReadable(own, collection)
 }
 
@@ -66,6 +68,9 @@ export async function mayShow(exchange: ResourceExchange, item: StoredResource):
   if (principal === undefined && (typeof rule === 'function' ? rule(request) : rule)) return false
   const subject = own.isFile ? await readParent(exchange, item) : item
   if (subject === undefined) return false
+  if (own.indexing?.scope !== undefined && own.definition !== route.definition) {
+    if (!(await isEntryInScope(exchange, own.indexing, request, subject))) return false
+  }
   if (own.authorize === undefined) return true
   try {
     const { bodySize } = route.context.limits

@@ -5,6 +5,7 @@ import { fetchJson, parseStored } from './hooks.ts'
 import { unknownMembers } from './preferences.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'
+import { readInScope, refuseTaken } from './scope.ts'
 import { addProperties, requireSameFacts, splitProperties, validateItem } from './server-properties.ts'
 import { setState } from './state.ts'
 import type { Document } from './validation.ts'
@@ -49,9 +50,10 @@ export async function completeItem(
   { document, given }: ItemContent,
   tells: boolean,
 ): Promise<CompleteItem | undefined> {
-  const { store, limits } = exchange.route.context
+  const { limits } = exchange.route.context
   // Files of a softly deleted item come back with it.
-  const state = await store.read(exchange.storePath, { hidden: true, signal: exchange.signal })
+  const state = await readInScope(exchange, exchange.storePath, { hidden: true, signal: exchange.signal })
+  refuseTaken(exchange)
   if (isJudgedAnew(exchange, state)) return undefined
   const value = isResource(state) ? parseStored(await fetchJson(state, limits.bodySize, exchange.signal)) : undefined
   const facts = splitProperties(value, namesOf(exchange)).owned

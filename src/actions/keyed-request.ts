@@ -76,9 +76,9 @@ function takesKey(exchange: ResourceExchange): boolean {
 
 /** Keys of different principals, methods and targets have nothing to do with each other. */
 function nameRecord(exchange: ResourceExchange, key: string): string {
-  const { principal, method, mount, path, queryText } = exchange
+  const { principal, method, mount, path, queryText, scope } = exchange
   const sender = principal === undefined ? null : [principal.scheme, principal.id]
-  const parts = JSON.stringify([sender, method, mount, path, queryText, key])
+  const parts = JSON.stringify([sender, method, mount, path, queryText, key, ...(scope === undefined ? [] : [scope])])
   return hash('sha256', parts, 'base64url')
 }
 

@@ -1,30 +1,42 @@
 import { hash } from 'node:crypto'
+import { decodeText } from '../body-types/text.ts'
 import { hasConditions } from '../core/conditions.ts'
-import { HttpError } from '../core/errors.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
 import { readProperty } from '../core/options.ts'
 import { type KeptFields, keepFields, keptReply, type Reply, type ReplyBody } from '../core/reply.ts'
-import { formatPath } from '../protocol/request-target.ts'
 import type { Page } from '../stores/types.ts'
+import { readContent } from './content.ts'
 import { listEntry } from './list-entry.ts'
+import { linkFields, queryFields } from './list-fields.ts'
+import { type Listing, readListing } from './listing.ts'
 import { joinEntries } from './page-content.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'
+import { isSealed, sealCursor } from './sealed-cursor.ts'
 import { pageCacheControl, readVisiblePage } from './visible-page.ts'
 
-/** Reads the page of a collection that the query asks for: `?limit=` and the opaque cursor `?after=`. */
+/** Reads the page of a collection that the query asks for. */
 export function loadPage(exchange: ResourceExchange): MaybePromise<void> {
-  const { route } = exchange
-  const { default: usual, max } = route.collection!.pageSize
-  let limit = usual
-  let after: string | undefined
-  if (exchange.queryText !== '') {
-    const { query } = exchange
-    limit = Math.min(max, parseLimit(query.get('limit')) ?? usual)
-    const cursor = query.get('after')
-    after = cursor === null ? undefined : parseCursor(cursor)
-  }
-  return andThen(readVisiblePage(exchange, after, limit), (page) => {
+  return loadListing(exchange, readListing(exchange))
+}
+
+/** Reads the page of a collection that the content of QUERY asks for, with the query in the target (RFC 10008). */
+export function loadQueriedPage(exchange: ResourceExchange): MaybePromise<void> {
+  const { limit } = exchange.action.content!
+  return readContent(exchange, limit(exchange.contentType), (exchange, bytes) =>
+    loadListing(exchange, readListing(exchange, decodeText(bytes))),
+  )
+}
+
+function loadListing(exchange: ResourceExchange, listing: Listing): MaybePromise<void> {
+  exchange.listing = listing
+  const page = andThen(readVisiblePage(exchange, listing.after, listing.limit), (page) =>
+    // The cursor of a store holds the values of the order.
+    listing.isSecret && page.next !== undefined && !isSealed(page.next)
+      ? sealCursor(exchange, page.next).then((next) => ({ ...page, next }))
+      : page,
+  )
+  return andThen(page, (page) => {
     exchange.page = page
     exchange.validators = preparePage(exchange, page)
   })
@@ -35,20 +47,6 @@ export function loadPageIfConditional(exchange: ResourceExchange): MaybePromise<
   return hasConditions(exchange) ? loadPage(exchange) : undefined
 }
 
-/** @throws HttpError 400 */
-function parseLimit(text: string | null): number | undefined {
-  if (text === null) return undefined
-  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
-  throw new HttpError(400, 'ERR_MALFORMED_QUERY', { detail: 'limit is a positive integer.' })
-}
-
-/** Cursors are the store's own; in URIs they travel as base64url, so that clients are not tempted to make one. */
-function parseCursor(text: string): string {
-  const cursor = Buffer.from(text, 'base64url')
-  if (text !== '' && cursor.toString('base64url') === text) return cursor.toString()
-  throw new HttpError(400, 'ERR_MALFORMED_QUERY', { detail: 'after is a cursor taken from a Link field.' })
-}
-
 /** What is derived from one page, once, and kept beside it. */
 interface PreparedPage {
   /** The page itself: a copy of it, which a store may change in places, takes these along. */
@@ -57,6 +55,8 @@ interface PreparedPage {
   readonly mount: string
   /** What a page shows of an item depends on the definitions of the service. */
   readonly route: Route
+  /** Stores may have one page for several lists, such as an empty one. */
+  readonly key: string
   readonly entityTags: readonly [string]
   body: ReplyBody | undefined
   /** The fields of the last answer, and what beside the page they depend on. */
@@ -69,12 +69,14 @@ const PREPARED = Symbol('prepared page')
 function preparePage(exchange: ResourceExchange, page: Page): PreparedPage {
   const keeper = page as Page & { [PREPARED]?: PreparedPage }
   const known = keeper[PREPARED]
-  const isKnown = known?.page === page && known.mount === exchange.mount && known.route === exchange.route
-  if (isKnown) return known
+  const key = exchange.listing?.key ?? ''
+  const isSame = known?.page === page && known.mount === exchange.mount && known.route === exchange.route
+  if (isSame && known.key === key) return known
   const prepared: PreparedPage = {
     page,
     mount: exchange.mount,
     route: exchange.route,
+    key,
     entityTags: [pageTag(exchange, page)],
     body: undefined,
     kept: undefined,
@@ -85,7 +87,9 @@ function preparePage(exchange: ResourceExchange, page: Page): PreparedPage {
 
 /** The tag of a page: a digest of the versions on it, so that it costs what the page costs. */
 function pageTag(exchange: ResourceExchange, page: Page): string {
+  const { key = '' } = exchange.listing ?? {}
   let text = exchange.mount + '\n' + (page.next ?? '')
+  if (key !== '') text += `\n${key} ${page.total ?? ''}`
   for (const item of page.items)
     text += '\n' + (readProperty(item, 'entityTag') || item.version) + (item.hidden === true ? ' hidden' : '')
   return `"${hash('sha256', text, 'base64url').slice(0, 27)}"`
@@ -95,8 +99,8 @@ function pageTag(exchange: ResourceExchange, page: Page): string {
 export function listReply(exchange: ResourceExchange, page: Page): Reply {
   const prepared = preparePage(exchange, page)
   const body = (prepared.body ??= joinEntries(page.items.map((item) => listEntry(exchange, item))))
-  const target = exchange.path + '?' + exchange.queryText
-  const cacheControl = pageCacheControl(exchange, page)
+  const target = `${exchange.method === 'QUERY' ? 'QUERY' : 'GET'} ${exchange.path}?${exchange.queryText} ${exchange.listing?.target ?? ''} ${exchange.listing?.sentAfter ?? ''}`
+  const cacheControl = cacheControlOf(exchange, page)
   const { kept } = prepared
   if (kept?.target === target && kept.cacheControl === cacheControl) return keptReply(200, kept.fields, body)
   const size = typeof body === 'string' || body instanceof Uint8Array ? body.length : body.size
@@ -104,6 +108,7 @@ export function listReply(exchange: ResourceExchange, page: Page): Reply {
     ...['Content-Type', 'application/json', 'Content-Length', String(size)],
     ...['ETag', prepared.entityTags[0], 'Cache-Control', cacheControl],
     ...linkFields(exchange, page),
+    ...queryFields(exchange, page),
   ])
   prepared.kept = { target, cacheControl, fields }
   // The exchange lives until a large page is sent; the content of the items must not.
@@ -114,24 +119,11 @@ export function listReply(exchange: ResourceExchange, page: Page): Reply {
 /** 304 for a page that the client has. */
 export function listNotModifiedReply(exchange: ResourceExchange, page: Page): Reply {
   const { entityTags } = preparePage(exchange, page)
-  const headers = ['ETag', entityTags[0], 'Cache-Control', pageCacheControl(exchange, page)]
+  const headers = ['ETag', entityTags[0], 'Cache-Control', cacheControlOf(exchange, page)]
   return { status: 304, headers: [...headers, ...linkFields(exchange, page)] }
 }
 
-/** Where the next page is (RFC 8288), with whatever else the query says. */
-function linkFields(exchange: ResourceExchange, { next }: Page): readonly string[] {
-  if (next === undefined) return []
-  const query = formatNextQuery(exchange, Buffer.from(next).toString('base64url'))
-  return ['Link', `<${exchange.mount}${formatPath(exchange.path)}?${query}>; rel="next"`]
-}
-
-function formatNextQuery(exchange: ResourceExchange, after: string): string {
-  const { queryText } = exchange
-  // A plain query is kept as it was sent. Its names are compared decoded: "%61fter" is "after".
-  if (/^[\w\-.~&=%]*$/.test(queryText) && !exchange.query.has('after')) {
-    return queryText === '' ? `after=${after}` : `${queryText}&after=${after}`
-  }
-  const query = new URLSearchParams(exchange.query)
-  query.set('after', after)
-  return query.toString()
+/** Shared caches key by the target alone, which is not all of a QUERY. */
+function cacheControlOf(exchange: ResourceExchange, page: Page): string {
+  return exchange.method === 'QUERY' ? 'no-store' : pageCacheControl(exchange, page)
 }

@@ -1,8 +1,11 @@
 import { andThen, type MaybePromise } from '../core/handler.ts'
 import { isJsonObject, type JsonObject } from '../core/json.ts'
+import { memberPath } from '../stores/paths.ts'
 import type { Content, NewState, RelatedWrite } from '../stores/types.ts'
+import { indexContent } from './indexing.ts'
 import { unknownMembers } from './preferences.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
+import { splitScope } from './scope-properties.ts'
 import { addProperties, refuseFacts, validateItem } from './server-properties.ts'
 import { type Document, idOf, insertId, invalid } from './validation.ts'
 
@@ -33,7 +36,8 @@ export function newMemberOf(
   facts: JsonObject = NO_FACTS,
 ): MaybePromise<NewMember> {
   const { route } = exchange
-  const { value } = document
+  const { document: own, owned } = splitScope(exchange, document)
+  const { value } = own
   if (!isJsonObject(value)) throw invalid([{ pointer: '', detail: 'A JSON object is expected.' }])
   if (Object.hasOwn(value, 'id') || Object.hasOwn(facts, 'id'))
     throw invalid([{ pointer: '/id', detail: 'The server assigns the id.' }])
@@ -41,15 +45,19 @@ export function newMemberOf(
   const names = route.collection!.files === 'any' ? Object.keys(facts) : [...route.collection!.files.keys()]
   refuseFacts(value, names)
   const rules = { schema: route.schema, idMember: kind, showsWork: false } as const
-  return andThen(validateItem(document, rules, unknownMembers(exchange), names), (validated) => {
-    const complete = addProperties(validated, facts)
+  return andThen(validateItem(own, rules, unknownMembers(exchange), names), (validated) => {
+    const complete = addProperties(addProperties(validated, facts), owned)
     const valid = route.collection!.create === 'accepted' ? markPending(complete) : complete
     const base = exchange.storePath === '/' ? '' : exchange.storePath
+    // Refused before the store is asked for a name.
+    route.indexing?.takeValues(valid.value)
     return {
-      content: (name) => ({
-        contentType: 'application/json',
-        body: insertId(valid.text, valid.value as JsonObject, idOf(name, kind)),
-      }),
+      content: (name) => {
+        const id = idOf(name, kind)
+        const value = valid.value as JsonObject
+        const content = { contentType: 'application/json', body: insertId(valid.text, value, id) }
+        return indexContent(route, memberPath(base, name), content, { id, ...value })
+      },
       related: (name) => files.map((file) => ({ path: `${base}/${name}/${file.name}`, content: file.content })),
     }
   })

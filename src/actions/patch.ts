@@ -15,12 +15,14 @@ import type { Content, NewState, RelatedWrite, StoredResource, WriteResult } fro
 import { commit } from './commit.ts'
 import { readJson } from './content.ts'
 import { fetchJson, textOf } from './hooks.ts'
+import { indexContent } from './indexing.ts'
 import { answerOfWinner, recordAnswer } from './keyed-request.ts'
 import { foresee } from './once.ts'
 import { recallDocument, rememberDocument } from './parsed-documents.ts'
 import { appliedPreferences, preferredReturn, unknownMembers } from './preferences.ts'
 import { addStateFields, cacheControlFor, writtenReply } from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
+import { requireScope, scopeNamesOf } from './scope-properties.ts'
 import { filePropertiesOf, requireSameFacts, splitProperties, validateItem } from './server-properties.ts'
 import { loadPresent, requirePresent } from './state.ts'
 import { idOf, invalid, requireKeptNumbers } from './validation.ts'
@@ -78,10 +80,12 @@ function write(
   if (patched === document) return recordUnchanged(exchange, resource)
   requireSameId(exchange, document, patched)
   if (route.showsWork) requireSameState(document, patched)
+  requireScope(exchange, patched, 'present')
   const text = JSON.stringify(patched)
   const validated = andThen(filePropertiesOf(route, exchange.storePath, exchange.signal), (files) => {
     requireSameFacts(splitProperties(patched, files).owned, splitProperties(document, files).owned, files)
-    return validateItem({ value: patched, text, isVerbatim: true }, route, unknownMembers(exchange), files)
+    const names = [...files, ...scopeNamesOf(exchange)]
+    return validateItem({ value: patched, text, isVerbatim: true }, route, unknownMembers(exchange), names)
   })
   return andThen(validated, (valid) => {
     if (Buffer.byteLength(valid.text) > route.context.limits.bodySize) {
@@ -89,7 +93,8 @@ function write(
     }
     requireFewMembers(valid.text, route.context.limits)
     const { contentType, contentLanguage, filename } = resource
-    const content = { contentType, contentLanguage, filename, body: valid.text }
+    const plain = { contentType, contentLanguage, filename, body: valid.text }
+    const content = indexContent(route, exchange.storePath, plain, valid.value)
     return andThen(writeOnce(exchange, resource, content), (result) => {
       if ('resource' in result) rememberDocument(result.resource, valid.value)
       return result

@@ -1,6 +1,6 @@
 import { HttpError } from '../core/errors.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/handler.ts'
-import { isJsonObject, readMember } from '../core/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue, readMember } from '../core/json.ts'
 import { emptyReply, type Reply } from '../core/reply.ts'
 import { formatPath } from '../protocol/request-target.ts'
 import { nameOf } from '../stores/paths.ts'
@@ -10,12 +10,16 @@ import { commit, commitWithoutTurn } from './commit.ts'
 import { checkConditions, expectationOf } from './conditions.ts'
 import { discardContent, hasSchema, readJson } from './content.ts'
 import { loadView, viewState } from './hooks.ts'
+import { indexContent } from './indexing.ts'
 import { completeItem, hasFileProperties, validateItemContent } from './item-files.ts'
 import { appliedPreferences, preferredReturn, unknownMembers } from './preferences.ts'
 import { contentOf, type Proposal, readRawContent } from './raw-content.ts'
 import { addStateFields, cacheControlFor, writtenReply } from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import type { ConflictHook } from './route.ts'
+import { readInScope, refuseTaken } from './scope.ts'
+import { splitScope } from './scope-properties.ts'
+import { addProperties } from './server-properties.ts'
 import { setState } from './state.ts'
 import { type Document, idOf, insertId, validateDocument } from './validation.ts'
 
@@ -29,14 +33,14 @@ export function put(exchange: ResourceExchange): MaybePromise<Reply> {
 }
 
 function putDocument(exchange: ResourceExchange, document: Document): MaybePromise<Reply> {
-  if (hasFileProperties(exchange.route)) return putItem(exchange, document)
-  const valid = validateDocument(document, exchange.route, unknownMembers(exchange))
-  if (isPromise(valid)) return valid.then((valid) => store(exchange, proposeDocument(exchange, valid)))
-  return store(exchange, proposeDocument(exchange, valid))
+  const { document: own, owned } = splitScope(exchange, document)
+  if (hasFileProperties(exchange.route)) return putItem(exchange, own, owned)
+  const valid = validateDocument(own, exchange.route, unknownMembers(exchange))
+  return andThen(valid, (valid) => store(exchange, proposeDocument(exchange, addProperties(valid, owned))))
 }
 
 /** PUT of an item that may have files: the server says what is known of them. */
-async function putItem(exchange: ResourceExchange, document: Document): Promise<Reply> {
+async function putItem(exchange: ResourceExchange, document: Document, owned: JsonObject): Promise<Reply> {
   const item = await validateItemContent(exchange, document)
   const tells = wantedReturn(exchange) === 'representation'
   let isVerbatim = false
@@ -45,7 +49,7 @@ async function putItem(exchange: ResourceExchange, document: Document): Promise<
     async (exchange): Promise<WriteResult> => {
       const complete = await completeItem(exchange, item, tells)
       if (complete === undefined) return { outcome: 'conflict', current: exchange.state }
-      const proposal = proposeDocument(exchange, complete.document)
+      const proposal = proposeDocument(exchange, addProperties(complete.document, owned))
       isVerbatim = proposal.isVerbatim
       return attempt(exchange, proposal.content, complete.expect)
     },
@@ -80,17 +84,21 @@ async function commitOrDiscard(exchange: ResourceExchange, content: Content): Pr
 /** A member of a collection says its id: the one in its path. */
 function proposeDocument(exchange: ResourceExchange, { value, text, isVerbatim }: Document): Proposal {
   const { idMember } = exchange.route
-  if (idMember === undefined || !isJsonObject(value)) return { content: contentOf(exchange, text), isVerbatim }
+  const propose = (text: string, value: JsonValue, isVerbatim: boolean): Proposal => ({
+    content: indexContent(exchange.route, exchange.storePath, contentOf(exchange, text), value),
+    isVerbatim,
+  })
+  if (idMember === undefined || !isJsonObject(value)) return propose(text, value, isVerbatim)
   const id = idOf(nameOf(exchange.storePath), idMember)
   const given = readMember(value, 'id')
-  if (given === id) return { content: contentOf(exchange, text), isVerbatim }
+  if (given === id) return propose(text, value, isVerbatim)
   if (given !== undefined) {
     throw new HttpError(409, 'ERR_CONFLICT', {
       detail: 'The id in the content is not the id in the target.',
       errors: [{ pointer: '/id', detail: `The id of this resource is ${JSON.stringify(id)}.` }],
     })
   }
-  return { content: contentOf(exchange, insertId(text, value, id)), isVerbatim: false }
+  return propose(insertId(text, value, id), { id, ...value }, false)
 }
 
 function write(exchange: ResourceExchange, content: Content): MaybePromise<WriteResult> {
@@ -119,9 +127,10 @@ function checkConflict(
   content: Content,
   conflict: ConflictHook,
 ): MaybePromise<Expectation> {
-  const { store, limits } = exchange.route.context
+  const { limits } = exchange.route.context
   // The state was read for its validators only, if at all: the hook sees its content.
-  return andThen(store.read(exchange.storePath, { signal: exchange.signal }), (state) => {
+  return andThen(readInScope(exchange, exchange.storePath, { signal: exchange.signal }), (state) => {
+    refuseTaken(exchange)
     // It may be another state than the one that was judged.
     setState(exchange, state)
     return andThen(checkAuthorization(exchange), () => {

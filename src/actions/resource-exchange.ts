@@ -10,7 +10,9 @@ import { type Preferences, parsePrefer } from '../protocol/prefer.ts'
 import type { Page, StoredState } from '../stores/types.ts'
 import { isResource, type StoredResource } from '../stores/types.ts'
 import type { KeyedRequest } from './keyed-request.ts'
+import type { Listing } from './listing.ts'
 import type { Action, Route } from './route.ts'
+import type { Scope } from './scope.ts'
 
 const NO_PREFERENCES: Preferences = Object.freeze({})
 
@@ -41,6 +43,12 @@ export class ResourceExchange extends Exchange {
   /** The state of the item that a file belongs to; `undefined` before it was read and when there is none. */
   item: StoredState = undefined
   isItemRead = false
+  /** Properties and values of the items that exist for the caller; `undefined` for all of them. */
+  scope: Scope | undefined = undefined
+  /** Whether the path that was read last has a resource that is out of scope. */
+  isTaken = false
+  /** What a list is asked for; `undefined` before that is read. */
+  listing: Listing | undefined = undefined
   /** The page of a collection that is being listed. */
   page: Page | undefined = undefined
   /** Validators of the selected representation; `undefined` when the target has none. */
@@ -90,6 +98,11 @@ export class ResourceExchange extends Exchange {
       this.#preferences = prefer === undefined ? NO_PREFERENCES : parsePrefer(prefer)
     }
     return this.#preferences
+  }
+
+  override get pattern(): string | undefined {
+    // Not found yet, or none at all. A service without definitions has one route for all paths.
+    return (this.route as Route | undefined)?.pattern || undefined
   }
 
   override get revealsState(): boolean {

@@ -10,6 +10,7 @@ import type { CacheControls } from '../protocol/cache-control.ts'
 import type { MediaType } from '../protocol/media-type.ts'
 import type { Method } from '../protocol/methods.ts'
 import type { RelatedWrite, ResourceStore, StoredResource } from '../stores/types.ts'
+import type { Indexing } from './indexing.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 
 /** What one method does to one kind of resource, once everything that fields alone decide has been checked. */
@@ -29,7 +30,7 @@ export interface ContentRule {
   /** The type of content that names none; left out when it must name one. */
   readonly defaultType?: string
   /** The field that tells a client which types there are (RFC 9110 §12.5.1, RFC 5789 §3.1). */
-  readonly hint: 'Accept' | 'Accept-Post' | 'Accept-Patch'
+  readonly hint: 'Accept' | 'Accept-Post' | 'Accept-Patch' | 'Accept-Query'
   /** The most bytes of content of a type. */
   readonly limit: (essence: string) => number
 }
@@ -144,6 +145,8 @@ export interface Route {
   readonly createsByPut: boolean
   /** The collection that members belong to. */
   readonly collection: CollectionFacts | undefined
+  /** How items are indexed and whose they are; `undefined` where lists take no queries and all items are everybody's. */
+  readonly indexing: Indexing | undefined
   /** The media type of what is stored, where the definition names one; content may be of a relative of it. */
   readonly usualType: MediaType | undefined
   /** Media types of the renditions, in order of preference. */
@@ -175,6 +178,8 @@ export interface Route {
   readonly retention: number | undefined
   /** Whether requests with an Idempotency-Key are done once, and need one; milliseconds for which a key is remembered. */
   readonly idempotency: { readonly isRequired: boolean; readonly retention: number } | undefined
+  /** Accept-Query (RFC 10008), where the collection takes queries as content. */
+  readonly acceptQuery: readonly string[]
   /** Fields that OPTIONS adds to Allow. */
   readonly capabilities: readonly string[]
   /** Request fields that are stored with the content. */
@@ -233,6 +238,8 @@ export interface FileFacts {
 export interface RouteContext {
   readonly store: ResourceStore
   readonly limits: BodyLimits
+  /** The longest request target below the mount, in characters. */
+  readonly maxTargetLength: number
   readonly patchFormats: readonly PatchFormat[]
   /** Content codings that are accepted and decoded. */
   readonly contentCodings: readonly ('gzip' | 'deflate' | 'br')[]

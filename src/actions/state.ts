@@ -6,6 +6,7 @@ import { splitPath } from '../stores/paths.ts'
 import { isResource, type ReadOptions, type StoredState } from '../stores/types.ts'
 import { selectedValidators } from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
+import { readInScope, refuseTaken } from './scope.ts'
 
 /** Reads the current state of the target, once a request. */
 export function readState(
@@ -13,8 +14,8 @@ export function readState(
   options?: { readonly metadataOnly: boolean },
 ): MaybePromise<void> {
   if (exchange.isStateRead) return undefined
-  const { store } = exchange.route.context
-  const state = store.read(exchange.storePath, new UntilLeft(exchange, { hidden: exchange.wantsHidden, ...options }))
+  const reading = new UntilLeft(exchange, { hidden: exchange.wantsHidden, ...options })
+  const state = readInScope(exchange, exchange.storePath, reading)
   return isPromise(state) ? state.then((state) => setState(exchange, state)) : setState(exchange, state)
 }
 
@@ -57,8 +58,7 @@ export function readWithHidden(exchange: ResourceExchange): MaybePromise<void> {
   if (exchange.route.isFile) return readItem(exchange)
   // What a lost race tells of a hidden state is a tombstone.
   if (exchange.isStateRead && (exchange.state === undefined || isResource(exchange.state))) return undefined
-  const { store } = exchange.route.context
-  const state = store.read(exchange.storePath, new UntilLeft(exchange, HIDDEN))
+  const state = readInScope(exchange, exchange.storePath, new UntilLeft(exchange, HIDDEN))
   if (isPromise(state)) return state.then((state) => setState(exchange, splitHidden(exchange, state)))
   return setState(exchange, splitHidden(exchange, state))
 }
@@ -67,7 +67,7 @@ export function readWithHidden(exchange: ResourceExchange): MaybePromise<void> {
 function readItem(exchange: ResourceExchange): MaybePromise<void> {
   if (exchange.isItemRead) return undefined
   const { collection: path } = splitPath(exchange.storePath)
-  return andThen(exchange.route.context.store.read(path, new UntilLeft(exchange, HIDDEN)), (state) => {
+  return andThen(readInScope(exchange, path, new UntilLeft(exchange, HIDDEN)), (state) => {
     exchange.isItemRead = true
     exchange.item = splitHidden(exchange, state)
   })
@@ -98,6 +98,18 @@ export function loadFile(exchange: ResourceExchange): MaybePromise<void> {
 export function loadIfPresent(exchange: ResourceExchange): MaybePromise<void> {
   if (exchange.route.preconditions === 'optional' && !hasConditions(exchange)) return undefined
   return readMetadata(exchange)
+}
+
+/**
+ * Reads the state of a target that PUT replaces where items have a scope. One that is out of scope does not exist, and is
+ * not replaced either; a hidden one that is in scope is restored.
+ * @throws HttpError 404, 410
+ */
+export function loadReplacedInScope(exchange: ResourceExchange): MaybePromise<void> {
+  return andThen(readWithHidden(exchange), () => {
+    refuseTaken(exchange)
+    if (!exchange.route.createsByPut && exchange.hidden === undefined) requirePresent(exchange)
+  })
 }
 
 /** Reads what describes the current state, without its content. */

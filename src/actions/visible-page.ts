@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { andThen, type MaybePromise } from '../core/handler.ts'
 import { isJsonType, parseMediaType } from '../protocol/media-type.ts'
 import { mergeCaching } from '../protocol/stricter-caching.ts'
+import type { ListQuery } from '../stores/index-types.ts'
 import type { ListOptions, Page, StoredResource } from '../stores/types.ts'
 import { mayHaveOwnCaching, mayRefuseEntries, mayShow } from './entry-rights.ts'
 import { cacheControlFor } from './representation.ts'
@@ -33,13 +34,21 @@ export function readVisiblePage(
   const cursor = after === undefined || !isSealed(after) ? after : openCursor(exchange, after)
   return andThen(cursor, (cursor) => {
     if (mayRefuseEntries(exchange)) return judgePages(exchange, cursor, limit)
-    return fetchPage(exchange, cursor, limit)
+    return fetchPage(exchange, cursor, limit, 'count')
   })
 }
 
-function fetchPage(exchange: ResourceExchange, after: string | undefined, limit: number): MaybePromise<Page> {
-  const { route, storePath } = exchange
-  return route.context.store.list(storePath === '/' ? '' : storePath, new PageOptions(exchange, after, limit))
+function fetchPage(
+  exchange: ResourceExchange,
+  after: string | undefined,
+  limit: number,
+  counting: 'count' | 'no-count' = 'no-count',
+): MaybePromise<Page> {
+  const { route, storePath, listing } = exchange
+  const asked = listing?.query
+  const query = asked === undefined || counting === 'count' ? asked : { ...asked, count: false }
+  const options = new PageOptions(exchange, after, limit, query)
+  return route.context.store.list(storePath === '/' ? '' : storePath, options)
 }
 
 /** A class: an object literal with a getter costs a hidden class for every list. */
@@ -48,12 +57,14 @@ class PageOptions implements ListOptions {
   readonly after: string | undefined
   readonly limit: number
   readonly hidden: boolean
+  readonly query: ListQuery | undefined
 
-  constructor(exchange: ResourceExchange, after: string | undefined, limit: number) {
+  constructor(exchange: ResourceExchange, after: string | undefined, limit: number, query: ListQuery | undefined) {
     this.#exchange = exchange
     this.after = after
     this.limit = limit
     this.hidden = exchange.wantsHidden
+    this.query = query
   }
 
   get signal(): AbortSignal {
@@ -128,7 +139,33 @@ async function judgePages(exchange: ResourceExchange, after: string | undefined,
   const page = await collectPage(exchange, judge, after, limit)
   // Others may get another page (RFC 9111 §5.2.2.7).
   if (exchange.principal !== undefined || judge.hasRefused) exchange.sharing = 'private'
-  return page
+  if (exchange.listing?.query?.count !== true) return page
+  const total = await countShown(exchange)
+  return total === undefined ? page : { ...page, total }
+}
+
+/** The most entries that are judged one by one to count them. */
+const MOST_COUNTED = 1000
+
+/**
+ * How many entries of a query the caller may see; `undefined` where that takes too long to find out. The store's own count
+ * would tell of entries that are refused.
+ */
+async function countShown(exchange: ResourceExchange): Promise<number | undefined> {
+  const judge = createJudge(exchange)
+  let total = 0
+  let judged = 0
+  let cursor: string | undefined
+  do {
+    if (judged >= MOST_COUNTED) return undefined
+    const page: Page = await fetchPage(exchange, cursor, CHUNK)
+    const { count, shown } = await judge.judge(page.items)
+    if (count < page.items.length) return undefined
+    total += shown.length
+    judged += count
+    cursor = page.next
+  } while (cursor !== undefined)
+  return total
 }
 
 async function collectPage(

@@ -1,4 +1,4 @@
-import type { ContentError } from '../core/errors.ts'
+import type { ContentError, ParameterError } from '../core/errors.ts'
 import type { JsonValue } from '../core/json.ts'
 import { type Answer, parseProblem } from './answer.ts'
 import type { Conflict } from './merge.ts'
@@ -11,7 +11,7 @@ export interface Problem<Status extends number = number> {
   readonly title?: string
   readonly detail?: string
   /** Faults in the content that was sent. */
-  readonly errors?: readonly ContentError[]
+  readonly errors?: readonly (ContentError | ParameterError)[]
   readonly [name: string]: unknown
 }
 

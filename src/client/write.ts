@@ -25,7 +25,17 @@ export type ReplaceResult<Types extends PathTypes, Path extends string> =
 /** The monitor of a removal that is done later. */
 export interface RemovalMonitor {
   readonly id: string
+  readonly kind: 'removal'
+  /** The path of the resource that is removed. */
+  readonly target: string
   readonly state: 'pending' | 'done' | 'failed'
+  /** When the removal was accepted, as RFC 3339 has it. */
+  readonly accepted: string
+  /** When it ended. */
+  readonly ended?: string
+  /** What an immediate removal would have answered, once it is done. */
+  readonly result?: JsonValue
+  /** Why it failed. */
   readonly problem?: JsonValue
 }
 

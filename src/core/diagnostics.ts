@@ -12,6 +12,11 @@ export interface RequestEvent {
   readonly method: string
   /** Mount and path; never the query, which may hold secrets. */
   readonly target: string
+  /**
+   * The pattern of the resource below the mount, as in the definition: `/tasks/{id}`. `undefined` where no definition is for
+   * the path, in a service without definitions, and for standalone middleware.
+   */
+  readonly route: string | undefined
   readonly status: number
   /** The steps that were taken, in order, each with what it found: `evaluatePreconditions: If-Match failed`. */
   readonly steps: readonly string[]
@@ -31,6 +36,8 @@ export interface FailureEvent {
    */
   readonly stage: 'request' | 'late' | 'background' | 'state'
   readonly exchange?: Exchange
+  /** As for a request; also of accepted work. */
+  readonly route?: string | undefined
   readonly entry?: LogEntry
 }
 
@@ -58,7 +65,10 @@ export function noteError(exchange: Exchange, error: unknown): void {
   if (exchange.trace === undefined) return
   if (!isHttpError(error)) return note(exchange, String(error))
   if (error.detail !== undefined) note(exchange, error.detail)
-  for (const { pointer, detail } of error.errors ?? []) note(exchange, `${pointer || 'content'} ${detail}`)
+  for (const fault of error.errors ?? []) {
+    const place = 'parameter' in fault ? fault.parameter : fault.pointer || 'content'
+    note(exchange, `${place} ${fault.detail}`)
+  }
 }
 
 /** Publishes the trace of a request. */
@@ -69,6 +79,7 @@ export function publishTrace(exchange: Exchange, status: number): void {
   const event: RequestEvent = {
     method: formatLogText(exchange.method),
     target: formatLogText(exchange.mount + exchange.path),
+    route: exchange.pattern,
     status,
     steps,
     reason: steps[steps.length - 1] ?? '',
@@ -79,5 +90,7 @@ export function publishTrace(exchange: Exchange, status: number): void {
 }
 
 export function publishFailure(event: FailureEvent): void {
-  if (failures.hasSubscribers) failures.publish(event)
+  if (!failures.hasSubscribers) return
+  const route = event.route ?? event.exchange?.pattern
+  failures.publish(route === undefined ? event : { ...event, route })
 }

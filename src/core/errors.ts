@@ -44,6 +44,7 @@ export type HttpErrorCode =
   | 'ERR_METHOD_NOT_IMPLEMENTED'
   | 'ERR_VERSION_NOT_SUPPORTED'
   | 'ERR_UNAVAILABLE'
+  | 'ERR_INDEXING'
   | 'ERR_OUT_OF_SPACE'
   // Keeps the names above in the completion of editors.
   | (string & {})
@@ -55,6 +56,13 @@ export interface ContentError {
   readonly detail: string
 }
 
+/** One fault in the query of a request. */
+export interface ParameterError {
+  /** The name of the parameter, decoded. */
+  readonly parameter: string
+  readonly detail: string
+}
+
 /** Header fields by name; a list of values is sent as one field line each. */
 export type ErrorHeaders = Readonly<Record<string, string | readonly string[]>>
 
@@ -63,8 +71,8 @@ export interface HttpErrorOptions {
   readonly detail?: string
   /** Header fields of the answer: name and value, or name and list of values where the field is sent more than once. */
   readonly headers?: ErrorHeaders
-  /** Faults in the content. */
-  readonly errors?: readonly ContentError[]
+  /** Faults in the content, or in the query. */
+  readonly errors?: readonly (ContentError | ParameterError)[]
   /** The URI of the kind of problem (RFC 9457 §3.1.1). Default: that of `code`; see {@link problemType}. */
   readonly type?: string
   /** Further members of the problem document (RFC 9457 §3.2). */
@@ -126,7 +134,7 @@ export class HttpError extends Error {
   readonly detail: string | undefined
   /** Header fields of the answer, as the error handlers of Express and Koa read them. */
   readonly headers: ErrorHeaders
-  readonly errors: readonly ContentError[] | undefined
+  readonly errors: readonly (ContentError | ParameterError)[] | undefined
   /** The URI of the kind of problem (RFC 9457 §3.1.1). */
   readonly type: string
   readonly extensions: Readonly<Record<string, unknown>> | undefined

@@ -191,6 +191,11 @@ export class Exchange implements RequestView {
     return (this.#query ??= new URLSearchParams('&' + this.queryText))
   }
 
+  /** The pattern of the resource that the request is for, as in its definition; `undefined` where there is none. */
+  get pattern(): string | undefined {
+    return undefined
+  }
+
   /**
    * Whether the answer to a write tells of the current state, as the answer to a GET would: who may not read must not
    * get it.

@@ -7,13 +7,13 @@ import { isPromise } from './handler.ts'
  * again.
  */
 export interface LogEntry {
-  /** `'error'` when it stops working, `'info'` when it works again. */
+  /** `'error'` when it stops working; `'info'` when it works again, and for progress. */
   readonly level: 'error' | 'info'
   /**
    * `'store'`: the database. `'keys'`: the keys that tokens are verified with. `'transport'`: cleartext requests are refused.
-   * `'queue'`: accepted work is not started.
+   * `'queue'`: accepted work is not started. `'index'`: items that exist already are being indexed for `query` or `scope`.
    */
-  readonly part: 'store' | 'keys' | 'transport' | 'queue'
+  readonly part: 'store' | 'keys' | 'transport' | 'queue' | 'index'
   readonly state: 'down' | 'up'
   /** One line of plain text, safe for a terminal. */
   readonly message: string

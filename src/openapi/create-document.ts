@@ -29,7 +29,8 @@ export function createDocument(view: ServiceView, options: OpenApiOptions): Open
   }
   const routes = [...view.routes].sort((a, b) => (a.pattern < b.pattern ? -1 : 1))
   const all = routes.map(({ pattern, route }) => readFacts(view, pattern, route))
-  const described = new Map(all.map((facts) => [facts.pattern, describePath(facts, context)]))
+  const methodsOf = ({ methods }: Facts) => methods.filter((method) => method !== 'QUERY' || version === '3.2')
+  const described = new Map(all.map((facts) => [facts.pattern, describePath(facts, methodsOf(facts), context)]))
   const paths = sortMembers(described) as OpenApiDocument['paths']
   return {
     openapi: VERSIONS[version],
@@ -41,9 +42,9 @@ export function createDocument(view: ServiceView, options: OpenApiOptions): Open
   }
 }
 
-/** A path and its methods. `query` (OpenAPI 3.2) gets its place here, where version is 3.2. */
-function describePath(facts: Facts, context: DocumentContext): JsonObject {
-  const operations = facts.methods.map((method): [string, JsonValue] => [
+/** A path and its methods. */
+function describePath(facts: Facts, methods: Facts['methods'], context: DocumentContext): JsonObject {
+  const operations = methods.map((method): [string, JsonValue] => [
     method.toLowerCase(),
     describeOperation(facts, method, context),
   ])

@@ -1,9 +1,10 @@
+import type { QueryRules } from '../actions/query-rules.ts'
 import type { Documentation, FileOptions, Route, RouteKind } from '../actions/route.ts'
 import { isJsonType } from '../protocol/media-type.ts'
 import type { ServiceView } from './service-view.ts'
 
 /** The methods that are described. HEAD answers as GET does, without content; OPTIONS says what Allow says. */
-export const METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'PATCH'] as const
+export const METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'PATCH', 'QUERY'] as const
 export type DescribedMethod = (typeof METHODS)[number]
 
 /** What a method takes as content. */
@@ -54,6 +55,8 @@ export interface Facts {
   /** Whether an item says how far the work on it is. */
   readonly showsWork: boolean
   readonly createsByPut: boolean
+  /** Whether PUT restores what was deleted softly, although it creates nothing. */
+  readonly restoresByPut: boolean
   /** Whether an Accept that names nothing that there is gets 406. */
   readonly negotiatesStrictly: boolean
   readonly putResponse: 'representation' | 'none'
@@ -72,6 +75,10 @@ export interface Facts {
   readonly hasConflicts: boolean
   /** Whether POST, and PATCH without If-Match, are done once for a key, and need one. */
   readonly idempotency: 'none' | 'optional' | 'required'
+  /** What a list can be asked for, where there are rules. */
+  readonly query: QueryRules | undefined
+  /** Names of the properties that say whose an item is; `unknown` where the definition leaves them to its function. */
+  readonly scope: 'none' | 'unknown' | readonly string[]
   /** Whether a hook decides who may do what. */
   readonly isGuarded: boolean
   readonly storedHeaders: readonly string[]
@@ -118,6 +125,7 @@ export function readFacts(view: ServiceView, pattern: string, route: Route): Fac
     redirects: context.store.supports?.redirects === true && kind !== 'operation' && kind !== 'description',
     showsWork: route.showsWork || collection?.create === 'accepted',
     createsByPut: route.createsByPut,
+    restoresByPut: kind === 'item' && route.indexing?.scope !== undefined && deletion === 'soft',
     negotiatesStrictly: route.accept === 'strict',
     putResponse: route.putResponse,
     deletion: {
@@ -132,6 +140,8 @@ export function readFacts(view: ServiceView, pattern: string, route: Route): Fac
     needsDigests: route.needsDigests,
     hasConflicts: route.conflict !== undefined,
     idempotency: route.idempotency === undefined ? 'none' : route.idempotency.isRequired ? 'required' : 'optional',
+    query: kind === 'collection' ? route.indexing?.query : undefined,
+    scope: route.indexing?.scope === undefined ? 'none' : (route.indexing.declaredScope ?? 'unknown'),
     // Monitors of accepted work have a rule of their own: what it refuses does not exist.
     isGuarded: route.authorize !== undefined && kind !== 'operation',
     storedHeaders: route.storedHeaders,

@@ -14,7 +14,7 @@ export function findFailures(view: ServiceView, facts: Facts, method: DescribedM
   const add = (status: number, code: HttpErrorCode, isPossible = true): void => {
     if (isPossible) found.set(status, [...(found.get(status) ?? []), code])
   }
-  const isRead = method === 'GET'
+  const isRead = method === 'GET' || method === 'QUERY'
   const isCreation = method === 'POST'
   const content = facts.content[method]
   // What has to be there before the method is performed.
@@ -27,18 +27,19 @@ export function findFailures(view: ServiceView, facts: Facts, method: DescribedM
   add(400, 'ERR_MALFORMED_QUERY', readsPage)
   add(400, 'ERR_MALFORMED_BODY', content !== undefined && parses(facts, method))
   add(400, 'ERR_MALFORMED_PATCH', method === 'PATCH')
-  add(400, 'ERR_DIGEST_INVALID', !isRead)
+  add(400, 'ERR_DIGEST_INVALID', method !== 'GET')
   add(400, 'ERR_DIGEST_MISMATCH', content !== undefined)
-  add(400, 'ERR_DIGEST_REQUIRED', content !== undefined && facts.needsDigests)
-  add(400, 'ERR_DIGEST_UNSUPPORTED', content !== undefined && facts.needsDigests)
+  add(400, 'ERR_DIGEST_REQUIRED', content !== undefined && !isRead && facts.needsDigests)
+  add(400, 'ERR_DIGEST_UNSUPPORTED', content !== undefined && !isRead && facts.needsDigests)
 
   const { schemes } = view
   add(401, 'ERR_UNAUTHENTICATED', schemes !== undefined && (schemes.length > 0 || needsCredentials(facts, method)))
   add(403, 'ERR_CLEARTEXT', view.refusesCleartext)
   add(403, 'ERR_CROSS_SITE', !isRead || view.refusesOrigins)
-  add(403, 'ERR_FORBIDDEN', facts.isGuarded || schemes?.includes('Bearer'))
+  const isScoped = facts.scope !== 'none'
+  add(403, 'ERR_FORBIDDEN', facts.isGuarded || isScoped || schemes?.includes('Bearer'))
 
-  add(404, 'ERR_NOT_FOUND', needsState || facts.isGuarded)
+  add(404, 'ERR_NOT_FOUND', needsState || facts.isGuarded || (isScoped && method === 'PUT'))
   add(410, 'ERR_GONE', needsState && !isCreation && facts.remembersRemoval)
 
   add(406, 'ERR_NOT_ACCEPTABLE', isRead && facts.negotiatesStrictly)
@@ -64,16 +65,21 @@ export const GENERAL_FAILURES: readonly number[] = [408, 414, 421, 429, 431, 500
 
 /** Whether a request may be refused because it has no credentials. */
 export function needsCredentials({ credentials }: Facts, method: DescribedMethod): boolean {
-  return credentials === 'all' || credentials === 'some' || (credentials === 'writes' && method !== 'GET')
+  return (
+    credentials === 'all' ||
+    credentials === 'some' ||
+    (credentials === 'writes' && method !== 'GET' && method !== 'QUERY')
+  )
 }
 
 /** Whether the content of a method is parsed, if it is of some type that can be. */
 function parses(facts: Facts, method: DescribedMethod): boolean {
-  return method === 'PATCH' || facts.json !== 'none' || facts.kind === 'open'
+  return method === 'PATCH' || method === 'QUERY' || facts.json !== 'none' || facts.kind === 'open'
 }
 
 /** Whether the content of a method is held to rules beyond its syntax. */
 function validates(facts: Facts, method: DescribedMethod): boolean {
+  if (method === 'QUERY') return false
   if (method === 'PATCH' || facts.json === 'all' || facts.kind === 'open')
     return method !== 'PUT' || facts.json === 'all'
   return facts.schema !== undefined && facts.json === 'some'

@@ -29,6 +29,7 @@ const VERBS: Readonly<Record<DescribedMethod, string>> = {
   POST: 'create',
   DELETE: 'remove',
   PATCH: 'change',
+  QUERY: 'query',
 }
 
 const DIGESTS = ['Content-Digest', 'Repr-Digest'] as const
@@ -60,7 +61,7 @@ export function tagOf({ documentation, definition }: Facts): string {
 
 function describeInWords(facts: Facts, method: DescribedMethod, { view, schemas }: DocumentContext): string {
   const sentences = [describeVerb(facts, method), ...explainSecurity(view, facts)]
-  const isWrite = method !== 'GET' && method !== 'POST'
+  const isWrite = method !== 'GET' && method !== 'POST' && method !== 'QUERY'
   if (isWrite && facts.needsCondition) {
     sentences.push('A change needs If-Match, If-None-Match or If-Unmodified-Since (428 otherwise).')
   }
@@ -85,6 +86,8 @@ function describeVerb(facts: Facts, method: DescribedMethod): string {
       return facts.createsByPut
         ? 'Creates the resource, or replaces it as a whole.'
         : 'Replaces the resource as a whole.'
+    case 'QUERY':
+      return 'Lists the items that match the query in the content, as GET does with the same query in its target (RFC 10008).'
     case 'PATCH':
       return 'Applies a patch to the resource: all of it or nothing.'
     case 'DELETE':
@@ -171,7 +174,8 @@ function headersOf(
   if (status === 400 || status === 401 || codes.includes('ERR_FORBIDDEN')) return ['WWW-Authenticate', ...digests]
   if (status === 416) return ['Content-Range']
   if (status !== 415) return []
-  const hint = method === 'PATCH' ? 'Accept-Patch' : method === 'POST' ? 'Accept-Post' : 'Accept'
+  const hints = { PATCH: 'Accept-Patch', POST: 'Accept-Post', QUERY: 'Accept-Query' } as const
+  const hint = method in hints ? hints[method as keyof typeof hints] : 'Accept'
   return facts.content[method] === undefined ? [] : [hint, 'Accept-Encoding']
 }
 

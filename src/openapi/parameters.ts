@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from '../core/json.ts'
 import type { Components } from './components.ts'
 import { type DescribedMethod, type Facts, takesKey } from './facts.ts'
+import { describeFilters } from './query-parameters.ts'
 import { describeName } from './schemas.ts'
 
 const TEXT = { type: 'string' }
@@ -43,10 +44,11 @@ export function describeParameters(facts: Facts, method: DescribedMethod, compon
     text === HEADERS[name]![0]
       ? components.add('parameters', name, { name, in: 'header', description: text, schema: HEADERS[name]![1] })
       : { name, in: 'header', description: text, schema: HEADERS[name]![1] }
-  const isRead = method === 'GET'
+  const isRead = method === 'GET' || method === 'QUERY'
   const parameters: JsonValue[] = []
-  if (isRead && (facts.isListing || facts.kind === 'open')) parameters.push(...describePaging(components))
-  if (isRead && facts.deletion.isSoft && facts.isGuarded) {
+  if (method === 'GET' && (facts.isListing || facts.kind === 'open')) parameters.push(...describePaging(components))
+  if (method === 'GET' && facts.query !== undefined) parameters.push(...describeFilters(facts.query))
+  if (method === 'GET' && facts.deletion.isSoft && facts.isGuarded) {
     parameters.push(
       components.add('parameters', 'deleted', {
         name: 'deleted',
@@ -107,7 +109,7 @@ function describePaging(components: Components): readonly JsonValue[] {
 
 /** The preferences that an operation knows (RFC 7240). */
 function findPreferences(facts: Facts, method: DescribedMethod): readonly string[] {
-  if (method === 'GET' || facts.kind === 'operation') return []
+  if (method === 'GET' || method === 'QUERY' || facts.kind === 'operation') return []
   const { isQueued, mayBeQueued } = facts.deletion
   const found: string[] = []
   const isAnsweredLater = (method === 'POST' && facts.acceptsItems) || (method === 'DELETE' && isQueued)

@@ -1,7 +1,9 @@
+import type { QueryRules } from '../actions/query-rules.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../core/json.ts'
 import { isJsonType } from '../protocol/media-type.ts'
 import type { DescribedMethod, Facts } from './facts.ts'
 import { objectOf } from './json-schema.ts'
+import { describeQueryForm } from './query-parameters.ts'
 import type { Schemas } from './schemas.ts'
 import { examplesOf } from './successes.ts'
 
@@ -11,11 +13,17 @@ const BYTES = { contentMediaType: 'application/octet-stream' }
 export function describeRequest(facts: Facts, method: DescribedMethod, schemas: Schemas): JsonObject {
   const rule = facts.content[method]
   if (rule === undefined) return {}
+  if (facts.query !== undefined && method === 'QUERY') return describeQueryContent(rule.types, facts.query)
   const content: Record<string, JsonValue> = {}
   for (const type of rule.types) content[type] = describeMedia(facts, method, type, schemas)
   const isAnything = !rule.types.some(isJsonType) && facts.json === 'some' && facts.schema !== undefined
   if (isAnything && method !== 'PATCH') content['application/json'] = describeJson(facts, schemas)
   return { requestBody: { required: true, content } }
+}
+
+function describeQueryContent(types: readonly string[], rules: QueryRules): JsonObject {
+  const schema = describeQueryForm(rules)
+  return { requestBody: { required: true, content: Object.fromEntries(types.map((type) => [type, { schema }])) } }
 }
 
 function describeMedia(facts: Facts, method: DescribedMethod, type: string, schemas: Schemas): JsonObject {

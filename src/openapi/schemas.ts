@@ -51,12 +51,12 @@ export function createSchemas(components: Components): Schemas {
     const anything: JsonObject = hasId || showsWork || facts.kind === 'description' ? { type: 'object' } : {}
     const inputName = `${name}Input`
     const plainInput = withoutProperties(
-      read.input === undefined ? anything : embedSchema(read.input, inputName, components),
+      withScope(facts, read.input === undefined ? anything : embedSchema(read.input, inputName, components)),
       serverOwned,
     )
     const plainOutput = complete(
       facts,
-      read.output === undefined ? anything : embedSchema(read.output, name, components),
+      withScope(facts, read.output === undefined ? anything : embedSchema(read.output, name, components)),
     )
     const output = refer(name, plainOutput)
     const isSame = JSON.stringify(plainInput) === JSON.stringify(plainOutput)
@@ -110,6 +110,15 @@ function complete({ hasId, showsWork, ids: names, files }: Facts, schema: JsonOb
   if (members.length === 0) return schema
   const completed = withProperties(schema, { ...Object.fromEntries(known), ...added }, members)
   return showsWork ? openProperties(completed) : completed
+}
+
+const SCOPE: JsonObject = { type: ['string', 'number', 'boolean'] }
+
+/** An item says whose it is, which its schema does not know; names that the definition does not say may be any. */
+function withScope({ scope, hasId }: Facts, schema: JsonObject): JsonObject {
+  if (scope === 'none' || !hasId) return schema
+  if (scope === 'unknown') return openProperties(schema)
+  return withProperties(schema, Object.fromEntries(scope.map((name) => [name, SCOPE])), [])
 }
 
 /** The schema of a name below a collection. */

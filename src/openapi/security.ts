@@ -10,7 +10,7 @@ export function describeSecurity(
   method: DescribedMethod,
   components: Components,
 ): JsonObject {
-  const isNeeded = credentials === 'all' || (credentials === 'writes' && method !== 'GET')
+  const isNeeded = credentials === 'all' || (credentials === 'writes' && method !== 'GET' && method !== 'QUERY')
   const requirements = schemes.map((name) => {
     // RFC 9110 §16.4.1: the names are those of the registry of authentication schemes.
     components.add('securitySchemes', name, { type: 'http', scheme: name.toLowerCase() })

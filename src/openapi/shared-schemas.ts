@@ -15,8 +15,8 @@ export const PROBLEM: JsonObject = {
       detail: TEXT,
       errors: {
         type: 'array',
-        description: 'Faults in the content of the request.',
-        items: objectOf({ pointer: POINTER, detail: TEXT }),
+        description: 'Faults in the content of the request, or in its query.',
+        items: { oneOf: [objectOf({ pointer: POINTER, detail: TEXT }), objectOf({ parameter: TEXT, detail: TEXT })] },
       },
     },
     ['type', 'title', 'status'],

@@ -23,7 +23,11 @@ const PREFERRED = ['Preference-Applied'] as const
 export function findSuccesses(facts: Facts, method: DescribedMethod, schemas: Schemas): ReadonlyMap<number, Success> {
   switch (method) {
     case 'GET':
-      return facts.isListing ? listAnswers(facts, schemas) : readAnswers(facts, schemas)
+      return facts.isListing
+        ? listAnswers(facts, schemas, queryHeaders(facts, 'Accept-Query'))
+        : readAnswers(facts, schemas)
+    case 'QUERY':
+      return listAnswers(facts, schemas, queryHeaders(facts, 'Location of GET'))
     case 'POST':
       return createAnswers(facts, schemas)
     case 'PUT':
@@ -35,7 +39,13 @@ export function findSuccesses(facts: Facts, method: DescribedMethod, schemas: Sc
   }
 }
 
-function listAnswers(facts: Facts, schemas: Schemas): ReadonlyMap<number, Success> {
+/** Headers of a page, where lists take queries. */
+function queryHeaders({ query }: Facts, own: 'Accept-Query' | 'Location of GET'): readonly HeaderName[] {
+  if (query === undefined) return []
+  return query.allowsCount ? [own, 'X-Total-Count'] : [own]
+}
+
+function listAnswers(facts: Facts, schemas: Schemas, more: readonly HeaderName[]): ReadonlyMap<number, Success> {
   const items = facts.json === 'all' ? schemas.of(facts).output : facts.json === 'none' ? schemas.entry() : {}
   const text =
     facts.json === 'all'
@@ -44,7 +54,14 @@ function listAnswers(facts: Facts, schemas: Schemas): ReadonlyMap<number, Succes
         ? 'A page of the items: where each is, and what it is.'
         : 'A page of the items: JSON as it is; of anything else `id`, `href`, `type` and `size`.'
   return new Map<number, Success>([
-    [200, { text, headers: ['ETag', 'Link'], content: { 'application/json': { schema: { type: 'array', items } } } }],
+    [
+      200,
+      {
+        text,
+        headers: ['ETag', 'Link', ...more],
+        content: { 'application/json': { schema: { type: 'array', items } } },
+      },
+    ],
     [304, { text: 'The page has not changed.', headers: ['ETag', 'Link'] }],
   ])
 }
@@ -120,8 +137,8 @@ function replaceAnswers(facts: Facts, schemas: Schemas): ReadonlyMap<number, Suc
       },
     ],
   ])
-  if (facts.createsByPut) {
-    const text = `Created; with the representation where \`Prefer: return=representation\` asks for it. ${tag}`
+  if (facts.createsByPut || facts.restoresByPut) {
+    const text = `${facts.createsByPut ? 'Created' : 'Restored'}; with the representation where \`Prefer: return=representation\` asks for it. ${tag}`
     answers.set(201, { text, headers: ['Location', ...headers], content })
   }
   return answers

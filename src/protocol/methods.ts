@@ -1,18 +1,26 @@
-/** The methods this library knows (RFC 9110 §9, RFC 5789). */
+/** The methods this library knows (RFC 9110 §9, RFC 5789, RFC 10008). */
 
-export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS'
+export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS' | 'QUERY'
 
-/** In the order in which Allow and Access-Control-Allow-Methods list them. */
+/** The methods of resources of every kind, in the order in which Allow and Access-Control-Allow-Methods list them. */
 export const METHODS: readonly Method[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
-/** Whether `method` is one of the seven. Names are case-sensitive (RFC 9110 §9.1). */
-export function isKnownMethod(method: string): method is Method {
-  return (METHODS as readonly string[]).includes(method)
+/** With QUERY, which collections alone have, and only those that take queries. */
+export const METHODS_AND_QUERY: readonly Method[] = ['GET', 'HEAD', 'QUERY', ...METHODS.slice(2)]
+
+/** Whether `method` is one of those that are known. Names are case-sensitive (RFC 9110 §9.1). */
+export function isKnownMethod(method: string, known: readonly Method[] = METHODS): method is Method {
+  return (known as readonly string[]).includes(method)
 }
 
-/** Whether a method is safe: the client does not ask for a change of state (RFC 9110 §9.2.1). */
+/** Whether a method is safe: the client does not ask for a change of state (RFC 9110 §9.2.1, RFC 10008 §2). */
 export function isSafeMethod(method: string): boolean {
-  return method === 'GET' || method === 'HEAD' || method === 'OPTIONS'
+  return method === 'GET' || method === 'HEAD' || method === 'OPTIONS' || method === 'QUERY'
+}
+
+/** Whether a method asks for a representation: GET and HEAD, and QUERY for that of the query. */
+export function isReadMethod(method: string): boolean {
+  return method === 'GET' || method === 'HEAD' || method === 'QUERY'
 }
 
 /**
@@ -23,9 +31,9 @@ export function formatAllow(methods: Iterable<Method>): string {
   return completeMethods(methods).join(', ')
 }
 
-/** The methods of a resource with those that come by themselves, in the order of {@link METHODS}. */
+/** The methods of a resource with those that come by themselves, in the order of {@link METHODS_AND_QUERY}. */
 export function completeMethods(methods: Iterable<Method>): readonly Method[] {
   const set = new Set<Method>(methods).add('OPTIONS')
   if (set.has('GET')) set.add('HEAD')
-  return METHODS.filter((method) => set.has(method))
+  return METHODS_AND_QUERY.filter((method) => set.has(method))
 }

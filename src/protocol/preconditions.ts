@@ -1,5 +1,6 @@
 import { matchEntityTags, matchesStrongly } from './entity-tag.ts'
 import { parseHttpDate } from './http-date.ts'
+import { isReadMethod } from './methods.ts'
 
 /** The validators of a current representation (RFC 9110 §8.8). */
 export interface Validators {
@@ -57,7 +58,7 @@ const NO_TAGS: readonly string[] = []
  * Evaluates the preconditions of a request in the order of RFC 9110 §13.2.2.
  * @param conditions the conditional fields as received
  * @param current the validators of the current representation, or `undefined` when the target has none
- * @param method GET and HEAD answer 304 where others answer 412
+ * @param method GET, HEAD and QUERY answer 304 where others answer 412
  * @param now milliseconds since the epoch, for two-digit years
  */
 export function evaluatePreconditions(
@@ -67,7 +68,7 @@ export function evaluatePreconditions(
   now: number,
 ): PreconditionResult {
   const { ifMatch, ifNoneMatch, ifModifiedSince, ifUnmodifiedSince } = conditions
-  const isRead = method === 'GET' || method === 'HEAD'
+  const isRead = isReadMethod(method)
 
   if (ifMatch !== undefined) {
     // Step 1. Strong comparison (§13.1.1).
@@ -87,7 +88,7 @@ export function evaluatePreconditions(
       return { outcome: isRead ? 'not-modified' : 'failed', field: 'If-None-Match' }
     }
   } else if (isRead && ifModifiedSince !== undefined && isModifiedSince(ifModifiedSince, current, now) === false) {
-    // Step 4. Only for GET and HEAD, only without If-None-Match (§13.1.3).
+    // Step 4. Only for GET and HEAD (and QUERY, RFC 10008 §2.6), only without If-None-Match (§13.1.3).
     return { outcome: 'not-modified', field: 'If-Modified-Since' }
   }
   return PROCEED

@@ -84,11 +84,20 @@ function createMetadataStep({ covers, answer }: MetadataEndpoint): Step<Resource
   }
 }
 
-/** Scripts may name the field that stands for a method, read which digests are required, and see that an answer is repeated. */
+/**
+ * Scripts may name the field that stands for a method, read which digests are required, see that an answer is repeated, and
+ * read what is said of queries.
+ */
 function completeCors(cors: CorsOptions, { methodOverride, resources = {} }: ServiceSettings): CorsOptions {
   const needsDigests = Object.values(resources).some(({ options }) => options.digests === 'required')
   const repeats = Object.values(resources).some(({ options }) => options.idempotency !== undefined)
-  const exposed = [...(needsDigests ? ['Want-Content-Digest'] : []), ...(repeats ? ['Idempotency-Replayed'] : [])]
+  const lists = Object.values(resources).flatMap(({ kind, options }) => (kind === 'collection' ? [options] : []))
+  const exposed = [
+    ...(needsDigests ? ['Want-Content-Digest'] : []),
+    ...(repeats ? ['Idempotency-Replayed'] : []),
+    ...(lists.some(({ count }) => count === true) ? ['X-Total-Count'] : []),
+    ...(lists.some(({ query }) => query !== undefined) ? ['Accept-Query'] : []),
+  ]
   return changeOptions(cors, {
     ...(methodOverride &&
       cors.allowedHeaders === undefined && { allowedHeaders: [...DEFAULT_ALLOWED_HEADERS, METHOD_OVERRIDE_FIELD] }),

@@ -1,13 +1,17 @@
 import { get } from '../actions/get.ts'
-import { loadPage, loadPageIfConditional } from '../actions/list.ts'
+import type { Indexing } from '../actions/indexing.ts'
+import { loadPage, loadPageIfConditional, loadQueriedPage } from '../actions/list.ts'
 import { post } from '../actions/post.ts'
-import type { CollectionFacts, ContentRule, Route } from '../actions/route.ts'
+import type { Action, CollectionFacts, ContentRule, Route } from '../actions/route.ts'
 import type { JsonValue } from '../core/json.ts'
 import { changeOptions, omitOptions } from '../core/options.ts'
 import { isJsonType, NO_PARAMETERS } from '../protocol/media-type.ts'
+import type { Method } from '../protocol/methods.ts'
 import { parseIntegerName } from '../stores/paths.ts'
-import { compileDocument, isJsonRange, JSON_ONLY } from './compile-document.ts'
+import { compileDocument } from './compile-document.ts'
+import { compileIndexing } from './compile-indexing.ts'
 import { completeRoute, restrict, type ServiceDefaults } from './compile-route.ts'
+import { isJsonRange, JSON_ONLY } from './json-types.ts'
 import type { CollectionOptions } from './resource-definitions.ts'
 import type { RouteEntry } from './routes.ts'
 
@@ -34,8 +38,9 @@ export function compileCollection(
     create: options.create ?? 'created',
     pageSize: options.pageSize as CollectionFacts['pageSize'],
   }
-  const collection = compileCollectionItself(pattern, options, defaults, facts, types)
-  const byClient = options.clientIds ?? (names !== 'uuid' && !isAccepting)
+  const indexing = compileIndexing(pattern, options, defaults)
+  const collection = compileCollectionItself(pattern, options, defaults, { facts, types, indexing })
+  const byClient = options.clientIds ?? (names !== 'uuid' && !isAccepting && options.scope === undefined)
   const memberMethods = options.memberMethods ?? (isAccepting ? ['GET', 'DELETE'] : ['GET', 'PUT', 'PATCH', 'DELETE'])
   const memberOptions = omitOptions(options, 'methods')
   const member = compileDocument(
@@ -50,6 +55,7 @@ export function compileCollection(
       showsWork: isAccepting,
       createsByPut: byClient,
       fileNames: files === 'any' ? 'any' : [...files.keys()],
+      indexing,
     },
   )
   const entries: RouteEntry[] = [
@@ -62,7 +68,7 @@ export function compileCollection(
 
 /** The files below a member: raw, read-only, gone with the member. */
 function compileFiles(
-  { pattern, definition }: Route,
+  { pattern, definition, indexing }: Route,
   options: Readonly<CollectionOptions<JsonValue>>,
   defaults: ServiceDefaults,
   files: CollectionFacts['files'],
@@ -73,7 +79,12 @@ function compileFiles(
     const path = `${pattern}/${name}`
     return {
       pattern: path,
-      route: compileDocument(path, fileOptions, defaults, ['GET'], { kind: 'file', definition, isFile: true }),
+      route: compileDocument(path, fileOptions, defaults, ['GET'], {
+        kind: 'file',
+        definition,
+        isFile: true,
+        indexing,
+      }),
     }
   })
 }
@@ -83,12 +94,31 @@ function acceptsName(names: CollectionFacts['ids']): RouteEntry['accepts'] {
   return names === 'uuid' ? (name) => UUID.test(name) : undefined
 }
 
+/** What a collection is compiled with beside its options. */
+interface OwnFacts {
+  readonly facts: CollectionFacts
+  readonly types: readonly string[]
+  readonly indexing: Indexing | undefined
+}
+
+/** The most bytes of a query as content: it has a few conditions, and each has bounds. */
+const LONGEST_QUERY = 64 * 1024
+
+/** QUERY takes the parameters of GET as content (RFC 10008). */
+function queryAction(limit: number): Action {
+  const content: ContentRule = {
+    types: ['application/x-www-form-urlencoded'],
+    hint: 'Accept-Query',
+    limit: () => Math.min(limit, LONGEST_QUERY),
+  }
+  return { load: loadQueriedPage, perform: get, content }
+}
+
 function compileCollectionItself(
   pattern: string,
   options: Readonly<CollectionOptions<JsonValue>>,
   defaults: ServiceDefaults,
-  facts: CollectionFacts,
-  types: readonly string[],
+  { facts, types, indexing }: OwnFacts,
 ): Route {
   const { limits } = defaults.context
   const hasFiles = facts.files !== 'any' && [...facts.files.values()].some((file) => file.required === true)
@@ -104,15 +134,18 @@ function compileCollectionItself(
     },
   }
   const isKeptAsSent = facts.content === 'raw' && (options.representations ?? []).length === 0
+  const actions: Partial<Record<Method, Action>> = restrict(
+    {
+      GET: { load: loadPage, perform: get, content: undefined },
+      POST: { load: loadPageIfConditional, perform: post, content },
+    },
+    options.methods,
+  )
+  const hasQuery = indexing?.query !== undefined && actions.GET !== undefined
   return completeRoute(pattern, options, defaults, {
     kind: 'collection',
-    actions: restrict(
-      {
-        GET: { load: loadPage, perform: get, content: undefined },
-        POST: { load: loadPageIfConditional, perform: post, content },
-      },
-      options.methods,
-    ),
+    actions: { ...actions, ...(hasQuery && { QUERY: queryAction(limits.bodySize) }) },
+    indexing,
     collection: facts,
     types,
     usualType: { essence: 'application/json', parameters: NO_PARAMETERS },

@@ -4,15 +4,14 @@ import { loadDocument, patch } from '../actions/patch.ts'
 import { put } from '../actions/put.ts'
 import { loadReplaced } from '../actions/replaced-state.ts'
 import type { Action, ContentRule, Route } from '../actions/route.ts'
-import { loadFile, loadPresent } from '../actions/state.ts'
+import { loadFile, loadPresent, loadReplacedInScope } from '../actions/state.ts'
 import { changeOptions } from '../core/options.ts'
 import { isJsonType, isMediaRange, NO_PARAMETERS, parseMediaType } from '../protocol/media-type.ts'
 import type { Method } from '../protocol/methods.ts'
 import { completeRoute, restrict, type ServiceDefaults } from './compile-route.ts'
+import { isJsonRange, JSON_ONLY } from './json-types.ts'
 import type { DocumentOptions, SingletonOptions } from './resource-definitions.ts'
 import type { RouteEntry } from './routes.ts'
-
-export const JSON_ONLY: readonly string[] = ['application/json']
 
 /** What a route knows that its definition does not say. */
 interface DocumentFacts {
@@ -25,6 +24,7 @@ interface DocumentFacts {
   readonly createsByPut?: boolean
   readonly fileNames?: Route['fileNames']
   readonly isFile?: boolean
+  readonly indexing?: Route['indexing']
 }
 
 /** The route of a resource that has a representation of its own. */
@@ -59,7 +59,7 @@ export function compileDocument(
   }
   const actions: Partial<Record<Method, Action>> = {
     GET: { load: facts.isFile === true ? loadFile : loadPresent, perform: get, content: undefined },
-    PUT: { load: facts.createsByPut === false ? loadPresent : loadReplaced, perform: put, content: replacement },
+    PUT: { load: loadForPut(facts), perform: put, content: replacement },
     DELETE: { load: loadPresent, perform: remove, content: undefined },
   }
   if (types.some(takesJson)) actions.PATCH = { load: loadDocument, perform: patch, content: patches }
@@ -77,6 +77,11 @@ export function compileDocument(
   })
 }
 
+function loadForPut({ indexing, createsByPut }: DocumentFacts): Action['load'] {
+  if (indexing?.scope !== undefined) return loadReplacedInScope
+  return createsByPut === false ? loadPresent : loadReplaced
+}
+
 /** The routes of a resource and its aliases. */
 export function compileSingleton(
   pattern: string,
@@ -91,11 +96,6 @@ export function compileSingleton(
     putResponse: options.putResponse ?? 'representation',
   })
   return [pattern, ...aliases].map((path) => ({ pattern: path, route }))
-}
-
-/** Whether all content of a media range is JSON. */
-export function isJsonRange(range: string): boolean {
-  return isJsonType(range) || range === '*/*+json'
 }
 
 function takesJson(range: string): boolean {

@@ -1,10 +1,11 @@
-import { capabilitiesOf } from '../actions/options.ts'
+import { acceptQueryOf, capabilitiesOf } from '../actions/options.ts'
 import type { Action, Authorize, Route, RouteContext } from '../actions/route.ts'
 import type { RequestView } from '../core/exchange.ts'
 import type { RequireRule } from '../handlers/auth.ts'
 import { formatCacheControls } from '../protocol/cache-control.ts'
 import { completeMethods, isSafeMethod, type Method } from '../protocol/methods.ts'
 import { compileDocumentation } from './documentation.ts'
+import type { ReportIndexing } from './index-report.ts'
 import type { DocumentOptions } from './resource-definitions.ts'
 
 /** What a service says for all its resources where a definition says nothing. */
@@ -15,6 +16,8 @@ export interface ServiceDefaults {
   readonly authorize: Authorize | undefined
   /** Which requests need credentials; `none` where nothing checks them. */
   readonly requireAuth: RequireRule | 'none'
+  /** Reports how far the indexing of a collection is. */
+  readonly report: ReportIndexing
 }
 
 /** A route with everything that a definition leaves to the defaults. */
@@ -35,6 +38,7 @@ export function completeRoute(
     isJson: true,
     idMember: undefined,
     createsByPut: true,
+    indexing: undefined,
     usualType: undefined,
     offers: [],
     renditions: [],
@@ -62,6 +66,7 @@ export function completeRoute(
     deleteResponse: options.deleteResponse ?? 'none',
     retention: options.retention,
     idempotency: compileIdempotency(options),
+    acceptQuery: acceptQueryOf(actions),
     capabilities: capabilitiesOf({ actions, methods, collection: facts.collection }),
     storedHeaders: options.storedHeaders ?? [],
     allowInline: options.allowInline ?? [],

@@ -3,12 +3,14 @@ import { describeValue } from '../core/describe-value.ts'
 import { createTurns } from '../core/turns.ts'
 import type { ServiceView } from '../openapi/service-view.ts'
 import type { ResourceStore } from '../stores/types.ts'
+import { QUERY_OPTIONS } from './collection-options.ts'
 import { compileDefinition, compileMonitor, compileOpenRoute } from './compile-definition.ts'
 import { compileDescription } from './compile-description.ts'
 import { DAY, type ServiceDefaults } from './compile-route.ts'
 import { createView } from './create-view.ts'
 import { STORE } from './definition-values.ts'
 import { createRecordSweeper } from './idempotency-records.ts'
+import { createIndexReport } from './index-report.ts'
 import { createOperations, type Operations } from './operations.ts'
 import { type Process, type ResourceDefinition, readDefinition } from './resource-definitions.ts'
 import { createRouteTable, type RouteEntry, type RouteTable } from './routes.ts'
@@ -34,10 +36,10 @@ export function compileService(given: ResourceStore, settings: ServiceSettings):
         'read, write, create, remove and list.',
     )
   }
-  const { limits, patchFormats, contentCodings, now, cacheControl, resources } = settings
+  const { limits, maxTargetLength, patchFormats, contentCodings, now, cacheControl, resources } = settings
   const store = watchStore(given, settings.log)
   const facts = {
-    ...{ store, limits, patchFormats, contentCodings, now },
+    ...{ store, limits, maxTargetLength, patchFormats, contentCodings, now },
     turns: createTurns(),
     findRoute: (path: string) => routes.find(path),
     findRoutesBelow: (pattern: string) => routes.findBelow(pattern),
@@ -48,6 +50,7 @@ export function compileService(given: ResourceStore, settings: ServiceSettings):
   for (const [pattern, definition] of Object.entries(resources ?? {})) {
     definitions.set(pattern, readDefinition(definition))
   }
+  requireQueries(given, definitions)
   const records = createRecords(given, definitions, settings.now)
   const operations = [...definitions.values()].some(hasWork)
     ? createOperations(facts, settings, (pattern) => {
@@ -57,7 +60,8 @@ export function compileService(given: ResourceStore, settings: ServiceSettings):
     : undefined
   const context: RouteContext = { ...facts, work: operations?.work }
   const requireAuth = settings.authentication === undefined ? 'none' : (settings.authentication.requireAuth ?? 'all')
-  const defaults: ServiceDefaults = { context, cacheControl, authorize: settings.authorize, requireAuth }
+  const report = createIndexReport(settings.log)
+  const defaults: ServiceDefaults = { context, cacheControl, authorize: settings.authorize, requireAuth, report }
   let view: ServiceView
   const describe = (): ServiceView => view
   const served = settings.openapi && compileDescription(settings.openapi, describe, defaults)
@@ -70,7 +74,13 @@ export function compileService(given: ResourceStore, settings: ServiceSettings):
     }
     const entries = [{ pattern: '/{path}', route }, ...(served === undefined ? [] : [served])]
     view = createView(settings, entries)
-    routes = { isOpen: true, find, findBelow: () => entries.map(({ route }) => route) }
+    routes = {
+      isOpen: true,
+      hasQuery: false,
+      hasScope: false,
+      find,
+      findBelow: () => entries.map(({ route }) => route),
+    }
     return { routes, operations, records, view }
   }
   if (settings.authentication === undefined) refuseRequire(definitions)
@@ -84,6 +94,8 @@ export function compileService(given: ResourceStore, settings: ServiceSettings):
   // A pattern such as "/{tenant}" stands for other names than that of the monitors.
   routes = {
     isOpen: false,
+    hasQuery: table.hasQuery,
+    hasScope: table.hasScope,
     find: (path) => (path === operations.path ? undefined : table.find(path)),
     findBelow: (pattern) => table.findBelow(pattern).filter((route) => route.pattern !== `${operations.path}/{id}`),
   }
@@ -114,6 +126,19 @@ function createRecords(
     shortest = Math.min(shortest, idempotencyRetention)
   }
   return isUsed ? createRecordSweeper(store, now, shortest) : undefined
+}
+
+/** @throws TypeError that names the definition, the option and the store where that has not what it takes */
+function requireQueries(store: ResourceStore, definitions: ReadonlyMap<string, ResourceDefinition>): void {
+  for (const [pattern, { kind, options }] of definitions) {
+    if (kind !== 'collection' || store.supports?.queries === true) continue
+    const option = QUERY_OPTIONS.find((name) => options[name] !== undefined && options[name] !== false)
+    if (option === undefined) continue
+    throw new TypeError(
+      `${pattern} has ${option}, which needs a store that supports queries (lists that select and order by indexed ` +
+        `values); ${nameStore(store)} does not.`,
+    )
+  }
 }
 
 function nameStore(store: ResourceStore): string {

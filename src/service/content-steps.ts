@@ -37,7 +37,8 @@ export function checkContent(exchange: ResourceExchange): undefined {
       detail: 'PUT replaces the whole: Content-Range has no place here.',
     })
   }
-  expectDigests(exchange, exchange.route.needsDigests)
+  // A query is not stored.
+  expectDigests(exchange, exchange.route.needsDigests && exchange.method !== 'QUERY')
   return undefined
 }
 
@@ -53,6 +54,10 @@ function checkLanguage(field: string | undefined): void {
 /** Takes the media type of the content. @throws HttpError 415 with a hint; 400 for a malformed type */
 function takeType(exchange: ResourceExchange, field: string | undefined, rule: ContentRule): void {
   const spelling = field ?? rule.defaultType
+  // RFC 10008 §2: the content has no meaning without its type.
+  if (spelling === undefined && exchange.method === 'QUERY') {
+    throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: 'QUERY needs a Content-Type.' })
+  }
   if (spelling === undefined) throw unsupported(rule, 'The content has no Content-Type.')
   const type = parseMediaType(spelling)
   // It is sent again with the content: what is not ASCII means something else to every recipient.

@@ -3,6 +3,7 @@ import { checkRepeated, orFirstAnswer } from '../actions/keyed-request.ts'
 import { options as describeOptions } from '../actions/options.ts'
 import { ResourceExchange } from '../actions/resource-exchange.ts'
 import { addWantedDigests } from '../actions/response-digests.ts'
+import { applyScope } from '../actions/scope.ts'
 import { createActivity } from '../core/activity.ts'
 import type { Exchange } from '../core/exchange.ts'
 import { andThen, type MaybePromise, type Step } from '../core/handler.ts'
@@ -60,15 +61,16 @@ export function createResourceService(store: ResourceStore, options?: ServiceOpt
     target.createSchemeStep(access.isSecure), // 421
     access.checkHost, // 421
     access.checkTransport, // 403
-    target.answerServerOptions, // 204 for OPTIONS *
+    target.createServerOptionsStep(routes), // 204 for OPTIONS *
     access.overrideMethod, // 400
     access.applyCors, // 204 for a preflight; fields for every later reply
-    target.checkMethodKnown, // 501 404
+    target.createMethodStep(routes), // 501 404
     answerOptions, // 204
     target.checkMethodAllowed, // 405
     access.authenticate, // 401
     access.checkCrossSite, // 403
     seeHidden,
+    routes.hasScope ? (applyScope as Step<ResourceExchange>) : undefined, // 403
     checkAuthorization as Step<ResourceExchange>, // 403
     checkContent, // 415 413 400
     records && checkRepeated, // 400 422, or the first answer once more

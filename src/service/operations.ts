@@ -150,7 +150,8 @@ export function createOperations(
  * that was asked for before. Whatever else may change it, the removal is of the state that was judged.
  */
 function isOnlyChangedByWork(exchange: ResourceExchange): boolean {
-  const { actions, authorize, showsWork } = exchange.route
+  const { actions, authorize, showsWork, indexing } = exchange.route
   if (!showsWork || hasConditions(exchange)) return false
-  return authorize === undefined || (actions.PUT === undefined && actions.PATCH === undefined)
+  const isJudged = authorize !== undefined || indexing?.scope !== undefined
+  return !isJudged || (actions.PUT === undefined && actions.PATCH === undefined)
 }

@@ -7,7 +7,9 @@ import { BOOLEAN, checkValues, FUNCTION } from '../core/option-values.ts'
 import { changeOptions, readOptions } from '../core/options.ts'
 import type { StandardSchema } from '../core/standard-schema.ts'
 import type { Method } from '../protocol/methods.ts'
+import { QUERY_OPTIONS, type QueryOptions, readQueryOptions } from './collection-options.ts'
 import { RESOURCE_VALUES } from './definition-values.ts'
+import { isJsonRange, JSON_ONLY } from './json-types.ts'
 
 /**
  * Options of every kind of resource.
@@ -137,7 +139,7 @@ export interface AcceptedMember<Value = JsonObject> {
  */
 export type Process<Value = JsonObject> = (member: AcceptedMember<Value>) => MaybePromise<JsonObject | undefined | void>
 
-export interface CollectionOptions<Value = JsonObject> extends DocumentOptions<Value> {
+export interface CollectionOptions<Value = JsonObject> extends DocumentOptions<Value>, QueryOptions {
   /** `'accepted'`: POST answers 202, the member says `"state": "pending"` until `process` is done. Default `'created'`. */
   readonly create?: 'created' | 'accepted'
   /** The work behind an accepted creation. Without it, members are `"ready"` at once. */
@@ -158,7 +160,10 @@ export interface CollectionOptions<Value = JsonObject> extends DocumentOptions<V
    * integer. `'uuid'`: random, for members that must not be guessed. Default `'integer'`; `'string'` for raw content.
    */
   readonly ids?: 'integer' | 'string' | 'uuid'
-  /** Whether PUT to a new member path creates it. Default true; false for `'uuid'` and accepting collections. */
+  /**
+   * Whether PUT to a new member path creates it. Default true; false for `'uuid'`, for accepting collections and with a
+   * `scope`: there it would tell that another caller has the path (404 in place of 201).
+   */
   readonly clientIds?: boolean
   /** Members on a page. Default `{ default: 50, max: 500 }`. */
   readonly pageSize?: { readonly default?: number; readonly max?: number }
@@ -177,13 +182,15 @@ type Typing<Input, Value, Named> = { readonly schema?: StandardSchema<Input, Val
   readonly [Name in keyof Named]?: Named[Name]
 }
 
-interface CollectionTraits<Methods, MemberMethods, Types, Create, Deletion, Ids> {
+interface CollectionTraits<Methods, MemberMethods, Types, Create, Deletion, Ids, Query, Idempotency> {
   readonly methods: Methods
   readonly memberMethods: MemberMethods
   readonly types: Types
   readonly create: Create
   readonly deletion: Deletion
   readonly ids: Ids
+  readonly query: Query
+  readonly idempotency: Idempotency
 }
 
 type Kind<Name extends ResourceDefinition['kind']> = Extract<ResourceDefinition, { readonly kind: Name }>
@@ -203,6 +210,7 @@ const COMMON = [
 const DOCUMENT = [...COMMON, 'types', 'maxSize', 'storedHeaders', 'allowInline'] as const
 const COLLECTION = [
   ...DOCUMENT,
+  ...QUERY_OPTIONS,
   ...([
     'create',
     'process',
@@ -232,16 +240,20 @@ export function collection<
   const Create = undefined,
   const Deletion = undefined,
   const Ids = undefined,
+  const Query = undefined,
+  const Idempotency = undefined,
   FileNames extends string = never,
 >(
   options?: CollectionOptions<Value> &
-    Typing<Input, Value, CollectionTraits<Methods, MemberMethods, Types, Create, Deletion, Ids>> & {
+    Typing<Input, Value, CollectionTraits<Methods, MemberMethods, Types, Create, Deletion, Ids, Query, Idempotency>> & {
       readonly files?: Readonly<Record<FileNames, FileOptions>>
     },
 ): CollectionDefinition<
   Value,
   Input,
-  CollectionTraits<Methods, MemberMethods, Types, Create, Deletion, Ids> & { readonly fileNames: FileNames }
+  CollectionTraits<Methods, MemberMethods, Types, Create, Deletion, Ids, Query, Idempotency> & {
+    readonly fileNames: FileNames
+  }
 > {
   const read = readOptions('collection', options as CollectionOptions<JsonValue> | undefined, COLLECTION)
   checkCommon('collection', read)
@@ -258,7 +270,9 @@ export function collection<
     throw new TypeError('collection needs a pageSize of positive integers, its default not above its max.')
   }
   const pageSize = Object.freeze({ default: usual, max })
-  return Object.freeze({ kind: 'collection', options: changeOptions(read, { pageSize, ...readFiles(read.files) }) })
+  const isJson = (read.types ?? JSON_ONLY).every(isJsonRange)
+  const own = { pageSize, ...readFiles(read.files), ...readQueryOptions(read, isJson) }
+  return Object.freeze({ kind: 'collection', options: changeOptions(read, own) })
 }
 
 function readFiles(files: CollectionOptions['files']): Pick<CollectionOptions, 'files'> {
@@ -281,10 +295,10 @@ export function document<
   Input = Value,
   const Methods = undefined,
   const Types = undefined,
-  const Remove = undefined,
+  const Deletion = undefined,
 >(
-  options?: DocumentOptions<Value> & Typing<Input, Value, { methods: Methods; types: Types; remove: Remove }>,
-): DocumentDefinition<Value, Input, { methods: Methods; types: Types; remove: Remove }> {
+  options?: DocumentOptions<Value> & Typing<Input, Value, { methods: Methods; types: Types; deletion: Deletion }>,
+): DocumentDefinition<Value, Input, { methods: Methods; types: Types; deletion: Deletion }> {
   const read = readOptions('document', options as DocumentOptions | undefined, DOCUMENT)
   checkCommon('document', read)
   checkMethods('document', 'methods', read.methods, ['GET', 'PUT', 'PATCH', 'DELETE'])

@@ -11,6 +11,7 @@ import type { Reply } from '../core/reply.ts'
 import { selectMediaType } from '../protocol/accept.ts'
 import { selectRanges } from '../protocol/byte-range.ts'
 import { parseMediaType } from '../protocol/media-type.ts'
+import { isReadMethod } from '../protocol/methods.ts'
 import { evaluateIfRange } from '../protocol/preconditions.ts'
 import { mergeVary } from '../protocol/vary.ts'
 
@@ -29,7 +30,7 @@ const OPEN = /\*\/\*|json/i
 /** 406 where the definition alone tells that nothing is acceptable, and demands it (RFC 9110 §12.5.1, §15.5.7). */
 export function negotiate(exchange: ResourceExchange): undefined {
   const { route, method } = exchange
-  if (method !== 'GET' && method !== 'HEAD') return undefined
+  if (!isReadMethod(method)) return undefined
   if (route.renditions.length > 0) exchange.vary = mergeVary(exchange.vary, 'Accept')
   const accept = exchange.field('accept')
   if (route.accept === 'lenient') return undefined
@@ -51,7 +52,7 @@ export function loadCurrent(exchange: ResourceExchange): MaybePromise<undefined>
 function negotiateStored(exchange: ResourceExchange): void {
   const { route, method, current, page } = exchange
   if (route.accept === 'lenient' && (page !== undefined || route.offers.length === 0)) return
-  if (exchange.field('accept') === undefined || (method !== 'GET' && method !== 'HEAD')) return
+  if (exchange.field('accept') === undefined || !isReadMethod(method)) return
   const type = page === undefined ? current?.contentType : 'application/json'
   if (type === undefined) return
   const stored = type === route.usualType?.essence ? route.usualType : parseMediaType(type)

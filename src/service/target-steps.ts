@@ -7,8 +7,7 @@ import { createRepeatedFieldSearch } from '../core/fields.ts'
 import type { Step } from '../core/handler.ts'
 import { PASS } from '../core/node-handler.ts'
 import { addPending } from '../core/pending.ts'
-import type { Reply } from '../core/reply.ts'
-import { isKnownMethod, type Method } from '../protocol/methods.ts'
+import { isKnownMethod, METHODS, METHODS_AND_QUERY, type Method } from '../protocol/methods.ts'
 import { parseRequestTarget } from '../protocol/request-target.ts'
 import type { RouteTable } from './routes.ts'
 import type { ServiceSettings } from './service-options.ts'
@@ -70,8 +69,10 @@ function checkTransferCoding(exchange: ResourceExchange): void {
 }
 
 /** OPTIONS * asks about the server as a whole. */
-export function answerServerOptions(exchange: ResourceExchange): Reply | undefined {
-  return exchange.place.target === '*' && exchange.place.isClear ? serverOptions() : undefined
+export function createServerOptionsStep(table: RouteTable): Step<ResourceExchange> {
+  return function answerServerOptions(exchange) {
+    return exchange.place.target === '*' && exchange.place.isClear ? serverOptions(table) : undefined
+  }
 }
 
 /** Reads the target and finds its route; where it has none and the host goes on, the request is the host's. */
@@ -121,15 +122,18 @@ export function createSchemeStep(isSecure: (exchange: ResourceExchange) => boole
   }
 }
 
-/** 501 for an unknown method (RFC 9110 §15.6.2); 404 for a path that names nothing. */
-export function checkMethodKnown(exchange: ResourceExchange): undefined {
-  if (!isKnownMethod(exchange.method)) {
-    note(exchange, 'unknown method')
-    throw new HttpError(501, 'ERR_METHOD_NOT_IMPLEMENTED')
+/** 501 for a method that no resource here has (RFC 9110 §15.6.2); 404 for a path that names nothing. */
+export function createMethodStep({ hasQuery }: RouteTable): Step<ResourceExchange> {
+  const known = hasQuery ? METHODS_AND_QUERY : METHODS
+  return function checkMethodKnown(exchange) {
+    if (!isKnownMethod(exchange.method, known)) {
+      note(exchange, 'unknown method')
+      throw new HttpError(501, 'ERR_METHOD_NOT_IMPLEMENTED')
+    }
+    if (exchange.route !== undefined) return undefined
+    note(exchange, 'no definition is for this path')
+    throw new HttpError(404, 'ERR_NOT_FOUND')
   }
-  if (exchange.route !== undefined) return undefined
-  note(exchange, 'no definition is for this path')
-  throw new HttpError(404, 'ERR_NOT_FOUND')
 }
 
 /** 405 with Allow (RFC 9110 §15.5.6). */

@@ -4,9 +4,12 @@ import { isPromise, type MaybePromise } from '../core/handler.ts'
 import type { Log } from '../core/operator-log.ts'
 import type { ResourceStore } from '../stores/types.ts'
 
-/** Whether a store could not serve. Unexpected errors, which are answered 500, are reported one by one already. */
+/**
+ * Whether a store could not serve. Unexpected errors, which are answered 500, are reported one by one already; a store that is
+ * indexing reports that itself, and serves everything but lists.
+ */
 export function isStoreFailure(error: unknown): boolean {
-  return isHttpError(error) && error.status >= 500
+  return isHttpError(error) && error.status >= 500 && error.code !== 'ERR_INDEXING'
 }
 
 /**

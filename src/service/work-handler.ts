@@ -1,5 +1,6 @@
 import { relatedPaths, removalOf } from '../actions/delete.ts'
 import { fetchJson, parseStored } from '../actions/hooks.ts'
+import { indexOwnContent } from '../actions/indexing.ts'
 import type { Route, RouteContext } from '../actions/route.ts'
 import { idOf } from '../actions/validation.ts'
 import { createProblem, HttpError, isHttpError } from '../core/errors.ts'
@@ -35,7 +36,8 @@ export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute
       if (!isResource(state)) return // removed meanwhile
       const next = change(await readValue(state))
       if (next === undefined) return
-      const content = { contentType: state.contentType, body: JSON.stringify(next) }
+      const plain = { contentType: state.contentType, body: JSON.stringify(next) }
+      const content = indexOwnContent(context.findRoute(path), path, plain, next)
       const result = await store.write(path, content, { expect: { version: state.version } })
       if (result.outcome !== 'conflict') return
       if (attempts >= PATIENT_ATTEMPTS) await pause(attempts)

@@ -63,7 +63,7 @@ export function createWorkRunner(options: RunnerOptions): WorkRunner {
     const isFinal = isHttpError(error) && error.status < 500
     // What was broken off has not been tried.
     if (isClosing && !isFinal) return queue.postpone(work, 0, attempts - 1)
-    if (!isFinal) reportFailure(error)
+    if (!isFinal) publishFailure({ error, stage: 'background', route: work.record.pattern })
     if (!isFinal && attempts < maxAttempts) {
       const pause = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (attempts - 1))
       await queue.postpone(work, pause)

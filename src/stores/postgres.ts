@@ -6,8 +6,10 @@ import { memberPath, splitPath } from './paths.ts'
 import { createPostgresConnection, type PostgresPool, type RunStatement } from './postgres/connection.ts'
 import { BATCH_SIZE, createPostgresContents } from './postgres/contents.ts'
 import { createUnavailableError } from './postgres/errors.ts'
+import { createPostgresIndexes } from './postgres/indexes.ts'
 import { createNameSource } from './postgres/names.ts'
 import { createPglitePool, isPglite, type PgliteDatabase } from './postgres/pglite.ts'
+import { createPostgresQueries } from './postgres/queries.ts'
 import { connectWhenMigrated } from './postgres/schema.ts'
 import { nameStatements } from './postgres/statements.ts'
 import { createPostgresStates, type DatedRow, encodeKey } from './postgres/states.ts'
@@ -19,6 +21,7 @@ import { commitContents, createIntakeFactory, type Taken } from './sql/intake.ts
 import { type MovableContents, moveChunks } from './sql/move.ts'
 import { checkTablePrefix, formatSortKey } from './sql/names.ts'
 import { createOrphanSearch } from './sql/orphans.ts'
+import { createIndexer } from './sql/queries/indexer.ts'
 import { isExpected, LIVE, type Shown, type StateRow, toResource, toState } from './sql/rows.ts'
 import { createSweeper } from './sql/sweeper.ts'
 import type { Content, RelatedWrite, ResourceStore, StoredState, WriteResult } from './types.ts'
@@ -164,6 +167,14 @@ export function postgresStore(options: PostgresStoreOptions): ResourceStore & Mo
   const beside = contentStore === undefined ? undefined : createBesideContents(contentStore, contents.ledger, grace)
   const { createIntake, stage } = createIntakeFactory(contents, { inlineLimit, batchSize: BATCH_SIZE, beside })
 
+  const indexes = createPostgresIndexes(connection, {
+    prefix,
+    open: contents.open,
+    onIncomplete: (collection, index) => void indexer.run(collection, index),
+  })
+  const indexer = createIndexer(indexes)
+  const queries = createPostgresQueries(connection, { prefix, indexes, indexer, open: contents.open })
+
   const toFoundState = (row: DatedRow | undefined, hidden: Shown = 'not-shown'): StoredState =>
     toState(row, hidden, row?.now ?? 0, contents.open)
 
@@ -172,20 +183,20 @@ export function postgresStore(options: PostgresStoreOptions): ResourceStore & Mo
     return signal === undefined ? connection.run : (statement, values) => connection.run(statement, values, signal)
   }
 
-  const steps = createPostgresSteps(connection, states, names, { nextVersion, runUntil, toFoundState })
+  const steps = createPostgresSteps(connection, states, names, indexes, { nextVersion, runUntil, toFoundState })
 
   return {
-    supports: { relatedExpect: true, ...supportOf(contentStore) },
+    supports: { relatedExpect: true, queries: true, parents: true, ...supportOf(contentStore) },
 
     async read(path, { hidden = false, metadataOnly = false, signal } = {}) {
       const row = await states.read(path, metadataOnly ? 'without-content' : 'with-content', signal)
       return toFoundState(row, hidden ? 'shown' : 'not-shown')
     },
 
-    write(path, content, { expect, related: given = [], relatedTo, signal }) {
+    write(path, content, { expect, related: given = [], relatedTo, requires, signal }) {
       const version = nextVersion()
       const related = relatedTo === undefined ? given : relatedTo({ version })
-      const step: Step = { path, version, content, expect, related }
+      const step: Step = { path, version, content, expect, related, requires }
       return commitContents(
         createIntake(),
         withRelated(content, related),
@@ -203,7 +214,7 @@ export function postgresStore(options: PostgresStoreOptions): ResourceStore & Mo
       )
     },
 
-    async create(collection, content, { related, signal } = {}) {
+    async create(collection, content, { related, requires, signal } = {}) {
       signal?.throwIfAborted()
       const intake = createIntake()
       let used: readonly Taken[] = []
@@ -216,7 +227,7 @@ export function postgresStore(options: PostgresStoreOptions): ResourceStore & Mo
           const all = withRelated(own, others)
           const taken = intake.held(all) ?? (await intake.take(all, signal))
           const path = memberPath(collection, name)
-          const step: Step = { path, version, content: own, expect: 'vacant', related: others }
+          const step: Step = { path, version, content: own, expect: 'vacant', related: others, requires }
           const written = await steps.put(step, taken, signal)
           if ('outcome' in written) {
             used = taken
@@ -225,6 +236,7 @@ export function postgresStore(options: PostgresStoreOptions): ResourceStore & Mo
           // A client has written the name: the next one.
           if (written.unexpected === path) continue
           const conflict = await steps.explain(step, written, signal)
+          if (conflict?.missing !== undefined) return { ...conflict, missing: conflict.missing }
           if (conflict?.related !== undefined) return { ...conflict, related: conflict.related }
         }
       } finally {
@@ -232,17 +244,19 @@ export function postgresStore(options: PostgresStoreOptions): ResourceStore & Mo
       }
     },
 
-    async remove(path, { expect, mode, retention: keep = retention, related = [], signal }) {
+    async remove(path, { expect, mode, retention: keep = retention, related = [], below = false, signal }) {
       signal?.throwIfAborted()
       const own = { mode, keep, expect, reach: 'live' } as const
       const other = { mode, keep, expect: 'any', reach: 'live-and-hidden' } as const
       for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
         const removed =
-          related.length === 0
+          related.length === 0 && !below
             ? await states.drop(runUntil(signal), path, own)
             : await connection.transact(async (run) => {
                 const row = await states.drop(run, path, own)
-                if (row !== undefined) for (const path of related) await states.drop(run, path, other)
+                if (row === undefined) return undefined
+                for (const path of related) await states.drop(run, path, other)
+                if (below) await states.dropBelow(run, path)
                 return row
               }, signal)
         if (removed !== undefined) return { outcome: 'removed', resource: toResource(removed, contents.open) }
@@ -254,7 +268,9 @@ export function postgresStore(options: PostgresStoreOptions): ResourceStore & Mo
       throw createUnavailableError(new Error('The state changed at every attempt.'))
     },
 
-    async list(collection, { after, limit, hidden = false, signal }) {
+    async list(collection, options) {
+      const { after, limit, hidden = false, query, signal } = options
+      if (query !== undefined) return queries.list(collection, options, query)
       const rows = await connection.read<StateRow>(
         hidden ? statements.listAll : statements.listLive,
         [encodeKey(collection), after === undefined ? '' : encodeKey(formatSortKey(after)), limit + 1],
@@ -270,6 +286,7 @@ export function postgresStore(options: PostgresStoreOptions): ResourceStore & Mo
 
     async close() {
       await sweeper.close()
+      await indexer.close()
       await orphans?.close()
     },
   }

@@ -11,13 +11,18 @@ import { commitContents, createIntakeFactory, type Taken } from './sql/intake.ts
 import { type MovableContents, moveChunks } from './sql/move.ts'
 import { checkTablePrefix } from './sql/names.ts'
 import { createOrphanSearch } from './sql/orphans.ts'
+import { createIndexer } from './sql/queries/indexer.ts'
 import { isExpected, LIVE } from './sql/rows.ts'
 import { createSweeper } from './sql/sweeper.ts'
 import { createSqliteClock } from './sqlite/clock.ts'
 import { createSqliteContents } from './sqlite/contents.ts'
 import { blockWhileBusy, createSqliteConnection, type SqliteHandle } from './sqlite/handle.ts'
+import { prepareIndexStatements } from './sqlite/index-statements.ts'
+import { createSqliteIndexes } from './sqlite/indexes.ts'
 import { createKnownStates } from './sqlite/known-states.ts'
 import { createSqliteListings } from './sqlite/listings.ts'
+import { createSqliteParents } from './sqlite/parents.ts'
+import { createSqliteQueries } from './sqlite/queries.ts'
 import { migrateSqlite } from './sqlite/schema.ts'
 import { prepareStatements } from './sqlite/statements.ts'
 import { createSqliteStates } from './sqlite/states.ts'
@@ -146,7 +151,7 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
   const sweeper = createSweeper(async () => {
     const swept = await connection.transactLazily(() => {
       const states = statements.sweepStates.all(clock.read()) as unknown[]
-      if (contents.sweep() === 'all' && states.length === 0) return 'all'
+      if (contents.sweep() === 'all' && states.length === 0 && indexes.sweep() === 'all') return 'all'
       // What was forgotten by this clock must not be followed by states with dates of before.
       clock.tick()
       return 'part'
@@ -175,12 +180,21 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
         })
   sweeper.start()
   const nextVersion = createVersions()
+  const indexStatements = prepareIndexStatements(connection.handle, prefix)
+  const indexes = createSqliteIndexes(connection, indexStatements, {
+    now: clock.now,
+    open: contents.open,
+    onIncomplete: (collection, index) => void indexer.run(collection, index),
+  })
+  const indexer = createIndexer(indexes)
   const known = createKnownStates(cacheSize / 4)
-  const states = createSqliteStates(statements, contents, known, connection.space, clock)
+  const states = createSqliteStates(statements, contents, known, connection.space, clock, indexes)
+  const parents = createSqliteParents(statements, states, contents, clock)
+  const queries = createSqliteQueries(connection, prefix, { indexes, indexer, known, open: contents.open })
   const listings = createSqliteListings(statements, contents, known)
 
   return {
-    supports: { relatedExpect: true, ...supportOf(contentStore) },
+    supports: { relatedExpect: true, queries: true, parents: true, ...supportOf(contentStore) },
 
     read(path, { hidden = false, metadataOnly = false } = {}) {
       return connection.attempt(() =>
@@ -188,12 +202,14 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
       )
     },
 
-    write(path, content, { expect, related: given = [], relatedTo, signal }) {
+    write(path, content, { expect, related: given = [], relatedTo, requires, signal }) {
       const version = relatedTo === undefined ? undefined : nextVersion()
       const related = version === undefined ? given : relatedTo!({ version })
       const all = related.length === 0 ? [content] : [content, ...related.map((write) => write.content)]
       return commitContents(createIntake(), all, signal, (taken) =>
         connection.transact((): WriteResult => {
+          const missing = parents.findMissing(requires)
+          if (missing !== undefined) return missing
           const row = states.readHead(path)
           if (!isExpected(row, expect)) {
             return (
@@ -207,7 +223,7 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
       )
     },
 
-    create(collection, content, { related, signal }: CreateOptions = {}) {
+    create(collection, content, { related, requires, signal }: CreateOptions = {}) {
       signal?.throwIfAborted()
       const intake = createIntake()
       let used: readonly Taken[] = []
@@ -218,6 +234,8 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
         const taken = intake.held(contentsOf(draft))
         if (taken === undefined) return draft
         const path = memberPath(collection, draft.name)
+        const missing = parents.findMissing(requires)
+        if (missing !== undefined) return missing
         const resource = states.put({ ...draft, path, row: undefined }, draft.related, taken)
         if ('outcome' in resource) return resource
         used = taken
@@ -259,7 +277,7 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
       )
     },
 
-    remove(path, { expect, mode, retention: keep = retention, related = [], signal }) {
+    remove(path, { expect, mode, retention: keep = retention, related = [], below = false, signal }) {
       signal?.throwIfAborted()
       return connection.transact(() => {
         const row = states.readHead(path)
@@ -268,17 +286,21 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
         if (row === undefined || !isExpected(row, expect)) return { outcome: 'conflict', current }
         states.drop(row, mode, keep)
         states.dropRelated(related, mode, keep)
+        if (below) parents.dropBelow(path)
         return { outcome: 'removed', resource: current as StoredResource }
       })
     },
 
-    list: (collection, options) => connection.attempt(() => listings.list(collection, options)),
+    list: (collection, options) =>
+      options.query === undefined
+        ? connection.attempt(() => listings.list(collection, options))
+        : queries.list(collection, options, options.query),
 
     stage: (body, { signal } = {}) => stage(body, signal),
 
     moveContents: (options) => moveChunks('sqliteStore', contents.chunkSource, beside, options),
 
-    close: () => andThen(sweeper.close(), () => orphans?.close()),
+    close: () => andThen(sweeper.close(), () => andThen(indexer.close(), () => orphans?.close())),
   }
 }
 

@@ -249,7 +249,7 @@ export interface ListOptions {
   readonly hidden?: boolean
   /**
    * Which members, and in which order; all of them where it is left out. Only with stores that support `queries`. While
-   * items that exist already are being indexed by its rules, throw `HttpError` 503 with Retry-After.
+   * items that exist already are being indexed by its rules, throw `HttpError` 503 `ERR_INDEXING` with Retry-After.
    */
   readonly query?: ListQuery | undefined
   /** As for `read`. */

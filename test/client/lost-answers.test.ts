@@ -29,6 +29,15 @@ describe('a client whose answer was lost after the server had done its work', ()
     expect(expectSuccess(await safe.read('/counters/{name}', { name: 'a' })).document.value).toEqual({ n: 2 })
   })
 
+  it('creates one item where the collection keeps keys', async () => {
+    const { client, safe } = await open('POST', { keyed: ['/orders'] })
+    const created = expectSuccess(await client.create('/orders', { pages: 3 }))
+    expect(created.document.value).toEqual({ id: 1, pages: 3 })
+    const items: unknown[] = []
+    for await (const item of safe.list('/orders')) items.push(item)
+    expect(items).toEqual([{ id: 1, pages: 3 }])
+  })
+
   it('does not apply an edit twice below the change of another client', async () => {
     const base = await start(createResourceService(memoryStore(), { resources, https: 'optional' }))
     const safe = createResourceClient<typeof resources>(base)

@@ -1,9 +1,6 @@
 import { z } from 'zod'
 import { collection, document, singleton } from '../../src/service/resource-definitions.ts'
 
-/** A collection that keeps keys, as far as its type says. */
-const keyed = { idempotency: 'optional' } as const
-
 const User = z.object({
   name: z.string(),
   role: z.enum(['admin', 'member']).default('member'),
@@ -20,6 +17,8 @@ export const resources = {
     process: () => ({ printed: true }),
     deletion: 'queued',
   }),
+  '/orders': collection({ schema: z.object({ pages: z.number() }), idempotency: 'optional' }),
+  '/spool/{name}': document({ deletion: 'queued' }),
   '/log': collection({ memberMethods: ['GET'] }),
   '/blobs': collection({ types: ['application/octet-stream'], ids: 'uuid' }),
   '/counters/{name}': document({ types: ['application/json'], preconditions: 'required' }),
@@ -28,23 +27,19 @@ export const resources = {
   '/config/app': singleton({ schema: z.object({ theme: z.string(), size: z.number() }) }),
 } as const
 
-/** Options that other definitions have, for their types. */
-export type FurtherResources = {
-  readonly '/tasks': {
-    readonly kind: 'collection'
-    readonly '~types'?: {
-      readonly output: { readonly status: string; readonly priority: number }
-      readonly input: { readonly status: string; readonly priority: number }
-      readonly traits: typeof keyed & {
-        readonly query: {
-          readonly status: 'string'
-          readonly priority: 'number'
-          readonly done: 'boolean'
-          readonly dueAt: 'date-time'
-          readonly city: { readonly type: 'string'; readonly pointer: '/address/city' }
-        }
-        readonly count: true
-      }
-    }
-  }
+/** Definitions whose types alone are looked at. */
+export const furtherResources = {
+  '/tasks': collection({
+    schema: z.object({ status: z.string(), priority: z.number() }),
+    idempotency: 'optional',
+    query: {
+      status: 'string',
+      priority: 'number',
+      done: 'boolean',
+      dueAt: 'date-time',
+      city: { type: 'string', pointer: '/address/city' },
+    },
+    count: true,
+  }),
 }
+export type FurtherResources = typeof furtherResources

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createResourceService, type ResourceService } from '../../src/service/create-resource-service.ts'
-import { collection, document } from '../../src/service/resource-definitions.ts'
+import { collection } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import { type RunningHost, runServer } from '../support/hosts.ts'
 import { findProgram, run } from './programs.ts'
@@ -15,7 +15,6 @@ const [sh, curl, openssl] = [findProgram('sh'), findProgram('curl'), findProgram
 const recipesOf = (page: string): string[] =>
   [...readFileSync(page, 'utf8').matchAll(/^```sh\n(.*?)^```/gms)].map(([, text]) => text!)
 const [retry, digest, put] = recipesOf('docs/exactly-once.md') as [string, string, string]
-const [upload] = recipesOf('docs/integrity.md') as [string]
 
 let host: RunningHost
 let service: ResourceService
@@ -26,7 +25,6 @@ beforeAll(async () => {
   service = createResourceService(store, {
     resources: {
       '/orders': collection({ ids: 'string', clientIds: true, idempotency: 'optional' }),
-      '/docs/{name}': document(),
     },
   })
   // The first connection is lost after its request has been carried out.
@@ -76,11 +74,5 @@ describe.runIf(sh && curl && openssl)('the recipes of the documentation', () => 
       expect.stringMatching(/^HTTP\/1\.1 412 /),
     ])
     expect(await countOrders()).toBe(3)
-  })
-
-  it('have an upload verified', async () => {
-    const film = "head -c 300000 /dev/zero | tr '\\0' a > film.mp4\n"
-    expect(await perform(`${film}${upload.replace('curl', 'curl -i')}`)).toMatch(/^HTTP\/1\.1 201 /m)
-    expect(await perform(upload.replace('curl', 'curl -i').replace('base64)', 'base64 | tr a-y b-z)'))).toMatch(/ 400 /)
   })
 })

@@ -162,7 +162,7 @@ describe('the log option', () => {
       503,
       /^jwt cannot fetch the keys of "jwks": no route; .* 503\.$/,
     ],
-    ['sending a web page', () => '<!doctype html>', 503, /no JWK Set; .* 503\.$/],
+    ['sending a web page', () => '<!doctype html>', 503, /not a JWK Set; .* 503\.$/],
     ['sending no key that can verify', () => ({ keys: [] }), 401, /^jwt found no key for .*RS256.* 401\.$/],
   ]
   it.each(issuers)(`reports once that the issuer of keys is %s ${POINT}`, async (_, jwks, status, message) => {

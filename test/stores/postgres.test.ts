@@ -281,7 +281,7 @@ describe('postgresStore, its tables', () => {
     await store.read('/a')
     await pool.query(`UPDATE ${tablePrefix}schema SET version = 99`)
     await expect(async () => postgresStore({ pool, tablePrefix, sweepInterval: 0 }).read('/a')).rejects.toThrow(
-      /schema version 99, and this release knows versions up to 3/,
+      /schema version 99, and this release knows versions up to 4/,
     )
   })
 

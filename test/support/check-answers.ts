@@ -71,7 +71,7 @@ export function checkAnswers(
     const { view } = answer
     let document = documents.get(view)
     if (document === undefined) {
-      document = createDocument(view, { info: { title: 'Test', version: '1' } })
+      document = createDocument(view, { info: { title: 'Test', version: '1' }, version: '3.2' })
       documents.set(view, document)
       for (const key of listDescribed(view, document)) described.add(key)
     }

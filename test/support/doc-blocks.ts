@@ -20,7 +20,13 @@ function listPages(folder: string): string[] {
   })
 }
 
-export const pages: readonly string[] = ['README.md', 'CHANGELOG.md', 'SECURITY.md', ...listPages('docs')]
+export const pages: readonly string[] = [
+  'README.md',
+  'CHANGELOG.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
+  ...listPages('docs'),
+]
 
 /** Every code block of a page, in order. */
 export function readBlocks(page: string): readonly DocBlock[] {
@@ -42,14 +48,18 @@ export const blocks: readonly DocBlock[] = pages.flatMap(readBlocks)
 /**
  * How a block is checked. `run`: test/docs.test.ts runs it and checks its types. `example`: it is a file of examples/, which
  * has a test of its own. `request`: test/docs-requests.test.ts sends it to the program before it. `elsewhere`: see there.
+ * `grammar`: the rules of a grammar (RFC 5234), and not a program.
  */
-export type BlockCheck = 'run' | 'example' | 'request' | 'elsewhere' | undefined
+export type BlockCheck = 'run' | 'example' | 'request' | 'elsewhere' | 'grammar' | undefined
 
 /** Blocks that only another test can run, and where that is; of those that are not programs, why they stand there. */
 export const ELSEWHERE: Readonly<Record<string, string>> = {
   'README.md sh 1': 'test/examples.test.ts',
   'README.md sh 2': 'test/examples.test.ts',
   'README.md sh 3': 'scripts/check-consumers.js',
+  'docs/exactly-once.md sh 1': 'test/real/recipes.test.ts',
+  'docs/exactly-once.md sh 2': 'test/real/recipes.test.ts',
+  'docs/exactly-once.md sh 3': 'test/real/recipes.test.ts',
   'docs/migration/express.md text 1': 'an application without this package, in outline',
   'docs/recipes/caching.md text 1': 'test/recipes/proxies.test.ts',
   // Needs a Worker; test/docs.test.ts checks its types.
@@ -60,6 +70,7 @@ export const ELSEWHERE: Readonly<Record<string, string>> = {
 export function findCheck({ name, language, file, code }: DocBlock): BlockCheck {
   if (name in ELSEWHERE) return 'elsewhere'
   if (file !== undefined) return 'example'
+  if (/^\w+ += /.test(code) && (language === '' || language === 'abnf')) return 'grammar'
   if (language === 'js' || language === 'ts') return 'run'
   return language === 'http' || (language === 'sh' && code.includes('localhost:8080')) ? 'request' : undefined
 }

@@ -26,6 +26,8 @@ const KNOWN = new Set([
     'accept',
     'accept-patch',
     'accept-post',
+    'accept-query',
+    'x-total-count',
     'accept-encoding',
     'www-authenticate',
     'preference-applied',
@@ -118,7 +120,9 @@ export function lintResponse(method: string, { status, fields, body }: RawRespon
   fault(status >= 400 && (one('etag') ?? one('last-modified')) !== undefined, 'an error with validators')
   fault(status >= 400 && one('accept-ranges') !== undefined, 'an error with Accept-Ranges')
   const location = one('location')
-  fault(location !== undefined && !/^\/[\w!$&'()*+,;=:@%./~-]*$/.test(location), `Location is not a path: ${location}`)
+  // Only QUERY leads to a target with a query: that of the equivalent GET (RFC 10008).
+  const path = method === 'QUERY' ? location?.replace('?', '') : location
+  fault(path !== undefined && !/^\/[\w!$&'()*+,;=:@%./~-]*$/.test(path), `Location is not a path: ${location}`)
   fault(location?.startsWith('//') === true, 'Location names another host')
 
   // RFC 9110 §5.6.1, §12.5.5

@@ -1,5 +1,6 @@
 import { createBytes, MEBIBYTE, stream } from '../../src/stores/conformance/samples.ts'
 import { isLargeBody, isResource, type ResourceStore, type StoredResource } from '../../src/stores/types.ts'
+import { changeIndexed } from './change-indexed.ts'
 import { createMember } from './create-member.ts'
 import type { StorePlace } from './sql-stores.ts'
 
@@ -13,6 +14,8 @@ export type StoreTask =
   | { readonly task: 'write'; readonly writer: number; readonly from: number }
   /** Writes and reads one content: writes by how many MiB the process has grown at most, and how fast it was. */
   | { readonly task: 'large'; readonly mebibytes: number }
+  /** Changes items until it is killed, and lists them by an index of its own. A line follows each change. */
+  | { readonly task: 'change-indexed'; readonly writer: number; readonly version: string }
 
 export interface StoreJob {
   readonly place: StorePlace
@@ -48,6 +51,7 @@ export async function readBytes(resource: StoredResource): Promise<Buffer> {
 export async function runTask(store: ResourceStore, task: StoreTask, tell: (line: string) => void): Promise<void> {
   if (task.task === 'count') return count(store, task.count, tell)
   if (task.task === 'large') return large(store, task.mebibytes, tell)
+  if (task.task === 'change-indexed') return changeIndexed(store, task.writer, task.version, tell)
   if (task.task === 'create') return create(store, task.count, tell)
   return write(store, task.writer, task.from, tell)
 }

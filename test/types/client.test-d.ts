@@ -12,6 +12,7 @@ const { document: config } = expectSuccess(await client.read('/config/app'))
 const created = await client.create('/users', { name: 'Ada' })
 const accepted = await client.create('/jobs', { pages: 1 })
 const removal = await client.remove('/jobs/{id}', { id: 1 }, 'any')
+const removalOfDocument = await client.remove('/spool/{name}', { name: 'a' }, 'any')
 const read = await client.read('/users/{id}', { id: 1 })
 const edited = await client.edit(user, (value) => value)
 const { file } = expectSuccess(await client.download('/people/{id}/photo', { id: 1 }))
@@ -29,6 +30,7 @@ export type Results = [
   Expect<Equal<Extract<typeof created, { ok: true }>['status'], 201>>,
   Expect<Equal<Extract<typeof accepted, { ok: true }>['status'], 202>>,
   Expect<Equal<Extract<typeof removal, { ok: true }>['status'], 202>>,
+  Expect<Equal<Extract<typeof removalOfDocument, { ok: true }>['status'], 202>>,
   Expect<Equal<Extract<typeof read, { status: 404 }>['problem']['status'], 404>>,
   Expect<Equal<typeof file.contentType, string>>,
 ]
@@ -46,6 +48,7 @@ await client.read('/files/{name}', { name: 'a.json' })
 for await (const item of client.list('/blobs')) item.href.length
 await further.list('/tasks', { query: { status: ['open'], dueAt: { gte: new Date() } }, sort: ['-dueAt', 'priority'] })
 createResourceClient<FurtherResources>('/', { keyed: ['/tasks'] })
+createResourceClient<typeof resources>('/', { keyed: ['/orders'] })
 await untyped.edit('/anything/at/all', (value) => value)
 await untyped.replace('/a/{b}', { b: 1 }, 'any', { c: 1 })
 

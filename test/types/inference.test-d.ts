@@ -31,3 +31,19 @@ singleton({ schema: User, conflict: (proposed) => proposed.value?.name })
 collection({ scheme: User })
 // @ts-expect-error: the schema has no such member
 document({ schema: User, conflict: (proposed) => proposed.value?.email })
+
+collection({
+  query: { status: 'string', city: { type: 'string', pointer: '/address/city', sensitive: true } },
+  count: true,
+})
+collection({ scope: ({ principal }) => ({ owner: principal?.id, team: 7, isGuest: false }) })
+collection({ scope: async ({ principal }) => (principal?.claims?.['admin'] === true ? undefined : { owner: 'x' }) })
+collection({ scope: { properties: ['owner'], values: ({ principal }) => ({ owner: principal?.id }) } })
+// @ts-expect-error: a type that does not exist
+collection({ query: { status: 'text' } })
+// @ts-expect-error: the principal may be unknown
+collection({ scope: ({ principal }) => ({ owner: principal.id }) })
+// @ts-expect-error: the value of a scope is text, a number or a boolean
+collection({ scope: () => ({ owner: ['ada'] }) })
+// @ts-expect-error: only collections have queries
+document({ query: { status: 'string' } })

@@ -54,7 +54,7 @@ describe('published scenarios of Idempotency-Key that follow from the draft', ()
     ['is empty (I; §2.1: "Its value MUST be a String")', ''],
     ['has 256 characters (I, H E6; §2.5: the server publishes what a key is)', 'k'.repeat(256)],
     ['has commas (I; §2.1: an Item, not a List)', 'key,with,commas,longer-than-twenty-chars'],
-    ['is no key by the rules of the server (U; §5: "Always validate the key")', 'invalid key'],
+    ['is not a key by the rules of the server (U; §5: "Always validate the key")', 'invalid key'],
   ])('a key that %s: 400 with a problem document', async (_, key) => {
     expectProblem(await post(key), 400)
     expect(await countOrders()).toBe(0)

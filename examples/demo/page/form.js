@@ -51,7 +51,7 @@ export function createForm(owner, onChange) {
     )
   }
 
-  /** The document as the user has left it. Text that is no JSON stays text. */
+  /** The document as the user has left it. Text that is not JSON stays text. */
   function read() {
     const value = { ...shown }
     for (const [name, input] of inputs) value[name] = readInput(input, shown[name])

@@ -71,7 +71,7 @@ export function createResources(host, { session, open }) {
       el('div', {}, el('label', { for: filter.id }, 'Filter'), filter),
     ),
     list,
-    el('div', { class: 'actions' }, more, button('List again', refresh)),
+    el('div', { class: 'actions' }, more, button('List again', listAgain)),
     status,
     detail,
     creation,
@@ -91,16 +91,20 @@ export function createResources(host, { session, open }) {
     el('h3', {}, 'On the wire'),
     wire.list,
   )
-  collection.addEventListener('change', refresh)
+  collection.addEventListener('change', listAgain)
   let waiting
   filter.addEventListener('input', () => {
     clearTimeout(waiting)
-    waiting = setTimeout(refresh, 250)
+    waiting = setTimeout(listAgain, 250)
   })
+
+  function listAgain() {
+    wire.begin()
+    return refresh()
+  }
 
   /** Starts at the first page. */
   async function refresh() {
-    wire.begin()
     const template = COLLECTIONS[collection.value]
     creation.hidden = template === undefined
     uploads.element.hidden = template !== undefined
@@ -185,9 +189,10 @@ export function createResources(host, { session, open }) {
     try {
       value = JSON.parse(draft.value)
     } catch (error) {
-      status.textContent = `This is no JSON: ${error.message}`
+      status.textContent = `This is not JSON: ${error.message}`
       return
     }
+    wire.begin()
     const result = await attempt(() => client.create(collection.value, value))
     if (result === undefined) return
     if (!result.ok) say(result)

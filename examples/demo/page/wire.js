@@ -16,29 +16,32 @@ const REASON = 'demo-reason'
  * @param {() => readonly string[]} [omit] names of request fields to leave out at this moment
  */
 export function createWire(label, omit = () => []) {
-  const list = el('ol', { class: 'wire', role: 'list', tabindex: '0', 'aria-label': label })
+  const past = el('ol', { role: 'list' })
+  const earlier = el('summary', {})
+  const before = el('li', { hidden: true }, el('details', {}, earlier, past))
   const empty = el('li', { class: 'empty' }, 'No request yet.')
-  list.append(empty)
-  let hidden = 0
-  let first
-  const earlier = el('li', { class: 'empty' })
+  const list = el('ol', { class: 'wire', role: 'list', tabindex: '0', 'aria-label': label }, before, empty)
+  let isNew = false
+  let passed = 0
+
+  const entries = () => [...list.children].filter((child) => child.classList.contains('entry'))
 
   /** Shows an exchange that is over. */
   function add(exchange) {
     empty.remove()
+    const gone = isNew ? entries() : entries().slice(0, -MAX_ENTRIES)
+    isNew = false
+    past.append(...gone)
+    while (past.children.length > MAX_ENTRIES) past.firstElementChild.remove()
+    passed += gone.length
+    before.hidden = passed === 0
+    earlier.textContent = `${passed} earlier`
     list.append(describe(exchange))
-    if (list.querySelectorAll('.entry').length > MAX_ENTRIES) {
-      list.querySelector('.entry').remove()
-      earlier.textContent = `${++hidden} earlier`
-      list.prepend(earlier)
-    }
-    first ??= list.lastElementChild
-    list.scrollTop = first.offsetTop
   }
 
-  /** What follows belongs together: the list shows it from its first request on. */
+  /** What follows belongs together; what is there is put away. */
   function begin() {
-    first = undefined
+    isNew = true
   }
 
   /** The option `fetch` of the client. */

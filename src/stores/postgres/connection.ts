@@ -38,6 +38,11 @@ export interface PostgresStatement {
   readonly text: string
 }
 
+/** A statement that no connection keeps prepared: it runs once in a while only, or has many texts. */
+export function unnamed(text: string): PostgresStatement {
+  return { name: '', text }
+}
+
 /** @param signal ends the wait for a connection; a statement that was sent runs to its end */
 export type RunStatement = <Row>(
   statement: PostgresStatement,
@@ -59,6 +64,11 @@ export interface PostgresConnection {
    * {@link ROLL_BACK}, nothing that it did is kept.
    */
   transact<Result>(work: (run: RunStatement) => Promise<Result>, signal?: AbortSignal): Promise<Result>
+  /**
+   * Runs statements that change nothing, all of which see the database as it is when the first of them begins. They walk
+   * indexes: the database neither sorts nor looks through tables for them.
+   */
+  view<Result>(work: (run: RunStatement) => Promise<Result>, signal?: AbortSignal): Promise<Result>
 }
 
 export interface PostgresConnectionOptions extends CheckoutOptions {
@@ -89,6 +99,9 @@ export function createPostgresConnection(
   const begin =
     `BEGIN; SET LOCAL statement_timeout = ${statementTimeout}; ` +
     `SET LOCAL idle_in_transaction_session_timeout = ${statementTimeout}`
+  const beginView =
+    `${begin.replace('BEGIN;', 'BEGIN; SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY;')}; ` +
+    ['enable_seqscan', 'enable_bitmapscan', 'enable_sort', 'jit'].map((name) => `SET LOCAL ${name} = off`).join('; ')
 
   async function execute<Row>(
     send: SendQuery,
@@ -103,8 +116,9 @@ export function createPostgresConnection(
   async function runTransaction<Result>(
     send: SendQuery,
     work: (run: RunStatement) => Promise<Result>,
+    opening: string = begin,
   ): Promise<Result> {
-    await send({ text: begin })
+    await send({ text: opening })
     try {
       const result = await work((statement, values) => execute(send, statement, values))
       await send({ text: result === ROLL_BACK ? 'ROLLBACK' : 'COMMIT' })
@@ -144,6 +158,8 @@ export function createPostgresConnection(
     run: (statement, values, signal) =>
       attempt(() => checkOut((send) => execute(send, statement, values), signal), 'fail', signal),
     transact: (work, signal) => attempt(() => checkOut((send) => runTransaction(send, work), signal), 'fail', signal),
+    view: (work, signal) =>
+      attempt(() => checkOut((send) => runTransaction(send, work, beginView), signal), 'repeat', signal),
   }
 }
 

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import type { PostgresConnection, PostgresStatement } from './connection.ts'
+import { type PostgresConnection, unnamed } from './connection.ts'
 import { createUnavailableError, isRelationMissing, isSchemaRace } from './errors.ts'
+import { createIndexTables } from './index-schema.ts'
 
 /** Bytes of one chunk of large content. Part of the schema: chunks are found by it. */
 export const CHUNK_SIZE = 262_144
@@ -51,6 +52,16 @@ const MIGRATIONS: readonly Migration[] = [
   (prefix) => [
     `CREATE TABLE IF NOT EXISTS ${prefix}identity (one integer NOT NULL PRIMARY KEY, id text NOT NULL)`,
     `INSERT INTO ${prefix}identity VALUES (1, '${randomBytes(8).toString('hex')}') ON CONFLICT (one) DO NOTHING`,
+  ],
+  // Release 0.1 reads what it finds, and cannot write any more: it does not set `revision`, and would leave members
+  // without entries. Rows of before are not looked at, however many they are.
+  (prefix) => [
+    `ALTER TABLE ${prefix}states ADD COLUMN IF NOT EXISTS revision text, ADD COLUMN IF NOT EXISTS indexed_by text, ` +
+      'ADD COLUMN IF NOT EXISTS indexed text',
+    `ALTER TABLE ${prefix}states DROP CONSTRAINT IF EXISTS ${prefix}states_revised`,
+    `ALTER TABLE ${prefix}states ADD CONSTRAINT ${prefix}states_revised ` +
+      'CHECK (revision IS NOT DISTINCT FROM version) NOT VALID',
+    ...createIndexTables(prefix),
   ],
 ]
 
@@ -155,10 +166,6 @@ export function connectWhenMigrated(
     read: (statement, values, signal) => whenReady(() => connection.read(statement, values, signal)),
     run: (statement, values, signal) => whenReady(() => connection.run(statement, values, signal)),
     transact: (work, signal) => whenReady(() => connection.transact(work, signal)),
+    view: (work, signal) => whenReady(() => connection.view(work, signal)),
   }
-}
-
-/** Runs once in a while only: no connection keeps it prepared. */
-function unnamed(text: string): PostgresStatement {
-  return { name: '', text }
 }

@@ -1,13 +1,18 @@
 import { parseIntegerName } from '../paths.ts'
 import type { Taken } from '../sql/intake.ts'
 import { encodeText, formatSortKey } from '../sql/names.ts'
+import { encodeEntry } from '../sql/queries/entry.ts'
 import { createWrittenResource, encodeBody, encodeFields, HIDDEN, LIVE, placeOf, type StateRow } from '../sql/rows.ts'
-import type { ContentFields, Expectation, RemoveOptions, StoredResource } from '../types.ts'
+import type { Content, Expectation, RemoveOptions, StoredResource } from '../types.ts'
 import type { PostgresConnection, PostgresValue, RunStatement } from './connection.ts'
 import type { PostgresContents } from './contents.ts'
 import { isDivisionByZero } from './errors.ts'
 import type { NameSource } from './names.ts'
-import { type PostgresStatements, REPLACE } from './statements.ts'
+import type { PostgresStatements } from './statements.ts'
+import { REPLACE } from './write-statements.ts'
+
+/** Content without its bytes. */
+export type Description = Omit<Content, 'body'>
 
 /** A row, and the time at which the database read it. */
 export type DatedRow = StateRow & { readonly now: number }
@@ -29,7 +34,7 @@ export interface PostgresStates {
   put(
     run: RunStatement,
     path: string,
-    content: ContentFields,
+    content: Description,
     taken: Taken,
     expect: PutExpectation,
     version?: string,
@@ -39,6 +44,10 @@ export interface PostgresStates {
    * transaction has to find out why that is not possible.
    */
   createBeside(run: RunStatement, other: NewRow, own: NewRow): Promise<PutResult | undefined>
+  /** Within a transaction: whether a path is present; it then stays so until the transaction ends. */
+  hold(run: RunStatement, path: string): Promise<boolean>
+  /** Removes everything below a path, without a trace. In a transaction that has removed the path before. */
+  dropBelow(run: RunStatement, path: string): Promise<void>
   /** Removes a path and returns the row as it was; `undefined` when its state was not the expected one. */
   drop(run: RunStatement, path: string, options: DropOptions): Promise<DatedRow | undefined>
 }
@@ -47,7 +56,7 @@ export interface PostgresStates {
 export interface NewRow {
   readonly path: string
   readonly version: string
-  readonly content: ContentFields
+  readonly content: Description
   readonly taken: Taken
 }
 
@@ -87,7 +96,7 @@ export function createPostgresStates(
     run: RunStatement,
     path: string,
     version: string,
-    content: ContentFields,
+    content: Description,
     taken: Taken,
     expect: PutExpectation,
   ): Promise<WrittenRow[]> {
@@ -101,20 +110,25 @@ export function createPostgresStates(
       grace,
       taken.sha256 ?? null,
     ]
-    if (expect === 'present' || typeof expect === 'object') {
-      values.push(expect === 'present' ? null : expect.version)
-      return run(statements.replaceState, values)
-    }
     const place = placeOf(path)
+    const indexed = place === undefined ? [] : listIndexed(content)
+    const isIndexed = indexed.length > 0
+    if (expect === 'present' || typeof expect === 'object') {
+      values.push(expect === 'present' ? null : expect.version, ...indexed)
+      return run(isIndexed ? statements.replaceStateIndexed : statements.replaceState, values)
+    }
     values.push(place === undefined ? null : encodeKey(place.collection))
     values.push(place === undefined ? null : encodeKey(formatSortKey(place.name)))
     values.push(REPLACE[expect])
     const id = place === undefined ? undefined : parseIntegerName(place.name)
     // An assigned name has come from the counter.
     const raised = id === undefined || expect === 'vacant' ? undefined : names.raiseFor(place!.collection, id)
-    if (raised === undefined) return run(statements.putState, values)
-    values.push(raised)
-    return run(statements.putNamed, values)
+    if (raised === undefined) {
+      values.push(...indexed)
+      return run(isIndexed ? statements.putStateIndexed : statements.putState, values)
+    }
+    values.push(raised, ...indexed)
+    return run(isIndexed ? statements.putNamedIndexed : statements.putNamed, values)
   }
 
   return {
@@ -137,9 +151,11 @@ export function createPostgresStates(
     },
 
     async createBeside(run, other, own) {
-      const values = [...listValues(other), ...listValues(own)]
+      const indexed = listIndexed(own.content)
+      const values = [...listValues(other), ...listValues(own), ...indexed]
+      const statement = indexed.length > 0 ? statements.createBesideIndexed : statements.createBeside
       try {
-        const [row] = await run<{ changed: number; strong: boolean }>(statements.createBeside, values)
+        const [row] = await run<{ changed: number; strong: boolean }>(statement, values)
         if (row === undefined) return undefined
         const resource = createWrittenResource(own.path, own.version, own.content, own.taken, row)
         return { outcome: 'created', resource, counter: undefined }
@@ -147,6 +163,17 @@ export function createPostgresStates(
         if (isDivisionByZero(error)) return undefined
         throw error
       }
+    },
+
+    async hold(run, path) {
+      return (await run(statements.holdState, [encodeKey(path)])).length > 0
+    },
+
+    async dropBelow(run, path) {
+      // `0` is the character behind the slash.
+      const range = [encodeKey(`${path}/`), encodeKey(`${path}0`)]
+      const escaped = await run<{ content_id: string }>(statements.removeBelow, [...range, nextVersion(), grace])
+      for (const { content_id: id } of escaped) await release(run, id)
     },
 
     async drop(run, path, { mode, keep, expect, reach }) {
@@ -174,6 +201,12 @@ function listValues({ path, version, content, taken }: NewRow): readonly Postgre
     place === undefined ? null : encodeKey(place.collection),
     place === undefined ? null : encodeKey(formatSortKey(place.name)),
   ]
+}
+
+/** What the index of a collection has of a row, in the order of the statements; nothing without values. */
+function listIndexed({ indexed }: Description): readonly PostgresValue[] {
+  if (indexed === undefined) return []
+  return [indexed.index.version, JSON.stringify(indexed.values), ...encodeEntry(indexed.index, indexed.values)]
 }
 
 /** Keys are bytes. */

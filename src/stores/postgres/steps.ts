@@ -1,23 +1,28 @@
 import { parseIntegerName, splitPath } from '../paths.ts'
 import type { Taken } from '../sql/intake.ts'
 import { isExpected } from '../sql/rows.ts'
-import { type ContentFields, isResource, type RelatedWrite, type StoredState, type WriteConflict } from '../types.ts'
+import { isResource, type RelatedWrite, type StoredState, type WriteConflict } from '../types.ts'
 import { type PostgresConnection, ROLL_BACK, type RunStatement } from './connection.ts'
+import type { PostgresIndexes } from './indexes.ts'
 import type { NameSource } from './names.ts'
-import type { DatedRow, NewRow, PostgresStates, PutExpectation, PutResult } from './states.ts'
+import type { DatedRow, Description, NewRow, PostgresStates, PutExpectation, PutResult } from './states.ts'
 
 /** A write of one path and those that go with it, all or nothing. */
 export interface Step {
   readonly path: string
   readonly version: string
-  readonly content: ContentFields
+  readonly content: Description
   readonly expect: PutExpectation
   readonly related: readonly RelatedWrite[]
+  /** A path that must be present. */
+  readonly requires?: string | undefined
 }
 
 /** Where the state of a path was not the expected one. */
 export interface Unexpected {
   readonly unexpected: string
+  /** Whether it is the path of `requires`. */
+  readonly isMissing?: boolean
 }
 
 /** Writes of several paths, all or nothing. */
@@ -38,30 +43,39 @@ export function createPostgresSteps(
   connection: PostgresConnection,
   states: PostgresStates,
   names: NameSource,
+  indexes: PostgresIndexes,
   { nextVersion, runUntil, toFoundState }: StepOptions,
 ): PostgresSteps {
   return {
     async put(
-      { path, version, content, expect, related }: Step,
+      { path, version, content, expect, related, requires }: Step,
       [first, ...others]: readonly Taken[],
       signal: AbortSignal | undefined,
     ): Promise<PutResult | Unexpected> {
+      if (isAnyIndexed(content, related)) await indexes.prepare([{ path, content }, ...related])
       // One statement is atomic by itself, and costs one round trip.
-      if (related.length === 0 && first!.id === undefined) {
+      if (requires === undefined && related.length === 0 && first!.id === undefined) {
         const result = await states.put(runUntil(signal), path, content, first!, expect, version)
         if (result === undefined) return { unexpected: path }
         if (result.counter !== undefined) names.learn(result.counter.collection, result.counter.next)
         return result
       }
-      const beside = expect === 'vacant' ? findBeside(related, others) : undefined
+      const beside = expect === 'vacant' && requires === undefined ? findBeside(related, others) : undefined
       if (beside !== undefined && first!.id === undefined) {
         const own = { path, version, content, taken: first! }
         const result = await states.createBeside(runUntil(signal), { ...beside, version: nextVersion() }, own)
         if (result !== undefined) return result
       }
       let unexpected = path
+      let isMissing = false
       const results = await connection.transact(async (run) => {
         const results: PutResult[] = []
+        if (requires !== undefined && !(await states.hold(run, requires))) {
+          unexpected = requires
+          isMissing = true
+          return ROLL_BACK
+        }
+        isMissing = false
         async function putRelated(which: 'any' | 'absent'): Promise<boolean> {
           for (const [index, { path, content, expect = 'any' }] of related.entries()) {
             if (expect !== which) continue
@@ -80,16 +94,17 @@ export function createPostgresSteps(
         await putRelated('any')
         return [own, ...results]
       }, signal)
-      if (results === ROLL_BACK) return { unexpected }
+      if (results === ROLL_BACK) return { unexpected, isMissing }
       for (const { counter } of results) if (counter !== undefined) names.learn(counter.collection, counter.next)
       return results[0]!
     },
 
     async explain(
       { path, expect }: Step,
-      { unexpected }: Unexpected,
+      { unexpected, isMissing }: Unexpected,
       signal: AbortSignal | undefined,
     ): Promise<WriteConflict | undefined> {
+      if (isMissing) return { outcome: 'conflict', current: undefined, missing: unexpected }
       const row = await states.read(path, 'with-content', signal)
       const current = toFoundState(row)
       if (unexpected === path) {
@@ -109,4 +124,8 @@ function findBeside(related: readonly RelatedWrite[], others: readonly Taken[]):
   // A name that is an integer raises the counter of its collection.
   if (taken.id !== undefined || parseIntegerName(splitPath(write.path).name) !== undefined) return undefined
   return { path: write.path, content: write.content, taken }
+}
+
+function isAnyIndexed(content: Description, related: readonly RelatedWrite[]): boolean {
+  return content.indexed !== undefined || related.some((write) => write.content.indexed !== undefined)
 }

@@ -1,4 +1,4 @@
-import { parseIntegerName } from '../paths.ts'
+import { nameOf, parseIntegerName } from '../paths.ts'
 
 /**
  * The key under which a name is sorted, to be compared by bytes: integers by value, then all others.
@@ -7,6 +7,16 @@ import { parseIntegerName } from '../paths.ts'
 export function formatSortKey(name: string): string {
   if (parseIntegerName(name) === undefined) return `z${name}`
   return String.fromCharCode(0x60 + name.length) + name
+}
+
+/** The sort key of a path that is a member of a collection, as databases keep it. */
+export function sortKeyOf(path: string): string {
+  return encodeText(formatSortKey(nameOf(path)))
+}
+
+/** The path of a member, as databases keep it. @param sortKey as databases keep it */
+export function memberKeyOf(collection: string, sortKey: string): string {
+  return `${encodeText(collection)}/${sortKey.slice(1)}`
 }
 
 const UNFIT = /[\0\u0001\ud800-\udfff]/u

@@ -1,6 +1,15 @@
+import type { IndexedValues } from '../index-types.ts'
 import { splitPath } from '../paths.ts'
 import { readAsText } from '../small-body.ts'
-import type { ContentFields, Expectation, LargeBody, SmallBody, StoredResource, StoredState } from '../types.ts'
+import type {
+  Content,
+  ContentFields,
+  Expectation,
+  LargeBody,
+  SmallBody,
+  StoredResource,
+  StoredState,
+} from '../types.ts'
 import { decodeText, encodeText } from './names.ts'
 
 /** Anybody may read it. */
@@ -37,6 +46,10 @@ export interface StateRow extends RowHead {
   readonly filename: string | null
   /** Of large content that was written since the column is there. */
   readonly sha256: unknown
+  /** The version of the index that the values were made for. */
+  readonly indexed_by: string | null
+  /** The indexed values, as JSON. */
+  readonly indexed: string | null
   readonly content?: unknown
 }
 
@@ -46,7 +59,7 @@ export const HEAD_COLUMNS = 'path, state, version, changed, content_id'
 /** The columns of a row, without the content. */
 export const FACTS: string =
   'path, state, version, changed, strong, expires, size, content_type, content_encoding, content_language, filename, ' +
-  'content_id, sha256'
+  'content_id, sha256, indexed_by, indexed'
 
 /** The content stands last: SQLite then finds the other columns without passing over it. */
 export const FACTS_AND_CONTENT: string = `${FACTS}, content`
@@ -69,8 +82,16 @@ export function toResource(row: StateRow, open: OpenContent): StoredResource {
   if (row.content_language !== null) resource.contentLanguage = decodeText(row.content_language)
   if (row.filename !== null) resource.filename = decodeText(row.filename)
   if (row.sha256 !== null) resource.sha256 = toDigest(row.sha256)
+  if (row.indexed_by !== null) {
+    resource.indexed = { index: { version: row.indexed_by }, values: JSON.parse(row.indexed!) as IndexedValues }
+  }
   if (row.state === HIDDEN) resource.hidden = true
   return resource
+}
+
+/** The columns `indexed_by` and `indexed`. */
+export function encodeIndexed(indexed: Content['indexed']): readonly [string | null, string | null] {
+  return indexed === undefined ? [null, null] : [indexed.index.version, JSON.stringify(indexed.values)]
 }
 
 /** Whether a reader is shown what is hidden. */
@@ -108,7 +129,7 @@ export function decideChange(previous: RowHead | undefined, now: number): Change
 export function createWrittenResource(
   path: string,
   version: string,
-  content: ContentFields,
+  content: Omit<Content, 'body'>,
   stored: { readonly size: number; readonly body: SmallBody | LargeBody; readonly sha256?: Uint8Array | undefined },
   change: Change,
 ): StoredResource {
@@ -125,6 +146,10 @@ export function createWrittenResource(
   if (content.contentLanguage !== undefined) resource.contentLanguage = content.contentLanguage
   if (content.filename !== undefined) resource.filename = content.filename
   if (stored.sha256 !== undefined) resource.sha256 = toDigest(stored.sha256)
+  if (content.indexed !== undefined) {
+    const { index, values } = content.indexed
+    resource.indexed = { index: { version: index.version }, values: { ...values } }
+  }
   return resource
 }
 

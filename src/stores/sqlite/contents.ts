@@ -33,6 +33,8 @@ export interface SqliteContents extends ChunkSink {
   link(id: ContentId): void
   /** Within a transaction: no path shows the content any more; its readers may go on for the grace period. */
   release(id: ContentId): void
+  /** Within a transaction: the same for the content of all paths between two. */
+  releaseBetween(from: string, to: string): void
   /** Within a transaction: one bounded step of clearing away. */
   sweep(): Swept
   /** The same when room is needed: content that was released goes at once, and its readers are broken off. */
@@ -225,6 +227,10 @@ export function createSqliteContents(
       statements.releaseContent.run(expiry(), id)
       released.add(id)
       if (released.size > MAX_RELEASED) released.delete(released.values().next().value!)
+    },
+
+    releaseBetween(from, to) {
+      statements.releaseBelow.run(expiry(), from, to)
     },
 
     sweep,

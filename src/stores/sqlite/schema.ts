@@ -1,4 +1,5 @@
 import type { SqliteDatabase } from './handle.ts'
+import { createIndexTables } from './index-schema.ts'
 
 /** Bytes of one chunk of large content. Part of the schema: chunks are found by it. */
 export const CHUNK_SIZE = 131_072
@@ -48,6 +49,14 @@ const MIGRATIONS: readonly Migration[] = [
     CREATE UNIQUE INDEX ${prefix}contents_keys ON ${prefix}contents (key) WHERE key IS NOT NULL;
     CREATE TABLE ${prefix}identity (id TEXT NOT NULL);
     INSERT INTO ${prefix}identity VALUES (lower(hex(randomblob(8))));`,
+  // Release 0.1 reads what it finds, and cannot write any more: it would leave members without entries. Nothing is
+  // written anew here, however large the tables are.
+  (prefix) => `
+    ALTER TABLE ${prefix}states RENAME COLUMN version TO revision;
+    ALTER TABLE ${prefix}states ADD COLUMN version TEXT GENERATED ALWAYS AS (revision) VIRTUAL;
+    ALTER TABLE ${prefix}states ADD COLUMN indexed_by TEXT;
+    ALTER TABLE ${prefix}states ADD COLUMN indexed TEXT;
+    ${createIndexTables(prefix)}`,
 ]
 
 /**

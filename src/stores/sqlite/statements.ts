@@ -1,4 +1,4 @@
-import { FACTS, FACTS_AND_CONTENT, HEAD_COLUMNS, HIDDEN, KEPT_AFTER_EXPIRY, LIVE } from '../sql/rows.ts'
+import { FACTS, FACTS_AND_CONTENT, HEAD_COLUMNS, HIDDEN, KEPT_AFTER_EXPIRY, LIVE, REMOVED } from '../sql/rows.ts'
 import type { SqliteDatabase, SqliteStatement } from './handle.ts'
 
 type StatementName =
@@ -12,6 +12,9 @@ type StatementName =
   | 'addRecord'
   | 'hideState'
   | 'removeState'
+  | 'removeBelow'
+  | 'releaseBelow'
+  | 'latestBelow'
   | 'listLive'
   | 'listVersions'
   | 'listAll'
@@ -60,6 +63,11 @@ function writeStatements(prefix: string): Readonly<Record<StatementName, string>
     `SELECT ${columns} FROM ${states} INDEXED BY ${states}_listed ` +
     `WHERE collection = ? AND state = ${state} AND sort_key > ? ORDER BY sort_key LIMIT ?`
   const rows = `${FACTS_AND_CONTENT}, sort_key`
+  const remains = `(state <> ${REMOVED} OR expires > ?)`
+  const removed =
+    `state = ${REMOVED}, revision = ?, changed = ?, strong = ?, expires = ?, size = 0, content_type = NULL, ` +
+    'content_encoding = NULL, content_language = NULL, filename = NULL, content_id = NULL, content = NULL, ' +
+    'sha256 = NULL, indexed_by = NULL, indexed = NULL'
   // Parameters are anonymous throughout: better-sqlite3 takes ?1 for a named one.
   return {
     readState: `SELECT ${FACTS_AND_CONTENT} FROM ${states} WHERE path = ?`,
@@ -68,27 +76,32 @@ function writeStatements(prefix: string): Readonly<Record<StatementName, string>
     readVersion: `SELECT version FROM ${states} WHERE path = ?`,
     readClock: `SELECT second FROM ${prefix}clock`,
     setClock: `UPDATE ${prefix}clock SET second = ?`,
-    // In this order: path, collection, sort_key, version, changed, strong, expires, size, the four fields of the
-    // content, content_id, content, sha256.
+    // `revision` is the version, under the name that release 0.1 does not know.
+    // In this order: path, collection, sort_key, version, changed, strong, expires, size, the four fields of
+    // the content, content_id, content, sha256, indexed_by, indexed.
     putState:
-      `INSERT INTO ${states} (path, collection, sort_key, state, version, changed, strong, expires, size, ` +
-      'content_type, content_encoding, content_language, filename, content_id, content, sha256) ' +
-      `VALUES (?, ?, ?, ${LIVE}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (path) DO UPDATE SET ` +
+      `INSERT INTO ${states} (path, collection, sort_key, state, revision, changed, strong, expires, size, ` +
+      'content_type, content_encoding, content_language, filename, content_id, content, sha256, indexed_by, indexed) ' +
+      `VALUES (?, ?, ?, ${LIVE}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (path) DO UPDATE SET ` +
       'collection = excluded.collection, sort_key = excluded.sort_key, ' +
-      `state = ${LIVE}, version = excluded.version, changed = excluded.changed, strong = excluded.strong, ` +
+      `state = ${LIVE}, revision = excluded.revision, changed = excluded.changed, strong = excluded.strong, ` +
       'expires = excluded.expires, size = excluded.size, content_type = excluded.content_type, ' +
       'content_encoding = excluded.content_encoding, content_language = excluded.content_language, ' +
       'filename = excluded.filename, content_id = excluded.content_id, content = excluded.content, ' +
-      'sha256 = excluded.sha256',
+      'sha256 = excluded.sha256, indexed_by = excluded.indexed_by, indexed = excluded.indexed',
     // Of what a record needs only, for each parameter costs: path, version, changed, expires, size, content_type, content.
     addRecord:
-      `INSERT INTO ${states} (path, state, version, changed, strong, expires, size, content_type, content) ` +
+      `INSERT INTO ${states} (path, state, revision, changed, strong, expires, size, content_type, content) ` +
       `VALUES (?, ${LIVE}, ?, ?, 1, ?, ?, ?, ?) ON CONFLICT (path) DO NOTHING`,
-    hideState: `UPDATE ${states} SET state = ${HIDDEN}, version = ?, changed = ?, strong = ? WHERE path = ?`,
-    removeState:
-      `UPDATE ${states} SET state = 2, version = ?, changed = ?, strong = ?, expires = ?, size = 0, ` +
-      'content_type = NULL, content_encoding = NULL, content_language = NULL, filename = NULL, content_id = NULL, ' +
-      'content = NULL, sha256 = NULL WHERE path = ?',
+    hideState: `UPDATE ${states} SET state = ${HIDDEN}, revision = ?, changed = ?, strong = ? WHERE path = ?`,
+    removeState: `UPDATE ${states} SET ${removed} WHERE path = ?`,
+    // A tombstone that is not forgotten yet goes as well.
+    // Below a path: between the path with a slash behind it and the path with the character that follows the slash.
+    removeBelow: `UPDATE ${states} SET ${removed} WHERE path >= ? AND path < ? AND ${remains}`,
+    releaseBelow:
+      `UPDATE ${contents} SET expires = ? WHERE id IN (SELECT content_id FROM ${states} WHERE path >= ? AND path < ? ` +
+      'AND content_id IS NOT NULL)',
+    latestBelow: `SELECT MAX(changed) AS changed FROM ${states} WHERE path >= ? AND path < ? AND ${remains}`,
     listLive: listed(LIVE, rows),
     // In the order of the page, which a subquery with a limit keeps.
     listVersions: `SELECT group_concat(version) AS versions FROM (${listed(LIVE, 'version')})`,

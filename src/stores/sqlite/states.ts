@@ -5,6 +5,7 @@ import { encodeText, formatSortKey } from '../sql/names.ts'
 import {
   decideChange,
   encodeFields,
+  encodeIndexed,
   LIVE,
   placeOf,
   REMOVED,
@@ -14,21 +15,22 @@ import {
   toResource,
   toState,
 } from '../sql/rows.ts'
-import type { ContentFields, CreateResult, RelatedWrite, RemoveOptions, StoredResource, StoredState } from '../types.ts'
+import type { Content, CreateResult, RelatedWrite, RemoveOptions, StoredResource, StoredState } from '../types.ts'
 import { createVersions } from '../versions.ts'
 import type { SqliteClock } from './clock.ts'
 import type { SqliteContents } from './contents.ts'
+import type { SqliteIndexes } from './indexes.ts'
 import type { KnownState, KnownStates } from './known-states.ts'
 import type { Space } from './space.ts'
 import type { SqliteStatements } from './statements.ts'
 
-type RelatedConflict = Extract<CreateResult, { outcome: 'conflict' }>
+type RelatedConflict = Extract<CreateResult, { related: StoredResource }>
 
 /** What is to stand at a path. */
 interface OwnWrite {
   readonly path: string
   readonly row: RowHead | undefined
-  readonly content: ContentFields
+  readonly content: Omit<Content, 'body'>
   /** Default: a new one. */
   readonly version?: string | undefined
   /** Milliseconds after which the sweep may take the row, which is not listed. Default: it stays. */
@@ -57,6 +59,7 @@ export function createSqliteStates(
   known: KnownStates,
   space: Space,
   clock: SqliteClock,
+  indexes: SqliteIndexes,
 ): SqliteStates {
   const nextVersion = createVersions()
 
@@ -93,14 +96,18 @@ export function createSqliteStates(
     const [type, coding, language, filename] = encodeFields(content)
     // Copied: the buffer stays the caller's, and what was read or written again stays in memory.
     const bytes = taken.id === undefined ? Buffer.from(taken.body) : null
+    // The sweep takes rows, and no chunks.
+    const expires = retention === undefined || taken.id !== undefined ? null : expiryOf(time, retention)
+    const place = expires === null ? placeOf(path) : undefined
+    const indexed = place === undefined ? undefined : content.indexed
+    const [indexedBy, values] = encodeIndexed(indexed)
     const written: StateRow = {
       path: encodeText(path),
       state: LIVE,
       version,
       changed,
       strong,
-      // The sweep takes rows, and no chunks.
-      expires: retention === undefined || taken.id !== undefined ? null : expiryOf(time, retention),
+      expires,
       size: taken.size,
       content_type: type,
       content_encoding: coding,
@@ -108,22 +115,27 @@ export function createSqliteStates(
       filename,
       content_id: taken.id ?? null,
       sha256: taken.sha256 ?? null,
+      indexed_by: indexedBy,
+      indexed: values,
       content: bytes,
     }
-    const place = written.expires === null ? placeOf(path) : undefined
+    const sortKey = place === undefined ? null : encodeText(formatSortKey(place.name))
+    // Before the state is there: the first member of a collection needs no search for others.
+    const entry = indexed === undefined ? undefined : indexes.prepare(place!.collection, indexed.index)
     if (taken.id !== undefined) contents.link(taken.id)
     statements.putState.run(
       written.path,
       place === undefined ? null : encodeText(place.collection),
-      place === undefined ? null : encodeText(formatSortKey(place.name)),
+      sortKey,
       version,
       changed,
       strong ? 1 : 0,
-      written.expires,
+      expires,
       taken.size,
       ...[type, coding, language, filename],
-      ...[written.content_id, bytes, taken.sha256 ?? null],
+      ...[written.content_id, bytes, taken.sha256 ?? null, indexedBy, values],
     )
+    entry?.put(sortKey!, indexed!.values)
     release(row)
     // A path that has a row has raised the counter before.
     if (row === undefined && place !== undefined) raiseCounter(place.collection, place.name)

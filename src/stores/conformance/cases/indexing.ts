@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { CollectionIndex, Condition } from '../../index-types.ts'
+import { nameOf } from '../../paths.ts'
 import { claim, claimEqual, claimResource } from '../claims.ts'
 import {
   ask,
@@ -67,10 +68,12 @@ export const indexing: readonly Case[] = [
       await fill(store, collection, index, createMembers(5))
       await ask(store, collection, index, {})
       await put(store, path(2), plain({ a: 70 }))
-      await store.create(collection, plain({ a: 80 }))
+      const created = await store.create(collection, plain({ a: 80 }))
+      claim(created.outcome === 'created', 'A creation without a condition creates.')
+      const added = Number(nameOf(created.resource.path))
       await store.write(path(4), plain({ a: 90 }), { expect: 'any', related: [{ path: path(3), content: plain({}) }] })
       const sentence = 'Content without values is indexed by `valuesOf`, and no value of an earlier state is left.'
-      await claimFound(store, collection, index, { where: [from(0)], order: ['a'] }, [1, 5, 2, 6, 4], sentence)
+      await claimFound(store, collection, index, { where: [from(0)], order: ['a'] }, [1, 5, 2, added, 4], sentence)
       await claimFound(store, collection, index, { where: [is('b', 'b1')] }, [], sentence)
     },
   },

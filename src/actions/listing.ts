@@ -1,0 +1,171 @@
+import { hash } from 'node:crypto'
+import { HttpError } from '../core/errors.ts'
+import { formatQueryText, parseQueryText } from '../protocol/query-text.ts'
+import { formatPath } from '../protocol/request-target.ts'
+import type { ListQuery } from '../stores/index-types.ts'
+import { type ParsedQuery, parseQuery, refuseParameters } from './parse-query.ts'
+import type { QueryRules } from './query-rules.ts'
+import { QUERY_TYPES } from './query-types.ts'
+import type { ResourceExchange } from './resource-exchange.ts'
+import { scopeConditions } from './scope.ts'
+
+/** What a list is asked for. */
+export interface Listing {
+  readonly limit: number
+  /** The cursor of the store. */
+  readonly after: string | undefined
+  /** The cursor as it was sent. */
+  readonly sentAfter: string | undefined
+  /** `undefined` for all items in the order of the store. */
+  readonly query: ListQuery | undefined
+  /** Names filter, order and scope: the cursor belongs to them, and the tag depends on them. */
+  readonly key: string
+  /** Whether it is one of a collection with rules for queries. */
+  readonly isQueried: boolean
+  /** The query of the first page, as it belongs into a target; `undefined` where it must not be in one. */
+  readonly target: string | undefined
+  /** Whether cursors hold a value that must not be in a target. */
+  readonly isSecret: boolean
+}
+
+/**
+ * Reads what a list is asked for.
+ * @param content the parameters in the content of QUERY; `undefined` for other methods
+ * @throws HttpError 400 for a query that the definition does not allow
+ */
+export function readListing(exchange: ResourceExchange, content?: string): Listing {
+  const rules = exchange.route.indexing?.query
+  return rules === undefined ? readPlain(exchange) : readQueried(exchange, rules, content)
+}
+
+/** A collection without rules: any other parameter than `limit` and `after` is without effect. */
+function readPlain(exchange: ResourceExchange): Listing {
+  const { default: usual, max } = exchange.route.collection!.pageSize
+  const where = scopeConditions(exchange)
+  const key = where.length === 0 ? '' : JSON.stringify(where)
+  const query = where.length === 0 ? undefined : { index: indexOf(exchange), where, orderBy: [], count: false }
+  const shared = { query, key, isQueried: false, target: '', isSecret: false }
+  if (exchange.queryText === '') return { ...shared, limit: usual, after: undefined, sentAfter: undefined }
+  const { query: parameters } = exchange
+  const limit = Math.min(max, parseLimit(parameters.get('limit')) ?? usual)
+  const cursor = parameters.get('after')
+  if (cursor === null) return { ...shared, limit, after: undefined, sentAfter: undefined }
+  return { ...shared, limit, after: openBound(cursor, key), sentAfter: cursor }
+}
+
+function readQueried(exchange: ResourceExchange, rules: QueryRules, content: string | undefined): Listing {
+  const { route, queryText } = exchange
+  requireAscii(queryText)
+  const inTarget = parseQueryText(queryText)
+  const sent = content === undefined ? inTarget : [...inTarget, ...parseQueryText(content)]
+  const parsed = parseQuery(sent, rules)
+  refuseSensitive(content === undefined ? parsed : parseQuery(inTarget, rules))
+  const isSecret = parsed.orderBy.some(({ property }) => rules.properties.get(property)!.isSensitive)
+  const isSensitive = parsed.properties.some((property) => property.isSensitive)
+  // Of a QUERY it may stand in the content.
+  if (parsed.deleted && route.authorize !== undefined) exchange.wantsHidden = true
+  const where = [...scopeConditions(exchange), ...parsed.where]
+  const { orderBy, count } = parsed
+  const isPlain = where.length === 0 && orderBy.length === 0 && !count
+  const key = JSON.stringify([[...where].sort(compareText), orderBy, exchange.wantsHidden])
+  const { default: usual, max } = route.collection!.pageSize
+  const kept = formatQueryText(sent.filter(({ name }) => name !== 'after'))
+  const listing: Listing = {
+    limit: Math.min(max, parsed.limit ?? usual),
+    after: parsed.after === undefined ? undefined : openBound(parsed.after, key),
+    sentAfter: parsed.after,
+    query: isPlain ? undefined : { index: indexOf(exchange), where, orderBy, count },
+    key,
+    isQueried: true,
+    target: isSensitive ? undefined : kept,
+    isSecret,
+  }
+  // Only GET has the query in its target.
+  if (exchange.method !== 'QUERY') requireRoomForNext(exchange, listing, rules)
+  return listing
+}
+
+function compareText(a: object, b: object): number {
+  return JSON.stringify(a) < JSON.stringify(b) ? -1 : 1
+}
+
+function indexOf({ route, storePath }: ResourceExchange): ListQuery['index'] {
+  return route.indexing!.indexOf(storePath === '/' ? '' : storePath)
+}
+
+/** @throws HttpError 400 for bytes that are not ASCII: Node gives each as a character, which the client did not send */
+function requireAscii(queryText: string): void {
+  if (!/[^\x21-\x7e]/.test(queryText)) return
+  throw new HttpError(400, 'ERR_MALFORMED_QUERY', { detail: 'The query is not percent-encoded.' })
+}
+
+function refuseSensitive({ properties }: ParsedQuery): void {
+  const names = new Set(properties.filter(({ isSensitive }) => isSensitive).map(({ name }) => name))
+  refuseParameters(
+    [...names].map((parameter) => ({
+      parameter,
+      detail: `${parameter} must not be in a target, which logs and histories keep: send the query with QUERY.`,
+    })),
+  )
+}
+
+/** @throws HttpError 400 */
+function parseLimit(text: string | null): number | undefined {
+  if (text === null) return undefined
+  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
+  throw new HttpError(400, 'ERR_MALFORMED_QUERY', { detail: 'limit is a positive integer.' })
+}
+
+/** Bytes of the hash in a cursor. */
+const BINDING = 12
+
+/**
+ * A cursor of the store as clients get it: bound to filter, order and scope, where there are any. In base64url, so that
+ * nobody is tempted to make one.
+ */
+export function formatCursor(cursor: string, key: string): string {
+  const text = Buffer.from(cursor)
+  return (key === '' ? text : Buffer.concat([bindingOf(key), text])).toString('base64url')
+}
+
+/** @throws HttpError 400 for what is no cursor of this list */
+function openBound(text: string, key: string): string {
+  const bytes = Buffer.from(text, 'base64url')
+  const isWhole = text !== '' && bytes.toString('base64url') === text
+  if (isWhole && key === '') return bytes.toString()
+  if (isWhole && bytes.length > BINDING && bytes.subarray(0, BINDING).equals(bindingOf(key))) {
+    return bytes.subarray(BINDING).toString()
+  }
+  const detail = 'after is a cursor taken from a Link field of a response to the same query.'
+  const errors = [{ parameter: 'after', detail }]
+  throw new HttpError(400, 'ERR_MALFORMED_QUERY', { detail, ...(key !== '' && { errors }) })
+}
+
+function bindingOf(key: string): Buffer {
+  return hash('sha256', key, 'buffer').subarray(0, BINDING)
+}
+
+/** Characters of a name in a cursor: those of integers and random names, and of most others. */
+const USUAL_NAME = 48
+
+/** @throws HttpError 400 for a query whose next page might have a target that is too long, which ends the walk midway */
+function requireRoomForNext(exchange: ResourceExchange, { query, target }: Listing, rules: QueryRules): void {
+  const keys = (query?.orderBy ?? []).map(({ property }) => QUERY_TYPES[rules.properties.get(property)!.type].longest)
+  const bytes = BINDING + 4 + USUAL_NAME + keys.reduce((sum, longest) => sum + longest, 0)
+  requireRoomFor(exchange, `${target}&after=${'-'.repeat(Math.ceil((bytes * 4) / 3))}`)
+}
+
+/** @throws HttpError 400 for a query that is too long for a target */
+export function requireRoomFor(exchange: ResourceExchange, query: string): void {
+  if (fitsTarget(exchange, query)) return
+  throw new HttpError(400, 'ERR_MALFORMED_QUERY', {
+    detail:
+      'The target of a next page might be longer than this server takes. Send the query with QUERY, as content of type ' +
+      'application/x-www-form-urlencoded.',
+  })
+}
+
+/** Whether the target of this list with another query is one that the service takes. */
+export function fitsTarget({ path, route }: ResourceExchange, query: string): boolean {
+  return formatPath(path).length + 1 + query.length <= route.context.maxTargetLength
+}

@@ -1,0 +1,191 @@
+import { describeValue } from '../core/describe-value.ts'
+import { note } from '../core/diagnostics.ts'
+import { HttpError } from '../core/errors.ts'
+import type { RequestView } from '../core/exchange.ts'
+import { andThen, isPromise, type MaybePromise } from '../core/handler.ts'
+import { isSafeMethod } from '../protocol/methods.ts'
+import type { Condition, IndexedValues } from '../stores/index-types.ts'
+import { compareValues, indexedValueOf, isIndexedText } from '../stores/indexed-values.ts'
+import { isResource, type ReadOptions, type StoredResource, type StoredState } from '../stores/types.ts'
+import type { Indexing } from './indexing.ts'
+import type { ResourceExchange } from './resource-exchange.ts'
+
+/** Properties and values that every item of a caller has. */
+export type Scope = Readonly<Record<string, string | number | boolean>>
+
+/**
+ * Asks the definition whose items the caller sees, once a request.
+ * @throws HttpError 403 for a scope with an undefined value; whatever the definition throws
+ */
+export function applyScope(exchange: ResourceExchange): MaybePromise<undefined> {
+  const { indexing } = exchange.route
+  if (indexing?.scope === undefined) return undefined
+  // Whoever it is: another caller sees other items.
+  exchange.sharing = 'private'
+  return andThen(indexing.load(), () =>
+    andThen(findScope(exchange, indexing, exchange), (scope) => {
+      exchange.scope = scope
+      // A write must find the very state that is in scope.
+      if (scope !== undefined && !isSafeMethod(exchange.method)) exchange.isConditional = true
+      return undefined
+    }),
+  )
+}
+
+/** The scope of a request; `undefined` for all items. */
+function findScope(
+  exchange: ResourceExchange,
+  indexing: Indexing,
+  request: RequestView,
+): MaybePromise<Scope | undefined> {
+  return andThen(indexing.scope!(request), (given) => {
+    if (given === undefined) return undefined
+    const scope = checkScope(exchange, given)
+    return andThen(indexing.learn(Object.keys(scope)), () => scope)
+  })
+}
+
+/** @throws TypeError for what is no scope; HttpError 403 for one that lacks a value, which must never mean everything */
+function checkScope(exchange: ResourceExchange, given: unknown): Scope {
+  const { definition } = exchange.route
+  const isObject = typeof given === 'object' && given !== null && !Array.isArray(given)
+  const names = isObject ? Object.keys(given) : []
+  if (names.length === 0 || names.includes('id') || names.includes('__proto__')) {
+    const found = isObject ? `${JSON.stringify(names)} as properties` : describeValue(given)
+    throw new TypeError(
+      `scope of ${definition} gives properties and values, such as { owner: principal.id }, or undefined for all items, ` +
+        `not ${found}.`,
+    )
+  }
+  const scope: Record<string, string | number | boolean> = {}
+  for (const name of names) {
+    const value = (given as Record<string, unknown>)[name]
+    const isMissing = value === undefined || value === null
+    if (isMissing || (typeof value === 'string' && !isIndexedText(value))) {
+      note(exchange, `the scope has no usable value for ${name}`)
+      throw new HttpError(403, 'ERR_FORBIDDEN')
+    }
+    const isNumber = typeof value === 'number' && Number.isFinite(value)
+    const isExact = isNumber && (!Number.isInteger(value) || Number.isSafeInteger(value))
+    if (!isExact && typeof value !== 'string' && typeof value !== 'boolean') {
+      throw new TypeError(
+        `scope of ${definition} gives as ${name} text, a number or a boolean, not ${describeValue(value)}.`,
+      )
+    }
+    scope[name] = value as string | number | boolean
+  }
+  return scope
+}
+
+/** The conditions that show a list's items of the caller alone. */
+export function scopeConditions({ scope, route }: ResourceExchange): readonly Condition[] {
+  if (scope === undefined) return []
+  return Object.entries(scope).map(([name, value]) => ({
+    property: route.indexing!.nameInIndex(name),
+    operator: 'in',
+    values: [value],
+  }))
+}
+
+/** Whether an entry of another collection's list is in the scope that its own definition gives the caller. */
+export function isEntryInScope(
+  exchange: ResourceExchange,
+  indexing: Indexing,
+  request: RequestView,
+  item: StoredResource,
+): MaybePromise<boolean> {
+  return andThen(indexing.load(), () =>
+    andThen(findScope(exchange, indexing, request), (scope) => scope === undefined || matches(indexing, scope, item)),
+  )
+}
+
+/**
+ * Reads a state as far as it is in the scope of the caller: any other does not exist. What was removed has no properties
+ * any more, so it does not exist either, but where it is hidden.
+ */
+export function readInScope(exchange: ResourceExchange, path: string, options: ReadOptions): MaybePromise<StoredState> {
+  const { scope, route } = exchange
+  const { store } = route.context
+  if (scope === undefined) return store.read(path, options)
+  const { metadataOnly = false } = options
+  const state = store.read(path, new WithHidden(options, metadataOnly))
+  if (isPromise(state)) return state.then((state) => judgeState(exchange, scope, path, options, state))
+  return judgeState(exchange, scope, path, options, state)
+}
+
+/** Written out where it is not asynchronous, which it seldom is: this is a part of every GET of an item. */
+function judgeState(
+  exchange: ResourceExchange,
+  scope: Scope,
+  path: string,
+  options: ReadOptions,
+  state: StoredState,
+): MaybePromise<StoredState> {
+  exchange.isTaken = isResource(state)
+  if (!isResource(state)) return undefined
+  const { route } = exchange
+  const indexing = route.indexing!
+  const isCurrent = state.indexed?.index.version === indexing.version
+  if (options.metadataOnly === true && !isCurrent) {
+    // Without its content nothing tells whose it is.
+    const { store } = route.context
+    const wanted: ReadOptions = { hidden: options.hidden === true }
+    return andThen(store.read(path, new WithHidden(options, false)), (state) =>
+      judgeState(exchange, scope, path, wanted, state),
+    )
+  }
+  const isInScope = isCurrent ? matchesValues(indexing, scope, state.indexed!.values) : matches(indexing, scope, state)
+  if (isPromise(isInScope)) return isInScope.then((isInScope) => showState(exchange, path, options, state, isInScope))
+  return showState(exchange, path, options, state, isInScope)
+}
+
+function showState(
+  exchange: ResourceExchange,
+  path: string,
+  options: ReadOptions,
+  state: StoredResource,
+  isInScope: boolean,
+): StoredState {
+  if (!isInScope) {
+    note(exchange, 'out of scope')
+    return undefined
+  }
+  exchange.isTaken = false
+  if (state.hidden !== true || options.hidden === true) return state
+  return { removed: true, path, removedAt: state.lastModified ?? exchange.route.context.now() }
+}
+
+/** Options of a read that sees hidden states as well. The signal, which costs more than a small request, is made when asked for. */
+class WithHidden implements ReadOptions {
+  readonly #options: ReadOptions
+  readonly hidden = true
+  readonly metadataOnly: boolean
+
+  constructor(options: ReadOptions, metadataOnly: boolean) {
+    this.#options = options
+    this.metadataOnly = metadataOnly
+  }
+
+  // The contract has no undefined signal: every read for a request has one.
+  get signal(): AbortSignal {
+    return this.#options.signal!
+  }
+}
+
+function matches(indexing: Indexing, scope: Scope, item: StoredResource): MaybePromise<boolean> {
+  const { indexed } = item
+  const values = indexed?.index.version === indexing.version ? indexed.values : indexing.valuesOf(item)
+  return andThen(values, (values) => matchesValues(indexing, scope, values))
+}
+
+function matchesValues(indexing: Indexing, scope: Scope, values: IndexedValues): boolean {
+  for (const name of Object.keys(scope)) {
+    if (compareValues(indexedValueOf(values, indexing.nameInIndex(name)), scope[name]!) !== 0) return false
+  }
+  return true
+}
+
+/** @throws HttpError 404 where PUT would replace an item that is out of the caller's scope */
+export function refuseTaken({ isTaken }: ResourceExchange): void {
+  if (isTaken) throw new HttpError(404, 'ERR_NOT_FOUND')
+}

@@ -1,0 +1,192 @@
+import { hash } from 'node:crypto'
+import { fetchJson, parseStored } from '../actions/hooks.ts'
+import type { Indexing } from '../actions/indexing.ts'
+import { MOST_PROPERTIES, type QueryProperty, type QueryRules } from '../actions/query-rules.ts'
+import { QUERY_TYPES, takeAny } from '../actions/query-types.ts'
+import { invalid } from '../actions/validation.ts'
+import type { ContentError } from '../core/errors.ts'
+import type { MaybePromise } from '../core/handler.ts'
+import { formatPointerStep, isJsonObject, type JsonValue, readMember } from '../core/json.ts'
+import type { CollectionIndex, IndexedValue, IndexedValues } from '../stores/index-types.ts'
+import type { StoredResource } from '../stores/types.ts'
+import type { ServiceDefaults } from './compile-route.ts'
+import type { CollectionOptions } from './resource-definitions.ts'
+import { createScopeNames } from './scope-names.ts'
+
+/** Raised where values are taken in another way by the same options: items are indexed again then. */
+const RULES = 1
+
+/** A property as it is indexed. */
+interface IndexedProperty {
+  readonly name: string
+  readonly pointer: readonly string[]
+  readonly type: QueryProperty['type'] | 'any'
+}
+
+/** What the index has, by the names of the scope that are known. */
+interface Built {
+  readonly scopeNames: readonly string[]
+  /** Names in the index by names of the scope. */
+  readonly inIndex: ReadonlyMap<string, string>
+  readonly properties: readonly IndexedProperty[]
+  readonly names: readonly string[]
+  readonly scope: readonly string[]
+  readonly version: string
+}
+
+/** The indexing of a collection; `undefined` for one without any. */
+export function compileIndexing(
+  pattern: string,
+  options: Readonly<CollectionOptions<JsonValue>>,
+  { context, report }: Pick<ServiceDefaults, 'context' | 'report'>,
+): Indexing | undefined {
+  const rules = readRules(options)
+  const { scope } = options
+  if (rules === undefined && scope === undefined) return undefined
+  const limit = context.limits.bodySize
+  const declared = typeof scope === 'object' ? scope.properties : undefined
+  const known = scope === undefined ? undefined : createScopeNames(context.store, pattern, declared)
+  const queried = [...(rules?.properties.values() ?? [])]
+  let built = build(queried, known?.names ?? [])
+  let last: CollectionIndex | undefined
+  let lastCollection: string | undefined
+
+  function current(): Built {
+    const names = known?.names ?? []
+    if (built.scopeNames !== names) {
+      built = build(queried, names)
+      last = undefined
+    }
+    return built
+  }
+
+  async function readValues(item: StoredResource, properties: Built['properties']): Promise<IndexedValues> {
+    const value = item.size > limit ? undefined : parseStored(await fetchJson(item, limit, undefined))
+    return collect(properties, value ?? null, () => undefined)
+  }
+
+  return {
+    query: rules,
+    scope: typeof scope === 'object' ? scope.values : scope,
+    declaredScope: declared,
+    get scopeNames() {
+      return current().scopeNames
+    },
+    get version() {
+      return current().version
+    },
+    load: () => known?.load(),
+    learn(names): MaybePromise<void> {
+      const { inIndex } = current()
+      if (names.every((name) => inIndex.has(name))) return undefined
+      const missing = names.filter((name) => !inIndex.has(name))
+      requireRoom(pattern, build(queried, [...current().scopeNames, ...missing]).names.length)
+      return known!.learn(missing)
+    },
+    indexOf(collection) {
+      const { properties, names, scope, version } = current()
+      if (last === undefined || lastCollection !== collection) {
+        lastCollection = collection
+        last = {
+          version,
+          properties: names,
+          scope,
+          valuesOf: (item) => readValues(item, properties),
+          report: (progress) => report(collection, progress),
+        }
+      }
+      return last
+    },
+    nameInIndex: (name) => current().inIndex.get(name)!,
+    takeValues(value) {
+      const faults: ContentError[] = []
+      const values = collect(current().properties, value, ({ pointer, type }) => {
+        const text = type === 'any' ? 'text of at most 256 bytes, a number or a boolean' : QUERY_TYPES[type].text
+        faults.push({ pointer: pointer.map(formatPointerStep).join(''), detail: `This is to be ${text}.` })
+      })
+      if (faults.length > 0) throw invalid(faults)
+      return values
+    },
+    takeIndexable: (value) => collect(current().properties, value, () => undefined),
+    valuesOf: (item) => readValues(item, current().properties),
+  }
+}
+
+/** The rules of the query of a definition; `undefined` where it has none. */
+function readRules({ query, count, deletion }: Readonly<CollectionOptions<JsonValue>>): QueryRules | undefined {
+  if (query === undefined && count !== true) return undefined
+  const properties = Object.entries(query ?? {}).map(([name, given]): [string, QueryProperty] => {
+    const { type, pointer, sensitive = false } = typeof given === 'string' ? { type: given } : given
+    return [name, { name, type, pointer: parseTokens(pointer ?? formatPointerStep(name)), isSensitive: sensitive }]
+  })
+  return { properties: new Map(properties), allowsCount: count === true, allowsDeleted: deletion === 'soft' }
+}
+
+/** The tokens of a pointer that has been checked. */
+function parseTokens(pointer: string): readonly string[] {
+  const tokens = pointer.slice(1).split('/')
+  return tokens.map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'))
+}
+
+/**
+ * The name of a property of the scope in the index: that of the same property in `query`, where its values are the same
+ * there. Otherwise its pointer, which is no name of `query`.
+ */
+function nameInIndex(queried: readonly QueryProperty[], name: string): string {
+  const same = queried.find(({ pointer, type }) => pointer.length === 1 && pointer[0] === name && type !== 'date-time')
+  return same?.name ?? formatPointerStep(name)
+}
+
+function build(queried: readonly QueryProperty[], scopeNames: readonly string[]): Built {
+  const all = new Map<string, IndexedProperty>(
+    queried.map(({ name, pointer, type }) => [name, { name, pointer, type }]),
+  )
+  const scope = scopeNames.map((scopeName) => nameInIndex(queried, scopeName))
+  for (const [index, name] of scope.entries()) {
+    if (!all.has(name)) all.set(name, { name, pointer: [scopeNames[index]!], type: 'any' })
+  }
+  const properties = [...all.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
+  const rules = properties.map(({ name, pointer, type }) => [name, pointer, type])
+  const version = hash('sha256', JSON.stringify([RULES, rules, scope]), 'base64url').slice(0, 27)
+  const inIndex = new Map(scopeNames.map((name, index) => [name, scope[index]!]))
+  return {
+    scopeNames,
+    inIndex,
+    properties,
+    names: properties.map(({ name }) => name),
+    scope: [...scope].sort(),
+    version,
+  }
+}
+
+function requireRoom(pattern: string, count: number): void {
+  if (count <= MOST_PROPERTIES) return
+  throw new TypeError(`${pattern} has ${count} properties in query and scope; an index has at most ${MOST_PROPERTIES}.`)
+}
+
+/** @param fail called for a value that cannot be indexed, which is left out */
+function collect(
+  properties: readonly IndexedProperty[],
+  value: JsonValue,
+  fail: (property: IndexedProperty) => void,
+): IndexedValues {
+  const values: Record<string, IndexedValue> = {}
+  for (const property of properties) {
+    const found = resolve(value, property.pointer)
+    if (found === undefined || found === null) continue
+    const taken = property.type === 'any' ? takeAny(found) : QUERY_TYPES[property.type].take(found)
+    if (taken === undefined) fail(property)
+    else values[property.name] = taken
+  }
+  return values
+}
+
+/** The value at a pointer; `undefined` where there is none. */
+function resolve(value: JsonValue, pointer: readonly string[]): JsonValue | undefined {
+  let found: JsonValue | undefined = value
+  for (const token of pointer) {
+    if (Array.isArray(found)) found = /^(?:0|[1-9]\d{0,8})$/.test(token) ? found[Number(token)] : undefined
+    else found = isJsonObject(found) ? readMember(found, token) : undefined
+  }
+  return found
+}

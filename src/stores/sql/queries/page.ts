@@ -1,0 +1,91 @@
+import type { ListQuery } from '../../index-types.ts'
+import { encodeValue, formatPosition, parsePosition } from '../../indexed-values.ts'
+import { decodeText, encodeText, formatSortKey } from '../names.ts'
+import { type CountSteps, countMembers } from './count.ts'
+import { decodeKey, slotOf } from './entry.ts'
+import { type Range, toFilters, toRange } from './filters.ts'
+import { type Selected, select } from './selection.ts'
+import { compareFound, type Found, type OrderSlot, type Steps } from './steps.ts'
+
+/** Rows that a page may look at. It ends early after that, with a cursor, where everything it has seen is in scope. */
+export const PAGE_BUDGET = 100_000
+
+/** The page that a query asks for, before the members are read. */
+export interface SelectedPage {
+  /** Where the members are in the database, and the conditions that they have met; `undefined` when nothing can. */
+  readonly range: Range | undefined
+  readonly found: readonly FoundMember[]
+  readonly next: string | undefined
+  readonly total: number | undefined
+}
+
+export interface FoundMember {
+  readonly sortKey: string
+  /** The place that it was found in. */
+  readonly place: number
+}
+
+export interface PageRequest {
+  readonly query: ListQuery
+  readonly after: string | undefined
+  readonly limit: number
+  /** Whether hidden members are listed as well. */
+  readonly hidden: boolean
+}
+
+/**
+ * Reads what the client has sent, and prepares the steps of the page.
+ * @throws HttpError 400 for a cursor that is none
+ */
+export function planPage({ query, after, limit, hidden }: PageRequest, countSteps: CountSteps) {
+  const { index } = query
+  const order = query.orderBy.map(
+    ({ property, direction }): OrderSlot => ({ slot: slotOf(index, property), direction }),
+  )
+  const position = after === undefined ? undefined : parsePosition(after, query)
+  const start: Found | undefined = position && {
+    keys: position.keys.map(encodeValue),
+    sortKey: encodeText(formatSortKey(position.name)),
+  }
+  const filters = toFilters(index, query.where)
+  const range = filters && toRange(index, filters)
+
+  return function* selectPage(place: number): Steps<SelectedPage> {
+    if (range === undefined) return { range, found: [], next: undefined, total: query.count ? 0 : undefined }
+    const places = hidden ? [place, -place] : [place]
+    const budget = { left: PAGE_BUDGET }
+    const parts: Selected[] = []
+    for (const place of places) {
+      parts.push(yield* select({ ...range, place, budget }, range.filters, order, start, limit + 1))
+    }
+    const { found, cut } = merge(parts, places, order, limit + 1)
+    const isFull = found.length > limit
+    const last = isFull ? found[limit - 1] : cut
+    let total: number | undefined
+    if (query.count) {
+      total = 0
+      for (const place of places) total += yield* countMembers({ ...range, place, budget }, range.filters, countSteps)
+    }
+    return { range, found: found.slice(0, limit), next: last && formatFound(last), total }
+  }
+}
+
+type Member = Found & FoundMember
+
+/** One list of live and of hidden members. Beyond the place where one of them ended early, the other does not count. */
+function merge(
+  parts: readonly Selected[],
+  places: readonly number[],
+  order: readonly OrderSlot[],
+  need: number,
+): { readonly found: readonly Member[]; readonly cut: Found | undefined } {
+  const all = parts.flatMap(({ found }, i) => found.map((one): Member => ({ ...one, place: places[i]! })))
+  if (parts.length > 1) all.sort((a, b) => compareFound(a, b, order))
+  const [cut] = parts.flatMap((part) => part.cut ?? []).sort((a, b) => compareFound(a, b, order))
+  const found = cut === undefined ? all : all.filter((one) => compareFound(one, cut, order) <= 0)
+  return { found: found.slice(0, need), cut }
+}
+
+function formatFound({ keys, sortKey }: Found): string {
+  return formatPosition({ keys: keys.map(decodeKey), name: decodeText(sortKey).slice(1) })
+}

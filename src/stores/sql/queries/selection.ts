@@ -1,0 +1,249 @@
+import { encodeValue } from '../../indexed-values.ts'
+import { earlierHigh, type Filter, type Filters, laterLow } from './filters.ts'
+import { countSelected, fetchSelective, MOST_FETCHED } from './selective.ts'
+import {
+  compareFound,
+  type Found,
+  filtersBeside,
+  type OrderSlot,
+  readEdge,
+  readRows,
+  type Steps,
+  type Target,
+} from './steps.ts'
+import type { Window } from './window.ts'
+
+/** The next members in the order. */
+export interface Selected {
+  readonly found: readonly Found[]
+  /** Where the search goes on, when it ended early: it has looked at too many members that do not match. */
+  readonly cut?: Found | undefined
+}
+
+/** Rows that are looked at before another way is tried. */
+const FIRST_WINDOW = 1000
+/** Rows of each further statement: few enough that the process answers other requests in between. */
+export const FURTHER_WINDOW = 10_000
+/** Members of a group that are fetched without a look at another way. */
+const SMALL_GROUP = 500
+/** About what costs as much as the next statement: a search for one of two ways may count this many rows. */
+const WORTH_COUNTING = 2000
+
+/** A name and a text behind all that occur. */
+const LAST_NAME = 'z\u{10ffff}\u{10ffff}'
+const LAST_KEY = encodeValue('\u{10ffff}'.repeat(64))
+const FIRST_KEY = encodeValue(null)
+
+/**
+ * Selects members in an order, by statements that each look at a bounded stretch of one index: the index of the order is
+ * walked from the cursor on, with the other conditions beside it. Where that finds too few, the condition that selects
+ * the fewest members is looked for, and when they are not many, they are all fetched and sorted. Members with equal keys
+ * that must be in another order than the index has them are selected as a group, by one condition more.
+ */
+export function* select(
+  target: Target,
+  filters: Filters,
+  order: readonly OrderSlot[],
+  after: Found | undefined,
+  need: number,
+): Steps<Selected> {
+  if (need <= 0) return { found: [] }
+  const [first, ...rest] = order
+  if (first === undefined) return yield* selectByName(target, filters, after, need)
+  const any = filters.get(first.slot)?.any
+  if (any !== undefined) return yield* selectValues(target, filters, any, order, after, need)
+  if (rest.length === 0 && first.direction === 'ascending') {
+    const { low, high } = filters.get(first.slot) ?? {}
+    return yield* walk(target, filters, order, boundsFrom({ slot: first.slot, low, high }, after), need)
+  }
+  return yield* selectByGroups(target, filters, order, after, need)
+}
+
+type Stretch = Pick<Window, 'slot' | 'equal' | 'low' | 'high' | 'after'>
+
+/** A stretch of an ascending index from a position on; only one of the two says where it begins. */
+function boundsFrom(stretch: Stretch, after: Found | undefined): Stretch {
+  if (after === undefined) return stretch
+  const key = after.keys[0]!
+  const { low } = stretch
+  const order = low === undefined ? 1 : Buffer.compare(key, low.key)
+  if (order < 0 || (order === 0 && low!.isOpen)) return stretch
+  return { ...stretch, low: undefined, after: { key, sortKey: after.sortKey } }
+}
+
+function* selectByName(target: Target, filters: Filters, after: Found | undefined, need: number): Steps<Selected> {
+  const start = after === undefined ? undefined : { sortKey: after.sortKey }
+  let chosen: Filter | undefined
+  const single = [...filters.values()].filter(({ any }) => any?.length === 1)
+  let least = WORTH_COUNTING
+  for (const filter of single.length === 1 ? [] : single) {
+    const count = yield* countSelected(target, filter, least)
+    if (count < least || chosen === undefined) chosen = filter
+    least = Math.min(least, count)
+  }
+  chosen ??= single[0]
+  const anchor = chosen === undefined ? target.anchor : { slot: chosen.slot, key: chosen.any![0]! }
+  const stretch = anchor === undefined ? { slot: undefined } : { slot: anchor.slot, equal: anchor.key }
+  return yield* walk(target, filters, [], { ...stretch, after: start }, need)
+}
+
+/** Walks a stretch of an index that has the order already. */
+function* walk(
+  target: Target,
+  filters: Filters,
+  order: readonly OrderSlot[],
+  stretch: Stretch,
+  need: number,
+): Steps<Selected> {
+  const { place, scope } = target
+  const own = stretch.slot === undefined ? undefined : filters.get(stretch.slot)
+  const rest = filtersBeside(filters, stretch.slot)
+  const window: Window = {
+    ...stretch,
+    ...{ place, scope, columns: order.map(({ slot }) => slot) },
+    direction: 'ascending',
+    filters:
+      stretch.equal === undefined && own?.none !== undefined ? [...rest, { slot: own.slot, none: own.none }] : rest,
+    ...{ most: FIRST_WINDOW, limit: need },
+  }
+  if (window.filters.length === 0) return { found: yield* readRows({ ...window, most: need }) }
+  const found: Found[] = []
+  let from = window
+  for (;;) {
+    const rows = yield* readRows({ ...from, limit: need - found.length })
+    found.push(...rows)
+    if (found.length >= need) return { found }
+    const edge = yield* readEdge(from)
+    if (edge === undefined) return { found }
+    if (from.most === FIRST_WINDOW) {
+      const start = stretch.after === undefined ? undefined : toFound(stretch.after)
+      const whole = yield* fetchSelective(target, filters, order, start, MOST_FETCHED)
+      if (whole !== undefined) return { found: whole.slice(0, need) }
+    }
+    target.budget.left -= from.most
+    if (target.budget.left <= 0 && target.isWithinScope) return { found, cut: edge }
+    const after = { key: edge.keys[0], sortKey: edge.sortKey }
+    from = { ...from, low: undefined, after, most: FURTHER_WINDOW }
+  }
+}
+
+function toFound({ key, sortKey }: NonNullable<Window['after']>): Found {
+  return { keys: key === undefined ? [] : [key], sortKey }
+}
+
+/** The first key of the order has one of a few values: one after the other. */
+function* selectValues(
+  target: Target,
+  filters: Filters,
+  any: readonly Uint8Array[],
+  [first, ...rest]: readonly OrderSlot[],
+  after: Found | undefined,
+  need: number,
+): Steps<Selected> {
+  const found: Found[] = []
+  for (const key of first!.direction === 'ascending' ? any : [...any].reverse()) {
+    const order = after === undefined ? 1 : compareFound({ ...after, keys: [key] }, after, [first!])
+    if (order < 0) continue
+    const start = order === 0 ? tailOf(after!) : undefined
+    const part = yield* selectGroup(target, filters, key, first!, rest, start, need - found.length)
+    found.push(...part.found)
+    if (part.cut !== undefined || found.length >= need) return { found, cut: part.cut }
+  }
+  return { found }
+}
+
+/** The members that have one key in the first slot of the order. */
+function* selectGroup(
+  target: Target,
+  filters: Filters,
+  key: Uint8Array,
+  { slot }: OrderSlot,
+  rest: readonly OrderSlot[],
+  after: Found | undefined,
+  need: number,
+): Steps<Selected> {
+  const group: Filters = new Map([...filters, [slot, { slot, any: [key] }]])
+  const restore = (one: Found): Found => ({ keys: [key, ...one.keys], sortKey: one.sortKey })
+  if (rest.length > 0) {
+    const own: Filters = new Map([[slot, { slot, any: [key] }]])
+    const count = yield* countSelected(target, own.get(slot)!, SMALL_GROUP + 1)
+    if (count <= SMALL_GROUP) {
+      const whole = yield* fetchSelective(target, group, rest, after, SMALL_GROUP)
+      if (whole !== undefined) return { found: whole.slice(0, need).map(restore) }
+    }
+  }
+  const { found, cut } = yield* select(target, group, rest, after, need)
+  return { found: found.map(restore), cut: cut && restore(cut) }
+}
+
+/** Walks the index of the first key, group by group: within a group the order is not that of the index. */
+function* selectByGroups(
+  target: Target,
+  filters: Filters,
+  order: readonly OrderSlot[],
+  after: Found | undefined,
+  need: number,
+): Steps<Selected> {
+  const [first, ...rest] = order as readonly [OrderSlot, ...OrderSlot[]]
+  const { place, scope } = target
+  const { none, low, high } = filters.get(first.slot) ?? {}
+  const beside = filtersBeside(filters, first.slot)
+  const found: Found[] = []
+  let beyond = after?.keys[0]
+  if (after !== undefined) {
+    const isWanted = none === undefined || !none.some((key) => Buffer.compare(key, beyond!) === 0)
+    if (isWanted && isInside(beyond!, low, high)) {
+      const part = yield* selectGroup(target, filters, beyond!, first, rest, tailOf(after), need)
+      found.push(...part.found)
+      if (part.cut !== undefined) return { found, cut: part.cut }
+    }
+  }
+  for (let most = FIRST_WINDOW; found.length < need; most = FURTHER_WINDOW) {
+    const wanted = need - found.length
+    const bound = beyond === undefined ? undefined : { key: beyond, isOpen: true }
+    const window: Window = {
+      ...{ place, scope, slot: first.slot, direction: first.direction, columns: order.map(({ slot }) => slot) },
+      low: first.direction === 'ascending' ? laterLow(low, bound) : low,
+      high: first.direction === 'ascending' ? high : earlierHigh(high, bound),
+      filters: none === undefined ? beside : [...beside, { slot: first.slot, none }],
+      ...{ most, limit: wanted + 1 },
+    }
+    const isPlain = window.filters.length === 0
+    const rows = yield* readRows(isPlain ? { ...window, most: wanted + 1 } : window)
+    const isFilled = rows.length > wanted
+    const edge = isFilled ? rows.at(-1) : isPlain ? undefined : yield* readEdge(window)
+    if (edge === undefined) {
+      found.push(...[...rows].sort((a, b) => compareFound(a, b, order)))
+      return { found }
+    }
+    if (!isFilled && most === FIRST_WINDOW) {
+      const whole = yield* fetchSelective(target, filters, order, after, MOST_FETCHED)
+      if (whole !== undefined) return { found: whole.slice(0, need) }
+    }
+    if (!isFilled) target.budget.left -= most
+    const last = edge.keys[0]!
+    const complete = rows.filter(({ keys }) => Buffer.compare(keys[0]!, last) !== 0)
+    found.push(...complete.sort((a, b) => compareFound(a, b, order)))
+    const isWanted = none === undefined || !none.some((key) => Buffer.compare(key, last) === 0)
+    const part: Selected = isWanted
+      ? yield* selectGroup(target, filters, last, first, rest, undefined, need - found.length)
+      : { found: [] }
+    found.push(...part.found)
+    if (part.cut !== undefined) return { found, cut: part.cut }
+    beyond = last
+    if (found.length < need && target.budget.left <= 0 && target.isWithinScope) {
+      const keys = rest.map(({ direction }) => (direction === 'ascending' ? LAST_KEY : FIRST_KEY))
+      return { found, cut: { keys: [last, ...keys], sortKey: LAST_NAME } }
+    }
+  }
+  return { found }
+}
+
+function isInside(key: Uint8Array, low: Filter['low'], high: Filter['high']): boolean {
+  const bound = { key, isOpen: false }
+  return laterLow(low, bound) === bound && earlierHigh(high, bound) === bound
+}
+
+function tailOf({ keys, sortKey }: Found): Found {
+  return { keys: keys.slice(1), sortKey }
+}

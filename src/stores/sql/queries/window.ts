@@ -1,0 +1,173 @@
+import type { Bound, Filter } from './filters.ts'
+
+/** A stretch of one index of the entries, in its order, and which of its rows are wanted. */
+export interface Window {
+  /** The place of the members; negative for those that are hidden. */
+  readonly place: number
+  /** The index of the members of one scope. */
+  readonly scope: Uint8Array | undefined
+  /** The slot whose index is walked; `undefined`: by name. */
+  readonly slot: number | undefined
+  /** One key of the slot: its members are in the order of their names. */
+  readonly equal?: Uint8Array | undefined
+  readonly low?: Bound | undefined
+  readonly high?: Bound | undefined
+  /** Begins behind this position; with a key only where the slot ascends. */
+  readonly after?: { readonly key?: Uint8Array | undefined; readonly sortKey: string } | undefined
+  readonly direction: 'ascending' | 'descending'
+  /** Conditions that the index does not settle. */
+  readonly filters: readonly Filter[]
+  /** Slots whose keys are returned. */
+  readonly columns: readonly number[]
+  /** Rows of the index to look at. */
+  readonly most: number
+  /** Rows to return. */
+  readonly limit: number
+}
+
+/**
+ * `rows`: those of the window that meet its filters. `edge`: the last row that the window looks at; none when it ends
+ * before. `count`: how many rows of the window meet its filters, in a column `n`.
+ */
+export type WindowKind = 'rows' | 'edge' | 'count'
+
+export type WindowValue = Uint8Array | string | number
+
+/** What differs between databases. */
+export interface QueryDialect {
+  /** The name of the table of the entries. */
+  readonly entries: string
+  /** Stands behind the name of the table, and names the index to use. */
+  useIndex(name: string): string
+  /** The place of a value in a statement. @param position its number, from 1 */
+  placeholder(position: number, type: 'key' | 'name' | 'number'): string
+  /** A column of keys, as it is returned. */
+  readKey(column: string): string
+  readName(column: string): string
+}
+
+export interface WindowStatement {
+  readonly text: string
+  readonly values: readonly WindowValue[]
+}
+
+/** The statement of a window. Its text has the numbers of slots and nothing of a request. */
+export function writeWindow(window: Window, kind: WindowKind, dialect: QueryDialect): WindowStatement {
+  const writer = createWriter(dialect)
+  const read = (slots: readonly number[]): string =>
+    [dialect.readName('sort_key'), ...slots.map((slot) => dialect.readKey(`v${slot}`))].join(', ')
+  const walk = (columns: readonly string[], limit: number, offset?: number): string =>
+    `SELECT ${columns.join(', ')} FROM ${dialect.entries} AS e${writer.useIndex(window)} ` +
+    `WHERE ${writer.bounds(window)} ORDER BY ${orderOf(window)} LIMIT ${writer.number(limit)}` +
+    (offset === undefined ? '' : ` OFFSET ${writer.number(offset)}`)
+
+  if (kind === 'edge') {
+    return { text: walk([read(edgeColumns(window))], 1, window.most - 1), values: writer.values }
+  }
+  if (window.filters.length === 0) {
+    const rows =
+      kind === 'rows'
+        ? walk([read(window.columns)], Math.min(window.most, window.limit))
+        : `SELECT count(*) AS n FROM (${walk(['sort_key'], window.most)}) AS examined`
+    return { text: rows, values: writer.values }
+  }
+  const slots = new Set([...window.columns, ...window.filters.map(({ slot }) => slot)])
+  const examined = walk(['sort_key', ...[...slots].map((slot) => `v${slot}`)], window.most)
+  const text =
+    `SELECT ${kind === 'rows' ? read(window.columns) : 'count(*) AS n'} FROM (${examined}) AS examined ` +
+    `WHERE ${window.filters.map(writer.filter).join(' AND ')}` +
+    (kind === 'rows' ? ` LIMIT ${writer.number(window.limit)}` : '')
+  return { text, values: writer.values }
+}
+
+/** The slots whose keys say where a window ends. */
+export function edgeColumns({ slot, equal }: Window): readonly number[] {
+  return slot !== undefined && equal === undefined ? [slot] : []
+}
+
+/** Whether the entry of a name meets all conditions still. */
+export function writeMatch(
+  { place, scope, filters }: Pick<Window, 'place' | 'scope' | 'filters'>,
+  sortKey: string,
+  dialect: QueryDialect,
+): WindowStatement {
+  const writer = createWriter(dialect)
+  const conditions = [
+    `place = ${writer.value(place, 'number')}`,
+    `sort_key = ${writer.value(sortKey, 'name')}`,
+    ...(scope === undefined ? [] : [`scope = ${writer.value(scope, 'key')}`]),
+    ...filters.map(writer.filter),
+  ]
+  return { text: `SELECT 1 FROM ${dialect.entries} WHERE ${conditions.join(' AND ')}`, values: writer.values }
+}
+
+function orderOf({ slot, equal, direction }: Window): string {
+  // The columns, not what is returned under their names.
+  if (slot === undefined || equal !== undefined) return 'e.sort_key'
+  return direction === 'ascending' ? `e.v${slot}, e.sort_key` : `e.v${slot} DESC, e.sort_key DESC`
+}
+
+/** Gathers the values of a statement while its text is written. */
+export interface StatementWriter {
+  readonly values: WindowValue[]
+  value(value: WindowValue, type: 'key' | 'name' | 'number'): string
+  number(value: number): string
+  useIndex(window: Window): string
+  bounds(window: Window): string
+  filter(filter: Filter): string
+}
+
+export function createWriter(dialect: QueryDialect): StatementWriter {
+  const values: WindowValue[] = []
+
+  function value(value: WindowValue, type: 'key' | 'name' | 'number'): string {
+    values.push(value)
+    return dialect.placeholder(values.length, type)
+  }
+
+  const list = (keys: readonly Uint8Array[]): string => keys.map((key) => value(key, 'key')).join(', ')
+  const low = (column: string, { key, isOpen }: Bound): string =>
+    `${column} ${isOpen ? '>' : '>='} ${value(key, 'key')}`
+  const high = (column: string, { key, isOpen }: Bound): string =>
+    `${column} ${isOpen ? '<' : '<='} ${value(key, 'key')}`
+
+  return {
+    values,
+    value,
+    number: (number) => value(number, 'number'),
+
+    useIndex({ slot, scope }) {
+      if (slot === undefined) return ''
+      return dialect.useIndex(`${dialect.entries}_${scope === undefined ? 'v' : 's'}${slot}`)
+    },
+
+    bounds(window) {
+      const { place, scope, slot, equal, after } = window
+      const column = `v${slot}`
+      const conditions = [`place = ${value(place, 'number')}`]
+      if (scope !== undefined) conditions.push(`scope = ${value(scope, 'key')}`)
+      if (slot === undefined || equal !== undefined) {
+        if (equal !== undefined) conditions.push(`${column} = ${value(equal, 'key')}`)
+        if (after !== undefined) conditions.push(`sort_key > ${value(after.sortKey, 'name')}`)
+        return conditions.join(' AND ')
+      }
+      // The index has no rows without it, and is used only where a statement says so.
+      conditions.push(`${column} IS NOT NULL`)
+      if (after?.key !== undefined) {
+        conditions.push(`(${column}, sort_key) > (${value(after.key, 'key')}, ${value(after.sortKey, 'name')})`)
+      } else if (window.low !== undefined) conditions.push(low(column, window.low))
+      if (window.high !== undefined) conditions.push(high(column, window.high))
+      return conditions.join(' AND ')
+    },
+
+    filter(filter) {
+      const column = `v${filter.slot}`
+      const conditions: string[] = []
+      if (filter.any !== undefined) conditions.push(`${column} IN (${list(filter.any)})`)
+      if (filter.none !== undefined) conditions.push(`${column} NOT IN (${list(filter.none)})`)
+      if (filter.low !== undefined) conditions.push(low(column, filter.low))
+      if (filter.high !== undefined) conditions.push(high(column, filter.high))
+      return conditions.length === 0 ? `${column} IS NOT NULL` : conditions.join(' AND ')
+    },
+  }
+}

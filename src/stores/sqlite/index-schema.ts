@@ -1,0 +1,85 @@
+import { ALL_SLOTS, KEY_COLUMNS } from '../sql/queries/entry.ts'
+import { HIDDEN, LIVE, REMOVED } from '../sql/rows.ts'
+
+/**
+ * The tables by which members are selected. A place is a collection under one version of its index. `walked` is the sort
+ * key as far as the existing members of a phase have been indexed; the phases are live members, hidden members, done.
+ * An entry stands under the number of its place, that of a hidden member under the negative number. Pending are members
+ * that were written without values, or by other rules.
+ *
+ * The triggers hold for all writers: a member that is shown has an entry or is pending at every place of its collection,
+ * unless the place has not come that far yet; one that is removed has neither.
+ */
+export function createIndexTables(prefix: string): string {
+  const entries = `${prefix}entries`
+  const places = `${prefix}places`
+  const pending = `${prefix}pending`
+  const states = `${prefix}states`
+  const indexes = ALL_SLOTS.map(
+    (slot) => `
+    CREATE INDEX ${entries}_v${slot} ON ${entries} (place, v${slot}, sort_key) WHERE v${slot} IS NOT NULL;
+    CREATE INDEX ${entries}_s${slot} ON ${entries} (place, scope, v${slot}, sort_key)
+      WHERE scope IS NOT NULL AND v${slot} IS NOT NULL;`,
+  )
+  const of = (row: 'NEW' | 'OLD', id: string, condition = '') =>
+    `sort_key = ${row}.sort_key AND place IN (SELECT ${id} FROM ${places} WHERE collection = ${row}.collection${condition})`
+  const byOthers = ' AND index_version IS NOT NEW.indexed_by'
+  // Not "OR IGNORE": the clause for conflicts of the statement that fires a trigger holds for the trigger as well.
+  const becomesPending = `INSERT INTO ${pending} SELECT id, NEW.sort_key FROM ${places} AS p
+        WHERE collection = NEW.collection${byOthers}
+        AND NOT EXISTS (SELECT 1 FROM ${pending} WHERE place = p.id AND sort_key = NEW.sort_key);`
+  const forget = (row: 'NEW' | 'OLD') => `
+      DELETE FROM ${entries} WHERE ${of(row, 'id')};
+      DELETE FROM ${entries} WHERE ${of(row, '-id')};
+      DELETE FROM ${pending} WHERE ${of(row, 'id')};`
+  return `
+    CREATE TABLE ${places} (
+      id INTEGER PRIMARY KEY AUTOINCREMENT,
+      collection TEXT,
+      index_version TEXT NOT NULL,
+      phase INTEGER NOT NULL,
+      walked TEXT NOT NULL,
+      indexed INTEGER NOT NULL,
+      used INTEGER NOT NULL
+    );
+    CREATE UNIQUE INDEX ${places}_named ON ${places} (collection, index_version) WHERE collection IS NOT NULL;
+    CREATE INDEX ${places}_used ON ${places} (used) WHERE collection IS NOT NULL;
+    CREATE INDEX ${places}_dropped ON ${places} (id) WHERE collection IS NULL;
+    CREATE TABLE ${entries} (
+      place INTEGER NOT NULL,
+      sort_key TEXT NOT NULL,
+      ${KEY_COLUMNS.map((column) => `${column} BLOB`).join(', ')},
+      PRIMARY KEY (place, sort_key)
+    ) WITHOUT ROWID;${indexes.join('')}
+    CREATE TABLE ${pending} (place INTEGER NOT NULL, sort_key TEXT NOT NULL, PRIMARY KEY (place, sort_key)) WITHOUT ROWID;
+    CREATE TRIGGER ${states}_created AFTER INSERT ON ${states}
+      WHEN NEW.collection IS NOT NULL AND NEW.state <> ${REMOVED}
+    BEGIN
+      ${becomesPending}
+    END;
+    CREATE TRIGGER ${states}_shown AFTER UPDATE OF revision ON ${states}
+      WHEN NEW.collection IS NOT NULL AND NEW.state = ${LIVE}
+    BEGIN
+      DELETE FROM ${entries} WHERE ${of('NEW', 'id', byOthers)};
+      DELETE FROM ${entries} WHERE ${of('NEW', '-id')};
+      DELETE FROM ${pending} WHERE ${of('NEW', 'id', ' AND index_version IS NEW.indexed_by')};
+      ${becomesPending}
+    END;
+    CREATE TRIGGER ${states}_hidden AFTER UPDATE OF revision ON ${states}
+      WHEN NEW.collection IS NOT NULL AND NEW.state = ${HIDDEN}
+    BEGIN
+      UPDATE ${entries} SET place = -place WHERE ${of('NEW', 'id')};
+    END;
+    CREATE TRIGGER ${states}_removed AFTER UPDATE OF revision ON ${states}
+      WHEN NEW.collection IS NOT NULL AND NEW.state = ${REMOVED}
+    BEGIN${forget('NEW')}
+    END;
+    CREATE TRIGGER ${states}_unlisted AFTER UPDATE OF collection ON ${states}
+      WHEN OLD.collection IS NOT NULL AND NEW.collection IS NULL
+    BEGIN${forget('OLD')}
+    END;
+    CREATE TRIGGER ${states}_erased AFTER DELETE ON ${states}
+      WHEN OLD.collection IS NOT NULL AND OLD.state <> ${REMOVED}
+    BEGIN${forget('OLD')}
+    END;`
+}

@@ -1,0 +1,182 @@
+import { andThen, type MaybePromise } from '../../core/handler.ts'
+import type { CollectionIndex, IndexedValues } from '../index-types.ts'
+import { encodeText, memberKeyOf, sortKeyOf } from '../sql/names.ts'
+import { type EntryKeys, encodeEntry } from '../sql/queries/entry.ts'
+import type { IndexSteps } from '../sql/queries/indexer.ts'
+import { LIVE, REMOVED, type RowHead, type StateRow, toResource } from '../sql/rows.ts'
+import type { Swept } from '../sql/sweeper.ts'
+import type { LargeBody, StoredResource } from '../types.ts'
+import type { SqliteConnection, SqliteValue } from './handle.ts'
+import type { SqliteIndexStatements } from './index-statements.ts'
+
+/** A collection under one version of its index. */
+export interface Place {
+  readonly id: number
+  /** Whether every member has its entry. */
+  readonly isComplete: boolean
+}
+
+/** How far the indexing of existing members has come, when a batch of them is read. */
+interface Position {
+  readonly place: number
+  /** Where the walk stands and where it goes on; left out for members that are pending. */
+  readonly walk?: { readonly phase: number; readonly from: string; readonly to: string | undefined }
+  /** The names of members that are pending. */
+  readonly pending: readonly string[]
+}
+
+export interface SqliteIndexes extends IndexSteps<Position> {
+  /** The place of an index; `undefined` when it is not known and the collection has no members. */
+  find(collection: string, index: CollectionIndex): Place | 'unknown' | undefined
+  /** Within a transaction, before a member is written with values: the place for them. */
+  prepare(collection: string, index: CollectionIndex): { put(sortKey: string, values: IndexedValues): void }
+  /** Within a transaction: one bounded step of clearing away indexes that have not been used for a day. */
+  sweep(): Swept
+}
+
+export interface SqliteIndexesOptions {
+  readonly now: () => number
+  readonly open: (id: number | string, size: number) => LargeBody
+  /** Notified when members of a collection wait for their entries. */
+  readonly onIncomplete: (collection: string, index: CollectionIndex) => void
+}
+
+interface PlaceRow {
+  readonly id: number
+  readonly phase: number
+  readonly walked: string
+  readonly used: number
+  readonly is_pending: number
+}
+
+/** Live members, then hidden ones; then the walk is over. */
+const DONE = 2
+/** Members that are indexed in one transaction. */
+const BATCH = 50
+const HOUR = 60 * 60 * 1000
+const DAY = 24 * HOUR
+
+export function createSqliteIndexes(
+  connection: SqliteConnection,
+  statements: SqliteIndexStatements,
+  { now, open, onIncomplete }: SqliteIndexesOptions,
+): SqliteIndexes {
+  function findRow(collection: string, index: CollectionIndex): PlaceRow | undefined {
+    return statements.findPlace.get(encodeText(collection), index.version) as PlaceRow | undefined
+  }
+
+  function hasMembers(collection: string): boolean {
+    const key = encodeText(collection)
+    return Boolean((statements.hasMembers.get(key, key) as { has: number }).has)
+  }
+
+  function createRow(collection: string, index: CollectionIndex): PlaceRow {
+    const phase = hasMembers(collection) ? LIVE : DONE
+    const row = statements.createPlace.get(encodeText(collection), index.version, phase, now()) as { id: number }
+    return { id: row.id, phase, walked: '', used: now(), is_pending: 0 }
+  }
+
+  /** Beside a request, which does not wait for it and does not fail with it. */
+  async function keepUsed(place: number): Promise<void> {
+    try {
+      await connection.transactLazily(() => void statements.usePlace.run(now(), place))
+    } catch {}
+  }
+
+  function putEntry(place: number, sortKey: string, keys: EntryKeys): void {
+    statements.putEntry.run(place, sortKey, ...(keys as SqliteValue[]))
+  }
+
+  function readWalk(collection: string, { id, phase, walked }: PlaceRow) {
+    const rows = statements.walkMembers.all(encodeText(collection), phase, walked, BATCH) as (StateRow & {
+      readonly sort_key: string
+    })[]
+    const walk = { phase, from: walked, to: rows.at(-1)?.sort_key }
+    return { items: rows.map((row) => toResource(row, open)), position: { place: id, walk, pending: [] } }
+  }
+
+  function readPending(collection: string, id: number) {
+    const rows = statements.readPending.all(id, BATCH) as { sort_key: string }[]
+    if (rows.length === 0) return undefined
+    const pending = rows.map((row) => row.sort_key)
+    const items: StoredResource[] = []
+    for (const sortKey of pending) {
+      const row = statements.readMember.get(memberKeyOf(collection, sortKey)) as StateRow | undefined
+      if (row !== undefined && row.state !== REMOVED) items.push(toResource(row, open))
+    }
+    return { items, position: { place: id, pending } }
+  }
+
+  return {
+    find(collection, index) {
+      const row = findRow(collection, index)
+      if (row === undefined) return hasMembers(collection) ? 'unknown' : undefined
+      if (row.used < now() - HOUR) {
+        void keepUsed(row.id)
+      }
+      return { id: row.id, isComplete: row.phase === DONE && row.is_pending === 0 }
+    },
+
+    prepare(collection, index) {
+      const row = findRow(collection, index) ?? createRow(collection, index)
+      if (row.used < now() - HOUR) statements.usePlace.run(now(), row.id)
+      if (row.phase !== DONE) onIncomplete(collection, index)
+      return { put: (sortKey, values) => putEntry(row.id, sortKey, encodeEntry(index, values)) }
+    },
+
+    read(collection, index) {
+      return andThen(
+        connection.attempt(() => findRow(collection, index)),
+        (found) =>
+          andThen(
+            found ?? connection.transactLazily(() => findRow(collection, index) ?? createRow(collection, index)),
+            (row) =>
+              connection.attempt(() =>
+                row.phase === DONE ? readPending(collection, row.id) : readWalk(collection, row),
+              ),
+          ),
+      )
+    },
+
+    commit({ place, walk, pending }, items): MaybePromise<number | undefined> {
+      return connection.transactLazily(() => {
+        const row = statements.readPlace.get(place) as { phase: number; walked: string; indexed: number } | undefined
+        if (row === undefined) return undefined
+        if (walk !== undefined && (row.phase !== walk.phase || row.walked !== walk.from)) return undefined
+        connection.space.admit(0, items.length, () => 'all')
+        const open = new Set(pending)
+        let { indexed } = row
+        for (const { item, keys } of items) {
+          const current = statements.readMemberHead.get(encodeText(item.path)) as RowHead | undefined
+          // What has been written since has its entry, or is pending.
+          if (current?.version !== item.version) {
+            open.delete(sortKeyOf(item.path))
+            continue
+          }
+          putEntry(current.state === LIVE ? place : -place, sortKeyOf(item.path), keys)
+          indexed++
+        }
+        for (const sortKey of open) statements.donePending.run(place, sortKey)
+        const phase = walk === undefined || walk.to !== undefined ? row.phase : row.phase + 1
+        statements.advancePlace.run(phase, walk === undefined ? row.walked : (walk.to ?? ''), indexed, place)
+        return indexed
+      })
+    },
+
+    sweep() {
+      const dropped = statements.findDropped.get() as { id: number } | undefined
+      if (dropped !== undefined) {
+        const entries = statements.sweepEntries.all(dropped.id, -dropped.id) as unknown[]
+        const pending = statements.sweepPending.all(dropped.id) as unknown[]
+        if (entries.length === 0 && pending.length === 0) statements.sweepPlace.run(dropped.id)
+        return 'part'
+      }
+      const unused = statements.findUnused.all(now() - DAY) as { id: number; is_needless: number }[]
+      for (const { id, is_needless: isNeedless } of unused) {
+        if (isNeedless) statements.dropPlace.run(id)
+        else statements.usePlace.run(now(), id)
+      }
+      return unused.length === 0 ? 'all' : 'part'
+    },
+  }
+}

@@ -1,0 +1,156 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { HttpError } from '../../core/errors.ts'
+import { andThen, isPromise, type MaybePromise } from '../../core/handler.ts'
+import type { ListQuery } from '../index-types.ts'
+import { memberKeyOf } from '../sql/names.ts'
+import type { Indexer } from '../sql/queries/indexer.ts'
+import { type FoundMember, planPage, type SelectedPage } from '../sql/queries/page.ts'
+import { FURTHER_WINDOW } from '../sql/queries/selection.ts'
+import type { Found, Steps, WindowRequest } from '../sql/queries/steps.ts'
+import { edgeColumns, type QueryDialect, writeMatch, writeWindow } from '../sql/queries/window.ts'
+import { FACTS_AND_CONTENT, HIDDEN, LIVE, type StateRow, toBytes, toResource } from '../sql/rows.ts'
+import type { LargeBody, ListOptions, Page, StoredResource } from '../types.ts'
+import type { SqliteConnection, SqliteStatement, SqliteValue } from './handle.ts'
+import type { SqliteIndexes } from './indexes.ts'
+import type { KnownStates } from './known-states.ts'
+
+export interface SqliteQueries {
+  list(collection: string, options: ListOptions, query: ListQuery): MaybePromise<Page>
+}
+
+export interface SqliteQueriesOptions {
+  readonly indexes: SqliteIndexes
+  readonly indexer: Indexer
+  readonly known: KnownStates
+  readonly open: (id: number | string, size: number) => LargeBody
+}
+
+/** Statements that are kept prepared: their texts differ by slots and kinds of conditions. */
+const MOST_STATEMENTS = 200
+/** Milliseconds after which the steps of a list let other requests in between. */
+const LONGEST_TURN = 10
+/** Rows that one statement counts: some milliseconds. */
+const COUNT_STEPS = { inIndex: 50_000, byEntry: FURTHER_WINDOW }
+
+export function createSqliteQueries(
+  connection: SqliteConnection,
+  prefix: string,
+  { indexes, indexer, known, open }: SqliteQueriesOptions,
+): SqliteQueries {
+  const dialect: QueryDialect = {
+    entries: `${prefix}entries`,
+    useIndex: (name) => ` INDEXED BY ${name}`,
+    placeholder: () => '?',
+    readKey: (column) => column,
+    readName: (column) => column,
+  }
+  const statements = new Map<string, SqliteStatement>()
+
+  function prepare(text: string): SqliteStatement {
+    const statement = statements.get(text) ?? connection.handle.prepare(text)
+    // The one that was used last goes last.
+    statements.delete(text)
+    statements.set(text, statement)
+    if (statements.size > MOST_STATEMENTS) statements.delete(statements.keys().next().value!)
+    return statement
+  }
+
+  function runWindow({ kind, window }: WindowRequest): readonly Found[] | number {
+    const { text, values } = writeWindow(window, kind, dialect)
+    const rows = prepare(text).all(...(values as SqliteValue[])) as Record<string, unknown>[]
+    if (kind === 'count') return rows[0]!['n'] as number
+    const columns = kind === 'rows' ? window.columns : edgeColumns(window)
+    return rows.map((row) => ({
+      keys: columns.map((slot) => toBytes(row[`v${slot}`])),
+      sortKey: row['sort_key'] as string,
+    }))
+  }
+
+  /** Runs steps at once; when they take longer, with turns of the event loop between them. */
+  function runSteps<Result>(steps: Steps<Result>, signal: AbortSignal | undefined): MaybePromise<Result> {
+    const end = performance.now() + LONGEST_TURN
+    for (let step = steps.next(); ; ) {
+      if (step.done) return step.value
+      const request = step.value
+      const answer = connection.attempt(() => runWindow(request))
+      if (isPromise(answer) || performance.now() > end) return runLongSteps(steps, answer, signal)
+      step = steps.next(answer)
+    }
+  }
+
+  async function runLongSteps<Result>(
+    steps: Steps<Result>,
+    first: MaybePromise<readonly Found[] | number>,
+    signal: AbortSignal | undefined,
+  ): Promise<Result> {
+    for (let step = steps.next(await first); ; ) {
+      if (step.done) return step.value
+      const request = step.value
+      await nextTurn()
+      signal?.throwIfAborted()
+      step = steps.next(await connection.attempt(() => runWindow(request)))
+    }
+  }
+
+  /** The members that were found, as they are now, without those that do not match any more. */
+  function readMembers(collection: string, { range, found }: SelectedPage): readonly StoredResource[] {
+    return found.flatMap((member) => {
+      const row = readMember(collection, member, range!)
+      if (row === undefined) return []
+      const state = known.find(row.path)
+      return [state?.head.version === row.version ? state.resource : toResource(row, open)]
+    })
+  }
+
+  function readMember(
+    collection: string,
+    { place, sortKey }: FoundMember,
+    { scope, filters }: NonNullable<SelectedPage['range']>,
+  ): StateRow | undefined {
+    const match = writeMatch({ place, scope, filters: [...filters.values()] }, sortKey, dialect)
+    const text = `SELECT ${FACTS_AND_CONTENT} FROM ${prefix}states WHERE path = ? AND state = ? AND EXISTS (${match.text})`
+    const state = place > 0 ? LIVE : HIDDEN
+    return prepare(text).get(memberKeyOf(collection, sortKey), state, ...(match.values as SqliteValue[])) as
+      | StateRow
+      | undefined
+  }
+
+  function select(
+    collection: string,
+    { after, limit, hidden = false, signal }: ListOptions,
+    query: ListQuery,
+  ): MaybePromise<Page> | 'incomplete' {
+    const steps = planPage({ query, after, limit, hidden }, COUNT_STEPS)
+    const place = indexes.find(collection, query.index)
+    if (place === undefined) return query.count ? { items: [], total: 0 } : { items: [] }
+    if (place === 'unknown' || !place.isComplete) return 'incomplete'
+    return andThen(runSteps(steps(place.id), signal), (page) => toPage(collection, page))
+  }
+
+  function toPage(collection: string, page: SelectedPage): MaybePromise<Page> {
+    return connection.attempt(() => ({
+      items: readMembers(collection, page),
+      ...(page.next === undefined ? {} : { next: page.next }),
+      ...(page.total === undefined ? {} : { total: page.total }),
+    }))
+  }
+
+  return {
+    list(collection, options, query) {
+      options.signal?.throwIfAborted()
+      const attempt = (): MaybePromise<MaybePromise<Page> | 'incomplete'> =>
+        connection.attempt(() => select(collection, options, query))
+      return andThen(attempt(), (page) => {
+        if (page !== 'incomplete') return page
+        return indexer.run(collection, query.index).then(async () => {
+          const page = await attempt()
+          if (page !== 'incomplete') return page
+          throw new HttpError(503, 'ERR_UNAVAILABLE', {
+            detail: 'The items of this collection are being indexed.',
+            headers: { 'Retry-After': '1' },
+          })
+        })
+      })
+    },
+  }
+}

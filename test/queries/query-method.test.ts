@@ -1,0 +1,170 @@
+import { METHODS } from 'node:http'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { basic } from '../../src/auth-schemes/basic.ts'
+import { createResourceService } from '../../src/service/create-resource-service.ts'
+import { collection, document } from '../../src/service/resource-definitions.ts'
+import { memoryStore } from '../../src/stores/memory.ts'
+import { serve } from '../service/serve.ts'
+import { hosts, type RunningHost, startHost } from '../support/hosts.ts'
+import { idsOf, JSON_TYPE, linkOf, QUERY, serveTasks } from './tasks.ts'
+
+const FORM = 'Content-Type: application/x-www-form-urlencoded'
+
+describe('QUERY (RFC 10008)', () => {
+  it('answers as GET does with the same parameters in its target, and says where that is', async () => {
+    const { send } = await serveTasks()
+    for (const query of ['status=open&sort=-priority', 'dueAt[gte]=2026-01-01T23:00:00Z&count=true', 'limit=2', '']) {
+      const [got, queried] = [await send('GET', `/tasks?${query}`), await send('QUERY', '/tasks', [FORM], query)]
+      expect([queried.status, queried.text]).toEqual([200, got.text])
+      expect(queried.field('ETag')).toBe(got.field('ETag'))
+      expect(queried.field('X-Total-Count')).toBe(got.field('X-Total-Count'))
+      expect(queried.field('Link')).toBe(got.field('Link'))
+      expect(queried.field('Cache-Control')).toBe('no-store')
+      expect((await send('GET', queried.field('Location')!)).text).toBe(got.text)
+    }
+    const encoded = await send('QUERY', '/tasks', [FORM], 'status=%C3%B6pen')
+    expect([idsOf(encoded.text), encoded.field('Location')]).toEqual([[5], '/tasks?status=%C3%B6pen'])
+    expect(idsOf((await send('QUERY', '/tasks', [FORM], 'status=öpen')).text)).toEqual([5])
+    // The target may have a part of the parameters.
+    expect(idsOf((await send('QUERY', '/tasks?sort=-priority', [FORM], 'status=open')).text)).toEqual([1, 3])
+    expect((await send('QUERY', '/tasks?limit=1', [FORM], 'limit=2')).status).toBe(400)
+  })
+
+  it('has 304, and a tag that changes with the query', async () => {
+    const { send } = await serveTasks()
+    const tag = (await send('QUERY', '/tasks', [FORM], 'status=x')).field('ETag')
+    expect((await send('QUERY', '/tasks', [FORM, `If-None-Match: ${tag}`], 'status=x')).status).toBe(304)
+    expect((await send('QUERY', '/tasks', [FORM, `If-None-Match: ${tag}`], 'status=y')).status).toBe(200)
+    expect((await send('QUERY', '/tasks', [FORM, 'If-Match: "z"'], 'status=y')).status).toBe(412)
+  })
+
+  it('needs a content type that it knows', async () => {
+    const { send } = await serveTasks()
+    expect((await send('QUERY', '/tasks', [], 'status=x')).status).toBe(400)
+    const other = await send('QUERY', '/tasks', [JSON_TYPE], '{}')
+    expect([other.status, other.field('Accept-Query')]).toEqual([415, 'application/x-www-form-urlencoded'])
+    expect((await send('QUERY', '/tasks', [FORM, 'Content-Encoding: zstd'], 'x')).status).toBe(415)
+    expect((await send('QUERY', '/tasks', [FORM], Buffer.from('status=\xff', 'latin1'))).status).toBe(400)
+    expect((await send('QUERY', '/tasks', [FORM], `status=${'x'.repeat(64 * 1024)}`)).status).toBe(413)
+    const wrong = await send('QUERY', '/tasks', [FORM], 'stauts=x')
+    expect([wrong.status, JSON.parse(wrong.text).errors[0].parameter]).toEqual([400, 'stauts'])
+  })
+
+  it('is announced by Accept-Query and Allow where lists take queries, 405 elsewhere, and 501 where no list does', async () => {
+    const { send } = await serve(memoryStore(), {
+      resources: {
+        '/tasks': collection({ query: QUERY }),
+        '/plain': collection(),
+        '/write': collection({ query: QUERY, methods: ['POST'] }),
+      },
+    })
+    for (const method of ['GET', 'HEAD', 'OPTIONS']) {
+      expect((await send(method, '/tasks')).field('Accept-Query')).toBe('application/x-www-form-urlencoded')
+      expect((await send(method, '/plain')).field('Accept-Query')).toBeUndefined()
+    }
+    expect((await send('OPTIONS', '/tasks')).field('Allow')).toBe('GET, HEAD, QUERY, POST, OPTIONS')
+    expect((await send('OPTIONS', '*')).field('Allow')).toContain('QUERY')
+    const refused = await send('QUERY', '/plain', [FORM], '')
+    expect([refused.status, refused.field('Allow')]).toEqual([405, 'GET, HEAD, POST, OPTIONS'])
+    expect((await send('QUERY', '/write', [FORM], '')).status).toBe(405)
+    expect((await send('QUERY', '/tasks/1', [FORM], '')).status).toBe(405)
+    expect((await send('QUERY', '/nothing', [FORM], '')).status).toBe(404)
+    const without = await serve(memoryStore(), { resources: { '/plain': collection() } })
+    expect((await without.send('QUERY', '/plain', [FORM], '')).status).toBe(501)
+    expect((await without.send('OPTIONS', '*')).field('Allow')).not.toContain('QUERY')
+  })
+
+  it('is safe: no cross-site refusal, and no credentials where writes alone need them; but it is preflighted', async () => {
+    const { send } = await serve(memoryStore(), {
+      resources: { '/tasks': collection({ query: QUERY, count: true }), '/docs/{name}': document() },
+      auth: { schemes: [basic({ realm: 'r', accounts: { ada: 'ada' } })], requireAuth: 'writes' },
+      cors: { origins: ['https://app.test'] },
+    })
+    expect((await send('QUERY', '/tasks', [FORM], '')).status).toBe(200)
+    const credentials = `Authorization: Basic ${btoa('ada:ada')}`
+    const foreign = await send(
+      'QUERY',
+      '/tasks',
+      [FORM, credentials, 'Origin: https://evil.test', 'Sec-Fetch-Site: cross-site'],
+      '',
+    )
+    expect([foreign.status, foreign.field('Access-Control-Allow-Origin')]).toEqual([200, undefined])
+    const preflight = await send('OPTIONS', '/tasks', [
+      'Origin: https://app.test',
+      'Access-Control-Request-Method: QUERY',
+    ])
+    expect(preflight.field('Access-Control-Allow-Methods')).toBe('GET, HEAD, QUERY, POST')
+    const granted = await send('QUERY', '/tasks', [FORM, 'Origin: https://app.test'], 'count=true')
+    expect(granted.field('Access-Control-Expose-Headers')).toMatch(/X-Total-Count, Accept-Query$/)
+    const list = await send('GET', '/tasks', ['Origin: https://app.test'])
+    expect(list.field('Access-Control-Expose-Headers')).toContain('X-Total-Count')
+  })
+
+  it('takes what must not be in a target, and does not say it there', async () => {
+    const { send } = await serve(memoryStore(), {
+      resources: { '/people': collection({ query: { ssn: { type: 'string', sensitive: true }, city: 'string' } }) },
+    })
+    for (const [ssn, city] of [
+      ['1', 'a'],
+      ['2', 'a'],
+      ['3', 'b'],
+    ]) {
+      await send('POST', '/people', [JSON_TYPE], JSON.stringify({ ssn, city }))
+    }
+    for (const query of ['ssn=1', 'ssn[exists]=true', 'sort=ssn', 'city=a&ssn[ne]=1']) {
+      const answer = await send('GET', `/people?${query}`)
+      expect([answer.status, JSON.parse(answer.text).errors]).toEqual([
+        400,
+        [{ parameter: 'ssn', detail: expect.stringContaining('QUERY') }],
+      ])
+      expect((await send('QUERY', `/people?${query}`, [FORM], '')).status).toBe(400)
+      const queried = await send('QUERY', '/people', [FORM], query)
+      expect([queried.status, queried.field('Location')]).toEqual([200, undefined])
+    }
+    const seen: number[] = []
+    let after = ''
+    do {
+      const page = await send('QUERY', '/people', [FORM], `sort=-ssn&limit=1${after}`)
+      seen.push(...idsOf(page.text))
+      const next = linkOf(page.field('Link'), 'next')
+      if (next === undefined) break
+      const cursor = new URL(next, 'http://demo.test').searchParams.get('after')!
+      expect(next).toBe(`/people?after=${cursor}`)
+      expect(Buffer.from(cursor, 'base64url').toString()).not.toMatch(/"[123]"/)
+      // The target of the link takes the same content.
+      expect((await send('QUERY', next, [FORM], 'sort=-ssn&limit=1')).status).toBe(200)
+      after = `&after=${cursor}`
+    } while (seen.length < 9)
+    expect(seen).toEqual([3, 2, 1])
+  })
+
+  it('takes a query that is too long for a target, page after page', async () => {
+    const { send } = await serveTasks({}, { maxTargetLength: 200 })
+    const query = `${Array.from({ length: 7 }, (_, i) => `status=${'v'.repeat(20)}${i}`).join('&')}&status=open&limit=1`
+    expect((await send('GET', `/tasks?${query}`)).status).toBe(414)
+    const first = await send('QUERY', '/tasks', [FORM], query)
+    expect([idsOf(first.text), first.field('Location')]).toEqual([[1], undefined])
+    const next = linkOf(first.field('Link'), 'next')!
+    const second = await send('QUERY', next, [FORM], query)
+    expect([idsOf(second.text), second.field('Link')]).toEqual([[3], undefined])
+  })
+})
+
+describe.each(Object.keys(hosts))('QUERY on %s', (name) => {
+  let host: RunningHost
+  const service = createResourceService(memoryStore(), { resources: { '/tasks': collection({ query: QUERY }) } })
+  beforeAll(async () => {
+    host = await startHost(name, service, '/api')
+  })
+  afterAll(() => Promise.all([host.close(), service.close()]))
+
+  it('is passed to the service', async () => {
+    expect(METHODS).toContain('QUERY')
+    const headers = { 'content-type': 'application/json' }
+    await host.send({ method: 'POST', path: '/api/tasks', headers, body: '{"status":"open"}' })
+    const form = { 'content-type': 'application/x-www-form-urlencoded' }
+    const answer = await host.send({ method: 'QUERY', path: '/api/tasks', headers: form, body: 'status[prefix]=o' })
+    expect([answer.status, answer.body.toString()]).toEqual([200, '[{"id":1,"status":"open"}]'])
+    expect(answer.headers['location']).toBe('/api/tasks?status%5Bprefix%5D=o')
+  })
+})
