@@ -62,10 +62,10 @@ async function large(store: ResourceStore, mebibytes: number, tell: (line: strin
     for (let count = 0; count < chunks; count++) yield chunk
   }
   const content = (size: number) => ({ contentType: 'application/octet-stream', body: source(size * 16) })
-  const read = async (resource: StoredResource): Promise<number> => {
+  const read = async (resource: StoredResource, first = 0, last = resource.size - 1): Promise<number> => {
     let size = 0
     if (!isLargeBody(resource.body)) throw new Error('It is small.')
-    for await (const bytes of resource.body.open(0, resource.size - 1)) size += bytes.length
+    for await (const bytes of resource.body.open(first, last)) size += bytes.length
     return size
   }
   // All code is loaded, and buffers of every kind have been used once.
@@ -79,8 +79,18 @@ async function large(store: ResourceStore, mebibytes: number, tell: (line: strin
   const begin = performance.now()
   await store.write('/large', content(mebibytes), { expect: 'any' })
   const written = performance.now()
-  const size = await read((await store.read('/large')) as StoredResource)
+  const resource = (await store.read('/large')) as StoredResource
+  const size = await read(resource)
   const done = performance.now()
+  const last = resource.size - 1
+  for (const [from, to] of [
+    [0, 0],
+    [last, last],
+    [last >> 1, (last >> 1) + 1_000_000],
+    [1, last - 1],
+  ] as const) {
+    if ((await read(resource, from, to)) !== to - from + 1) throw new Error(`Bytes ${from} to ${to} are incomplete.`)
+  }
   clearInterval(timer)
   if (size !== mebibytes * 1_048_576) throw new Error(`Of ${mebibytes} MiB ${size} bytes came back.`)
   const rate = (from: number, to: number): number => Math.round((mebibytes / (to - from)) * 1000)
