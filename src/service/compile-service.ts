@@ -28,6 +28,8 @@ export interface CompiledService {
   readonly records: Poll | undefined
   readonly view: ServiceView
   readonly afterCommits: AfterCommits
+  /** Whether a collection is tied to the resource that it is below. */
+  readonly hasParents: boolean
 }
 
 /** The routes of a service, and its accepted work where any definition has some. */
@@ -81,7 +83,7 @@ export function compileService(given: ResourceStore, settings: ServiceSettings):
     const entries = [{ pattern: '/{path}', route }, ...(served === undefined ? [] : [served])]
     view = createView(settings, entries)
     routes = { isOpen: true, find, findBelow: () => entries.map(({ route }) => route) }
-    return { routes, operations, records, view, afterCommits }
+    return { routes, operations, records, view, afterCommits, hasParents: parents.size > 0 }
   }
   if (settings.authentication === undefined) refuseRequire(definitions)
   for (const [pattern, definition] of definitions) entries.push(...compileDefinition(pattern, definition, defaults))
@@ -92,14 +94,14 @@ export function compileService(given: ResourceStore, settings: ServiceSettings):
   routes = table
   parents = findParents(entries, table)
   if (operations === undefined || definitions.has(operations.path))
-    return { routes, operations, records, view, afterCommits }
+    return { routes, operations, records, view, afterCommits, hasParents: parents.size > 0 }
   // A pattern such as "/{tenant}" stands for other names than that of the monitors.
   routes = {
     isOpen: false,
     find: (path) => (path === operations.path ? undefined : table.find(path)),
     findBelow: (pattern) => table.findBelow(pattern).filter((route) => route.pattern !== `${operations.path}/{id}`),
   }
-  return { routes, operations, records, view, afterCommits }
+  return { routes, operations, records, view, afterCommits, hasParents: parents.size > 0 }
 }
 
 /** The sweeper of first answers, where a definition keeps any. */

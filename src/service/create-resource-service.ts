@@ -48,7 +48,7 @@ export interface ResourceService extends Handler {
  */
 export function createResourceService(store: ResourceStore, options?: ServiceOptions): ResourceService {
   const settings = readServiceOptions(options)
-  const { routes, operations, records, view, afterCommits } = compileService(store, settings)
+  const { routes, operations, records, view, afterCommits, hasParents } = compileService(store, settings)
   const access = createAccess(settings)
 
   // The order of decisions (RFC 9110 §13.2.1): what the fields say before what the store says, what the store says
@@ -70,7 +70,7 @@ export function createResourceService(store: ResourceStore, options?: ServiceOpt
     access.authenticate, // 401
     access.checkCrossSite, // 403
     seeHidden,
-    checkParent, // 404
+    hasParents ? checkParent : undefined, // 404
     checkAuthorization as Step<ResourceExchange>, // 403
     checkContent, // 415 413 400
     records && checkRepeated, // 400 422, or the first answer once more

@@ -40,7 +40,7 @@ export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute
   async function swap(path: string, members: JsonObject, begin: BeginChange | undefined): Promise<void> {
     for (let attempts = 1; ; attempts++) {
       const state = await store.read(path)
-      if (!isResource(state)) return // removed meanwhile: nobody asks any more
+      if (!isResource(state)) return // removed meanwhile
       const before = await fetchJson(state, context.limits.bodySize, undefined)
       const value = parseStored(before) as JsonObject
       if (value['state'] !== 'pending') return
