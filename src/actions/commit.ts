@@ -74,15 +74,14 @@ function settle<Input, Result extends Outcome>(
   if (attempts === MAX_ATTEMPTS) {
     throw new HttpError(409, 'ERR_CONFLICT', { detail: 'The resource is being changed by others all the time.' })
   }
-  if (attempts >= PATIENT_ATTEMPTS || exchange.scope !== undefined) {
+  const isParentMissing = (result as Partial<WriteConflict>).missing !== undefined
+  if (isParentMissing || attempts >= PATIENT_ATTEMPTS || exchange.scope !== undefined) {
     // The state of before the pause is not the current one any more, and what a store says of one is not in scope yet.
     const paused = attempts >= PATIENT_ATTEMPTS ? pause(attempts) : Promise.resolve()
-    return paused.then(() => judgeAnew(exchange)).then(() => swap(exchange, attempt, input, attempts + 1))
-  }
-  if ((result as Partial<WriteConflict>).missing !== undefined) {
-    return andThen(checkParent(exchange), () =>
-      andThen(judgeAnew(exchange), () => swap(exchange, attempt, input, attempts + 1)),
-    )
+    return paused
+      .then(() => (isParentMissing ? checkParent(exchange) : undefined))
+      .then(() => judgeAnew(exchange))
+      .then(() => swap(exchange, attempt, input, attempts + 1))
   }
   setState(exchange, (result as unknown as { readonly current: StoredState }).current)
   return andThen(checkAuthorization(exchange), () => {

@@ -29,6 +29,8 @@ export interface CompiledService {
   readonly records: Poll | undefined
   readonly view: ServiceView
   readonly afterCommits: AfterCommits
+  /** Whether a collection is tied to the resource that it is below. */
+  readonly hasParents: boolean
 }
 
 /** The routes of a service, and its accepted work where any definition has some. */
@@ -89,7 +91,7 @@ export function compileService(given: ResourceStore, settings: ServiceSettings):
       find,
       findBelow: () => entries.map(({ route }) => route),
     }
-    return { routes, operations, records, view, afterCommits }
+    return { routes, operations, records, view, afterCommits, hasParents: parents.size > 0 }
   }
   if (settings.authentication === undefined) refuseRequire(definitions)
   for (const [pattern, definition] of definitions) entries.push(...compileDefinition(pattern, definition, defaults))
@@ -100,7 +102,7 @@ export function compileService(given: ResourceStore, settings: ServiceSettings):
   routes = table
   parents = findParents(entries, table)
   if (operations === undefined || definitions.has(operations.path))
-    return { routes, operations, records, view, afterCommits }
+    return { routes, operations, records, view, afterCommits, hasParents: parents.size > 0 }
   // A pattern such as "/{tenant}" stands for other names than that of the monitors.
   routes = {
     isOpen: false,
@@ -109,7 +111,7 @@ export function compileService(given: ResourceStore, settings: ServiceSettings):
     find: (path) => (path === operations.path ? undefined : table.find(path)),
     findBelow: (pattern) => table.findBelow(pattern).filter((route) => route.pattern !== `${operations.path}/{id}`),
   }
-  return { routes, operations, records, view, afterCommits }
+  return { routes, operations, records, view, afterCommits, hasParents: parents.size > 0 }
 }
 
 /** The sweeper of first answers, where a definition keeps any. */

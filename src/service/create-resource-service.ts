@@ -49,7 +49,7 @@ export interface ResourceService extends Handler {
  */
 export function createResourceService(store: ResourceStore, options?: ServiceOptions): ResourceService {
   const settings = readServiceOptions(options)
-  const { routes, operations, records, view, afterCommits } = compileService(store, settings)
+  const { routes, operations, records, view, afterCommits, hasParents } = compileService(store, settings)
   const access = createAccess(settings)
 
   // The order of decisions (RFC 9110 §13.2.1): what the fields say before what the store says, what the store says
@@ -71,7 +71,7 @@ export function createResourceService(store: ResourceStore, options?: ServiceOpt
     access.authenticate, // 401
     access.checkCrossSite, // 403
     seeHidden,
-    checkParent, // 404
+    hasParents ? checkParent : undefined, // 404
     routes.hasScope ? (applyScope as Step<ResourceExchange>) : undefined, // 403
     checkAuthorization as Step<ResourceExchange>, // 403
     checkContent, // 415 413 400

@@ -71,7 +71,7 @@ describe.each(Object.entries(STORES))('PUT of a file of an item on %s', (_, crea
     expect(await put(tag)).toBe(412)
   })
 
-  it('keeps the file and what the item says of it together, whoever writes at the same time', async () => {
+  it('keeps the file and what the item says of it together, also under many writers', async () => {
     const store = createStore()
     const services = await Promise.all([1, 2].map(() => startService({ resources: { '/tasks': tasks } }, store)))
     try {
