@@ -15,7 +15,7 @@ const USAGE = `usage: npm run kit -- postgres://... | sqlite:FILE [options]
 `
 
 /** The tables that hold data, as docs/stores.md names them. */
-const TABLES = ['states', 'counters', 'contents', 'chunks']
+const TABLES = ['states', 'counters', 'contents', 'chunks', 'entries', 'pending', 'places']
 /** The tables that are made once. */
 const FIXED_TABLES = ['schema', 'identity']
 
