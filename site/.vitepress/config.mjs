@@ -74,8 +74,6 @@ export default defineConfig({
   outDir: './dist',
   cacheDir: '../node_modules/.cache/vitepress',
   cleanUrls: true,
-  // A folder of the repository, which the site does not have.
-  ignoreDeadLinks: ['./examples'],
   metaChunk: true,
   head: [['link', { rel: 'icon', href: 'data:,' }]],
   themeConfig: {
