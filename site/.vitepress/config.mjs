@@ -7,6 +7,8 @@ const guide = [
   { text: 'Overview', link: '/' },
   page('Recipes', 'recipes/'),
   page('Hosts', 'hosts'),
+  page('Collections', 'collections'),
+  page('Changes of resources', 'changes'),
   page('Stores', 'stores'),
   page('Security', 'security'),
   page('Exactly once', 'exactly-once'),
@@ -21,6 +23,8 @@ const guide = [
 const recipes = [
   page('A user of the host', 'recipes/user-of-the-host'),
   page('Soft deletion and restore', 'recipes/soft-deletion'),
+  page('Audit trail', 'recipes/audit-trail'),
+  page('Live updates', 'recipes/live-updates'),
   page('Files', 'recipes/files'),
   page('Ids made by clients', 'recipes/client-ids'),
   page('Background work', 'recipes/background-work'),
@@ -38,7 +42,7 @@ const pieces = [
   'auth',
   'body-parse',
   'conditional',
-  'digest',
+  'digest-fields',
   'method-override',
   'patch',
   'preflight',
@@ -74,8 +78,6 @@ export default defineConfig({
   outDir: './dist',
   cacheDir: '../node_modules/.cache/vitepress',
   cleanUrls: true,
-  // A folder of the repository, which the site does not have.
-  ignoreDeadLinks: ['./examples'],
   metaChunk: true,
   head: [['link', { rel: 'icon', href: 'data:,' }]],
   themeConfig: {
