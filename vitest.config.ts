@@ -21,5 +21,7 @@ export default defineConfig({
     hookTimeout: 120_000,
     teardownTimeout: 60_000,
     pool: 'forks',
+    // Vitest leaves one processor free, which is half of two.
+    maxWorkers: '100%',
   },
 })
