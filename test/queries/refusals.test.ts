@@ -70,7 +70,7 @@ describe('a query that a collection does not know', () => {
     }
   })
 
-  it('is told all its faults at once, and at most 20', async () => {
+  it('gets all its faults at once, and at most 20', async () => {
     const { send } = await serveTasks()
     const { errors } = JSON.parse((await send('GET', '/tasks?a=1&priority=x&sort=y&limit=0')).text)
     expect(errors.map(({ parameter }: { parameter: string }) => parameter)).toEqual(['a', 'priority', 'sort', 'limit'])
