@@ -5,7 +5,7 @@ const DATE_TIME =
 /**
  * The instant of an RFC 3339 date-time as text in UTC. The order of such texts by code point is the order of the
  * instants: they end without `Z`, and a fraction has no trailing zeros.
- * @returns `undefined` for text that is no date-time, and for an instant outside of the years 0000 to 9999
+ * @returns `undefined` for text that is not a date-time, and for an instant outside of the years 0000 to 9999
  */
 export function parseDateTime(text: string): string | undefined {
   const match = DATE_TIME.exec(text)
