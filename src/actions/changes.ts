@@ -157,9 +157,15 @@ function readOutbox(route: Route, outbox: Outbox, change: Change): readonly Rela
     throw new TypeError(`${owner} must return a list of writes, not a promise: the commit does not wait for it.`)
   }
   if (!Array.isArray(writes)) throw new TypeError(`${owner} must return a list of writes such as [{ path, content }].`)
+  const isBelowRemoved = (path: string): boolean => path.startsWith(`${change.path}/`) && removesBelow(route, change)
   for (const { path, content } of writes as readonly Partial<OutboxWrite>[]) {
     if (typeof path !== 'string' || !path.startsWith('/') || path === change.path) {
       throw new TypeError(`${owner} must give each write an absolute path that is not the path of the change.`)
+    }
+    if (isBelowRemoved(path)) {
+      throw new TypeError(
+        `${owner} must not write below a resource that is removed with all that is below it: ${path}.`,
+      )
     }
     const body: unknown = content?.body
     if (typeof content?.contentType !== 'string' || !(typeof body === 'string' || body instanceof Uint8Array)) {
@@ -167,6 +173,10 @@ function readOutbox(route: Route, outbox: Outbox, change: Change): readonly Rela
     }
   }
   return (writes as readonly OutboxWrite[]).map((write) => completeOutboxWrite(route, write))
+}
+
+function removesBelow(route: Route, { kind }: Change): boolean {
+  return kind === 'deleted' && route.deletion !== 'soft' && route.context.isParent(route)
 }
 
 /** A write of the outbox as the store takes it. One that lies in a collection of the service is indexed by its rules. */

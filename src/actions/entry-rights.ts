@@ -55,7 +55,7 @@ function isReadable(own: Route, collection: Route): boolean {
 
 /**
  * Whether an entry of a listing may be shown: whether the definition that its own path has would let this caller GET it.
- * @throws what `authorize` throws, unless it is an `HttpError` below 500, which refuses as `false` does
+ * @throws what `authorize` or `scope` throws, unless it is an `HttpError` below 500, which refuses as `false` does
  */
 export async function mayShow(exchange: ResourceExchange, item: StoredResource): Promise<boolean> {
   const { route, principal } = exchange
@@ -68,11 +68,11 @@ export async function mayShow(exchange: ResourceExchange, item: StoredResource):
   if (principal === undefined && (typeof rule === 'function' ? rule(request) : rule)) return false
   const subject = own.isFile ? await readParent(exchange, item) : item
   if (subject === undefined) return false
-  if (own.indexing?.scope !== undefined && own.definition !== route.definition) {
-    if (!(await isEntryInScope(exchange, own.indexing, request, subject))) return false
-  }
-  if (own.authorize === undefined) return true
   try {
+    if (own.indexing?.scope !== undefined && own.definition !== route.definition) {
+      if (!(await isEntryInScope(exchange, own.indexing, request, subject))) return false
+    }
+    if (own.authorize === undefined) return true
     const { bodySize } = route.context.limits
     const verdict = await askAbout(subject, bodySize, own.authorize, principal, request)
     if (verdict !== true) refuseRenamedValue('authorize', 'authorize', verdict)

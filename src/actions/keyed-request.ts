@@ -15,6 +15,7 @@ import { formatRecord, makeRepeatable, RECORDS, readRecord, replayedReply } from
 import { SMALL } from './read-small.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import { addWantedDigests } from './response-digests.ts'
+import { readInScope, refuseTaken } from './scope.ts'
 
 /** A request that is answered once, however often it is sent. */
 export interface KeyedRequest {
@@ -96,10 +97,19 @@ function answerAgain(exchange: ResourceExchange): MaybePromise<Reply | undefined
   if (isPromise(state)) slowStores.add(store)
   return andThen(state, (state) => {
     if (!isResource(state)) return undefined
-    return repeatAnswer(exchange, state).then((reply) =>
-      reply !== undefined && wantsDigests(exchange) ? addWantedDigests(exchange, reply) : reply,
+    return andThen(requireInScope(exchange), () =>
+      repeatAnswer(exchange, state).then((reply) =>
+        reply !== undefined && wantsDigests(exchange) ? addWantedDigests(exchange, reply) : reply,
+      ),
     )
   })
+}
+
+/** An answer of before tells of an item, which somebody else's may be by now. @throws HttpError 404 */
+function requireInScope(exchange: ResourceExchange): MaybePromise<void> {
+  const { scope, route, storePath, signal } = exchange
+  if (scope === undefined || route.collection !== undefined) return undefined
+  return andThen(readInScope(exchange, storePath, { hidden: true, signal }), () => refuseTaken(exchange))
 }
 
 /**

@@ -51,12 +51,12 @@ export function newMemberOf(
   refuseFacts(value, names)
   const rules = { schema: route.schema, idMember: kind, showsWork: false } as const
   const isAccepted = route.collection!.create === 'accepted'
-  const make = (validated: Document): NewMember => {
+  const make = (validated: Document, isFinal: boolean): NewMember => {
     const complete = addProperties(addProperties(validated, facts), owned)
     const valid = isAccepted ? markPending(complete) : complete
     const base = exchange.storePath === '/' ? '' : exchange.storePath
     // Refused before the store is asked for a name.
-    route.indexing?.takeValues(valid.value)
+    if (isFinal) route.indexing?.takeValues(valid.value)
     return {
       content: (name) => {
         const id = idOf(name, kind)
@@ -69,11 +69,12 @@ export function newMemberOf(
     }
   }
   return andThen(validateItem(own, rules, unknownMembers(exchange), names), (validated) => {
-    if (route.beforeWrite === undefined) return make(validated)
+    if (route.beforeWrite === undefined) return make(validated, true)
     const kept = [...names, ...scopeNamesOf(exchange)]
     const properties = propertiesOfServer({ idMember: kind, showsWork: isAccepted }, kept)
     const about = { kind: 'created', current: undefined, properties } as const
-    return { ...make(validated), stamp: () => andThen(stamp(exchange, validated, about), make) }
+    const stampMember = () => andThen(stamp(exchange, validated, about), (stamped) => make(stamped, true))
+    return { ...make(validated, false), stamp: stampMember }
   })
 }
 

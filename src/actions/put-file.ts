@@ -12,7 +12,7 @@ import { beginChange } from './changes.ts'
 import { commit } from './commit.ts'
 import { discardContent, streamContent } from './content.ts'
 import { fetchJson, parseStored, textOf } from './hooks.ts'
-import { indexOwnContent } from './indexing.ts'
+import { indexContent } from './indexing.ts'
 import { parentOf } from './parent.ts'
 import { readSmall, type TakenContent } from './read-small.ts'
 import { cacheControlFor } from './representation.ts'
@@ -68,7 +68,7 @@ async function attempt(
   const change = beginChange(own, 'patched', item, { principal: exchange.principal, request: exchange })
   const { contentLanguage } = item
   const plain = { contentType: item.contentType, contentLanguage, filename: item.filename, body: text }
-  const content = indexOwnContent(own, item.path, plain, value)
+  const content = indexContent(own, item.path, plain, value)
   const options = { expect: { version: item.version }, requires: parentOf(exchange), related: [file], signal }
   const written = await writeChange(store, item.path, content, options, change)
   if (written.outcome !== 'conflict') return { outcome: current === undefined ? 'created' : 'replaced' }

@@ -267,6 +267,8 @@ export interface RouteContext {
   readonly findRoute: (path: string) => Route | undefined
   /** Whether collections below a resource exist as long as it does: they are removed with it. */
   readonly isParent: (route: Route) => boolean
+  /** Finds out what the indexes of all collections have, before a change whose outbox may write into any of them. */
+  readonly loadIndexes: () => MaybePromise<void>
   /** All routes that paths one segment below a pattern may have. */
   readonly findRoutesBelow: (pattern: string) => readonly Route[]
 }

@@ -18,7 +18,14 @@ export type Scope = Readonly<Record<string, string | number | boolean>>
  * @throws HttpError 403 for a scope with an undefined value; whatever the definition throws
  */
 export function applyScope(exchange: ResourceExchange): MaybePromise<undefined> {
-  const { indexing } = exchange.route
+  const { indexing, outbox, isFile, context } = exchange.route
+  // The outbox, that of the item for a file, is not waited for, and may write into any collection.
+  const mayWrite = (outbox !== undefined || isFile) && !isSafeMethod(exchange.method)
+  if (!mayWrite) return takeScope(exchange, indexing)
+  return andThen(context.loadIndexes(), () => takeScope(exchange, indexing))
+}
+
+function takeScope(exchange: ResourceExchange, indexing: Indexing | undefined): MaybePromise<undefined> {
   if (indexing?.scope === undefined) return undefined
   // For every caller: another one sees other items.
   exchange.sharing = 'private'

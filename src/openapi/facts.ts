@@ -145,7 +145,8 @@ export function readFacts(view: ServiceView, pattern: string, route: Route): Fac
     needsDigests: route.needsDigests,
     hasConflicts: route.conflict !== undefined,
     hooksMayRefuse: {
-      content: route.beforeWrite !== undefined || route.outbox !== undefined,
+      // A file is replaced together with its item, which has hooks and an index.
+      content: route.beforeWrite !== undefined || route.outbox !== undefined || kind === 'file',
       any: route.outbox !== undefined,
     },
     idempotency: route.idempotency === undefined ? 'none' : route.idempotency.isRequired ? 'required' : 'optional',

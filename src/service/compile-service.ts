@@ -1,6 +1,8 @@
 import { type AfterCommits, createAfterCommits } from '../actions/after-commits.ts'
+import type { Indexing } from '../actions/indexing.ts'
 import type { Route, RouteContext } from '../actions/route.ts'
 import { describeValue } from '../core/describe-value.ts'
+import { andThen, type MaybePromise } from '../core/handler.ts'
 import { createFailureReport } from '../core/report-failure.ts'
 import { createTurns } from '../core/turns.ts'
 import type { ServiceView } from '../openapi/service-view.ts'
@@ -51,10 +53,12 @@ export function compileService(given: ResourceStore, settings: ServiceSettings):
     findRoute: (path: string) => routes.find(path),
     findRoutesBelow: (pattern: string) => routes.findBelow(pattern),
     isParent: (route: Route) => parents.has(route),
+    loadIndexes: () => loadAll(indexes),
   }
   const { afterCommits } = facts
   let routes: RouteTable
   let parents: ReadonlySet<Route> = new Set()
+  let indexes: readonly Indexing[] = []
   const entries: RouteEntry[] = []
   const definitions = new Map<string, ResourceDefinition>()
   for (const [pattern, definition] of Object.entries(resources ?? {})) {
@@ -95,6 +99,9 @@ export function compileService(given: ResourceStore, settings: ServiceSettings):
   }
   if (settings.authentication === undefined) refuseRequire(definitions)
   for (const [pattern, definition] of definitions) entries.push(...compileDefinition(pattern, definition, defaults))
+  indexes = [
+    ...new Set(entries.flatMap(({ route: { indexing } }) => (indexing?.scope === undefined ? [] : [indexing]))),
+  ]
   if (operations !== undefined) entries.push(compileMonitor(operations, defaults))
   if (served !== undefined) entries.push(served)
   view = createView(settings, entries)
@@ -112,6 +119,12 @@ export function compileService(given: ResourceStore, settings: ServiceSettings):
     findBelow: (pattern) => table.findBelow(pattern).filter((route) => route.pattern !== `${operations.path}/{id}`),
   }
   return { routes, operations, records, view, afterCommits, hasParents: parents.size > 0 }
+}
+
+/** Finds out what the indexes have, one after the other: seldom is any of it to be read. */
+function loadAll(indexes: readonly Indexing[], at = 0): MaybePromise<void> {
+  const indexing = indexes[at]
+  return indexing && andThen(indexing.load(), () => loadAll(indexes, at + 1))
 }
 
 /** The sweeper of first answers, where a definition keeps any. */

@@ -3,6 +3,7 @@ import { relatedPaths, removalOf } from '../actions/delete.ts'
 import { fetchJson, parseStored } from '../actions/hooks.ts'
 import { indexOwnContent } from '../actions/indexing.ts'
 import type { Route, RouteContext } from '../actions/route.ts'
+import { splitProperties } from '../actions/server-properties.ts'
 import { idOf } from '../actions/validation.ts'
 import { removeChange, writeChange } from '../actions/write-change.ts'
 import { createProblem, HttpError, isHttpError } from '../core/errors.ts'
@@ -24,7 +25,7 @@ type BeginChange = (before: StoredResource) => PendingChange | undefined
 
 /** Makes what does a piece of accepted work: a removal, or the work on a new item. */
 export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute: FindWorkRoute): WorkHandler {
-  const { store, turns } = context
+  const { store, turns, loadIndexes } = context
 
   async function readValue(state: StoredResource): Promise<JsonObject> {
     return parseStored(await fetchJson(state, context.limits.bodySize, undefined)) as JsonObject
@@ -45,9 +46,11 @@ export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute
       const before = await fetchJson(state, context.limits.bodySize, undefined)
       const value = parseStored(before) as JsonObject
       if (value['state'] !== 'pending') return
-      const next = { ...value, ...members }
+      await loadIndexes()
+      const own = context.findRoute(path)
+      const next = { ...value, ...members, ...keptOf(own, value) }
       const plain = { contentType: state.contentType, body: JSON.stringify(next) }
-      const content = indexOwnContent(context.findRoute(path), path, plain, next)
+      const content = indexOwnContent(own, path, plain, next)
       const options = { expect: { version: state.version } }
       const result = await writeChange(store, path, content, options, begin?.(before))
       if (result.outcome !== 'conflict') return
@@ -87,6 +90,7 @@ export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute
     const expect = version === undefined ? 'any' : { version }
     const options = { expect, related: await relatedPaths(route, path), ...removalOf(route) } as const
     if (version !== undefined && state.version !== version) throw changedMeanwhile()
+    await loadIndexes()
     const before = observesChanges(route) ? await fetchJson(state, context.limits.bodySize, undefined) : state
     const change = beginChange(route, 'deleted', before, { principal, request: undefined })
     const removed = change === undefined ? store.remove(path, options) : removeChange(store, before, options, change)
@@ -129,6 +133,11 @@ export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute
       await settle(record.path, { state: 'failed', problem }, route && beginPatch(route, record))
     },
   }
+}
+
+/** The properties of an item that its work cannot change: an item never leaves its scope. */
+function keptOf(route: Route | undefined, value: JsonObject): JsonObject {
+  return splitProperties(value, route?.indexing?.scopeNames ?? []).owned
 }
 
 function changedMeanwhile(): HttpError {

@@ -2,10 +2,23 @@ import { describe, expect, it } from 'vitest'
 import { memoryStore } from '../../src/stores/memory.ts'
 import { runKit } from './kit-runner.ts'
 import * as parents from './mutants/parents.ts'
+import { keepsBelow, removesBelowFirst } from './mutants/written-removals.ts'
 import { testMutants } from './test-mutants.ts'
 
 /** Broken stores; the case that finds each of them out, and the sentence of the contract that it names. */
 const MUTANTS = [
+  [
+    'removesBelowFirst',
+    removesBelowFirst,
+    'removes what is below a path and writes other paths in one step, or does neither',
+    'A removal that was refused for what it writes has removed what is below its path.',
+  ],
+  [
+    'keepsBelow',
+    keepsBelow,
+    'removes what is below a path and writes other paths in one step, or does neither',
+    'A removal that writes has left what is below its path.',
+  ],
   [
     'deafToRequirements',
     parents.deafToRequirements,

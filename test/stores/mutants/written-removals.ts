@@ -23,6 +23,27 @@ export const removesRegardless = mutate((sound) => ({
     }),
 }))
 
+/** Removes what is below a path before it looks whether the removal may happen. */
+export const removesBelowFirst = mutate((sound) => ({
+  async remove(path, { below, relatedWrites = [], ...options }) {
+    if (below !== true || relatedWrites.length === 0)
+      return sound.remove(path, { ...options, below: below === true, relatedWrites })
+    for (const { path: own } of (await sound.list(`${path}/parts`, { limit: 10 })).items) {
+      await sound.remove(own, { expect: 'any', mode: 'erase' })
+    }
+    return sound.remove(path, { ...options, below, relatedWrites })
+  },
+}))
+
+/** Leaves what is below a path where the removal writes. */
+export const keepsBelow = mutate((sound) => ({
+  remove: (path, { below, relatedWrites = [], ...options }) =>
+    sound.remove(
+      path,
+      relatedWrites.length > 0 ? { ...options, relatedWrites } : { ...options, below: below === true },
+    ),
+}))
+
 /** Looks whether a path is absent first, and removes later. */
 export const looksThenRemoves = mutate((sound) => ({
   async remove(path, { relatedWrites = [], ...options }) {

@@ -76,6 +76,38 @@ export const writtenRemovals: readonly Case[] = [
     },
   },
   {
+    title: 'removes what is below a path and writes other paths in one step, or does neither',
+    needs: ['relatedExpect', 'parents', 'contents', 'paths'],
+    async run({ store, path, modes }) {
+      for (const mode of modes.filter((mode) => mode !== 'hide')) {
+        const { version } = await put(store, path(7), text('parent'))
+        await put(store, path('7/parts/1'), text('child'))
+        await put(store, path(`record-${mode}`), text('winner'))
+        const remove = (name: string) => {
+          const relatedWrites = [record(path(name)), { path: path('log'), content: text(mode) }]
+          return store.remove(path(7), { expect: { version }, mode, below: true, relatedWrites })
+        }
+        claimEqual((await remove(`record-${mode}`)).outcome, 'conflict', 'A removal went on although a path was there.')
+        await claimContent(
+          await store.read(path('7/parts/1')),
+          text('child'),
+          'A removal that was refused for what it writes has removed what is below its path.',
+        )
+        claimEqual((await remove(`other-${mode}`)).outcome, 'removed', 'A removal was refused without a reason.')
+        await claimContent(
+          await store.read(path('log')),
+          text(mode),
+          'A removal of all that is below a path has not written what it brings.',
+        )
+        claimEqual(
+          await store.read(path('7/parts/1'), { hidden: true }),
+          undefined,
+          'A removal that writes has left what is below its path.',
+        )
+      }
+    },
+  },
+  {
     title: 'lets exactly one of many removals win that write the same path, which must be absent',
     needs: ['relatedExpect', 'contents', 'paths'],
     async run({ store, path, modes, reopen }) {

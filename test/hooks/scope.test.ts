@@ -1,0 +1,203 @@
+import { describe, expect, it } from 'vitest'
+import { type Change, json } from '../../src/actions/change-types.ts'
+import { collection } from '../../src/service/resource-definitions.ts'
+import { jsonOf, multipartOf, waitFor } from '../writes/support.ts'
+import { as, list, patchOf, png, scope, shown, start } from './scoped.ts'
+import { STORES } from './stores.ts'
+
+describe.each(Object.entries(STORES))('a scope beside hooks on %s', (_, createStore) => {
+  it('sets its properties after beforeWrite, which neither sets nor removes them', async () => {
+    const target = await start(createStore(), {
+      '/notes': collection({
+        scope,
+        query: { by: 'string' },
+        beforeWrite: (value, { current }) => {
+          const { owner, ...rest } = value as Record<string, never>
+          return { ...rest, owner: 'eve', by: current === undefined ? 'new' : 'old' } as never
+        },
+      }),
+    })
+    const created = await target.send('POST', '/notes', jsonOf({ n: 1 }, as('ada')))
+    expect(created.json()).toEqual({ id: 1, n: 1, by: 'new', owner: 'ada' })
+    expect(await list(target, 'eve', '/notes')).toEqual([])
+    expect(await list(target, 'ada', '/notes?by=new')).toHaveLength(1)
+    expect((await target.send('PATCH', '/notes/1', patchOf('ada', { n: 2 }))).json()).toMatchObject({ owner: 'ada' })
+    expect((await target.send('PUT', '/notes/1', jsonOf({ n: 3 }, as('ada')))).status).toBe(204)
+    expect(await list(target, 'ada', '/notes?by=new')).toEqual([])
+    expect(await list(target, 'ada', '/notes?by=old')).toEqual([{ id: 1, n: 3, by: 'old', owner: 'ada' }])
+  })
+
+  it('has beforeWrite, outbox and afterCommit called for what is in it only', async () => {
+    const calls: string[] = []
+    const changes: Change[] = []
+    const target = await start(createStore(), {
+      '/notes': collection({
+        scope,
+        deletion: 'soft',
+        clientIds: true,
+        beforeWrite: (value, { current }) => {
+          calls.push(`write ${JSON.stringify(current?.value)}`)
+          return value
+        },
+        outbox: (change) => {
+          changes.push(change)
+          return []
+        },
+        afterCommit: ({ kind }) => void calls.push(kind),
+      }),
+    })
+    await target.send('POST', '/notes', jsonOf({ n: 1 }, as('ada')))
+    calls.length = 0
+    const never = async (method: string, options: object) =>
+      expect((await target.send(method, '/notes/1', options)).status).toBe(404)
+    for (let pass = 0; pass < 2; pass++) {
+      await never('PUT', jsonOf({ n: 2 }, as('bob')))
+      await never('PUT', jsonOf({ n: 2 }, { ...as('bob'), 'If-None-Match': '*' }))
+      await never('PATCH', patchOf('bob', { n: 2 }))
+      await never('DELETE', { fields: as('bob') })
+      await target.send('DELETE', '/notes/1', { fields: as('ada') })
+    }
+    await target.service.close()
+    expect(calls).toEqual(['deleted'])
+    expect(changes.map(({ kind, before }) => [kind, before?.value])).toEqual([
+      ['created', undefined],
+      ['deleted', { id: 1, n: 1, owner: 'ada' }],
+    ])
+  })
+
+  it('keeps its properties when a document that is not an object is sent: the item never leaves it', async () => {
+    const target = await start(createStore(), { '/notes': collection({ scope, clientIds: true }) })
+    await target.send('POST', '/notes', jsonOf({ n: 1 }, as('ada')))
+    const answers = [
+      await target.send('PUT', '/notes/1', jsonOf([1], as('ada'))),
+      await target.send('PUT', '/notes/2', jsonOf('text', as('ada'))),
+      await target.send('PATCH', '/notes/1', patchOf('ada', 5)),
+    ]
+    expect(answers.map(({ status }) => status)).toEqual([422, 422, 422])
+    expect(await list(target, 'boss', '/notes')).toEqual([{ id: 1, n: 1, owner: 'ada' }])
+  })
+
+  it('indexes what the outbox writes, in a process that has not asked the scope yet', async () => {
+    const store = createStore()
+    const notes = collection({
+      outbox: ({ id }) => [{ path: `/log/${id}0`, content: json({ id: Number(`${id}0`), owner: 'ada', n: id! }) }],
+    })
+    const log = collection({ scope, query: { n: 'number' } })
+    const first = await start(store, { '/notes': notes, '/log': log })
+    await first.send('POST', '/log', jsonOf({ n: 0 }, as('bob')))
+    await first.send('POST', '/notes', jsonOf({}))
+    const lines: unknown[] = []
+    const second = await start(store, { '/notes': notes, '/log': log }, { log: (entry) => lines.push(entry) })
+    await second.send('POST', '/notes', jsonOf({}))
+    await second.send('POST', '/notes', jsonOf({}))
+    expect(lines).toEqual([])
+    expect(await list(first, 'ada', '/log?n[gte]=2&sort=-n')).toEqual([
+      { id: 30, owner: 'ada', n: 3 },
+      { id: 20, owner: 'ada', n: 2 },
+    ])
+    expect(await list(first, 'bob', '/log')).toHaveLength(1)
+    expect((await first.send('GET', '/log/20', { fields: as('bob') })).status).toBe(404)
+    expect((await first.send('GET', '/log/20', { fields: as('ada') })).status).toBe(200)
+  })
+
+  it('keeps accepted work in it, done by a process that has not asked the scope yet', async () => {
+    const store = createStore()
+    const ids: string[] = []
+    const jobs = (isWorking: boolean) =>
+      collection({
+        scope,
+        query: { size: 'number' },
+        create: 'accepted',
+        process: async () => ({ size: isWorking ? 7 : 0 }),
+      } as never)
+    const operations = { queue: { enqueue: (id: string) => void ids.push(id) }, pollInterval: 60_000 }
+    const first = await start(store, { '/jobs': jobs(false) }, { operations })
+    expect((await first.send('POST', '/jobs', jsonOf({ n: 1 }, as('ada')))).status).toBe(202)
+    const second = await start(store, { '/jobs': jobs(true) }, { operations })
+    await second.service.runOperation(ids[0]!)
+    expect(await list(first, 'ada', '/jobs?size=7')).toEqual([{ id: 1, n: 1, owner: 'ada', state: 'ready', size: 7 }])
+    expect(await list(first, 'bob', '/jobs')).toEqual([])
+    expect((await first.send('GET', '/jobs/1', { fields: as('bob') })).status).toBe(404)
+  })
+
+  it('is kept by accepted work that gives another value for its property', async () => {
+    const jobs = collection({ scope, create: 'accepted', process: async () => ({ owner: 'bob', id: 9 }) } as never)
+    const target = await start(createStore(), { '/jobs': jobs })
+    await target.send('POST', '/jobs', jsonOf({ n: 1 }, as('ada')))
+    const ended = await waitFor(
+      () => target.send('GET', '/jobs/1', { fields: as('ada') }),
+      ({ text }) => !text.includes('pending'),
+    )
+    expect(ended.json()).toMatchObject({ owner: 'ada' })
+  })
+
+  it('is asked again for a repetition: the item may be of somebody else by now', async () => {
+    const target = await start(createStore(), { '/notes': collection({ scope, idempotency: 'optional' }) })
+    await target.send('POST', '/notes', jsonOf({ n: 1 }, as('ada')))
+    const repeat = () => {
+      const { fields, body } = patchOf('ada', { n: 2 })
+      return target.send('PATCH', '/notes/1', { fields: { ...fields, 'Idempotency-Key': '"a-key-of-sixteen"' }, body })
+    }
+    expect([(await repeat()).status, (await repeat()).field('idempotency-replayed')]).toEqual([200, '?1'])
+    expect((await target.send('PATCH', '/notes/1', patchOf('boss', { owner: 'bob' }))).status).toBe(200)
+    const [moved, none] = [await repeat(), await target.send('PATCH', '/notes/9', patchOf('ada', { n: 2 }))]
+    expect(shown(moved, '/notes/1')).toEqual(shown(none, '/notes/9'))
+    expect(moved.status).toBe(404)
+  })
+
+  it('gives 422 for a value that cannot be indexed, which beforeWrite or the facts of a file make', async () => {
+    const store = createStore()
+    const notes = collection({
+      scope,
+      query: { by: 'string', name: { type: 'string', pointer: '/photo/name' } },
+      files: { photo: { replaceable: true, describe: ({ size }) => ({ name: 'n'.repeat(size) }) } },
+      beforeWrite: (value) => ({ ...(value as object), by: 'x'.repeat((value as { size: number }).size) }) as never,
+    })
+    const target = await start(store, { '/notes': notes })
+    const refused = async (method: string, path: string, options: object, pointer: string) => {
+      const { status, text } = await target.send(method, path, options)
+      expect([status, text]).toEqual([422, expect.stringContaining(`"pointer":"${pointer}"`)])
+    }
+    await refused('POST', '/notes', jsonOf({ size: 257 }, as('ada')), '/by')
+    const sent = await target.send('POST', '/notes', jsonOf({ size: 2, by: 'y'.repeat(300) }, as('ada')))
+    expect([sent.status, sent.json()]).toEqual([201, { id: 1, size: 2, by: 'xx', owner: 'ada' }])
+    await refused('PUT', '/notes/1', jsonOf({ size: 257 }, as('ada')), '/by')
+    await refused('PATCH', '/notes/1', patchOf('ada', { size: 257 }), '/by')
+    await refused('PUT', '/notes/1/photo', png('ada', 'x'.repeat(257)), '/photo/name')
+    expect((await target.send('GET', '/notes/1/photo', { fields: as('ada') })).status).toBe(404)
+    expect(await list(target, 'ada', '/notes?by=xx')).toEqual([{ id: 1, size: 2, by: 'xx', owner: 'ada' }])
+  })
+
+  it('hides a file that PUT would replace, in the same bytes as one that never existed', async () => {
+    const notes = collection({
+      scope,
+      query: { size: { type: 'number', pointer: '/photo/size' } },
+      files: { photo: { replaceable: true } },
+    })
+    const target = await start(createStore(), { '/notes': notes })
+    const form = multipartOf(
+      [
+        { name: 'n', content: 'x' },
+        { name: 'photo', filename: 'a.png', type: 'image/png', content: 'old' },
+      ],
+      as('ada'),
+    )
+    expect((await target.send('POST', '/notes', form)).status).toBe(201)
+    for (const more of [{}, { 'If-None-Match': '*' }, { 'If-Match': '*' }, { 'If-Match': '"x"' }]) {
+      const [other, none] = [
+        await target.send('PUT', '/notes/1/photo', png('bob', 'new!', more)),
+        await target.send('PUT', '/notes/9/photo', png('bob', 'new!', more)),
+      ]
+      expect(other.status).toBe(404)
+      expect(shown(other, '/notes/1/photo')).toEqual(shown(none, '/notes/9/photo'))
+    }
+    expect((await target.send('PUT', '/notes/1/photo', png('ada', 'new!'))).status).toBe(204)
+    expect(await list(target, 'ada', '/notes?size=4')).toMatchObject([
+      { id: 1, n: 'x', owner: 'ada', photo: { size: 4 } },
+    ])
+    expect(await list(target, 'ada', '/notes?size=3')).toEqual([])
+    expect(await list(target, 'bob', '/notes')).toEqual([])
+    expect((await target.send('PUT', '/notes/1', jsonOf({ n: 'y' }, as('ada')))).status).toBe(204)
+    expect(await list(target, 'ada', '/notes?size=4')).toMatchObject([{ n: 'y', owner: 'ada' }])
+  })
+})
