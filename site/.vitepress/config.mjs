@@ -6,6 +6,8 @@ const page = (text, name) => ({ text, link: `/docs/${name}` })
 const guide = [
   { text: 'Overview', link: '/' },
   page('Recipes', 'recipes/'),
+  page('Collections', 'collections'),
+  page('Changes', 'changes'),
   page('Hosts', 'hosts'),
   page('Stores', 'stores'),
   page('Security', 'security'),
@@ -20,10 +22,18 @@ const guide = [
 
 const recipes = [
   page('A user of the host', 'recipes/user-of-the-host'),
+  page('Users see only their own items', 'recipes/owners'),
+  page('Timestamps and owner', 'recipes/timestamps'),
+  page('Filter, order, count', 'recipes/lists'),
   page('Soft deletion and restore', 'recipes/soft-deletion'),
   page('Files', 'recipes/files'),
+  page('Files later', 'recipes/files-later'),
   page('Ids made by clients', 'recipes/client-ids'),
+  page('Audit trail', 'recipes/audit-trail'),
+  page('Live updates', 'recipes/live-updates'),
   page('Background work', 'recipes/background-work'),
+  page('Replace json-server', 'recipes/json-server'),
+  page('react-admin', 'recipes/react-admin'),
   page('Testing an application', 'recipes/testing'),
   page('TypeScript', 'recipes/typescript'),
   page('CommonJS', 'recipes/commonjs'),
