@@ -77,7 +77,10 @@ function watchStream({ res, idleTimeout, slowestReader }: Exchange): void {
   if (all.streams++ === 0) all.pace.rest(now)
   stream.once('close', () => all.streams--)
   // Node keeps a stream whose client has left until its last write has been sent, which a window of 0 never lets happen.
-  stream.once('aborted', () => stream.destroy())
+  // A stream that this side breaks off still has a reset to send.
+  stream.once('aborted', () => {
+    if (stream.rstCode !== INTERNAL_ERROR) stream.destroy()
+  })
   sweep(idleTimeout, {
     check(now) {
       if (stream.destroyed || stream.writableFinished) return false
