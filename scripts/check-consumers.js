@@ -14,7 +14,7 @@ const folder = mkdtempSync(join(tmpdir(), 'consumer-'))
 const { name, devDependencies } = JSON.parse(readFileSync('package.json', 'utf8'))
 const run = (command, ...args) => execFileSync(command, args, { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] })
 
-/** What the README says of CommonJS: Node requires the package, and Jest imports it. */
+/** What docs/recipes/commonjs.md says: Node requires the package, and Jest imports it. */
 function checkCommonJs() {
   const use = 'createResourceService(memoryStore())'
   writeFileSync(
@@ -39,7 +39,7 @@ function checkCommonJs() {
   console.log('can be tested with Jest')
 }
 
-/** A program of CommonJS, as the rows of the README have it. */
+/** A program of CommonJS, as docs/recipes/commonjs.md has it. */
 function checkCommonJsTypes(version) {
   const program = `import { createResourceService, memoryStore } from '${name}'\ncreateResourceService(memoryStore())\n`
   for (const file of ['program.cts', 'program.mts']) writeFileSync(join(folder, file), program)

@@ -13,6 +13,8 @@ import { builtinModules, createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
+import { gzipSync } from 'node:zlib'
+import { build } from 'esbuild'
 import { rollup } from 'rollup'
 import ts from 'typescript'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -80,6 +82,15 @@ async function packagesInBundle(file: string): Promise<string[]> {
     .filter((id) => isPackage(id) && !own.has(id))
 }
 
+/** Thousands of bytes of a bundle with one export of a built file, minified and gzipped. */
+async function measureBundle(file: string, name: string): Promise<number> {
+  const { outputFiles } = await build({
+    stdin: { contents: `export { ${name} } from './dist/${file}.js'`, resolveDir: '.' },
+    ...{ bundle: true, minify: true, format: 'esm', platform: 'node', write: false },
+  })
+  return gzipSync(outputFiles[0]!.contents).length / 1000
+}
+
 describe('package.json', () => {
   it('exports exactly what is built', () => {
     const built = Object.keys(entries).map((entry) => (entry === 'index' ? '.' : `./${entry}`))
@@ -97,6 +108,15 @@ describe('package.json', () => {
       .flatMap((page) => [...readFileSync(page, 'utf8').matchAll(/from '(http-resource-service[^']*)'/g)])
       .map(([, path]) => path!)
     expect([...new Set(named)].filter((path) => !subpaths.map(nameOf).includes(path))).toEqual([])
+  })
+
+  it('has middleware of the size that the README says', async () => {
+    const rows = [...readFileSync('README.md', 'utf8').matchAll(/^\| \[`(\w+)\(.*\/([a-z-]+)\.md\) .* (\d+) kB \|$/gm)]
+    expect(rows.length).toBe(9)
+    for (const [, name, file, size] of rows) {
+      const actual = await measureBundle(file!, name!)
+      expect(Math.abs(actual - Number(size)), `${name}: ${actual} kB`).toBeLessThan(1.5)
+    }
   })
 
   it('depends on every package that the built files import, and on no other', () => {

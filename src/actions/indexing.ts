@@ -55,7 +55,7 @@ export function indexContent({ indexing }: Route, path: string, content: Content
   return { ...content, indexed: { index: indexing.indexOf(collection), values: indexing.takeValues(value) } }
 }
 
-/** The same for content that the service makes itself, such as that of finished work: there is no client to be told. */
+/** The same for content that the service makes itself, such as that of finished work: there is no client to answer. */
 export function indexOwnContent(route: Route | undefined, path: string, content: Content, value: JsonValue): Content {
   const indexing = route?.kind === 'item' ? route.indexing : undefined
   if (indexing === undefined) return content

@@ -121,14 +121,14 @@ const BINDING = 12
 
 /**
  * A cursor of the store as clients get it: bound to filter, order and scope, where there are any. In base64url, so that
- * nobody is tempted to make one.
+ * no client is tempted to make one.
  */
 export function formatCursor(cursor: string, key: string): string {
   const text = Buffer.from(cursor)
   return (key === '' ? text : Buffer.concat([bindingOf(key), text])).toString('base64url')
 }
 
-/** @throws HttpError 400 for what is no cursor of this list */
+/** @throws HttpError 400 for a cursor that does not belong to this list */
 function openBound(text: string, key: string): string {
   const bytes = Buffer.from(text, 'base64url')
   const isWhole = text !== '' && bytes.toString('base64url') === text

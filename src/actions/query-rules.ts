@@ -18,7 +18,7 @@ export interface QueryRules {
   readonly allowsDeleted: boolean
 }
 
-/** The parameters that are no filters. */
+/** The parameters that are not filters. */
 export const RESERVED_PARAMETERS: readonly string[] = ['limit', 'after', 'sort', 'count', 'deleted']
 
 export const MOST_VALUES = 8

@@ -20,7 +20,7 @@ export type Scope = Readonly<Record<string, string | number | boolean>>
 export function applyScope(exchange: ResourceExchange): MaybePromise<undefined> {
   const { indexing } = exchange.route
   if (indexing?.scope === undefined) return undefined
-  // Whoever it is: another caller sees other items.
+  // For every caller: another one sees other items.
   exchange.sharing = 'private'
   return andThen(indexing.load(), () =>
     andThen(findScope(exchange, indexing, exchange), (scope) => {
@@ -45,7 +45,7 @@ function findScope(
   })
 }
 
-/** @throws TypeError for what is no scope; HttpError 403 for one that lacks a value, which must never mean everything */
+/** @throws TypeError for a value that is not a scope; HttpError 403 for one that lacks a value, which must never mean everything */
 function checkScope(exchange: ResourceExchange, given: unknown): Scope {
   const { definition } = exchange.route
   const isObject = typeof given === 'object' && given !== null && !Array.isArray(given)

@@ -4,8 +4,8 @@ const DATE_TIME =
 
 /**
  * The instant of an RFC 3339 date-time as text in UTC. The order of such texts by code point is the order of the
- * instants: there is no `Z` at the end, and a fraction has no trailing zeros.
- * @returns `undefined` for text that is no date-time, and for an instant outside of the years 0000 to 9999
+ * instants: it has no `Z` at the end, and a fraction has no trailing zeros.
+ * @returns `undefined` for text that is not a date-time, and for an instant outside of the years 0000 to 9999
  */
 export function parseDateTime(text: string): string | undefined {
   const match = DATE_TIME.exec(text)

@@ -130,7 +130,7 @@ function parseTokens(pointer: string): readonly string[] {
 
 /**
  * The name of a property of the scope in the index: that of the same property in `query`, where its values are the same
- * there. Otherwise its pointer, which is no name of `query`.
+ * there. Otherwise its pointer, which is not a name of `query`.
  */
 function nameInIndex(queried: readonly QueryProperty[], name: string): string {
   const same = queried.find(({ pointer, type }) => pointer.length === 1 && pointer[0] === name && type !== 'date-time')

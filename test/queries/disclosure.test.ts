@@ -11,7 +11,7 @@ const MERGE = 'Content-Type: application/merge-patch+json'
 const JSON_PATCH = 'Content-Type: application/json-patch+json'
 const EVE = 'X-User: eve'
 
-/** Serves notes of whoever the request names, and makes one that is hidden from eve, between two of hers. */
+/** Serves notes of the user whom the request names, and makes one that is hidden from eve, between two of hers. */
 async function serveSecret(secret: object, store: ResourceStore = memoryStore()): Promise<Served> {
   const served = await serve(store, {
     resources: {

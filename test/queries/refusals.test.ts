@@ -3,6 +3,7 @@ import { createResourceService } from '../../src/service/create-resource-service
 import { collection } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import { closeAfterTest, serve } from '../service/serve.ts'
+import { readBlocks } from '../support/doc-blocks.ts'
 import { startHost } from '../support/hosts.ts'
 import { idsOf, linkOf, QUERY, serveTasks } from './tasks.ts'
 
@@ -70,7 +71,13 @@ describe('a query that a collection does not know', () => {
     }
   })
 
-  it('is told all its faults at once, and at most 20', async () => {
+  it('is the document of docs/collections.md', async () => {
+    const { send } = await serveTasks()
+    const block = readBlocks('docs/collections.md').find(({ language }) => language === 'json')!
+    expect(JSON.parse((await send('GET', '/tasks?stauts=open')).text)).toEqual(JSON.parse(block.code))
+  })
+
+  it('lists all its faults at once, and at most 20', async () => {
     const { send } = await serveTasks()
     const { errors } = JSON.parse((await send('GET', '/tasks?a=1&priority=x&sort=y&limit=0')).text)
     expect(errors.map(({ parameter }: { parameter: string }) => parameter)).toEqual(['a', 'priority', 'sort', 'limit'])

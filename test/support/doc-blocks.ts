@@ -57,6 +57,7 @@ export const ELSEWHERE: Readonly<Record<string, string>> = {
   'README.md sh 1': 'test/examples.test.ts',
   'README.md sh 2': 'test/examples.test.ts',
   'README.md sh 3': 'scripts/check-consumers.js',
+  'docs/collections.md json 1': 'test/queries/refusals.test.ts',
   'docs/exactly-once.md sh 1': 'test/real/recipes.test.ts',
   'docs/exactly-once.md sh 2': 'test/real/recipes.test.ts',
   'docs/exactly-once.md sh 3': 'test/real/recipes.test.ts',

@@ -172,7 +172,7 @@ export function createPostgresIndexes(
 
     async commit({ place, walk, pending: waiting }, items) {
       const done = await connection.transact(async (run) => {
-        // Whoever holds this row indexes; another process goes on from where it has come to.
+        // The process that holds this row indexes; another process goes on from where it has come to.
         const [row] = await run<{ phase: number; walked: string; indexed: number }>(
           unnamed(
             `SELECT phase, convert_from(walked, 'UTF8') AS walked, indexed FROM ${places} ` +

@@ -13,7 +13,7 @@ export interface WindowRequest {
   readonly window: Window
 }
 
-/** Work that asks for windows one after the other; whoever runs it answers each with rows, or with a number. */
+/** Work that asks for windows one after the other; the caller answers each with rows, or with a number. */
 export type Steps<Result> = Generator<WindowRequest, Result, readonly Found[] | number>
 
 /** One key of an order. */
