@@ -16,6 +16,15 @@ const Job = z.looseObject({ name: z.string().min(1), priority: z.int() })
 const Article = z.looseObject({ title: z.string().min(1), body: z.string().optional() })
 const Upload = z.looseObject({ title: z.string().min(1) })
 const Note = z.looseObject({ title: z.string().min(1), rank: z.number().optional() })
+const Task = z.looseObject({
+  title: z.string().min(1),
+  status: z.string().optional(),
+  priority: z.number().optional(),
+  done: z.boolean().optional(),
+  dueAt: z.iso.datetime({ offset: true }).optional(),
+  address: z.looseObject({ city: z.string().optional() }).optional(),
+})
+const Comment = z.looseObject({ text: z.string().min(1) })
 const Plan = z.looseObject({
   title: z.string().min(1),
   place: z.string().min(1),
@@ -32,6 +41,39 @@ const uploads = collection({
   files: { file: { required: true } },
   process: inspect,
   deletion: 'queued',
+})
+
+const tasks = collection({
+  title: 'Task',
+  schema: Task,
+  query: {
+    status: 'string',
+    priority: 'number',
+    done: 'boolean',
+    dueAt: 'date-time',
+    city: { type: 'string', pointer: '/address/city' },
+  },
+  // A token sees its own tasks, admins see all. A token without a subject sees none.
+  scope: {
+    properties: ['owner'],
+    values: ({ principal }) => (isAdmin(principal) ? undefined : { owner: principal?.claims?.sub }),
+  },
+  count: true,
+  idempotency: 'optional',
+  beforeWrite: (task, { current, now }) => ({
+    ...task,
+    createdAt: current?.value.createdAt ?? now.toISOString(),
+    updatedAt: now.toISOString(),
+  }),
+})
+
+const notes = collection({
+  title: 'Note',
+  schema: Note,
+  query: { title: 'string', rank: 'number' },
+  count: true,
+  idempotency: 'optional',
+  jsonAsMergePatch: true,
 })
 
 /**
@@ -55,7 +97,11 @@ export function createDemo(store, { secret, user, password, origins, acceptsWork
       '/config/app': singleton({ title: 'Config', schema: Config, aliases: ['/config/app.json'] }),
       '/docs': collection({ title: 'Document', types: ['*/*'] }),
       '/articles': collection({ title: 'Article', schema: Article, deletion: 'soft' }),
-      '/notes': collection({ title: 'Note', schema: Note, idempotency: 'optional' }),
+      '/notes': notes,
+      '/tasks': tasks,
+      // Those who see the task read and write its comments.
+      '/tasks/{task}/comments': collection({ title: 'Comment', schema: Comment, parent: true }),
+      '/tree/{path...}': document({ title: 'Document of any depth' }),
       // What the page edits.
       '/plan': singleton({ title: 'Plan', schema: Plan }),
       '/strict/{name}': document({ title: 'Guarded document', preconditions: 'required' }),
@@ -67,7 +113,7 @@ export function createDemo(store, { secret, user, password, origins, acceptsWork
         basic({ realm: 'demo', accounts }),
         digest({ realm: 'demo', accounts }),
       ],
-      requireAuth: (request) => request.method === 'DELETE' || asksForDeleted(request),
+      requireAuth: (request) => request.method === 'DELETE' || isForTasks(request) || asksForDeleted(request),
       authorize: (principal, request) => !asksForDeleted(request) || isAdmin(principal),
     },
     operations: { isAdmin },
@@ -88,7 +134,7 @@ export function createDemo(store, { secret, user, password, origins, acceptsWork
 
 /** What the store holds before anybody has written to it. */
 export async function seed(store) {
-  const links = ['users', 'jobs', 'uploads', 'config/app', 'docs', 'articles', 'notes', 'plan', 'file.bin']
+  const links = ['users', 'jobs', 'uploads', 'config/app', 'docs', 'articles', 'notes', 'tasks', 'plan', 'file.bin']
   const home = Object.fromEntries(links.map((link) => [link, { href: `./${link}` }]))
   const bytes = Buffer.alloc(1024 * 1024, Buffer.from(Array.from({ length: 251 }, (_, i) => i)))
   const json = (value) => ({ contentType: 'application/json', body: JSON.stringify(value) })
@@ -99,6 +145,10 @@ export async function seed(store) {
     '/plan': json({ title: 'Dinner on Friday', place: 'At Rosa’s', guests: 6, vegetarian: true, edits: 0 }),
   }
   for (const [path, content] of Object.entries(seeds)) await store.write(path, content, { expect: 'absent' })
+}
+
+function isForTasks({ path }) {
+  return path === '/tasks' || path.startsWith('/tasks/')
 }
 
 function asksForDeleted(request) {

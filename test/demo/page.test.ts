@@ -97,7 +97,7 @@ describe.runIf(executablePath !== undefined)('the demo page', () => {
     await page.locator('#grace').getByText('Ada has saved since').waitFor()
     await panel.getByRole('button', { name: 'Remove' }).click()
     await status.getByText('401').waitFor()
-    await panel.getByText('Sign in to remove').click()
+    await panel.getByText('Sign in for tasks, and to remove').click()
     await panel.getByLabel('Bearer token').fill(pages.token)
     // The state that was shown is another one by now.
     await panel.getByRole('button', { name: 'Remove' }).click()

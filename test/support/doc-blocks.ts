@@ -63,6 +63,7 @@ export const ELSEWHERE: Readonly<Record<string, string>> = {
   'docs/exactly-once.md sh 3': 'test/real/recipes.test.ts',
   'docs/migration/express.md text 1': 'an application without this package, in outline',
   'docs/recipes/caching.md text 1': 'test/recipes/proxies.test.ts',
+  'docs/recipes/react-admin.md jsx 1': 'an application of react-admin, in outline',
   // Needs a Worker; test/docs.test.ts checks its types.
   'docs/runtimes.md ts 1': 'test/runtimes/worker-entry.mjs',
   'docs/stores.md sh 1': 'test/stores/run-kit.test.ts',

@@ -1,6 +1,7 @@
 // The resources of the demo: list, filter, read, create, change, remove, upload.
 import { createResourceClient } from 'http-resource-service/client'
 import { button, el, nextId } from './dom.js'
+import { createFilter } from './filter.js'
 import { createUploads } from './uploads.js'
 import { createWire } from './wire.js'
 
@@ -16,6 +17,7 @@ const COLLECTIONS = {
     return { name, email: `${name.toLowerCase()}@example.org` }
   },
   '/notes': () => ({ title: `A note of ${nextName()}`, rank: 1 }),
+  '/tasks': () => ({ title: `A task of ${nextName()}`, status: 'open', priority: 1, done: false }),
   '/jobs': () => ({ name: 'Print the minutes', priority: 3 }),
   '/articles': () => ({ title: 'On engines', body: 'A first draft.' }),
   '/docs': undefined,
@@ -29,18 +31,17 @@ const COLLECTIONS = {
  */
 export function createResources(host, { session, open }) {
   const wire = createWire('Requests of the list')
-  const client = createResourceClient('/api', { fetch: wire.fetch, headers: session.credentials, keyed: ['/notes'] })
+  const client = createResourceClient('/api', {
+    fetch: wire.fetch,
+    headers: session.credentials,
+    keyed: ['/notes', '/tasks'],
+  })
   const collection = el(
     'select',
     { id: nextId('collection') },
     ...Object.keys(COLLECTIONS).map((path) => el('option', { value: path }, path)),
   )
-  const filter = el('input', {
-    id: nextId('filter'),
-    type: 'search',
-    placeholder: 'text that it has',
-    autocomplete: 'off',
-  })
+  const filter = createFilter(() => collection.value, listAgain)
   const token = el('input', {
     id: nextId('token'),
     type: 'password',
@@ -61,6 +62,8 @@ export function createResources(host, { session, open }) {
   )
   const uploads = createUploads({ client, session, path: () => collection.value, done: show })
   let pages
+  let asked
+  let isRefused = false
   let shown = 0
 
   host.append(
@@ -68,7 +71,7 @@ export function createResources(host, { session, open }) {
       'div',
       { class: 'pair' },
       el('div', {}, el('label', { for: collection.id }, 'Collection'), collection),
-      el('div', {}, el('label', { for: filter.id }, 'Filter'), filter),
+      ...filter.elements,
     ),
     list,
     el('div', { class: 'actions' }, more, button('List again', listAgain)),
@@ -79,7 +82,7 @@ export function createResources(host, { session, open }) {
     el(
       'details',
       {},
-      el('summary', {}, 'Sign in to remove'),
+      el('summary', {}, 'Sign in for tasks, and to remove'),
       // A form, as password managers expect it; there is nothing to submit.
       el(
         'form',
@@ -91,12 +94,12 @@ export function createResources(host, { session, open }) {
     el('h3', {}, 'On the wire'),
     wire.list,
   )
-  collection.addEventListener('change', listAgain)
-  let waiting
-  filter.addEventListener('input', () => {
-    clearTimeout(waiting)
-    waiting = setTimeout(listAgain, 250)
+  collection.addEventListener('change', () => {
+    filter.offer()
+    return listAgain()
   })
+  // What is shown stays: only a list that was refused is read again.
+  token.addEventListener('change', () => isRefused && listAgain())
 
   function listAgain() {
     wire.begin()
@@ -113,32 +116,33 @@ export function createResources(host, { session, open }) {
     detail.replaceChildren()
     list.replaceChildren()
     shown = 0
-    pages = client.list(collection.value, { limit: PAGE_SIZE }).pages()
+    asked = filter.read()
+    pages = client.list(collection.value, { limit: PAGE_SIZE, ...asked.options }).pages()
     await showNext()
   }
 
   /** Reads on until a page is full of items that the filter lets through. */
   async function showNext() {
     const source = pages
-    const text = filter.value.trim().toLowerCase()
     const found = []
+    let page
     let isEnd = false
     while (found.length < PAGE_SIZE && !isEnd) {
-      const { value: page, done } = await attempt(() => source.next(), { done: true })
+      const next = await attempt(() => source.next(), { done: false, value: { ok: false } })
       // Another list has been asked for meanwhile.
       if (source !== pages) return
-      if (done || !page.ok) {
-        isEnd = true
-        if (!done) say(page)
-      } else {
-        found.push(...page.items.filter((item) => JSON.stringify(item).toLowerCase().includes(text)))
-        isEnd = page.items.length < PAGE_SIZE
-      }
+      page = next.value ?? page
+      isEnd = next.done || !page.ok || page.items.length < PAGE_SIZE
+      if (!next.done && page.ok) found.push(...page.items.filter(asked.matches))
     }
     list.append(...found.map(describeItem))
     shown += found.length
-    more.hidden = isEnd
-    if (shown === 0) status.textContent = text === '' ? 'Nothing here yet.' : 'Nothing has this text.'
+    more.hidden = isEnd || shown === page?.total
+    isRefused = page?.ok === false
+    // A request without a response has said so.
+    if (isRefused) return page.problem && say(page)
+    if (shown === 0) status.textContent = asked.text === '' ? 'Nothing here yet.' : 'Nothing has this text.'
+    else if (page?.total !== undefined) status.textContent = `${shown} of ${page.total} shown.`
     else status.textContent = `${shown} shown${isEnd ? '' : ', there may be more'}.`
   }
 
@@ -179,8 +183,7 @@ export function createResources(host, { session, open }) {
     wire.begin()
     const result = await attempt(() => client.remove(document))
     if (result === undefined) return
-    if (result.status === 401) status.textContent = '401: removing needs the token that was printed at start.'
-    else if (!result.ok) say(result)
+    if (!result.ok) say(result)
     else await show(`${result.status}: ${path} is removed.`)
   }
 
@@ -205,6 +208,10 @@ export function createResources(host, { session, open }) {
   }
 
   function say({ status: code, problem }) {
+    if (code === 401) {
+      status.textContent = '401: this needs the token that was printed at start. Sign in below.'
+      return
+    }
     const faults = (problem.errors ?? []).map(({ pointer, detail }) => `${pointer} ${detail}`)
     status.textContent = [`${code}: ${problem.detail ?? problem.title ?? 'refused'}`, ...faults].join(' ')
   }
