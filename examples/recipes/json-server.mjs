@@ -35,12 +35,12 @@ function translate(parameters) {
 async function findTarget(pathname, { target, start, size, isPart }, headers) {
   if (!isPart) return `${pathname}?${target}`
   if (!(start >= 0 && start <= 5000)) return `${pathname}?_start=${start}` // 400: there is no such parameter
-  const { port } = server.address()
+  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
   let url = new URL(`${pathname}?${target}`, `http://127.0.0.1:${port}`)
   url.searchParams.set('count', 'true')
   for (let passed = 0; passed < start; ) {
     const step = Math.min(start - passed, 500)
-    url.searchParams.set('limit', step)
+    url.searchParams.set('limit', String(step))
     const response = await fetch(url, { headers })
     if (response.status !== 200) break // the service answers the request itself with the same refusal
     const next = /<([^>]*)>; rel="?next/.exec(response.headers.get('link') ?? '')?.[1]
@@ -48,12 +48,12 @@ async function findTarget(pathname, { target, start, size, isPart }, headers) {
     url = new URL(next, url)
     passed += step
   }
-  url.searchParams.set('limit', size)
+  url.searchParams.set('limit', String(size))
   return url.pathname + url.search
 }
 
 const server = createServer(async (req, res) => {
-  const [pathname, query = ''] = req.url.split('?', 2)
+  const [pathname, query = ''] = (req.url ?? '').split('?', 2)
   const parameters = new URLSearchParams(query)
   const isTheirs = [...parameters.keys()].some((name) => /^_|_(?:gte|lte|ne)$/.test(name))
   if (req.method === 'GET' && isTheirs) {

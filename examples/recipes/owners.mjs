@@ -13,13 +13,13 @@ const service = createResourceService(memoryStore(), {
         properties: ['tenant', 'owner'],
         values: ({ principal }) => {
           if (principal?.id === 'root') return undefined // all tasks
-          return { tenant: tenants.get(principal?.id), owner: principal?.id }
+          return { tenant: tenants.get(principal?.id ?? ''), owner: principal?.id }
         },
       },
     }),
     // The users of a tenant share its projects.
     '/projects': collection({
-      scope: ({ principal }) => ({ tenant: tenants.get(principal?.id) }),
+      scope: ({ principal }) => ({ tenant: tenants.get(principal?.id ?? '') }),
     }),
     // Who sees the task sees its comments.
     '/tasks/{task}/comments': collection({ parent: true }),

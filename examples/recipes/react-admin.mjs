@@ -1,11 +1,15 @@
 // examples/recipes/react-admin.mjs
 import { createResourceClient, expectSuccess } from 'http-resource-service/client'
 
-/** A data provider for react-admin. `headers` gives the credentials for each request. */
-export function createDataProvider(base, { headers } = {}) {
-  const client = createResourceClient(base, { headers })
+/**
+ * A data provider for react-admin.
+ * @param {string} base
+ * @param {import('http-resource-service/client').ResourceClientOptions} [options] `headers` gives the credentials
+ */
+export function createDataProvider(base, options) {
+  const client = createResourceClient(base, options)
   const documents = new Map() // what the user sees, each with the tag of its state
-  const keep = ({ document }) => {
+  const keep = (/** @type {any} */ { document }) => {
     documents.set(new URL(document.url).pathname, document)
     return { data: document.value }
   }
@@ -15,7 +19,7 @@ export function createDataProvider(base, { headers } = {}) {
     if (!documents.has(key)) await read(path)
     return documents.get(key)
   }
-  const getList = async (resource, { filter = {}, sort, pagination: { page, perPage } }) => {
+  const getList = async (resource, /** @type {any} */ { filter = {}, sort, pagination: { page, perPage } }) => {
     const order =
       sort === undefined || sort.field === 'id' ? undefined : (sort.order === 'DESC' ? '-' : '') + sort.field
     const pages = client.list(`/${resource}`, { query: filter, sort: order, limit: perPage, count: true }).pages()
@@ -23,8 +27,9 @@ export function createDataProvider(base, { headers } = {}) {
     for (let number = 1; number <= page; number++) {
       const { value, done } = await pages.next()
       if (done) return { data: [], total }
-      total = expectSuccess(value).total
-      if (number === page) return { data: value.items, total }
+      const part = expectSuccess(value)
+      total = part.total ?? 0
+      if (number === page) return { data: part.items, total }
     }
   }
   const getOne = (resource, { id }) => read(`/${resource}/${id}`)
