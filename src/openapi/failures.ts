@@ -76,6 +76,7 @@ export function needsCredentials({ credentials }: Facts, method: DescribedMethod
 
 /** Whether the content of a method is parsed, if it is of some type that can be. */
 function parses(facts: Facts, method: DescribedMethod): boolean {
+  if (facts.kind === 'file') return false
   return method === 'PATCH' || method === 'QUERY' || facts.json !== 'none' || facts.kind === 'open'
 }
 

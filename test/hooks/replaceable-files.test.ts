@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { afterEach, describe, expect, it } from 'vitest'
 import { type Change, json } from '../../src/actions/change-types.ts'
-import { bearer } from '../../src/auth-schemes/bearer.ts'
+import { bearer, insufficientScope } from '../../src/auth-schemes/bearer.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
 import { type Answer, jsonOf, MERGE_PATCH, multipartOf, startService, type Target } from '../writes/support.ts'
 import { STORES } from './stores.ts'
@@ -143,6 +143,35 @@ describe('PUT of a file of an item', () => {
     expect((await target.send('GET', '/tasks/1/photo')).status).toBe(404)
     expect((await target.send('GET', '/tasks/1')).json()).toEqual({ id: 1 })
     expect(await put('new', { 'Content-Digest': digestOf('new') })).toBe(201)
+  })
+
+  it('refuses what a service refuses of any write, and leaves the file alone', async () => {
+    const verify = (token: string) => {
+      if (token === 'narrow') throw insufficientScope(['more'])
+      return token === 'good'
+    }
+    target = await startService({
+      resources: { '/tasks': tasks },
+      auth: { schemes: [bearer(verify)], requireAuth: 'writes' },
+    })
+    const good = { Authorization: 'Bearer good' }
+    await target.send('PUT', '/tasks/1', jsonOf({}, good))
+    expect((await target.send('PUT', '/tasks/1/photo', png('x', good))).status).toBe(201)
+    const foreign = { Cookie: 'a=b', Origin: 'https://elsewhere.test', 'Sec-Fetch-Site': 'cross-site' }
+    const refusals = [
+      [400, 'digest-invalid-values', { 'Content-Digest': 'sha-256=:AAAA:' }],
+      [401, 'unauthenticated', { Authorization: 'Bearer bad' }],
+      [403, 'forbidden', { Authorization: 'Bearer narrow' }],
+      [403, 'cleartext', { 'X-Forwarded-For': '192.0.2.1' }],
+      [403, 'cross-site', foreign],
+      [415, 'unsupported-coding', { 'Content-Encoding': 'zstd' }],
+      [415, 'unsupported-media-type', { 'Content-Type': 'application/json; charset=iso-8859-1' }],
+    ] as const
+    for (const [status, problem, fields] of refusals) {
+      const answer = await target.send('PUT', '/tasks/1/photo', png('y', { ...good, ...fields }))
+      expect([answer.status, String(answer.json()['type']).split(/[:#]/).at(-1)]).toEqual([status, problem])
+    }
+    expect((await target.send('GET', '/tasks/1/photo')).text).toBe('x')
   })
 
   it('leaves alone an item with a number that would be another one when it is written again', async () => {
