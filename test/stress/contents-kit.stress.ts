@@ -1,4 +1,5 @@
 import { startFauxqs } from 'fauxqs'
+import type { Pool } from 'pg'
 import { afterAll, beforeAll, describe, it } from 'vitest'
 import { MEBIBYTE } from '../../src/stores/conformance/samples.ts'
 import { postgresStore } from '../../src/stores/postgres.ts'
@@ -12,11 +13,14 @@ import { createDatabaseFile } from '../support/sqlite.ts'
 let service: S3Service
 let fauxqs: Awaited<ReturnType<typeof startFauxqs>>
 let postgres: PostgresServer
+// One for every case: on a fast machine, pools of their own have more connections idle than the server has places for.
+let pool: Pool
 beforeAll(async () => {
   service = await startS3()
   fauxqs = await startFauxqs({ port: 0, logger: false })
   fauxqs.createBucket(BUCKET)
   postgres = await startPostgres()
+  pool = postgres.createPool({ max: 8 })
 })
 afterAll(async () => {
   await service.close()
@@ -52,7 +56,6 @@ testStore(
   () => {
     const contents = openS3Contents(service.endpoint, { prefix: createPrefix() })
     const tablePrefix = `kit_${++tables}_`
-    const pool = postgres.createPool({ max: 4 })
     const openStore = () => postgresStore({ pool, contents, inlineLimit: 1000, tablePrefix })
     return { store: openStore(), reopen: openStore }
   },

@@ -49,6 +49,8 @@ const NOBODY = { uid: 65_534, gid: 65_534 }
 
 /** The machine does not fail, only the server: pages are never torn. Tables live too shortly to be cleaned up. */
 const CHEAP = ['-c', 'fsync=off', '-c', 'full_page_writes=off', '-c', 'autovacuum=off']
+/** Suites with a pool for each test keep its connections for ten seconds more, and a fast machine runs many in those. */
+const PLACES = ['-c', 'max_connections=300']
 
 export async function startPostgres({ settings = [], fill }: PostgresSetup = {}): Promise<PostgresServer> {
   const { initdb, postgres } = await findBinaries()
@@ -72,7 +74,7 @@ export async function startPostgres({ settings = [], fill }: PostgresSetup = {})
     const child = spawn(
       postgres,
       // What is tested is our own behaviour when the server goes away, not its behaviour when the power does.
-      ['-D', data, '-p', String(port), '-k', '', '-c', 'listen_addresses=127.0.0.1', ...CHEAP, ...own],
+      ['-D', data, '-p', String(port), '-k', '', '-c', 'listen_addresses=127.0.0.1', ...CHEAP, ...PLACES, ...own],
       { ...identity, stdio: ['ignore', 'ignore', 'pipe'] },
     )
     server = child
