@@ -39,9 +39,9 @@ export function observesChanges({ outbox, afterCommit }: Route): boolean {
 
 /** A state with its content at hand where hooks may ask for its value: once it is replaced, it cannot be read any more. */
 export function readForHooks(exchange: ResourceExchange, resource: StoredResource): MaybePromise<StoredResource> {
-  const { route, signal } = exchange
+  const { route } = exchange
   if (route.beforeWrite === undefined && !observesChanges(route)) return resource
-  return fetchJson(resource, route.context.limits.bodySize, signal)
+  return fetchJson(resource, route.context.limits.bodySize, exchange)
 }
 
 /**

@@ -17,6 +17,7 @@ import { cacheControlFor, tagFields, writtenReply } from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'
 import { requirePresent } from './state.ts'
+import { RemoveUntilLeft } from './store-options.ts'
 import { idOf } from './validation.ts'
 import { removeChange } from './write-change.ts'
 
@@ -35,11 +36,11 @@ export function remove(exchange: ResourceExchange): MaybePromise<Reply> {
 
 function attempt(exchange: ResourceExchange): MaybePromise<Exclude<RemoveResult, { outcome: 'absent' }>> {
   requirePresent(exchange)
-  const { route, storePath, signal } = exchange
+  const { route, storePath } = exchange
   const found = expectationOf(exchange)
   const expect = found === 'absent' ? 'any' : found
-  const removed = andThen(relatedPaths(route, storePath, signal), (related) => {
-    const options = { expect, related, signal, ...removalOf(route) }
+  const removed = andThen(relatedPaths(route, storePath, exchange), (related) => {
+    const options = new RemoveUntilLeft(exchange, expect, related, removalOf(route))
     if (!observesChanges(route)) return route.context.store.remove(storePath, options)
     return andThen(readForHooks(exchange, exchange.current!), (resource) => {
       const change = beginRequestedChange(exchange, 'deleted', resource)!
@@ -67,11 +68,11 @@ const NO_PATHS: readonly string[] = []
 export function relatedPaths(
   { fileNames, deletion, context }: Route,
   path: string,
-  signal?: AbortSignal,
+  request?: { readonly signal: AbortSignal },
 ): MaybePromise<readonly string[]> {
   if (deletion === 'soft' || fileNames.length === 0) return NO_PATHS
   if (typeof fileNames !== 'string') return fileNames.map((name) => memberPath(path, name))
-  return listFiles(context.store, path, fileNames, signal)
+  return listFiles(context.store, path, fileNames, request?.signal)
 }
 
 const PAGE = 100

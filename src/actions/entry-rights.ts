@@ -7,6 +7,7 @@ import { askAbout } from './hooks.ts'
 import { type ResourceExchange, readParams } from './resource-exchange.ts'
 import type { Route } from './route.ts'
 import { isEntryInScope } from './scope.ts'
+import { ReadUntilLeft } from './store-options.ts'
 
 /** What the routes of the entries of a collection may do, by the definitions alone. */
 interface Entries {
@@ -86,9 +87,9 @@ export async function mayShow(exchange: ResourceExchange, item: StoredResource):
 /** The item that a file belongs to: without it there is no file (RFC 9110 §15.5.5). */
 async function readParent(exchange: ResourceExchange, file: StoredResource): Promise<StoredResource | undefined> {
   const { collection } = splitPath(file.path)
-  const item = await exchange.route.context.store.read(collection, {
-    hidden: exchange.wantsHidden,
-    signal: exchange.signal,
-  })
+  const item = await exchange.route.context.store.read(
+    collection,
+    new ReadUntilLeft(exchange, { hidden: exchange.wantsHidden }),
+  )
   return isResource(item) ? item : undefined
 }

@@ -16,6 +16,7 @@ import { SMALL } from './read-small.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import { addWantedDigests } from './response-digests.ts'
 import { readInScope, refuseTaken } from './scope.ts'
+import { ReadUntilLeft } from './store-options.ts'
 
 /** A request that is answered once, however often it is sent. */
 export interface KeyedRequest {
@@ -93,7 +94,7 @@ function beginFingerprint(exchange: ResourceExchange): Fingerprint {
 /** The first answer, where there is one; `undefined` where the key has not been used, or has expired. */
 function answerAgain(exchange: ResourceExchange): MaybePromise<Reply | undefined> {
   const { store } = exchange.route.context
-  const state = store.read(exchange.keyed!.path, { signal: exchange.signal })
+  const state = store.read(exchange.keyed!.path, new ReadUntilLeft(exchange, {}))
   if (isPromise(state)) slowStores.add(store)
   return andThen(state, (state) => {
     if (!isResource(state)) return undefined
@@ -107,9 +108,11 @@ function answerAgain(exchange: ResourceExchange): MaybePromise<Reply | undefined
 
 /** An answer of before tells of an item, which somebody else's may be by now. @throws HttpError 404 */
 function requireInScope(exchange: ResourceExchange): MaybePromise<void> {
-  const { scope, route, storePath, signal } = exchange
+  const { scope, route, storePath } = exchange
   if (scope === undefined || route.collection !== undefined) return undefined
-  return andThen(readInScope(exchange, storePath, { hidden: true, signal }), () => refuseTaken(exchange))
+  return andThen(readInScope(exchange, storePath, new ReadUntilLeft(exchange, { hidden: true })), () =>
+    refuseTaken(exchange),
+  )
 }
 
 /**

@@ -6,6 +6,7 @@ import { isResource } from '../stores/types.ts'
 import { mayShow } from './entry-rights.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'
+import { ReadUntilLeft } from './store-options.ts'
 
 /**
  * Whether the target of a request is below a resource that the caller may see, where its definition asks for that.
@@ -40,6 +41,6 @@ async function isVisible(exchange: ResourceExchange, path: string): Promise<bool
   const own = findRoute(path)
   if (own === undefined) return false
   if (own.hasParent && !(await isVisible(exchange, findParent(own, path)))) return false
-  const state = await store.read(own.storePath ?? path, { signal: exchange.signal })
+  const state = await store.read(own.storePath ?? path, new ReadUntilLeft(exchange, {}))
   return isResource(state) && mayShow(exchange, state)
 }

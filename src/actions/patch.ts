@@ -34,6 +34,7 @@ import {
 } from './server-properties.ts'
 import { stamp } from './stamp.ts'
 import { loadPresent, requirePresent } from './state.ts'
+import { WriteUntilLeft } from './store-options.ts'
 import { type Document, idOf, invalid, requireKeptNumbers } from './validation.ts'
 import { writeChange } from './write-change.ts'
 
@@ -94,7 +95,7 @@ function write(
   if (route.showsWork) requireSameState(document, patched)
   requireScope(exchange, patched, 'present')
   const text = JSON.stringify(patched)
-  return andThen(filePropertiesOf(route, exchange.storePath, exchange.signal), (files) => {
+  return andThen(filePropertiesOf(route, exchange.storePath, exchange), (files) => {
     requireSameFacts(splitProperties(patched, files).owned, splitProperties(document, files).owned, files)
     const names = [...files, ...scopeNamesOf(exchange)]
     const validated = validateItem({ value: patched, text, isVerbatim: true }, route, unknownMembers(exchange), names)
@@ -129,8 +130,8 @@ function writeValid(
 
 /** Writes over the state that was patched; with a key, the record of the answer as well. */
 function writeOnce(exchange: ResourceExchange, resource: StoredResource, content: Content): MaybePromise<Patched> {
-  const { storePath, signal, keyed, route } = exchange
-  const options = { expect: { version: resource.version }, requires: parentOf(exchange), signal }
+  const { storePath, keyed, route } = exchange
+  const options = new WriteUntilLeft(exchange, { version: resource.version }, parentOf(exchange))
   const change = beginRequestedChange(exchange, 'patched', resource)
   if (keyed === undefined) return writeChange(route.context.store, storePath, content, options, change)
   let reply: Reply | undefined
@@ -165,7 +166,7 @@ function currentDocument(exchange: ResourceExchange, resource: StoredResource): 
   const { limits } = exchange.route.context
   return (
     recallDocument(resource) ??
-    andThen(fetchJson(resource, limits.bodySize, exchange.signal), (resource) => parseDocument(resource, limits))
+    andThen(fetchJson(resource, limits.bodySize, exchange), (resource) => parseDocument(resource, limits))
   )
 }
 

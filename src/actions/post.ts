@@ -16,6 +16,7 @@ import { appliedPreferences, preferredReturn, unknownMembers } from './preferenc
 import { contentOf, type Proposal, readRawContent } from './raw-content.ts'
 import { writtenReply } from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
+import { CreateUntilLeft } from './store-options.ts'
 import { type Document, idOf, validateDocument } from './validation.ts'
 import { refuseOutboxConflict } from './write-change.ts'
 
@@ -162,15 +163,20 @@ async function discardAll(contents: readonly Content[]): Promise<void> {
 
 function write(exchange: ResourceExchange, { content, related }: NewMember): MaybePromise<CreateResult> {
   const { context, collection, outbox } = exchange.route
-  const { signal, keyed } = exchange
+  const { keyed } = exchange
   const path = collectionPath(exchange)
   const requires = parentOf(exchange)
-  if (collection!.ids !== 'uuid') return context.store.create(path, content, { related, requires, signal })
+  if (collection!.ids !== 'uuid') {
+    return context.store.create(path, content, new CreateUntilLeft(exchange, related, requires))
+  }
   const name = randomUUID()
   const own = content(name)
   const namesState = keyed !== undefined || outbox !== undefined
   const others = namesState ? { relatedTo: (state: NewState) => related(name, state) } : { related: related(name) }
-  const written = context.store.write(memberPath(path, name), own, { expect: 'absent', requires, ...others, signal })
+  const written = context.store.write(memberPath(path, name), own, {
+    ...{ expect: 'absent', requires, signal: exchange.signal },
+    ...others,
+  })
   return andThen(written, (result): CreateResult => {
     if (result.outcome === 'created') return { outcome: 'created', resource: result.resource }
     const { related, missing } = result as WriteConflict

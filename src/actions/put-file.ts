@@ -55,7 +55,7 @@ async function attempt(
 ): Promise<Attempted> {
   const { route, storePath, signal, current } = exchange
   const { store, limits, findRoute } = route.context
-  const item = await fetchJson(exchange.item as StoredResource, limits.bodySize, signal)
+  const item = await fetchJson(exchange.item as StoredResource, limits.bodySize, exchange)
   const own = findRoute(item.path)!
   const name = nameOf(storePath)
   const filename = filenameOf(exchange) ?? current?.filename ?? name

@@ -25,6 +25,7 @@ import { readSeenState, type SeenState } from './seen-state.ts'
 import { addProperties, propertiesOfServer } from './server-properties.ts'
 import { stamp } from './stamp.ts'
 import { setState } from './state.ts'
+import { ReadUntilLeft, WriteUntilLeft } from './store-options.ts'
 import { type Document, idOf, insertId, validateDocument } from './validation.ts'
 import { writeChange } from './write-change.ts'
 
@@ -155,9 +156,9 @@ function replace(
   expect: Expectation,
   seen: SeenState | undefined,
 ): MaybePromise<WriteResult> {
-  const { route, storePath, signal } = exchange
+  const { route, storePath } = exchange
   const change = seen && beginRequestedChange(exchange, kindOf(seen), seen.resource)
-  const options = { expect: seen?.expect ?? expect, requires: parentOf(exchange), signal }
+  const options = new WriteUntilLeft(exchange, seen?.expect ?? expect, parentOf(exchange))
   return writeChange(route.context.store, storePath, content, options, change)
 }
 
@@ -172,7 +173,7 @@ function checkConflict(
 ): MaybePromise<Expectation> {
   const { limits } = exchange.route.context
   // The state was read for its validators only, if at all: the hook sees its content.
-  return andThen(readInScope(exchange, exchange.storePath, { signal: exchange.signal }), (state) => {
+  return andThen(readInScope(exchange, exchange.storePath, new ReadUntilLeft(exchange, {})), (state) => {
     refuseTaken(exchange)
     // It may be another state than the one that was judged.
     setState(exchange, state)
@@ -182,7 +183,7 @@ function checkConflict(
       const size = typeof content.body === 'string' ? Buffer.byteLength(content.body) : sizeOfBody(content)
       const draft = { ...content, path: exchange.storePath, version: '', size, body: smallBody(content) }
       const proposed = viewState(draft, limits.bodySize)
-      const view = loadView(current, limits.bodySize, exchange.signal)
+      const view = loadView(current, limits.bodySize, exchange)
       const verdict = andThen(view, (view) => conflict(proposed, view, exchange))
       return andThen(verdict, (detail) => {
         if (detail !== undefined) throw new HttpError(409, 'ERR_CONFLICT', { detail })

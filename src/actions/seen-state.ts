@@ -4,6 +4,7 @@ import { fetchJson } from './hooks.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import { readInScope, refuseTaken } from './scope.ts'
 import { setState } from './state.ts'
+import { ReadUntilLeft } from './store-options.ts'
 
 /** The state that a write replaces, as it was seen: the write happens on no other. */
 export interface SeenState {
@@ -18,14 +19,13 @@ export interface SeenState {
  */
 export function readSeenState(exchange: ResourceExchange): MaybePromise<SeenState | undefined> {
   const { limits } = exchange.route.context
-  const { signal } = exchange
   // What the server keeps of a softly deleted item comes back with it.
-  return andThen(readInScope(exchange, exchange.storePath, { hidden: true, signal }), (state) => {
+  return andThen(readInScope(exchange, exchange.storePath, new ReadUntilLeft(exchange, { hidden: true })), (state) => {
     refuseTaken(exchange)
     if (isJudgedAnew(exchange, state)) return undefined
     if (!isResource(state)) return { resource: undefined, expect: 'absent' }
     const expect = state.hidden === true ? 'absent' : { version: state.version }
-    return andThen(fetchJson(state, limits.bodySize, signal), (resource) => ({ resource, expect }))
+    return andThen(fetchJson(state, limits.bodySize, exchange), (resource) => ({ resource, expect }))
   })
 }
 

@@ -25,17 +25,17 @@ const NONE: readonly string[] = []
 
 /**
  * Names of the properties of an item that say something of its files.
- * @param signal ends the search
+ * @param request whose end ends the search
  */
 export function filePropertiesOf(
   route: Route,
   path: string,
-  signal: AbortSignal | undefined,
+  request: { readonly signal: AbortSignal } | undefined,
 ): MaybePromise<readonly string[]> {
   const { idMember, fileNames, context } = route
   if (idMember === undefined || fileNames === 'filename') return NONE
   if (fileNames !== 'any') return fileNames
-  return andThen(listFiles(context.store, path, 'any', signal), (paths) => paths.map(nameOf))
+  return andThen(listFiles(context.store, path, 'any', request?.signal), (paths) => paths.map(nameOf))
 }
 
 /** Names of all properties that the server gives items of a route. @param files those that are about files */

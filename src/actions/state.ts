@@ -3,10 +3,11 @@ import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/handler.ts'
 import { splitPath } from '../stores/paths.ts'
-import { isResource, type ReadOptions, type StoredState } from '../stores/types.ts'
+import { isResource, type StoredState } from '../stores/types.ts'
 import { selectedValidators } from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import { readInScope, refuseTaken } from './scope.ts'
+import { ReadUntilLeft } from './store-options.ts'
 
 /** Reads the current state of the target, once a request. */
 export function readState(
@@ -14,7 +15,7 @@ export function readState(
   options?: { readonly metadataOnly: boolean },
 ): MaybePromise<void> {
   if (exchange.isStateRead) return undefined
-  const reading = new UntilLeft(exchange, { hidden: exchange.wantsHidden, ...options })
+  const reading = new ReadUntilLeft(exchange, { hidden: exchange.wantsHidden, ...options })
   const state = readInScope(exchange, exchange.storePath, reading)
   return isPromise(state) ? state.then((state) => setState(exchange, state)) : setState(exchange, state)
 }
@@ -24,27 +25,6 @@ export function setState(exchange: ResourceExchange, state: StoredState): void {
   exchange.isStateRead = true
   exchange.state = state
   exchange.validators = isResource(state) ? selectedValidators(exchange, state) : undefined
-}
-
-/**
- * Options of a read that ends when the client has left. A store that answers at once does not ask for the signal, which
- * costs more than a small request. A class: an object literal with a getter has a hidden class of its own, which made a GET
- * cost 1.7 times as much.
- */
-class UntilLeft {
-  readonly #exchange: ResourceExchange
-  readonly hidden: boolean
-  readonly metadataOnly: boolean
-
-  constructor(exchange: ResourceExchange, { hidden = false, metadataOnly = false }: Omit<ReadOptions, 'signal'>) {
-    this.#exchange = exchange
-    this.hidden = hidden
-    this.metadataOnly = metadataOnly
-  }
-
-  get signal(): AbortSignal {
-    return this.#exchange.signal
-  }
 }
 
 const METADATA = { metadataOnly: true }
@@ -58,7 +38,7 @@ export function readWithHidden(exchange: ResourceExchange): MaybePromise<void> {
   if (exchange.route.isFile) return readItem(exchange)
   // What a lost race tells of a hidden state is a tombstone.
   if (exchange.isStateRead && (exchange.state === undefined || isResource(exchange.state))) return undefined
-  const state = readInScope(exchange, exchange.storePath, new UntilLeft(exchange, HIDDEN))
+  const state = readInScope(exchange, exchange.storePath, new ReadUntilLeft(exchange, HIDDEN))
   if (isPromise(state)) return state.then((state) => setState(exchange, splitHidden(exchange, state)))
   return setState(exchange, splitHidden(exchange, state))
 }
@@ -67,7 +47,7 @@ export function readWithHidden(exchange: ResourceExchange): MaybePromise<void> {
 function readItem(exchange: ResourceExchange): MaybePromise<void> {
   if (exchange.isItemRead) return undefined
   const { collection: path } = splitPath(exchange.storePath)
-  return andThen(readInScope(exchange, path, new UntilLeft(exchange, HIDDEN)), (state) => {
+  return andThen(readInScope(exchange, path, new ReadUntilLeft(exchange, HIDDEN)), (state) => {
     exchange.isItemRead = true
     exchange.item = splitHidden(exchange, state)
   })
@@ -86,7 +66,7 @@ export function loadFile(exchange: ResourceExchange): MaybePromise<void> {
   return andThen(readItem(exchange), () => {
     requireState(exchange, exchange.item)
     const { store } = exchange.route.context
-    const file = store.read(exchange.storePath, new UntilLeft(exchange, { hidden: true, ...neededOf(exchange) }))
+    const file = store.read(exchange.storePath, new ReadUntilLeft(exchange, { hidden: true, ...neededOf(exchange) }))
     return andThen(file, (state) => {
       setState(exchange, state)
       requireState(exchange, state)
@@ -99,7 +79,7 @@ export function loadFileTarget(exchange: ResourceExchange): MaybePromise<void> {
   return andThen(readItem(exchange), () => {
     requireState(exchange, exchange.item)
     const { store } = exchange.route.context
-    const file = store.read(exchange.storePath, new UntilLeft(exchange, { hidden: true, ...METADATA }))
+    const file = store.read(exchange.storePath, new ReadUntilLeft(exchange, { hidden: true, ...METADATA }))
     return andThen(file, (state) => setState(exchange, state))
   })
 }

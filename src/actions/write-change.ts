@@ -37,12 +37,12 @@ export function writeChange(
 ): MaybePromise<WriteResult> {
   const outbox = change?.writes
   if (outbox === undefined && beside === undefined) return settle(store.write(path, content, options))
-  const { related = [], ...others } = options
+  const { related = [], expect, requires, signal } = options
   const relatedTo = (state: NewState): readonly RelatedWrite[] => {
     const own = beside === undefined ? related : [...related, ...beside.writes(state)]
     return outbox === undefined ? own : [...own, ...outbox(path, foresee(path, content, state))]
   }
-  return settle(store.write(path, content, { ...others, relatedTo }))
+  return settle(store.write(path, content, { expect, requires, relatedTo, ...(signal && { signal }) }))
 
   function settle(written: MaybePromise<WriteResult>): MaybePromise<WriteResult> {
     if (change === undefined) return written
@@ -65,7 +65,9 @@ export function removeChange(
   change: PendingChange,
 ): MaybePromise<RemoveResult> {
   const relatedWrites = change.writes?.(path, undefined) ?? []
-  return andThen(store.remove(path, { ...options, expect: { version }, relatedWrites }), (result) => {
+  const { related = [], mode, retention, below = false, signal } = options
+  const own = { expect: { version }, related, mode, retention, below, relatedWrites, ...(signal && { signal }) }
+  return andThen(store.remove(path, own), (result) => {
     if (result.outcome === 'removed') change.commit(path, undefined)
     else if (result.outcome === 'conflict') refuseOutboxConflict(result, undefined)
     return result

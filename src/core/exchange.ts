@@ -213,7 +213,7 @@ export class Exchange implements RequestView {
     if (this.#controller === undefined) {
       const controller = new AbortController()
       this.#controller = controller
-      if (this.isClosed && !this.isSent) controller.abort()
+      if (this.hasLeft) controller.abort()
       else
         this.res.once('close', () => {
           if (!this.isSent) controller.abort()
@@ -242,6 +242,11 @@ export class Exchange implements RequestView {
   /** Whether the whole answer has left. */
   get isSent(): boolean {
     return this.isHttp2 ? this.res.writableEnded : this.res.writableFinished
+  }
+
+  /** Whether the client has left before the whole answer was sent. */
+  get hasLeft(): boolean {
+    return this.isClosed && !this.isSent
   }
 
   /** Ends the exchange so that the client sees that the answer is not whole (RFC 9112 §8, RFC 9113 §8.1.1). */

@@ -1,5 +1,6 @@
 import { isPromise, type MaybePromise } from '../core/handler.ts'
 import { readOptions } from '../core/options.ts'
+import { isAborted, throwIfAborted } from './aborted.ts'
 import { createStoreClock } from './clock.ts'
 import { createContentHolder, type HeldBody, type TakenStreams } from './memory/held-content.ts'
 import type { MemberPlace } from './memory/member-index.ts'
@@ -67,7 +68,7 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
   function draftMember(
     collection: string,
     content: Content | ((name: string) => Content),
-    { related, signal }: CreateOptions,
+    options: CreateOptions,
     taken: TakenStreams,
   ): Draft {
     const place = members.take(collection)
@@ -75,8 +76,8 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
       const name = String(place.integer)
       const own = typeof content === 'function' ? content(name) : content
       const version = nextVersion()
-      const others = related === undefined ? NOTHING : related(name, { version })
-      const held = holder.hold(own, others, signal, taken)
+      const others = options.related?.(name, { version }) ?? NOTHING
+      const held = holder.hold(own, others, options, taken)
       return { place, path: memberPath(collection, name), version, content: own, related: others, held }
     } catch (error) {
       members.release(place)
@@ -118,12 +119,11 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
   function commitWrite(
     path: string,
     content: Content,
-    { expect, requires, signal }: WriteOptions,
+    { expect, requires }: WriteOptions,
     version: string | undefined,
     related: readonly RelatedWrite[],
     held: readonly HeldBody[],
   ): WriteResult {
-    signal?.throwIfAborted()
     const conflict = findConflict(path, related, requires)
     if (conflict !== undefined) return conflict
     const current = stateOf(path, false)
@@ -135,11 +135,10 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
 
   function commitRemoval(
     path: string,
-    { expect, mode, retention: keep = retention, related = [], below = false, signal }: RemoveOptions,
+    { expect, mode, retention: keep = retention, related = [], below = false }: RemoveOptions,
     relatedWrites: readonly RelatedWrite[],
     held: readonly HeldBody[],
   ): RemoveResult {
-    signal?.throwIfAborted()
     const conflict = findConflict(path, relatedWrites, undefined)
     if (conflict !== undefined) return conflict
     const current = stateOf(path, false)
@@ -162,18 +161,22 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
     },
 
     write(path, content, options) {
-      const { relatedTo, signal } = options
-      if (signal?.aborted) return Promise.reject(signal.reason)
+      if (isAborted(options)) return Promise.reject(options.signal!.reason)
+      const { relatedTo } = options
       const version = relatedTo === undefined ? undefined : nextVersion()
       const related = version === undefined ? (options.related ?? NOTHING) : relatedTo!({ version })
-      const held = holder.hold(content, related, signal)
-      if (isPromise(held)) return held.then((held) => commitWrite(path, content, options, version, related, held))
+      const held = holder.hold(content, related, options)
+      if (isPromise(held)) {
+        return held.then((held) => {
+          throwIfAborted(options)
+          return commitWrite(path, content, options, version, related, held)
+        })
+      }
       return commitWrite(path, content, options, version, related, held)
     },
 
     create(collection, content, options = {}) {
-      const { signal } = options
-      if (signal?.aborted) return Promise.reject(signal.reason)
+      if (isAborted(options)) return Promise.reject(options.signal!.reason)
       const taken: TakenStreams = {}
       const draft = draftMember(collection, content, options, taken)
       if (!isPromise(draft.held)) return commitDraft(draft, draft.held, options.requires)
@@ -181,11 +184,16 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
     },
 
     remove(path, options) {
-      const { signal, relatedWrites = NOTHING } = options
-      if (signal?.aborted) return Promise.reject(signal.reason)
+      if (isAborted(options)) return Promise.reject(options.signal!.reason)
+      const { relatedWrites = NOTHING } = options
       if (relatedWrites.length === 0) return commitRemoval(path, options, relatedWrites, [])
-      const held = holder.hold(EMPTY, relatedWrites, signal)
-      if (isPromise(held)) return held.then((held) => commitRemoval(path, options, relatedWrites, held))
+      const held = holder.hold(EMPTY, relatedWrites, options)
+      if (isPromise(held)) {
+        return held.then((held) => {
+          throwIfAborted(options)
+          return commitRemoval(path, options, relatedWrites, held)
+        })
+      }
       return commitRemoval(path, options, relatedWrites, held)
     },
 

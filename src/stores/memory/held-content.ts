@@ -37,7 +37,7 @@ export interface ContentHolder {
   hold(
     content: Content,
     related: readonly RelatedWrite[],
-    signal: AbortSignal | undefined,
+    options: { readonly signal?: AbortSignal },
     taken?: TakenStreams,
   ): MaybePromise<readonly HeldBody[]>
   stage(body: Stream, signal: AbortSignal | undefined): Promise<StagedBody>
@@ -57,7 +57,7 @@ export function createContentHolder(): ContentHolder {
   }
 
   return {
-    hold(content, related, signal, taken) {
+    hold(content, related, options, taken) {
       const held = [holdNow(content.body)]
       for (const write of related) held.push(holdNow(write.content.body))
       if (!held.includes(undefined)) return held as HeldBody[]
@@ -65,7 +65,7 @@ export function createContentHolder(): ContentHolder {
       const bodies = held.map((now, index) => {
         if (now !== undefined) return now
         const stream = (index === 0 ? content : related[index - 1]!.content).body as Stream
-        const known = streams.get(stream) ?? collect(stream, signal)
+        const known = streams.get(stream) ?? collect(stream, options.signal)
         streams.set(stream, known)
         return known
       })
