@@ -53,28 +53,21 @@ export { type RangeOptions, type RangeReader, type RangeSource, range } from './
 export { type RequireHttpsOptions, requireHttps } from './handlers/require-https.ts'
 export * from './patch.ts'
 export type { Method } from './protocol/methods.ts'
-export type {
-  NamedScope,
-  QueryOptions,
-  QueryPropertyOptions,
-} from './service/collection-options.ts'
+export type { AcceptedMember, CollectionOptions, Process } from './service/collection-options.ts'
 export { createResourceService, type ResourceService } from './service/create-resource-service.ts'
+export type { DocumentOptions, SingletonOptions } from './service/document-options.ts'
 export type { OperationsOptions } from './service/operations.ts'
+export type { NamedScope, QueryOptions, QueryPropertyOptions } from './service/query-options.ts'
 export {
-  type AcceptedMember,
   type CollectionDefinition,
-  type CollectionOptions,
   collection,
   type DocumentDefinition,
-  type DocumentOptions,
   document,
-  type Process,
   type ResourceDefinition,
-  type ResourceOptions,
   type SingletonDefinition,
-  type SingletonOptions,
   singleton,
 } from './service/resource-definitions.ts'
+export type { ResourceOptions } from './service/resource-options.ts'
 export type { ServedDescription, ServiceAuthOptions, ServiceOptions } from './service/service-options.ts'
 // By name: a bundler of declarations takes the functions of the file for values otherwise.
 export type {

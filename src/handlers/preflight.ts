@@ -4,14 +4,14 @@ import { HttpError } from '../core/errors.ts'
 import { BASE_FIELDS, type Exchange, type RequestView } from '../core/exchange.ts'
 import { isPromise, type MaybePromise } from '../core/handler.ts'
 import { createHandler, type ErrorHook, type Handler } from '../core/node-handler.ts'
-import { checkValues, either, FUNCTION, listOf, oneOf } from '../core/option-values.ts'
-import { omitOptions, readOptions } from '../core/options.ts'
+import { either, FUNCTION, listOf, oneOf, withDefault } from '../core/option-values.ts'
+import { type OptionTable, omitOptions, resolveOptions } from '../core/options.ts'
 import { addPending, addVary } from '../core/pending.ts'
 import { readTarget } from '../core/read-target.ts'
 import { emptyReply, keepFields, keptReply, type Reply } from '../core/reply.ts'
 import { formatAllowedMethods, isOrigin } from '../protocol/cors.ts'
 import { METHODS, type Method } from '../protocol/methods.ts'
-import { CORS_NAMES, type CorsOptions, resolveCorsOptions } from './cors-options.ts'
+import { CORS_OPTIONS, type CorsOptions, resolveCorsOptions } from './cors-options.ts'
 import { asksForMethod } from './preflight-request.ts'
 
 export type { CorsOptions, Origins } from './cors-options.ts'
@@ -148,14 +148,18 @@ function addFields(exchange: Exchange, fields: readonly string[]): void {
   else addPending(exchange, fields.slice(BASE_FIELDS.length))
 }
 
-const PREFLIGHT_VALUES = { methods: either(listOf(oneOf(...METHODS), 1), FUNCTION), onError: FUNCTION }
-
 export interface PreflightOptions extends CorsOptions {
   /** What the resources behind have, without OPTIONS or with it. Default: all methods. */
   readonly methods?: readonly Method[] | ((request: RequestView) => readonly Method[])
   /** Called with unexpected errors. Default: `console.error`. */
   readonly onError?: ErrorHook
 }
+
+const OPTIONS = {
+  ...CORS_OPTIONS,
+  methods: withDefault(either(listOf(oneOf(...METHODS), 1), FUNCTION), METHODS),
+  onError: FUNCTION,
+} satisfies OptionTable<PreflightOptions>
 
 /**
  * Standalone middleware that answers preflights and adds the CORS fields to every other answer, errors included.
@@ -166,9 +170,8 @@ export interface PreflightOptions extends CorsOptions {
  * app.use('/api', preflight({ origins: ['https://app.example'], methods: ['GET', 'PUT'] }))
  */
 export function preflight(options: PreflightOptions): Handler {
-  const read = readOptions('preflight', options, [...CORS_NAMES, 'methods', 'onError'])
-  checkValues('preflight', read, PREFLIGHT_VALUES)
-  const { methods = METHODS, onError } = read
+  const read = resolveOptions('preflight', options, OPTIONS)
+  const { methods, onError } = read
   const cors = createCors(omitOptions(read, 'methods', 'onError'))
   return createHandler({
     role: 'guard',

@@ -11,8 +11,8 @@ import type { PatchFormat } from '../patch-formats/types.ts'
 import { isJsonRange, isJsonType, isMediaRange, NO_PARAMETERS, parseMediaType } from '../protocol/media-type.ts'
 import type { Method } from '../protocol/methods.ts'
 import { completeRoute, restrict, type ServiceDefaults } from './compile-route.ts'
+import type { DocumentOptions, SingletonOptions } from './document-options.ts'
 import { JSON_ONLY } from './json-types.ts'
-import type { DocumentOptions, SingletonOptions } from './resource-definitions.ts'
 import type { RouteEntry } from './routes.ts'
 
 /** What a route knows that its definition does not say. */

@@ -5,10 +5,10 @@ import { bearer } from '../../src/auth-schemes/bearer.ts'
 import { openapi } from '../../src/openapi.ts'
 import { mergePatch } from '../../src/patch-formats/merge-patch.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
+import type { CollectionOptions } from '../../src/service/collection-options.ts'
+import type { DocumentOptions } from '../../src/service/document-options.ts'
 import {
-  type CollectionOptions,
   collection,
-  type DocumentOptions,
   document,
   singleton,
 } from '../../src/service/resource-definitions.ts'
