@@ -10,9 +10,9 @@ export {
   type OutboxWrite,
   type WriteContext,
 } from './actions/change-types.ts'
+export type { Authorize, ConflictHook, FileFacts, FileOptions, Rendition, ResourceState } from './actions/hook-types.ts'
 export type { ScopeHook, ScopeProperties } from './actions/indexing.ts'
 export type { QueryType } from './actions/query-types.ts'
-export type { Authorize, ConflictHook, FileFacts, FileOptions, Rendition, ResourceState } from './actions/route.ts'
 export { entityTagOf } from './actions/state-tag.ts'
 export {
   type Adapted,

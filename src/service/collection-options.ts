@@ -1,4 +1,5 @@
-import type { CollectionFacts, FileOptions } from '../actions/route.ts'
+import type { FileOptions } from '../actions/hook-types.ts'
+import type { CollectionFacts } from '../actions/route.ts'
 import type { MaybePromise } from '../core/handler.ts'
 import type { JsonObject, JsonValue } from '../core/json.ts'
 import {

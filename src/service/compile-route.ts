@@ -1,5 +1,6 @@
+import type { Authorize } from '../actions/hook-types.ts'
 import { acceptQueryOf, capabilitiesOf } from '../actions/options.ts'
-import type { Action, Authorize, Route, RouteContext } from '../actions/route.ts'
+import type { Action, Route, RouteContext } from '../actions/route.ts'
 import type { RequestView } from '../core/exchange.ts'
 import type { RequireRule } from '../handlers/authentication-options.ts'
 import { formatCacheControls } from '../protocol/cache-control.ts'

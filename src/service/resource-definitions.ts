@@ -1,4 +1,4 @@
-import type { FileOptions } from '../actions/route.ts'
+import type { FileOptions } from '../actions/hook-types.ts'
 import type { Typed } from '../core/definition-types.ts'
 import type { JsonObject, JsonValue } from '../core/json.ts'
 import type { StandardSchema } from '../core/standard-schema.ts'

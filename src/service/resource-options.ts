@@ -1,5 +1,6 @@
 import type { AfterCommit, BeforeWrite, Outbox } from '../actions/change-types.ts'
-import type { Authorize, ConflictHook, DeletionMode, Rendition } from '../actions/route.ts'
+import type { Authorize, ConflictHook, Rendition } from '../actions/hook-types.ts'
+import type { DeletionMode } from '../actions/route.ts'
 import type { RequestView } from '../core/exchange.ts'
 import type { JsonObject, JsonValue } from '../core/json.ts'
 import {

@@ -1,4 +1,4 @@
-import type { Authorize } from '../actions/route.ts'
+import type { Authorize } from '../actions/hook-types.ts'
 import { readLimits } from '../body-types/limits.ts'
 import type { BodyLimits } from '../body-types/types.ts'
 import { createAddressFinder } from '../core/client-address.ts'

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import type { Authorize, ResourceState } from '../../src/actions/route.ts'
+import type { Authorize, ResourceState } from '../../src/actions/hook-types.ts'
 import { bearer } from '../../src/auth-schemes/bearer.ts'
 import type { CollectionOptions } from '../../src/service/collection-options.ts'
 import { collection, document, singleton } from '../../src/service/resource-definitions.ts'
