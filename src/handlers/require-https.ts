@@ -7,8 +7,8 @@ import { isForwarded } from '../core/fields.ts'
 import type { Step } from '../core/handler.ts'
 import { createHandler, type ErrorHook, type Handler } from '../core/node-handler.ts'
 import { createLog, type Log } from '../core/operator-log.ts'
-import { checkValues, FUNCTION, LOG } from '../core/option-values.ts'
-import { omitOptions, readOptions } from '../core/options.ts'
+import { CHECKED_LATER, FUNCTION, LOG, oneOf, withDefault } from '../core/option-values.ts'
+import { type OptionTable, omitOptions, resolveOptions } from '../core/options.ts'
 import { connectionOf, createProxyTrust, readPeer, type TrustProxy } from '../core/peer.ts'
 import { decideForwardedTransport } from '../protocol/forwarded.ts'
 
@@ -20,6 +20,12 @@ export interface HttpsOptions {
   /** How cleartext is refused: 403, or 426 with Upgrade (RFC 9110 §15.5.22). Default: 403. */
   readonly status?: 403 | 426
 }
+
+const CHECK_OPTIONS = {
+  mode: withDefault(oneOf('required', 'optional'), 'required'),
+  trustProxy: CHECKED_LATER,
+  status: withDefault({ accepts: (value) => value === 403 || value === 426, text: '403 or 426' }, 403),
+} satisfies OptionTable<HttpsOptions>
 
 /** How the operator hears that requests are refused. */
 export interface HttpsReport {
@@ -53,13 +59,7 @@ type Transport =
  * @throws TypeError for an option that does not exist or a proxy that is not an address
  */
 export function createHttpsCheck(options: HttpsOptions = {}, report?: HttpsReport): HttpsCheck {
-  const {
-    mode = 'required',
-    trustProxy,
-    status = 403,
-  } = readOptions('requireHttps', options, ['mode', 'trustProxy', 'status'])
-  if (mode !== 'required' && mode !== 'optional') throw new TypeError('"mode" is "required" or "optional".')
-  if (status !== 403 && status !== 426) throw new TypeError('"status" is 403 or 426.')
+  const { mode, trustProxy, status } = resolveOptions('requireHttps', options, CHECK_OPTIONS)
   const isTrusted = createProxyTrust(trustProxy)
   const TRANSPORT = Symbol('transport')
   // Any client can send cleartext: beside one that does, those that do not would make a line with every request.
@@ -141,6 +141,13 @@ export interface RequireHttpsOptions extends Omit<HttpsOptions, 'mode'> {
   readonly log?: Log | boolean
 }
 
+const OPTIONS = {
+  trustProxy: CHECK_OPTIONS.trustProxy,
+  status: CHECK_OPTIONS.status,
+  onError: FUNCTION,
+  log: LOG,
+} satisfies OptionTable<RequireHttpsOptions>
+
 /**
  * Standalone middleware that refuses cleartext requests before their credentials are read (RFC 9110 §4.2.2).
  *
@@ -151,8 +158,7 @@ export interface RequireHttpsOptions extends Omit<HttpsOptions, 'mode'> {
  * app.use(requireHttps({ trustProxy: '10.0.0.0/8' }))
  */
 export function requireHttps(options: RequireHttpsOptions = {}): Handler {
-  const read = readOptions('requireHttps', options, ['trustProxy', 'status', 'onError', 'log'])
-  checkValues('requireHttps', read, { onError: FUNCTION, log: LOG })
+  const read = resolveOptions('requireHttps', options, OPTIONS)
   const report = { log: createLog(read.log), remedy: 'do without requireHttps' }
   const { step } = createHttpsCheck(omitOptions(read, 'onError', 'log'), report)
   const findAddress = createAddressFinder(read.trustProxy)
