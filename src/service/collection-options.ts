@@ -136,7 +136,7 @@ const PAGE_SIZE_OPTIONS = {
   max: withDefault(WHOLE, 500),
 } satisfies OptionTable<NonNullable<CollectionOptions['pageSize']>>
 
-/** @throws TypeError for sizes that are no positive integers, or a default above the most */
+/** @throws TypeError for a size that is not a positive integer, and for a default above the most */
 export function readPageSize(given: CollectionOptions['pageSize']): CollectionFacts['pageSize'] {
   const { max, default: usual = Math.min(50, max) } = resolveOptions('pageSize', given, PAGE_SIZE_OPTIONS)
   if (usual > max) throw new TypeError('pageSize has a default above its max.')

@@ -15,7 +15,7 @@ const complete = completeOptions<Options, typeof TABLE>(resolved, TABLE)
 
 // @ts-expect-error isOpen has no rule
 export const FEWER: OptionTable<Options> = { name: TEXT, size: SIZE }
-// @ts-expect-error isShut is no option
+// @ts-expect-error isShut does not exist
 export const MORE: OptionTable<Options> = { name: TEXT, size: SIZE, isOpen: BOOLEAN, isShut: BOOLEAN }
 // @ts-expect-error the default of a size is a number
 export const WRONG: OptionTable<Options> = { name: TEXT, size: withDefault(SIZE, '7'), isOpen: BOOLEAN }
