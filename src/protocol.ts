@@ -1,6 +1,6 @@
 /** HTTP as pure functions: strings and numbers in, data and decisions out. */
 
-export { type AcceptRange, parseAccept, selectMediaType } from './protocol/accept.ts'
+export { type AcceptRange, parseAccept, refusesIdentity, selectMediaType } from './protocol/accept.ts'
 export {
   type ChallengeParameter,
   type Credentials,

@@ -71,7 +71,6 @@ export const PERIOD: ValueRule = {
   text: 'a number of milliseconds, 0 or more',
 }
 export const TEXT: ValueRule = { accepts: (value) => typeof value === 'string' && value !== '', text: 'text' }
-export const ANY_TEXT: ValueRule = { accepts: (value) => typeof value === 'string', text: 'text' }
 export const FIELD_VALUE: ValueRule = {
   accepts: (value) => typeof value === 'string' && /^[\t\x20-\x7e]*$/.test(value),
   text: 'the value of a field, in ASCII',
