@@ -10,9 +10,9 @@ export {
   type OutboxWrite,
   type WriteContext,
 } from './actions/change-types.ts'
+export type { Authorize, ConflictHook, FileFacts, FileOptions, Rendition, ResourceState } from './actions/hook-types.ts'
 export type { ScopeHook, ScopeProperties } from './actions/indexing.ts'
 export type { QueryType } from './actions/query-types.ts'
-export type { Authorize, ConflictHook, FileFacts, FileOptions, Rendition, ResourceState } from './actions/route.ts'
 export { entityTagOf } from './actions/state-tag.ts'
 export {
   type Adapted,
@@ -53,28 +53,21 @@ export { type RangeOptions, type RangeReader, type RangeSource, range } from './
 export { type RequireHttpsOptions, requireHttps } from './handlers/require-https.ts'
 export * from './patch.ts'
 export type { Method } from './protocol/methods.ts'
-export type {
-  NamedScope,
-  QueryOptions,
-  QueryPropertyOptions,
-} from './service/collection-options.ts'
+export type { AcceptedMember, CollectionOptions, Process } from './service/collection-options.ts'
 export { createResourceService, type ResourceService } from './service/create-resource-service.ts'
+export type { DocumentOptions, SingletonOptions } from './service/document-options.ts'
 export type { OperationsOptions } from './service/operations.ts'
+export type { NamedScope, QueryOptions, QueryPropertyOptions } from './service/query-options.ts'
 export {
-  type AcceptedMember,
   type CollectionDefinition,
-  type CollectionOptions,
   collection,
   type DocumentDefinition,
-  type DocumentOptions,
   document,
-  type Process,
   type ResourceDefinition,
-  type ResourceOptions,
   type SingletonDefinition,
-  type SingletonOptions,
   singleton,
 } from './service/resource-definitions.ts'
+export type { ResourceOptions } from './service/resource-options.ts'
 export type { ServedDescription, ServiceAuthOptions, ServiceOptions } from './service/service-options.ts'
 // By name: a bundler of declarations takes the functions of the file for values otherwise.
 export type {

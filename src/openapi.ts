@@ -1,10 +1,13 @@
-import { readOptions } from './core/options.ts'
+import { required } from './core/option-values.ts'
+import { type OptionTable, resolveOptions } from './core/options.ts'
 import { createDocument } from './openapi/create-document.ts'
-import { OPENAPI_NAMES, type OpenApiDocument, type OpenApiOptions } from './openapi/options.ts'
+import { OPENAPI_OPTIONS, type OpenApiDocument, type OpenApiOptions } from './openapi/options.ts'
 import { findView } from './openapi/service-view.ts'
 import type { ResourceService } from './service/create-resource-service.ts'
 
 export type { OpenApiDocument, OpenApiOptions } from './openapi/options.ts'
+
+const OPTIONS: OptionTable<OpenApiOptions> = { ...OPENAPI_OPTIONS, info: required(OPENAPI_OPTIONS.info) }
 
 /**
  * Describes a service in OpenAPI, from the definitions that it serves by. The same service always gives the same
@@ -19,5 +22,5 @@ export type { OpenApiDocument, OpenApiOptions } from './openapi/options.ts'
 export function openapi(service: ResourceService, options: OpenApiOptions): OpenApiDocument {
   const view = findView(service)
   if (view === undefined) throw new TypeError('openapi takes a service, as createResourceService(store) returns it.')
-  return createDocument(view, readOptions('openapi', options, OPENAPI_NAMES))
+  return createDocument(view, resolveOptions('openapi', options, OPTIONS))
 }

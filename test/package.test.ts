@@ -101,6 +101,49 @@ describe('package.json', () => {
     }
   })
 
+  it.each([
+    ['body-parse', ['bodyParse']],
+    ['conditional', ['conditional']],
+    ['digest-fields', ['digestFields']],
+    ['method-override', ['methodOverride']],
+    ['patch', ['formatPointer', 'jsonPatch', 'mergePatch', 'parsePointer', 'patch']],
+    ['preflight', ['preflight']],
+    ['range', ['openFile', 'range']],
+    ['require-https', ['requireHttps']],
+    [
+      'protocol',
+      [
+        'evaluateIfRange',
+        'evaluatePreconditions',
+        'formatAllow',
+        'formatChallenge',
+        'formatContentDisposition',
+        'formatContentRange',
+        'formatEntityTag',
+        'formatHttpDate',
+        'isEntityTag',
+        'isJsonType',
+        'isSafeMethod',
+        'matchEntityTags',
+        'mergeVary',
+        'parseAccept',
+        'parseAuthParameters',
+        'parseAuthorization',
+        'parseContentDisposition',
+        'parseForwarded',
+        'parseHttpDate',
+        'parseMediaType',
+        'parsePrefer',
+        'parseRequestTarget',
+        'refusesIdentity',
+        'selectMediaType',
+        'selectRanges',
+      ],
+    ],
+  ])('exports from %s what users need, and no part of the inside', async (subpath, names) => {
+    expect(Object.keys((await import(resolve(entries[subpath]!))) as object).sort()).toEqual(names)
+  })
+
   it('exports every path that the documentation imports', () => {
     const pages = ['README.md', ...readdirSync('docs', { recursive: true, encoding: 'utf8' }).map((p) => `docs/${p}`)]
     const named = pages

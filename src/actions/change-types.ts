@@ -102,12 +102,6 @@ export type Outbox<Value = JsonValue> = (change: Change<Value>) => readonly Outb
 /** Called once after a change is committed, in the process that committed it. Its failure goes to `onError`. */
 export type AfterCommit<Value = JsonValue> = (change: Change<Value>) => MaybePromise<unknown>
 
-/** The hooks of a definition that see changes. */
-export interface ChangeHooks {
-  readonly outbox: Outbox | undefined
-  readonly afterCommit: AfterCommit | undefined
-}
-
 /**
  * JSON content for an outbox or a store.
  * @param value anything that `JSON.stringify` makes text of

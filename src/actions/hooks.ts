@@ -4,7 +4,7 @@ import { andThen, isPromise, type MaybePromise } from '../core/handler.ts'
 import type { JsonValue } from '../core/json.ts'
 import { isJsonType, parseMediaType } from '../protocol/media-type.ts'
 import { isLargeBody, type StoredResource, type Tombstone } from '../stores/types.ts'
-import type { Authorize, ResourceState } from './route.ts'
+import type { Authorize, ResourceState } from './hook-types.ts'
 
 /** The text of small content, decoded as UTF-8; `undefined` for content that can be read only in pieces. */
 export function textOf(resource: StoredResource): string | undefined {

@@ -1,15 +1,15 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { Exchange, RequestView } from '../core/exchange.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
-import { ACCOUNTS, checkValues, FUNCTION, RECORD } from '../core/option-values.ts'
-import { readOptions } from '../core/options.ts'
+import { ACCOUNTS, FUNCTION, PERIOD, RECORD, withDefault } from '../core/option-values.ts'
+import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { formatChallenge } from '../protocol/authorization.ts'
 import { parseBase64 } from './base64.ts'
 import { createMemory } from './memory.ts'
 import { parsePasswordHash, verifyLikeStranger } from './password-hash.ts'
 import { digestText, indexAccounts, normalizeName } from './secrets.ts'
 import { passThrottle, reportAttempt, type Throttle } from './throttle.ts'
-import { type AuthResult, type AuthScheme, checkRealm, toPrincipal, type Verdict } from './types.ts'
+import { type AuthResult, type AuthScheme, REALM, toPrincipal, type Verdict } from './types.ts'
 
 /**
  * Decides whether a user has this password. The name is in Unicode normalization form C, however the client spelled it;
@@ -33,6 +33,14 @@ export interface BasicOptions {
   readonly cacheLifetime?: number
 }
 
+const OPTIONS = {
+  realm: REALM,
+  verify: FUNCTION,
+  accounts: ACCOUNTS,
+  throttle: RECORD,
+  cacheLifetime: withDefault(PERIOD, 0),
+} satisfies OptionTable<BasicOptions>
+
 const CACHE_SIZE = 1000
 
 /** Why credentials count as malformed: for the operator. */
@@ -46,17 +54,15 @@ const WRONG: AuthResult = { outcome: 'rejected', reason: 'wrong user or password
  * auth({ schemes: [basic({ accounts: { ada: await hashPassword('correct horse') } })] })
  */
 export function basic(options: BasicOptions): AuthScheme {
-  const read = readOptions('basic', options, ['realm', 'verify', 'accounts', 'throttle', 'cacheLifetime'])
-  const { realm = 'Resources', throttle, cacheLifetime = 0 } = read
-  checkValues('basic', read, { verify: FUNCTION, accounts: ACCOUNTS, throttle: RECORD })
+  const read = resolveOptions('basic', options, OPTIONS)
+  const { realm, throttle, cacheLifetime } = read
   if ((read.verify === undefined) === (read.accounts === undefined)) {
     throw new TypeError('basic takes either "verify" or "accounts".')
   }
-  if (!(cacheLifetime >= 0)) throw new TypeError('"cacheLifetime" is a number of milliseconds.')
   const verify = read.verify ?? createAccountVerifier(read.accounts!)
   const challenges = [
     formatChallenge('Basic', [
-      { name: 'realm', value: checkRealm('basic', realm) },
+      { name: 'realm', value: realm },
       { name: 'charset', value: 'UTF-8' },
     ]),
   ]

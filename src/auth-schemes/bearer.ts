@@ -2,14 +2,14 @@ import { HttpError } from '../core/errors.ts'
 import type { Exchange, Principal, RequestView } from '../core/exchange.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/handler.ts'
 import type { Log } from '../core/operator-log.ts'
-import { checkValues, FUNCTION } from '../core/option-values.ts'
-import { readOptions } from '../core/options.ts'
+import { CHECKED_LATER, FUNCTION, PERIOD, withDefault } from '../core/option-values.ts'
+import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { askEachReading } from '../core/read-target.ts'
 import { asRead } from '../core/read-view.ts'
 import { type ChallengeParameter, formatChallenge, isToken68 } from '../protocol/authorization.ts'
 import { createMemory } from './memory.ts'
 import { type ProtectedResourceMetadataOptions, readResourceMetadata } from './resource-metadata.ts'
-import { type AuthResult, type AuthScheme, checkRealm, toPrincipal, type Verdict } from './types.ts'
+import { type AuthResult, type AuthScheme, REALM, toPrincipal, type Verdict } from './types.ts'
 
 /** What a verifier found out about a token. */
 export type TokenResult =
@@ -45,6 +45,13 @@ export interface BearerOptions {
   readonly metadata?: ProtectedResourceMetadataOptions
 }
 
+const OPTIONS = {
+  realm: REALM,
+  scope: FUNCTION,
+  cacheLifetime: withDefault(PERIOD, 0),
+  metadata: CHECKED_LATER,
+} satisfies OptionTable<BearerOptions>
+
 /** Longer tokens are not looked at: parsing is work that anybody could ask for. */
 const MAX_LENGTH = 8192
 const CACHE_SIZE = 10_000
@@ -57,11 +64,7 @@ const CACHE_SIZE = 10_000
  * auth({ schemes: [bearer(jwt({ jwks, issuer, audience, algorithms: ['RS256'] }))] })
  */
 export function bearer(verifier: TokenVerifier | OpaqueTokenVerifier, options: BearerOptions = {}): AuthScheme {
-  const read = readOptions('bearer', options, ['realm', 'scope', 'cacheLifetime', 'metadata'])
-  checkValues('bearer', read, { scope: FUNCTION })
-  const { scope, cacheLifetime = 0, metadata } = read
-  const realm = checkRealm('bearer', read.realm ?? 'Resources')
-  if (!(cacheLifetime >= 0)) throw new TypeError('"cacheLifetime" is a number of milliseconds.')
+  const { realm, scope, cacheLifetime, metadata } = resolveOptions('bearer', options, OPTIONS)
   if (typeof verifier !== 'function' && typeof verifier?.verifyToken !== 'function') {
     throw new TypeError('bearer takes a verifier: jwt(...), or a function.')
   }

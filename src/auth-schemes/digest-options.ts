@@ -1,14 +1,23 @@
 import { randomBytes } from 'node:crypto'
 import type { RequestView } from '../core/exchange.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
-import { ACCOUNTS, checkValues, FUNCTION } from '../core/option-values.ts'
-import { readOptions } from '../core/options.ts'
+import {
+  ACCOUNTS,
+  CHECKED_LATER,
+  FUNCTION,
+  listOf,
+  oneOf,
+  RECORD,
+  type ValueRule,
+  withDefault,
+} from '../core/option-values.ts'
+import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { DIGEST_ALGORITHMS, type DigestAlgorithm, hashAccount } from './digest-response.ts'
 import { createNonceCounts } from './nonce-counts.ts'
 import { createNonces, type Nonces } from './nonces.ts'
 import { indexAccounts, type NamedAccount, normalizeName } from './secrets.ts'
 import type { Throttle } from './throttle.ts'
-import { checkRealm, type Verdict } from './types.ts'
+import { REALM, type Verdict } from './types.ts'
 
 /** Stands for a password in one realm: it is enough to log in there, but does not reveal the password. */
 export type DigestHashes = Readonly<Partial<Record<DigestAlgorithm, string>>>
@@ -84,19 +93,29 @@ const MIN_KEY = 32
 /** Nonces whose counts are kept; only those that a right password was used with take a place. */
 const MAX_NONCES = 10_000
 
+const LIFETIME: ValueRule = {
+  accepts: (value) => typeof value === 'number' && value > 0 && value < Number.POSITIVE_INFINITY,
+  text: 'milliseconds, a finite number above 0',
+}
+
+const OPTIONS = {
+  realm: REALM,
+  accounts: ACCOUNTS,
+  findSecret: FUNCTION,
+  principal: FUNCTION,
+  algorithms: withDefault(listOf(oneOf(...DIGEST_ALGORITHMS), 1), ['SHA-256']),
+  nonceLifetime: withDefault(LIFETIME, 300_000),
+  throttle: RECORD,
+  shared: CHECKED_LATER,
+  targetOf: FUNCTION,
+} satisfies OptionTable<DigestOptions>
+
 /** @throws TypeError for options that are missing, out of bounds, or contradict each other */
 export function resolveDigestOptions(options: DigestOptions): DigestSettings {
-  const read = readOptions('digest', options, [
-    ...(['realm', 'accounts', 'findSecret', 'principal', 'algorithms'] as const),
-    ...(['nonceLifetime', 'throttle', 'shared', 'targetOf'] as const),
-  ])
-  checkValues('digest', read, { accounts: ACCOUNTS, findSecret: FUNCTION, principal: FUNCTION, targetOf: FUNCTION })
-  const realm = checkRealm('digest', read.realm ?? 'Resources')
-  const algorithms = readAlgorithms(read.algorithms ?? ['SHA-256'])
-  const { nonceLifetime: lifetime = 300_000, shared } = read
-  if (!(lifetime > 0 && lifetime < Number.POSITIVE_INFINITY)) {
-    throw new TypeError('digest takes a "nonceLifetime" in milliseconds: every nonce ends some time.')
-  }
+  const read = resolveOptions('digest', options, OPTIONS)
+  const { realm, nonceLifetime: lifetime, shared } = read
+  // The client takes the first that it knows (RFC 7616 §3.7).
+  const algorithms = DIGEST_ALGORITHMS.filter((name) => read.algorithms.includes(name))
   if ((read.accounts === undefined) === (read.findSecret === undefined)) {
     throw new TypeError('digest takes either "accounts" or "findSecret".')
   }
@@ -107,14 +126,6 @@ export function resolveDigestOptions(options: DigestOptions): DigestSettings {
     claim: createClaim(shared, lifetime),
     findAccount: createAccountFinder(find, realm),
   }
-}
-
-function readAlgorithms(algorithms: readonly DigestAlgorithm[]): readonly DigestAlgorithm[] {
-  const isKnown = Array.isArray(algorithms) && algorithms.every((name) => DIGEST_ALGORITHMS.includes(name))
-  if (!isKnown || algorithms.length === 0)
-    throw new TypeError('digest takes "algorithms": SHA-256, or SHA-256 and MD5.')
-  // The client takes the first that it knows (RFC 7616 §3.7).
-  return DIGEST_ALGORITHMS.filter((name) => algorithms.includes(name))
 }
 
 /** A key of the process is drawn at its first use: Workers may not draw random bytes while a module is loaded. */

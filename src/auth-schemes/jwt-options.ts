@@ -1,7 +1,16 @@
 import type { RequestView } from '../core/exchange.ts'
 import type { MaybePromise } from '../core/handler.ts'
-import { checkValues, FUNCTION, listOf, TEXT } from '../core/option-values.ts'
-import { readOptions } from '../core/options.ts'
+import {
+  CHECKED_LATER,
+  FUNCTION,
+  listOf,
+  PERIOD,
+  SIZE,
+  TEXT,
+  type ValueRule,
+  withDefault,
+} from '../core/option-values.ts'
+import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { createRemoteKeySource, createStaticKeySource, fetchJson, type KeySource } from './key-source.ts'
 import type { Verdict } from './types.ts'
 import {
@@ -88,18 +97,42 @@ export interface JwtSettings {
   readonly cacheSize: number
 }
 
-const JWT_VALUES = {
-  ...{ requiredClaims: listOf(TEXT), typ: TEXT, scopes: FUNCTION, principal: FUNCTION, isRevoked: FUNCTION },
+const OPTIONS = {
+  keys: CHECKED_LATER,
+  jwks: CHECKED_LATER,
+  issuer: CHECKED_LATER,
+  audience: CHECKED_LATER,
+  algorithms: CHECKED_LATER,
+  requiredClaims: withDefault(listOf(TEXT), []),
+  typ: TEXT,
+  clockTolerance: withDefault(PERIOD, 5000),
+  maxTokenAge: PERIOD,
+  maxLifetime: PERIOD,
+  scopes: FUNCTION,
+  principal: FUNCTION,
+  isRevoked: FUNCTION,
+  cacheSize: withDefault(SIZE, 10_000),
+  jwksTimes: CHECKED_LATER,
+} satisfies OptionTable<JwtOptions>
+
+/** Timers wait less than 2³¹ milliseconds, and an answer that is not waited for is none. */
+const TIMEOUT: ValueRule = {
+  accepts: (value) => typeof value === 'number' && value > 0 && value < 2 ** 31,
+  text: 'a number of milliseconds, more than 0 and less than 2147483648',
 }
+
+const JWKS_TIMES = {
+  freshFor: withDefault(PERIOD, 600_000),
+  staleFor: withDefault(PERIOD, 3_600_000),
+  cooldown: withDefault(PERIOD, 30_000),
+  retryAfter: withDefault(PERIOD, 5000),
+  timeout: withDefault(TIMEOUT, 5000),
+} satisfies OptionTable<NonNullable<JwtOptions['jwksTimes']>>
 
 /** @throws TypeError for options that are missing, out of bounds, or contradict each other */
 export function resolveJwtOptions(options: JwtOptions): JwtSettings {
-  const read = readOptions('jwt', options, [
-    ...(['keys', 'jwks', 'issuer', 'audience', 'algorithms', 'requiredClaims', 'typ', 'clockTolerance'] as const),
-    ...(['maxTokenAge', 'maxLifetime', 'scopes', 'principal', 'isRevoked', 'cacheSize', 'jwksTimes'] as const),
-  ])
-  const { clockTolerance: tolerance = 5000, typ, maxTokenAge, principal, isRevoked, cacheSize = 10_000 } = read
-  checkValues('jwt', read, JWT_VALUES)
+  const read = resolveOptions('jwt', options, OPTIONS)
+  const { clockTolerance: tolerance, typ, maxTokenAge, principal, isRevoked, cacheSize } = read
   const issuer = readNames('issuer', read.issuer)
   const audience = readNames('audience', read.audience)
   const algorithms =
@@ -108,15 +141,7 @@ export function resolveJwtOptions(options: JwtOptions): JwtSettings {
     if (!isKnownAlgorithm(alg))
       throw new TypeError(`"algorithms" has "${alg}", which is not a signature algorithm here.`)
   }
-  for (const [name, value] of Object.entries({
-    clockTolerance: tolerance,
-    cacheSize,
-    maxTokenAge,
-    maxLifetime: read.maxLifetime,
-  })) {
-    if (value !== undefined && !(value >= 0)) throw new TypeError(`jwt: "${name}" is a number, 0 or more.`)
-  }
-  const requiredClaims = ['exp', ...(read.requiredClaims ?? [])]
+  const requiredClaims = ['exp', ...read.requiredClaims]
   const verifyOptions = Object.freeze(
     Object.assign(Object.create(null) as object, {
       ...{ issuer, audience, algorithms, requiredClaims, clockTolerance: tolerance / 1000 },
@@ -155,7 +180,7 @@ function readUrl(jwks: unknown): URL {
 }
 
 function createSource(
-  { keys, jwks, jwksTimes = {}, algorithms: given }: Readonly<JwtOptions>,
+  { keys, jwks, jwksTimes, algorithms: given }: Readonly<JwtOptions>,
   algorithms: readonly string[],
 ): KeySource {
   if ((keys === undefined) === (jwks === undefined)) throw new TypeError('jwt takes either "keys" or "jwks".')
@@ -171,22 +196,7 @@ function createSource(
   }
   // Anybody can read the key set of an issuer: nothing in it can be a secret.
   if (algorithms.some((alg) => alg.startsWith('HS'))) throw new TypeError('HMAC algorithms cannot be used with "jwks".')
-  const names = ['freshFor', 'staleFor', 'cooldown', 'retryAfter', 'timeout'] as const
-  const {
-    freshFor = 600_000,
-    staleFor = 3_600_000,
-    cooldown = 30_000,
-    retryAfter = 5000,
-    timeout = 5000,
-  } = readOptions('jwksTimes', jwksTimes, names)
-  const times = { freshFor, staleFor, cooldown, retryAfter, timeout }
-  for (const [name, value] of Object.entries(times)) {
-    if (!(value >= 0)) throw new TypeError(`jwksTimes: "${name}" is a number of milliseconds.`)
-  }
-  // Timers wait no longer than this, and an answer that is not waited for is none.
-  if (!(timeout > 0 && timeout < 2 ** 31)) {
-    throw new TypeError('jwksTimes: "timeout" is a number of milliseconds, more than 0 and less than 2147483648.')
-  }
+  const times = resolveOptions('jwksTimes', jwksTimes, JWKS_TIMES)
   if (typeof jwks === 'function') return createRemoteKeySource(jwks, times, algorithms)
   const url = readUrl(jwks)
   const isLoopback = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname)

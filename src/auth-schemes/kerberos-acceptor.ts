@@ -1,4 +1,5 @@
-import { readOptions } from '../core/options.ts'
+import { type ValueRule, withDefault } from '../core/option-values.ts'
+import { type OptionTable, resolveOptions } from '../core/options.ts'
 import type { NegotiateAcceptor, Negotiation, NegotiationStep } from './negotiate.ts'
 
 /** As much of the npm package `kerberos` as is used. */
@@ -18,6 +19,14 @@ export interface KerberosAcceptorOptions {
   readonly service?: string
 }
 
+/** An empty name would accept tickets for any service that has a key on this machine. */
+const SERVICE: ValueRule = {
+  accepts: (value) => typeof value === 'string' && /^[\w-]+(?:@[\w.-]+)?$/.test(value),
+  text: 'HTTP, or HTTP@ and the name of a host',
+}
+
+const OPTIONS = { service: withDefault(SERVICE, 'HTTP') } satisfies OptionTable<KerberosAcceptorOptions>
+
 /** Anybody can have a ticket in this name (RFC 8062 §3). */
 const ANONYMOUS = /^WELLKNOWN\/ANONYMOUS@/i
 
@@ -29,9 +38,7 @@ const ANONYMOUS = /^WELLKNOWN\/ANONYMOUS@/i
  * auth({ schemes: [negotiate({ acceptor: kerberosAcceptor({ service: 'HTTP@api.example' }) })] })
  */
 export function kerberosAcceptor(options: KerberosAcceptorOptions = {}): NegotiateAcceptor {
-  const { service = 'HTTP' } = readOptions('kerberosAcceptor', options, ['service'])
-  // An empty name would accept tickets for whatever service has a key on this machine.
-  if (!/^[\w-]+(?:@[\w.-]+)?$/.test(service)) throw new TypeError('"service" is HTTP, or HTTP@ and the name of a host.')
+  const { service } = resolveOptions('kerberosAcceptor', options, OPTIONS)
   let loading: Promise<KerberosModule> | undefined
 
   function load(): Promise<KerberosModule> {

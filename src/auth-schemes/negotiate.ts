@@ -1,7 +1,8 @@
 import type { Exchange, RequestView } from '../core/exchange.ts'
 import { isForwarded } from '../core/fields.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
-import { readOptions } from '../core/options.ts'
+import { FUNCTION, oneOf, required, withDefault, writtenAs } from '../core/option-values.ts'
+import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { connectionOf } from '../core/peer.ts'
 import { formatChallenge } from '../protocol/authorization.ts'
 import { parseBase64 } from './base64.ts'
@@ -39,6 +40,12 @@ export interface NegotiateOptions {
   readonly proxies?: 'refused' | 'trusted'
 }
 
+const OPTIONS = {
+  acceptor: required(writtenAs(FUNCTION, 'a function, such as kerberosAcceptor()')),
+  principal: FUNCTION,
+  proxies: withDefault(oneOf('refused', 'trusted'), 'refused'),
+} satisfies OptionTable<NegotiateOptions>
+
 /** Kerberos takes one step, rarely two. */
 const MAX_STEPS = 8
 const NO_CHALLENGES: readonly string[] = []
@@ -59,15 +66,7 @@ const NOT_KNOWN: AuthResult = { outcome: 'rejected', reason: 'no user by the nam
  * auth({ schemes: [negotiate({ acceptor: kerberosAcceptor() })] })
  */
 export function negotiate(options: NegotiateOptions): AuthScheme {
-  const {
-    acceptor,
-    principal,
-    proxies = 'refused',
-  } = readOptions('negotiate', options, ['acceptor', 'principal', 'proxies'])
-  if (typeof acceptor !== 'function') throw new TypeError('negotiate needs an "acceptor": kerberosAcceptor(), for one.')
-  if (proxies !== 'refused' && proxies !== 'trusted') {
-    throw new TypeError('negotiate takes "proxies": "refused" or "trusted".')
-  }
+  const { acceptor, principal, proxies } = resolveOptions('negotiate', options, OPTIONS)
   const unfinished = new WeakMap<object, { readonly negotiation: Negotiation; readonly steps: number }>()
 
   function isPossible(exchange: Exchange): boolean {

@@ -1,5 +1,5 @@
-import { checkValues, listOf, type ValueRule } from '../core/option-values.ts'
-import { readOptions } from '../core/options.ts'
+import { CHECKED_LATER, listOf, type ValueRule, withDefault } from '../core/option-values.ts'
+import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { toOriginForm } from '../protocol/request-target.ts'
 
 /** The metadata of a protected resource (RFC 9728): where clients get tokens for it. */
@@ -39,11 +39,15 @@ const SCOPE: ValueRule = {
   text: 'a scope: visible ASCII without quotes and backslashes',
 }
 
+const OPTIONS = {
+  resource: CHECKED_LATER,
+  authorizationServers: listOf(ISSUER, 1),
+  scopes: withDefault(listOf(SCOPE), []),
+} satisfies OptionTable<ProtectedResourceMetadataOptions>
+
 /** @throws TypeError for a resource, an issuer or a scope that is malformed, and for options that do not exist */
 export function readResourceMetadata(given: ProtectedResourceMetadataOptions): ResourceMetadata {
-  const options = readOptions('metadata', given, ['resource', 'authorizationServers', 'scopes'])
-  checkValues('metadata', options, { authorizationServers: listOf(ISSUER, 1), scopes: listOf(SCOPE) })
-  const { resource, authorizationServers, scopes = [] } = options
+  const { resource, authorizationServers, scopes } = resolveOptions('metadata', given, OPTIONS)
   const { origin, pathname, search } = readResource(resource)
   // The well-known string goes between host and path; a slash that is the whole path is dropped (RFC 9728 §3.1).
   const path = WELL_KNOWN + (pathname === '/' ? '' : pathname)

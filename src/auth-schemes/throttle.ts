@@ -3,7 +3,8 @@ import { networkOf } from '../core/client-address.ts'
 import { HttpError } from '../core/errors.ts'
 import type { RequestView } from '../core/exchange.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
-import { readOptions } from '../core/options.ts'
+import { FUNCTION, POSITIVE, withDefault } from '../core/option-values.ts'
+import { type OptionTable, resolveOptions } from '../core/options.ts'
 
 /** Slows down guessing of passwords. Users are named in one spelling, whatever spelling was sent. */
 export interface Throttle {
@@ -67,6 +68,15 @@ export interface AttemptLimitOptions {
   readonly keyOf?: (user: string, request: RequestView) => string
 }
 
+const OPTIONS = {
+  failures: withDefault(
+    { accepts: (value) => typeof value === 'number' && value >= 1, text: 'a number, 1 or more' },
+    10,
+  ),
+  window: withDefault(POSITIVE, 60_000),
+  keyOf: FUNCTION,
+} satisfies OptionTable<AttemptLimitOptions>
+
 interface Failures {
   count: number
   readonly until: number
@@ -82,12 +92,7 @@ const MAX_KEYS = 10_000
  * basic({ accounts, throttle: attemptLimit({ failures: 5 }) })
  */
 export function attemptLimit(options: AttemptLimitOptions = {}): Throttle {
-  const {
-    failures = 10,
-    window = 60_000,
-    keyOf,
-  } = readOptions('attemptLimit', options, ['failures', 'window', 'keyOf'])
-  if (!(failures >= 1) || !(window > 0)) throw new TypeError('attemptLimit takes positive numbers.')
+  const { failures, window, keyOf } = resolveOptions('attemptLimit', options, OPTIONS)
   const counts = new Map<string, Failures>()
   const describe = keyOf ?? ((user, request) => `${networkOf(request.clientAddress ?? '')} ${user}`)
   // Hashed: names are as long as clients like.

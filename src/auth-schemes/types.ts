@@ -1,6 +1,7 @@
 import type { Exchange, Principal } from '../core/exchange.ts'
 import type { MaybePromise } from '../core/handler.ts'
 import type { Log } from '../core/operator-log.ts'
+import { type DefaultRule, withDefault } from '../core/option-values.ts'
 import { readProperty } from '../core/options.ts'
 import type { ProtectedResourceMetadataOptions } from './resource-metadata.ts'
 
@@ -76,10 +77,11 @@ export function toPrincipal(scheme: string, verdict: Verdict, id: string): Princ
   return { scheme, id: name, claims }
 }
 
-/** @throws TypeError for a realm that is empty or not printable ASCII: clients show it and hash it */
-export function checkRealm(owner: string, realm: string): string {
-  if (typeof realm !== 'string' || !/^[\x20-\x7e]+$/.test(realm)) {
-    throw new TypeError(`${owner} takes a "realm" of printable ASCII characters.`)
-  }
-  return realm
-}
+/** Clients show a realm, and hash it. */
+export const REALM: DefaultRule<string> = withDefault(
+  {
+    accepts: (value) => typeof value === 'string' && /^[\x20-\x7e]+$/.test(value),
+    text: 'text of printable ASCII characters',
+  },
+  'Resources',
+)

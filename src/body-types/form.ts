@@ -1,8 +1,9 @@
 import { isUtf8 } from 'node:buffer'
 import { defineMember } from '../core/json.ts'
 import { malformedBody, tooMany, unsupportedBody } from './body-errors.ts'
+import { DEFAULT_LIMITS } from './limits.ts'
 import { decodeText, isUtf8Charset } from './text.ts'
-import { type BodyLimits, DEFAULT_LIMITS, type FormField } from './types.ts'
+import type { BodyLimits, FormField } from './types.ts'
 
 const AMPERSAND = 0x26
 const PLUS = 0x2b

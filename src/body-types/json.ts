@@ -3,7 +3,7 @@ import { type ContentError, HttpError } from '../core/errors.ts'
 import { formatPointerStep, isDeeperThan, type JsonObject, type JsonValue } from '../core/json.ts'
 import { countUpTo, hasMoreEntries, type JsonScan, scanJson } from '../core/json-text.ts'
 import { malformedBody, tooMany } from './body-errors.ts'
-import { DEFAULT_LIMITS } from './types.ts'
+import { DEFAULT_LIMITS } from './limits.ts'
 
 export interface JsonLimits {
   /** How deep arrays and objects may be nested. Default 100, at most 1000. */

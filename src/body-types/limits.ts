@@ -1,5 +1,24 @@
-import { readOptions } from '../core/options.ts'
-import { type BodyLimits, DEFAULT_LIMITS } from './types.ts'
+import { SIZE, withDefault } from '../core/option-values.ts'
+import { completeOptions, type OptionTable, resolveOptions } from '../core/options.ts'
+import type { BodyLimits } from './types.ts'
+
+const KIB = 1024
+const MIB = 1024 * KIB
+
+const LIMITS = {
+  bodySize: withDefault(SIZE, 8 * MIB),
+  depth: withDefault(SIZE, 100),
+  jsonMembers: withDefault(SIZE, 100_000),
+  formFields: withDefault(SIZE, 1000),
+  parts: withDefault(SIZE, 110),
+  fields: withDefault(SIZE, 100),
+  files: withDefault(SIZE, 10),
+  fieldSize: withDefault(SIZE, 64 * KIB),
+  fieldsSize: withDefault(SIZE, MIB),
+  fileSize: withDefault(SIZE, Number.POSITIVE_INFINITY),
+  partHeaders: withDefault(SIZE, 32),
+  nameLength: withDefault(SIZE, 200),
+} satisfies OptionTable<BodyLimits>
 
 /**
  * Limits with every default filled in.
@@ -7,11 +26,9 @@ import { type BodyLimits, DEFAULT_LIMITS } from './types.ts'
  * @throws TypeError for a limit that does not exist or is not a number of at least 0
  */
 export function readLimits(owner: string, given: Partial<BodyLimits> | undefined): BodyLimits {
-  const names = Object.keys(DEFAULT_LIMITS) as (keyof BodyLimits)[]
-  const limits = { ...DEFAULT_LIMITS, ...readOptions(`${owner} limits`, given, names) }
-  for (const name of names) {
-    if (typeof limits[name] !== 'number' || !(limits[name] >= 0))
-      throw new TypeError(`${owner} takes a limits.${name} of at least 0.`)
-  }
-  return Object.freeze(limits)
+  return Object.freeze(
+    completeOptions(resolveOptions<Partial<BodyLimits>, typeof LIMITS>(`${owner} limits`, given, LIMITS), LIMITS),
+  )
 }
+
+export const DEFAULT_LIMITS: BodyLimits = readLimits('', undefined)

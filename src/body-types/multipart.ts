@@ -2,8 +2,9 @@ import type { MediaType } from '../protocol/media-type.ts'
 import { readBoundary } from './boundary.ts'
 import { collectBytes } from './collect-bytes.ts'
 import { collectFields, type FormValues } from './form.ts'
+import { DEFAULT_LIMITS } from './limits.ts'
 import { type ArrivingFile, createMultipartParser } from './multipart-parser.ts'
-import { type BodyLimits, DEFAULT_LIMITS, type FilePart, type FormField, type FormPart } from './types.ts'
+import type { BodyLimits, FilePart, FormField, FormPart } from './types.ts'
 
 const DONE = Object.freeze({ done: true, value: undefined })
 

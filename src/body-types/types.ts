@@ -29,21 +29,6 @@ export interface BodyLimits {
   readonly nameLength: number
 }
 
-export const DEFAULT_LIMITS: BodyLimits = Object.freeze({
-  bodySize: 8 * 1024 * 1024,
-  depth: 100,
-  jsonMembers: 100_000,
-  formFields: 1000,
-  parts: 110,
-  fields: 100,
-  files: 10,
-  fieldSize: 64 * 1024,
-  fieldsSize: 1024 * 1024,
-  fileSize: Number.POSITIVE_INFINITY,
-  partHeaders: 32,
-  nameLength: 200,
-})
-
 /** A part of a multipart body without a file name, or one parameter of a urlencoded form. */
 export interface FormField {
   readonly kind: 'field'

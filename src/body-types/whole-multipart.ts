@@ -1,7 +1,8 @@
 import type { MediaType } from '../protocol/media-type.ts'
 import { readBoundary } from './boundary.ts'
+import { DEFAULT_LIMITS } from './limits.ts'
 import { type ArrivingFile, createMultipartParser } from './multipart-parser.ts'
-import { type BodyLimits, DEFAULT_LIMITS, type FilePart, type FormField } from './types.ts'
+import type { BodyLimits, FilePart, FormField } from './types.ts'
 
 /** A file of a form that is at hand. */
 export interface HeldFile extends Omit<FilePart, 'content'> {

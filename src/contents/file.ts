@@ -1,8 +1,8 @@
 import { constants, type FileHandle, lstat, mkdir, open, opendir, rename, unlink } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { HttpError } from '../core/errors.ts'
-import { checkValues, TEXT } from '../core/option-values.ts'
-import { readOptions } from '../core/options.ts'
+import { required, TEXT } from '../core/option-values.ts'
+import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { checkKey, createGoneError } from './errors.ts'
 import type { ContentStore, ListedContent } from './types.ts'
 
@@ -15,6 +15,8 @@ export interface FileContentsOptions {
    */
   readonly directory: string
 }
+
+const OPTIONS = { directory: required(TEXT) } satisfies OptionTable<FileContentsOptions>
 
 const CHUNK = 64 * 1024
 /** Nothing is read through a symbolic link. Windows has no such flag. */
@@ -32,8 +34,7 @@ const NAME = /^([0-9a-f]{16,100})(\.part)?$/
  * const store = sqliteStore(database, { contents: fileContents({ directory: './contents' }) })
  */
 export function fileContents(options: FileContentsOptions): ContentStore {
-  const read = readOptions('fileContents', options, ['directory'])
-  checkValues('fileContents', { directory: read.directory ?? '' }, { directory: TEXT })
+  const read = resolveOptions('fileContents', options, OPTIONS)
   const directory = resolve(read.directory)
   /** Folders that this process has found durable: at most 256. */
   const folders = new Set<string>()

@@ -1,16 +1,17 @@
 import type { MaybePromise } from '../core/handler.ts'
 import {
   BOOLEAN,
-  checkValues,
   either,
   FUNCTION,
   MILLISECONDS,
+  required,
   shapedAs,
   TEXT,
   type ValueRule,
+  withDefault,
   writtenAs,
 } from '../core/option-values.ts'
-import { readOptions } from '../core/options.ts'
+import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { checkKey, createGoneError } from './errors.ts'
 import { createAwayError, createS3Client, createS3Error, type S3Credentials } from './s3/client.ts'
 import { type ListedObject, listObjects, listUploads } from './s3/listing.ts'
@@ -49,17 +50,24 @@ const ADDRESS: ValueRule = {
   accepts: (value) => typeof value === 'string' && /^https?:\/\/[^?#]+$/.test(value) && URL.canParse(value),
   text: 'the address of the service, such as https://s3.eu-central-1.amazonaws.com',
 }
-const REQUIRED: Readonly<Record<string, ValueRule>> = {
-  ...{ endpoint: ADDRESS, region: TEXT },
-  bucket: {
-    accepts: (value) => typeof value === 'string' && /^[\w.-]{1,255}$/.test(value),
-    text: 'the name of a bucket',
-  },
-  credentials: either(
-    writtenAs(shapedAs({ accessKeyId: 'string', secretAccessKey: 'string' }), '{ accessKeyId, secretAccessKey }'),
-    FUNCTION,
-  ),
+const BUCKET: ValueRule = {
+  accepts: (value) => typeof value === 'string' && /^[\w.-]{1,255}$/.test(value),
+  text: 'the name of a bucket',
 }
+const CREDENTIALS: ValueRule = either(
+  writtenAs(shapedAs({ accessKeyId: 'string', secretAccessKey: 'string' }), '{ accessKeyId, secretAccessKey }'),
+  FUNCTION,
+)
+
+const OPTIONS = {
+  endpoint: required(ADDRESS),
+  region: required(TEXT),
+  bucket: required(BUCKET),
+  credentials: required(CREDENTIALS),
+  prefix: withDefault(PREFIX, ''),
+  timeout: withDefault(MILLISECONDS, 60_000),
+  redirect: withDefault(BOOLEAN, false),
+} satisfies OptionTable<S3ContentsOptions>
 
 /**
  * Keeps large content as objects in a bucket of Amazon S3 or of a service with its interface. It needs no conditional
@@ -70,12 +78,8 @@ const REQUIRED: Readonly<Record<string, ValueRule>> = {
  * const store = postgresStore({ pool, contents })
  */
 export function s3Contents(options: S3ContentsOptions): ContentStore {
-  const names = ['endpoint', 'region', 'bucket', 'credentials', 'prefix', 'timeout', 'redirect'] as const
-  const read = readOptions('s3Contents', options, names)
-  const required = Object.fromEntries(Object.keys(REQUIRED).map((name) => [name, read[name as 'bucket'] ?? null]))
-  checkValues('s3Contents', required, REQUIRED)
-  checkValues('s3Contents', read, { prefix: PREFIX, timeout: MILLISECONDS, redirect: BOOLEAN })
-  const { region, bucket, credentials, prefix = '', timeout = 60_000, redirect = false } = read
+  const read = resolveOptions('s3Contents', options, OPTIONS)
+  const { region, bucket, credentials, prefix, timeout, redirect } = read
   const endpoint = new URL(read.endpoint)
   const readCredentials = typeof credentials === 'function' ? credentials : () => credentials
   const client = createS3Client({ endpoint, region, bucket, readCredentials, timeout })

@@ -5,13 +5,21 @@ export interface ValueRule {
   readonly accepts: (value: unknown) => boolean
   /** What it is, for the message: it follows "takes". */
   readonly text: string
+  /** Whether the option must be there. */
+  readonly isRequired?: boolean
+}
+
+/** The rule of an option that has a default: its value where it is left out. */
+export interface DefaultRule<Value> extends ValueRule {
+  readonly default: Value
 }
 
 /** @throws TypeError for an option whose value could not have the effect that its name promises */
 export function checkValues(owner: string, options: object, rules: Readonly<Record<string, ValueRule>>): void {
   for (const [name, rule] of Object.entries(rules)) {
     const value = Object.hasOwn(options, name) ? (options as Readonly<Record<string, unknown>>)[name] : undefined
-    if (value === undefined || rule.accepts(value)) continue
+    const isMissing = value === undefined && Object.hasOwn(rule, 'isRequired')
+    if (!isMissing && (value === undefined || rule.accepts(value))) continue
     const kind = describeValue(value)
     // Some member of it is wrong, which its kind does not say.
     const found = kind === 'an object' || kind === 'a list' ? '' : `; it is ${kind}`
@@ -19,12 +27,28 @@ export function checkValues(owner: string, options: object, rules: Readonly<Reco
   }
 }
 
+/** The rule of an option that must be there. */
+export function required(rule: ValueRule): ValueRule {
+  return { ...rule, isRequired: true }
+}
+
+/** The rule of an option, with the value that stands for one that is left out. */
+export function withDefault<const Value>(rule: ValueRule, value: Value): DefaultRule<Value> {
+  return { ...rule, default: value }
+}
+
+/** For an option whose value has a check of its own, where it is read. */
+export const CHECKED_LATER: ValueRule = { accepts: () => true, text: 'a value' }
 export const FUNCTION: ValueRule = { accepts: (value) => typeof value === 'function', text: 'a function' }
 export const BOOLEAN: ValueRule = { accepts: (value) => typeof value === 'boolean', text: 'true or false' }
 /** A limit; `Infinity` is none. */
 export const SIZE: ValueRule = {
   accepts: (value) => typeof value === 'number' && value >= 0,
   text: 'a number of 0 or more',
+}
+export const POSITIVE: ValueRule = {
+  accepts: (value) => typeof value === 'number' && value > 0,
+  text: 'a number above 0',
 }
 export const COUNT: ValueRule = {
   accepts: (value) =>
@@ -41,11 +65,24 @@ export const DURATION: ValueRule = {
   accepts: (value) => typeof value === 'number' && value >= 1,
   text: 'milliseconds, 1 or more, or Infinity',
 }
+/** A duration that may be none. */
+export const PERIOD: ValueRule = {
+  accepts: (value) => typeof value === 'number' && value >= 0,
+  text: 'a number of milliseconds, 0 or more',
+}
 export const TEXT: ValueRule = { accepts: (value) => typeof value === 'string' && value !== '', text: 'text' }
-export const ANY_TEXT: ValueRule = { accepts: (value) => typeof value === 'string', text: 'text' }
 export const FIELD_VALUE: ValueRule = {
   accepts: (value) => typeof value === 'string' && /^[\t\x20-\x7e]*$/.test(value),
   text: 'the value of a field, in ASCII',
+}
+
+/** Gives milliseconds since the epoch. The default asks `Date` at each call, so that a test may replace it. */
+export const CLOCK: DefaultRule<() => number> = withDefault(FUNCTION, () => Date.now())
+
+/** The path of one resource, below the mount. */
+export const PATH: ValueRule = {
+  accepts: (value) => typeof value === 'string' && /^(?:\/[^/{}?#\s]+)+$/.test(value),
+  text: "a path, such as '/operations'",
 }
 
 export const LOG: ValueRule = {
@@ -113,3 +150,5 @@ export function shapedAs(shape: Readonly<Record<string, string>>): ValueRule {
     text: `an object with ${names.map(([name, type]) => `${name} (${type})`).join(', ')}`,
   }
 }
+
+export const PATCH_FORMATS: ValueRule = listOf(shapedAs({ mediaType: 'string', parse: 'function' }))

@@ -1,5 +1,23 @@
 import { describeValue, findNearName } from './describe-value.ts'
-import { RECORD } from './option-values.ts'
+import { checkValues, type DefaultRule, RECORD, type ValueRule } from './option-values.ts'
+
+/**
+ * The options of a function: the rule of each property of the interface, with its default where that is the same for all
+ * uses. The interface has the types and the descriptions, which editors show. The compiler refuses a table that lacks a
+ * property of the interface, and one that has another.
+ */
+export type OptionTable<Options extends object> = {
+  readonly [Name in keyof Options]-?: ValueRule & { readonly default?: NonNullable<Options[Name]> }
+}
+
+type WithDefault<Table> = {
+  [Name in keyof Table]: Table[Name] extends { readonly default: unknown } ? Name : never
+}[keyof Table]
+
+/** Options in which those with a default are always there. */
+export type ResolvedOptions<Options extends object, Table> = Readonly<Options> & {
+  readonly [Name in WithDefault<Table> & keyof Options]-?: Exclude<Options[Name], undefined>
+}
 
 /**
  * Options of 0.1.0 that have another name since 0.2.0, and how each is written now. Some belong to several functions.
@@ -86,6 +104,48 @@ export function readOptions<Options extends object>(
     if (value !== undefined) copy[name] = value
   }
   return Object.freeze(copy) as Options
+}
+
+/**
+ * Reads the options of a function by their table: a copy that inherits nothing, like that of {@link readOptions}, with
+ * the defaults filled in.
+ * @param owner the public name that takes the options, for the message
+ * @param options what the user passed
+ * @throws TypeError for an option that does not exist, for one that is missing, and for a value that breaks its rule
+ */
+export function resolveOptions<Options extends object, const Table extends OptionTable<Options>>(
+  owner: string,
+  options: Options | undefined,
+  table: Table,
+): ResolvedOptions<Options, Table> {
+  const read = readOptions(owner, options, Object.keys(table) as (keyof Options & string)[])
+  checkValues(owner, read, table)
+  const copy = Object.assign(Object.create(null), read) as Record<string, unknown>
+  for (const [name, rule] of Object.entries<ValueRule>(table)) {
+    if (copy[name] === undefined && Object.hasOwn(rule, 'default')) {
+      copy[name] = (rule as DefaultRule<unknown>).default
+    }
+  }
+  return Object.freeze(copy) as ResolvedOptions<Options, Table>
+}
+
+/** Options of which each is set: to `undefined`, where it is left out and has no default. */
+export type CompleteOptions<Options extends object, Defaulted> = {
+  readonly [Name in keyof Options]-?: Name extends Defaulted
+    ? Exclude<Options[Name], undefined>
+    : Options[Name] | undefined
+}
+
+/**
+ * Resolved options as an ordinary object, which is faster to read for each request than a copy without a prototype. It
+ * inherits no option, because each of them is set.
+ */
+export function completeOptions<Options extends object, Table extends OptionTable<Options>>(
+  options: ResolvedOptions<Options, Table>,
+  table: Table,
+): CompleteOptions<Options, WithDefault<Table>> {
+  const names = Object.keys(table) as (keyof Options)[]
+  return Object.fromEntries(names.map((name) => [name, options[name]])) as CompleteOptions<Options, WithDefault<Table>>
 }
 
 /** A copy of options with some of them changed. Like `readOptions` gives it, it inherits nothing. */

@@ -12,8 +12,8 @@ import { HttpError, isHttpError } from '../core/errors.ts'
 import type { Exchange, HostRequest } from '../core/exchange.ts'
 import { countField } from '../core/fields.ts'
 import { createHandler, type ErrorHook, type Handler } from '../core/node-handler.ts'
-import { BOOLEAN, checkValues, FUNCTION, listOf, oneOf } from '../core/option-values.ts'
-import { readOptions } from '../core/options.ts'
+import { BOOLEAN, CHECKED_LATER, FUNCTION, listOf, oneOf, withDefault } from '../core/option-values.ts'
+import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { isJsonType, type MediaType, parseMediaType } from '../protocol/media-type.ts'
 
 export type { CollectedParts } from '../body-types/multipart.ts'
@@ -35,10 +35,6 @@ const CONTENT_METHODS: readonly string[] = ['POST', 'PUT', 'PATCH', 'QUERY']
 const EMPTY = new Uint8Array(0)
 const NO_CONTENT: AsyncIterable<Uint8Array> = { async *[Symbol.asyncIterator]() {} }
 
-const BODY_PARSE_VALUES = {
-  ...{ accept: listOf(oneOf(...KINDS)), contentCodings: listOf(oneOf(...CODINGS)), raw: BOOLEAN, onError: FUNCTION },
-}
-
 export interface BodyParseOptions {
   /** Kinds of content that are parsed. Default: all. */
   readonly accept?: readonly BodyKind[]
@@ -51,6 +47,14 @@ export interface BodyParseOptions {
   /** Called with unexpected errors where there is no `next`. Default: `console.error`. */
   readonly onError?: ErrorHook
 }
+
+const OPTIONS = {
+  accept: withDefault(listOf(oneOf(...KINDS)), KINDS),
+  raw: withDefault(BOOLEAN, false),
+  limits: CHECKED_LATER,
+  contentCodings: withDefault(listOf(oneOf(...CODINGS)), []),
+  onError: FUNCTION,
+} satisfies OptionTable<BodyParseOptions>
 
 /** `req.body` of a `multipart/form-data` request: its parts, read from the network while they are iterated. */
 export interface MultipartBody extends AsyncIterable<FormPart> {
@@ -77,12 +81,10 @@ export interface MultipartBody extends AsyncIterable<FormPart> {
  * })
  */
 export function bodyParse(options?: BodyParseOptions): Handler {
-  const given = readOptions('bodyParse', options, ['accept', 'raw', 'limits', 'contentCodings', 'onError'])
-  checkValues('bodyParse', given, BODY_PARSE_VALUES)
-  const accept = readList('accept', given.accept ?? KINDS, KINDS)
-  const contentCodings = readList('contentCodings', given.contentCodings ?? [], CODINGS)
+  const given = resolveOptions('bodyParse', options, OPTIONS)
+  const { raw, contentCodings, onError } = given
+  const accept = [...new Set(given.accept)]
   const limits = readLimits('bodyParse', given.limits)
-  const { raw = false, onError } = given
   if (accept.length === 0 && !raw) throw new TypeError('bodyParse without any kind to accept refuses all content.')
   const hint = raw ? '*/*' : accept.map((kind) => MEDIA_TYPES[kind]).join(', ')
 
@@ -141,17 +143,6 @@ export function bodyParse(options?: BodyParseOptions): Handler {
     onError,
     forwardErrors: true,
   })
-}
-
-function readList<Name extends string>(
-  option: string,
-  given: readonly Name[],
-  known: readonly Name[],
-): readonly Name[] {
-  for (const name of given) {
-    if (!known.includes(name)) throw new TypeError(`bodyParse ${option} has no "${name}". It has: ${known.join(', ')}.`)
-  }
-  return [...new Set(given)]
 }
 
 /** @throws HttpError 400 for a Content-Type that is malformed or repeated */

@@ -2,8 +2,8 @@ import type { ServerResponse } from 'node:http'
 import type { Exchange, RequestView } from '../core/exchange.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
 import { createHandler, type Handler } from '../core/node-handler.ts'
-import { checkValues, FUNCTION, PRECONDITIONS } from '../core/option-values.ts'
-import { readOptions, readProperty } from '../core/options.ts'
+import { CLOCK, PRECONDITIONS, withDefault } from '../core/option-values.ts'
+import { type OptionTable, readProperty, resolveOptions } from '../core/options.ts'
 import { askEachReading, readTarget } from '../core/read-target.ts'
 import type { Reply } from '../core/reply.ts'
 import { formatCacheControl } from '../protocol/cache-control.ts'
@@ -22,6 +22,11 @@ export interface ConditionalOptions {
   /** The clock, in milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number
 }
+
+const OPTIONS = {
+  preconditions: withDefault(PRECONDITIONS, 'optional'),
+  now: CLOCK,
+} satisfies OptionTable<ConditionalOptions>
 
 /**
  * Standalone middleware that evaluates the preconditions of a request before a route does its work (RFC 9110 §13):
@@ -46,9 +51,7 @@ export function conditional(
   options?: ConditionalOptions,
 ): Handler {
   if (typeof state !== 'function') throw new TypeError('conditional takes a function that gives the validators.')
-  const read = readOptions('conditional', options, ['preconditions', 'now'])
-  checkValues('conditional', read, { preconditions: PRECONDITIONS, now: FUNCTION })
-  const { preconditions = 'optional', now = Date.now } = read
+  const { preconditions, now } = resolveOptions('conditional', options, OPTIONS)
   return createHandler({
     role: 'guard',
     run(exchange) {

@@ -1,6 +1,6 @@
 import type { MaybePromise } from '../core/handler.ts'
-import { BOOLEAN, checkValues } from '../core/option-values.ts'
-import { readOptions } from '../core/options.ts'
+import { BOOLEAN, CHECKED_LATER, oneOf, type ValueRule, withDefault } from '../core/option-values.ts'
+import { type OptionTable, resolveOptions } from '../core/options.ts'
 import {
   DEFAULT_ALLOWED_HEADERS,
   DEFAULT_EXPOSED_HEADERS,
@@ -58,18 +58,36 @@ export interface CorsPolicy {
   readonly always: readonly string[]
 }
 
-export const CORS_NAMES: readonly (keyof CorsOptions)[] = [
-  ...(['origins', 'credentials', 'allowedHeaders', 'exposedHeaders', 'maxAge'] as const),
-  ...(['rejectOrigin', 'privateNetwork', 'timing', 'resourcePolicy'] as const),
-]
+const FIELD_NAMES: ValueRule = {
+  accepts: (value) =>
+    value === '*' || (Array.isArray(value) && value.every((name) => typeof name === 'string' && isToken(name))),
+  text: "'*', or a list of field names",
+}
+const SECONDS: ValueRule = {
+  accepts: (value) => Number.isSafeInteger(value) && (value as number) >= 0,
+  text: 'a whole number of seconds, 0 or more',
+}
 
-const CORS_VALUES = { credentials: BOOLEAN, rejectOrigin: BOOLEAN, privateNetwork: BOOLEAN, timing: BOOLEAN }
+const OPTIONS = {
+  origins: CHECKED_LATER,
+  credentials: withDefault(BOOLEAN, false),
+  // The defaults follow below: a service with further fields has longer ones.
+  allowedHeaders: FIELD_NAMES,
+  exposedHeaders: FIELD_NAMES,
+  maxAge: withDefault(SECONDS, 86_400),
+  rejectOrigin: withDefault(BOOLEAN, false),
+  privateNetwork: withDefault(BOOLEAN, false),
+  timing: withDefault(BOOLEAN, false),
+  resourcePolicy: oneOf('same-origin', 'same-site', 'cross-origin'),
+} satisfies OptionTable<CorsOptions>
+
+/** For functions that take these options among others. */
+export const CORS_OPTIONS: OptionTable<CorsOptions> = OPTIONS
 
 /** @throws TypeError for options that contradict each other, do not exist, or could never have an effect */
 export function resolveCorsOptions(options: CorsOptions): CorsPolicy {
-  const read = readOptions('cors', options, CORS_NAMES)
-  checkValues('cors', read, CORS_VALUES)
-  const { origins, credentials = false, maxAge = 86_400 } = read
+  const read = resolveOptions('cors', options, OPTIONS)
+  const { origins, credentials, resourcePolicy } = read
   const list = typeof origins === 'string' ? [origins] : origins
   const isAnyOrigin = Array.isArray(list) && list.includes('*')
   // With credentials `*` is an ordinary name: browsers would refuse the answer, and sending the origin instead would
@@ -80,13 +98,6 @@ export function resolveCorsOptions(options: CorsOptions): CorsPolicy {
   if (isAnyOrigin && (list as readonly string[]).length > 1) {
     throw new TypeError('"origins" has "*" beside other origins, which it already allows.')
   }
-  if (!Number.isSafeInteger(maxAge) || maxAge < 0) {
-    throw new TypeError('"maxAge" is a whole number of seconds, 0 or more.')
-  }
-  const { resourcePolicy } = read
-  if (resourcePolicy !== undefined && !['same-origin', 'same-site', 'cross-origin'].includes(resourcePolicy)) {
-    throw new TypeError('"resourcePolicy" is "same-origin", "same-site" or "cross-origin".')
-  }
   return {
     isAnyOrigin,
     allowsNull: Array.isArray(list) && list.includes('null'),
@@ -94,12 +105,12 @@ export function resolveCorsOptions(options: CorsOptions): CorsPolicy {
     isFixed: typeof list !== 'function',
     credentials,
     // An asterisk does not cover Authorization (Fetch, "CORS non-wildcard request-header name").
-    allowed: formatNames('allowedHeaders', read.allowedHeaders ?? DEFAULT_ALLOWED_HEADERS, '*, Authorization'),
-    exposed: formatNames('exposedHeaders', read.exposedHeaders ?? DEFAULT_EXPOSED_HEADERS, '*'),
-    maxAge: String(maxAge),
-    rejectOrigin: read.rejectOrigin ?? false,
-    privateNetwork: read.privateNetwork ?? false,
-    timing: read.timing ?? false,
+    allowed: formatNames(read.allowedHeaders ?? DEFAULT_ALLOWED_HEADERS, '*, Authorization'),
+    exposed: formatNames(read.exposedHeaders ?? DEFAULT_EXPOSED_HEADERS, '*'),
+    maxAge: String(read.maxAge),
+    rejectOrigin: read.rejectOrigin,
+    privateNetwork: read.privateNetwork,
+    timing: read.timing,
     always: resourcePolicy === undefined ? [] : ['Cross-Origin-Resource-Policy', resourcePolicy],
   }
 }
@@ -129,10 +140,6 @@ function createOriginList(list: readonly string[] | undefined): (origin: string)
   return (origin) => exact.has(origin) || patterns.some((pattern) => matchesOriginPattern(pattern, origin))
 }
 
-function formatNames(option: string, names: '*' | readonly string[], all: string): string {
-  if (names === '*') return all
-  if (!Array.isArray(names) || !names.every((name) => typeof name === 'string' && isToken(name))) {
-    throw new TypeError(`"${option}" is "*" or a list of field names.`)
-  }
-  return names.includes('*') ? all : names.join(', ')
+function formatNames(names: '*' | readonly string[], all: string): string {
+  return names === '*' || names.includes('*') ? all : names.join(', ')
 }

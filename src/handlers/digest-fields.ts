@@ -1,8 +1,8 @@
 import { expectDigests } from '../body-types/expect-digests.ts'
 import { hasBody } from '../core/discard-body.ts'
 import { createHandler, type ErrorHook, type Handler } from '../core/node-handler.ts'
-import { BOOLEAN, checkValues, FUNCTION } from '../core/option-values.ts'
-import { readOptions } from '../core/options.ts'
+import { BOOLEAN, FUNCTION, withDefault } from '../core/option-values.ts'
+import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { isSafeMethod } from '../protocol/methods.ts'
 
 export interface DigestFieldOptions {
@@ -14,6 +14,11 @@ export interface DigestFieldOptions {
   /** Called with unexpected errors where there is no `next`. Default: `console.error`. */
   readonly onError?: ErrorHook
 }
+
+const OPTIONS = {
+  required: withDefault(BOOLEAN, false),
+  onError: FUNCTION,
+} satisfies OptionTable<DigestFieldOptions>
 
 /** Methods whose meaning comes with content (RFC 9110 §9.3, RFC 5789 §2). */
 const CONTENT_METHODS: readonly string[] = ['POST', 'PUT', 'PATCH']
@@ -32,9 +37,7 @@ const CONTENT_METHODS: readonly string[] = ['POST', 'PUT', 'PATCH']
  * app.get('/film', digestFields(), range(() => openFile('film.mp4', { contentType: 'video/mp4', sha256 })))
  */
 export function digestFields(options?: DigestFieldOptions): Handler {
-  const read = readOptions('digestFields', options, ['required', 'onError'])
-  checkValues('digestFields', read, { required: BOOLEAN, onError: FUNCTION })
-  const { required = false, onError } = read
+  const { required, onError } = resolveOptions('digestFields', options, OPTIONS)
   return createHandler({
     role: 'guard',
     run(exchange) {

@@ -8,8 +8,18 @@ import type { Exchange, HostRequest, RequestView } from '../core/exchange.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
 import type { JsonValue } from '../core/json.ts'
 import { createHandler, type ErrorHook, type Handler } from '../core/node-handler.ts'
-import { checkValues, FUNCTION, listOf, PRECONDITIONS, shapedAs, TEXT } from '../core/option-values.ts'
-import { readOptions } from '../core/options.ts'
+import {
+  CHECKED_LATER,
+  CLOCK,
+  FUNCTION,
+  oneOf,
+  PATCH_FORMATS,
+  PRECONDITIONS,
+  required,
+  TEXT,
+  withDefault,
+} from '../core/option-values.ts'
+import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { readTarget } from '../core/read-target.ts'
 import { contentReply, emptyReply, encodeText, type Reply } from '../core/reply.ts'
 import { createTurns, MAX_ATTEMPTS, PATIENT_ATTEMPTS, pause } from '../core/turns.ts'
@@ -79,21 +89,17 @@ export interface PatchOptions<Target extends PatchTarget = PatchTarget> {
   readonly now?: () => number
 }
 
-const NAMES = [
-  'read',
-  'write',
-  'patchFormats',
-  'limits',
-  'preconditions',
-  'reply',
-  'contentType',
-  'onError',
-  'now',
-] as const
-const PATCH_VALUES = {
-  patchFormats: listOf(shapedAs({ mediaType: 'string', parse: 'function' })),
-  ...{ preconditions: PRECONDITIONS, contentType: TEXT, onError: FUNCTION, now: FUNCTION },
-}
+const OPTIONS = {
+  read: required(FUNCTION),
+  write: required(FUNCTION),
+  patchFormats: PATCH_FORMATS,
+  limits: CHECKED_LATER,
+  preconditions: withDefault(PRECONDITIONS, 'optional'),
+  reply: withDefault(oneOf('representation', 'minimal'), 'representation'),
+  contentType: withDefault(TEXT, 'application/json'),
+  onError: FUNCTION,
+  now: CLOCK,
+} satisfies OptionTable<PatchOptions>
 
 /**
  * Standalone middleware that applies patch documents (RFC 5789) to documents that the user keeps: all of a patch or
@@ -111,19 +117,11 @@ const PATCH_VALUES = {
 export function patch<Target extends PatchTarget>(options: PatchOptions<Target>): Handler {
   if (typeof options === 'function')
     throw new TypeError('patch takes its functions as options: patch({ read, write }).')
-  const given = readOptions('patch', options, NAMES)
-  const { read, write, onError, preconditions = 'optional', now = Date.now, contentType = 'application/json' } = given
-  if (typeof read !== 'function' || typeof write !== 'function') {
-    throw new TypeError('patch takes two functions, read and write.')
-  }
-  checkValues('patch', given, PATCH_VALUES)
+  const given = resolveOptions('patch', options, OPTIONS)
+  const { read, write, onError, preconditions, now, contentType, reply: defaultReply } = given
   const limits = readLimits('patch', given.limits)
   const formats = given.patchFormats ?? createDefaultFormats(limits)
   if (formats.length === 0) throw new TypeError('patch without any format refuses every patch.')
-  const defaultReply = given.reply ?? 'representation'
-  if (defaultReply !== 'representation' && defaultReply !== 'minimal') {
-    throw new TypeError("patch takes reply: 'representation' or 'minimal'.")
-  }
   const acceptPatch = ['Accept-Patch', formatAcceptPatch(formats)]
 
   /** The current state, if the request may be performed on it. */

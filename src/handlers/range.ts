@@ -2,7 +2,8 @@ import { HttpError } from '../core/errors.ts'
 import type { Exchange, RequestView } from '../core/exchange.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
 import { createHandler, type Handler } from '../core/node-handler.ts'
-import { readOptions, readProperty } from '../core/options.ts'
+import { CLOCK } from '../core/option-values.ts'
+import { type OptionTable, readProperty, resolveOptions } from '../core/options.ts'
 import { rangeReply } from '../core/range-reply.ts'
 import { readTarget } from '../core/read-target.ts'
 import type { RangedBody, Reply } from '../core/reply.ts'
@@ -21,6 +22,8 @@ export interface RangeOptions {
   /** The clock, in milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number
 }
+
+const OPTIONS = { now: CLOCK } satisfies OptionTable<RangeOptions>
 
 /**
  * Standalone middleware that sends a representation, whole or in the ranges that were asked for (RFC 9110 §14), after
@@ -50,7 +53,7 @@ export function range(
   options?: RangeOptions,
 ): Handler {
   if (typeof source !== 'function') throw new TypeError('range takes a function that gives the representation.')
-  const { now = Date.now } = readOptions('range', options, ['now'])
+  const { now } = resolveOptions('range', options, OPTIONS)
   return createHandler({
     methods: ['GET', 'HEAD'],
     run(exchange) {

@@ -1,5 +1,6 @@
+import type { FileOptions } from '../actions/hook-types.ts'
 import type { QueryRules } from '../actions/query-rules.ts'
-import type { Documentation, FileOptions, Route, RouteKind } from '../actions/route.ts'
+import type { Documentation, Route, RouteKind } from '../actions/route.ts'
 import { isJsonType } from '../protocol/media-type.ts'
 import type { ServiceView } from './service-view.ts'
 

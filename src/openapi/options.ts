@@ -1,4 +1,6 @@
 import type { JsonArray, JsonObject } from '../core/json.ts'
+import { listOf, oneOf, shapedAs, writtenAs } from '../core/option-values.ts'
+import type { OptionTable } from '../core/options.ts'
 
 /** What the description of a service says beside the definitions. */
 export interface OpenApiOptions {
@@ -21,4 +23,9 @@ export interface OpenApiDocument extends JsonObject {
   readonly components: JsonObject
 }
 
-export const OPENAPI_NAMES: readonly (keyof OpenApiOptions)[] = ['info', 'servers', 'version']
+/** `openapi` requires `info`. A service that serves its description has a default for it. */
+export const OPENAPI_OPTIONS: OptionTable<OpenApiOptions> = {
+  info: writtenAs(shapedAs({ title: 'string', version: 'string' }), 'an Info Object, with title and version'),
+  servers: listOf(shapedAs({ url: 'string' })),
+  version: oneOf('3.1', '3.2'),
+}

@@ -1,5 +1,6 @@
 import { equalJson, type JsonValue } from '../core/json.ts'
-import { readOptions } from '../core/options.ts'
+import { SIZE, type ValueRule, withDefault } from '../core/option-values.ts'
+import { completeOptions, type OptionTable, resolveOptions } from '../core/options.ts'
 import {
   addValue,
   createDraft,
@@ -15,23 +16,28 @@ import type { PatchFormat } from './types.ts'
 
 export type JsonPatchOptions = Partial<PatchLimits>
 
-const DEFAULTS: PatchLimits = {
-  maxOperations: 1000,
-  maxPointerLength: 4096,
-  maxDepth: 100,
-  maxGrowth: 8 * 1024 * 1024,
-  maxMembers: 100_000,
+const DEPTH: ValueRule = {
+  accepts: (value) => typeof value === 'number' && value >= 0 && value <= 1000,
+  text: 'a number from 0 to 1000',
 }
-const NAMES = Object.keys(DEFAULTS) as (keyof PatchLimits)[]
+
+const OPTIONS = {
+  maxOperations: withDefault(SIZE, 1000),
+  maxPointerLength: withDefault(SIZE, 4096),
+  maxDepth: withDefault(DEPTH, 100),
+  maxGrowth: withDefault(SIZE, 8 * 1024 * 1024),
+  maxMembers: withDefault(SIZE, 100_000),
+} satisfies OptionTable<JsonPatchOptions>
 
 /**
  * The patch format `application/json-patch+json` (RFC 6902).
  * @throws TypeError for an option that does not exist or makes no sense
  */
 export function jsonPatch(options?: JsonPatchOptions): PatchFormat {
-  const limits = { ...DEFAULTS, ...readOptions('jsonPatch', options, NAMES) }
-  for (const name of NAMES) if (!(limits[name] >= 0)) throw new TypeError(`jsonPatch takes a ${name} of at least 0.`)
-  if (limits.maxDepth > 1000) throw new TypeError('jsonPatch takes a maxDepth of at most 1000.')
+  const limits = completeOptions(
+    resolveOptions<JsonPatchOptions, typeof OPTIONS>('jsonPatch', options, OPTIONS),
+    OPTIONS,
+  )
   return {
     mediaType: 'application/json-patch+json',
     parse(document) {

@@ -1,6 +1,7 @@
 import { HttpError } from '../core/errors.ts'
 import { defineMember, equalJson, isDeeperThan, isJsonObject, type JsonValue, readMember } from '../core/json.ts'
-import { readOptions } from '../core/options.ts'
+import { type ValueRule, withDefault } from '../core/option-values.ts'
+import { type OptionTable, resolveOptions } from '../core/options.ts'
 import type { PatchFormat } from './types.ts'
 
 export interface MergePatchOptions {
@@ -8,14 +9,20 @@ export interface MergePatchOptions {
   readonly maxDepth?: number
 }
 
+const DEPTH: ValueRule = {
+  accepts: (value) => typeof value === 'number' && value >= 1 && value <= 1000,
+  text: 'a number from 1 to 1000',
+}
+
+const OPTIONS = { maxDepth: withDefault(DEPTH, 100) } satisfies OptionTable<MergePatchOptions>
+
 /**
  * The patch format `application/merge-patch+json` (RFC 7396). A member that is null removes, so null itself cannot be
  * stored by such a patch.
  * @throws TypeError for an option that does not exist or makes no sense
  */
 export function mergePatch(options?: MergePatchOptions): PatchFormat {
-  const { maxDepth = 100 } = readOptions('mergePatch', options, ['maxDepth'])
-  if (!(maxDepth >= 1 && maxDepth <= 1000)) throw new TypeError('mergePatch takes a maxDepth between 1 and 1000.')
+  const { maxDepth } = resolveOptions('mergePatch', options, OPTIONS)
   return {
     mediaType: 'application/merge-patch+json',
     parse(document) {

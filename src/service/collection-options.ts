@@ -1,123 +1,150 @@
-import type { ScopeHook } from '../actions/indexing.ts'
-import { MOST_PROPERTIES, RESERVED_PARAMETERS } from '../actions/query-rules.ts'
-import { QUERY_TYPES, type QueryType } from '../actions/query-types.ts'
-import { describeValue } from '../core/describe-value.ts'
-import { BOOLEAN, checkValues, FUNCTION, listOf, RECORD, TEXT, type ValueRule } from '../core/option-values.ts'
-import { readOptions } from '../core/options.ts'
-import { parsePointer } from '../patch-formats/json-pointer.ts'
+import type { FileOptions } from '../actions/hook-types.ts'
+import type { CollectionFacts } from '../actions/route.ts'
+import type { MaybePromise } from '../core/handler.ts'
+import type { JsonObject, JsonValue } from '../core/json.ts'
+import {
+  BOOLEAN,
+  FUNCTION,
+  oneOf,
+  RECORD,
+  recordOf,
+  TEXT,
+  type ValueRule,
+  withDefault,
+  writtenAs,
+} from '../core/option-values.ts'
+import { changeOptions, type OptionTable, resolveOptions } from '../core/options.ts'
+import { isJsonRange } from '../protocol/media-type.ts'
+import type { Method } from '../protocol/methods.ts'
+import { checkStampedTypes, DOCUMENT_OPTIONS, type DocumentOptions } from './document-options.ts'
+import { JSON_ONLY } from './json-types.ts'
+import { QUERY_OPTIONS, type QueryOptions, readQueryOptions } from './query-options.ts'
+import { checkMethods, checkResourceOptions, SOME_METHODS } from './resource-options.ts'
 
-/** A property by which a collection can be filtered and ordered: its type, or its type and more. */
-export type QueryPropertyOptions =
-  | QueryType
-  | {
-      readonly type: QueryType
-      /** JSON Pointer (RFC 6901) to the value in an item. Default: the property of the same name. */
-      readonly pointer?: string
-      /** Whether the property must not be in a request target, which logs keep: QUERY alone takes it. Default false. */
-      readonly sensitive?: boolean
-    }
-
-/** A scope whose properties are named. */
-export interface NamedScope {
-  /** Names of all properties that `values` gives. */
-  readonly properties: readonly string[]
-  readonly values: ScopeHook
-}
-
-/** What a collection knows of filters, order, counts and owners. */
-export interface QueryOptions {
-  /**
-   * Properties by which lists can be filtered and ordered, each with its type: `{ status: 'string', dueAt: 'date-time' }`.
-   * Lists then take `?status=open&dueAt[lt]=2026-01-01T00:00:00Z&sort=-dueAt`, and QUERY takes the same as content (RFC 10008);
-   * any other parameter is 400. A value of another type is 422. Needs items of JSON, and a store that supports `queries`, as
-   * the ready ones do. At most 16 properties, those of the scope included. Default: none.
-   */
-  readonly query?: Readonly<Record<string, QueryPropertyOptions>>
-  /**
-   * Whose items these are: gives the properties and values that every item of the caller has, such as
-   * `({ principal }) => ({ owner: principal?.id })`, or `undefined` for all items. Other items do not exist for the caller
-   * (404). The server sets these properties; the `schema` does not see them, and a client that sends another value gets 403.
-   * An undefined value is 403. Throw an `HttpError` to refuse. `{ properties, values }` names the properties beforehand.
-   * Needs what `query` needs. Default: all items exist for every caller.
-   */
-  readonly scope?: ScopeHook | NamedScope
-  /** Whether `?count=true` is answered with X-Total-Count, the number of items that match. Default false. */
-  readonly count?: boolean
-}
-
-export const QUERY_OPTIONS = ['query', 'scope', 'count'] as const
-
-const NAME = /^[\p{L}_$][\p{L}\p{M}\p{N}_$.-]{0,63}$/u
-
-const POINTER: ValueRule = {
-  accepts: (value) => typeof value === 'string' && value !== '' && parsePointer(value) !== undefined,
-  text: "a JSON Pointer to a property, such as '/address/city'",
-}
-const TYPE: ValueRule = {
-  accepts: (value) => typeof value === 'string' && Object.hasOwn(QUERY_TYPES, value),
-  text: `one of ${Object.keys(QUERY_TYPES)
-    .map((type) => `'${type}'`)
-    .join(', ')}`,
+/** A member of an accepting collection, as its `process` hook gets it. */
+export interface AcceptedMember<Value = JsonObject> {
+  readonly path: string
+  readonly id: string | number
+  /** The member as it is stored. */
+  readonly value: Value
+  /** Reads a file of the member; `undefined` when it has none of that name. */
+  file(
+    name: string,
+  ): Promise<{ readonly contentType: string; readonly size: number; open(): AsyncIterable<Uint8Array> } | undefined>
+  /** 1 for the first try. */
+  readonly attempt: number
+  /** Aborts when the service closes. */
+  readonly signal: AbortSignal
 }
 
 /**
- * Checks and copies what a collection says of its queries. @throws TypeError for what could have no effect
- * @param isJson whether all items are JSON
+ * The work behind an accepted creation. It may run more than once (after a crash, on a failure), but ends once.
+ * @returns members to add to the representation, or nothing
+ * @throws HttpError below 500 to fail for good; anything else is tried again
  */
-export function readQueryOptions(
-  { query, scope }: QueryOptions,
-  isJson: boolean,
-): Pick<QueryOptions, 'query' | 'scope'> {
-  for (const [option, value] of Object.entries({ query, scope })) {
-    if (value === undefined || isJson) continue
-    throw new TypeError(`collection has ${option}, which needs items of JSON: types such as ['application/json'].`)
-  }
-  const properties = Object.entries(query ?? {}).map(([name, given]) => [name, readProperty(name, given)] as const)
-  const named = readScope(scope)
-  const count = properties.length + (typeof named === 'object' ? named.properties.length : 0)
-  if (count > MOST_PROPERTIES) {
-    throw new TypeError(
-      `collection has ${count} properties in query and scope; at most ${MOST_PROPERTIES} are indexed.`,
-    )
-  }
-  return {
-    ...(query !== undefined && { query: Object.freeze(Object.fromEntries(properties)) }),
-    ...(named !== undefined && { scope: named }),
-  }
+export type Process<Value = JsonObject> = (member: AcceptedMember<Value>) => MaybePromise<JsonObject | undefined | void>
+
+export interface CollectionOptions<Value = JsonObject> extends DocumentOptions<Value>, QueryOptions {
+  /** `'accepted'`: POST answers 202, the member says `"state": "pending"` until `process` is done. Default `'created'`. */
+  readonly create?: 'created' | 'accepted'
+  /** The work behind an accepted creation. Without it, members are `"ready"` at once. */
+  readonly process?: Process<Value>
+  /** Form field names and the members they stand for: `{ pri: 'priority' }`. Default: the same. */
+  readonly formFields?: Readonly<Record<string, string>>
+  /** The member that the content of a text/plain POST becomes. Default: such a POST is 415, or stored as it is. */
+  readonly textProperty?: string
+  /**
+   * File parts that a multipart POST may carry, by name; each becomes a resource below the member, which says of it
+   * what `describe` makes of its `name`, `type` and `size`, or all three; one that is `required` and missing is 422. The
+   * server keeps this property, as it does the `id`: the `schema` does not see it, PUT may leave it out, and another value is
+   * 409 (422 for POST). Default: none; any for accepting collections.
+   */
+  readonly files?: Readonly<Record<string, FileOptions>>
+  /**
+   * Names of members. `'integer'`: the next integer. `'string'`: clients may choose any name, POST takes the next
+   * integer. `'uuid'`: random, for members that must not be guessed. Default `'integer'`; `'string'` for raw content.
+   */
+  readonly ids?: 'integer' | 'string' | 'uuid'
+  /**
+   * Whether PUT to a new member path creates it. Default true; false for `'uuid'`, for accepting collections and with a
+   * `scope`: there it would tell that another caller has the path (404 in place of 201).
+   */
+  readonly clientIds?: boolean
+  /**
+   * Whether the collection exists only below a resource that does, as in `/tasks/{task}/comments`: 404 while that is not
+   * there, is deleted, or would be refused to a GET of the same caller. The items are removed with it. Needs a store that
+   * supports `parents`, as the ready ones do. Default false.
+   */
+  readonly parent?: boolean
+  /** Members on a page. Default `{ default: 50, max: 500 }`. */
+  readonly pageSize?: { readonly default?: number; readonly max?: number }
+  /** The methods of members. Default: all but POST; of accepting collections GET and DELETE. */
+  readonly memberMethods?: readonly Method[]
 }
 
-function readProperty(name: string, given: unknown): QueryPropertyOptions {
-  if (!NAME.test(name) || name === '__proto__' || RESERVED_PARAMETERS.includes(name)) {
-    throw new TypeError(
-      `collection has in query the name ${JSON.stringify(name)}. A name is a letter, then letters, digits, "_", "$", "." and "-", ` +
-        `and none of ${RESERVED_PARAMETERS.join(', ')}; { type, pointer } gives a property another name.`,
-    )
-  }
-  const owner = `query.${name}`
-  if (typeof given === 'string') {
-    checkValues(owner, { type: given }, { type: TYPE })
-    return given as QueryType
-  }
-  if (!RECORD.accepts(given)) {
-    throw new TypeError(
-      `collection takes as ${owner}: ${TYPE.text}, or { type, pointer, sensitive }; it is ${describeValue(given)}.`,
-    )
-  }
-  const read = readOptions(owner, given as Exclude<QueryPropertyOptions, string>, ['type', 'pointer', 'sensitive'])
-  checkValues(owner, read, { type: TYPE, pointer: POINTER, sensitive: BOOLEAN })
-  if (read.type === undefined) throw new TypeError(`collection takes as ${owner}: an object with a type, ${TYPE.text}.`)
-  return read
+const COLLECTION_OPTIONS: OptionTable<CollectionOptions<JsonValue>> = {
+  ...DOCUMENT_OPTIONS,
+  ...QUERY_OPTIONS,
+  create: oneOf('created', 'accepted'),
+  process: FUNCTION,
+  formFields: recordOf(TEXT),
+  textProperty: TEXT,
+  files: writtenAs(recordOf(RECORD), 'an object of part names, such as { photo: { required: true } }'),
+  ids: oneOf('integer', 'string', 'uuid'),
+  clientIds: BOOLEAN,
+  parent: BOOLEAN,
+  pageSize: writtenAs(RECORD, 'an object such as { default: 20, max: 100 }'),
+  memberMethods: SOME_METHODS,
 }
 
-function readScope(scope: QueryOptions['scope']): QueryOptions['scope'] {
-  if (scope === undefined || typeof scope === 'function') return scope
-  const read = readOptions('scope', scope, ['properties', 'values'])
-  checkValues('scope', read, { properties: listOf(TEXT, 1), values: FUNCTION })
-  if (read.properties === undefined || read.values === undefined) {
-    throw new TypeError(
-      'scope takes a function, or { properties, values }: their names, and the function that gives them.',
-    )
+const FILE_OPTIONS = {
+  required: withDefault(BOOLEAN, false),
+  describe: FUNCTION,
+  replaceable: withDefault(BOOLEAN, false),
+} satisfies OptionTable<FileOptions>
+
+/** @throws TypeError for options that do not exist or contradict each other */
+export function readCollectionOptions(
+  given: CollectionOptions<JsonValue> | undefined,
+): Readonly<CollectionOptions<JsonValue>> {
+  const options = resolveOptions('collection', given, COLLECTION_OPTIONS)
+  checkResourceOptions('collection', options)
+  checkMethods('collection', 'methods', options.methods, ['GET', 'POST'])
+  checkStampedTypes('collection', options, ['application/json'])
+  checkMethods('collection', 'memberMethods', options.memberMethods, ['GET', 'PUT', 'PATCH', 'DELETE'])
+  if (options.process !== undefined && options.create !== 'accepted') {
+    throw new TypeError("collection has a process, which runs only with create: 'accepted'.")
   }
-  if (read.properties.includes('id')) throw new TypeError('scope has the property id, which the server assigns.')
-  return Object.freeze({ properties: Object.freeze([...new Set(read.properties)]), values: read.values })
+  if (options.create === 'accepted' && options.memberMethods?.includes('PUT')) {
+    throw new TypeError('collection keeps the state of members that are accepted: PUT would replace it; use PATCH.')
+  }
+  const isJson = (options.types ?? JSON_ONLY).every(isJsonRange)
+  return changeOptions(options, {
+    pageSize: readPageSize(options.pageSize),
+    ...readFiles(options.files),
+    ...readQueryOptions(options, isJson),
+  })
+}
+
+const WHOLE: ValueRule = {
+  accepts: (value) => Number.isInteger(value) && (value as number) > 0,
+  text: 'a positive integer',
+}
+
+const PAGE_SIZE_OPTIONS = {
+  default: WHOLE,
+  max: withDefault(WHOLE, 500),
+} satisfies OptionTable<NonNullable<CollectionOptions['pageSize']>>
+
+/** @throws TypeError for a size that is not a positive integer, and for a default above the most */
+export function readPageSize(given: CollectionOptions['pageSize']): CollectionFacts['pageSize'] {
+  const { max, default: usual = Math.min(50, max) } = resolveOptions('pageSize', given, PAGE_SIZE_OPTIONS)
+  if (usual > max) throw new TypeError('pageSize has a default above its max.')
+  return Object.freeze({ default: usual, max })
+}
+
+function readFiles(files: CollectionOptions['files']): Pick<CollectionOptions, 'files'> {
+  if (files === undefined) return {}
+  const entries = Object.entries(files).map(([name, file]) => [name, resolveOptions('files', file, FILE_OPTIONS)])
+  return { files: Object.freeze(Object.fromEntries(entries)) as NonNullable<CollectionOptions['files']> }
 }

@@ -8,11 +8,11 @@ import { changeOptions, omitOptions } from '../core/options.ts'
 import { isJsonRange, isJsonType, NO_PARAMETERS } from '../protocol/media-type.ts'
 import type { Method } from '../protocol/methods.ts'
 import { parseIntegerName } from '../stores/paths.ts'
+import type { CollectionOptions } from './collection-options.ts'
 import { compileDocument } from './compile-document.ts'
 import { compileIndexing } from './compile-indexing.ts'
 import { completeRoute, restrict, type ServiceDefaults } from './compile-route.ts'
 import { JSON_ONLY } from './json-types.ts'
-import type { CollectionOptions } from './resource-definitions.ts'
 import type { RouteEntry } from './routes.ts'
 
 export const FORMS: readonly string[] = ['application/x-www-form-urlencoded', 'multipart/form-data']

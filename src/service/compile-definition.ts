@@ -3,18 +3,20 @@ import { loadPageIfConditional } from '../actions/list.ts'
 import { post } from '../actions/post.ts'
 import type { Action, CollectionFacts, ContentRule, Route } from '../actions/route.ts'
 import { loadPresent } from '../actions/state.ts'
-import { changeOptions, readOptions } from '../core/options.ts'
+import { changeOptions } from '../core/options.ts'
 import { isJsonType } from '../protocol/media-type.ts'
+import { readPageSize } from './collection-options.ts'
 import { compileCollection, FORMS } from './compile-collection.ts'
 import { compileDocument, compileSingleton } from './compile-document.ts'
 import { completeRoute, type ServiceDefaults } from './compile-route.ts'
+import { readDocumentOptions } from './document-options.ts'
 import { JSON_ONLY } from './json-types.ts'
 import type { Operations } from './operations.ts'
-import type { DocumentOptions, ResourceDefinition } from './resource-definitions.ts'
+import type { ResourceDefinition } from './resource-definitions.ts'
 import type { RouteEntry } from './routes.ts'
 
 /** Without a prototype that could have some. */
-const NO_OPTIONS = readOptions<DocumentOptions>('document', undefined, [])
+const NO_OPTIONS = readDocumentOptions(undefined)
 
 /** The routes that a definition stands for. */
 export function compileDefinition(
@@ -39,7 +41,7 @@ export function compileOpenRoute(defaults: ServiceDefaults): Route {
     textProperty: undefined,
     files: 'any',
     create: 'created',
-    pageSize: { default: 50, max: 500 },
+    pageSize: readPageSize(undefined),
   }
   const { limits } = defaults.context
   const content: ContentRule = {

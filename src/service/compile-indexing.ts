@@ -9,8 +9,8 @@ import type { MaybePromise } from '../core/handler.ts'
 import { formatPointerStep, isJsonObject, type JsonValue, readMember } from '../core/json.ts'
 import type { CollectionIndex, IndexedValue, IndexedValues } from '../stores/index-types.ts'
 import type { StoredResource } from '../stores/types.ts'
+import type { CollectionOptions } from './collection-options.ts'
 import type { ServiceDefaults } from './compile-route.ts'
-import type { CollectionOptions } from './resource-definitions.ts'
 import { createScopeNames } from './scope-names.ts'
 
 /** Raised where values are taken in another way by the same options: items are indexed again then. */

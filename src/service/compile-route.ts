@@ -1,12 +1,13 @@
+import type { Authorize } from '../actions/hook-types.ts'
 import { acceptQueryOf, capabilitiesOf } from '../actions/options.ts'
-import type { Action, Authorize, Route, RouteContext } from '../actions/route.ts'
+import type { Action, Route, RouteContext } from '../actions/route.ts'
 import type { RequestView } from '../core/exchange.ts'
-import type { RequireRule } from '../handlers/auth.ts'
+import type { RequireRule } from '../handlers/authentication-options.ts'
 import { formatCacheControls } from '../protocol/cache-control.ts'
 import { completeMethods, isSafeMethod, type Method } from '../protocol/methods.ts'
+import type { DocumentOptions } from './document-options.ts'
 import { compileDocumentation } from './documentation.ts'
 import type { ReportIndexing } from './index-report.ts'
-import type { DocumentOptions } from './resource-definitions.ts'
 
 /** What a service says for all its resources where a definition says nothing. */
 export interface ServiceDefaults {

@@ -3,21 +3,22 @@ import type { Indexing } from '../actions/indexing.ts'
 import type { Route, RouteContext } from '../actions/route.ts'
 import { describeValue } from '../core/describe-value.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
+import { shapedAs } from '../core/option-values.ts'
 import { createFailureReport } from '../core/report-failure.ts'
 import { createTurns } from '../core/turns.ts'
 import type { ServiceView } from '../openapi/service-view.ts'
 import type { ResourceStore } from '../stores/types.ts'
+import type { Process } from './collection-options.ts'
 import { compileDefinition, compileMonitor, compileOpenRoute } from './compile-definition.ts'
 import { compileDescription } from './compile-description.ts'
 import { DAY, type ServiceDefaults } from './compile-route.ts'
 import { createView } from './create-view.ts'
-import { STORE } from './definition-values.ts'
 import { findParents } from './find-parents.ts'
 import { createRecordSweeper } from './idempotency-records.ts'
 import { createIndexReport } from './index-report.ts'
 import { createOperations, type Operations } from './operations.ts'
 import { requireSupport } from './required-support.ts'
-import { type Process, type ResourceDefinition, readDefinition } from './resource-definitions.ts'
+import { type ResourceDefinition, readDefinition } from './resource-definitions.ts'
 import { createRouteTable, type RouteEntry, type RouteTable } from './routes.ts'
 import type { ServiceSettings } from './service-options.ts'
 import { watchStore } from './watch-store.ts'
@@ -34,6 +35,15 @@ export interface CompiledService {
   /** Whether a collection is tied to the resource that it is below. */
   readonly hasParents: boolean
 }
+
+/** What every store has. */
+const STORE = shapedAs({
+  read: 'function',
+  write: 'function',
+  create: 'function',
+  remove: 'function',
+  list: 'function',
+})
 
 /** The routes of a service, and its accepted work where any definition has some. */
 export function compileService(given: ResourceStore, settings: ServiceSettings): CompiledService {

@@ -1,7 +1,7 @@
 import type { Documentation } from '../actions/route.ts'
 import type { JsonObject } from '../core/json.ts'
 import { formatHttpDate } from '../protocol/http-date.ts'
-import type { ResourceOptions } from './resource-definitions.ts'
+import type { ResourceOptions } from './resource-options.ts'
 
 /** What a definition says about itself, with its dates as fields. */
 export function compileDocumentation(options: Readonly<ResourceOptions>): Documentation {

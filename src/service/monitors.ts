@@ -1,5 +1,5 @@
+import type { Authorize } from '../actions/hook-types.ts'
 import { parseStored } from '../actions/hooks.ts'
-import type { Authorize } from '../actions/route.ts'
 import type { Principal, RequestView } from '../core/exchange.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
 import { isJsonObject, type JsonObject, type JsonValue, readMember } from '../core/json.ts'

@@ -9,6 +9,8 @@ import type { Principal, RequestView } from '../core/exchange.ts'
 import { andThen, type MaybePromise } from '../core/handler.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { Log } from '../core/operator-log.ts'
+import { COUNT, DURATION, FUNCTION, MILLISECONDS, PATH, shapedAs, withDefault } from '../core/option-values.ts'
+import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { emptyReply, type Reply } from '../core/reply.ts'
 import { formatPath } from '../protocol/request-target.ts'
 import { memberPath, splitPath } from '../stores/paths.ts'
@@ -47,7 +49,25 @@ export interface OperationsOptions {
 }
 
 const HOUR = 3_600_000
-const DAY = 24 * HOUR
+
+const OPERATIONS_OPTIONS = {
+  path: withDefault(PATH, '/operations'),
+  concurrency: withDefault(COUNT, 4),
+  maxAttempts: withDefault(COUNT, 5),
+  pollInterval: withDefault(MILLISECONDS, 5000),
+  retention: withDefault(DURATION, 24 * HOUR),
+  isAdmin: FUNCTION,
+  queue: shapedAs({ enqueue: 'function' }),
+} satisfies OptionTable<OperationsOptions>
+
+/** The same with every default filled in. */
+export type OperationsSettings = OperationsOptions &
+  Required<Pick<OperationsOptions, 'path' | 'concurrency' | 'maxAttempts' | 'pollInterval' | 'retention'>>
+
+/** @throws TypeError for an option that does not exist or whose value has no effect */
+export function readOperationsOptions(given: OperationsOptions | undefined): OperationsSettings {
+  return resolveOptions('operations', given, OPERATIONS_OPTIONS)
+}
 
 export interface Operations {
   readonly work: AcceptedWork
@@ -62,13 +82,12 @@ export interface Operations {
 
 export function createOperations(
   context: Omit<RouteContext, 'work'>,
-  { operations: options, log }: { readonly operations: Readonly<OperationsOptions>; readonly log: Log },
+  { operations: options, log }: { readonly operations: OperationsSettings; readonly log: Log },
   findRoute: FindWorkRoute,
 ): Operations {
   const { store, now } = context
-  const { path: base = '/operations', queue: external, retention = DAY, isAdmin } = options
+  const { path: base, queue: external, retention, isAdmin, concurrency, maxAttempts, pollInterval } = options
   const queue = createWorkQueue(store, now)
-  const { concurrency = 4, maxAttempts = 5, pollInterval = 5000 } = options
   const monitors = createMonitors({ store, now, path: base, retention, isAdmin })
   const sweeper = createPoll(monitors.sweep, Math.min(HOUR, Math.max(pollInterval, retention / 4)))
   const runner = createWorkRunner({

@@ -1,5 +1,5 @@
 import type { ResourceStore, StoreSupport } from '../stores/types.ts'
-import { QUERY_OPTIONS } from './collection-options.ts'
+import { QUERY_OPTIONS, type QueryOptions } from './query-options.ts'
 import type { ResourceDefinition } from './resource-definitions.ts'
 
 /** What a store that lacks a part cannot do, for the message. */
@@ -14,7 +14,9 @@ export function requireSupport(store: ResourceStore, definitions: ReadonlyMap<st
   for (const [pattern, { kind, options }] of definitions) {
     const wanted =
       kind === 'collection'
-        ? QUERY_OPTIONS.find((name) => options[name] !== undefined && options[name] !== false)
+        ? (Object.keys(QUERY_OPTIONS) as (keyof QueryOptions)[]).find(
+            (name) => options[name] !== undefined && options[name] !== false,
+          )
         : undefined
     if (wanted !== undefined) requirePart(store, 'queries', `${pattern} has ${wanted}`)
     const { idempotency, outbox } = options

@@ -1,4 +1,4 @@
-import type { Authorize } from '../actions/route.ts'
+import type { Authorize } from '../actions/hook-types.ts'
 import { readLimits } from '../body-types/limits.ts'
 import type { BodyLimits } from '../body-types/types.ts'
 import { createAddressFinder } from '../core/client-address.ts'
@@ -6,18 +6,43 @@ import type { HttpError } from '../core/errors.ts'
 import type { AddressFinder, Exchange } from '../core/exchange.ts'
 import type { ErrorHook } from '../core/node-handler.ts'
 import { createLog, type Log } from '../core/operator-log.ts'
-import { checkValues, FUNCTION } from '../core/option-values.ts'
-import { omitOptions, readOptions } from '../core/options.ts'
+import {
+  BOOLEAN,
+  CHECKED_LATER,
+  CLOCK,
+  either,
+  FIELD_VALUE,
+  FUNCTION,
+  LOG,
+  listOf,
+  oneOf,
+  PATCH_FORMATS,
+  PATH,
+  POSITIVE,
+  RECORD,
+  recordOf,
+  required,
+  shapedAs,
+  TEXT,
+  type ValueRule,
+  withDefault,
+  writtenAs,
+} from '../core/option-values.ts'
+import {
+  type CompleteOptions,
+  completeOptions,
+  type OptionTable,
+  omitOptions,
+  resolveOptions,
+} from '../core/options.ts'
 import type { TrustProxy } from '../core/peer.ts'
 import type { Reply } from '../core/reply.ts'
-import { AUTHENTICATION_NAMES, type AuthenticationOptions, checkSchemes } from '../handlers/auth.ts'
-import { CORS_NAMES } from '../handlers/cors-options.ts'
-import type { CorsOptions } from '../handlers/preflight.ts'
-import { OPENAPI_NAMES, type OpenApiOptions } from '../openapi/options.ts'
+import { AUTHENTICATION_OPTIONS, type AuthenticationOptions, checkSchemes } from '../handlers/authentication-options.ts'
+import { CORS_OPTIONS, type CorsOptions } from '../handlers/cors-options.ts'
+import { OPENAPI_OPTIONS, type OpenApiOptions } from '../openapi/options.ts'
 import { createDefaultFormats } from '../patch-formats/default-formats.ts'
 import type { PatchFormat } from '../patch-formats/types.ts'
-import { OPERATIONS_VALUES, SERVICE_VALUES } from './definition-values.ts'
-import type { OperationsOptions } from './operations.ts'
+import { type OperationsOptions, type OperationsSettings, readOperationsOptions } from './operations.ts'
 import type { ResourceDefinition } from './resource-definitions.ts'
 
 /** The description of a service, and where it is served. */
@@ -112,100 +137,100 @@ export interface ServiceOptions {
   readonly now?: () => number
 }
 
-const NAMES = [
-  ...(['resources', 'cors', 'auth', 'https', 'trustProxy', 'allowedHosts', 'methodOverride'] as const),
-  ...([
-    'openapi',
-    'maxTargetLength',
-    'limits',
-    'patchFormats',
-    'contentCodings',
-    'cacheControl',
-    'mountPath',
-    'strictMount',
-    'fallthrough',
-  ] as const),
-  ...(['onError', 'log', 'formatError', 'unexpectedErrors', 'operations', 'idleTimeout', 'explain', 'now'] as const),
-] as const
+const MOUNT_PATH: ValueRule = {
+  accepts: (value) => typeof value === 'string' && /^(?:\/[^/?#\s]+)+$|^$/.test(value),
+  text: 'a path such as "/api", without a slash at the end',
+}
 
-/** The options of a service with every default filled in; every property is set, so that none is inherited. */
-export interface ServiceSettings {
-  readonly resources: ServiceOptions['resources']
-  readonly cors: CorsOptions | undefined
+const SERVICE_OPTIONS = {
+  resources: writtenAs(
+    recordOf(shapedAs({ kind: 'string', options: 'object' })),
+    "an object of paths and definitions, such as { '/users': collection() }",
+  ),
+  cors: CHECKED_LATER,
+  auth: CHECKED_LATER,
+  https: withDefault(oneOf('required', 'optional'), 'required'),
+  trustProxy: CHECKED_LATER,
+  allowedHosts: CHECKED_LATER,
+  methodOverride: withDefault(BOOLEAN, false),
+  maxTargetLength: withDefault(POSITIVE, 2048),
+  openapi: either(TEXT, RECORD),
+  limits: CHECKED_LATER,
+  patchFormats: PATCH_FORMATS,
+  contentCodings: withDefault(listOf(oneOf('gzip', 'deflate', 'br')), []),
+  cacheControl: FIELD_VALUE,
+  mountPath: MOUNT_PATH,
+  strictMount: withDefault(BOOLEAN, false),
+  fallthrough: withDefault(BOOLEAN, true),
+  onError: FUNCTION,
+  log: LOG,
+  formatError: FUNCTION,
+  unexpectedErrors: withDefault(oneOf('respond', 'forward'), 'respond'),
+  operations: CHECKED_LATER,
+  idleTimeout: withDefault(POSITIVE, 30_000),
+  explain: withDefault(either(BOOLEAN, FUNCTION), false),
+  now: CLOCK,
+} satisfies OptionTable<ServiceOptions>
+
+const AUTH_OPTIONS: OptionTable<ServiceAuthOptions> = { ...AUTHENTICATION_OPTIONS, authorize: FUNCTION }
+const SERVED_OPTIONS: OptionTable<ServedDescription> = {
+  ...OPENAPI_OPTIONS,
+  path: required(writtenAs(PATH, "a path, such as '/openapi.json'")),
+}
+
+/** The options of a service with every default filled in. */
+export interface ServiceSettings
+  extends CompleteOptions<
+    ServiceOptions,
+    | 'https'
+    | 'methodOverride'
+    | 'maxTargetLength'
+    | 'contentCodings'
+    | 'strictMount'
+    | 'fallthrough'
+    | 'unexpectedErrors'
+    | 'idleTimeout'
+    | 'explain'
+    | 'now'
+  > {
   /** How the sender of a request is found; `undefined` where a service does not ask. */
   readonly authentication: AuthenticationOptions | undefined
   readonly authorize: Authorize | undefined
-  readonly https: 'required' | 'optional'
-  readonly trustProxy: TrustProxy | undefined
   readonly findAddress: AddressFinder | undefined
-  readonly allowedHosts: readonly string[] | undefined
-  readonly methodOverride: boolean
-  readonly maxTargetLength: number
   readonly openapi: ServedDescription | undefined
   readonly limits: BodyLimits
   readonly patchFormats: readonly PatchFormat[]
-  readonly contentCodings: readonly ('gzip' | 'deflate' | 'br')[]
-  readonly cacheControl: string | undefined
-  readonly mountPath: string | undefined
   /** The only mount path that counts, if one does. */
   readonly onlyMount: string | undefined
-  readonly fallthrough: boolean
-  readonly onError: ErrorHook | undefined
   readonly log: Log
-  readonly formatError: ServiceOptions['formatError'] | undefined
   /** Whether unexpected errors are the host's. */
   readonly forwardErrors: boolean
-  readonly operations: OperationsOptions
-  readonly idleTimeout: number
-  readonly explain: ServiceOptions['explain'] | undefined
-  readonly now: () => number
+  readonly operations: OperationsSettings
 }
 
 /** @throws TypeError for options that do not exist or make no sense */
 export function readServiceOptions(given: ServiceOptions | undefined): ServiceSettings {
-  const options = readOptions('createResourceService', given, NAMES)
-  checkDefinitions(options.resources)
-  checkValues('createResourceService', options, SERVICE_VALUES)
-  const { maxTargetLength = 2048, idleTimeout = 30_000, mountPath, trustProxy } = options
-  if (!(maxTargetLength > 0)) throw new TypeError('createResourceService needs a positive maxTargetLength.')
-  if (!(idleTimeout > 0)) throw new TypeError('createResourceService needs a positive idleTimeout in milliseconds.')
-  if (mountPath !== undefined && !/^(?:\/[^/?#\s]+)+$|^$/.test(mountPath)) {
-    throw new TypeError('createResourceService needs a mountPath such as "/api", without a slash at the end.')
-  }
-  if (options.strictMount === true && mountPath === undefined) {
+  checkDefinitions(given?.resources)
+  const options = resolveOptions('createResourceService', given, SERVICE_OPTIONS)
+  if (options.strictMount && options.mountPath === undefined) {
     throw new TypeError('createResourceService needs a mountPath for strictMount to compare with.')
   }
   const limits = readLimits('createResourceService', options.limits)
   checkSchemes(options.auth)
-  const auth = options.auth && readOptions('auth', options.auth, [...AUTHENTICATION_NAMES, 'authorize'])
-  if (auth !== undefined) checkValues('auth', auth, { authorize: FUNCTION })
+  const auth = options.auth && resolveOptions('auth', options.auth, AUTH_OPTIONS)
   return Object.freeze({
-    resources: options.resources,
-    cors: options.cors && readOptions('cors', options.cors, CORS_NAMES),
+    ...completeOptions(options, SERVICE_OPTIONS),
+    cors: options.cors && resolveOptions('cors', options.cors, CORS_OPTIONS),
     authentication: auth && omitOptions(auth, 'authorize'),
     authorize: auth?.authorize,
-    https: options.https ?? 'required',
-    trustProxy,
-    findAddress: createAddressFinder(trustProxy),
-    allowedHosts: options.allowedHosts,
-    methodOverride: options.methodOverride ?? false,
-    maxTargetLength,
-    openapi: options.openapi === undefined ? undefined : readServed(options.openapi),
+    findAddress: createAddressFinder(options.trustProxy),
+    openapi: readServed(options.openapi),
     limits,
     patchFormats: options.patchFormats ?? createDefaultFormats(limits),
-    contentCodings: options.contentCodings ?? [],
-    cacheControl: options.cacheControl,
-    mountPath,
-    onlyMount: options.strictMount === true ? mountPath : undefined,
-    fallthrough: options.fallthrough ?? true,
-    onError: options.onError,
+    onlyMount: options.strictMount ? options.mountPath : undefined,
     log: createLog(options.log),
-    formatError: options.formatError,
     forwardErrors: options.unexpectedErrors === 'forward',
     operations: readOperationsOptions(options.operations),
-    idleTimeout,
-    explain: options.explain,
-    now: options.now ?? Date.now,
   })
 }
 
@@ -219,28 +244,7 @@ function checkDefinitions(resources: ServiceOptions['resources']): void {
   }
 }
 
-function readServed(given: string | ServedDescription): ServedDescription {
-  const options = readOptions('openapi', typeof given === 'string' ? { path: given } : given, [
-    'path',
-    ...OPENAPI_NAMES,
-  ])
-  if (typeof options.path !== 'string' || !/^(?:\/[^/{}?#\s]+)+$/.test(options.path))
-    throw new TypeError('openapi takes a path, such as "/openapi.json".')
-  return options
-}
-
-const OPERATIONS_NAMES = [
-  'path',
-  'concurrency',
-  'maxAttempts',
-  'pollInterval',
-  'queue',
-  'retention',
-  'isAdmin',
-] as const
-
-function readOperationsOptions(given: OperationsOptions | undefined): OperationsOptions {
-  const options = readOptions('operations', given, OPERATIONS_NAMES)
-  checkValues('operations', options, OPERATIONS_VALUES)
-  return options
+function readServed(given: ServiceOptions['openapi']): ServedDescription | undefined {
+  if (given === undefined) return undefined
+  return resolveOptions('openapi', typeof given === 'string' ? { path: given } : given, SERVED_OPTIONS)
 }

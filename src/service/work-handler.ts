@@ -11,7 +11,7 @@ import type { JsonObject } from '../core/json.ts'
 import { PATIENT_ATTEMPTS, pause } from '../core/turns.ts'
 import { memberPath, splitPath } from '../stores/paths.ts'
 import { isLargeBody, isResource, type StoredResource } from '../stores/types.ts'
-import type { Process } from './resource-definitions.ts'
+import type { Process } from './collection-options.ts'
 import type { ClaimedWork, WorkRecord } from './work-queue.ts'
 import type { WorkHandler } from './work-runner.ts'
 

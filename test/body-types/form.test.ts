@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { collectFields, parseForm } from '../../src/body-types/form.ts'
-import { DEFAULT_LIMITS, type FormField } from '../../src/body-types/types.ts'
+import { DEFAULT_LIMITS } from '../../src/body-types/limits.ts'
+import type { FormField } from '../../src/body-types/types.ts'
 import { HttpError } from '../../src/core/errors.ts'
 import { startProcessorClock } from '../support/processor-time.ts'
 import { statusOf } from './feed.ts'

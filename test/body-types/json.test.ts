@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { checkJson, checkParsedJson, parseJson } from '../../src/body-types/json.ts'
-import { DEFAULT_LIMITS } from '../../src/body-types/types.ts'
+import { DEFAULT_LIMITS } from '../../src/body-types/limits.ts'
 import { HttpError } from '../../src/core/errors.ts'
 import type { JsonValue } from '../../src/core/json.ts'
 import { startProcessorClock } from '../support/processor-time.ts'

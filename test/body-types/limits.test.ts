@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { readLimits } from '../../src/body-types/limits.ts'
-import { DEFAULT_LIMITS } from '../../src/body-types/types.ts'
+import { DEFAULT_LIMITS, readLimits } from '../../src/body-types/limits.ts'
 
 describe('readLimits', () => {
   it('fills in the defaults: 8 MiB parsed, depth 100, 1000 parameters, 110 parts, files of any size', () => {

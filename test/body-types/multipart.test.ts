@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import { DEFAULT_LIMITS } from '../../src/body-types/limits.ts'
 import { collectParts, parseMultipart } from '../../src/body-types/multipart.ts'
-import { type BodyLimits, DEFAULT_LIMITS, type FormPart } from '../../src/body-types/types.ts'
+import type { BodyLimits, FormPart } from '../../src/body-types/types.ts'
 import { splitMultipart } from '../../src/body-types/whole-multipart.ts'
 import { isHttpError } from '../../src/core/errors.ts'
 import { parseMediaType } from '../../src/protocol/media-type.ts'

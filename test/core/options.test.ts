@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { readOptions } from '../../src/core/options.ts'
+import { BOOLEAN, required, SIZE, TEXT, withDefault } from '../../src/core/option-values.ts'
+import { completeOptions, type OptionTable, readOptions, resolveOptions } from '../../src/core/options.ts'
 
 interface Options {
   readonly a?: number
@@ -37,5 +38,57 @@ describe('readOptions', () => {
     } finally {
       delete prototype.a
     }
+  })
+})
+
+describe('resolveOptions', () => {
+  interface Options {
+    readonly name: string
+    readonly size?: number
+    readonly isOpen?: boolean
+  }
+  const TABLE = { name: required(TEXT), size: withDefault(SIZE, 7), isOpen: BOOLEAN } satisfies OptionTable<Options>
+  const resolve = (options: object | undefined) => resolveOptions('piece', options as Options, TABLE)
+
+  it('fills in the defaults of options that are left out, or undefined', () => {
+    expect({ ...resolve({ name: 'a' }) }).toEqual({ name: 'a', size: 7 })
+    expect({ ...resolve({ name: 'a', size: undefined }) }).toEqual({ name: 'a', size: 7 })
+    expect({ ...resolve({ name: 'a', size: 0, isOpen: false }) }).toEqual({ name: 'a', size: 0, isOpen: false })
+    expect(Object.isFrozen(resolve({ name: 'a' }))).toBe(true)
+  })
+
+  it('refuses an option that the table does not have, one that is missing, and a wrong value', () => {
+    expect(() => resolve({ name: 'a', siz: 1 })).toThrow('piece has no option "siz". Did you mean "size"?')
+    expect(() => resolve({})).toThrow(new TypeError('piece takes as name: text; it is undefined.'))
+    expect(() => resolve(undefined)).toThrow(new TypeError('piece takes as name: text; it is undefined.'))
+    expect(() => resolve({ name: 'a', size: -1 })).toThrow('piece takes as size: a number of 0 or more')
+    expect(() => resolve({ name: 'a', isOpen: 'no' })).toThrow('piece takes as isOpen: true or false; it is text.')
+  })
+
+  it('reads nothing that is inherited, neither of the options nor of their rules (threat 150)', () => {
+    const prototype = Object.prototype as Record<string, unknown>
+    const polluted = { isOpen: 1, default: 'b', isRequired: true }
+    Object.assign(prototype, polluted)
+    try {
+      expect(Object.entries(resolve({ name: 'a' }))).toEqual([
+        ['name', 'a'],
+        ['size', 7],
+      ])
+      expect(resolve({ name: 'a' }).isOpen).toBeUndefined()
+      expect(completeOptions(resolve({ name: 'a' }), TABLE).isOpen).toBeUndefined()
+    } finally {
+      for (const name of Object.keys(polluted)) delete prototype[name]
+    }
+  })
+})
+
+describe('completeOptions', () => {
+  it('sets each option of the table, so that none is inherited', () => {
+    const TABLE = { a: withDefault(SIZE, 7), b: TEXT } satisfies OptionTable<Options>
+    const complete = completeOptions(resolveOptions<Options, typeof TABLE>('piece', {}, TABLE), TABLE)
+    expect(Object.entries(complete)).toEqual([
+      ['a', 7],
+      ['b', undefined],
+    ])
   })
 })

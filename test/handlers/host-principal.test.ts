@@ -14,7 +14,8 @@ import { koaMiddleware } from '../../src/adapters/koa.ts'
 import { basic } from '../../src/auth-schemes/basic.ts'
 import type { RequestView } from '../../src/core/exchange.ts'
 import type { Handler } from '../../src/core/node-handler.ts'
-import { type AuthenticationOptions, auth, type HostUser, principalOf } from '../../src/handlers/auth.ts'
+import { auth, type HostUser, principalOf } from '../../src/handlers/auth.ts'
+import type { AuthenticationOptions } from '../../src/handlers/authentication-options.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import type { ServiceAuthOptions } from '../../src/service/service-options.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
@@ -263,12 +264,12 @@ describe('a principal of the host', () => {
     [
       'a malformed challenge',
       { principal: plain.take, challenge: 'Session\r\nX: y' },
-      '"challenge" is a scheme and its parameters in ASCII, such as Session realm="app".',
+      'auth takes as challenge: a scheme and its parameters in ASCII, such as Session realm="app"; it is text.',
     ],
     [
       'an empty challenge',
       { principal: plain.take, challenge: '' },
-      '"challenge" is a scheme and its parameters in ASCII, such as Session realm="app".',
+      'auth takes as challenge: a scheme and its parameters in ASCII, such as Session realm="app"; it is empty text.',
     ],
     [
       'principalIsAmbient for nothing',
@@ -278,12 +279,12 @@ describe('a principal of the host', () => {
     [
       'principalIsAmbient: "no"',
       { principal: plain.take, challenge: 'A', principalIsAmbient: 'no' as never },
-      '"principalIsAmbient" is true or false.',
+      'auth takes as principalIsAmbient: true or false; it is text.',
     ],
     [
       'a principal that is not a function',
       { principal: { id: 'ada' } as never, challenge: 'A' },
-      '"principal" is a function.',
+      'auth takes as principal: a function.',
     ],
     [
       'an object that is not a scheme',

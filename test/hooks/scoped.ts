@@ -1,5 +1,5 @@
 import { afterEach } from 'vitest'
-import type { CollectionOptions } from '../../src/service/resource-definitions.ts'
+import type { CollectionOptions } from '../../src/service/collection-options.ts'
 import type { ServiceOptions } from '../../src/service/service-options.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
 import { type Answer, MERGE_PATCH, startService, type Target } from '../writes/support.ts'

@@ -4,14 +4,10 @@ import { basic } from '../../src/auth-schemes/basic.ts'
 import { bearer } from '../../src/auth-schemes/bearer.ts'
 import { openapi } from '../../src/openapi.ts'
 import { mergePatch } from '../../src/patch-formats/merge-patch.ts'
+import type { CollectionOptions } from '../../src/service/collection-options.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
-import {
-  type CollectionOptions,
-  collection,
-  type DocumentOptions,
-  document,
-  singleton,
-} from '../../src/service/resource-definitions.ts'
+import type { DocumentOptions } from '../../src/service/document-options.ts'
+import { collection, document, singleton } from '../../src/service/resource-definitions.ts'
 import type { ServiceOptions } from '../../src/service/service-options.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 

@@ -4,8 +4,9 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { JsonObject } from '../../src/core/json.ts'
 import { type OpenApiOptions, openapi } from '../../src/openapi.ts'
+import type { CollectionOptions } from '../../src/service/collection-options.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
-import { type CollectionOptions, collection } from '../../src/service/resource-definitions.ts'
+import { collection } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 
 const INFO: OpenApiOptions['info'] = {

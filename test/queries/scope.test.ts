@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { HttpError } from '../../src/core/errors.ts'
-import { type CollectionOptions, collection } from '../../src/service/resource-definitions.ts'
+import type { CollectionOptions } from '../../src/service/collection-options.ts'
+import { collection } from '../../src/service/resource-definitions.ts'
 import type { ServiceOptions } from '../../src/service/service-options.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import { type Served, serve } from '../service/serve.ts'

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { HttpError } from '../../src/core/errors.ts'
+import type { Process } from '../../src/service/collection-options.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
-import { collection, type Process } from '../../src/service/resource-definitions.ts'
+import { collection } from '../../src/service/resource-definitions.ts'
 import type { ServiceOptions } from '../../src/service/service-options.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import {

@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { basic } from '../../src/auth-schemes/basic.ts'
-import { type CollectionOptions, collection } from '../../src/service/resource-definitions.ts'
+import type { CollectionOptions } from '../../src/service/collection-options.ts'
+import { collection } from '../../src/service/resource-definitions.ts'
 import type { ServiceOptions } from '../../src/service/service-options.ts'
 import { FORM, JSON_PATCH, jsonOf, MERGE_PATCH, multipartOf, startService, type Target, waitFor } from './support.ts'
 

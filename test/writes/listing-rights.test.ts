@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import type { Authorize } from '../../src/actions/route.ts'
+import type { Authorize } from '../../src/actions/hook-types.ts'
 import { basic } from '../../src/auth-schemes/basic.ts'
 import { HttpError } from '../../src/core/errors.ts'
 import { collection, document } from '../../src/service/resource-definitions.ts'

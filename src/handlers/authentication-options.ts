@@ -1,0 +1,123 @@
+import type { AuthScheme } from '../auth-schemes/types.ts'
+import { describeValue } from '../core/describe-value.ts'
+import type { RequestView } from '../core/exchange.ts'
+import type { MaybePromise } from '../core/handler.ts'
+import { BOOLEAN, CHECKED_LATER, either, FUNCTION, oneOf, type ValueRule, withDefault } from '../core/option-values.ts'
+import { type OptionTable, resolveOptions } from '../core/options.ts'
+import { parseAuthorization } from '../protocol/authorization.ts'
+import { isToken } from '../protocol/field-value.ts'
+import { isSafeMethod } from '../protocol/methods.ts'
+
+/** Decides which requests need credentials. */
+export type RequireRule = 'all' | 'writes' | ((request: RequestView) => boolean)
+
+/** A user that the host has found. */
+export interface HostUser {
+  /** Names the user; never empty. */
+  readonly id: string
+  /** What else is known, for `authorize`. */
+  readonly claims?: Readonly<Record<string, unknown>>
+}
+
+/** Gives the user that the host has found; nothing for none. */
+export type HostPrincipal = (request: RequestView) => MaybePromise<HostUser | false | null | undefined>
+
+export interface AuthenticationOptions {
+  /** In the order in which they are offered to the client. Default: none; then `principal` is needed. */
+  readonly schemes?: readonly AuthScheme[]
+  /**
+   * Takes the user that the host has found: `({ hostContext }) => hostContext.state.user && { id: hostContext.state.user.id }`.
+   * The principal has the scheme `host`. Credentials in Authorization that one of the `schemes` knows count first, right
+   * or wrong; this is asked for all other requests. Default: none.
+   */
+  readonly principal?: HostPrincipal
+  /**
+   * Whether browsers attach by themselves what the host finds its users by, as they do with cookies: changes that another
+   * site asks for are then refused (403). Default: true.
+   */
+  readonly principalIsAmbient?: boolean
+  /**
+   * A challenge beside those of the schemes, as WWW-Authenticate has it: `Session realm="app"`. Needed without schemes: a
+   * 401 has one (RFC 9110 §15.5.2). Default: none.
+   */
+  readonly challenge?: string
+  /**
+   * Which requests need credentials: all, those with an unsafe method, or those that a function picks. Credentials
+   * that are sent without need are verified too. A write whose answer tells what a GET would needs them where the GET
+   * does. Default: `all`.
+   */
+  readonly requireAuth?: RequireRule
+}
+
+const CHALLENGE: ValueRule = {
+  accepts: (value) =>
+    typeof value === 'string' && /^[\x20-\x7e]+$/.test(value) && parseAuthorization(value) !== undefined,
+  text: 'a scheme and its parameters in ASCII, such as Session realm="app"',
+}
+
+const OPTIONS = {
+  schemes: withDefault(CHECKED_LATER, []),
+  principal: FUNCTION,
+  principalIsAmbient: BOOLEAN,
+  challenge: CHALLENGE,
+  requireAuth: withDefault(either(oneOf('all', 'writes'), FUNCTION), 'all'),
+} satisfies OptionTable<AuthenticationOptions>
+
+/** For functions that take these options among others. */
+export const AUTHENTICATION_OPTIONS: OptionTable<AuthenticationOptions> = OPTIONS
+
+/** The options, checked and as they are used. */
+export interface AuthenticationSettings {
+  readonly schemes: readonly AuthScheme[]
+  readonly principal: HostPrincipal | undefined
+  /** Whether browsers attach by themselves what the host finds its users by. */
+  readonly isAmbient: boolean
+  readonly challenge: string | undefined
+  /** Whether a request needs credentials. */
+  readonly needsCredentials: (request: RequestView) => boolean
+}
+
+/** @throws TypeError without a scheme or a `principal`, with two schemes of one name, or without a challenge for 401 */
+export function readAuthenticationOptions(given: AuthenticationOptions): AuthenticationSettings {
+  const { schemes, principal, principalIsAmbient, challenge, requireAuth } = resolveOptions('auth', given, OPTIONS)
+  checkEachScheme(schemes)
+  if (principal === undefined) {
+    if (schemes.length === 0) throw new TypeError('auth needs at least one scheme, or "principal".')
+    if (principalIsAmbient !== undefined) throw new TypeError('auth has "principalIsAmbient" without "principal".')
+  } else if (schemes.length === 0 && challenge === undefined) {
+    throw new TypeError(
+      'auth with "principal" and no schemes needs a "challenge" for its 401 (RFC 9110 section 15.5.2).',
+    )
+  }
+  const isAmbient = principalIsAmbient ?? principal !== undefined
+  return { schemes, principal, isAmbient, challenge, needsCredentials: compileRule(requireAuth) }
+}
+
+/** @throws TypeError that names the scheme that is none, and the call that was left out */
+function checkEachScheme(schemes: readonly AuthScheme[]): void {
+  if (!Array.isArray(schemes)) throw new TypeError('auth takes "schemes" as a list: [basic({ accounts })].')
+  for (const [index, scheme] of (schemes as readonly Partial<AuthScheme>[]).entries()) {
+    const isScheme = typeof scheme?.authenticate === 'function' && typeof scheme.challenges === 'function'
+    if (isScheme && isToken(scheme.name ?? '')) continue
+    const call = typeof scheme === 'function' ? ` Call it: ${(scheme as { name: string }).name}(options).` : ''
+    throw new TypeError(
+      `auth: schemes[${index}] must be an AuthScheme (name, challenges, authenticate), not ${describeValue(scheme)}.${call}`,
+    )
+  }
+  const names = new Set(schemes.map((scheme) => scheme.name.toLowerCase()))
+  if (names.size < schemes.length) throw new TypeError('auth has two schemes of one name.')
+}
+
+/** @throws TypeError for a scheme, or a list of them, in the place of the options */
+export function checkSchemes(options: unknown): void {
+  const isScheme = typeof (options as Partial<AuthScheme> | null | undefined)?.authenticate === 'function'
+  if (!isScheme && !Array.isArray(options)) return
+  throw new TypeError('auth takes its schemes as an option: { schemes: [basic({ accounts })] }.')
+}
+
+function compileRule(rule: RequireRule): (request: RequestView) => boolean {
+  if (rule === 'all') return () => true
+  if (rule === 'writes') return ({ method }) => !isSafeMethod(method)
+  // Anything but false needs credentials: a function that forgets to return must not open everything.
+  return (request) => rule(request) !== false
+}

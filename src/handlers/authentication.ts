@@ -1,0 +1,136 @@
+import { type AuthResult, type AuthScheme, toPrincipal } from '../auth-schemes/types.ts'
+import { note } from '../core/diagnostics.ts'
+import { HttpError } from '../core/errors.ts'
+import type { Exchange, Principal, RequestView } from '../core/exchange.ts'
+import { andThen, isPromise, type MaybePromise, type Step } from '../core/handler.ts'
+import type { Log } from '../core/operator-log.ts'
+import { readProperty } from '../core/options.ts'
+import { addPending, addVary } from '../core/pending.ts'
+import { askEachReading } from '../core/read-target.ts'
+import { asRead } from '../core/read-view.ts'
+import { formatChallenge, parseAuthorization } from '../protocol/authorization.ts'
+import { type AuthenticationOptions, type HostUser, readAuthenticationOptions } from './authentication-options.ts'
+import { isPreflightRequest } from './preflight-request.ts'
+import { findMetadataEndpoint, type MetadataEndpoint } from './resource-metadata.ts'
+
+/** Finds out who sends a request. */
+export interface Authentication {
+  /**
+   * Whether a request needs credentials. A preflight never does: browsers send none with it (Fetch, "CORS-preflight
+   * fetch"). Nor does `OPTIONS *`, which is about no resource.
+   */
+  isRequired(exchange: Exchange): boolean
+  /**
+   * Verifies the credentials of a request and puts the principal on the exchange.
+   * @param require decides whether they are needed. Default: the `requireAuth` option
+   * @throws HttpError 401 with every scheme's challenge, and whatever a scheme throws
+   */
+  authenticate(exchange: Exchange, require?: (request: RequestView) => boolean): MaybePromise<undefined>
+  /** `authenticate` as a step. */
+  readonly step: Step
+  /** Reports when credentials cannot be verified, and when they can be again. @returns what ends the reports */
+  watch(log: Log): () => void
+  /** Serves the metadata of a scheme that has some; `undefined` where none has. */
+  readonly metadata: MetadataEndpoint | undefined
+}
+
+/**
+ * Makes the part of a service that finds out who sends a request (RFC 9110 §11). Credentials count in the
+ * Authorization field only.
+ * @throws TypeError without a scheme or a `principal`, with two schemes of one name, or without a challenge for 401
+ */
+export function createAuthentication(options: AuthenticationOptions): Authentication {
+  const { schemes, principal: findUser, isAmbient, challenge, needsCredentials } = readAuthenticationOptions(options)
+  const byName = new Map(schemes.map((scheme) => [scheme.name.toLowerCase(), scheme]))
+  // A host may find its users by a cookie.
+  const varyingFields = findUser !== undefined && isAmbient ? 'Authorization, Cookie' : 'Authorization'
+
+  function isRequired(exchange: Exchange, rule = needsCredentials): boolean {
+    if (isPreflightRequest(exchange) || exchange.path === '*') return false
+    const ask = (): boolean => rule(exchange) || (exchange.revealsState && rule(asRead(exchange)))
+    if (exchange.readings === undefined) return ask()
+    return askEachReading(exchange, ask, (isNeeded) => isNeeded) as boolean
+  }
+
+  /** 401 with a challenge of every scheme, each a field line of its own: clients differ in how they split one. */
+  function refuse(exchange: Exchange, failed?: AuthScheme, challenges?: readonly string[]): never {
+    const sent: string[] = []
+    for (const scheme of schemes) {
+      const own = scheme === failed ? challenges : undefined
+      sent.push(...(own ?? scheme.challenges(exchange)))
+    }
+    if (challenge !== undefined) sent.push(challenge)
+    // RFC 9110 §15.5.2: a 401 has at least one challenge.
+    if (sent.length === 0) sent.push(formatChallenge(schemes[0]!.name, []))
+    throw new HttpError(401, 'ERR_UNAUTHENTICATED', {
+      detail: failed === undefined ? 'Credentials are required.' : 'The credentials were refused.',
+      headers: { 'WWW-Authenticate': sent },
+    })
+  }
+
+  function conclude(exchange: Exchange, scheme: AuthScheme, result: AuthResult): undefined {
+    if (result.outcome === 'rejected') {
+      note(exchange, result.reason)
+      refuse(exchange, scheme, readProperty(result, 'challenges'))
+    }
+    // Anything else must not count as consent.
+    if (result.outcome !== 'accepted' || !isPrincipal(result.principal)) {
+      throw new TypeError(`The scheme ${scheme.name} gave neither a principal nor a rejection.`)
+    }
+    exchange.principal = result.principal
+    exchange.isAmbient = readProperty(scheme, 'isAmbient') !== false
+    exchange.sharing = readProperty(scheme, 'isPrivate') === true ? 'private' : 'authorized'
+    const fields = readProperty(result, 'fields')
+    if (fields !== undefined) addPending(exchange, fields)
+    return undefined
+  }
+
+  function takeUser(exchange: Exchange, user: HostUser | false | null | undefined, needed: boolean): undefined {
+    const principal = toPrincipal('host', user, '')
+    if (principal?.id === '') throw new TypeError('auth: "principal" returns { id } with the name of the user as text.')
+    if (principal === undefined) return needed ? refuse(exchange) : undefined
+    exchange.principal = principal
+    exchange.isAmbient = isAmbient
+    exchange.sharing = 'private'
+    return undefined
+  }
+
+  function authenticate(exchange: Exchange, require = needsCredentials): MaybePromise<undefined> {
+    const field = exchange.field('authorization')
+    // Caches must keep the answers for users apart from the anonymous one, and the anonymous one from theirs (RFC 9111 §4.1).
+    addVary(exchange, varyingFields)
+    const credentials = field === undefined || schemes.length === 0 ? undefined : parseAuthorization(field)
+    const scheme = credentials === undefined ? undefined : byName.get(credentials.scheme)
+    if (scheme === undefined) {
+      const isUnknown = field !== undefined && schemes.length > 0
+      if (isUnknown) note(exchange, 'unknown scheme')
+      const isNeeded = isUnknown || isRequired(exchange, require)
+      if (findUser === undefined) return isNeeded ? refuse(exchange) : undefined
+      return andThen(findUser(exchange), (user) => takeUser(exchange, user, isNeeded))
+    }
+    const result = scheme.authenticate(credentials!.value, exchange)
+    return isPromise(result)
+      ? result.then((result) => conclude(exchange, scheme, result))
+      : conclude(exchange, scheme, result)
+  }
+
+  return {
+    isRequired: (exchange) => isRequired(exchange),
+    authenticate,
+    step: function authenticateRequest(exchange) {
+      return authenticate(exchange)
+    },
+    watch(log) {
+      const stops = schemes.map((scheme) => readProperty(scheme, 'watch')?.call(scheme, log))
+      return () => {
+        for (const stop of stops) stop?.()
+      }
+    },
+    metadata: findMetadataEndpoint(schemes),
+  }
+}
+
+function isPrincipal(value: unknown): boolean {
+  const principal = value as Partial<Principal> | null | undefined
+  return typeof principal?.scheme === 'string' && typeof principal.id === 'string'
+}

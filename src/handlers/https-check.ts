@@ -1,0 +1,133 @@
+import { createAvailability } from '../core/availability.ts'
+import { note } from '../core/diagnostics.ts'
+import { HttpError } from '../core/errors.ts'
+import type { Exchange } from '../core/exchange.ts'
+import { isForwarded } from '../core/fields.ts'
+import type { Step } from '../core/handler.ts'
+import type { Log } from '../core/operator-log.ts'
+import { CHECKED_LATER, oneOf, withDefault } from '../core/option-values.ts'
+import { type OptionTable, resolveOptions } from '../core/options.ts'
+import { connectionOf, createProxyTrust, readPeer, type TrustProxy } from '../core/peer.ts'
+import { decideForwardedTransport } from '../protocol/forwarded.ts'
+
+export interface HttpsOptions {
+  /** `optional` lets cleartext pass. Default: `required`. */
+  readonly mode?: 'required' | 'optional'
+  /** Whose X-Forwarded-Proto and Forwarded count. Default: of no proxy. */
+  readonly trustProxy?: TrustProxy
+  /** How cleartext is refused: 403, or 426 with Upgrade (RFC 9110 §15.5.22). Default: 403. */
+  readonly status?: 403 | 426
+}
+
+const OPTIONS = {
+  mode: withDefault(oneOf('required', 'optional'), 'required'),
+  trustProxy: CHECKED_LATER,
+  status: withDefault({ accepts: (value) => value === 403 || value === 426, text: '403 or 426' }, 403),
+} satisfies OptionTable<HttpsOptions>
+
+/** For functions that take some of these options. */
+export const HTTPS_OPTIONS: OptionTable<HttpsOptions> = OPTIONS
+
+/** How the operator hears that requests are refused. */
+export interface HttpsReport {
+  readonly log: Log
+  /** The option that lets cleartext pass, for the message. */
+  readonly remedy: string
+}
+
+/** The rule about cleartext. */
+export interface HttpsCheck {
+  /** Refuses cleartext where https is required, before anything of the request is looked at. */
+  readonly step: Step
+  /** Whether a request came by https: over TLS, or over TLS to a trusted proxy. */
+  isSecure(exchange: Exchange): boolean
+}
+
+const HOUR = 3_600_000
+
+type Transport =
+  /** TLS ends here. */
+  | 'encrypted'
+  /** TLS from a trusted proxy: what it says of its own client counts. */
+  | 'encrypted proxy'
+  | 'proxy'
+  | 'local proxy'
+  | 'local'
+  | 'cleartext'
+
+/**
+ * Makes the rule that cleartext is refused, except from this machine without forwarding fields.
+ * @throws TypeError for an option that does not exist or a proxy that is not an address
+ */
+export function createHttpsCheck(options: HttpsOptions = {}, report?: HttpsReport): HttpsCheck {
+  const { mode, trustProxy, status } = resolveOptions('requireHttps', options, OPTIONS)
+  const isTrusted = createProxyTrust(trustProxy)
+  const TRANSPORT = Symbol('transport')
+  // Any client can send cleartext: beside one that does, those that do not would make a line with every request.
+  const availability = createAvailability('transport', 'Requests come over https again.', HOUR)
+  if (report !== undefined) availability.watch(report.log)
+
+  function transportOf(exchange: Exchange): Transport {
+    const connection = connectionOf(exchange.req) as { [TRANSPORT]?: Transport }
+    return (connection[TRANSPORT] ??= decideTransport(exchange))
+  }
+
+  function decideTransport(exchange: Exchange): Transport {
+    const peer = readPeer(exchange.req)
+    const isProxy = isTrusted(peer)
+    if (peer.isEncrypted) return isProxy ? 'encrypted proxy' : 'encrypted'
+    if (isProxy) return peer.isLocal ? 'local proxy' : 'proxy'
+    return peer.isLocal ? 'local' : 'cleartext'
+  }
+
+  function isSecure(exchange: Exchange): boolean {
+    const transport = transportOf(exchange)
+    if (transport === 'encrypted') return true
+    if (transport === 'cleartext' || transport === 'local') return false
+    const said = forwardedTransport(exchange)
+    return said === 'https' || (said === 'unknown' && transport === 'encrypted proxy')
+  }
+
+  function requireHttps(exchange: Exchange): undefined {
+    const transport = transportOf(exchange)
+    if (transport === 'encrypted' || isSecure(exchange)) {
+      availability.succeed()
+      return undefined
+    }
+    // A program on this machine talks to us in the open; one that forwards speaks for somebody else.
+    if ((transport === 'local' || transport === 'local proxy') && !isForwarded(exchange)) return undefined
+    note(exchange, isForwarded(exchange) ? `${transport}, forwarded` : transport)
+    const error = createCleartextError(exchange, status)
+    availability.fail(() => describeRefusal(exchange, error.status), error)
+    throw error
+  }
+
+  function describeRefusal(exchange: Exchange, status: number): string {
+    const { address } = readPeer(exchange.req)
+    const proxy = isForwarded(exchange) ? 'It was forwarded by a proxy: if it' : 'If that is a proxy which'
+    return (
+      `A cleartext request from ${address ?? 'a Unix socket'} was refused with ${status}. ${proxy} ends TLS, name it in trustProxy ` +
+      `and let it send X-Forwarded-Proto; to serve cleartext, ${report?.remedy}.`
+    )
+  }
+
+  return { step: mode === 'required' ? requireHttps : allowCleartext, isSecure }
+}
+
+function allowCleartext(): undefined {
+  return undefined
+}
+
+function forwardedTransport(exchange: Exchange) {
+  return decideForwardedTransport(exchange.field('forwarded'), exchange.field('x-forwarded-proto'))
+}
+
+function createCleartextError(exchange: Exchange, status: 403 | 426): HttpError {
+  const detail = 'This service is reached by https only.'
+  // HTTP/2 has no Upgrade (RFC 9113 §8.6).
+  if (status === 403 || exchange.isHttp2) return new HttpError(403, 'ERR_CLEARTEXT', { detail })
+  return new HttpError(426, 'ERR_UPGRADE_REQUIRED', {
+    detail,
+    headers: { Upgrade: 'TLS/1.2, HTTP/1.1', Connection: 'Upgrade' },
+  })
+}

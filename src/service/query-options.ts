@@ -1,0 +1,137 @@
+import type { ScopeHook } from '../actions/indexing.ts'
+import { MOST_PROPERTIES, RESERVED_PARAMETERS } from '../actions/query-rules.ts'
+import { QUERY_TYPES, type QueryType } from '../actions/query-types.ts'
+import { describeValue } from '../core/describe-value.ts'
+import {
+  BOOLEAN,
+  checkValues,
+  either,
+  FUNCTION,
+  listOf,
+  oneOf,
+  RECORD,
+  required,
+  shapedAs,
+  TEXT,
+  type ValueRule,
+  writtenAs,
+} from '../core/option-values.ts'
+import { type OptionTable, resolveOptions } from '../core/options.ts'
+import { parsePointer } from '../patch-formats/json-pointer.ts'
+
+/** A property by which a collection can be filtered and ordered: its type, or its type and more. */
+export type QueryPropertyOptions =
+  | QueryType
+  | {
+      readonly type: QueryType
+      /** JSON Pointer (RFC 6901) to the value in an item. Default: the property of the same name. */
+      readonly pointer?: string
+      /** Whether the property must not be in a request target, which logs keep: QUERY alone takes it. Default false. */
+      readonly sensitive?: boolean
+    }
+
+/** A scope whose properties are named. */
+export interface NamedScope {
+  /** Names of all properties that `values` gives. */
+  readonly properties: readonly string[]
+  readonly values: ScopeHook
+}
+
+/** What a collection knows of filters, order, counts and owners. */
+export interface QueryOptions {
+  /**
+   * Properties by which lists can be filtered and ordered, each with its type: `{ status: 'string', dueAt: 'date-time' }`.
+   * Lists then take `?status=open&dueAt[lt]=2026-01-01T00:00:00Z&sort=-dueAt`, and QUERY takes the same as content (RFC 10008);
+   * any other parameter is 400. A value of another type is 422. Needs items of JSON, and a store that supports `queries`, as
+   * the ready ones do. At most 16 properties, those of the scope included. Default: none.
+   */
+  readonly query?: Readonly<Record<string, QueryPropertyOptions>>
+  /**
+   * Whose items these are: gives the properties and values that every item of the caller has, such as
+   * `({ principal }) => ({ owner: principal?.id })`, or `undefined` for all items. Other items do not exist for the caller
+   * (404). The server sets these properties; the `schema` does not see them, and a client that sends another value gets 403.
+   * An undefined value is 403. Throw an `HttpError` to refuse. `{ properties, values }` names the properties beforehand.
+   * Needs what `query` needs. Default: all items exist for every caller.
+   */
+  readonly scope?: ScopeHook | NamedScope
+  /** Whether `?count=true` is answered with X-Total-Count, the number of items that match. Default false. */
+  readonly count?: boolean
+}
+
+export const QUERY_OPTIONS: OptionTable<QueryOptions> = {
+  query: writtenAs(RECORD, "an object of names and types, such as { status: 'string' }"),
+  scope: either(FUNCTION, shapedAs({ properties: 'object', values: 'function' })),
+  count: BOOLEAN,
+}
+
+const NAME = /^[\p{L}_$][\p{L}\p{M}\p{N}_$.-]{0,63}$/u
+
+const POINTER: ValueRule = {
+  accepts: (value) => typeof value === 'string' && value !== '' && parsePointer(value) !== undefined,
+  text: "a JSON Pointer to a property, such as '/address/city'",
+}
+const TYPE: ValueRule = oneOf(...Object.keys(QUERY_TYPES))
+
+const PROPERTY_OPTIONS = {
+  type: required(TYPE),
+  pointer: POINTER,
+  sensitive: BOOLEAN,
+} satisfies OptionTable<Exclude<QueryPropertyOptions, string>>
+
+const SCOPE_OPTIONS = {
+  properties: required(listOf(TEXT, 1)),
+  values: required(FUNCTION),
+} satisfies OptionTable<NamedScope>
+
+/**
+ * Checks and copies what a collection says of its queries. @throws TypeError for what could have no effect
+ * @param isJson whether all items are JSON
+ */
+export function readQueryOptions(
+  { query, scope }: QueryOptions,
+  isJson: boolean,
+): Pick<QueryOptions, 'query' | 'scope'> {
+  for (const [option, value] of Object.entries({ query, scope })) {
+    if (value === undefined || isJson) continue
+    throw new TypeError(`collection has ${option}, which needs items of JSON: types such as ['application/json'].`)
+  }
+  const properties = Object.entries(query ?? {}).map(([name, given]) => [name, readProperty(name, given)] as const)
+  const named = readScope(scope)
+  const count = properties.length + (typeof named === 'object' ? named.properties.length : 0)
+  if (count > MOST_PROPERTIES) {
+    throw new TypeError(
+      `collection has ${count} properties in query and scope; at most ${MOST_PROPERTIES} are indexed.`,
+    )
+  }
+  return {
+    ...(query !== undefined && { query: Object.freeze(Object.fromEntries(properties)) }),
+    ...(named !== undefined && { scope: named }),
+  }
+}
+
+function readProperty(name: string, given: unknown): QueryPropertyOptions {
+  if (!NAME.test(name) || name === '__proto__' || RESERVED_PARAMETERS.includes(name)) {
+    throw new TypeError(
+      `collection has in query the name ${JSON.stringify(name)}. A name is a letter, then letters, digits, "_", "$", "." and "-", ` +
+        `and none of ${RESERVED_PARAMETERS.join(', ')}; { type, pointer } gives a property another name.`,
+    )
+  }
+  const owner = `query.${name}`
+  if (typeof given === 'string') {
+    checkValues(owner, { type: given }, { type: TYPE })
+    return given as QueryType
+  }
+  if (!RECORD.accepts(given)) {
+    throw new TypeError(
+      `collection takes as ${owner}: ${TYPE.text}, or { type, pointer, sensitive }; it is ${describeValue(given)}.`,
+    )
+  }
+  return resolveOptions(owner, given as Exclude<QueryPropertyOptions, string>, PROPERTY_OPTIONS)
+}
+
+function readScope(scope: QueryOptions['scope']): QueryOptions['scope'] {
+  if (scope === undefined || typeof scope === 'function') return scope
+  const read = resolveOptions('scope', scope, SCOPE_OPTIONS)
+  if (read.properties.includes('id')) throw new TypeError('scope has the property id, which the server assigns.')
+  return Object.freeze({ properties: Object.freeze([...new Set(read.properties)]), values: read.values })
+}

@@ -1,0 +1,201 @@
+import type { AfterCommit, BeforeWrite, Outbox } from '../actions/change-types.ts'
+import type { Authorize, ConflictHook, Rendition } from '../actions/hook-types.ts'
+import type { DeletionMode } from '../actions/route.ts'
+import type { RequestView } from '../core/exchange.ts'
+import type { JsonObject, JsonValue } from '../core/json.ts'
+import {
+  BOOLEAN,
+  DURATION,
+  either,
+  FIELD_VALUE,
+  FUNCTION,
+  listOf,
+  oneOf,
+  PERIOD,
+  PRECONDITIONS,
+  RECORD,
+  shapedAs,
+  TEXT,
+  type ValueRule,
+} from '../core/option-values.ts'
+import type { OptionTable } from '../core/options.ts'
+import type { StandardSchema } from '../core/standard-schema.ts'
+import { METHODS, type Method } from '../protocol/methods.ts'
+
+/**
+ * Options of every kind of resource.
+ * @typeParam Value what the schema gives, as hooks see it
+ */
+export interface ResourceOptions<Value = JsonValue> {
+  /** The methods that are allowed, of those that the kind has. Default: all of them. HEAD comes with GET; OPTIONS always. */
+  readonly methods?: readonly Method[]
+  /**
+   * Any Standard Schema (zod, valibot, arktype …). Validates JSON bodies, forms and the results of patches; 422 otherwise.
+   * It does not see the properties of the server: `id`, those of `files`, and `state` and `problem` of accepted items.
+   * Default: none, any JSON is taken.
+   */
+  readonly schema?: StandardSchema<unknown, Value>
+  /** Cache-Control of successful answers. Default: that of the service, `no-cache`. */
+  readonly cacheControl?: string
+  /** Cache-Control of answers to POST, which caches may keep only with explicit freshness. Default `no-store`. */
+  readonly postCacheControl?: string
+  /**
+   * `'required'`: changes of what exists need If-Match, If-None-Match or If-Unmodified-Since; 428 otherwise (RFC 6585
+   * §3). Default `'optional'`.
+   */
+  readonly preconditions?: 'optional' | 'required'
+  /**
+   * Whether content needs a Content-Digest or Repr-Digest by sha-256 or sha-512 (RFC 9530): `'required'` answers 400 with
+   * Want-Content-Digest otherwise. A digest that is sent is always verified: 400 where it differs. Default `'optional'`.
+   */
+  readonly digests?: 'optional' | 'required'
+  /** Which requests need credentials. Default: what the service's `auth.requireAuth` says. */
+  readonly requireAuth?: 'all' | 'writes' | 'none' | ((request: RequestView) => boolean)
+  /** Who may do what; see {@link Authorize}. Default: the service's `auth.authorize`. */
+  readonly authorize?: Authorize<Value>
+  /** Refuses replacements that conflict with the current state (409); see {@link ConflictHook}. Default: none. */
+  readonly conflict?: ConflictHook<Value>
+  /**
+   * Whether PATCH takes `application/json` as well, as a merge patch (RFC 7396), for clients that cannot name the format.
+   * Default false: such a PATCH is 415.
+   */
+  readonly jsonAsMergePatch?: boolean
+  /**
+   * Changes JSON before it is stored: stamps an owner, a time, a number; see {@link BeforeWrite}. Only where `types` are
+   * JSON types. Not called for the work's own changes of accepted items. Default: none.
+   */
+  readonly beforeWrite?: BeforeWrite<Value>
+  /**
+   * Gives resources that are written in the same atomic step as a change: an audit trail, messages to send; see
+   * {@link Outbox}. Needs a store that supports `relatedExpect`, as the ready ones do. Default: none.
+   */
+  readonly outbox?: Outbox<Value>
+  /**
+   * Called once after each change, in the process that committed it. The response does not wait for it, and `close()` does.
+   * After a crash between the commit and the call it is not called: what must not get lost belongs in the `outbox`.
+   * Default: none.
+   */
+  readonly afterCommit?: AfterCommit<Value>
+  /** What PUT answers when it replaces: 200 with the representation, or 204. Default `'none'`. */
+  readonly putResponse?: 'representation' | 'none'
+  /**
+   * What DELETE does. `'hard'`: content goes. `'soft'`: hidden, readable with `?deleted=true` where `authorize` allows,
+   * restored by PUT. `'queued'`: done later, 202 with a monitor. Default `'hard'`.
+   */
+  readonly deletion?: DeletionMode
+  /**
+   * What DELETE answers. `'none'`: 204. `'tag'`: 204 with the ETag of what was removed. `'confirmation'`: 200 with
+   * `{ deleted, id }`. `'representation'`: 200 with what was removed. Default `'none'`.
+   */
+  readonly deleteResponse?: 'none' | 'tag' | 'confirmation' | 'representation'
+  /** Milliseconds for which a removal is remembered (410); 0 leaves no trace (404). Default: the store's, 30 days. */
+  readonly retention?: number
+  /**
+   * Whether a POST, or a PATCH without If-Match, that carries an Idempotency-Key is done once, however often it is sent.
+   * `'optional'`: where the field is there. `'required'`: a request without it is 400. Needs a store that supports
+   * `relatedExpect`, as the ready ones do. Default: the field is ignored.
+   */
+  readonly idempotency?: 'optional' | 'required'
+  /**
+   * Milliseconds for which the answer to a key is kept; `Infinity` keeps it for good. A request that comes later with the
+   * same key is a new one. Default 24 hours.
+   */
+  readonly idempotencyRetention?: number
+  /** Further representations that are made from the stored one and offered by Accept. Default: none. */
+  readonly representations?: readonly Rendition[]
+  /**
+   * What Accept means where it names nothing that there is. `'strict'`: 406. `'lenient'`: the stored representation is
+   * sent. Default `'strict'` for JSON resources and with `representations`; `'lenient'` where content is kept as it was
+   * sent, and for files of items, since many clients send an Accept that names something else.
+   */
+  readonly accept?: 'strict' | 'lenient'
+  /** The name of the resource in the OpenAPI description, in the singular: `User`. Default: its path. */
+  readonly title?: string
+  /** What the resource is, for readers of the OpenAPI description; CommonMark. Default: none. */
+  readonly description?: string
+  /** Representations by name, for the OpenAPI description: `{ ada: { id: 1, name: 'Ada' } }`. Default: none. */
+  readonly examples?: Readonly<Record<string, JsonValue>>
+  /**
+   * JSON Schema of the content, for the OpenAPI description: one, or `{ input, output }` where requests and answers differ.
+   * Default: that of the `schema`, where it has the Standard JSON Schema interface (zod, arktype).
+   */
+  readonly jsonSchema?: JsonObject | { readonly input: JsonObject; readonly output: JsonObject }
+  /** Since when the resource is deprecated: answers carry Deprecation (RFC 9745). Default: it is not. */
+  readonly deprecated?: Date | string
+  /** When the resource goes away: answers carry Sunset (RFC 8594). Not before `deprecated`. Default: no such field. */
+  readonly sunset?: Date | string
+}
+
+/** At least one method. */
+export const SOME_METHODS: ValueRule = listOf(oneOf(...METHODS), 1)
+
+const SCHEMA: ValueRule = {
+  accepts: (value) => typeof (value as Partial<StandardSchema> | null)?.['~standard']?.validate === 'function',
+  text: 'a schema with the Standard Schema interface ("~standard")',
+}
+
+/** A date, as an object or in ISO 8601. */
+const MOMENT: ValueRule = {
+  accepts: (value) =>
+    (value instanceof Date || (typeof value === 'string' && /^\d{4}-\d\d-\d\d/.test(value))) &&
+    !Number.isNaN(new Date(value).getTime()),
+  text: 'a Date, or a date in ISO 8601 such as "2027-01-31"',
+}
+
+/** `completeRoute` has the defaults: some depend on the service and on the kind of resource. */
+export const RESOURCE_OPTIONS: OptionTable<ResourceOptions> = {
+  methods: SOME_METHODS,
+  schema: SCHEMA,
+  cacheControl: FIELD_VALUE,
+  postCacheControl: FIELD_VALUE,
+  preconditions: PRECONDITIONS,
+  digests: oneOf('optional', 'required'),
+  requireAuth: either(oneOf('all', 'writes', 'none'), FUNCTION),
+  authorize: FUNCTION,
+  conflict: FUNCTION,
+  jsonAsMergePatch: BOOLEAN,
+  beforeWrite: FUNCTION,
+  outbox: FUNCTION,
+  afterCommit: FUNCTION,
+  putResponse: oneOf('representation', 'none'),
+  deletion: oneOf('hard', 'soft', 'queued'),
+  deleteResponse: oneOf('none', 'tag', 'confirmation', 'representation'),
+  retention: PERIOD,
+  idempotency: oneOf('optional', 'required'),
+  idempotencyRetention: DURATION,
+  representations: listOf(shapedAs({ type: 'string', render: 'function' })),
+  accept: oneOf('strict', 'lenient'),
+  title: TEXT,
+  description: TEXT,
+  examples: RECORD,
+  jsonSchema: RECORD,
+  deprecated: MOMENT,
+  sunset: MOMENT,
+}
+
+/** @throws TypeError for options that contradict each other, or have no effect beside each other */
+export function checkResourceOptions(owner: string, options: Readonly<ResourceOptions>): void {
+  const { retention, deprecated, sunset } = options
+  if (options.idempotencyRetention !== undefined && options.idempotency === undefined) {
+    throw new TypeError(`${owner} has an idempotencyRetention, which needs idempotency: 'optional' or 'required'.`)
+  }
+  // RFC 9745 §4: the Sunset date must not be earlier than the Deprecation date.
+  if (deprecated !== undefined && sunset !== undefined && new Date(sunset) < new Date(deprecated)) {
+    throw new TypeError(`${owner} has a sunset before the date since when it is deprecated.`)
+  }
+  if (options.deletion === 'soft' && retention !== undefined) {
+    throw new TypeError(`${owner} keeps what it removes softly for good: retention has no effect there.`)
+  }
+}
+
+/** @throws TypeError for a method that this kind of resource never has: asking for it would have no effect */
+export function checkMethods(
+  owner: string,
+  option: string,
+  given: readonly Method[] | undefined,
+  has: readonly Method[],
+): void {
+  const wrong = given?.find((method) => !has.includes(method) && method !== 'HEAD' && method !== 'OPTIONS')
+  if (wrong === undefined) return
+  throw new TypeError(`${owner} has no ${wrong} in its ${option}: they are ${has.join(', ')}.`)
+}
