@@ -1,11 +1,12 @@
 import type { IndexedValues } from '../index-types.ts'
-import { splitPath } from '../paths.ts'
+import { nameOf, splitPath } from '../paths.ts'
 import { readAsText } from '../small-body.ts'
 import type {
   Content,
   ContentFields,
   Expectation,
   LargeBody,
+  Page,
   SmallBody,
   StoredResource,
   StoredState,
@@ -92,6 +93,16 @@ export function toResource(row: StateRow, open: OpenContent): StoredResource {
 /** The columns `indexed_by` and `indexed`. */
 export function encodeIndexed(indexed: Content['indexed']): readonly [string | null, string | null] {
   return indexed === undefined ? [null, null] : [indexed.index.version, JSON.stringify(indexed.values)]
+}
+
+/** A page of a collection. @param rows one more than the limit where another page follows */
+export function toPage<Row extends StateRow>(
+  rows: readonly Row[],
+  limit: number,
+  toMember: (row: Row) => StoredResource,
+): Page {
+  const items = rows.slice(0, limit).map(toMember)
+  return rows.length > limit ? { items, next: nameOf(items[limit - 1]!.path) } : { items }
 }
 
 /** Whether a reader is shown what is hidden. */

@@ -1,7 +1,6 @@
 import { encodeText } from '../sql/names.ts'
 import { LIVE } from '../sql/rows.ts'
 import type { CreateResult } from '../types.ts'
-import { createVersions } from '../versions.ts'
 import type { SqliteClock } from './clock.ts'
 import type { SqliteContents } from './contents.ts'
 import type { SqliteStatements } from './statements.ts'
@@ -20,8 +19,8 @@ export function createSqliteParents(
   states: SqliteStates,
   contents: SqliteContents,
   clock: SqliteClock,
+  nextVersion: () => string,
 ): SqliteParents {
-  const nextVersion = createVersions()
   return {
     findMissing(path) {
       if (path === undefined || states.readHead(path)?.state === LIVE) return undefined

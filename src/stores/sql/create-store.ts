@@ -1,0 +1,143 @@
+import { andThen, type MaybePromise } from '../../core/handler.ts'
+import type {
+  Content,
+  CreateResult,
+  ListOptions,
+  Page,
+  RelatedWrite,
+  RemoveOptions,
+  RemoveResult,
+  ResourceStore,
+  WriteOptions,
+  WriteResult,
+} from '../types.ts'
+import { type BesideContents, supportOf } from './beside.ts'
+import { commitContents, commitDraft, contentsOf, type Draft, type FindTaken, type Written } from './commit.ts'
+import { type ChunkSink, createIntakeFactory, type Taken } from './intake.ts'
+import { type ChunkSource, type MovableContents, moveChunks } from './move.ts'
+import type { SqlSettings, SqlStoreOptions } from './options.ts'
+import type { Indexer } from './queries/indexer.ts'
+import type { SqlQueries } from './queries/list.ts'
+import type { Sweeper } from './sweeper.ts'
+
+/** A write of one path and those that go with it, all or nothing. */
+export interface WriteStep extends Written {
+  readonly path: string
+  readonly version: string
+  readonly expect: WriteOptions['expect']
+  /** A path that must be present. */
+  readonly requires: string | undefined
+}
+
+/** A new member of a collection. */
+export interface Creation {
+  readonly collection: string
+  /** A path that must be present. */
+  readonly requires: string | undefined
+  /** The content for a name. Each call makes another version. */
+  readonly draft: (name: string) => Draft
+}
+
+/** A removal of one path, with others that are removed or written, all or nothing. */
+export interface RemoveStep {
+  readonly mode: RemoveOptions['mode']
+  readonly expect: RemoveOptions['expect']
+  /** Milliseconds for which a tombstone stays. */
+  readonly keep: number
+  readonly related: readonly string[]
+  readonly writes: readonly RelatedWrite[]
+  /** Whether everything below the path goes with it. */
+  readonly below: boolean
+}
+
+/** What changes the states of one database. Each call is atomic, and gets its content taken in. */
+export interface SqlChanges {
+  write(step: WriteStep, taken: readonly Taken[], signal: AbortSignal | undefined): MaybePromise<WriteResult>
+  /**
+   * One attempt of `commitDraft`. A name is assigned once only, whether it is used or not.
+   * @returns the result; or a draft whose content has to be taken in first
+   */
+  create(
+    creation: Creation,
+    drafted: Draft | undefined,
+    findTaken: FindTaken,
+    signal: AbortSignal | undefined,
+  ): MaybePromise<CreateResult | Draft>
+  /** @param taken the content of `writes` */
+  remove(
+    path: string,
+    step: RemoveStep,
+    taken: readonly Taken[],
+    signal: AbortSignal | undefined,
+  ): MaybePromise<RemoveResult>
+}
+
+/** What a database does for a store on tables. */
+export interface SqlParts {
+  /** The public name of the store. */
+  readonly owner: string
+  readonly settings: SqlSettings<SqlStoreOptions>
+  readonly nextVersion: () => string
+  readonly read: ResourceStore['read']
+  readonly changes: SqlChanges
+  /** A page without a query. */
+  readonly list: (collection: string, options: ListOptions) => MaybePromise<Page>
+  readonly queries: SqlQueries
+  readonly contents: ChunkSink & { readonly beside: BesideContents | undefined; readonly chunkSource: ChunkSource }
+  /** Bytes that are appended to large content at once. */
+  readonly batchSize: number
+  readonly sweeper: Sweeper
+  readonly indexer: Indexer
+}
+
+/** The store of a database: whatever is the same for all of them. */
+export function createSqlStore(parts: SqlParts): ResourceStore & MovableContents {
+  const { owner, settings, nextVersion, changes, queries, contents, sweeper, indexer } = parts
+  const { inlineLimit, retention } = settings
+  const { beside } = contents
+  const { createIntake, stage } = createIntakeFactory(contents, { inlineLimit, batchSize: parts.batchSize, beside })
+
+  return {
+    supports: { relatedExpect: true, queries: true, parents: true, ...supportOf(settings.contents) },
+
+    read: parts.read,
+
+    write(path, content, { expect, related: given = [], relatedTo, requires, signal }) {
+      const version = nextVersion()
+      const related = relatedTo === undefined ? given : relatedTo({ version })
+      const step: WriteStep = { path, version, content, expect, related, requires }
+      return commitContents(createIntake(), contentsOf(step), signal, (taken) => changes.write(step, taken, signal))
+    },
+
+    create(collection, content, { related, requires, signal } = {}) {
+      signal?.throwIfAborted()
+      function draft(name: string): Draft {
+        const version = nextVersion()
+        const own: Content = typeof content === 'function' ? content(name) : content
+        return { name, version, content: own, related: related?.(name, { version }) ?? [] }
+      }
+      const creation: Creation = { collection, requires, draft }
+      return commitDraft(createIntake(), signal, (drafted, findTaken) =>
+        changes.create(creation, drafted, findTaken, signal),
+      )
+    },
+
+    remove(
+      path,
+      { expect, mode, retention: keep = retention, related = [], relatedWrites = [], below = false, signal },
+    ) {
+      const step: RemoveStep = { mode, expect, keep, related, writes: relatedWrites, below }
+      const written = relatedWrites.map((write) => write.content)
+      return commitContents(createIntake(), written, signal, (taken) => changes.remove(path, step, taken, signal))
+    },
+
+    list: (collection, options) =>
+      options.query === undefined ? parts.list(collection, options) : queries.list(collection, options, options.query),
+
+    stage: (body, { signal } = {}) => stage(body, signal),
+
+    moveContents: (options) => moveChunks(owner, contents.chunkSource, beside, options),
+
+    close: () => andThen(sweeper.close(), () => andThen(indexer.close(), () => beside?.close())),
+  }
+}
