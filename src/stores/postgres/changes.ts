@@ -1,6 +1,6 @@
 import { memberPath } from '../paths.ts'
 import type { SqlChanges } from '../sql/create-store.ts'
-import { isExpected, LIVE, toResource } from '../sql/rows.ts'
+import { refuseRemoval, toResource } from '../sql/rows.ts'
 import { isResource, type RemoveResult, type StoredState, type WriteResult } from '../types.ts'
 import type { PostgresContents } from './contents.ts'
 import { createUnavailableError } from './errors.ts'
@@ -61,8 +61,8 @@ export function createPostgresChanges(
           if (isResource(related)) return { outcome: 'conflict', current, related }
           continue
         }
-        if (row?.state !== LIVE && step.expect === 'any') return { outcome: 'absent', current: current as undefined }
-        if (!isExpected(row, step.expect)) return { outcome: 'conflict', current }
+        const refused = refuseRemoval(row, step.expect, current)
+        if (refused !== undefined) return refused
       }
       throw createUnavailableError(new Error('The state changed at every attempt.'))
     },

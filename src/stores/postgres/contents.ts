@@ -1,7 +1,7 @@
-import type { ContentStore } from '../../contents/types.ts'
-import { type BesideContents, type ContentLedger, createBesideContents, createNoContentsError } from '../sql/beside.ts'
-import { type ChunkCache, readThroughCache } from '../sql/chunk-cache.ts'
-import { type ChunkSink, type ContentId, createLostContentError } from '../sql/intake.ts'
+import { type ContentLedger, createBesideContents, createNoContentsError } from '../sql/beside.ts'
+import { readThroughCache } from '../sql/chunk-cache.ts'
+import type { SqlContents, SqlContentsOptions } from '../sql/contents.ts'
+import { type ContentId, createLostContentError } from '../sql/intake.ts'
 import { createLargeBody } from '../sql/large-body.ts'
 import type { ChunkSource } from '../sql/move.ts'
 import { toBytes } from '../sql/rows.ts'
@@ -11,27 +11,15 @@ import type { PostgresConnection, RunStatement } from './connection.ts'
 import { CHUNK_SIZE } from './schema.ts'
 import { KEY_MARK, type PostgresStatements } from './statements.ts'
 
-export interface PostgresContentsOptions {
-  /** Milliseconds for which content that no path shows is kept: for readers that are still on it, and for slow uploads. */
-  readonly grace: number
+export interface PostgresContentsOptions extends SqlContentsOptions {
   readonly nextId: () => string
-  readonly chunks: ChunkCache
-  /** Where content lies whose id is a key. */
-  readonly contentStore: ContentStore | undefined
-  /** Called when content was given up. */
-  readonly onRelease: () => void
 }
 
-/** Large content that never changes: in chunks, or in a content store. */
-export interface PostgresContents extends ChunkSink {
-  /** Content in the content store; `undefined` without one. */
-  readonly beside: BesideContents | undefined
+export interface PostgresContents extends SqlContents {
   /** Within a transaction: content becomes that of a path. */
   link(run: RunStatement, id: ContentId): Promise<void>
   /** One bounded step of clearing away; several processes may take it at the same time. */
   sweep(): Promise<Swept>
-  /** Chunks to move to the content store. */
-  readonly chunkSource: ChunkSource
 }
 
 /** Bytes that are appended in one statement: two chunks. */

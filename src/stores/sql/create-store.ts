@@ -11,10 +11,11 @@ import type {
   WriteOptions,
   WriteResult,
 } from '../types.ts'
-import { type BesideContents, supportOf } from './beside.ts'
+import { supportOf } from './beside.ts'
 import { commitContents, commitDraft, contentsOf, type Draft, type FindTaken, type Written } from './commit.ts'
-import { type ChunkSink, createIntakeFactory, type Taken } from './intake.ts'
-import { type ChunkSource, type MovableContents, moveChunks } from './move.ts'
+import type { SqlContents } from './contents.ts'
+import { createIntakeFactory, type Taken } from './intake.ts'
+import { type MovableContents, moveChunks } from './move.ts'
 import type { SqlSettings, SqlStoreOptions } from './options.ts'
 import type { Indexer } from './queries/indexer.ts'
 import type { SqlQueries } from './queries/list.ts'
@@ -50,7 +51,7 @@ export interface RemoveStep {
   readonly below: boolean
 }
 
-/** What changes the states of one database. Each call is atomic, and gets its content taken in. */
+/** Changes of the states of one database. Each call is atomic; its content has been taken in. */
 export interface SqlChanges {
   write(step: WriteStep, taken: readonly Taken[], signal: AbortSignal | undefined): MaybePromise<WriteResult>
   /**
@@ -72,7 +73,7 @@ export interface SqlChanges {
   ): MaybePromise<RemoveResult>
 }
 
-/** What a database does for a store on tables. */
+/** The parts of a store in which databases differ. */
 export interface SqlParts {
   /** The public name of the store. */
   readonly owner: string
@@ -83,14 +84,14 @@ export interface SqlParts {
   /** A page without a query. */
   readonly list: (collection: string, options: ListOptions) => MaybePromise<Page>
   readonly queries: SqlQueries
-  readonly contents: ChunkSink & { readonly beside: BesideContents | undefined; readonly chunkSource: ChunkSource }
+  readonly contents: SqlContents
   /** Bytes that are appended to large content at once. */
   readonly batchSize: number
   readonly sweeper: Sweeper
   readonly indexer: Indexer
 }
 
-/** The store of a database: whatever is the same for all of them. */
+/** Makes the store of a database from the parts in which databases differ. */
 export function createSqlStore(parts: SqlParts): ResourceStore & MovableContents {
   const { owner, settings, nextVersion, changes, queries, contents, sweeper, indexer } = parts
   const { inlineLimit, retention } = settings

@@ -1,6 +1,6 @@
 /**
  * The steps that lead from a version of the schema to the one that this release works with; none when it is that one.
- * @param steps what leads from each version to the next
+ * @param steps one for each version, which leads to the next
  * @throws Error when the tables were made by a newer release
  */
 export function findMigrations<Step>(steps: readonly Step[], version: number, prefix: string): readonly Step[] {

@@ -7,9 +7,12 @@ import type {
   Expectation,
   LargeBody,
   Page,
+  RemoveOptions,
+  RemoveResult,
   SmallBody,
   StoredResource,
   StoredState,
+  Tombstone,
 } from '../types.ts'
 import { decodeText, encodeText } from './names.ts'
 
@@ -121,6 +124,16 @@ export function isExpected(row: RowHead | undefined, expect: Expectation): boole
   const isPresent = row !== undefined && row.state === LIVE
   if (expect === 'absent') return !isPresent
   return isPresent && (expect === 'present' || row.version === expect.version)
+}
+
+/** Why a path cannot be removed; `undefined` where it can. @param current what a reader finds */
+export function refuseRemoval(
+  row: RowHead | undefined,
+  expect: RemoveOptions['expect'],
+  current: StoredState,
+): Exclude<RemoveResult, { readonly outcome: 'removed' }> | undefined {
+  if (expect === 'any' && row?.state !== LIVE) return { outcome: 'absent', current: current as Tombstone | undefined }
+  return isExpected(row, expect) ? undefined : { outcome: 'conflict', current }
 }
 
 /** When a new state begins, and whether its date names it alone. */

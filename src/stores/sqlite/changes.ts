@@ -1,7 +1,7 @@
 import { memberPath } from '../paths.ts'
 import type { Draft } from '../sql/commit.ts'
 import type { SqlChanges } from '../sql/create-store.ts'
-import { isExpected, LIVE } from '../sql/rows.ts'
+import { isExpected, LIVE, refuseRemoval } from '../sql/rows.ts'
 import type { CreateResult, RemoveResult, StoredResource, WriteResult } from '../types.ts'
 import type { SqliteConnection } from './handle.ts'
 import type { SqliteNames } from './names.ts'
@@ -55,9 +55,9 @@ export function createSqliteChanges(
         if (conflict !== undefined) return conflict
         const row = states.readHead(path)
         const current = states.read(path, 'not-shown')
-        if (row?.state !== LIVE && expect === 'any') return { outcome: 'absent', current: current as undefined }
-        if (row === undefined || !isExpected(row, expect)) return { outcome: 'conflict', current }
-        states.drop(row, mode, keep)
+        const refused = refuseRemoval(row, expect, current)
+        if (refused !== undefined) return refused
+        states.drop(row!, mode, keep)
         states.dropRelated(related, mode, keep)
         if (below) parents.dropBelow(path)
         for (const [index, write] of writes.entries()) {

@@ -1,16 +1,15 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { ContentStore } from '../../contents/types.ts'
 import { andThen, type MaybePromise } from '../../core/handler.ts'
 import {
-  type BesideContents,
   type ContentLedger,
   createBesideContents,
   createNoContentsError,
   type LostContent,
   readWhole,
 } from '../sql/beside.ts'
-import { type ChunkCache, readThroughCache } from '../sql/chunk-cache.ts'
-import { type ChunkSink, type ContentId, createLostContentError } from '../sql/intake.ts'
+import { readThroughCache } from '../sql/chunk-cache.ts'
+import type { SqlContents, SqlContentsOptions } from '../sql/contents.ts'
+import { type ContentId, createLostContentError } from '../sql/intake.ts'
 import { createLargeBody } from '../sql/large-body.ts'
 import type { ChunkSource } from '../sql/move.ts'
 import { toBytes } from '../sql/rows.ts'
@@ -20,22 +19,12 @@ import type { SqliteConnection } from './handle.ts'
 import { CHUNK_SIZE } from './schema.ts'
 import type { SqliteStatements } from './statements.ts'
 
-export interface SqliteContentsOptions {
-  /** Milliseconds for which content that no path shows is kept: for readers that are still on it, and for slow uploads. */
-  readonly grace: number
+export interface SqliteContentsOptions extends SqlContentsOptions {
   /** The time by the file; asked for within transactions. */
   readonly now: () => number
-  readonly chunks: ChunkCache
-  /** Where content lies that has a key. */
-  readonly contentStore: ContentStore | undefined
-  /** Called when content was given up. */
-  readonly onRelease: () => void
 }
 
-/** Large content that never changes: in chunks, or in a content store. */
-export interface SqliteContents extends ChunkSink {
-  /** Content in the content store; `undefined` without one. */
-  readonly beside: BesideContents | undefined
+export interface SqliteContents extends SqlContents {
   /** Within a transaction: content becomes that of a path. */
   link(id: ContentId): void
   /** Within a transaction: no path shows the content any more; its readers may go on for the grace period. */
@@ -46,8 +35,6 @@ export interface SqliteContents extends ChunkSink {
   sweep(): Swept
   /** The same when room is needed: content that was released goes at once, and its readers are broken off. */
   reclaim(): Swept
-  /** Chunks to move to the content store. */
-  readonly chunkSource: ChunkSource
 }
 
 /** Steps in which content that was given up is cleared away at once: half a gigabyte. The sweep does the rest. */

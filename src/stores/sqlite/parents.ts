@@ -1,4 +1,4 @@
-import { encodeText } from '../sql/names.ts'
+import { rangeBelow } from '../sql/names.ts'
 import { LIVE } from '../sql/rows.ts'
 import type { CreateResult } from '../types.ts'
 import type { SqliteClock } from './clock.ts'
@@ -28,9 +28,7 @@ export function createSqliteParents(
     },
 
     dropBelow(path) {
-      const key = encodeText(path)
-      // `0` is the character behind the slash.
-      const range = [`${key}/`, `${key}0`] as const
+      const range = rangeBelow(path)
       const time = clock.tick()
       const { changed: latest } = statements.latestBelow.get(...range, time) as { changed: number | null }
       if (latest === null) return

@@ -34,7 +34,7 @@ async function listAgain(attempt: () => MaybePromise<Listed>, index: () => Promi
   })
 }
 
-/** The answer to a step: what the rows of its statement say. */
+/** The answer to a step, from the rows of its statement. */
 export function readAnswer(
   { kind, window }: WindowRequest,
   rows: readonly Record<string, unknown>[],

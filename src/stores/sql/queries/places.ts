@@ -3,6 +3,15 @@ import type { StoredResource } from '../../types.ts'
 import { LIVE, type OpenContent, REMOVED, type StateRow, toResource } from '../rows.ts'
 import type { Batch } from './indexer.ts'
 
+/**
+ * The tables by which members are selected, in every database. A place is a collection under one version of its index. An
+ * entry stands under the number of its place, that of a hidden member under the negative number. Pending are members that
+ * were written without values, or by other rules.
+ *
+ * Triggers hold for all writers: a member that is shown has an entry or is pending at every place of its collection, unless
+ * the place has not come that far yet; one that is removed has neither.
+ */
+
 /** A collection under one version of its index. */
 export interface Place {
   readonly id: number
