@@ -15,7 +15,6 @@ import { createSqliteIndexes } from './sqlite/indexes.ts'
 import { createKnownStates } from './sqlite/known-states.ts'
 import { createSqliteListings } from './sqlite/listings.ts'
 import { createSqliteNames } from './sqlite/names.ts'
-import { createSqliteParents } from './sqlite/parents.ts'
 import { createSqliteQueries } from './sqlite/queries.ts'
 import { migrateSqlite } from './sqlite/schema.ts'
 import { prepareStatements } from './sqlite/statements.ts'
@@ -121,14 +120,13 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
     indexes,
     nextVersion,
   })
-  const parents = createSqliteParents(statements, states, contents, clock, nextVersion)
   const listings = createSqliteListings(statements, contents, known)
 
   return createSqlStore({
     owner: 'sqliteStore',
     settings,
     nextVersion,
-    changes: createSqliteChanges(connection, states, names, parents),
+    changes: createSqliteChanges(connection, statements, { states, names, contents, clock, nextVersion }),
     queries: createSqliteQueries(connection, prefix, { indexes, indexer, known, open }),
     contents,
     batchSize: BATCH_SIZE,

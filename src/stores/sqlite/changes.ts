@@ -1,20 +1,46 @@
 import { memberPath } from '../paths.ts'
-import type { Draft } from '../sql/commit.ts'
-import type { SqlChanges } from '../sql/create-store.ts'
+import type { Draft, SqlChanges } from '../sql/create-store.ts'
+import { rangeBelow } from '../sql/names.ts'
 import { isExpected, LIVE, refuseRemoval } from '../sql/rows.ts'
 import type { CreateResult, RemoveResult, StoredResource, WriteResult } from '../types.ts'
+import type { SqliteClock } from './clock.ts'
+import type { SqliteContents } from './contents.ts'
 import type { SqliteConnection } from './handle.ts'
 import type { SqliteNames } from './names.ts'
-import type { SqliteParents } from './parents.ts'
+import type { SqliteStatements } from './statements.ts'
 import type { SqliteStates } from './states.ts'
+
+export interface SqliteChangesOptions {
+  readonly states: SqliteStates
+  readonly names: SqliteNames
+  readonly contents: SqliteContents
+  readonly clock: SqliteClock
+  readonly nextVersion: () => string
+}
 
 /** Changes of the states: each is one transaction that looks at the rows first. */
 export function createSqliteChanges(
   connection: SqliteConnection,
-  states: SqliteStates,
-  names: SqliteNames,
-  parents: SqliteParents,
+  statements: SqliteStatements,
+  { states, names, contents, clock, nextVersion }: SqliteChangesOptions,
 ): SqlChanges {
+  /** The conflict with a path that must be present and is not. */
+  function findMissing(path: string | undefined): Extract<CreateResult, { missing: string }> | undefined {
+    if (path === undefined || states.readHead(path)?.state === LIVE) return undefined
+    return { outcome: 'conflict', current: undefined, missing: path }
+  }
+
+  /** Removes everything below a path, without a trace. */
+  function dropBelow(path: string): void {
+    const range = rangeBelow(path)
+    const time = clock.tick()
+    const { changed: latest } = statements.latestBelow.get(...range, time) as { changed: number | null }
+    if (latest === null) return
+    contents.releaseBetween(...range)
+    // One date for all of them, so no date goes back; none of them proves anything.
+    statements.removeBelow.run(nextVersion(), Math.max(latest, time), 0, time, ...range, time)
+  }
+
   /** A client may have written the name while the content came in. */
   function isFree(collection: string, { name }: Draft): boolean {
     return states.readHead(memberPath(collection, name)) === undefined
@@ -23,7 +49,7 @@ export function createSqliteChanges(
   return {
     write({ path, version, content, expect, related, requires }, taken) {
       return connection.transact((): WriteResult => {
-        const missing = parents.findMissing(requires)
+        const missing = findMissing(requires)
         if (missing !== undefined) return missing
         const row = states.readHead(path)
         if (!isExpected(row, expect)) {
@@ -41,7 +67,7 @@ export function createSqliteChanges(
         const draft = isUsable ? drafted : draftFor(names.take(collection))
         const taken = findTaken(draft)
         if (taken === undefined) return draft
-        const missing = parents.findMissing(requires)
+        const missing = findMissing(requires)
         if (missing !== undefined) return missing
         const path = memberPath(collection, draft.name)
         const resource = states.put({ ...draft, path, row: undefined }, draft.related, taken)
@@ -59,7 +85,7 @@ export function createSqliteChanges(
         if (refused !== undefined) return refused
         states.drop(row!, mode, keep)
         states.dropRelated(related, mode, keep)
-        if (below) parents.dropBelow(path)
+        if (below) dropBelow(path)
         for (const [index, write] of writes.entries()) {
           states.put({ ...write, row: states.readHead(write.path) }, [], [taken[index]!])
         }
