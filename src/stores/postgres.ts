@@ -126,7 +126,7 @@ export function postgresStore(options: PostgresStoreOptions): ResourceStore & Mo
     owner: 'postgresStore',
     settings,
     nextVersion,
-    changes: createPostgresChanges(states, steps, names, contents, toFoundState),
+    changes: createPostgresChanges(states, steps, names, open, toFoundState),
     queries: createPostgresQueries(connection, { prefix, indexes, indexer, open }),
     contents,
     batchSize: BATCH_SIZE,

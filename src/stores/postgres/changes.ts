@@ -1,8 +1,7 @@
 import { memberPath } from '../paths.ts'
 import type { SqlChanges } from '../sql/create-store.ts'
-import { refuseRemoval, toResource } from '../sql/rows.ts'
+import { type OpenContent, refuseRemoval, toResource } from '../sql/rows.ts'
 import { isResource, type RemoveResult, type StoredState, type WriteResult } from '../types.ts'
-import type { PostgresContents } from './contents.ts'
 import { createUnavailableError } from './errors.ts'
 import type { NameSource } from './names.ts'
 import type { DatedRow, PostgresStates } from './states.ts'
@@ -15,7 +14,7 @@ export function createPostgresChanges(
   states: PostgresStates,
   steps: PostgresSteps,
   names: NameSource,
-  contents: PostgresContents,
+  open: OpenContent,
   toFoundState: (row: DatedRow | undefined) => StoredState,
 ): SqlChanges {
   return {
@@ -52,7 +51,7 @@ export function createPostgresChanges(
       for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
         const removed = await steps.remove(path, step, taken, signal)
         if (removed !== undefined && !('unexpected' in removed)) {
-          return { outcome: 'removed', resource: toResource(removed, contents.open) }
+          return { outcome: 'removed', resource: toResource(removed, open) }
         }
         const row = await states.read(path, 'with-content', signal)
         const current = toFoundState(row)

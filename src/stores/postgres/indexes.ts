@@ -33,7 +33,7 @@ export interface PostgresIndexesOptions extends PlaceOptions {
   readonly prefix: string
 }
 
-type DatedRow = PlaceRow & { readonly is_stale: boolean }
+type UsedRow = PlaceRow & { readonly is_stale: boolean }
 
 /** Places that this process knows to be there. */
 const MOST_KNOWN = 10_000
@@ -50,8 +50,8 @@ export function createPostgresIndexes(
     if (known.size > MOST_KNOWN) known.delete(known.values().next().value!)
   }
 
-  async function findRow(run: RunStatement, collection: string, index: CollectionIndex): Promise<DatedRow | undefined> {
-    const [row] = await run<DatedRow>(statements.findPlace, [encodeKey(collection), index.version])
+  async function findRow(run: RunStatement, collection: string, index: CollectionIndex): Promise<UsedRow | undefined> {
+    const [row] = await run<UsedRow>(statements.findPlace, [encodeKey(collection), index.version])
     if (row !== undefined) learn(collection, index)
     return row
   }
@@ -60,7 +60,7 @@ export function createPostgresIndexes(
    * The lock waits until all writes that have begun are over: they do not know the place, and what they have written is
    * found by the walk. Those that begin later see it.
    */
-  function createRow(collection: string, index: CollectionIndex): Promise<DatedRow> {
+  function createRow(collection: string, index: CollectionIndex): Promise<UsedRow> {
     return connection.transact(async (run) => {
       await run(statements.limitLockTime, [])
       await run(statements.lockPlaces, [])
