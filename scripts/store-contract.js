@@ -1,6 +1,6 @@
 import ts from 'typescript'
 
-const FILES = ['src/stores/types.ts', 'src/stores/index-types.ts']
+const FILES = ['types', 'content-types', 'write-types', 'index-types'].map((name) => `src/stores/${name}.ts`)
 
 /** What a store is called with and returns, in the order of the page. */
 const CONTRACT = [

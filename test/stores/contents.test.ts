@@ -295,7 +295,7 @@ for (const [name, createPlace] of Object.entries(PLACES)) {
       }
       await before.write('/a/small', binary(LARGE.subarray(0, 100)), { expect: 'any' })
       await before.remove('/a/5', { expect: 'any', mode: 'hide' })
-      const store = place.open({ grace: 100, sweepInterval: 20 })
+      const store = place.open({ grace: 1000, sweepInterval: 20 })
       const facts = async () =>
         (await store.list('/a', { limit: 10, hidden: true })).items.map(({ body: _, ...rest }) => rest)
       const states = await facts()

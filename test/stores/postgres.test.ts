@@ -285,6 +285,27 @@ describe('postgresStore, its tables', () => {
     )
   })
 
+  it('are refused when a newer release makes them at the same moment, and keep its version', async () => {
+    const tablePrefix = createPrefix()
+    const racing: PostgresPool = {
+      on() {},
+      async connect() {
+        const client = await pool.connect()
+        return {
+          on() {},
+          release: (destroy) => client.release(destroy),
+          async query(query) {
+            if (query.text.endsWith('FOR UPDATE')) await pool.query(`UPDATE ${tablePrefix}schema SET version = 99`)
+            return client.query(query as never)
+          },
+        }
+      },
+    }
+    const store = postgresStore({ pool: racing, tablePrefix, sweepInterval: 0 })
+    await expect(async () => store.read('/a')).rejects.toThrow(/schema version 99/)
+    expect((await pool.query(`SELECT version FROM ${tablePrefix}schema`)).rows).toEqual([{ version: 99 }])
+  })
+
   it('are brought from the version of the first release to that of this one; content of before has no digest', async () => {
     const tablePrefix = createPrefix()
     const large = Buffer.alloc(200_000, 1)

@@ -1,7 +1,7 @@
-import type { ContentStore } from '../../contents/types.ts'
-import { type ContentLedger, createNoContentsError, openBeside } from '../sql/beside.ts'
-import { type ChunkCache, readThroughCache } from '../sql/chunk-cache.ts'
-import { type ChunkSink, type ContentId, createLostContentError } from '../sql/intake.ts'
+import { type ContentLedger, createBesideContents, createNoContentsError } from '../sql/beside.ts'
+import { readThroughCache } from '../sql/chunk-cache.ts'
+import type { SqlContents, SqlContentsOptions } from '../sql/contents.ts'
+import { type ContentId, createLostContentError } from '../sql/intake.ts'
 import { createLargeBody } from '../sql/large-body.ts'
 import type { ChunkSource } from '../sql/move.ts'
 import { toBytes } from '../sql/rows.ts'
@@ -11,31 +11,15 @@ import type { PostgresConnection, RunStatement } from './connection.ts'
 import { CHUNK_SIZE } from './schema.ts'
 import { KEY_MARK, type PostgresStatements } from './statements.ts'
 
-export interface PostgresContentsOptions {
-  /** Milliseconds for which content that no path shows is kept: for readers that are still on it, and for slow uploads. */
-  readonly grace: number
+export interface PostgresContentsOptions extends SqlContentsOptions {
   readonly nextId: () => string
-  readonly chunks: ChunkCache
-  /** Where content lies whose id is a key. */
-  readonly contentStore: ContentStore | undefined
-  /** Called when content was given up. */
-  readonly onRelease: () => void
 }
 
-/** Large content that never changes: in chunks, or in a content store. */
-export interface PostgresContents extends ChunkSink {
-  /** The rows of content in the content store. */
-  readonly ledger: ContentLedger
+export interface PostgresContents extends SqlContents {
   /** Within a transaction: content becomes that of a path. */
   link(run: RunStatement, id: ContentId): Promise<void>
   /** One bounded step of clearing away; several processes may take it at the same time. */
   sweep(): Promise<Swept>
-  /** The same in the content store. */
-  sweepKeys(): Promise<Swept>
-  /** Which of some keys have a row. */
-  findKnown(keys: readonly string[]): Promise<ReadonlySet<string>>
-  /** Chunks to move to the content store. */
-  readonly chunkSource: ChunkSource
 }
 
 /** Bytes that are appended in one statement: two chunks. */
@@ -51,16 +35,8 @@ export function createPostgresContents(
   async function abandon(id: ContentId): Promise<void> {
     const rows = await connection.run(statements.abandonContent, [id])
     if (!isKey(id)) return onRelease()
-    // A path shows it: it stays.
-    if (rows.length > 0) await removeKey(id)
-  }
-
-  /** Content whose row is marked as lost. The row stays until the content is gone. */
-  async function removeKey(id: string): Promise<void> {
-    // Without the content store the row waits.
-    if (contentStore === undefined) return
-    await contentStore.remove(keyOf(id))
-    await connection.run(statements.sweepContent, [id])
+    // A path shows it: it stays. Without the content store the row waits.
+    if (rows.length > 0) await beside?.remove({ id, key: keyOf(id) })
   }
 
   const ledger: ContentLedger = {
@@ -72,6 +48,18 @@ export function createPostgresContents(
       await connection.run(statements.touchContent, [id, grace])
     },
     abandon,
+    async claim() {
+      const rows = await connection.run<{ id: string }>(statements.claimKeys, [])
+      return rows.map(({ id }) => ({ id, key: keyOf(id) }))
+    },
+    async forget(id) {
+      await connection.run(statements.sweepContent, [id])
+    },
+    async findKnown(keys) {
+      const ids = keys.map((key) => KEY_MARK + key).join(',')
+      const rows = await connection.read<{ id: string }>(statements.findKnown, [ids])
+      return new Set(rows.map(({ id }) => keyOf(id)))
+    },
     async readIdentity() {
       if (identity !== undefined) return identity
       const [row] = await connection.read<{ id: string }>(statements.readIdentity, [])
@@ -79,6 +67,7 @@ export function createPostgresContents(
       return identity
     },
   }
+  const beside = contentStore === undefined ? undefined : createBesideContents(contentStore, ledger, grace)
 
   async function link(run: RunStatement, id: ContentId): Promise<void> {
     const rows = await run(statements.linkContent, [id])
@@ -87,7 +76,7 @@ export function createPostgresContents(
 
   function open(id: ContentId, size: number): LargeBody {
     if (isKey(id)) {
-      if (contentStore !== undefined) return openBeside(contentStore, keyOf(id))
+      if (beside !== undefined) return beside.open(keyOf(id))
       return {
         open() {
           throw createNoContentsError('postgresStore')
@@ -128,7 +117,7 @@ export function createPostgresContents(
   }
 
   return {
-    ledger,
+    beside,
     abandon,
     chunkSource,
     open,
@@ -161,21 +150,6 @@ export function createPostgresContents(
       const swept = await connection.run(statements.sweepChunks, [row.id])
       if (swept.length === 0) await connection.run(statements.sweepContent, [row.id])
       return 'part'
-    },
-
-    async sweepKeys() {
-      if (contentStore === undefined) return 'all'
-      const rows = await connection.run<{ id: string }>(statements.claimKeys, [])
-      const removals = await Promise.allSettled(rows.map(({ id }) => removeKey(id)))
-      const failed = removals.find((removal) => removal.status === 'rejected')
-      if (failed !== undefined) throw failed.reason
-      return rows.length === 0 ? 'all' : 'part'
-    },
-
-    async findKnown(keys) {
-      const ids = keys.map((key) => KEY_MARK + key).join(',')
-      const rows = await connection.read<{ id: string }>(statements.findKnown, [ids])
-      return new Set(rows.map(({ id }) => keyOf(id)))
     },
   }
 }

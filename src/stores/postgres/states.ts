@@ -1,6 +1,6 @@
 import { parseIntegerName } from '../paths.ts'
 import type { Taken } from '../sql/intake.ts'
-import { encodeText, formatSortKey } from '../sql/names.ts'
+import { encodeText, formatSortKey, rangeBelow } from '../sql/names.ts'
 import { encodeEntry } from '../sql/queries/entry.ts'
 import { createWrittenResource, encodeBody, encodeFields, HIDDEN, LIVE, placeOf, type StateRow } from '../sql/rows.ts'
 import type { Content, Expectation, RemoveOptions, StoredResource } from '../types.ts'
@@ -170,8 +170,7 @@ export function createPostgresStates(
     },
 
     async dropBelow(run, path) {
-      // `0` is the character behind the slash.
-      const range = [encodeKey(`${path}/`), encodeKey(`${path}0`)]
+      const range = rangeBelow(path).map((key) => Buffer.from(key))
       const escaped = await run<{ content_id: string }>(statements.removeBelow, [...range, nextVersion(), grace])
       for (const { content_id: id } of escaped) await release(run, id)
     },

@@ -1,29 +1,17 @@
 import { parseIntegerName, splitPath } from '../paths.ts'
+import type { RemoveStep, WriteStep } from '../sql/create-store.ts'
 import type { Taken } from '../sql/intake.ts'
 import { isExpected } from '../sql/rows.ts'
 import { isResource, type RelatedWrite, type StoredState, type WriteConflict } from '../types.ts'
 import { type PostgresConnection, ROLL_BACK, type RunStatement } from './connection.ts'
 import type { PostgresIndexes } from './indexes.ts'
 import type { NameSource } from './names.ts'
-import type { DatedRow, Description, DropOptions, NewRow, PostgresStates, PutExpectation, PutResult } from './states.ts'
+import type { DatedRow, Description, NewRow, PostgresStates, PutExpectation, PutResult } from './states.ts'
 
-/** A write of one path and those that go with it, all or nothing. */
-export interface Step {
-  readonly path: string
-  readonly version: string
+/** A write, also of a path that no row may be there for. */
+export type Step = Omit<WriteStep, 'content' | 'expect'> & {
   readonly content: Description
   readonly expect: PutExpectation
-  readonly related: readonly RelatedWrite[]
-  /** A path that must be present. */
-  readonly requires?: string | undefined
-}
-
-/** A removal of one path, with others that are removed or written, all or nothing. */
-export interface RemoveStep extends Omit<DropOptions, 'reach'> {
-  readonly related: readonly string[]
-  readonly writes: readonly RelatedWrite[]
-  /** Whether everything below the path goes with it. */
-  readonly below: boolean
 }
 
 /** Where the state of a path was not the expected one. */
@@ -40,7 +28,7 @@ export interface PostgresSteps {
   /** Removes paths and writes others; `undefined` or a path where a state was not the expected one. */
   remove(
     path: string,
-    options: RemoveStep,
+    step: RemoveStep,
     taken: readonly Taken[],
     signal: AbortSignal | undefined,
   ): Promise<DatedRow | Unexpected | undefined>
@@ -50,7 +38,6 @@ export interface PostgresSteps {
 
 export interface StepOptions {
   readonly nextVersion: () => string
-  readonly runUntil: (signal: AbortSignal | undefined) => RunStatement
   readonly toFoundState: (row: DatedRow | undefined) => StoredState
 }
 
@@ -59,20 +46,43 @@ export function createPostgresSteps(
   states: PostgresStates,
   names: NameSource,
   indexes: PostgresIndexes,
-  { nextVersion, runUntil, toFoundState }: StepOptions,
+  { nextVersion, toFoundState }: StepOptions,
 ): PostgresSteps {
+  /** Statements that change something, and wait for a connection only until the signal aborts. */
+  function runUntil(signal: AbortSignal | undefined): RunStatement {
+    return signal === undefined ? connection.run : (statement, values) => connection.run(statement, values, signal)
+  }
+
+  /** Writes those of the related paths that expect the same. @returns the path whose state was not the expected one */
+  async function putRelated(
+    run: RunStatement,
+    writes: readonly RelatedWrite[],
+    taken: readonly Taken[],
+    which: 'any' | 'absent',
+    results: PutResult[],
+  ): Promise<string | undefined> {
+    for (const [index, { path, content, expect = 'any' }] of writes.entries()) {
+      if (expect !== which) continue
+      const result = await states.put(run, path, content, taken[index]!, expect)
+      if (result === undefined) return path
+      results.push(result)
+    }
+    return undefined
+  }
+
+  /** Once they are committed. */
+  function learnCounters(results: readonly PutResult[]): void {
+    for (const { counter } of results) if (counter !== undefined) names.learn(counter.collection, counter.next)
+  }
+
   return {
-    async put(
-      { path, version, content, expect, related, requires }: Step,
-      [first, ...others]: readonly Taken[],
-      signal: AbortSignal | undefined,
-    ): Promise<PutResult | Unexpected> {
+    async put({ path, version, content, expect, related, requires }, [first, ...others], signal) {
       if (isAnyIndexed(content, related)) await indexes.prepare([{ path, content }, ...related])
       // One statement is atomic by itself, and costs one round trip.
       if (requires === undefined && related.length === 0 && first!.id === undefined) {
         const result = await states.put(runUntil(signal), path, content, first!, expect, version)
         if (result === undefined) return { unexpected: path }
-        if (result.counter !== undefined) names.learn(result.counter.collection, result.counter.next)
+        learnCounters([result])
         return result
       }
       const beside = expect === 'vacant' && requires === undefined ? findBeside(related, others) : undefined
@@ -81,79 +91,50 @@ export function createPostgresSteps(
         const result = await states.createBeside(runUntil(signal), { ...beside, version: nextVersion() }, own)
         if (result !== undefined) return result
       }
-      let unexpected = path
-      let isMissing = false
-      const results = await connection.transact(async (run) => {
-        const results: PutResult[] = []
+      let refused: Unexpected = { unexpected: path }
+      const written = await connection.transact(async (run) => {
         if (requires !== undefined && !(await states.hold(run, requires))) {
-          unexpected = requires
-          isMissing = true
+          refused = { unexpected: requires, isMissing: true }
           return ROLL_BACK
         }
-        isMissing = false
-        async function putRelated(which: 'any' | 'absent'): Promise<boolean> {
-          for (const [index, { path, content, expect = 'any' }] of related.entries()) {
-            if (expect !== which) continue
-            const result = await states.put(run, path, content, others[index]!, expect)
-            unexpected = path
-            if (result === undefined) return false
-            results.push(result)
-          }
-          return true
-        }
+        const results: PutResult[] = []
         // Those that must be absent come first: calls that race for one wait here, before they have locked anything else.
-        if (!(await putRelated('absent'))) return ROLL_BACK
+        const occupied = await putRelated(run, related, others, 'absent', results)
+        refused = { unexpected: occupied ?? path }
+        if (occupied !== undefined) return ROLL_BACK
         const own = await states.put(run, path, content, first!, expect, version)
-        unexpected = path
         if (own === undefined) return ROLL_BACK
-        await putRelated('any')
-        return [own, ...results]
+        await putRelated(run, related, others, 'any', results)
+        return { own, results }
       }, signal)
-      if (results === ROLL_BACK) return { unexpected, isMissing }
-      for (const { counter } of results) if (counter !== undefined) names.learn(counter.collection, counter.next)
-      return results[0]!
+      if (written === ROLL_BACK) return refused
+      learnCounters([written.own, ...written.results])
+      return written.own
     },
 
     async remove(path, { related, writes, below, ...options }, taken, signal) {
       const own = { ...options, reach: 'live' } as const
       if (related.length === 0 && writes.length === 0 && !below) return states.drop(runUntil(signal), path, own)
       const other = { ...options, expect: 'any', reach: 'live-and-hidden' } as const
-      let unexpected: string | undefined
-      const written: PutResult[] = []
+      let occupied: string | undefined
       const removed = await connection.transact(async (run) => {
-        unexpected = undefined
-        written.length = 0
-        async function putRelated(which: 'any' | 'absent'): Promise<boolean> {
-          for (const [index, { path, content, expect = 'any' }] of writes.entries()) {
-            if (expect !== which) continue
-            const result = await states.put(run, path, content, taken[index]!, expect)
-            if (result === undefined) {
-              unexpected = path
-              return false
-            }
-            written.push(result)
-          }
-          return true
-        }
+        const results: PutResult[] = []
         // Those that must be absent come first, as in a write.
-        if (!(await putRelated('absent'))) return ROLL_BACK
+        occupied = await putRelated(run, writes, taken, 'absent', results)
+        if (occupied !== undefined) return ROLL_BACK
         const row = await states.drop(run, path, own)
         if (row === undefined) return ROLL_BACK
         for (const path of related) await states.drop(run, path, other)
         if (below) await states.dropBelow(run, path)
-        await putRelated('any')
-        return row
+        await putRelated(run, writes, taken, 'any', results)
+        return { row, results }
       }, signal)
-      if (removed === ROLL_BACK) return unexpected === undefined ? undefined : { unexpected }
-      for (const { counter } of written) if (counter !== undefined) names.learn(counter.collection, counter.next)
-      return removed
+      if (removed === ROLL_BACK) return occupied === undefined ? undefined : { unexpected: occupied }
+      learnCounters(removed.results)
+      return removed.row
     },
 
-    async explain(
-      { path, expect }: Step,
-      { unexpected, isMissing }: Unexpected,
-      signal: AbortSignal | undefined,
-    ): Promise<WriteConflict | undefined> {
+    async explain({ path, expect }, { unexpected, isMissing }, signal) {
       if (isMissing) return { outcome: 'conflict', current: undefined, missing: unexpected }
       const row = await states.read(path, 'with-content', signal)
       const current = toFoundState(row)

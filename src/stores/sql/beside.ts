@@ -6,6 +6,8 @@ import { shapedAs, type ValueRule, writtenAs } from '../../core/option-values.ts
 import { untilAborted } from '../abortable-stream.ts'
 import type { LargeBody } from '../types.ts'
 import { type ContentId, isUnavailable, type Taken } from './intake.ts'
+import { createOrphanSearch } from './orphans.ts'
+import type { Swept } from './sweeper.ts'
 
 /** The rows that name content beside the tables. A key has its row before anything is put under it. */
 export interface ContentLedger {
@@ -15,14 +17,32 @@ export interface ContentLedger {
   touch(id: ContentId): MaybePromise<void>
   /** Gives content up that no path shows. */
   abandon(id: ContentId): MaybePromise<void>
+  /** Marks content as lost whose time is over, a few of the rows; no write can link them any more. */
+  claim(): MaybePromise<readonly LostContent[]>
+  /** Removes the row of content that is gone. */
+  forget(id: ContentId): MaybePromise<void>
+  /** Which of some keys have a row. */
+  findKnown(keys: readonly string[]): MaybePromise<ReadonlySet<string>>
   /** What the keys of this database begin with: several may keep their contents in one place. */
   readIdentity(): MaybePromise<string>
+}
+
+/** Content whose row is marked as lost. */
+export interface LostContent {
+  readonly id: ContentId
+  readonly key: string
 }
 
 /** Large content in a content store beside the tables. */
 export interface BesideContents {
   /** Takes content in; its row is not linked yet. */
   put(body: AsyncIterable<Uint8Array>, signal: AbortSignal | undefined): Promise<Taken>
+  open(key: string): LargeBody
+  /** Removes lost content. The row stays until the content is gone. */
+  remove(lost: LostContent): Promise<void>
+  /** One bounded step of clearing away; several processes may take it at the same time. */
+  sweep(): Promise<Swept>
+  close(): MaybePromise<void>
 }
 
 export const CONTENT_STORE: ValueRule = writtenAs(
@@ -31,7 +51,29 @@ export const CONTENT_STORE: ValueRule = writtenAs(
 )
 
 export function createBesideContents(contents: ContentStore, ledger: ContentLedger, grace: number): BesideContents {
+  const { readIdentity, findKnown } = ledger
+  const orphans = createOrphanSearch(contents, { grace, readIdentity, findKnown })
+
+  async function remove({ id, key }: LostContent): Promise<void> {
+    await contents.remove(key)
+    await ledger.forget(id)
+  }
+
   return {
+    open: (key) => openBeside(contents, key),
+    remove,
+    close: orphans.close,
+
+    async sweep() {
+      const lost = await ledger.claim()
+      const removals = await Promise.allSettled(lost.map(remove))
+      const failed = removals.find((removal) => removal.status === 'rejected')
+      if (failed !== undefined) throw failed.reason
+      if (lost.length > 0) return 'part'
+      await orphans.step()
+      return 'all'
+    },
+
     async put(body, signal) {
       const { stream, count, digest } = measure(body)
       // Begun here, so that the source is closed also when the database fails.

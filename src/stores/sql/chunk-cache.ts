@@ -6,9 +6,6 @@ import type { ReadPiece } from './large-body.ts'
 /** Chunks of large content. They never change, so nothing has to be asked before one is used. */
 export type ChunkCache = RecentCache<string, Uint8Array>
 
-/** Bytes. */
-export const DEFAULT_CACHE_SIZE: number = 32 * 1024 * 1024
-
 /** Takes pieces from the chunks that are kept, and keeps those that are asked for again. */
 export function readThroughCache(
   cache: ChunkCache,

@@ -216,38 +216,6 @@ function toStream(body: Content['body']): AsyncIterable<Uint8Array> {
   return body as AsyncIterable<Uint8Array>
 }
 
-/**
- * Runs a commit with its content taken in: at once when all of it is there. Content that the commit did not use, because
- * it failed or found a conflict, is given up.
- */
-export function commitContents<Result extends { readonly outcome: string }>(
-  intake: Intake,
-  contents: readonly Content[],
-  signal: AbortSignal | undefined,
-  commit: (taken: readonly Taken[]) => MaybePromise<Result>,
-): MaybePromise<Result> {
-  signal?.throwIfAborted()
-  const held = intake.held(contents)
-  return held === undefined ? takeAndCommit(intake, contents, signal, commit) : commit(held)
-}
-
-async function takeAndCommit<Result extends { readonly outcome: string }>(
-  intake: Intake,
-  contents: readonly Content[],
-  signal: AbortSignal | undefined,
-  commit: (taken: readonly Taken[]) => MaybePromise<Result>,
-): Promise<Result> {
-  let used: readonly Taken[] = []
-  try {
-    const taken = await intake.take(contents, signal)
-    const result = await commit(taken)
-    if (result.outcome !== 'conflict') used = taken
-    return result
-  } finally {
-    intake.close(used)
-  }
-}
-
 async function* single(bytes: Uint8Array): AsyncIterable<Uint8Array> {
   yield bytes
 }

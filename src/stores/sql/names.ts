@@ -19,6 +19,13 @@ export function memberKeyOf(collection: string, sortKey: string): string {
   return `${encodeText(collection)}/${sortKey.slice(1)}`
 }
 
+/** Where everything below a path stands, as databases keep it: from the first key up to the second, which is outside. */
+export function rangeBelow(path: string): readonly [string, string] {
+  const key = encodeText(path)
+  // `0` is the character behind the slash.
+  return [`${key}/`, `${key}0`]
+}
+
 const UNFIT = /[\0\u0001\ud800-\udfff]/u
 const ALL_UNFIT = /[\0\u0001\ud800-\udfff]/gu
 

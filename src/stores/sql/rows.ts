@@ -1,14 +1,18 @@
 import type { IndexedValues } from '../index-types.ts'
-import { splitPath } from '../paths.ts'
+import { nameOf, splitPath } from '../paths.ts'
 import { readAsText } from '../small-body.ts'
 import type {
   Content,
   ContentFields,
   Expectation,
   LargeBody,
+  Page,
+  RemoveOptions,
+  RemoveResult,
   SmallBody,
   StoredResource,
   StoredState,
+  Tombstone,
 } from '../types.ts'
 import { decodeText, encodeText } from './names.ts'
 
@@ -94,6 +98,16 @@ export function encodeIndexed(indexed: Content['indexed']): readonly [string | n
   return indexed === undefined ? [null, null] : [indexed.index.version, JSON.stringify(indexed.values)]
 }
 
+/** A page of a collection. @param rows one more than the limit where another page follows */
+export function toPage<Row extends StateRow>(
+  rows: readonly Row[],
+  limit: number,
+  toMember: (row: Row) => StoredResource,
+): Page {
+  const items = rows.slice(0, limit).map(toMember)
+  return rows.length > limit ? { items, next: nameOf(items[limit - 1]!.path) } : { items }
+}
+
 /** Whether a reader is shown what is hidden. */
 export type Shown = 'shown' | 'not-shown'
 
@@ -110,6 +124,16 @@ export function isExpected(row: RowHead | undefined, expect: Expectation): boole
   const isPresent = row !== undefined && row.state === LIVE
   if (expect === 'absent') return !isPresent
   return isPresent && (expect === 'present' || row.version === expect.version)
+}
+
+/** Why a path cannot be removed; `undefined` where it can. @param current what a reader finds */
+export function refuseRemoval(
+  row: RowHead | undefined,
+  expect: RemoveOptions['expect'],
+  current: StoredState,
+): Exclude<RemoveResult, { readonly outcome: 'removed' }> | undefined {
+  if (expect === 'any' && row?.state !== LIVE) return { outcome: 'absent', current: current as Tombstone | undefined }
+  return isExpected(row, expect) ? undefined : { outcome: 'conflict', current }
 }
 
 /** When a new state begins, and whether its date names it alone. */

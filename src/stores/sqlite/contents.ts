@@ -1,9 +1,15 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { ContentStore } from '../../contents/types.ts'
 import { andThen, type MaybePromise } from '../../core/handler.ts'
-import { type ContentLedger, createNoContentsError, openBeside, readWhole } from '../sql/beside.ts'
-import { type ChunkCache, readThroughCache } from '../sql/chunk-cache.ts'
-import { type ChunkSink, type ContentId, createLostContentError } from '../sql/intake.ts'
+import {
+  type ContentLedger,
+  createBesideContents,
+  createNoContentsError,
+  type LostContent,
+  readWhole,
+} from '../sql/beside.ts'
+import { readThroughCache } from '../sql/chunk-cache.ts'
+import type { SqlContents, SqlContentsOptions } from '../sql/contents.ts'
+import { type ContentId, createLostContentError } from '../sql/intake.ts'
 import { createLargeBody } from '../sql/large-body.ts'
 import type { ChunkSource } from '../sql/move.ts'
 import { toBytes } from '../sql/rows.ts'
@@ -13,22 +19,12 @@ import type { SqliteConnection } from './handle.ts'
 import { CHUNK_SIZE } from './schema.ts'
 import type { SqliteStatements } from './statements.ts'
 
-export interface SqliteContentsOptions {
-  /** Milliseconds for which content that no path shows is kept: for readers that are still on it, and for slow uploads. */
-  readonly grace: number
+export interface SqliteContentsOptions extends SqlContentsOptions {
   /** The time by the file; asked for within transactions. */
   readonly now: () => number
-  readonly chunks: ChunkCache
-  /** Where content lies that has a key. */
-  readonly contentStore: ContentStore | undefined
-  /** Called when content was given up. */
-  readonly onRelease: () => void
 }
 
-/** Large content that never changes: in chunks, or in a content store. */
-export interface SqliteContents extends ChunkSink {
-  /** The rows of content in the content store. */
-  readonly ledger: ContentLedger
+export interface SqliteContents extends SqlContents {
   /** Within a transaction: content becomes that of a path. */
   link(id: ContentId): void
   /** Within a transaction: no path shows the content any more; its readers may go on for the grace period. */
@@ -39,12 +35,6 @@ export interface SqliteContents extends ChunkSink {
   sweep(): Swept
   /** The same when room is needed: content that was released goes at once, and its readers are broken off. */
   reclaim(): Swept
-  /** One bounded step of clearing away in the content store. */
-  sweepKeys(): Promise<Swept>
-  /** Which of some keys have a row. */
-  findKnown(keys: readonly string[]): MaybePromise<ReadonlySet<string>>
-  /** Chunks to move to the content store. */
-  readonly chunkSource: ChunkSource
 }
 
 /** Steps in which content that was given up is cleared away at once: half a gigabyte. The sweep does the rest. */
@@ -67,8 +57,8 @@ export function createSqliteContents(
   }
 
   function open(id: ContentId, size: number): LargeBody {
-    const key = contentStore === undefined ? undefined : readKey(id)
-    return key === undefined ? openChunks(id, size) : openBeside(contentStore!, key)
+    const key = beside === undefined ? undefined : readKey(id)
+    return key === undefined ? openChunks(id, size) : beside!.open(key)
   }
 
   /** A piece whose chunk is gone: it may have moved to the content store since the state was read. */
@@ -77,8 +67,8 @@ export function createSqliteContents(
       connection.attempt(() => readKey(id)),
       (key) => {
         if (key === undefined) return undefined
-        if (contentStore === undefined) throw createNoContentsError('sqliteStore')
-        return readWhole(openBeside(contentStore, key).open(offset, offset + length - 1))
+        if (beside === undefined) throw createNoContentsError('sqliteStore')
+        return readWhole(beside.open(key).open(offset, offset + length - 1))
       },
     )
   }
@@ -125,18 +115,29 @@ export function createSqliteContents(
     return sweep()
   }
 
+  /** @param insert adds a row of content and returns its id */
+  function beginRow(insert: () => unknown): MaybePromise<ContentId> {
+    const row = connection.transactLazily(() => {
+      connection.space.admit(0, 1, reclaim)
+      return insert()
+    })
+    return andThen(row, (row) => (row as { id: number }).id)
+  }
+
   const ledger: ContentLedger = {
-    begin(key) {
-      const row = connection.transactLazily(() => {
-        connection.space.admit(0, 1, reclaim)
-        return statements.beginKey.get(expiry(), key)
-      })
-      return andThen(row, (row) => (row as { id: number }).id)
-    },
+    begin: (key) => beginRow(() => statements.beginKey.get(expiry(), key)),
     touch: (id) => connection.transactLazily(() => void statements.touchContent.get(expiry(), id)),
     abandon,
+    claim: () => connection.transactLazily(() => statements.claimKeys.all(now()) as LostContent[]),
+    async forget(id) {
+      await clearChunks(id)
+      await connection.transactLazily(() => void statements.sweepContent.run(id))
+    },
+    findKnown: (keys) =>
+      connection.attempt(() => new Set(keys.filter((key) => statements.findRowOfKey.get(key) !== undefined))),
     readIdentity: () => connection.attempt(() => (statements.readIdentity.get() as { id: string }).id),
   }
+  const beside = contentStore === undefined ? undefined : createBesideContents(contentStore, ledger, grace)
 
   async function abandon(id: ContentId): Promise<void> {
     const key = await connection.transactLazily(() => {
@@ -144,22 +145,14 @@ export function createSqliteContents(
       const row = statements.findAbandoned.get(id) as { key: string | null } | undefined
       return row?.key ?? undefined
     })
-    if (key !== undefined) return removeKey(id, key)
+    // Without the content store the row waits.
+    if (key !== undefined) return beside?.remove({ id, key })
     // At once: while the disk is full, the next write needs what this one has taken.
     for (let step = 0; step < MAX_STEPS; step++) {
       if ((await connection.transactLazily(() => clear(id))) === 'all') break
       await nextTurn()
     }
     onRelease()
-  }
-
-  /** Content whose row is marked as lost. The row stays until the content is gone. */
-  async function removeKey(id: ContentId, key: string): Promise<void> {
-    // Without the content store the row waits.
-    if (contentStore === undefined) return
-    await contentStore.remove(key)
-    await clearChunks(id)
-    await connection.transactLazily(() => void statements.sweepContent.run(id))
   }
 
   /** Chunks of content that lies in the content store: a move may have ended before it had removed them. */
@@ -197,17 +190,11 @@ export function createSqliteContents(
 
   return {
     open,
-    ledger,
+    beside,
     chunkSource,
     abandon,
 
-    begin() {
-      const row = connection.transactLazily(() => {
-        connection.space.admit(0, 1, reclaim)
-        return statements.beginContent.get(expiry())
-      })
-      return andThen(row, (row) => (row as { id: number }).id)
-    },
+    begin: () => beginRow(() => statements.beginContent.get(expiry())),
 
     append(id, index, bytes) {
       return connection.transactLazily(() => {
@@ -235,22 +222,5 @@ export function createSqliteContents(
 
     sweep,
     reclaim,
-
-    async sweepKeys() {
-      if (contentStore === undefined) return 'all'
-      const rows = (await connection.transactLazily(() => statements.claimKeys.all(now()))) as KeyRow[]
-      const removals = await Promise.allSettled(rows.map(({ id, key }) => removeKey(id, key)))
-      const failed = removals.find((removal) => removal.status === 'rejected')
-      if (failed !== undefined) throw failed.reason
-      return rows.length === 0 ? 'all' : 'part'
-    },
-
-    findKnown: (keys) =>
-      connection.attempt(() => new Set(keys.filter((key) => statements.findRowOfKey.get(key) !== undefined))),
   }
-}
-
-interface KeyRow {
-  readonly id: number
-  readonly key: string
 }

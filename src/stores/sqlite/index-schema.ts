@@ -1,15 +1,7 @@
 import { ALL_SLOTS, KEY_COLUMNS } from '../sql/queries/entry.ts'
 import { HIDDEN, LIVE, REMOVED } from '../sql/rows.ts'
 
-/**
- * The tables by which members are selected. A place is a collection under one version of its index. `walked` is the sort
- * key as far as the existing members of a phase have been indexed; the phases are live members, hidden members, done.
- * An entry stands under the number of its place, that of a hidden member under the negative number. Pending are members
- * that were written without values, or by other rules.
- *
- * The triggers hold for all writers: a member that is shown has an entry or is pending at every place of its collection,
- * unless the place has not come that far yet; one that is removed has neither.
- */
+/** The tables by which members are selected, and the triggers that keep them; see `sql/queries/places.ts`. */
 export function createIndexTables(prefix: string): string {
   const entries = `${prefix}entries`
   const places = `${prefix}places`

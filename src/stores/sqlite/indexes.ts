@@ -3,27 +3,25 @@ import type { CollectionIndex, IndexedValues } from '../index-types.ts'
 import { encodeText, memberKeyOf, sortKeyOf } from '../sql/names.ts'
 import { type EntryKeys, encodeEntry } from '../sql/queries/entry.ts'
 import type { IndexSteps } from '../sql/queries/indexer.ts'
-import { LIVE, REMOVED, type RowHead, type StateRow, toResource } from '../sql/rows.ts'
+import {
+  advance,
+  DONE,
+  entryPlaceOf,
+  isAtPosition,
+  NOTE_USE_AFTER,
+  type Place,
+  type PlaceOptions,
+  type PlaceRow,
+  type Position,
+  toPendingBatch,
+  toPlace,
+  toWalkedBatch,
+  UNUSED_AFTER,
+} from '../sql/queries/places.ts'
+import { LIVE, type RowHead, type StateRow } from '../sql/rows.ts'
 import type { Swept } from '../sql/sweeper.ts'
-import type { LargeBody, StoredResource } from '../types.ts'
 import type { SqliteConnection, SqliteValue } from './handle.ts'
 import type { SqliteIndexStatements } from './index-statements.ts'
-
-/** A collection under one version of its index. */
-export interface Place {
-  readonly id: number
-  /** Whether every member has its entry. */
-  readonly isComplete: boolean
-}
-
-/** How far the indexing of existing members has come, when a batch of them is read. */
-interface Position {
-  readonly place: number
-  /** Where the walk stands and where it goes on; left out for members that are pending. */
-  readonly walk?: { readonly phase: number; readonly from: string; readonly to: string | undefined }
-  /** The names of members that are pending. */
-  readonly pending: readonly string[]
-}
 
 export interface SqliteIndexes extends IndexSteps<Position> {
   /** The place of an index; `undefined` when it is not known and the collection has no members. */
@@ -34,35 +32,22 @@ export interface SqliteIndexes extends IndexSteps<Position> {
   sweep(): Swept
 }
 
-export interface SqliteIndexesOptions {
+export interface SqliteIndexesOptions extends PlaceOptions {
   readonly now: () => number
-  readonly open: (id: number | string, size: number) => LargeBody
-  /** Notified when members of a collection wait for their entries. */
-  readonly onIncomplete: (collection: string, index: CollectionIndex) => void
 }
 
-interface PlaceRow {
-  readonly id: number
-  readonly phase: number
-  readonly walked: string
-  readonly used: number
-  readonly is_pending: number
-}
+type UsedRow = PlaceRow & { readonly used: number }
 
-/** Live members, then hidden ones; then the walk is over. */
-const DONE = 2
 /** Members that are indexed in one transaction. */
 const BATCH = 50
-const HOUR = 60 * 60 * 1000
-const DAY = 24 * HOUR
 
 export function createSqliteIndexes(
   connection: SqliteConnection,
   statements: SqliteIndexStatements,
   { now, open, onIncomplete }: SqliteIndexesOptions,
 ): SqliteIndexes {
-  function findRow(collection: string, index: CollectionIndex): PlaceRow | undefined {
-    return statements.findPlace.get(encodeText(collection), index.version) as PlaceRow | undefined
+  function findRow(collection: string, index: CollectionIndex): UsedRow | undefined {
+    return statements.findPlace.get(encodeText(collection), index.version) as UsedRow | undefined
   }
 
   function hasMembers(collection: string): boolean {
@@ -70,7 +55,7 @@ export function createSqliteIndexes(
     return Boolean((statements.hasMembers.get(key, key) as { has: number }).has)
   }
 
-  function createRow(collection: string, index: CollectionIndex): PlaceRow {
+  function createRow(collection: string, index: CollectionIndex): UsedRow {
     const phase = hasMembers(collection) ? LIVE : DONE
     const row = statements.createPlace.get(encodeText(collection), index.version, phase, now()) as { id: number }
     return { id: row.id, phase, walked: '', used: now(), is_pending: 0 }
@@ -87,39 +72,30 @@ export function createSqliteIndexes(
     statements.putEntry.run(place, sortKey, ...(keys as SqliteValue[]))
   }
 
-  function readWalk(collection: string, { id, phase, walked }: PlaceRow) {
-    const rows = statements.walkMembers.all(encodeText(collection), phase, walked, BATCH) as (StateRow & {
-      readonly sort_key: string
-    })[]
-    const walk = { phase, from: walked, to: rows.at(-1)?.sort_key }
-    return { items: rows.map((row) => toResource(row, open)), position: { place: id, walk, pending: [] } }
+  function readWalk(collection: string, row: PlaceRow) {
+    const members = statements.walkMembers.all(encodeText(collection), row.phase, row.walked, BATCH)
+    return toWalkedBatch(row, members as (StateRow & { readonly sort_key: string })[], open)
   }
 
   function readPending(collection: string, id: number) {
     const rows = statements.readPending.all(id, BATCH) as { sort_key: string }[]
     if (rows.length === 0) return undefined
     const pending = rows.map((row) => row.sort_key)
-    const items: StoredResource[] = []
-    for (const sortKey of pending) {
-      const row = statements.readMember.get(memberKeyOf(collection, sortKey)) as StateRow | undefined
-      if (row !== undefined && row.state !== REMOVED) items.push(toResource(row, open))
-    }
-    return { items, position: { place: id, pending } }
+    const members = pending.map((sortKey) => statements.readMember.get(memberKeyOf(collection, sortKey)))
+    return toPendingBatch(id, pending, members.filter((row) => row !== undefined) as StateRow[], open)
   }
 
   return {
     find(collection, index) {
       const row = findRow(collection, index)
       if (row === undefined) return hasMembers(collection) ? 'unknown' : undefined
-      if (row.used < now() - HOUR) {
-        void keepUsed(row.id)
-      }
-      return { id: row.id, isComplete: row.phase === DONE && row.is_pending === 0 }
+      if (row.used < now() - NOTE_USE_AFTER) void keepUsed(row.id)
+      return toPlace(row)
     },
 
     prepare(collection, index) {
       const row = findRow(collection, index) ?? createRow(collection, index)
-      if (row.used < now() - HOUR) statements.usePlace.run(now(), row.id)
+      if (row.used < now() - NOTE_USE_AFTER) statements.usePlace.run(now(), row.id)
       if (row.phase !== DONE) onIncomplete(collection, index)
       return { put: (sortKey, values) => putEntry(row.id, sortKey, encodeEntry(index, values)) }
     },
@@ -138,11 +114,11 @@ export function createSqliteIndexes(
       )
     },
 
-    commit({ place, walk, pending }, items): MaybePromise<number | undefined> {
+    commit(position, items): MaybePromise<number | undefined> {
+      const { place, pending } = position
       return connection.transactLazily(() => {
         const row = statements.readPlace.get(place) as { phase: number; walked: string; indexed: number } | undefined
-        if (row === undefined) return undefined
-        if (walk !== undefined && (row.phase !== walk.phase || row.walked !== walk.from)) return undefined
+        if (row === undefined || !isAtPosition(row, position)) return undefined
         connection.space.admit(0, items.length, () => 'all')
         const open = new Set(pending)
         let { indexed } = row
@@ -153,12 +129,12 @@ export function createSqliteIndexes(
             open.delete(sortKeyOf(item.path))
             continue
           }
-          putEntry(current.state === LIVE ? place : -place, sortKeyOf(item.path), keys)
+          putEntry(entryPlaceOf(place, current.state), sortKeyOf(item.path), keys)
           indexed++
         }
         for (const sortKey of open) statements.donePending.run(place, sortKey)
-        const phase = walk === undefined || walk.to !== undefined ? row.phase : row.phase + 1
-        statements.advancePlace.run(phase, walk === undefined ? row.walked : (walk.to ?? ''), indexed, place)
+        const { phase, walked } = advance(position, row)
+        statements.advancePlace.run(phase, walked, indexed, place)
         return indexed
       })
     },
@@ -171,7 +147,7 @@ export function createSqliteIndexes(
         if (entries.length === 0 && pending.length === 0) statements.sweepPlace.run(dropped.id)
         return 'part'
       }
-      const unused = statements.findUnused.all(now() - DAY) as { id: number; is_needless: number }[]
+      const unused = statements.findUnused.all(now() - UNUSED_AFTER) as { id: number; is_needless: number }[]
       for (const { id, is_needless: isNeedless } of unused) {
         if (isNeedless) statements.dropPlace.run(id)
         else statements.usePlace.run(now(), id)

@@ -1,6 +1,5 @@
-import { splitPath } from '../paths.ts'
 import { encodeText, formatSortKey } from '../sql/names.ts'
-import { type StateRow, toResource } from '../sql/rows.ts'
+import { type StateRow, toPage, toResource } from '../sql/rows.ts'
 import type { ListOptions, Page, StoredResource } from '../types.ts'
 import type { SqliteContents } from './contents.ts'
 import type { KnownStates } from './known-states.ts'
@@ -19,7 +18,7 @@ export function createSqliteListings(
   function list(collection: string, { after, limit, hidden = false }: ListOptions): Page {
     const place = [encodeText(collection), after === undefined ? '' : encodeText(formatSortKey(after))] as const
     const range = [...place, limit + 1] as const
-    if (hidden) return toPage(statements.listAll.all(...range, ...range, limit + 1) as StateRow[], limit)
+    if (hidden) return toPage(statements.listAll.all(...range, ...range, limit + 1) as StateRow[], limit, toMember)
     const key = `${limit} ${place[0].length} ${place[0]}${place[1]}`
     const knownPage = known.findPage(key)
     if (knownPage !== undefined) {
@@ -27,14 +26,9 @@ export function createSqliteListings(
       if (current.versions === knownPage.versions) return knownPage.page
     }
     const rows = statements.listLive.all(...range) as StateRow[]
-    const page = toPage(rows, limit)
+    const page = toPage(rows, limit, toMember)
     known.offerPage(key, rows, page)
     return page
-  }
-
-  function toPage(rows: readonly StateRow[], limit: number): Page {
-    const items = rows.slice(0, limit).map(toMember)
-    return rows.length > limit ? { items, next: splitPath(items[limit - 1]!.path).name } : { items }
   }
 
   function toMember(row: StateRow): StoredResource {

@@ -1,28 +1,31 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { HttpError } from '../../core/errors.ts'
 import { andThen, isPromise, type MaybePromise } from '../../core/handler.ts'
 import type { ListQuery } from '../index-types.ts'
 import { memberKeyOf } from '../sql/names.ts'
 import type { Indexer } from '../sql/queries/indexer.ts'
+import {
+  createEmptyPage,
+  createPage,
+  type Listed,
+  listWhenIndexed,
+  readAnswer,
+  type SqlQueries,
+} from '../sql/queries/list.ts'
 import { type FoundMember, planPage, type SelectedPage } from '../sql/queries/page.ts'
 import { FURTHER_WINDOW } from '../sql/queries/selection.ts'
 import type { Found, Steps, WindowRequest } from '../sql/queries/steps.ts'
-import { edgeColumns, type QueryDialect, writeMatch, writeWindow } from '../sql/queries/window.ts'
-import { FACTS_AND_CONTENT, HIDDEN, LIVE, type StateRow, toBytes, toResource } from '../sql/rows.ts'
-import type { LargeBody, ListOptions, Page, StoredResource } from '../types.ts'
+import { type QueryDialect, writeMatch, writeWindow } from '../sql/queries/window.ts'
+import { FACTS_AND_CONTENT, HIDDEN, LIVE, type OpenContent, type StateRow, toResource } from '../sql/rows.ts'
+import type { ListOptions, StoredResource } from '../types.ts'
 import type { SqliteConnection, SqliteStatement, SqliteValue } from './handle.ts'
 import type { SqliteIndexes } from './indexes.ts'
 import type { KnownStates } from './known-states.ts'
-
-export interface SqliteQueries {
-  list(collection: string, options: ListOptions, query: ListQuery): MaybePromise<Page>
-}
 
 export interface SqliteQueriesOptions {
   readonly indexes: SqliteIndexes
   readonly indexer: Indexer
   readonly known: KnownStates
-  readonly open: (id: number | string, size: number) => LargeBody
+  readonly open: OpenContent
 }
 
 /** Statements that are kept prepared: their texts differ by slots and kinds of conditions. */
@@ -36,7 +39,7 @@ export function createSqliteQueries(
   connection: SqliteConnection,
   prefix: string,
   { indexes, indexer, known, open }: SqliteQueriesOptions,
-): SqliteQueries {
+): SqlQueries {
   const dialect: QueryDialect = {
     entries: `${prefix}entries`,
     useIndex: (name) => ` INDEXED BY ${name}`,
@@ -55,15 +58,9 @@ export function createSqliteQueries(
     return statement
   }
 
-  function runWindow({ kind, window }: WindowRequest): readonly Found[] | number {
-    const { text, values } = writeWindow(window, kind, dialect)
-    const rows = prepare(text).all(...(values as SqliteValue[])) as Record<string, unknown>[]
-    if (kind === 'count') return rows[0]!['n'] as number
-    const columns = kind === 'rows' ? window.columns : edgeColumns(window)
-    return rows.map((row) => ({
-      keys: columns.map((slot) => toBytes(row[`v${slot}`])),
-      sortKey: row['sort_key'] as string,
-    }))
+  function runWindow(request: WindowRequest): readonly Found[] | number {
+    const { text, values } = writeWindow(request.window, request.kind, dialect)
+    return readAnswer(request, prepare(text).all(...(values as SqliteValue[])) as Record<string, unknown>[])
   }
 
   /** Runs steps at once; when they take longer, with turns of the event loop between them. */
@@ -115,42 +112,23 @@ export function createSqliteQueries(
       | undefined
   }
 
-  function select(
-    collection: string,
-    { after, limit, hidden = false, signal }: ListOptions,
-    query: ListQuery,
-  ): MaybePromise<Page> | 'incomplete' {
+  function select(collection: string, { after, limit, hidden = false, signal }: ListOptions, query: ListQuery): Listed {
     const steps = planPage({ query, after, limit, hidden }, COUNT_STEPS)
     const place = indexes.find(collection, query.index)
-    if (place === undefined) return query.count ? { items: [], total: 0 } : { items: [] }
+    if (place === undefined) return createEmptyPage(query)
     if (place === 'unknown' || !place.isComplete) return 'incomplete'
-    return andThen(runSteps(steps(place.id), signal), (page) => toPage(collection, page))
-  }
-
-  function toPage(collection: string, page: SelectedPage): MaybePromise<Page> {
-    return connection.attempt(() => ({
-      items: readMembers(collection, page),
-      ...(page.next === undefined ? {} : { next: page.next }),
-      ...(page.total === undefined ? {} : { total: page.total }),
-    }))
+    return andThen(runSteps(steps(place.id), signal), (page) =>
+      connection.attempt(() => createPage(readMembers(collection, page), page)),
+    )
   }
 
   return {
     list(collection, options, query) {
       options.signal?.throwIfAborted()
-      const attempt = (): MaybePromise<MaybePromise<Page> | 'incomplete'> =>
-        connection.attempt(() => select(collection, options, query))
-      return andThen(attempt(), (page) => {
-        if (page !== 'incomplete') return page
-        return indexer.run(collection, query.index).then(async () => {
-          const page = await attempt()
-          if (page !== 'incomplete') return page
-          throw new HttpError(503, 'ERR_INDEXING', {
-            detail: 'The items of this collection are being indexed.',
-            headers: { 'Retry-After': '1' },
-          })
-        })
-      })
+      return listWhenIndexed(
+        () => connection.attempt(() => select(collection, options, query)),
+        () => indexer.run(collection, query.index),
+      )
     },
   }
 }

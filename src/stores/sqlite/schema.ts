@@ -1,3 +1,4 @@
+import { findMigrations } from '../sql/migrations.ts'
 import type { SqliteDatabase } from './handle.ts'
 import { createIndexTables } from './index-schema.ts'
 
@@ -64,18 +65,13 @@ const MIGRATIONS: readonly Migration[] = [
  * @throws Error when the tables were made by a newer release
  */
 export function migrateSqlite(handle: SqliteDatabase, prefix: string): void {
-  if (readVersion(handle, prefix) === MIGRATIONS.length) return
+  const readMissing = () => findMigrations(MIGRATIONS, readVersion(handle, prefix), prefix)
+  if (readMissing().length === 0) return
   handle.exec('BEGIN IMMEDIATE')
   try {
-    const version = readVersion(handle, prefix)
-    if (version > MIGRATIONS.length) {
-      throw new Error(
-        `The tables ${prefix}* have schema version ${version}, and this release knows versions up to ` +
-          `${MIGRATIONS.length}. Run the release that made them, or a newer one.`,
-      )
-    }
-    if (version < MIGRATIONS.length) {
-      for (const migration of MIGRATIONS.slice(version)) handle.exec(migration(prefix))
+    const missing = readMissing()
+    if (missing.length > 0) {
+      for (const migration of missing) handle.exec(migration(prefix))
       handle.exec(`
         CREATE TABLE IF NOT EXISTS ${prefix}schema (version INTEGER NOT NULL);
         DELETE FROM ${prefix}schema;

@@ -1,5 +1,3 @@
-import { HttpError } from '../../core/errors.ts'
-import { parseIntegerName } from '../paths.ts'
 import type { Taken } from '../sql/intake.ts'
 import { encodeText, formatSortKey } from '../sql/names.ts'
 import {
@@ -16,11 +14,11 @@ import {
   toState,
 } from '../sql/rows.ts'
 import type { Content, CreateResult, RelatedWrite, RemoveOptions, StoredResource, StoredState } from '../types.ts'
-import { createVersions } from '../versions.ts'
 import type { SqliteClock } from './clock.ts'
 import type { SqliteContents } from './contents.ts'
 import type { SqliteIndexes } from './indexes.ts'
 import type { KnownState, KnownStates } from './known-states.ts'
+import type { SqliteNames } from './names.ts'
 import type { Space } from './space.ts'
 import type { SqliteStatements } from './statements.ts'
 
@@ -49,20 +47,22 @@ export interface SqliteStates {
   /** @param keep milliseconds for which a tombstone stays */
   drop(row: RowHead, mode: RemoveOptions['mode'], keep: number): void
   dropRelated(paths: readonly string[], mode: RemoveOptions['mode'], keep: number): void
-  /** Assigns a name in a collection. */
-  takeName(collection: string): string
+}
+
+export interface SqliteStatesOptions {
+  readonly contents: SqliteContents
+  readonly known: KnownStates
+  readonly space: Space
+  readonly clock: SqliteClock
+  readonly names: SqliteNames
+  readonly indexes: SqliteIndexes
+  readonly nextVersion: () => string
 }
 
 export function createSqliteStates(
   statements: SqliteStatements,
-  contents: SqliteContents,
-  known: KnownStates,
-  space: Space,
-  clock: SqliteClock,
-  indexes: SqliteIndexes,
+  { contents, known, space, clock, names, indexes, nextVersion }: SqliteStatesOptions,
 ): SqliteStates {
-  const nextVersion = createVersions()
-
   /** A state that is known and still there. */
   function recall(key: string): KnownState | undefined {
     const state = known.find(key)
@@ -138,7 +138,7 @@ export function createSqliteStates(
     entry?.put(sortKey!, indexed!.values)
     release(row)
     // A path that has a row has raised the counter before.
-    if (row === undefined && place !== undefined) raiseCounter(place.collection, place.name)
+    if (row === undefined && place !== undefined) names.raiseFor(place.collection, place.name)
     const resource = toResource(written, contents.open)
     known.offer(written, resource)
     return resource
@@ -207,11 +207,6 @@ export function createSqliteStates(
     if (row !== undefined && row.content_id !== null) contents.release(row.content_id)
   }
 
-  function raiseCounter(collection: string, name: string): void {
-    const id = parseIntegerName(name)
-    if (id !== undefined && id > 0) statements.raiseCounter.run(encodeText(collection), id + 1)
-  }
-
   return {
     read,
     readHead,
@@ -243,12 +238,6 @@ export function createSqliteStates(
         const row = readHead(path)
         if (row !== undefined && row.state !== REMOVED) drop(row, mode, keep)
       }
-    },
-
-    takeName(collection) {
-      const row = statements.nextName.get(encodeText(collection)) as { id: number } | undefined
-      if (row !== undefined) return String(row.id)
-      throw new HttpError(507, 'ERR_OUT_OF_SPACE', { detail: 'The collection has no names left.' })
     },
   }
 }

@@ -1,0 +1,69 @@
+import { memberPath } from '../paths.ts'
+import type { SqlChanges } from '../sql/create-store.ts'
+import { type OpenContent, refuseRemoval, toResource } from '../sql/rows.ts'
+import { isResource, type RemoveResult, type StoredState, type WriteResult } from '../types.ts'
+import { createUnavailableError } from './errors.ts'
+import type { NameSource } from './names.ts'
+import type { DatedRow, PostgresStates } from './states.ts'
+import type { PostgresSteps } from './steps.ts'
+
+const MAX_ATTEMPTS = 10
+
+/** Changes of the states: each is tried without a look at the rows, which are read only to explain why it was refused. */
+export function createPostgresChanges(
+  states: PostgresStates,
+  steps: PostgresSteps,
+  names: NameSource,
+  open: OpenContent,
+  toFoundState: (row: DatedRow | undefined) => StoredState,
+): SqlChanges {
+  return {
+    async write(step, taken, signal): Promise<WriteResult> {
+      for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+        const written = await steps.put(step, taken, signal)
+        if ('outcome' in written) return { outcome: written.outcome, resource: written.resource }
+        const conflict = await steps.explain(step, written, signal)
+        if (conflict !== undefined) return conflict
+        // It has become the expected one in between.
+      }
+      throw createUnavailableError(new Error('The state changed at every attempt.'))
+    },
+
+    async create({ collection, requires, draft: draftFor }, drafted, findTaken, signal) {
+      for (let draft = drafted; ; draft = undefined) {
+        draft ??= draftFor(await names.take(collection))
+        const taken = findTaken(draft)
+        if (taken === undefined) return draft
+        const path = memberPath(collection, draft.name)
+        const step = { ...draft, path, expect: 'vacant', requires } as const
+        const written = await steps.put(step, taken, signal)
+        if ('outcome' in written) return { outcome: 'created', resource: written.resource }
+        // A client has written the name: the next one.
+        if (written.unexpected === path) continue
+        const conflict = await steps.explain(step, written, signal)
+        if (conflict?.missing !== undefined) return { ...conflict, missing: conflict.missing }
+        if (conflict?.related !== undefined) return { ...conflict, related: conflict.related }
+      }
+    },
+
+    async remove(path, step, taken, signal): Promise<RemoveResult> {
+      signal?.throwIfAborted()
+      for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+        const removed = await steps.remove(path, step, taken, signal)
+        if (removed !== undefined && !('unexpected' in removed)) {
+          return { outcome: 'removed', resource: toResource(removed, open) }
+        }
+        const row = await states.read(path, 'with-content', signal)
+        const current = toFoundState(row)
+        if (removed !== undefined) {
+          const related = toFoundState(await states.read(removed.unexpected, 'with-content', signal))
+          if (isResource(related)) return { outcome: 'conflict', current, related }
+          continue
+        }
+        const refused = refuseRemoval(row, step.expect, current)
+        if (refused !== undefined) return refused
+      }
+      throw createUnavailableError(new Error('The state changed at every attempt.'))
+    },
+  }
+}
