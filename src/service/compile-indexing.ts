@@ -13,6 +13,8 @@ import type { ServiceDefaults } from './compile-route.ts'
 import type { CollectionOptions } from './resource-definitions.ts'
 import { createScopeNames } from './scope-names.ts'
 
+const NO_NAMES: readonly string[] = []
+
 /** Raised where values are taken in another way by the same options: items are indexed again then. */
 const RULES = 1
 
@@ -47,12 +49,12 @@ export function compileIndexing(
   const declared = typeof scope === 'object' ? scope.properties : undefined
   const known = scope === undefined ? undefined : createScopeNames(context.store, pattern, declared)
   const queried = [...(rules?.properties.values() ?? [])]
-  let built = build(queried, known?.names ?? [])
+  let built = build(queried, known?.names ?? NO_NAMES)
   let last: CollectionIndex | undefined
   let lastCollection: string | undefined
 
   function current(): Built {
-    const names = known?.names ?? []
+    const names = known?.names ?? NO_NAMES
     if (built.scopeNames !== names) {
       built = build(queried, names)
       last = undefined
