@@ -34,6 +34,7 @@ interface Built {
   readonly names: readonly string[]
   readonly scope: readonly string[]
   readonly version: string
+  readonly hasId: boolean
 }
 
 /** The indexing of a collection; `undefined` for one without any. */
@@ -76,6 +77,9 @@ export function compileIndexing(
     },
     get version() {
       return current().version
+    },
+    get hasId() {
+      return current().hasId
     },
     load: () => known?.load(),
     learn(names): MaybePromise<void> {
@@ -158,6 +162,7 @@ function build(queried: readonly QueryProperty[], scopeNames: readonly string[])
     names: properties.map(({ name }) => name),
     scope: [...scope].sort(),
     version,
+    hasId: properties.some(({ pointer }) => pointer[0] === 'id'),
   }
 }
 
