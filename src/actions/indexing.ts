@@ -2,7 +2,7 @@ import type { RequestView } from '../core/exchange.ts'
 import type { MaybePromise } from '../core/handler.ts'
 import type { JsonObject, JsonValue } from '../core/json.ts'
 import type { CollectionIndex, IndexedValues } from '../stores/index-types.ts'
-import { splitPath } from '../stores/paths.ts'
+import { memberPath, splitPath } from '../stores/paths.ts'
 import type { Content, StoredResource } from '../stores/types.ts'
 import type { QueryRules } from './query-rules.ts'
 import type { Route } from './route.ts'
@@ -73,19 +73,23 @@ export function takeBeforeId({ indexing }: Route, collection: string, value: Jso
 
 /**
  * Content of a new member with the values that it is indexed by.
- * @param taken the values, where they were taken before it had its id
+ * @param name under which it is stored
+ * @param content the content without values
  * @param value the content, parsed
+ * @param taken the values, where they were taken before it had its id
  */
 export function indexNewMember(
   route: Route,
-  path: string,
+  collection: string,
+  name: string,
   content: Content,
+  value: () => JsonObject,
   taken: TakenValues | undefined,
-  value: JsonObject,
 ): Content {
+  if (route.indexing === undefined) return content
   // The scope of another caller may have taught the index a further property meanwhile.
-  if (taken?.index.version !== route.indexing?.version) return indexContent(route, path, content, value)
-  return taken === undefined ? content : { ...content, indexed: taken }
+  if (taken?.index.version === route.indexing.version) return { ...content, indexed: taken }
+  return indexContent(route, memberPath(collection, name), content, value())
 }
 
 /** The same for content that the service makes itself, such as that of finished work: there is no client to answer. */

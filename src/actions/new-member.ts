@@ -1,6 +1,5 @@
 import { andThen, type MaybePromise } from '../core/handler.ts'
 import { isJsonObject, type JsonObject } from '../core/json.ts'
-import { memberPath } from '../stores/paths.ts'
 import type { Content, NewState, RelatedWrite } from '../stores/types.ts'
 import { indexNewMember, takeBeforeId } from './indexing.ts'
 import { unknownMembers } from './preferences.ts'
@@ -62,7 +61,7 @@ export function newMemberOf(
         const id = idOf(name, kind)
         const value = valid.value as JsonObject
         const content = { contentType: 'application/json', body: insertId(valid.text, value, id) }
-        return indexNewMember(route, memberPath(base, name), content, taken, { id, ...value })
+        return indexNewMember(route, base, name, content, () => ({ id, ...value }), taken)
       },
       related: (name) => files.map((file) => ({ path: `${base}/${name}/${file.name}`, content: file.content })),
       taken: files.map(({ content }) => content),

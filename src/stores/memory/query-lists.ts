@@ -21,7 +21,8 @@ export function compareMembers(a: IndexedMember, b: IndexedMember): number {
 
 export function createMember(entry: Entry, index: CollectionIndex, values: IndexedValues): IndexedMember {
   const name = nameOf(entry.path)
-  const own = index.properties.map((property) => indexedValueOf(values, property))
+  const own: IndexedValue[] = []
+  for (const property of index.properties) own.push(indexedValueOf(values, property))
   return { entry, name, integer: parseIntegerName(name), values: own }
 }
 
