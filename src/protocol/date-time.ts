@@ -16,7 +16,7 @@ const DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 
 /**
  * The common form, in UTC and in capital letters; each item of a collection may have several. The expression and the
- * `Date` of the general form take 40 times as long.
+ * `Date` of the general form take twenty times as long.
  */
 function parseUtc(text: string): string | undefined {
   const end = text.length - 1
