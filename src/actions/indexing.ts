@@ -1,8 +1,8 @@
 import type { RequestView } from '../core/exchange.ts'
 import type { MaybePromise } from '../core/handler.ts'
-import type { JsonValue } from '../core/json.ts'
+import type { JsonObject, JsonValue } from '../core/json.ts'
 import type { CollectionIndex, IndexedValues } from '../stores/index-types.ts'
-import { splitPath } from '../stores/paths.ts'
+import { memberPath, splitPath } from '../stores/paths.ts'
 import type { Content, StoredResource } from '../stores/types.ts'
 import type { QueryRules } from './query-rules.ts'
 import type { Route } from './route.ts'
@@ -25,6 +25,8 @@ export interface Indexing {
   readonly scopeNames: readonly string[]
   /** The version of the index, by the names that are known. */
   readonly version: string
+  /** Whether the values of an item depend on its id. */
+  readonly hasId: boolean
   /** Finds out which names of the scope are known, where that is not known or may be old. */
   load(): MaybePromise<void>
   /** Keeps names of the scope, for all processes. @throws TypeError for more than an index can have */
@@ -53,6 +55,41 @@ export function indexContent({ indexing }: Route, path: string, content: Content
   if (indexing === undefined) return content
   const { collection } = splitPath(path)
   return { ...content, indexed: { index: indexing.indexOf(collection), values: indexing.takeValues(value) } }
+}
+
+/** The values of an item, and the rules that they were taken by. */
+export type TakenValues = NonNullable<Content['indexed']>
+
+/**
+ * Takes the values of a new member before it has its id.
+ * @returns `undefined` where they depend on the id
+ * @throws HttpError 422 with a pointer for a value that cannot be indexed
+ */
+export function takeBeforeId({ indexing }: Route, collection: string, value: JsonValue): TakenValues | undefined {
+  if (indexing === undefined) return undefined
+  const values = indexing.takeValues(value)
+  return indexing.hasId ? undefined : { index: indexing.indexOf(collection), values }
+}
+
+/**
+ * Content of a new member with the values that it is indexed by.
+ * @param name under which it is stored
+ * @param content the content without values
+ * @param value the content, parsed
+ * @param taken the values, where they were taken before it had its id
+ */
+export function indexNewMember(
+  route: Route,
+  collection: string,
+  name: string,
+  content: Content,
+  value: () => JsonObject,
+  taken: TakenValues | undefined,
+): Content {
+  if (route.indexing === undefined) return content
+  // The scope of another caller may have taught the index a further property meanwhile.
+  if (taken?.index.version === route.indexing.version) return { ...content, indexed: taken }
+  return indexContent(route, memberPath(collection, name), content, value())
 }
 
 /** The same for content that the service makes itself, such as that of finished work: there is no client to answer. */

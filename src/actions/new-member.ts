@@ -1,8 +1,7 @@
 import { andThen, type MaybePromise } from '../core/handler.ts'
 import { isJsonObject, type JsonObject } from '../core/json.ts'
-import { memberPath } from '../stores/paths.ts'
 import type { Content, NewState, RelatedWrite } from '../stores/types.ts'
-import { indexContent } from './indexing.ts'
+import { indexNewMember, takeBeforeId } from './indexing.ts'
 import { unknownMembers } from './preferences.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import { scopeNamesOf, splitScope } from './scope-properties.ts'
@@ -56,13 +55,13 @@ export function newMemberOf(
     const valid = isAccepted ? markPending(complete) : complete
     const base = exchange.storePath === '/' ? '' : exchange.storePath
     // Refused before the store is asked for a name.
-    if (isFinal) route.indexing?.takeValues(valid.value)
+    const taken = isFinal ? takeBeforeId(route, base, valid.value) : undefined
     return {
       content: (name) => {
         const id = idOf(name, kind)
         const value = valid.value as JsonObject
         const content = { contentType: 'application/json', body: insertId(valid.text, value, id) }
-        return indexContent(route, memberPath(base, name), content, { id, ...value })
+        return indexNewMember(route, base, name, content, () => ({ id, ...value }), taken)
       },
       related: (name) => files.map((file) => ({ path: `${base}/${name}/${file.name}`, content: file.content })),
       taken: files.map(({ content }) => content),

@@ -13,6 +13,8 @@ import type { CollectionOptions } from './collection-options.ts'
 import type { ServiceDefaults } from './compile-route.ts'
 import { createScopeNames } from './scope-names.ts'
 
+const NO_NAMES: readonly string[] = []
+
 /** Raised where values are taken in another way by the same options: items are indexed again then. */
 const RULES = 1
 
@@ -32,6 +34,7 @@ interface Built {
   readonly names: readonly string[]
   readonly scope: readonly string[]
   readonly version: string
+  readonly hasId: boolean
 }
 
 /** The indexing of a collection; `undefined` for one without any. */
@@ -47,12 +50,12 @@ export function compileIndexing(
   const declared = typeof scope === 'object' ? scope.properties : undefined
   const known = scope === undefined ? undefined : createScopeNames(context.store, pattern, declared)
   const queried = [...(rules?.properties.values() ?? [])]
-  let built = build(queried, known?.names ?? [])
+  let built = build(queried, known?.names ?? NO_NAMES)
   let last: CollectionIndex | undefined
   let lastCollection: string | undefined
 
   function current(): Built {
-    const names = known?.names ?? []
+    const names = known?.names ?? NO_NAMES
     if (built.scopeNames !== names) {
       built = build(queried, names)
       last = undefined
@@ -74,6 +77,9 @@ export function compileIndexing(
     },
     get version() {
       return current().version
+    },
+    get hasId() {
+      return current().hasId
     },
     load: () => known?.load(),
     learn(names): MaybePromise<void> {
@@ -156,6 +162,7 @@ function build(queried: readonly QueryProperty[], scopeNames: readonly string[])
     names: properties.map(({ name }) => name),
     scope: [...scope].sort(),
     version,
+    hasId: properties.some(({ pointer }) => pointer[0] === 'id'),
   }
 }
 

@@ -28,15 +28,13 @@ export function encodePrefix(prefix: string): Uint8Array {
 }
 
 function encodeNumber(value: number): Uint8Array {
-  const key = new DataView(new ArrayBuffer(9))
-  key.setUint8(0, NUMBER)
-  key.setFloat64(1, value === 0 ? 0 : value)
+  const key = Buffer.allocUnsafe(9)
+  key[0] = NUMBER
+  key.writeDoubleBE(value === 0 ? 0 : value, 1)
   // Doubles compare as integers once the sign is turned round: all bits of negative ones, the first bit of others.
-  const high = key.getUint32(1)
-  const isNegative = high >>> 31 === 1
-  key.setUint32(1, isNegative ? ~high : high ^ 0x8000_0000)
-  if (isNegative) key.setUint32(5, ~key.getUint32(5))
-  return new Uint8Array(key.buffer)
+  if (key[1]! < 0x80) key[1]! ^= 0x80
+  else for (let i = 1; i < 9; i++) key[i] = ~key[i]!
+  return key
 }
 
 /** Compares two values: negative, 0 or positive. */
@@ -167,5 +165,8 @@ export const LONGEST_TEXT = 256
 
 /** Whether an index can hold a string. */
 export function isIndexedText(text: string): boolean {
-  return text.length <= LONGEST_TEXT && !/[\0\ud800-\udfff]/u.test(text) && Buffer.byteLength(text) <= LONGEST_TEXT
+  const { length } = text
+  if (length > LONGEST_TEXT || /[\0\ud800-\udfff]/u.test(text)) return false
+  // A code unit has at most three bytes.
+  return 3 * length <= LONGEST_TEXT || Buffer.byteLength(text) <= LONGEST_TEXT
 }

@@ -50,6 +50,59 @@ describe('parseDateTime (RFC 3339 §5.6)', () => {
     expect(parseDateTime(text)).toBeUndefined()
   })
 
+  it('reads the same of every text with Z and with an offset of nothing', () => {
+    const two = fc.constantFrom(
+      '00',
+      '01',
+      '09',
+      '10',
+      '12',
+      '13',
+      '23',
+      '24',
+      '28',
+      '29',
+      '30',
+      '31',
+      '32',
+      '59',
+      '60',
+      '61',
+      '1',
+      '/0',
+      ':9',
+      'x1',
+    )
+    const fraction = fc.constantFrom(
+      '',
+      '.',
+      '.0',
+      '.10',
+      '.001',
+      ',5',
+      '.5x',
+      '.999999999',
+      `.${'1'.repeat(200)}`,
+      `.${'1'.repeat(201)}`,
+    )
+    const parts = fc.tuple(
+      fc.constantFrom('0000', '2024', '2023', '1900', '2000', '9999', '20x4', '202'),
+      two,
+      two,
+      two,
+      two,
+      two,
+    )
+    const marks = fc.constantFrom(['-', 'T', ':'], ['-', 't', ':'], ['/', 'T', ':'], ['-', ' ', ':'], ['-', 'T', '.'])
+    fc.assert(
+      fc.property(parts, fraction, marks, ([year, month, day, hour, minute, second], fraction, [dash, t, colon]) => {
+        const text = `${year}${dash}${month}${dash}${day}${t}${hour}${colon}${minute}${colon}${second}${fraction}`
+        expect(parseDateTime(`${text}Z`)).toBe(parseDateTime(`${text}+00:00`))
+      }),
+      { numRuns: 5000 },
+    )
+  })
+
   it('gives texts whose order is that of the instants, whatever the offsets', () => {
     const offset = fc.integer({ min: -1439, max: 1439 })
     const time = fc.integer({ min: -6e13, max: 2.5e14 })

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { collection } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
+import type { Content } from '../../src/stores/types.ts'
 import { serve } from '../service/serve.ts'
 import { idsOf, JSON_TYPE, QUERY, serveTasks } from './tasks.ts'
 
@@ -126,6 +127,35 @@ describe('values are taken on every way to write', () => {
     }
     expect(found).toEqual([{ id: 1, owner: 'ada', state: 'ready', result: 7 }])
     expect((await send('GET', '/jobs/1', ['X-User: eve'])).status).toBe(404)
+  })
+})
+
+describe('the index of a collection', () => {
+  it.each([
+    ['query', { query: { text: 'string' } } as const],
+    ['query and scope', { query: { text: 'string' }, scope: () => ({ owner: 'ada' }) } as const],
+  ])('is made once, and not for every write: %s', async (_, options) => {
+    const memory = memoryStore()
+    const given: Content['indexed'][] = []
+    const { send } = await serve(
+      {
+        ...memory,
+        create: (path, content, options) =>
+          memory.create(
+            path,
+            (name) => {
+              const own = typeof content === 'function' ? content(name) : content
+              given.push(own.indexed)
+              return own
+            },
+            options,
+          ),
+      },
+      { resources: { '/a': collection(options) } },
+    )
+    for (const text of ['x', 'y']) await send('POST', '/a', [JSON_TYPE], JSON.stringify({ text }))
+    expect(given.map((indexed) => indexed?.values['text'])).toEqual(['x', 'y'])
+    expect(given[1]?.index).toBe(given[0]?.index)
   })
 })
 

@@ -6,15 +6,16 @@ const compare = (a: number, b: number): number => a - b
 
 describe('createRankedList', () => {
   it('has its items in order, and finds them by rank, through any changes', () => {
-    const change = fc.record({ item: fc.nat(3000), isRemoval: fc.boolean() })
+    const change = fc.record({ item: fc.nat(3000), isRemoval: fc.boolean(), isRead: fc.nat(50).map((n) => n === 0) })
     fc.assert(
       fc.property(fc.array(change, { minLength: 500, maxLength: 4000, size: 'max' }), (changes) => {
         const list = createRankedList(compare)
         const items = new Set<number>()
-        for (const { item, isRemoval } of changes) {
+        for (const { item, isRemoval, isRead } of changes) {
           if (isRemoval) list.remove(item)
           else if (!items.has(item)) list.add(item)
           items[isRemoval ? 'delete' : 'add'](item)
+          if (isRead) expect(list.find(item)).toBe(isRemoval ? undefined : item)
         }
         const sorted = [...items].sort(compare)
         expect(list.size).toBe(sorted.length)

@@ -41,9 +41,12 @@ export function createCollectionIndexes(
   membersAfter: (name: string | undefined, limit: number, hidden: boolean) => readonly Entry[],
 ): CollectionIndexes {
   const indexes = new Map<string, OpenIndex>()
+  /** The one that was used last. */
+  let latest: OpenIndex | undefined
 
   /** The index of some rules; a new one has no members yet. */
   function open(index: CollectionIndex): OpenIndex {
+    if (latest?.index === index) return latest
     const known = indexes.get(index.version)
     indexes.delete(index.version)
     if (indexes.size === MOST_INDEXES) indexes.delete(indexes.keys().next().value!)
@@ -56,6 +59,7 @@ export function createCollectionIndexes(
     }
     opened.index = index
     indexes.set(index.version, opened)
+    latest = opened
     return opened
   }
 

@@ -21,7 +21,8 @@ export function compareMembers(a: IndexedMember, b: IndexedMember): number {
 
 export function createMember(entry: Entry, index: CollectionIndex, values: IndexedValues): IndexedMember {
   const name = nameOf(entry.path)
-  const own = index.properties.map((property) => indexedValueOf(values, property))
+  const own: IndexedValue[] = []
+  for (const property of index.properties) own.push(indexedValueOf(values, property))
   return { entry, name, integer: parseIntegerName(name), values: own }
 }
 
@@ -54,19 +55,19 @@ export function createQueryLists(index: CollectionIndex): QueryLists {
       .map((position) => [position, createRankedList(compareBy(position, scope))]),
   )
   const all = [...whole.values(), ...scoped.values()]
-  const byName = whole.get(BY_NAME)!
+  const members = new Map<string, IndexedMember>()
 
   return {
     scope,
     add(member) {
-      for (const list of all) list.add(member)
+      members.set(member.name, member)
+      for (let i = 0; i < all.length; i++) all[i]!.add(member)
     },
     remove(member) {
+      members.delete(member.name)
       for (const list of all) list.remove(member)
     },
-    find(name) {
-      return byName.find({ entry: undefined!, name, integer: parseIntegerName(name), values: [] })
-    },
+    find: (name) => members.get(name),
     list(position, isScoped) {
       return (isScoped ? scoped : whole).get(position)!
     },

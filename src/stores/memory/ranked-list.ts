@@ -1,5 +1,7 @@
 const CHUNK = 512
 const SPARSE = CHUNK >> 2
+/** Added items that wait. More cost no fewer comparisons, and a write that puts them in would take milliseconds. */
+const MOST_WAITING = 256
 
 /** Items in an order, each of which is found by its rank as well: the number of items before it. */
 export interface RankedList<Item> {
@@ -18,9 +20,14 @@ export interface RankedList<Item> {
   slice(from: number, to: number): Generator<Item, void, undefined>
 }
 
-/** Chunks of at most 512 items keep a change cheap, however many items there are. */
+/**
+ * Chunks of at most 512 items keep a change cheap, however many items there are. What is added waits until the list is read
+ * or many items wait: put in by order, most of them stand next to the one before, which spares the search.
+ */
 export function createRankedList<Item>(compare: (a: Item, b: Item) => number): RankedList<Item> {
   const chunks: Item[][] = []
+  const waiting: Item[] = []
+  /** Without those that wait. */
   let size = 0
   /** The rank of the first item of each chunk; made again at the first search after a change of size. */
   let ranks: number[] | undefined
@@ -35,9 +42,9 @@ export function createRankedList<Item>(compare: (a: Item, b: Item) => number): R
     return ranks
   }
 
-  /** The chunk in which an item stands or would stand. */
-  function findChunk(item: Item): number {
-    let low = 0
+  /** The chunk in which an item stands or would stand, from one on. */
+  function findChunk(item: Item, from: number): number {
+    let low = from
     let high = chunks.length - 1
     while (low < high) {
       const middle = (low + high + 1) >>> 1
@@ -47,9 +54,9 @@ export function createRankedList<Item>(compare: (a: Item, b: Item) => number): R
     return low
   }
 
-  /** The first place in a chunk whose item is not before a given one. */
-  function placeIn(chunk: readonly Item[], item: Item): number {
-    let low = 0
+  /** The first place in a chunk, from one on, whose item is not before a given one. */
+  function placeIn(chunk: readonly Item[], item: Item, from: number): number {
+    let low = from
     let high = chunk.length
     while (low < high) {
       const middle = (low + high) >>> 1
@@ -72,6 +79,42 @@ export function createRankedList<Item>(compare: (a: Item, b: Item) => number): R
     return low
   }
 
+  /** Puts those in that wait. */
+  function settle(): void {
+    if (waiting.length === 0) return
+    if (waiting.length > 1) waiting.sort(compare)
+    let index = 0
+    let place = 0
+    for (const item of waiting) {
+      // Mostly it follows the one before in the same chunk.
+      const next = chunks[index + 1]
+      if (next !== undefined && compare(next[0]!, item) < 0) {
+        index = findChunk(item, index + 1)
+        place = 0
+      }
+      const chunk = (chunks[index] ??= [])
+      const follower = chunk[place]
+      if (follower !== undefined && compare(follower, item) < 0) place = placeIn(chunk, item, place + 1)
+      if (place === CHUNK && index === chunks.length - 1) {
+        chunks.push([item]) // ascending items fill whole chunks
+        index++
+        place = 1
+        continue
+      }
+      chunk.splice(place++, 0, item)
+      if (chunk.length <= CHUNK) continue
+      const half = CHUNK >> 1
+      chunks.splice(index + 1, 0, chunk.splice(half))
+      if (place > half) {
+        index++
+        place -= half
+      }
+    }
+    size += waiting.length
+    waiting.length = 0
+    ranks = undefined
+  }
+
   function mergeIfSparse(index: number): void {
     const chunk = chunks[index]!
     if (chunk.length >= SPARSE) return
@@ -82,32 +125,19 @@ export function createRankedList<Item>(compare: (a: Item, b: Item) => number): R
 
   return {
     get size() {
-      return size
+      return size + waiting.length
     },
 
     add(item) {
-      size++
-      ranks = undefined
-      if (chunks.length === 0) {
-        chunks.push([item])
-        return
-      }
-      const index = findChunk(item)
-      const chunk = chunks[index]!
-      const place = placeIn(chunk, item)
-      if (place === CHUNK && index === chunks.length - 1) {
-        chunks.push([item]) // ascending items fill whole chunks
-        return
-      }
-      chunk.splice(place, 0, item)
-      if (chunk.length > CHUNK) chunks.splice(index + 1, 0, chunk.splice(CHUNK >> 1))
+      if (waiting.push(item) === MOST_WAITING) settle()
     },
 
     remove(item) {
+      settle()
       if (size === 0) return
-      const index = findChunk(item)
+      const index = findChunk(item, 0)
       const chunk = chunks[index]!
-      const place = placeIn(chunk, item)
+      const place = placeIn(chunk, item, 0)
       if (place === chunk.length || compare(chunk[place]!, item) !== 0) return
       chunk.splice(place, 1)
       mergeIfSparse(index)
@@ -116,13 +146,15 @@ export function createRankedList<Item>(compare: (a: Item, b: Item) => number): R
     },
 
     find(item) {
+      settle()
       if (size === 0) return undefined
-      const chunk = chunks[findChunk(item)]!
-      const found = chunk[placeIn(chunk, item)]
+      const chunk = chunks[findChunk(item, 0)]!
+      const found = chunk[placeIn(chunk, item, 0)]
       return found !== undefined && compare(found, item) === 0 ? found : undefined
     },
 
     at(rank) {
+      settle()
       const index = chunkAt(rank)
       return chunks[index]![rank - ranksOfChunks()[index]!]!
     },
@@ -138,6 +170,7 @@ export function createRankedList<Item>(compare: (a: Item, b: Item) => number): R
 
     *slice(from, to) {
       if (from >= to) return
+      settle()
       let index = chunkAt(from)
       let place = from - ranksOfChunks()[index]!
       for (let left = to - from; left > 0; index++, place = 0) {

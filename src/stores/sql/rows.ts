@@ -52,8 +52,8 @@ export interface StateRow extends RowHead {
   readonly sha256: unknown
   /** The version of the index that the values were made for. */
   readonly indexed_by: string | null
-  /** The indexed values, as JSON. */
-  readonly indexed: string | null
+  /** The indexed values: as JSON in the table. */
+  readonly indexed: string | IndexedValues | null
   readonly content?: unknown
 }
 
@@ -87,7 +87,9 @@ export function toResource(row: StateRow, open: OpenContent): StoredResource {
   if (row.filename !== null) resource.filename = decodeText(row.filename)
   if (row.sha256 !== null) resource.sha256 = toDigest(row.sha256)
   if (row.indexed_by !== null) {
-    resource.indexed = { index: { version: row.indexed_by }, values: JSON.parse(row.indexed!) as IndexedValues }
+    const { indexed } = row
+    const values = typeof indexed === 'string' ? (JSON.parse(indexed) as IndexedValues) : indexed!
+    resource.indexed = { index: { version: row.indexed_by }, values }
   }
   if (row.state === HIDDEN) resource.hidden = true
   return resource

@@ -34,6 +34,8 @@ export interface SqliteDatabase {
 export interface SqliteConnection {
   readonly handle: SqliteDatabase
   readonly space: Space
+  /** How many transactions have begun: what one has read holds until the next one begins. */
+  readonly transactions: number
   /** Runs a read. A promise is returned only when the database is busy. */
   attempt<Result>(action: () => Result): MaybePromise<Result>
   /** Runs work in a transaction; fulfilled once it is durable. The work must not wait for anything, and may run again. */
@@ -105,7 +107,10 @@ export function createSqliteConnection(
     }
   }
 
+  let transactions = 0
+
   function runOnce<Result>(work: () => Result): Result {
+    transactions++
     // Not prepared: libsql does not reset a statement that found the database busy, and the read transaction that it
     // keeps open would show every later read the same old state.
     handle.exec('BEGIN IMMEDIATE')
@@ -154,6 +159,9 @@ export function createSqliteConnection(
   return {
     handle,
     space,
+    get transactions() {
+      return transactions
+    },
     attempt,
     transact,
     transactLazily: (work) => attempt(() => runLazily(work)),

@@ -23,11 +23,16 @@ import type { Swept } from '../sql/sweeper.ts'
 import type { SqliteConnection, SqliteValue } from './handle.ts'
 import type { SqliteIndexStatements } from './index-statements.ts'
 
+/** Where the values of members go within one transaction. */
+export interface EntryWriter {
+  put(sortKey: string, values: IndexedValues): void
+}
+
 export interface SqliteIndexes extends IndexSteps<Position> {
   /** The place of an index; `undefined` when it is not known and the collection has no members. */
   find(collection: string, index: CollectionIndex): Place | 'unknown' | undefined
   /** Within a transaction, before a member is written with values: the place for them. */
-  prepare(collection: string, index: CollectionIndex): { put(sortKey: string, values: IndexedValues): void }
+  prepare(collection: string, index: CollectionIndex): EntryWriter
   /** Within a transaction: one bounded step of clearing away indexes that have not been used for a day. */
   sweep(): Swept
 }
@@ -46,6 +51,16 @@ export function createSqliteIndexes(
   statements: SqliteIndexStatements,
   { now, open, onIncomplete }: SqliteIndexesOptions,
 ): SqliteIndexes {
+  /** Those of one transaction: all members that are written in it go to the same place. */
+  const prepared = { transaction: 0, writers: new Map<string, EntryWriter>() }
+
+  function prepareWriter(collection: string, index: CollectionIndex): EntryWriter {
+    const row = findRow(collection, index) ?? createRow(collection, index)
+    if (row.used < now() - NOTE_USE_AFTER) statements.usePlace.run(now(), row.id)
+    if (row.phase !== DONE) onIncomplete(collection, index)
+    return { put: (sortKey, values) => putEntry(row.id, sortKey, encodeEntry(index, values)) }
+  }
+
   function findRow(collection: string, index: CollectionIndex): UsedRow | undefined {
     return statements.findPlace.get(encodeText(collection), index.version) as UsedRow | undefined
   }
@@ -94,10 +109,17 @@ export function createSqliteIndexes(
     },
 
     prepare(collection, index) {
-      const row = findRow(collection, index) ?? createRow(collection, index)
-      if (row.used < now() - NOTE_USE_AFTER) statements.usePlace.run(now(), row.id)
-      if (row.phase !== DONE) onIncomplete(collection, index)
-      return { put: (sortKey, values) => putEntry(row.id, sortKey, encodeEntry(index, values)) }
+      if (prepared.transaction !== connection.transactions) {
+        prepared.transaction = connection.transactions
+        prepared.writers.clear()
+      }
+      const key = `${index.version} ${collection}`
+      let writer = prepared.writers.get(key)
+      if (writer === undefined) {
+        writer = prepareWriter(collection, index)
+        prepared.writers.set(key, writer)
+      }
+      return writer
     },
 
     read(collection, index) {

@@ -116,7 +116,8 @@ export function createSqliteStates(
       content_id: taken.id ?? null,
       sha256: taken.sha256 ?? null,
       indexed_by: indexedBy,
-      indexed: values,
+      // Copied: the object stays the caller's.
+      indexed: indexed === undefined ? null : { ...indexed.values },
       content: bytes,
     }
     const sortKey = place === undefined ? null : encodeText(formatSortKey(place.name))
