@@ -65,11 +65,11 @@ const TYPE: ValueRule = {
  * @param isJson whether all items are JSON
  */
 export function readQueryOptions(
-  { query, scope }: QueryOptions,
+  { query, scope, count: counts }: QueryOptions,
   isJson: boolean,
 ): Pick<QueryOptions, 'query' | 'scope'> {
-  for (const [option, value] of Object.entries({ query, scope })) {
-    if (value === undefined || isJson) continue
+  for (const [option, value] of Object.entries({ query, scope, count: counts })) {
+    if (value === undefined || value === false || isJson) continue
     throw new TypeError(`collection has ${option}, which needs items of JSON: types such as ['application/json'].`)
   }
   const properties = Object.entries(query ?? {}).map(([name, given]) => [name, readProperty(name, given)] as const)
@@ -118,6 +118,8 @@ function readScope(scope: QueryOptions['scope']): QueryOptions['scope'] {
       'scope takes a function, or { properties, values }: their names, and the function that gives them.',
     )
   }
-  if (read.properties.includes('id')) throw new TypeError('scope has the property id, which the server assigns.')
+  const reserved = read.properties.find((name) => name === 'id' || name === '__proto__')
+  if (reserved === 'id') throw new TypeError('scope has the property id, which the server assigns.')
+  if (reserved !== undefined) throw new TypeError(`scope has the property ${reserved}, which values cannot give.`)
   return Object.freeze({ properties: Object.freeze([...new Set(read.properties)]), values: read.values })
 }

@@ -156,6 +156,7 @@ describe('the options query, scope and count', () => {
     [{ scope: { properties: [], values: () => undefined } }, 'scope takes as properties'],
     [{ scope: { properties: ['id'], values: () => undefined } }, 'scope has the property id'],
     [{ scope: { properties: ['a'], value: () => undefined } }, 'collection takes as scope'],
+    [{ scope: { properties: ['__proto__'], values: () => undefined } }, 'scope has the property __proto__'],
     [
       {
         query: Object.fromEntries(Array.from({ length: 16 }, (_, i) => [`p${i}`, 'string'])),
