@@ -20,7 +20,6 @@ export function readOutbox(route: Route, outbox: Outbox, change: Change): readon
   }
   if (!Array.isArray(writes)) throw new TypeError(`${owner} must return a list of writes such as [{ path, content }].`)
   const isBelowRemoved = (path: string): boolean => path.startsWith(`${change.path}/`) && removesBelow(route, change)
-  const paths = new Set<string>()
   for (const write of writes as readonly unknown[]) {
     const path = checkWrite(owner, write, change)
     if (isBelowRemoved(path)) {
@@ -28,9 +27,6 @@ export function readOutbox(route: Route, outbox: Outbox, change: Change): readon
         `${owner} must not write below a resource that is removed with all that is below it: ${path}.`,
       )
     }
-    // A store would keep one of them, and which one expects what would not count.
-    if (paths.has(path)) throw new TypeError(`${owner} must not give two writes of one path: ${path}.`)
-    paths.add(path)
   }
   return (writes as readonly OutboxWrite[]).map((write) => completeOutboxWrite(route, write))
 }
@@ -42,12 +38,6 @@ function checkWrite(owner: string, write: unknown, change: Change): string {
   const { path, content, expect }: Partial<OutboxWrite> = write ?? {}
   if (typeof path !== 'string' || !path.startsWith('/') || path === change.path) {
     throw new TypeError(`${owner} must give each write an absolute path that is not the path of the change.`)
-  }
-  if (!isTarget(path)) {
-    throw new TypeError(
-      `${owner} must give each write a path without empty segments, dot segments, backslashes and controls, not ` +
-        `${JSON.stringify(path)}: no request could name it.`,
-    )
   }
   const unknown = Object.keys(write as object).find((name) => !NAMES.includes(name))
   if (unknown !== undefined) {
@@ -62,12 +52,6 @@ function checkWrite(owner: string, write: unknown, change: Change): string {
   }
   checkFields(owner, content)
   return path
-}
-
-/** Whether a request can name a path. */
-function isTarget(path: string): boolean {
-  if (/[\\\x00-\x1f\x7f\p{Surrogate}]/u.test(path)) return false
-  return path === '/' || !/\/\.{0,2}(?:\/|$)/.test(path)
 }
 
 /** @throws TypeError for what could not be sent as a field: every GET of the resource would fail */

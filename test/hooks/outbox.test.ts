@@ -302,15 +302,8 @@ describe('outbox', () => {
   const kept = { path: '/audit/1', content: json(1) }
   it.each<[string, readonly unknown[], string]>([
     ['that is null', [null], 'an absolute path'],
-    ['with an empty segment', [{ ...kept, path: '/audit//1' }], 'no request could name it'],
-    ['with a slash at the end', [{ ...kept, path: '/audit/' }], 'no request could name it'],
-    ['with a dot segment', [{ ...kept, path: '/audit/../tasks/2' }], 'no request could name it'],
-    ['with a backslash', [{ ...kept, path: '/audit\\1' }], 'no request could name it'],
-    ['with U+0000', [{ ...kept, path: '/audit/\0' }], 'no request could name it'],
-    ['with a lone surrogate', [{ ...kept, path: '/audit/\ud800' }], 'no request could name it'],
     ['with a misspelt name', [{ ...kept, expects: 'absent' }], 'gives a write "expects", which has no effect'],
     ['with a misspelt expect', [{ ...kept, expect: 'abesnt' }], "as expect one of 'any', 'absent'"],
-    ['of a path that has one already', [kept, kept], 'must not give two writes of one path: /audit/1'],
     ['with a type that no field can have', [{ ...kept, content: { contentType: 'a\r\nb', body: '' } }], 'media type'],
     [
       'with languages that no field can have',
