@@ -65,7 +65,7 @@ const TYPE: ValueRule = {
  * @param isJson whether all items are JSON
  */
 export function readQueryOptions(
-  { query, scope, count: counts }: QueryOptions,
+  { query, scope, count: counts, files }: QueryOptions & { readonly files?: object },
   isJson: boolean,
 ): Pick<QueryOptions, 'query' | 'scope'> {
   for (const [option, value] of Object.entries({ query, scope, count: counts })) {
@@ -74,6 +74,9 @@ export function readQueryOptions(
   }
   const properties = Object.entries(query ?? {}).map(([name, given]) => [name, readProperty(name, given)] as const)
   const named = readScope(scope)
+  const both = typeof named === 'object' && named.properties.find((name) => Object.hasOwn(files ?? {}, name))
+  if (both)
+    throw new TypeError(`collection has ${both} in files and in the properties of scope: an item has one of them.`)
   const count = properties.length + (typeof named === 'object' ? named.properties.length : 0)
   if (count > MOST_PROPERTIES) {
     throw new TypeError(
