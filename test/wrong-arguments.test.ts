@@ -35,6 +35,16 @@ const cases: [string, () => unknown, string | RegExp][] = [
   ],
   ["document({ methods: ['POST'] })", () => document({ methods: ['POST'] }), 'they are GET, PUT, PATCH, DELETE'],
   [
+    '{ ...collection(), scope }',
+    serviceWith({ resources: { '/a': { ...(collection() as object), scope: () => ({}) } } }),
+    'A definition has "scope" beside its options, where it has no effect: pass it to collection().',
+  ],
+  [
+    "collection({ count: true, types: ['text/plain'] })",
+    () => collection({ count: true, types: ['text/plain'] }),
+    'collection has count, which needs items of JSON',
+  ],
+  [
     'collection({ pageSize: 20 })',
     () => collection({ pageSize: 20 }),
     '{ default: 20, max: 100 }; it is the number 20',

@@ -1,7 +1,7 @@
 import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import type { RequestView } from '../core/exchange.ts'
-import { andThen, isPromise, type MaybePromise } from '../core/handler.ts'
+import { andThen, isPromise, type MaybePromise, type Step } from '../core/handler.ts'
 import { refuseRenamedValue } from '../core/options.ts'
 import { asRead } from '../core/read-view.ts'
 import { isResource, type StoredResource, type StoredState, type Tombstone } from '../stores/types.ts'
@@ -29,6 +29,39 @@ function judgeState(exchange: ResourceExchange): MaybePromise<void> {
   if (state === undefined || isResource(state)) return judge(exchange, state)
   const judged = judge(exchange, exchange.hidden)
   return exchange.hidden === undefined ? andThen(judged, () => concealRemoval(exchange, state)) : judged
+}
+
+/**
+ * A step that finds faults in a request, with the answer 404 or 410 in their place where the target has to be there and is
+ * not. `authorize` hides what is there by a 404: a fault must not tell it from what never was there.
+ */
+export function absentFirst(
+  step: (exchange: ResourceExchange) => ReturnType<Step<ResourceExchange>>,
+): Step<ResourceExchange> {
+  function refuse(exchange: ResourceExchange, vary: string, error: unknown): MaybePromise<never> {
+    const found = exchange.vary
+    exchange.vary = vary
+    return andThen(exchange.action.load(exchange), () => {
+      exchange.vary = found
+      throw error
+    })
+  }
+
+  function decide(exchange: ResourceExchange): ReturnType<Step<ResourceExchange>> {
+    if (exchange.route.authorize === undefined || exchange.method === 'POST' || !isAboutState(exchange)) {
+      return step(exchange)
+    }
+    const { vary } = exchange
+    try {
+      const decision = step(exchange)
+      return isPromise(decision) ? decision.then(undefined, (error) => refuse(exchange, vary, error)) : decision
+    } catch (error) {
+      return refuse(exchange, vary, error)
+    }
+  }
+
+  // Traces name the step.
+  return Object.defineProperty(decide, 'name', { value: step.name })
 }
 
 /**

@@ -1,13 +1,13 @@
 import { AsyncResource } from 'node:async_hooks'
 import { createEventId } from '../core/event-id.ts'
 import type { Exchange, Principal } from '../core/exchange.ts'
-import { isPromise, type MaybePromise } from '../core/handler.ts'
+import type { MaybePromise } from '../core/handler.ts'
 import type { JsonObject, JsonValue } from '../core/json.ts'
 import { splitPath } from '../stores/paths.ts'
-import { type RelatedWrite, type StoredResource, sizeOf } from '../stores/types.ts'
-import type { Change, ChangeKind, ChangeState, Outbox, OutboxWrite } from './change-types.ts'
+import type { RelatedWrite, StoredResource } from '../stores/types.ts'
+import type { Change, ChangeKind, ChangeState } from './change-types.ts'
 import { fetchJson, parseStored } from './hooks.ts'
-import { indexOwnContent } from './indexing.ts'
+import { readOutbox } from './read-outbox.ts'
 import { type ResourceExchange, readParams } from './resource-exchange.ts'
 import type { Route } from './route.ts'
 import { entityTagOf } from './state-tag.ts'
@@ -146,45 +146,4 @@ function toPlain({
   plain['at'] = at
   // Through text, so that it has neither getters nor properties that are undefined.
   return JSON.parse(JSON.stringify(plain)) as JsonObject
-}
-
-/** @throws TypeError for an outbox that gives anything but writes: a step must not go on without them */
-function readOutbox(route: Route, outbox: Outbox, change: Change): readonly RelatedWrite[] {
-  const writes: unknown = outbox(change)
-  const owner = `The outbox of ${route.definition}`
-  if (isPromise(writes)) {
-    writes.then(undefined, () => undefined)
-    throw new TypeError(`${owner} must return a list of writes, not a promise: the commit does not wait for it.`)
-  }
-  if (!Array.isArray(writes)) throw new TypeError(`${owner} must return a list of writes such as [{ path, content }].`)
-  const isBelowRemoved = (path: string): boolean => path.startsWith(`${change.path}/`) && removesBelow(route, change)
-  for (const { path, content } of writes as readonly Partial<OutboxWrite>[]) {
-    if (typeof path !== 'string' || !path.startsWith('/') || path === change.path) {
-      throw new TypeError(`${owner} must give each write an absolute path that is not the path of the change.`)
-    }
-    if (isBelowRemoved(path)) {
-      throw new TypeError(
-        `${owner} must not write below a resource that is removed with all that is below it: ${path}.`,
-      )
-    }
-    const body: unknown = content?.body
-    if (typeof content?.contentType !== 'string' || !(typeof body === 'string' || body instanceof Uint8Array)) {
-      throw new TypeError(`${owner} must give each write content with a contentType and a body of text or bytes.`)
-    }
-  }
-  return (writes as readonly OutboxWrite[]).map((write) => completeOutboxWrite(route, write))
-}
-
-function removesBelow(route: Route, { kind }: Change): boolean {
-  return kind === 'deleted' && route.deletion !== 'soft' && route.context.isParent(route)
-}
-
-/** A write of the outbox as the store takes it. One that lies in a collection of the service is indexed by its rules. */
-function completeOutboxWrite({ context }: Route, { path, content, expect = 'any' }: OutboxWrite): RelatedWrite {
-  const own = context.findRoute(path)
-  if (own?.indexing === undefined) return { path, content, expect }
-  const { body } = content
-  const stored = { ...content, path, version: '', size: sizeOf(body), body }
-  const value = parseStored(stored)
-  return { path, content: value === undefined ? content : indexOwnContent(own, path, content, value), expect }
 }

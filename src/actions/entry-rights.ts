@@ -71,7 +71,7 @@ export async function mayShow(exchange: ResourceExchange, item: StoredResource):
   if (subject === undefined) return false
   try {
     if (own.indexing?.scope !== undefined && own.definition !== route.definition) {
-      if (!(await isEntryInScope(exchange, own.indexing, request, subject))) return false
+      if (!(await isEntryInScope(exchange, own, request, subject))) return false
     }
     if (own.authorize === undefined) return true
     const { bodySize } = route.context.limits

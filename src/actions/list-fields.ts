@@ -6,7 +6,7 @@ import type { ResourceExchange } from './resource-exchange.ts'
 /** Link to the next page (RFC 8288) and, of a list that takes queries, to the first one, with the rest of the query. */
 export function linkFields(exchange: ResourceExchange, { next }: Page): readonly string[] {
   const { listing } = exchange
-  const cursor = next === undefined ? undefined : formatCursor(next, listing?.key ?? '')
+  const cursor = next === undefined ? undefined : formatCursor(next, listing?.cursorKey ?? '')
   if (listing?.isQueried !== true) {
     return cursor === undefined ? [] : ['Link', formatLink(exchange, formatNextQuery(exchange, cursor), 'next')]
   }

@@ -31,7 +31,7 @@ export function loadQueriedPage(exchange: ResourceExchange): MaybePromise<void> 
 function loadListing(exchange: ResourceExchange, listing: Listing): MaybePromise<void> {
   exchange.listing = listing
   const page = andThen(readVisiblePage(exchange, listing.after, listing.limit), (page) =>
-    // The cursor of a store holds the values of the order.
+    // The cursor of a store holds the values of the order, and belongs to those of the filter.
     listing.isSecret && page.next !== undefined && !isSealed(page.next)
       ? sealCursor(exchange, page.next).then((next) => ({ ...page, next }))
       : page,

@@ -2,12 +2,13 @@ import { hash } from 'node:crypto'
 import { HttpError } from '../core/errors.ts'
 import { formatQueryText, parseQueryText } from '../protocol/query-text.ts'
 import { formatPath } from '../protocol/request-target.ts'
-import type { ListQuery } from '../stores/index-types.ts'
+import type { Condition, ListQuery } from '../stores/index-types.ts'
 import { type ParsedQuery, parseQuery, refuseParameters } from './parse-query.ts'
 import type { QueryRules } from './query-rules.ts'
 import { QUERY_TYPES } from './query-types.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import { scopeConditions } from './scope.ts'
+import { isSealed } from './sealed-cursor.ts'
 
 /** What a list is asked for. */
 export interface Listing {
@@ -20,11 +21,13 @@ export interface Listing {
   readonly query: ListQuery | undefined
   /** Names filter, order and scope: the cursor belongs to them, and the tag depends on them. */
   readonly key: string
+  /** The same without values that must not be in a target: a hash of one that is easily guessed would tell it. */
+  readonly cursorKey: string
   /** Whether it is one of a collection with rules for queries. */
   readonly isQueried: boolean
   /** The query of the first page, as it belongs into a target; `undefined` where it must not be in one. */
   readonly target: string | undefined
-  /** Whether cursors hold a value that must not be in a target. */
+  /** Whether cursors depend on a value that must not be in a target. */
   readonly isSecret: boolean
 }
 
@@ -44,7 +47,7 @@ function readPlain(exchange: ResourceExchange): Listing {
   const where = scopeConditions(exchange)
   const key = where.length === 0 ? '' : JSON.stringify(where)
   const query = where.length === 0 ? undefined : { index: indexOf(exchange), where, orderBy: [], count: false }
-  const shared = { query, key, isQueried: false, target: '', isSecret: false }
+  const shared = { query, key, cursorKey: key, isQueried: false, target: '', isSecret: false }
   if (exchange.queryText === '') return { ...shared, limit: usual, after: undefined, sentAfter: undefined }
   const { query: parameters } = exchange
   const limit = Math.min(max, parseLimit(parameters.get('limit')) ?? usual)
@@ -60,29 +63,46 @@ function readQueried(exchange: ResourceExchange, rules: QueryRules, content: str
   const sent = content === undefined ? inTarget : [...inTarget, ...parseQueryText(content)]
   const parsed = parseQuery(sent, rules)
   refuseSensitive(content === undefined ? parsed : parseQuery(inTarget, rules))
-  const isSecret = parsed.orderBy.some(({ property }) => rules.properties.get(property)!.isSensitive)
   const isSensitive = parsed.properties.some((property) => property.isSensitive)
   // Of a QUERY it may stand in the content.
   if (parsed.deleted && route.authorize !== undefined) exchange.wantsHidden = true
   const where = [...scopeConditions(exchange), ...parsed.where]
   const { orderBy, count } = parsed
   const isPlain = where.length === 0 && orderBy.length === 0 && !count
-  const key = JSON.stringify([[...where].sort(compareText), orderBy, exchange.wantsHidden])
+  const key = nameList(where, parsed, exchange)
+  const cursorKey = isSensitive
+    ? nameList(
+        where.map((one) => withoutSecret(one, rules)),
+        parsed,
+        exchange,
+      )
+    : key
   const { default: usual, max } = route.collection!.pageSize
   const kept = formatQueryText(sent.filter(({ name }) => name !== 'after'))
   const listing: Listing = {
     limit: Math.min(max, parsed.limit ?? usual),
-    after: parsed.after === undefined ? undefined : openBound(parsed.after, key),
+    after: parsed.after === undefined ? undefined : openSealedBound(parsed.after, cursorKey, isSensitive),
     sentAfter: parsed.after,
     query: isPlain ? undefined : { index: indexOf(exchange), where, orderBy, count },
     key,
+    cursorKey,
     isQueried: true,
     target: isSensitive ? undefined : kept,
-    isSecret,
+    isSecret: isSensitive,
   }
   // Only GET has the query in its target.
   if (exchange.method !== 'QUERY') requireRoomForNext(exchange, listing, rules)
   return listing
+}
+
+/** @param where the conditions, in any order */
+function nameList(where: readonly object[], { orderBy }: ParsedQuery, { wantsHidden }: ResourceExchange): string {
+  return JSON.stringify([[...where].sort(compareText), orderBy, wantsHidden])
+}
+
+function withoutSecret(condition: Condition, { properties }: QueryRules): object {
+  const { property, operator } = condition
+  return properties.get(property)?.isSensitive === true ? { property, operator } : condition
 }
 
 function compareText(a: object, b: object): number {
@@ -128,6 +148,13 @@ export function formatCursor(cursor: string, key: string): string {
   return (key === '' ? text : Buffer.concat([bindingOf(key), text])).toString('base64url')
 }
 
+/** The same for a list whose cursors are sealed where its query is secret: the seal has the rest of what it is bound to. */
+function openSealedBound(text: string, key: string, isSecret: boolean): string {
+  const cursor = openBound(text, key)
+  if (isSecret && !isSealed(cursor)) throw foreignCursor(key)
+  return cursor
+}
+
 /** @throws HttpError 400 for a cursor that does not belong to this list */
 function openBound(text: string, key: string): string {
   const bytes = Buffer.from(text, 'base64url')
@@ -136,9 +163,13 @@ function openBound(text: string, key: string): string {
   if (isWhole && bytes.length > BINDING && bytes.subarray(0, BINDING).equals(bindingOf(key))) {
     return bytes.subarray(BINDING).toString()
   }
+  throw foreignCursor(key)
+}
+
+function foreignCursor(key: string): HttpError {
   const detail = 'after is a cursor taken from a Link field of a response to the same query.'
   const errors = [{ parameter: 'after', detail }]
-  throw new HttpError(400, 'ERR_MALFORMED_QUERY', { detail, ...(key !== '' && { errors }) })
+  return new HttpError(400, 'ERR_MALFORMED_QUERY', { detail, ...(key !== '' && { errors }) })
 }
 
 function bindingOf(key: string): Buffer {

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
+import { HttpError } from '../core/errors.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/handler.ts'
 import { contentReply, emptyReply, encodeText, type Reply } from '../core/reply.ts'
+import { MAX_ATTEMPTS, pause } from '../core/turns.ts'
 import { isJsonType } from '../protocol/media-type.ts'
 import { formatPath } from '../protocol/request-target.ts'
 import { memberPath, splitPath } from '../stores/paths.ts'
@@ -80,9 +82,12 @@ function store(
   member: NewMember,
   toReply: ToReply,
   onCreated?: () => void,
+  attempts = 1,
 ): MaybePromise<Reply> {
-  if (member.stamp === undefined) return storeStamped(exchange, member, member, toReply, onCreated)
-  return andThen(stampOrDiscard(member), (stamped) => storeStamped(exchange, member, stamped, toReply, onCreated))
+  if (member.stamp === undefined) return storeStamped(exchange, member, member, toReply, onCreated, attempts)
+  return andThen(stampOrDiscard(member), (stamped) =>
+    storeStamped(exchange, member, stamped, toReply, onCreated, attempts),
+  )
 }
 
 async function stampOrDiscard(member: NewMember): Promise<NewMember> {
@@ -101,14 +106,15 @@ function storeStamped(
   stamped: NewMember,
   toReply: ToReply,
   onCreated: (() => void) | undefined,
+  attempts: number,
 ): MaybePromise<Reply> {
   const change = beginRequestedChange(exchange, 'created', undefined)
   const observed = change?.writes === undefined ? stamped : withOutbox(exchange, stamped, change.writes)
   const once = exchange.keyed === undefined ? undefined : createOnce(exchange, observed, toReply)
   return andThen(write(exchange, once?.member ?? observed), (result) => {
     if (result.outcome === 'conflict') {
-      return loseOrDiscard(exchange, member, result, once).then(
-        (reply) => reply ?? store(exchange, member, toReply, onCreated),
+      return loseOrDiscard(exchange, member, result, once, attempts).then(
+        (reply) => reply ?? store(exchange, member, toReply, onCreated, attempts + 1),
       )
     }
     change?.commit(result.resource.path, result.resource)
@@ -140,10 +146,15 @@ async function loseOrDiscard(
   { taken }: NewMember,
   conflict: WriteConflict,
   once: Once | undefined,
+  attempts: number,
 ): Promise<Reply | undefined> {
   let isOver = true
   try {
+    if (attempts === MAX_ATTEMPTS) {
+      throw new HttpError(503, 'ERR_UNAVAILABLE', { headers: { 'Retry-After': '1' } })
+    }
     if (conflict.missing !== undefined) {
+      await pause(attempts)
       await checkParent(exchange)
       isOver = false
       return undefined // it is there again

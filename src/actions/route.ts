@@ -16,8 +16,6 @@ import type { Authorize, ConflictHook, FileOptions, Rendition } from './hook-typ
 import type { Indexing } from './indexing.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 
-export type { ConflictHook } from './hook-types.ts'
-
 /** What one method does to one kind of resource, once everything that fields alone decide has been checked. */
 export interface Action {
   /** Finds the current state and puts it on the exchange. Throws 404 or 410 where the method needs a state, 415 where it cannot be patched. */

@@ -9,6 +9,7 @@ import { compareValues, indexedValueOf, isIndexedText } from '../stores/indexed-
 import { isResource, type ReadOptions, type StoredResource, type StoredState } from '../stores/types.ts'
 import type { Indexing } from './indexing.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
+import type { Route } from './route.ts'
 
 /** Properties and values that every item of a caller has. */
 export type Scope = Readonly<Record<string, string | number | boolean>>
@@ -30,7 +31,7 @@ function takeScope(exchange: ResourceExchange, indexing: Indexing | undefined): 
   // For every caller: another one sees other items.
   exchange.sharing = 'private'
   return andThen(indexing.load(), () =>
-    andThen(findScope(exchange, indexing, exchange), (scope) => {
+    andThen(findScope(exchange, exchange.route, exchange), (scope) => {
       exchange.scope = scope
       // A write must find the very state that is in scope.
       if (scope !== undefined && !isSafeMethod(exchange.method)) exchange.isConditional = true
@@ -39,22 +40,21 @@ function takeScope(exchange: ResourceExchange, indexing: Indexing | undefined): 
   )
 }
 
-/** The scope of a request; `undefined` for all items. */
+/** The scope that the definition of a route gives a request; `undefined` for all items. */
 function findScope(
   exchange: ResourceExchange,
-  indexing: Indexing,
+  { indexing, definition }: Route,
   request: RequestView,
 ): MaybePromise<Scope | undefined> {
-  return andThen(indexing.scope!(request), (given) => {
+  return andThen(indexing!.scope!(request), (given) => {
     if (given === undefined) return undefined
-    const scope = checkScope(exchange, given)
-    return andThen(indexing.learn(Object.keys(scope)), () => scope)
+    const scope = checkScope(exchange, definition, given)
+    return andThen(indexing!.learn(Object.keys(scope)), () => scope)
   })
 }
 
 /** @throws TypeError for a value that is not a scope; HttpError 403 for one that lacks a value, which must never mean everything */
-function checkScope(exchange: ResourceExchange, given: unknown): Scope {
-  const { definition } = exchange.route
+function checkScope(exchange: ResourceExchange, definition: string, given: unknown): Scope {
   const isObject = typeof given === 'object' && given !== null && !Array.isArray(given)
   const names = isObject ? Object.keys(given) : []
   if (names.length === 0 || names.includes('id') || names.includes('__proto__')) {
@@ -94,15 +94,16 @@ export function scopeConditions({ scope, route }: ResourceExchange): readonly Co
   }))
 }
 
-/** Whether an entry of another collection's list is in the scope that its own definition gives the caller. */
+/** Whether an entry of another collection's list is in the scope that its own route gives the caller. */
 export function isEntryInScope(
   exchange: ResourceExchange,
-  indexing: Indexing,
+  own: Route,
   request: RequestView,
   item: StoredResource,
 ): MaybePromise<boolean> {
+  const indexing = own.indexing!
   return andThen(indexing.load(), () =>
-    andThen(findScope(exchange, indexing, request), (scope) => scope === undefined || matches(indexing, scope, item)),
+    andThen(findScope(exchange, own, request), (scope) => scope === undefined || matches(indexing, scope, item)),
   )
 }
 

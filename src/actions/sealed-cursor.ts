@@ -6,8 +6,9 @@ import { fetchJson, parseStored } from './hooks.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 
 /**
- * Cursors that name an entry which the client may not see, where a page has to end behind one. A store's own cursor tells
- * the name to a client that decodes it; these are encrypted (AES-256-GCM).
+ * Cursors that name an entry which the client may not see, where a page has to end behind one, or that depend on values
+ * which must not be in a target. A store's own cursor tells the name to a client that decodes it; these are encrypted
+ * (AES-256-GCM).
  */
 
 /** No cursor of a store begins with it. */
@@ -32,7 +33,7 @@ export async function sealCursor(exchange: ResourceExchange, cursor: string): Pr
   const size = Buffer.byteLength(cursor) + 1
   const text = Buffer.alloc(Math.ceil(size / BLOCK) * BLOCK)
   text.write(cursor)
-  const place = Buffer.from(exchange.storePath)
+  const place = placeOf(exchange)
   const nonce = createHmac('sha256', key)
     .update(`${place.length}:`)
     .update(place)
@@ -50,12 +51,17 @@ export async function openCursor(exchange: ResourceExchange, cursor: string): Pr
   const key = await findKey(exchange.route.context.store)
   try {
     const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, NONCE), { authTagLength: TAG })
-    decipher.setAAD(Buffer.from(exchange.storePath)).setAuthTag(sealed.subarray(-TAG))
+    decipher.setAAD(placeOf(exchange)).setAuthTag(sealed.subarray(-TAG))
     const text = Buffer.concat([decipher.update(sealed.subarray(NONCE, -TAG)), decipher.final()])
     return text.toString().replace(/\0+$/, '')
   } catch {
     throw new HttpError(400, 'ERR_MALFORMED_QUERY', { detail: 'after is a cursor taken from a Link field.' })
   }
+}
+
+/** The list that a cursor belongs to, with the values of its query that are nowhere else in the cursor. */
+function placeOf({ storePath, listing }: ResourceExchange): Buffer {
+  return Buffer.from(listing?.isSecret === true ? `${storePath}\n${listing.key}` : storePath)
 }
 
 function findKey(store: ResourceStore): Promise<Buffer> {

@@ -84,7 +84,8 @@ function lookUp<Value>(table: Readonly<Record<string, Value>> | undefined, name:
  * @param options what the user passed
  * @param names every option there is
  * @throws TypeError for an option that does not exist: a misspelt one would be silently without effect. It names the
- *   option that was probably meant, and the new name of one that was renamed
+ *   option that was probably meant, and the new name of one that was renamed. Also for an option that is inherited or not
+ *   enumerable: a copy of the object would be without it
  */
 export function readOptions<Options extends object>(
   owner: string,
@@ -93,6 +94,12 @@ export function readOptions<Options extends object>(
 ): Readonly<Options> {
   if (options !== undefined && !RECORD.accepts(options)) {
     throw new TypeError(`${owner} takes an object of options, not ${describeValue(options)}.`)
+  }
+  const leftOut = options && names.find((name) => isLeftOut(options, name))
+  if (leftOut !== undefined) {
+    throw new TypeError(
+      `${owner} takes options as enumerable properties of the object itself; "${leftOut}" is not one.`,
+    )
   }
   const copy = Object.create(null) as Record<string, unknown>
   for (const [name, value] of Object.entries(options ?? {})) {
@@ -146,6 +153,15 @@ export function completeOptions<Options extends object, Table extends OptionTabl
 ): CompleteOptions<Options, WithDefault<Table>> {
   const names = Object.keys(table) as (keyof Options)[]
   return Object.fromEntries(names.map((name) => [name, options[name]])) as CompleteOptions<Options, WithDefault<Table>>
+}
+
+/** Whether a copy of an object would be without a property that it has, such as a getter of its class. */
+function isLeftOut(options: object, name: string): boolean {
+  if (Object.prototype.propertyIsEnumerable.call(options, name) || !(name in options)) return false
+  let holder: object | null = options
+  while (holder !== null && !Object.hasOwn(holder, name)) holder = Object.getPrototypeOf(holder)
+  // A polluted Object.prototype, of any realm, sets no options.
+  return holder !== null && !Object.hasOwn(holder, 'isPrototypeOf')
 }
 
 /** A copy of options with some of them changed. Like `readOptions` gives it, it inherits nothing. */

@@ -88,15 +88,19 @@ const SCOPE_OPTIONS = {
  * @param isJson whether all items are JSON
  */
 export function readQueryOptions(
-  { query, scope }: QueryOptions,
+  { query, scope, count: counts, files }: QueryOptions & { readonly files?: object },
   isJson: boolean,
 ): Pick<QueryOptions, 'query' | 'scope'> {
-  for (const [option, value] of Object.entries({ query, scope })) {
-    if (value === undefined || isJson) continue
+  for (const [option, value] of Object.entries({ query, scope, count: counts })) {
+    if (value === undefined || value === false || isJson) continue
     throw new TypeError(`collection has ${option}, which needs items of JSON: types such as ['application/json'].`)
   }
   const properties = Object.entries(query ?? {}).map(([name, given]) => [name, readProperty(name, given)] as const)
   const named = readScope(scope)
+  const both = typeof named === 'object' && named.properties.find((name) => Object.hasOwn(files ?? {}, name))
+  if (both) {
+    throw new TypeError(`collection has ${both} in files and in the properties of scope: an item has one of them.`)
+  }
   const count = properties.length + (typeof named === 'object' ? named.properties.length : 0)
   if (count > MOST_PROPERTIES) {
     throw new TypeError(
@@ -132,6 +136,8 @@ function readProperty(name: string, given: unknown): QueryPropertyOptions {
 function readScope(scope: QueryOptions['scope']): QueryOptions['scope'] {
   if (scope === undefined || typeof scope === 'function') return scope
   const read = resolveOptions('scope', scope, SCOPE_OPTIONS)
-  if (read.properties.includes('id')) throw new TypeError('scope has the property id, which the server assigns.')
+  const reserved = read.properties.find((name) => name === 'id' || name === '__proto__')
+  if (reserved === 'id') throw new TypeError('scope has the property id, which the server assigns.')
+  if (reserved !== undefined) throw new TypeError(`scope has the property ${reserved}, which values cannot give.`)
   return Object.freeze({ properties: Object.freeze([...new Set(read.properties)]), values: read.values })
 }

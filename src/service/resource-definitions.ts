@@ -109,6 +109,12 @@ export function singleton<Value = JsonValue, Input = Value, const Methods = unde
  * @throws TypeError for options that do not exist or contradict each other
  */
 export function readDefinition(definition: ResourceDefinition): ResourceDefinition {
+  const beside = Object.keys(definition).find((name) => name !== 'kind' && name !== 'options')
+  if (beside !== undefined) {
+    throw new TypeError(
+      `A definition has "${beside}" beside its options, where it has no effect: pass it to ${definition.kind}().`,
+    )
+  }
   if (definition.kind === 'collection') return collection(definition.options)
   if (definition.kind === 'document') return document(definition.options)
   if (definition.kind === 'singleton') return singleton(definition.options)

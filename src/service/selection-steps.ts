@@ -18,6 +18,8 @@ import { mergeVary } from '../protocol/vary.ts'
 /** Hidden resources are shown to those who ask for them, where somebody decides who may. */
 export function seeHidden(exchange: ResourceExchange): undefined {
   const { route, queryText } = exchange
+  // Before any 404: what `authorize` hides is answered as what is not there.
+  if (route.renditions.length > 0 && isReadMethod(exchange.method)) exchange.vary = mergeVary(exchange.vary, 'Accept')
   if (queryText === '' || route.deletion !== 'soft' || route.authorize === undefined) return undefined
   if (exchange.method !== 'GET' && exchange.method !== 'HEAD') return undefined
   exchange.wantsHidden = exchange.query.get('deleted') === 'true'
@@ -31,7 +33,6 @@ const OPEN = /\*\/\*|json/i
 export function negotiate(exchange: ResourceExchange): undefined {
   const { route, method } = exchange
   if (!isReadMethod(method)) return undefined
-  if (route.renditions.length > 0) exchange.vary = mergeVary(exchange.vary, 'Accept')
   const accept = exchange.field('accept')
   if (route.accept === 'lenient') return undefined
   if (accept !== undefined && route.usualType !== undefined && !OPEN.test(accept)) {

@@ -34,10 +34,41 @@ describe('readOptions', () => {
     prototype.a = 7
     try {
       expect(read({}).a).toBeUndefined()
-      expect(read(Object.create({ b: 'inherited' })).b).toBeUndefined()
+      expect({ ...read(new (class {})()) }).toEqual({})
     } finally {
       delete prototype.a
     }
+  })
+
+  it.each<[string, object]>([
+    ['of the prototype', Object.create({ b: 'inherited' })],
+    [
+      'with a getter of its class',
+      new (class {
+        get b() {
+          return 'inherited'
+        }
+      })(),
+    ],
+    ['that is not enumerable', Object.defineProperty({}, 'b', { value: 'hidden' })],
+  ])('refuses an option %s, which a copy is without', (_, options) => {
+    expect(() => read(options)).toThrow(
+      new TypeError('piece takes options as enumerable properties of the object itself; "b" is not one.'),
+    )
+  })
+
+  it('reads the fields of an object that has a class, getters of the object itself, and a frozen object', () => {
+    class Fields {
+      b = 'own'
+      method() {}
+    }
+    expect({ ...read(new Fields()) }).toEqual({ b: 'own' })
+    const getter = {
+      get a() {
+        return 1
+      },
+    }
+    expect({ ...read(Object.freeze(getter)) }).toEqual({ a: 1 })
   })
 })
 

@@ -299,6 +299,32 @@ describe('outbox', () => {
     expect(await target.store.read('/tasks/1')).toBe(undefined)
   })
 
+  const kept = { path: '/audit/1', content: json(1) }
+  it.each<[string, readonly unknown[], string]>([
+    ['that is null', [null], 'an absolute path'],
+    ['with a misspelt name', [{ ...kept, expects: 'absent' }], 'gives a write "expects", which has no effect'],
+    ['with a misspelt expect', [{ ...kept, expect: 'abesnt' }], "as expect one of 'any', 'absent'"],
+    ['with a type that no field can have', [{ ...kept, content: { contentType: 'a\r\nb', body: '' } }], 'media type'],
+    [
+      'with languages that no field can have',
+      [{ ...kept, content: { contentType: 'text/plain', contentLanguage: 'e\nn', body: '' } }],
+      'language tags',
+    ],
+    [
+      'with a number as filename',
+      [{ ...kept, content: { contentType: 'text/plain', filename: 5, body: '' } }],
+      'filename text',
+    ],
+  ])('fails for a write %s', async (_, writes, message) => {
+    const errors: string[] = []
+    const onError = (error: unknown): void => void errors.push((error as Error).message)
+    const tasks = collection({ outbox: () => writes as [] })
+    target = await startService({ resources: { '/tasks': tasks }, onError })
+    expect((await target.send('POST', '/tasks', jsonOf({}))).status).toBe(500)
+    expect(errors).toEqual([expect.stringContaining(message)])
+    expect((await target.store.list('/tasks', { limit: 1 })).items).toEqual([])
+  })
+
   it('is refused with a store that does not support it', () => {
     const { supports: _, ...store } = memoryStore()
     expect(() => createResourceService(store, { resources: { '/tasks': collection({ outbox: audit }) } })).toThrow(

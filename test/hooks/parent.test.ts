@@ -240,6 +240,27 @@ describe('a collection with parent: true', () => {
     expect(() => createResourceService(memoryStore(), { resources })).toThrow(message)
   })
 
+  it('is 404 below an alias of a singleton, whose removal would not remove it', async () => {
+    const resources = { '/users': singleton({ aliases: ['/me'] }), '/{who}/comments': collection({ parent: true }) }
+    target = await startService({ resources })
+    await target.send('PUT', '/users', jsonOf({}))
+    expect((await target.send('POST', '/users/comments', jsonOf({}))).status).toBe(201)
+    expect((await askBelow('/me')).map(({ status }) => status)).toEqual(STATUSES_404)
+  })
+
+  it('gives up where the store misses a parent that it shows', { timeout: 60_000 }, async () => {
+    const store = memoryStore()
+    const conflict = { outcome: 'conflict', current: undefined, missing: '/tasks/1' } as const
+    const stubborn: ResourceStore = {
+      ...store,
+      create: (path, content, options) =>
+        options?.requires === undefined ? store.create(path, content, options) : conflict,
+    }
+    target = await startService({ resources }, stubborn)
+    await target.send('PUT', '/tasks/1', jsonOf({}))
+    expect((await target.send('POST', '/tasks/1/comments', jsonOf({}))).status).toBe(503)
+  })
+
   it('is refused with a store that does not support it', () => {
     const store: ResourceStore = { ...memoryStore(), supports: { relatedExpect: true } }
     expect(() => createResourceService(store, { resources })).toThrow(

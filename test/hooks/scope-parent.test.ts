@@ -51,6 +51,22 @@ describe.each(parents)('a scope beside parent: true on %s', (_, createStore) => 
     }
   })
 
+  it('names in an error the definition whose scope is wrong', async () => {
+    const errors: string[] = []
+    const onError = (error: unknown): void => void errors.push((error as Error).message)
+    let isWrong = false
+    const notes = collection({ scope: () => (isWrong ? { owner: Number.NaN } : { owner: 'ada' }) })
+    const target = await start(
+      createStore(),
+      { '/notes': notes, '/notes/{note}/lines': collection({ parent: true }) },
+      { onError },
+    )
+    await target.send('POST', '/notes', jsonOf({}))
+    isWrong = true
+    expect((await target.send('GET', '/notes/1/lines')).status).toBe(500)
+    expect(errors).toEqual(['scope of /notes gives as owner text, a number or a boolean, not the number NaN.'])
+  })
+
   it('is judged for the parent and for what is below it, each by its own', async () => {
     const target = await start(createStore(), resources)
     await target.send('POST', '/notes', jsonOf({ n: 1 }, as('ada')))

@@ -187,6 +187,11 @@ describe('the options query, scope and count', () => {
     [{ scope: { properties: ['id'], values: () => undefined } }, 'scope has the property id'],
     [{ scope: { properties: ['a'], value: () => undefined } }, 'collection takes as scope'],
     [
+      { files: { a: {} }, scope: { properties: ['a'], values: () => undefined } },
+      'a in files and in the properties of scope',
+    ],
+    [{ scope: { properties: ['__proto__'], values: () => undefined } }, 'scope has the property __proto__'],
+    [
       {
         query: Object.fromEntries(Array.from({ length: 16 }, (_, i) => [`p${i}`, 'string'])),
         scope: { properties: ['a'], values: () => undefined },

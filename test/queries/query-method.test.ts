@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { METHODS } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { basic } from '../../src/auth-schemes/basic.ts'
@@ -162,6 +163,23 @@ describe('QUERY (RFC 10008)', () => {
       after = `&after=${cursor}`
     } while (seen.length < 9)
     expect(seen).toEqual([3, 2, 1])
+  })
+
+  it('puts nothing into a target by which a sensitive value could be guessed', async () => {
+    const { send } = await serve(memoryStore(), {
+      resources: { '/people': collection({ query: { ssn: { type: 'string', sensitive: true } } }) },
+    })
+    for (const ssn of ['1', '1', '2', '2']) await send('POST', '/people', [JSON_TYPE], JSON.stringify({ ssn }))
+    const page = await send('QUERY', '/people', [FORM], 'ssn=1&limit=1')
+    const next = linkOf(page.field('Link'), 'next')!
+    const cursor = Buffer.from(new URL(next, 'http://demo.test').searchParams.get('after')!, 'base64url')
+    // All that a plain cursor is bound to could be tried out by who reads the logs.
+    const guess = JSON.stringify([[{ property: 'ssn', operator: 'in', values: ['1'] }], [], false])
+    expect(cursor.includes(createHash('sha256').update(guess).digest().subarray(0, 12))).toBe(false)
+    expect(idsOf((await send('QUERY', next, [FORM], 'ssn=1&limit=1')).text)).toEqual([2])
+    expect((await send('QUERY', next, [FORM], 'ssn=2&limit=1')).status).toBe(400)
+    const bare = Buffer.concat([cursor.subarray(0, 12), Buffer.from('["1"]')]).toString('base64url')
+    expect((await send('QUERY', `/people?after=${bare}`, [FORM], 'ssn=1')).status).toBe(400)
   })
 
   it('takes a query that is too long for a target, page after page', async () => {

@@ -25,6 +25,9 @@ describe("what belongs to somebody else, where authorize says 'not-found' (row H
     const { send } = await serve(memoryStore(), {
       resources: {
         '/notes': collection({
+          clientIds: false,
+          idempotency: 'optional',
+          representations: [{ type: 'text/plain', render: () => 'text' }],
           authorize: (principal, _request, current) => {
             if (current === undefined) return true
             return (current.value as { owner?: string }).owner === principal?.id || 'not-found'
@@ -47,6 +50,18 @@ describe("what belongs to somebody else, where authorize says 'not-found' (row H
       ['DELETE', ['If-Match: "x"']],
       ['DELETE', [`If-Match: ${tag}`]],
       ['PATCH', ['Content-Type: application/merge-patch+json'], '{}'],
+      ['GET', ['Accept: image/png']],
+      ['HEAD', ['Accept: image/png']],
+      ['PATCH', [text], 'x'],
+      ['PATCH', [], '{}'],
+      ['PATCH', ['Content-Type: a b'], '{}'],
+      ['PATCH', ['Content-Type: application/merge-patch+json', 'Content-Encoding: zstd'], '{}'],
+      ['PATCH', ['Content-Type: application/merge-patch+json', 'Repr-Digest: x'], '{}'],
+      ['PATCH', ['Content-Type: application/merge-patch+json', 'Idempotency-Key: x'], '{}'],
+      ['PUT', [json], '{'],
+      ['PUT', [text], 'x'],
+      ['PUT', [json, 'Content-Range: bytes 0-1/2'], '{}'],
+      ['DELETE', ['Repr-Digest: x']],
     ] as const) {
       const hidden = await send(method, '/notes/1', [...fields, credentials('eve')], body)
       const absent = await send(method, '/notes/2', [...fields, credentials('eve')], body)

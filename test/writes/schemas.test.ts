@@ -65,4 +65,27 @@ describe('a schema', () => {
     expect(patched.json()).toEqual({ id: 1, name: 'a', level: 1, b: 1, c: 1 })
     expect((await target.send('GET', '/all/1')).text).toBe(patched.text)
   })
+
+  it('that changes its input in place changes nothing by a patch that is refused', async () => {
+    const counting = {
+      '~standard': {
+        version: 1 as const,
+        vendor: 'test',
+        validate: (value: unknown) => {
+          const { place, isRefused } = value as { place: { seen: number }; isRefused?: true }
+          place.seen++
+          return isRefused ? { issues: [{ message: 'no' }] } : { value: value as object }
+        },
+      },
+    }
+    target = await startService({ resources: { '/all': collection({ schema: counting }) } })
+    await target.send('POST', '/all', jsonOf({ place: { seen: 0 } }))
+    const fields = { 'Content-Type': 'application/merge-patch+json' }
+    const patch = async (body: object) => {
+      const { status } = await target!.send('PATCH', '/all/1', { fields, body: JSON.stringify(body) })
+      return status
+    }
+    expect([await patch({ a: 1 }), await patch({ isRefused: true }), await patch({ a: 2 })]).toEqual([200, 422, 200])
+    expect((await target.send('GET', '/all/1')).json()).toEqual({ id: 1, place: { seen: 3 }, a: 2 })
+  })
 })
