@@ -18,6 +18,8 @@ export interface Listing {
   readonly sentAfter: string | undefined
   /** `undefined` for all items in the order of the store. */
   readonly query: ListQuery | undefined
+  /** Counts what is listed where the list is counted; a cursor does not depend on it. */
+  readonly counting: ListQuery | undefined
   /** Names filter, order and scope: the cursor belongs to them, and the tag depends on them. */
   readonly key: string
   /** Whether it is one of a collection with rules for queries. */
@@ -44,7 +46,7 @@ function readPlain(exchange: ResourceExchange): Listing {
   const where = scopeConditions(exchange)
   const key = where.length === 0 ? '' : JSON.stringify(where)
   const query = where.length === 0 ? undefined : { index: indexOf(exchange), where, orderBy: [], count: false }
-  const shared = { query, key, isQueried: false, target: '', isSecret: false }
+  const shared = { query, counting: undefined, key, isQueried: false, target: '', isSecret: false }
   if (exchange.queryText === '') return { ...shared, limit: usual, after: undefined, sentAfter: undefined }
   const { query: parameters } = exchange
   const limit = Math.min(max, parseLimit(parameters.get('limit')) ?? usual)
@@ -66,7 +68,8 @@ function readQueried(exchange: ResourceExchange, rules: QueryRules, content: str
   if (parsed.deleted && route.authorize !== undefined) exchange.wantsHidden = true
   const where = [...scopeConditions(exchange), ...parsed.where]
   const { orderBy, count } = parsed
-  const isPlain = where.length === 0 && orderBy.length === 0 && !count
+  const isPlain = where.length === 0 && orderBy.length === 0
+  const query = { index: indexOf(exchange), where, orderBy, count }
   const key = JSON.stringify([[...where].sort(compareText), orderBy, exchange.wantsHidden])
   const { default: usual, max } = route.collection!.pageSize
   const kept = formatQueryText(sent.filter(({ name }) => name !== 'after'))
@@ -74,7 +77,8 @@ function readQueried(exchange: ResourceExchange, rules: QueryRules, content: str
     limit: Math.min(max, parsed.limit ?? usual),
     after: parsed.after === undefined ? undefined : openBound(parsed.after, key),
     sentAfter: parsed.after,
-    query: isPlain ? undefined : { index: indexOf(exchange), where, orderBy, count },
+    query: isPlain ? undefined : query,
+    counting: count ? query : undefined,
     key,
     isQueried: true,
     target: isSensitive ? undefined : kept,
