@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { HttpError } from '../../core/errors.ts'
 import type { MaybePromise } from '../../core/handler.ts'
+import { beforeAbort, createDeadline } from './deadline.ts'
 
 /** What requests are signed with. */
 export interface S3Credentials {
@@ -182,19 +183,6 @@ export function createS3Client({ endpoint, region, bucket, readCredentials, time
   }
 }
 
-/** Aborts a signal when something that has begun does not end in time. */
-function createDeadline(timeout: number, signal: AbortSignal | undefined) {
-  const controller = new AbortController()
-  let timer: NodeJS.Timeout | undefined
-  return {
-    signal: signal === undefined ? controller.signal : AbortSignal.any([signal, controller.signal]),
-    begin(): void {
-      timer = setTimeout(() => controller.abort(new Error(`No response within ${timeout} ms.`)), timeout)
-    },
-    end: (): void => clearTimeout(timer),
-  }
-}
-
 function readStream(body: ReadableStream<Uint8Array>, deadline: ReturnType<typeof createDeadline>): S3Stream {
   const reader = body.getReader()
   return {
@@ -236,17 +224,6 @@ async function loadSigner(): Promise<Signer> {
     const cause = new Error('s3Contents needs the package aws4fetch: npm install aws4fetch.', { cause: error })
     throw new SetupError('setup', { cause })
   }
-}
-
-/** The value of a promise that may never settle. @throws the reason of the signal */
-function beforeAbort<Value>(value: MaybePromise<Value>, signal: AbortSignal): Promise<Value> {
-  return new Promise((resolve, reject) => {
-    const onAbort = (): void => reject(signal.reason as Error)
-    if (signal.aborted) onAbort()
-    signal.addEventListener('abort', onAbort, { once: true })
-    const release = (): void => signal.removeEventListener('abort', onAbort)
-    Promise.resolve(value).finally(release).then(resolve, reject)
-  })
 }
 
 function sleep(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
