@@ -4,7 +4,9 @@ import { HttpError } from '../../src/core/errors.ts'
 
 describe('completeReply', () => {
   it.each([204, 304])('sends neither length nor content with %d (RFC 9110 §8.6)', (status) => {
-    expect(completeReply({ status, headers: ['X-Why', 'gone'], body: 'gone' }, new HttpError(404, 'ERR_NOT_FOUND'))).toEqual({
+    expect(
+      completeReply({ status, headers: ['X-Why', 'gone'], body: 'gone' }, new HttpError(404, 'ERR_NOT_FOUND')),
+    ).toEqual({
       status,
       headers: ['X-Why', 'gone'],
     })
