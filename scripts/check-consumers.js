@@ -44,7 +44,7 @@ function checkCommonJsTypes(version) {
   const program = `import { createResourceService, memoryStore } from '${name}'\ncreateResourceService(memoryStore())\n`
   for (const file of ['program.cts', 'program.mts']) writeFileSync(join(folder, file), program)
   const common = ['tsc', '--noEmit', '--target', 'es2022', '--skipLibCheck', '--types', 'node', '--ignoreConfig']
-  const args = version === 'latest' ? common : common.slice(0, -1)
+  const args = version.startsWith('5.') ? common.slice(0, -1) : common
   run('npx', ...args, '--module', 'node20', 'program.cts')
   run('npx', ...args, '--module', 'node16', 'program.mts')
   console.log(`compiles as CommonJS with TypeScript ${version}`)
@@ -87,7 +87,7 @@ try {
   const tools = ['zod', 'openapi-fetch'].map((tool) => `${tool}@${devDependencies[tool]}`)
   run('npm', 'install', '--no-audit', '--no-fund', '--silent', `./${filename}`, ...types, ...hosts, ...tools)
   checkCommonJs()
-  for (const version of ['5.9.3', 'latest']) {
+  for (const version of ['5.9.3', '7.0.2']) {
     run('npm', 'install', '--no-audit', '--no-fund', '--silent', '--no-save', `typescript@${version}`)
     checkCommonJsTypes(version)
     for (const [module, resolution] of [

@@ -19,6 +19,8 @@ export interface Listing {
   readonly sentAfter: string | undefined
   /** `undefined` for all items in the order of the store. */
   readonly query: ListQuery | undefined
+  /** Counts what is listed where the list is counted; a cursor does not depend on it. */
+  readonly counting: ListQuery | undefined
   /** Names filter, order and scope: the cursor belongs to them, and the tag depends on them. */
   readonly key: string
   /** The same without values that must not be in a target: a hash of one that is easily guessed would tell it. */
@@ -47,7 +49,7 @@ function readPlain(exchange: ResourceExchange): Listing {
   const where = scopeConditions(exchange)
   const key = where.length === 0 ? '' : JSON.stringify(where)
   const query = where.length === 0 ? undefined : { index: indexOf(exchange), where, orderBy: [], count: false }
-  const shared = { query, key, cursorKey: key, isQueried: false, target: '', isSecret: false }
+  const shared = { query, counting: undefined, key, cursorKey: key, isQueried: false, target: '', isSecret: false }
   if (exchange.queryText === '') return { ...shared, limit: usual, after: undefined, sentAfter: undefined }
   const { query: parameters } = exchange
   const limit = Math.min(max, parseLimit(parameters.get('limit')) ?? usual)
@@ -68,7 +70,8 @@ function readQueried(exchange: ResourceExchange, rules: QueryRules, content: str
   if (parsed.deleted && route.authorize !== undefined) exchange.wantsHidden = true
   const where = [...scopeConditions(exchange), ...parsed.where]
   const { orderBy, count } = parsed
-  const isPlain = where.length === 0 && orderBy.length === 0 && !count
+  const isPlain = where.length === 0 && orderBy.length === 0
+  const query = { index: indexOf(exchange), where, orderBy, count }
   const key = nameList(where, parsed, exchange)
   const cursorKey = isSensitive
     ? nameList(
@@ -83,7 +86,8 @@ function readQueried(exchange: ResourceExchange, rules: QueryRules, content: str
     limit: Math.min(max, parsed.limit ?? usual),
     after: parsed.after === undefined ? undefined : openSealedBound(parsed.after, cursorKey, isSensitive),
     sentAfter: parsed.after,
-    query: isPlain ? undefined : { index: indexOf(exchange), where, orderBy, count },
+    query: isPlain ? undefined : query,
+    counting: count ? query : undefined,
     key,
     cursorKey,
     isQueried: true,

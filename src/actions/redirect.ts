@@ -30,7 +30,8 @@ export function redirectReply(exchange: ResourceExchange, resource: StoredResour
   const validators: string[] = []
   // Those of the target are others.
   addStateFields(validators, resource, exchange.route)
-  return andThen(body.locate({ method, headers: fieldsOf(exchange, resource) }), (address) =>
+  const { signal } = exchange
+  return andThen(body.locate({ method, headers: fieldsOf(exchange, resource), signal }), (address) =>
     emptyReply(307, [...validators, 'Location', address, 'Cache-Control', 'no-store']),
   )
 }

@@ -2,9 +2,9 @@ import { setImmediate } from 'node:timers/promises'
 import { andThen, type MaybePromise } from '../core/handler.ts'
 import { isJsonType, parseMediaType } from '../protocol/media-type.ts'
 import { mergeCaching } from '../protocol/stricter-caching.ts'
-import type { ListQuery } from '../stores/index-types.ts'
-import type { ListOptions, Page, StoredResource } from '../stores/types.ts'
+import type { Page, StoredResource } from '../stores/types.ts'
 import { mayHaveOwnCaching, mayRefuseEntries, mayShow } from './entry-rights.ts'
+import { countPlain, fetchPage } from './fetch-page.ts'
 import { cacheControlFor } from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import { isSealed, openCursor, sealCursor } from './sealed-cursor.ts'
@@ -34,42 +34,8 @@ export function readVisiblePage(
   const cursor = after === undefined || !isSealed(after) ? after : openCursor(exchange, after)
   return andThen(cursor, (cursor) => {
     if (mayRefuseEntries(exchange)) return judgePages(exchange, cursor, limit)
-    return fetchPage(exchange, cursor, limit, 'count')
+    return andThen(fetchPage(exchange, cursor, limit, 'count'), (page) => countPlain(exchange, cursor, page))
   })
-}
-
-function fetchPage(
-  exchange: ResourceExchange,
-  after: string | undefined,
-  limit: number,
-  counting: 'count' | 'no-count' = 'no-count',
-): MaybePromise<Page> {
-  const { route, storePath, listing } = exchange
-  const asked = listing?.query
-  const query = asked === undefined || counting === 'count' ? asked : { ...asked, count: false }
-  const options = new PageOptions(exchange, after, limit, query)
-  return route.context.store.list(storePath === '/' ? '' : storePath, options)
-}
-
-/** A class: an object literal with a getter costs a hidden class for every list. */
-class PageOptions implements ListOptions {
-  readonly #exchange: ResourceExchange
-  readonly after: string | undefined
-  readonly limit: number
-  readonly hidden: boolean
-  readonly query: ListQuery | undefined
-
-  constructor(exchange: ResourceExchange, after: string | undefined, limit: number, query: ListQuery | undefined) {
-    this.#exchange = exchange
-    this.after = after
-    this.limit = limit
-    this.hidden = exchange.wantsHidden
-    this.query = query
-  }
-
-  get signal(): AbortSignal {
-    return this.#exchange.signal
-  }
 }
 
 /** The verdicts of one request, and what it has spent on entries that it does not show. */
@@ -139,7 +105,7 @@ async function judgePages(exchange: ResourceExchange, after: string | undefined,
   const page = await collectPage(exchange, judge, after, limit)
   // Others may get another page (RFC 9111 §5.2.2.7).
   if (exchange.principal !== undefined || judge.hasRefused) exchange.sharing = 'private'
-  if (exchange.listing?.query?.count !== true) return page
+  if (exchange.listing?.counting === undefined) return page
   const total = await countShown(exchange)
   return total === undefined ? page : { ...page, total }
 }

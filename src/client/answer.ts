@@ -1,10 +1,12 @@
-import type { JsonObject, JsonValue } from '../core/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../core/json.ts'
 import type { ContentReader } from './fetch.ts'
 import { ResponseError } from './response-error.ts'
 
 /** A response that was read to its end, or whose content is still to be read. */
 export interface Answer {
   readonly url: string
+  /** The address of another resource that a redirect led to: the validators are its own. */
+  readonly target: string | undefined
   readonly status: number
   readonly headers: { get(name: string): string | null }
   /** Empty where the content is a stream. */
@@ -22,21 +24,16 @@ export function hasJson({ headers }: Answer): boolean {
 
 /** @throws ResponseError for content that is not JSON */
 export function parseContent(answer: Answer): JsonValue {
-  const { status } = answer
-  if (!hasJson(answer)) throw new ResponseError(status, undefined, 'The content of the response is not JSON.')
   try {
-    return JSON.parse(answer.text)
-  } catch {
-    throw new ResponseError(status, undefined, 'The content of the response is not valid JSON.')
-  }
+    if (hasJson(answer)) return JSON.parse(answer.text)
+  } catch {}
+  throw new ResponseError(answer.status, undefined, 'The content of the response is not JSON.')
 }
 
 export function parseProblem(answer: Answer): JsonObject | undefined {
   try {
-    const problem: JsonValue = hasJson(answer) ? JSON.parse(answer.text) : undefined
-    return typeof problem === 'object' && problem !== null && !Array.isArray(problem)
-      ? (problem as JsonObject)
-      : undefined
+    const problem = parseContent(answer)
+    return isJsonObject(problem) ? problem : undefined
   } catch {
     return undefined
   }

@@ -67,13 +67,7 @@ export async function createItem(
   content: unknown,
   options: CreateOptions | undefined,
 ): Promise<Outcome> {
-  const {
-    key = crypto.randomUUID(),
-    repeat = context.keyed.includes(path),
-    contentType,
-    signal,
-    timeout,
-  } = options ?? {}
+  const { key = crypto.randomUUID(), repeat = context.keyed.includes(path), contentType } = options ?? {}
   const isRaw = content instanceof Blob || content instanceof Uint8Array
   const isForm = content instanceof FormData
   const type = isForm ? undefined : isRaw ? (contentType ?? typeOf(content)) : 'application/json'
@@ -82,8 +76,7 @@ export async function createItem(
     url,
     headers: { 'Idempotency-Key': key, ...(type === undefined ? {} : { 'Content-Type': type }) },
     content: { body: isForm ? content : isRaw ? toBlob(content) : JSON.stringify(content) },
-    signal,
-    timeout,
+    options,
     isRepeatable: repeat,
   })
   const { status } = answer

@@ -1,3 +1,4 @@
+import { conditionOn } from './address.ts'
 import type { Answer } from './answer.ts'
 import type { ContentReader } from './fetch.ts'
 import { type ClientContext, type RequestOptions, readValidators } from './read.ts'
@@ -43,9 +44,8 @@ export async function openContent(
   if (answer.status === 416) answer = await request(context, url, options, undefined)
   const { status, headers } = answer
   if (status !== 200 && status !== 206) return refuse(answer, READING)
-  const offset = status === 206 ? startOf(answer) : 0
-  if (status === 206 && offset !== resume?.offset) throw createError(answer, 'The response has another range.')
-  const size = sizeOf(answer)
+  const [offset, size] = rangeOf(answer)
+  if (status === 206 && offset !== resume?.offset) throw createError(answer, 'It has another range.')
   const validators = readValidators(answer)
   let reader = answer.reader
 
@@ -54,9 +54,9 @@ export async function openContent(
     const { entityTag } = validators
     // Ranges count the bytes on the wire, which a coding makes others. A weak tag does not vouch for bytes.
     const canResume = entityTag?.startsWith('"') === true && headers.get('content-encoding') === null
-    if (!canResume) throw failure(url, 'The transfer broke, and its state has no strong ETag to continue by.', cause)
+    if (!canResume) throw failure(url, 'The transfer broke, without a strong ETag.', cause)
     const next = await request(context, url, options, { offset: at, entityTag })
-    if (next.status !== 206 || startOf(next) !== at) {
+    if (next.status !== 206 || rangeOf(next)[0] !== at) {
       await next.reader?.cancel()
       throw failure(url, 'The content changed while it was transferred.', cause)
     }
@@ -69,18 +69,24 @@ export async function openContent(
     try {
       while (true) {
         // Only reading is tried again: what the consumer throws at the `yield` ends the loop.
-        const piece = await readNext(reader).catch((cause: unknown) => ({ done: true, value: undefined, cause }))
-        if (piece.value !== undefined) {
+        let piece: Awaited<ReturnType<ContentReader['read']>> | undefined
+        let isComplete = size === undefined || at >= size || headers.get('content-encoding') !== null
+        let cause: unknown
+        try {
+          piece = await reader?.read()
+        } catch (error) {
+          isComplete = false
+          cause = error
+        }
+        if (piece?.value !== undefined) {
           at += piece.value.length
           failures = 0
           onProgress?.(at, size)
           yield piece.value
         }
-        if (!piece.done) continue
-        const isComplete = size === undefined || at >= size || headers.get('content-encoding') !== null
-        if (!('cause' in piece) && isComplete) return
+        if (piece?.done === false) continue
+        if (isComplete) return
         signal?.throwIfAborted()
-        const cause = 'cause' in piece ? piece.cause : undefined
         if (++failures > MAX_RESUMES) throw failure(url, 'The transfer broke too often.', cause)
         await pause(Math.random() * 100 * failures, signal)
         await reopen(at, cause)
@@ -111,39 +117,47 @@ export async function openContent(
   return { ok: true, status, file }
 }
 
-function request(
+/**
+ * Asks for content. Where a redirect led to another resource, the header of the answer is that of the resource itself.
+ * @throws ResponseError for content that changes meanwhile
+ */
+async function request(
   { send }: ClientContext,
   url: string,
   options: DownloadOptions | undefined,
   from: DownloadOptions['resume'],
 ): Promise<Answer> {
-  return send({
-    method: 'GET',
-    url,
-    // RFC 9110 §13.1.5: the range counts only while the state is the same.
-    headers: from === undefined ? {} : { Range: `bytes=${from.offset}-`, 'If-Range': from.entityTag },
-    signal: options?.signal,
-    timeout: options?.timeout,
-    isRepeatable: true,
-    isStream: true,
-  })
+  // RFC 9110 §13.1.5: the range counts only while the state is the same.
+  const headers = from === undefined ? {} : { Range: `bytes=${from.offset}-`, 'If-Range': from.entityTag }
+  const answer = await send({ method: 'GET', url, headers, options, isStream: true })
+  const { target, reader } = answer
+  if (target === undefined || reader === undefined) return answer
+  let own: Answer | undefined
+  try {
+    own = await send({ method: 'HEAD', url, headers: conditionOn('any'), options })
+    // While the target has the same content, the tag that was read before is its own, or no longer the current one.
+    const after = await send({ method: 'HEAD', url, options })
+    if (own.status !== 200) return own
+    if (identify(answer) !== identify(after)) throw failure(url, 'The content changed while it was transferred.')
+    own = { ...own, reader }
+    return own
+  } finally {
+    if (own?.reader === undefined) await reader.cancel()
+  }
 }
 
-async function readNext(reader: ContentReader | undefined): Promise<Awaited<ReturnType<ContentReader['read']>>> {
-  return reader === undefined ? { done: true } : reader.read()
+/** Which content a target has, whatever the signature of its address. */
+function identify({ status, target, headers }: Answer): string {
+  return [status, target?.split('?')[0], headers.get('etag')].join()
 }
 
-/** Where the range of a 206 begins; -1 where it does not say. */
-function startOf({ headers, status }: Answer): number {
-  const start = /^bytes (\d+)-/i.exec(headers.get('content-range') ?? '')?.[1]
-  return status === 206 && start !== undefined ? Number(start) : -1
+/** Where the range of a 206 begins, and the size of the whole content; -1 and `undefined` where it does not say. */
+function rangeOf({ headers, status }: Answer): readonly [start: number, size: number | undefined] {
+  const range = status === 206 ? headers.get('content-range') : `bytes 0-0/${headers.get('content-length')}`
+  const [, start, size] = /^bytes (\d+)-\d+\/(\d+)?/i.exec(range ?? '') ?? []
+  return [Number(start ?? -1), size === undefined ? undefined : Number(size)]
 }
 
-function sizeOf({ headers, status }: Answer): number | undefined {
-  const text = status === 206 ? /\/(\d+)$/.exec(headers.get('content-range') ?? '')?.[1] : headers.get('content-length')
-  return text === undefined || text === null ? undefined : Number(text)
-}
-
-function failure(url: string, message: string, cause: unknown): ResponseError {
+function failure(url: string, message: string, cause?: unknown): ResponseError {
   return new ResponseError(0, undefined, `${message} (${url})`, { cause })
 }

@@ -48,12 +48,20 @@ export async function editDocument(
     const after = toJson(typeof intended === 'function' ? await intended(JSON.parse(base.text)) : intended)
     const difference = createPatch(before, after, context.prefer)
     if (difference === undefined) return { ok: true, status: 200, document: base }
-    const answer = await sendPatch(context, base, difference, options)
+    const answer = await context.send({
+      method: 'PATCH',
+      url: base.url,
+      headers: { 'Content-Type': difference.contentType, ...conditionOn(base) },
+      content: { body: JSON.stringify(difference.patch) },
+      options,
+    })
     const { status } = answer
     if (status === 200 || status === 204) {
       return { ok: true, status: 200, document: await readWritten(context, answer, url, options) }
     }
     if (status !== 412) return refuse(answer, CHANGING) as Result
+    // Before the read: what is read before a pause has changed after it while others write all the time.
+    await pause(Math.random() * Math.min(attempts, 20) * 10, signal)
     const read: ReadResult<JsonValue, string> = await readDocument(context, url, options)
     if (!read.ok) return read
     const theirs: Document = read.document
@@ -67,7 +75,6 @@ export async function editDocument(
     }
     if (attempts >= context.maxAttempts) return conflict(answer, theirs, [])
     base = theirs
-    await pause(Math.random() * Math.min(attempts, 20) * 10, signal)
   }
 }
 
@@ -77,23 +84,6 @@ function conflict(answer: Answer, theirs: Document, conflicts: ChangeConflict<Js
 
 function toJson(value: unknown): JsonValue {
   const text = JSON.stringify(value)
-  if (text === undefined) throw new TypeError('A change returns the document as it is to be, as JSON.')
+  if (text === undefined) throw new TypeError('A change returns the new document, as JSON.')
   return JSON.parse(text) as JsonValue
-}
-
-function sendPatch(
-  { send }: ClientContext,
-  base: Document,
-  { contentType, patch }: NonNullable<ReturnType<typeof createPatch>>,
-  options: EditOptions | undefined,
-): Promise<Answer> {
-  return send({
-    method: 'PATCH',
-    url: base.url,
-    headers: { 'Content-Type': contentType, ...conditionOn(base) },
-    content: { body: JSON.stringify(patch) },
-    signal: options?.signal,
-    timeout: options?.timeout,
-    isRepeatable: true,
-  })
 }

@@ -7,6 +7,10 @@ export interface ContentReader {
 /** As much of a response as is used; that of every `fetch` fits. */
 export interface FetchResponse {
   readonly status: number
+  /** The address that the response came from. */
+  readonly url?: string
+  /** Whether it is another one than that of the request (RFC 9110 §15.4). */
+  readonly redirected?: boolean
   readonly headers: { get(name: string): string | null }
   readonly body: { getReader(): ContentReader } | null
   text(): Promise<string>

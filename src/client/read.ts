@@ -1,7 +1,10 @@
+import { conditionOn } from './address.ts'
 import { type Answer, parseContent } from './answer.ts'
 import { createError, type Failure, READING, type ResourceDocument, refuse, type Success } from './results.ts'
 import type { TagCache } from './tag-cache.ts'
-import type { Send } from './transport.ts'
+import type { RequestOptions, Send } from './transport.ts'
+
+export type { RequestOptions }
 
 /** What every request of a client needs. */
 export interface ClientContext {
@@ -14,13 +17,6 @@ export interface ClientContext {
   readonly keyed: readonly string[]
 }
 
-/** Options of one request. */
-export interface RequestOptions {
-  readonly signal?: AbortSignal
-  /** Milliseconds for one attempt. Default: that of the client. */
-  readonly timeout?: number
-}
-
 export type ReadResult<Value, Path extends string> =
   | Success<200, { readonly document: ResourceDocument<Value, Path> }>
   | Failure<(typeof READING)[number]>
@@ -29,17 +25,11 @@ export type ReadResult<Value, Path extends string> =
 export async function getJson({ send, cache }: ClientContext, url: string, options?: RequestOptions): Promise<Answer> {
   const known = cache.find(url)
   const entityTag = known?.headers.get('etag')
-  const answer = await send({
-    method: 'GET',
-    url,
-    headers: {
-      Accept: 'application/json, */*;q=0.5',
-      ...(typeof entityTag === 'string' ? { 'If-None-Match': entityTag } : {}),
-    },
-    signal: options?.signal,
-    timeout: options?.timeout,
-    isRepeatable: true,
-  })
+  const request = (condition: Readonly<Record<string, string>>): Promise<Answer> =>
+    send({ method: 'GET', url, headers: { Accept: 'application/json, */*;q=0.5', ...condition }, options })
+  let answer = await request(typeof entityTag === 'string' ? { 'If-None-Match': entityTag } : {})
+  // The tag of another resource is of no use. Under this condition, which always holds, the service does not redirect.
+  if (answer.target !== undefined) answer = await request(conditionOn('any'))
   if (answer.status === 304 && known !== undefined) {
     cache.keep(known)
     return known

@@ -4,16 +4,21 @@ import { type RequestContent, sendContent } from './request-content.ts'
 import { ResponseError } from './response-error.ts'
 import { choosePause, isTemporary, parseRetryAfter, pause } from './retry.ts'
 
+/** Options of one request. */
+export interface RequestOptions {
+  readonly signal?: AbortSignal
+  /** Milliseconds for one attempt. Default: that of the client. */
+  readonly timeout?: number
+}
+
 export interface ClientRequest {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly url: string
   readonly headers?: Readonly<Record<string, string>>
   readonly content?: RequestContent
-  readonly signal?: AbortSignal | undefined
-  /** Milliseconds for one attempt. */
-  readonly timeout?: number | undefined
-  /** Whether a second attempt does no harm: the request is safe, has a condition or a key. */
-  readonly isRepeatable: boolean
+  readonly options?: RequestOptions | undefined
+  /** Whether a second attempt does no harm: the request is safe, has a condition or a key. Default true. */
+  readonly isRepeatable?: boolean
   /** Leaves the content to be read by the caller. */
   readonly isStream?: boolean
 }
@@ -28,42 +33,43 @@ export interface TransportOptions {
 
 export type Send = (request: ClientRequest) => Promise<Answer>
 
+const isSafe = (method: string): boolean => method === 'GET' || method === 'HEAD'
+
 /** Sends requests: each attempt with fresh credentials and a limit of time, repeatable ones more than once. */
 export function createTransport({ fetch, findHeaders, timeout, retries }: TransportOptions): Send {
   async function attempt(request: ClientRequest, isRepeated: boolean): Promise<Answer> {
-    const { method, url, signal, content, isStream = false } = request
+    const { method, url, options, content, isStream } = request
+    const { signal, timeout: limit = timeout } = options ?? {}
     const headers = { ...(await findHeaders()), ...request.headers }
     const controller = new AbortController()
     const stop = (): void => controller.abort(signal!.reason)
     if (signal?.aborted === true) stop()
     signal?.addEventListener('abort', stop, { once: true })
-    const limit = request.timeout ?? timeout
     const timer =
       limit < 2 ** 31
         ? setTimeout(() => controller.abort(new Error(`No response within ${limit} ms.`)), limit)
         : undefined
-    // Content that is still to be read is stopped by the same signal.
-    const release = (): void => signal?.removeEventListener('abort', stop)
+    let isOpen = false
     try {
-      const options = { method, headers, cache: 'no-store' as const, signal: controller.signal }
-      const response: FetchResponse = await sendContent(fetch, url, options, content)
+      const values = { method, headers, cache: 'no-store' as const, signal: controller.signal }
+      const response: FetchResponse = await sendContent(fetch, url, values, content)
       const { status } = response
-      const isOpen = isStream && status < 300
+      isOpen = isStream === true && status < 300
       const reader = isOpen ? response.body?.getReader() : undefined
       // Always read, or the connection cannot be used again.
       const text = isOpen ? '' : await response.text()
-      if (!isOpen) release()
-      return { url, status, headers: response.headers, text, reader, isWrite: method !== 'GET', isRepeated }
-    } catch (error) {
-      release()
-      throw error
+      const target = response.redirected ? response.url : undefined
+      return { url, target, status, headers: response.headers, text, reader, isWrite: !isSafe(method), isRepeated }
     } finally {
       clearTimeout(timer)
+      // Content that is still to be read is stopped by the same signal.
+      if (!isOpen) signal?.removeEventListener('abort', stop)
     }
   }
 
   return async (request) => {
-    const { method, url, signal, isRepeatable } = request
+    const { method, url, options, isRepeatable = true } = request
+    const signal = options?.signal
     let mayHaveTakenEffect = false
     for (let attempts = 1; ; attempts++) {
       const isLast = !isRepeatable || attempts > retries
@@ -82,7 +88,7 @@ export function createTransport({ fetch, findHeaders, timeout, retries }: Transp
         if (isLast) {
           const reason = cause instanceof Error ? cause.message : String(cause)
           const message = `No response to ${method} ${url}: ${reason}`
-          throw new ResponseError(0, undefined, message, { cause, mayHaveTakenEffect: method !== 'GET' })
+          throw new ResponseError(0, undefined, message, { cause, mayHaveTakenEffect: !isSafe(method) })
         }
         wait = choosePause(attempts, undefined)
       }

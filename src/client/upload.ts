@@ -35,9 +35,7 @@ export async function uploadContent(
     url,
     headers: { 'Content-Type': options?.contentType ?? typeOf(content), ...conditionOn(match) },
     content: { body, onProgress },
-    signal,
-    timeout,
-    isRepeatable: true,
+    options: { ...options, timeout },
   })
   context.cache.forget(url)
   const { status } = answer

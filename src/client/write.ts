@@ -63,10 +63,8 @@ export async function replaceDocument(
     url,
     headers: { 'Content-Type': 'application/json', ...conditionOn(match) },
     content: { body: text },
-    signal: options?.signal,
-    timeout: options?.timeout,
+    options,
     // The condition lets it take effect once; with If-Match: * every repetition leads to the same state.
-    isRepeatable: true,
   })
   const { status } = answer
   if (status === 200 || status === 201 || status === 204) {
@@ -109,9 +107,7 @@ export async function removeResource(
     method: 'DELETE',
     url,
     headers: conditionOn(match),
-    signal: options?.signal,
-    timeout: options?.timeout,
-    isRepeatable: true,
+    options,
   })
   context.cache.forget(url)
   const { status } = answer
@@ -137,14 +133,6 @@ async function isGone(
 ): Promise<boolean> {
   if (status === 404 || status === 410) return true
   if (status !== 412) return false
-  const current = await context.send({
-    method: 'GET',
-    url,
-    signal: options?.signal,
-    timeout: options?.timeout,
-    isRepeatable: true,
-    isStream: true,
-  })
-  await current.reader?.cancel()
+  const current = await context.send({ method: 'HEAD', url, options })
   return current.status === 404 || current.status === 410
 }

@@ -33,7 +33,7 @@ export interface S3ContentsOptions {
   readonly credentials: S3Credentials | (() => MaybePromise<S3Credentials>)
   /** What the names of objects begin with: letters, digits, `/`, `_`, `.` and `-`, such as `media/`. Default: nothing. */
   readonly prefix?: string
-  /** Milliseconds until the header of a response to one request; then it is tried again. Default 60 000. */
+  /** Milliseconds until the credentials and the header of a response to one request; 503 after that. Default 60 000. */
   readonly timeout?: number
   /**
    * Whether GET and HEAD of content in the bucket are answered 307 with a signed address of the bucket, which is valid for
@@ -112,7 +112,7 @@ export function s3Contents(options: S3ContentsOptions): ContentStore {
       }
     },
 
-    ...(redirect ? { locate: (key, { method, headers }) => locateObject(client, nameOf(key), method, headers) } : {}),
+    ...(redirect ? { locate: (key, request) => locateObject(client, nameOf(key), request) } : {}),
 
     async remove(key) {
       await removeObject(client, nameOf(key))

@@ -18,6 +18,8 @@ export interface LocateRequest {
   readonly method: 'GET' | 'HEAD'
   /** The headers that this service would send with the content, by name as in RFC 9110: Content-Type and others. */
   readonly headers: Readonly<Record<string, string>>
+  /** Ends the call with its reason. */
+  readonly signal?: AbortSignal | undefined
 }
 
 /** Content that a listing has found, or the remains of a `put` that was never completed. */

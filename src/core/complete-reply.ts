@@ -1,28 +1,39 @@
 import { isToken } from '../protocol/field-value.ts'
 import { parseMediaType } from '../protocol/media-type.ts'
+import type { HttpError } from './errors.ts'
 import { emptyReply, encodeText, type Reply, type ReplyBody } from './reply.ts'
 
 /**
- * Completes a reply that a function of the user has made: text is sent as UTF-8, and content with its length in bytes,
- * whatever Content-Length the function has given.
+ * Completes a reply to an error that a function of the user has made: text is sent as UTF-8, and content with its length in
+ * bytes, whatever Content-Length the function has given. Fields of the error that belong to its status, such as
+ * WWW-Authenticate of 401 (RFC 9110 §11.6.1) and Allow of 405 (§15.5.6), are added where the reply does not have them.
  * @throws TypeError for what is not a reply, and for a body that cannot be sent
  */
-export function completeReply(reply: Reply): Reply {
+export function completeReply(reply: Reply, error: HttpError): Reply {
   const { status, headers, body } = checkReply(reply)
   const content = typeof body === 'string' ? encodeText(body) : body
   const isUtf8Only = content !== body
   const fields: string[] = []
-  let isTyped = false
+  const names = new Set<string>()
   for (let i = 0; i < headers.length; i += 2) {
     const name = headers[i]!
     const key = name.toLowerCase()
     if (key === 'content-length') continue
-    if (key === 'content-type') isTyped = true
+    names.add(key)
     fields.push(name, isUtf8Only && key === 'content-type' ? withUtf8(headers[i + 1]!) : headers[i + 1]!)
+  }
+  // Of another status they would be wrong.
+  if (status === error.status) {
+    for (const [name, value] of Object.entries(error.headers)) {
+      const key = name.toLowerCase()
+      if (key === 'content-length' || names.has(key)) continue
+      names.add(key)
+      for (const item of typeof value === 'string' ? [value] : value) fields.push(name, item)
+    }
   }
   // RFC 9110 §8.6: no Content-Length where there can be no content.
   if (content === undefined || content === '' || status === 204 || status === 304) return emptyReply(status, fields)
-  if (typeof body === 'string' && !isTyped) fields.push('Content-Type', 'text/plain; charset=utf-8')
+  if (typeof body === 'string' && !names.has('content-type')) fields.push('Content-Type', 'text/plain; charset=utf-8')
   return { status, headers: [...fields, 'Content-Length', String(sizeOf(content))], body: content }
 }
 

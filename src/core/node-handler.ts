@@ -134,7 +134,7 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
   function format(error: HttpError, exchange: Exchange): Reply {
     if (formatError === undefined) return createErrorReply(error, exchange)
     try {
-      return completeReply(formatError(error, exchange))
+      return completeReply(formatError(error, exchange), error)
     } catch (formatFailure) {
       report(formatFailure, exchange, 'request')
       return createErrorReply(new HttpError(500, 'ERR_INTERNAL'), exchange)

@@ -96,6 +96,35 @@ describe('s3Contents, when the service or the source fails', () => {
     await expect(contents.remove(createKey())).rejects.toMatchObject({ status: 503 })
   })
 
+  it('gives up credentials that never come, and waits no longer than the client', async () => {
+    const away = { status: 503, headers: { 'Retry-After': '1' } }
+    const request = { method: 'GET', headers: {} } as const
+    const silent = open({ timeout: 50, redirect: true, credentials: () => new Promise<never>(() => {}) })
+    await expect(silent.remove(createKey())).rejects.toMatchObject(away)
+    await expect(readAll(silent, createKey(), 0, 9)).rejects.toMatchObject(away)
+    await expect(silent.put(createKey(), stream(createBytes(1000, 1), 500))).rejects.toMatchObject(away)
+    await expect(silent.locate!(createKey(), request)).rejects.toMatchObject(away)
+    const failing = open({ redirect: true, credentials: () => Promise.reject(new Error('No credentials.')) })
+    await expect(failing.locate!(createKey(), request)).rejects.toMatchObject(away)
+
+    const patient = open({ redirect: true, credentials: () => new Promise<never>(() => {}) })
+    const reason = new Error('The client has gone.')
+    const begin = performance.now()
+    const signal = (): AbortSignal => {
+      const controller = new AbortController()
+      setTimeout(() => controller.abort(reason), 20)
+      return controller.signal
+    }
+    await expect(patient.locate!(createKey(), { ...request, signal: signal() })).rejects.toBe(reason)
+    await expect(patient.put(createKey(), stream(createBytes(10, 1), 5), { signal: signal() })).rejects.toBe(reason)
+    const read = async () => {
+      for await (const _ of patient.open(createKey(), 0, 9, { signal: signal() }));
+    }
+    await expect(read()).rejects.toBe(reason)
+    await expect(patient.locate!(createKey(), { ...request, signal: AbortSignal.abort(reason) })).rejects.toBe(reason)
+    expect(performance.now() - begin).toBeLessThan(30_000)
+  })
+
   it('breaks a reader off when the connection breaks after the first byte (issue 22)', async () => {
     const [contents, key] = [open({ prefix: createPrefix() }), createKey()]
     await contents.put(key, stream(createBytes(500_000, 1), 100_000))

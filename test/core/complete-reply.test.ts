@@ -1,11 +1,29 @@
 import { describe, expect, it } from 'vitest'
 import { completeReply } from '../../src/core/complete-reply.ts'
+import { HttpError } from '../../src/core/errors.ts'
 
 describe('completeReply', () => {
   it.each([204, 304])('sends neither length nor content with %d (RFC 9110 §8.6)', (status) => {
-    expect(completeReply({ status, headers: ['X-Why', 'gone'], body: 'gone' })).toEqual({
+    expect(
+      completeReply({ status, headers: ['X-Why', 'gone'], body: 'gone' }, new HttpError(404, 'ERR_NOT_FOUND')),
+    ).toEqual({
       status,
       headers: ['X-Why', 'gone'],
     })
+  })
+
+  it('keeps the fields of the error that the reply does not have, under the status of the error', () => {
+    const headers = {
+      'WWW-Authenticate': ['Basic', 'Bearer'],
+      'Content-Type': 'a/b',
+      'Content-Length': '9',
+      'X-Own': 'a',
+    }
+    const error = new HttpError(401, 'ERR_UNAUTHENTICATED', { headers })
+    expect(completeReply({ status: 401, headers: ['x-own', 'b'], body: 'ü' }, error).headers).toEqual([
+      ...['x-own', 'b', 'WWW-Authenticate', 'Basic', 'WWW-Authenticate', 'Bearer', 'Content-Type', 'a/b'],
+      ...['Content-Length', '2'],
+    ])
+    expect(completeReply({ status: 403, headers: [] }, error).headers).not.toContain('WWW-Authenticate')
   })
 })

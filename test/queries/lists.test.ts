@@ -44,6 +44,30 @@ describe('lists of a collection with query', () => {
     ])
   })
 
+  it.each(['', 'sort=-priority', 'status=open'])(
+    'continues %s with and without count from the same cursor',
+    async (query) => {
+      for (const authorize of [undefined, () => true]) {
+        const { send } = await serveTasks(authorize === undefined ? {} : { authorize })
+        const total = String(idsOf((await send('GET', `/tasks?${query}`)).text).length)
+        for (const counts of [
+          [false, true],
+          [true, false],
+        ] as const) {
+          const targets = counts.map((isCounted) => `/tasks?${query}${isCounted ? '&count=true' : ''}&limit=1`)
+          const first = await send('GET', targets[0]!)
+          const after = new URL(linkOf(first.field('Link'), 'next')!, 'http://a.test').searchParams.get('after')
+          const [bare, counted] = await Promise.all(targets.map((target) => send('GET', `${target}&after=${after}`)))
+          expect([bare!.status, counted!.status], counted!.text).toEqual([200, 200])
+          expect(counted!.text).toBe(bare!.text)
+          expect(idsOf(bare!.text)).not.toEqual(idsOf(first.text))
+          const fields = [bare!, counted!].map((answer) => answer.field('X-Total-Count'))
+          expect(fields).toEqual(counts.map((isCounted) => (isCounted ? total : undefined)))
+        }
+      }
+    },
+  )
+
   it('leads through the pages, each item once, in both directions of an order', async () => {
     const { send } = await serveTasks()
     for (const query of ['sort=-priority', 'sort=done,-dueAt', 'status[ne]=closed&sort=city', '']) {

@@ -1,8 +1,11 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import type { HttpError } from '../../src/core/errors.ts'
+import { basic } from '../../src/auth-schemes/basic.ts'
+import { HttpError } from '../../src/core/errors.ts'
 import type { Reply } from '../../src/core/reply.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
+import { collection, singleton } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
+import type { ResourceStore } from '../../src/stores/types.ts'
 import { hosts, type RunningHost, startHost } from '../support/hosts.ts'
 import { serve } from './serve.ts'
 
@@ -11,6 +14,7 @@ afterEach(async () => {
   for (const host of running.splice(0)) await host.close()
 })
 
+const NO_STORE = ['Cache-Control', 'no-store']
 const TEXT = 'Žluťoučký kůň — 日本 😀'
 
 async function start(host: string, formatError: (error: HttpError) => Reply): Promise<RunningHost> {
@@ -106,5 +110,45 @@ describe('formatError', () => {
     expect(errors.map(String)).toEqual([
       'TypeError: formatError: the body of a reply must be a string, a Uint8Array or a ContentSource.',
     ])
+  })
+
+  it('does not lose WWW-Authenticate, Allow and Retry-After (RFC 9110 §11.6.1, §15.5.6, §10.2.3)', async () => {
+    const store = memoryStore()
+    const failing = {
+      ...store,
+      read() {
+        throw new HttpError(503, 'ERR_UNAVAILABLE', { headers: { 'Retry-After': '7' } })
+      },
+    } as unknown as ResourceStore
+    const verify = () => ({ id: 'ada' })
+    const realm = 'notes'
+    const options = { resources: { '/notes': collection({ methods: ['GET'] }), '/open': singleton({}) } }
+    const bare = (error: HttpError): Reply => ({
+      status: error.status,
+      headers: [...NO_STORE, 'Content-Type', 'text/plain'],
+      body: 'no',
+    })
+    const guarded = await serve(store, {
+      ...options,
+      formatError: bare,
+      auth: { schemes: [basic({ realm, verify })] },
+    })
+    const refused = await guarded.send('GET', '/notes')
+    expect([refused.status, refused.field('WWW-Authenticate')]).toEqual([401, expect.stringContaining('realm="notes"')])
+    const open = await serve(failing, { ...options, formatError: bare })
+    const unknown = await open.send('DELETE', '/notes')
+    expect([unknown.status, unknown.field('Allow')]).toEqual([405, expect.stringContaining('GET')])
+    const away = await open.send('GET', '/open')
+    expect([away.status, away.field('Retry-After')]).toEqual([503, '7'])
+
+    const own = (error: HttpError): Reply => ({
+      status: error.status,
+      headers: [...NO_STORE, 'retry-after', '1', 'allow', 'GET, HEAD'],
+    })
+    const set = await serve(failing, { ...options, formatError: own })
+    expect((await set.send('GET', '/open')).field('Retry-After')).toBe('1')
+    expect((await set.send('DELETE', '/notes')).field('Allow')).toBe('GET, HEAD')
+    const other = await serve(failing, { ...options, formatError: () => ({ status: 404, headers: NO_STORE }) })
+    expect((await other.send('GET', '/open')).field('Retry-After')).toBeUndefined()
   })
 })

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { HttpError } from '../../core/errors.ts'
 import type { MaybePromise } from '../../core/handler.ts'
+import { beforeAbort, createDeadline } from './deadline.ts'
 
 /** What requests are signed with. */
 export interface S3Credentials {
@@ -64,8 +65,10 @@ export interface S3Client {
   /**
    * Signs an address for those who have no credentials.
    * @param lifetime seconds for which a request may begin
+   * @throws HttpError 503 while there are no credentials
+   * @throws the reason of the signal
    */
-  presign(request: Pick<S3Request, 'method' | 'name' | 'query'>, lifetime: number): Promise<string>
+  presign(request: Pick<S3Request, 'method' | 'name' | 'query' | 'signal'>, lifetime: number): Promise<string>
 }
 
 export interface S3ClientOptions {
@@ -73,7 +76,7 @@ export interface S3ClientOptions {
   readonly region: string
   readonly bucket: string
   readonly readCredentials: () => MaybePromise<S3Credentials>
-  /** Milliseconds until a response, and between two pieces of a stream. */
+  /** Milliseconds until the credentials and a response, and between two pieces of a stream. */
   readonly timeout: number
 }
 
@@ -95,29 +98,31 @@ export function createS3Client({ endpoint, region, bucket, readCredentials, time
 
   async function sign(
     values: { readonly method: string; readonly url: string; readonly signQuery?: true },
-    headers = {},
+    headers: Readonly<Record<string, string>>,
+    signal: AbortSignal,
   ) {
     const Signer = await loadSigner()
-    const credentials = await readCredentials()
+    const credentials = await beforeAbort(readCredentials(), signal)
     const datetime = new Date(Date.now() + clockOffset).toISOString().replace(/[:-]|\.\d{3}/g, '')
     return new Signer({ ...credentials, ...values, region, service: 's3', datetime, headers }).sign()
   }
 
   async function attempt(request: S3Request): Promise<S3Response> {
-    const { method, body = new Uint8Array(0), signal, isStream } = request
+    const { method, body = new Uint8Array(0), isStream } = request
     // The service refuses a body with another digest.
     const digest = createHash('sha256').update(body).digest('hex')
     const headers = { ...request.headers, 'X-Amz-Content-Sha256': digest }
-    const signed = await sign({ method, url: addressOf(request).href }, headers)
-    // Not signed: a proxy may change it. Without it some services code the bytes.
-    signed.headers.set('Accept-Encoding', 'identity')
-    const deadline = createDeadline(timeout)
+    const deadline = createDeadline(timeout, request.signal)
+    const { signal } = deadline
     deadline.begin()
     try {
+      const signed = await sign({ method, url: addressOf(request).href }, headers, signal)
+      // Not signed: a proxy may change it. Without it some services code the bytes.
+      signed.headers.set('Accept-Encoding', 'identity')
       const response = await fetch(signed.url, {
         ...{ method, headers: signed.headers, redirect: 'manual' },
         ...(method === 'PUT' || method === 'POST' ? { body: body as Uint8Array<ArrayBuffer> } : {}),
-        signal: signal === undefined ? deadline.signal : AbortSignal.any([signal, deadline.signal]),
+        signal,
       })
       const { status } = response
       if (!isStream || !response.ok) return { status, headers: response.headers, text: await response.text() }
@@ -144,9 +149,15 @@ export function createS3Client({ endpoint, region, bucket, readCredentials, time
     async presign(request, lifetime) {
       const url = addressOf(request)
       url.searchParams.set('X-Amz-Expires', String(lifetime))
-      const signed = await sign({ method: request.method, url: url.href, signQuery: true }).catch((error: unknown) => {
-        throw error instanceof SetupError ? error.cause : error
-      })
+      const deadline = createDeadline(timeout, request.signal)
+      deadline.begin()
+      const values = { method: request.method, url: url.href, signQuery: true } as const
+      const signed = await sign(values, {}, deadline.signal)
+        .catch((error: unknown) => {
+          request.signal?.throwIfAborted()
+          throw error instanceof SetupError ? error.cause : createAwayError(error)
+        })
+        .finally(deadline.end)
       // A space is "+" for some readers of a query, and "%20" for all.
       return signed.url.href.replaceAll('+', '%20')
     },
@@ -169,19 +180,6 @@ export function createS3Client({ endpoint, region, bucket, readCredentials, time
         await sleep(FIRST_PAUSE * 2 ** count * Math.random(), signal)
       }
     },
-  }
-}
-
-/** Aborts a signal when something that has begun does not end in time. */
-function createDeadline(timeout: number) {
-  const controller = new AbortController()
-  let timer: NodeJS.Timeout | undefined
-  return {
-    signal: controller.signal,
-    begin(): void {
-      timer = setTimeout(() => controller.abort(new Error(`No response within ${timeout} ms.`)), timeout)
-    },
-    end: (): void => clearTimeout(timer),
   }
 }
 

@@ -1,3 +1,4 @@
+import type { LocateRequest } from '../types.ts'
 import type { S3Client } from './client.ts'
 
 /** Seconds from the signature until the beginning of a request; a transfer may last longer. */
@@ -15,13 +16,12 @@ const OVERRIDABLE: readonly string[] = [
 export function locateObject(
   client: S3Client,
   name: string,
-  method: 'GET' | 'HEAD',
-  headers: Readonly<Record<string, string>>,
+  { method, headers, signal }: LocateRequest,
 ): Promise<string> {
   const query = Object.fromEntries(
     OVERRIDABLE.flatMap((field) =>
       headers[field] === undefined ? [] : [[`response-${field.toLowerCase()}`, headers[field]]],
     ),
   )
-  return client.presign({ method, name, query }, LIFETIME)
+  return client.presign({ method, name, query, signal }, LIFETIME)
 }

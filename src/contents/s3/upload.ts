@@ -48,8 +48,8 @@ export async function uploadObject(
     return { size: await readSize(client, name, signal) }
   } catch (error) {
     const removed = giveUp().catch(() => {})
-    // The service is away: the caller need not wait for it once more.
-    if (!isHttpError(error) || error.status !== 503) await removed
+    // The service is away, or the client is: the caller need not wait once more.
+    if (signal?.aborted !== true && (!isHttpError(error) || error.status !== 503)) await removed
     throw error
   }
 
