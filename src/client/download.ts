@@ -1,8 +1,8 @@
-import type { Answer } from './answer.ts'
+import { type Answer, createError } from './answer.ts'
 import type { ContentReader } from './fetch.ts'
 import { type ClientContext, type RequestOptions, readValidators } from './read.ts'
 import { ResponseError } from './response-error.ts'
-import { createError, type Failure, READING, type ResourceHandle, refuse, type Success } from './results.ts'
+import { type Failure, READING, type ResourceHandle, refuse, type Success } from './results.ts'
 import { pause } from './retry.ts'
 
 export interface DownloadOptions extends RequestOptions {
@@ -54,7 +54,8 @@ export async function openContent(
     const { entityTag } = validators
     // Ranges count the bytes on the wire, which a coding makes others. A weak tag does not vouch for bytes.
     const canResume = entityTag?.startsWith('"') === true && headers.get('content-encoding') === null
-    if (!canResume) throw failure(url, 'The transfer broke, and its state has no strong ETag to continue by.', cause)
+    if (!canResume) throw failure(url, 'The transfer broke, without a strong ETag.', cause)
+    await reader?.cancel().catch(() => undefined)
     const next = await request(context, url, options, { offset: at, entityTag })
     if (next.status !== 206 || startOf(next) !== at) {
       await next.reader?.cancel()

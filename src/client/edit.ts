@@ -77,7 +77,7 @@ function conflict(answer: Answer, theirs: Document, conflicts: ChangeConflict<Js
 
 function toJson(value: unknown): JsonValue {
   const text = JSON.stringify(value)
-  if (text === undefined) throw new TypeError('A change returns the document as it is to be, as JSON.')
+  if (text === undefined) throw new TypeError('A change returns the document as JSON.')
   return JSON.parse(text) as JsonValue
 }
 
@@ -87,13 +87,15 @@ function sendPatch(
   { contentType, patch }: NonNullable<ReturnType<typeof createPatch>>,
   options: EditOptions | undefined,
 ): Promise<Answer> {
+  const condition = conditionOn(base)
   return send({
     method: 'PATCH',
     url: base.url,
-    headers: { 'Content-Type': contentType, ...conditionOn(base) },
+    headers: { 'Content-Type': contentType, ...condition },
     content: { body: JSON.stringify(patch) },
     signal: options?.signal,
     timeout: options?.timeout,
-    isRepeatable: true,
+    // A date holds on for the rest of its second: an operation on an array would take effect twice.
+    isRepeatable: 'If-Match' in condition || contentType === 'application/merge-patch+json',
   })
 }

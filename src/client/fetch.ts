@@ -1,6 +1,7 @@
 /** Reads content piece by piece. */
 export interface ContentReader {
   read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>
+  /** Always called, also at the end. */
   cancel(): Promise<unknown>
 }
 
@@ -9,6 +10,8 @@ export interface FetchResponse {
   readonly status: number
   readonly headers: { get(name: string): string | null }
   readonly body: { getReader(): ContentReader } | null
+  /** Whether the response is that of a redirection. */
+  readonly redirected?: boolean
   text(): Promise<string>
 }
 

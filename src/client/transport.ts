@@ -1,8 +1,8 @@
-import type { Answer } from './answer.ts'
-import type { Fetch, FetchResponse } from './fetch.ts'
+import { type Answer, createError } from './answer.ts'
+import type { ContentReader, Fetch, FetchOptions, FetchResponse } from './fetch.ts'
 import { type RequestContent, sendContent } from './request-content.ts'
 import { ResponseError } from './response-error.ts'
-import { choosePause, isTemporary, parseRetryAfter, pause } from './retry.ts'
+import { choosePause, isTemporary, LONGEST_TIMER, parseRetryAfter, pause, untilAborted } from './retry.ts'
 
 export interface ClientRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -10,7 +10,7 @@ export interface ClientRequest {
   readonly headers?: Readonly<Record<string, string>>
   readonly content?: RequestContent
   readonly signal?: AbortSignal | undefined
-  /** Milliseconds for one attempt. */
+  /** Milliseconds for one attempt; of a stream, until its headers and until each piece. */
   readonly timeout?: number | undefined
   /** Whether a second attempt does no harm: the request is safe, has a condition or a key. */
   readonly isRepeatable: boolean
@@ -30,35 +30,51 @@ export type Send = (request: ClientRequest) => Promise<Answer>
 
 /** Sends requests: each attempt with fresh credentials and a limit of time, repeatable ones more than once. */
 export function createTransport({ fetch, findHeaders, timeout, retries }: TransportOptions): Send {
-  async function attempt(request: ClientRequest, isRepeated: boolean): Promise<Answer> {
+  async function attempt(
+    request: ClientRequest,
+    headers: FetchOptions['headers'],
+    isRepeated: boolean,
+  ): Promise<Answer> {
     const { method, url, signal, content, isStream = false } = request
-    const headers = { ...(await findHeaders()), ...request.headers }
     const controller = new AbortController()
     const stop = (): void => controller.abort(signal!.reason)
     if (signal?.aborted === true) stop()
     signal?.addEventListener('abort', stop, { once: true })
-    const limit = request.timeout ?? timeout
-    const timer =
-      limit < 2 ** 31
-        ? setTimeout(() => controller.abort(new Error(`No response within ${limit} ms.`)), limit)
-        : undefined
     // Content that is still to be read is stopped by the same signal.
     const release = (): void => signal?.removeEventListener('abort', stop)
+    const limit = request.timeout ?? timeout
+    const giveUp = (): void => controller.abort(new Error(`No response within ${limit} ms.`))
+    const startTimer = () => setTimeout(giveUp, Math.min(limit, LONGEST_TIMER))
+    const timer = startTimer()
+    let stream: ContentReader | undefined
     try {
       const options = { method, headers, cache: 'no-store' as const, signal: controller.signal }
       const response: FetchResponse = await sendContent(fetch, url, options, content)
       const { status } = response
-      const isOpen = isStream && status < 300
-      const reader = isOpen ? response.body?.getReader() : undefined
+      if (isStream && status < 300) stream = response.body?.getReader()
       // Always read, or the connection cannot be used again.
-      const text = isOpen ? '' : await response.text()
-      if (!isOpen) release()
-      return { url, status, headers: response.headers, text, reader, isWrite: method !== 'GET', isRepeated }
-    } catch (error) {
-      release()
-      throw error
+      const text = stream ? '' : await response.text()
+      const reader = stream && {
+        // A transfer that is silent can be continued by another request.
+        read() {
+          const limit = startTimer()
+          return stream!.read().finally(() => clearTimeout(limit))
+        },
+        cancel() {
+          release()
+          return stream!.cancel()
+        },
+      }
+      const isWrite = method !== 'GET'
+      const answer: Answer = { url, status, headers: response.headers, text, isWrite, isRepeated, reader }
+      // RFC 9110 §15.4: after 301, 302 or 303 it may be the answer of a GET, such as a login page.
+      if (isWrite && response.redirected && status === 200) {
+        throw createError(answer, 'The write was redirected, perhaps as a GET.')
+      }
+      return answer
     } finally {
       clearTimeout(timer)
+      if (!stream) release()
     }
   }
 
@@ -67,9 +83,12 @@ export function createTransport({ fetch, findHeaders, timeout, retries }: Transp
     let mayHaveTakenEffect = false
     for (let attempts = 1; ; attempts++) {
       const isLast = !isRepeatable || attempts > retries
+      let isSent = false
       let wait: number | undefined
       try {
-        const answer = await attempt(request, mayHaveTakenEffect)
+        const headers = { ...(await untilAborted(findHeaders(), signal)), ...request.headers }
+        isSent = true
+        const answer = await attempt(request, headers, mayHaveTakenEffect)
         if (isLast || !isTemporary(answer.status)) return answer
         wait = choosePause(attempts, parseRetryAfter(answer.headers.get('retry-after'), Date.now()))
         if (wait === undefined) return answer
@@ -78,11 +97,12 @@ export function createTransport({ fetch, findHeaders, timeout, retries }: Transp
         mayHaveTakenEffect ||= answer.status !== 429
       } catch (cause) {
         if (signal?.aborted === true) throw signal.reason
-        mayHaveTakenEffect = true
+        if (cause instanceof ResponseError) throw cause
+        mayHaveTakenEffect ||= isSent
         if (isLast) {
           const reason = cause instanceof Error ? cause.message : String(cause)
-          const message = `No response to ${method} ${url}: ${reason}`
-          throw new ResponseError(0, undefined, message, { cause, mayHaveTakenEffect: method !== 'GET' })
+          const options = { cause, mayHaveTakenEffect: mayHaveTakenEffect && method !== 'GET' }
+          throw new ResponseError(0, undefined, `No response to ${method} ${url}: ${reason}`, options)
         }
         wait = choosePause(attempts, undefined)
       }
