@@ -21,7 +21,7 @@ export function readAddress<Handle extends ResourceHandle>(
     throw new TypeError(`The document is not one of ${base}: ${handle.url}.`)
   }
   if (typeof target !== 'string' || !target.startsWith('/')) {
-    throw new TypeError('A request takes a document that was read, or a path that begins with a slash.')
+    throw new TypeError('A request takes a document or a path that begins with a slash.')
   }
   const hasParameters = target.includes('{')
   const path = hasParameters ? fillPath(target, Object(rest[0])) : target
@@ -56,5 +56,5 @@ export function conditionOn(match: ResourceHandle | 'any' | 'absent'): Readonly<
   const { entityTag, lastModified } = match
   if (entityTag?.startsWith('"') === true) return { 'If-Match': entityTag }
   if (lastModified !== undefined) return { 'If-Unmodified-Since': lastModified }
-  throw new TypeError('The document has neither a strong ETag nor Last-Modified, so it cannot be changed safely.')
+  throw new TypeError('The document has neither a strong ETag nor Last-Modified.')
 }

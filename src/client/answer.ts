@@ -11,40 +11,57 @@ export interface Answer {
   readonly headers: { get(name: string): string | null }
   /** Empty where the content is a stream. */
   readonly text: string
-  readonly reader: ContentReader | undefined
+  readonly reader?: ContentReader | undefined
   readonly isWrite: boolean
   /** Whether an earlier attempt at the same request got no answer, so that it may have had its effect. */
   readonly isRepeated: boolean
 }
 
 /** Whether the content is JSON (RFC 8259, RFC 6839). */
-export function hasJson({ headers }: Answer): boolean {
+function hasJson({ headers }: Answer): boolean {
   return /^\s*(?:application\/json|text\/json|[^;\s]+\+json)\s*(?:;|$)/i.test(headers.get('content-type') ?? '')
 }
 
-/** @throws ResponseError for content that is not JSON */
-export function parseContent(answer: Answer): JsonValue {
-  try {
-    if (hasJson(answer)) return JSON.parse(answer.text)
-  } catch {}
-  throw new ResponseError(answer.status, undefined, 'The content of the response is not JSON.')
+/** A response that cannot be used. A write may have taken effect unless it was refused by a 4xx. */
+export function createError(answer: Answer, message?: string): ResponseError {
+  const { status, isWrite } = answer
+  const problem = status < 400 ? undefined : parseProblem(answer)
+  const reason = message ?? problem?.['detail'] ?? problem?.['title']
+  const text = typeof reason === 'string' ? `${status}: ${reason}` : `${status}`
+  const mayHaveTakenEffect = isWrite && (status < 400 || status >= 500)
+  return new ResponseError(status, problem, text, { mayHaveTakenEffect })
 }
 
-export function parseProblem(answer: Answer): JsonObject | undefined {
+/** The content; `undefined` where it is not JSON. */
+export function readJson(answer: Answer): JsonValue | undefined {
   try {
-    const problem = parseContent(answer)
-    return isJsonObject(problem) ? problem : undefined
+    return hasJson(answer) ? JSON.parse(answer.text) : undefined
   } catch {
     return undefined
   }
 }
 
+/** @throws ResponseError for content that is not JSON */
+export function parseContent(answer: Answer): JsonValue {
+  const value = readJson(answer)
+  if (value === undefined) throw createError(answer, 'The content of the response is not JSON.')
+  return value
+}
+
+export function parseProblem(answer: Answer): JsonObject | undefined {
+  const problem = readJson(answer)
+  return isJsonObject(problem) ? problem : undefined
+}
+
 /**
  * A reference in a response, made absolute.
- * @throws ResponseError for another origin: credentials must not go there
+ * @throws ResponseError for a malformed one, and for another origin: credentials must not go there
  */
 export function resolveReference(answer: Answer, reference: string): string {
-  const url = new URL(reference, answer.url)
-  if (url.origin === new URL(answer.url).origin) return url.href
-  throw new ResponseError(answer.status, undefined, `The response refers to another origin: ${url.origin}.`)
+  const { origin } = new URL(answer.url)
+  try {
+    const url = new URL(reference, answer.url)
+    if (url.origin === origin) return url.href
+  } catch {}
+  throw createError(answer, `The response refers to another origin: ${reference}.`)
 }

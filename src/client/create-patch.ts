@@ -37,9 +37,9 @@ export function createPatch(
 }
 
 /** The libraries call members of the documents that happen to have the names of methods. */
-function attempt<Patch>(generate: () => Patch): Patch | undefined {
+function attempt<Result>(run: () => Result): Result | undefined {
   try {
-    return generate()
+    return run()
   } catch {
     return undefined
   }
@@ -47,9 +47,5 @@ function attempt<Patch>(generate: () => Patch): Patch | undefined {
 
 /** The libraries are not safe with every name: a patch that does not lead to the document is not sent. */
 function leadsTo(apply: () => JsonValue, after: JsonValue): boolean {
-  try {
-    return equalJson(apply(), after)
-  } catch {
-    return false
-  }
+  return attempt(() => equalJson(apply(), after)) === true
 }

@@ -1,15 +1,7 @@
-import { type Answer, resolveReference } from './answer.ts'
+import { type Answer, createError, resolveReference } from './answer.ts'
 import type { AnyTraits, FileNames, PathTypes, Trait } from './definition-paths.ts'
 import { type ClientContext, type RequestOptions, readWritten } from './read.ts'
-import {
-  CREATING,
-  createError,
-  type Failure,
-  type Operation,
-  type ResourceDocument,
-  refuse,
-  type Success,
-} from './results.ts'
+import { CREATING, type Failure, type Operation, type ResourceDocument, refuse, type Success } from './results.ts'
 import { parseRetryAfter } from './retry.ts'
 
 export interface CreateOptions extends RequestOptions {
@@ -82,7 +74,7 @@ export async function createItem(
   const { status } = answer
   if (status !== 201 && status !== 202) return refuse(answer, CREATING)
   const location = answer.headers.get('location')
-  if (location === null) throw createError(answer, 'The response does not say where the new resource is.')
+  if (location === null) throw createError(answer, 'The response has no Location.')
   const created = resolveReference(answer, location)
   if (status === 202) return { ok: true, status, url: created, operation: describeOperation(answer, created) }
   if (isRaw) return { ok: true, status, url: created }

@@ -1,9 +1,9 @@
 import { conditionOn } from './address.ts'
-import type { Answer } from './answer.ts'
+import { type Answer, createError } from './answer.ts'
 import type { ContentReader } from './fetch.ts'
 import { type ClientContext, type RequestOptions, readValidators } from './read.ts'
 import { ResponseError } from './response-error.ts'
-import { createError, type Failure, READING, type ResourceHandle, refuse, type Success } from './results.ts'
+import { type Failure, READING, type ResourceHandle, refuse, type Success } from './results.ts'
 import { pause } from './retry.ts'
 
 export interface DownloadOptions extends RequestOptions {
@@ -55,6 +55,7 @@ export async function openContent(
     // Ranges count the bytes on the wire, which a coding makes others. A weak tag does not vouch for bytes.
     const canResume = entityTag?.startsWith('"') === true && headers.get('content-encoding') === null
     if (!canResume) throw failure(url, 'The transfer broke, without a strong ETag.', cause)
+    await reader?.cancel().catch(() => undefined)
     const next = await request(context, url, options, { offset: at, entityTag })
     if (next.status !== 206 || rangeOf(next)[0] !== at) {
       await next.reader?.cancel()

@@ -48,12 +48,16 @@ export async function editDocument(
     const after = toJson(typeof intended === 'function' ? await intended(JSON.parse(base.text)) : intended)
     const difference = createPatch(before, after, context.prefer)
     if (difference === undefined) return { ok: true, status: 200, document: base }
+    const { contentType, patch } = difference
+    const condition = conditionOn(base)
     const answer = await context.send({
       method: 'PATCH',
       url: base.url,
-      headers: { 'Content-Type': difference.contentType, ...conditionOn(base) },
-      content: { body: JSON.stringify(difference.patch) },
+      headers: { 'Content-Type': contentType, ...condition },
+      content: { body: JSON.stringify(patch) },
       options,
+      // A date holds on for the rest of its second: an operation on an array would take effect twice.
+      isRepeatable: 'If-Match' in condition || contentType === 'application/merge-patch+json',
     })
     const { status } = answer
     if (status === 200 || status === 204) {
@@ -84,6 +88,6 @@ function conflict(answer: Answer, theirs: Document, conflicts: ChangeConflict<Js
 
 function toJson(value: unknown): JsonValue {
   const text = JSON.stringify(value)
-  if (text === undefined) throw new TypeError('A change returns the new document, as JSON.')
+  if (text === undefined) throw new TypeError('A change returns the document as JSON.')
   return JSON.parse(text) as JsonValue
 }

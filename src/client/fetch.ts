@@ -1,6 +1,7 @@
 /** Reads content piece by piece. */
 export interface ContentReader {
   read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>
+  /** Always called, also at the end. */
   cancel(): Promise<unknown>
 }
 

@@ -1,9 +1,9 @@
 import type { JsonValue } from '../core/json.ts'
-import { parseContent, resolveReference } from './answer.ts'
+import { createError, parseContent, resolveReference } from './answer.ts'
 import type { AnyTraits, PathTypes } from './definition-paths.ts'
 import { formatQuery, type ListQuery, type QueryOf, type SortOf } from './list-query.ts'
 import { type ClientContext, getJson, type RequestOptions } from './read.ts'
-import { createError, expectSuccess, type Failure, LISTING, refuse, type Success } from './results.ts'
+import { expectSuccess, type Failure, LISTING, refuse, type Success } from './results.ts'
 
 export interface ListOptions<Types extends PathTypes> extends RequestOptions {
   /** Conditions: `{ status: 'open', dueAt: { gte: '2026-01-01T00:00:00Z' } }`. */
@@ -49,7 +49,9 @@ export function listItems<Value>(
 
   async function* pages(): AsyncGenerator<PageResult<Value>, void, void> {
     let next: string | undefined = first
-    while (next !== undefined) {
+    // Pages that lead back would never end. One of them is kept, ever later ones: as many as there are would fill memory.
+    let kept = first
+    for (let count = 1, keepAt = 1; next !== undefined; count++) {
       const answer = await getJson(context, next, options)
       if (answer.status !== 200) return yield refuse(answer, LISTING)
       const total = answer.headers.get('x-total-count')
@@ -58,8 +60,11 @@ export function listItems<Value>(
       yield { ok: true, status: 200, items, total: total === null ? undefined : Number(total) }
       const target = findNext(answer.headers.get('link'))
       const following: string | undefined = target === undefined ? undefined : resolveReference(answer, target)
-      // A page that names itself as the next would never end.
-      next = following === next ? undefined : following
+      if (count === keepAt) {
+        kept = next
+        keepAt *= 2
+      }
+      next = following === kept ? undefined : following
     }
   }
 

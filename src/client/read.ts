@@ -1,6 +1,7 @@
 import { conditionOn } from './address.ts'
-import { type Answer, parseContent } from './answer.ts'
-import { createError, type Failure, READING, type ResourceDocument, refuse, type Success } from './results.ts'
+import { type Answer, createError, parseContent } from './answer.ts'
+import { ResponseError } from './response-error.ts'
+import { type Failure, READING, type ResourceDocument, refuse, type Success } from './results.ts'
 import type { TagCache } from './tag-cache.ts'
 import type { RequestOptions, Send } from './transport.ts'
 
@@ -85,7 +86,12 @@ export async function readWritten<Value, Path extends string>(
   if ((status === 200 || status === 201) && isRepresentation && headers.get('etag') !== null) {
     return describeDocument(answer, url)
   }
-  const current = await getJson(context, url, options)
-  if (current.status !== 200) throw createError(current, 'The change took effect, but its result cannot be read.')
-  return describeDocument(current, url)
+  try {
+    const current = await getJson(context, url, options)
+    if (current.status === 200) return describeDocument(current, url)
+    throw createError(current, 'The change took effect, but its result cannot be read.')
+  } catch (error) {
+    // It is the reading that failed.
+    throw error instanceof ResponseError ? Object.assign(error, { mayHaveTakenEffect: true }) : error
+  }
 }

@@ -11,6 +11,7 @@ export interface RequestContent {
 interface XhrRequest {
   responseType: string
   readonly status: number
+  readonly responseURL: string
   readonly response: ArrayBuffer
   readonly upload: { onprogress: ((event: { readonly loaded: number }) => void) | null }
   onload: (() => void) | null
@@ -80,6 +81,7 @@ function sendByXhr(
         status: xhr.status,
         headers: { get: (name) => xhr.getResponseHeader(name) },
         body: null,
+        redirected: xhr.responseURL !== url,
         text: () => Promise.resolve(new TextDecoder().decode(xhr.response)),
       })
     if (signal.aborted) return reject(signal.reason)

@@ -41,7 +41,8 @@ export interface ResourceClientOptions<Resources = AnyResources> {
   readonly prefer?: 'merge' | 'json'
   /** How often an edit is tried while others change the document. Default 10. */
   readonly maxAttempts?: number
-  /** Milliseconds for one attempt at a request, until its answer is complete. Default 30 000. */
+  /** Milliseconds for one attempt at a request, until its answer is complete; of a download, until each piece. Default
+   * 30 000. */
   readonly timeout?: number
   /**
    * How often a request that may be repeated is sent again after 429, 502, 503, 504 or no answer, with growing random
@@ -56,10 +57,6 @@ export interface ResourceClientOptions<Resources = AnyResources> {
   /** How many answers are kept with their tags, so that what has not changed is not sent again. Default 100; 0: none. */
   readonly cacheSize?: number
 }
-
-const NAMES: readonly (keyof ResourceClientOptions)[] = [
-  ...(['fetch', 'token', 'headers', 'prefer', 'maxAttempts', 'timeout', 'retries', 'keyed', 'cacheSize'] as const),
-]
 
 /**
  * Makes a client of a service. With the type of the service's definitions, paths and documents have types.
@@ -83,30 +80,26 @@ export function createResourceClient<Resources extends ClientDefinitions | AnyRe
 function readContext(base: string | URL, options: ResourceClientOptions | undefined): ClientContext {
   // A copy that inherits nothing, as `readOptions` makes it, without its messages: each byte is loaded by browsers.
   const given = Object.assign(Object.create(null), options) as ResourceClientOptions
-  const unknown = Object.keys(given).filter((name) => !(NAMES as readonly string[]).includes(name))
-  check(unknown.length === 0, `has no option "${unknown[0]}". It has: ${NAMES.join(', ')}`)
-  const { prefer = 'merge', maxAttempts = 10, timeout = 30_000, retries = 3, cacheSize = 100 } = given
-  check(given.fetch === undefined || typeof given.fetch === 'function', 'needs a fetch function')
-  const { token, headers } = given
-  check(token === undefined || /^(?:string|function)$/.test(typeof token), 'takes a token as text or a function')
-  check(
-    headers === undefined || /^(?:object|function)$/.test(typeof headers),
-    'takes headers as an object or a function',
-  )
-  check(prefer === 'merge' || prefer === 'json', "takes prefer: 'merge' or 'json'")
+  const { fetch, token, headers, prefer = 'merge', maxAttempts = 10, timeout = 30_000, ...others } = given
+  const { retries = 3, keyed = [], cacheSize = 100, ...unknown } = others
+  for (const name of Object.keys(unknown)) check(false, `has no option "${name}"`)
+  check(fetch === undefined || typeof fetch === 'function', 'needs a fetch function')
+  check(/^(?:undefined|string|function)$/.test(typeof token), 'needs a token that is text or a function')
+  check(/^(?:undefined|object|function)$/.test(typeof headers), 'needs headers in an object or a function')
+  check(/^(?:merge|json)$/.test(prefer), "needs prefer: 'merge' or 'json'")
   check(maxAttempts >= 1, 'needs a maxAttempts of at least 1')
-  check(timeout > 0, 'needs a positive timeout in milliseconds')
+  check(timeout > 0, 'needs a positive timeout')
   check(retries >= 0 && cacheSize >= 0, 'takes retries and a cacheSize of at least 0')
   const { location } = globalThis as { readonly location?: { readonly href: string } }
   const { href, search, hash } = new URL(base, location?.href)
   check(search === '' && hash === '', 'needs a base without query and fragment')
   return {
     base: href.replace(/\/$/, ''),
-    send: createTransport({ fetch: given.fetch, findHeaders: () => findHeaders(given), timeout, retries }),
+    send: createTransport({ fetch, findHeaders: () => findHeaders(given), timeout, retries }),
     cache: createTagCache(cacheSize),
     prefer,
     maxAttempts,
-    keyed: given.keyed ?? [],
+    keyed,
   }
 }
 
@@ -129,7 +122,7 @@ function bindRequests(context: ClientContext): object {
     const { url, handle, rest } = locate(args)
     if (handle !== undefined) return { url, match: handle as Match, rest }
     if (states.includes(rest[0])) return { url, match: rest[0] as Match, rest: rest.slice(1) }
-    throw new TypeError(`A write takes a document that was read, or after its path one of '${states.join("', '")}'.`)
+    throw new TypeError(`A write takes a document, or after its path one of '${states.join("', '")}'.`)
   }
 
   return {

@@ -1,6 +1,6 @@
 import type { ContentError, ParameterError } from '../core/errors.ts'
 import type { JsonValue } from '../core/json.ts'
-import { type Answer, parseProblem } from './answer.ts'
+import { type Answer, createError, parseProblem } from './answer.ts'
 import type { Conflict } from './merge.ts'
 import { ResponseError } from './response-error.ts'
 
@@ -75,13 +75,6 @@ export function refuse<Status extends number>(answer: Answer, foreseen: readonly
   const { status } = answer
   if (!(foreseen as readonly number[]).includes(status)) throw createError(answer)
   return { ok: false, status, problem: { type: 'about:blank', ...parseProblem(answer), status } } as Failure<Status>
-}
-
-export function createError(answer: Answer, message?: string): ResponseError {
-  const problem = parseProblem(answer)
-  const reason = message ?? problem?.['detail'] ?? problem?.['title']
-  const text = typeof reason === 'string' ? `${answer.status}: ${reason}` : `${answer.status}`
-  return new ResponseError(answer.status, problem, text, { mayHaveTakenEffect: answer.isWrite && answer.status >= 500 })
 }
 
 /**

@@ -2,6 +2,8 @@
 const TEMPORARY: readonly number[] = [429, 502, 503, 504]
 /** A server that asks for a longer pause gets no other attempt. */
 const MAX_PAUSE = 60_000
+/** Milliseconds; a longer timer ends at once. */
+export const LONGEST_TIMER: number = 2 ** 31 - 1
 
 export function isTemporary(status: number): boolean {
   return TEMPORARY.includes(status)
@@ -25,18 +27,21 @@ export function choosePause(attempts: number, retryAfter: number | undefined): n
   return retryAfter > MAX_PAUSE ? undefined : retryAfter + random
 }
 
-/** Waits. @throws the reason of the signal when it aborts */
+/** Waits, for 24 days at the longest. @throws the reason of the signal when it aborts */
 export function pause(time: number, signal: AbortSignal | undefined): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const end = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, Math.min(time, LONGEST_TIMER))
+  })
+  return untilAborted(end, signal).finally(() => clearTimeout(timer))
+}
+
+/** @throws the reason of the signal when it aborts first */
+export function untilAborted<Value>(promise: Promise<Value>, signal: AbortSignal | undefined): Promise<Value> {
   return new Promise((resolve, reject) => {
-    if (signal?.aborted === true) return reject(signal.reason)
-    const stop = (): void => {
-      clearTimeout(timer)
-      reject(signal!.reason)
-    }
-    const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', stop)
-      resolve()
-    }, time)
+    const stop = (): void => reject(signal!.reason)
+    if (signal?.aborted === true) stop()
     signal?.addEventListener('abort', stop, { once: true })
+    promise.then(resolve, reject).finally(() => signal?.removeEventListener('abort', stop))
   })
 }

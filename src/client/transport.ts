@@ -1,13 +1,13 @@
-import type { Answer } from './answer.ts'
-import type { Fetch, FetchResponse } from './fetch.ts'
+import { type Answer, createError } from './answer.ts'
+import type { ContentReader, Fetch, FetchOptions, FetchResponse } from './fetch.ts'
 import { type RequestContent, sendContent } from './request-content.ts'
 import { ResponseError } from './response-error.ts'
-import { choosePause, isTemporary, parseRetryAfter, pause } from './retry.ts'
+import { choosePause, isTemporary, LONGEST_TIMER, parseRetryAfter, pause, untilAborted } from './retry.ts'
 
 /** Options of one request. */
 export interface RequestOptions {
   readonly signal?: AbortSignal
-  /** Milliseconds for one attempt. Default: that of the client. */
+  /** Milliseconds for one attempt; of a download, until its headers and until each piece. Default: that of the client. */
   readonly timeout?: number
 }
 
@@ -37,33 +37,52 @@ const isSafe = (method: string): boolean => method === 'GET' || method === 'HEAD
 
 /** Sends requests: each attempt with fresh credentials and a limit of time, repeatable ones more than once. */
 export function createTransport({ fetch, findHeaders, timeout, retries }: TransportOptions): Send {
-  async function attempt(request: ClientRequest, isRepeated: boolean): Promise<Answer> {
+  async function attempt(
+    request: ClientRequest,
+    headers: FetchOptions['headers'],
+    isRepeated: boolean,
+  ): Promise<Answer> {
     const { method, url, options, content, isStream } = request
     const { signal, timeout: limit = timeout } = options ?? {}
-    const headers = { ...(await findHeaders()), ...request.headers }
     const controller = new AbortController()
     const stop = (): void => controller.abort(signal!.reason)
     if (signal?.aborted === true) stop()
     signal?.addEventListener('abort', stop, { once: true })
-    const timer =
-      limit < 2 ** 31
-        ? setTimeout(() => controller.abort(new Error(`No response within ${limit} ms.`)), limit)
-        : undefined
-    let isOpen = false
+    // Content that is still to be read is stopped by the same signal.
+    const release = (): void => signal?.removeEventListener('abort', stop)
+    const giveUp = (): void => controller.abort(new Error(`No response within ${limit} ms.`))
+    const startTimer = () => setTimeout(giveUp, Math.min(limit, LONGEST_TIMER))
+    const timer = startTimer()
+    let stream: ContentReader | undefined
     try {
       const values = { method, headers, cache: 'no-store' as const, signal: controller.signal }
       const response: FetchResponse = await sendContent(fetch, url, values, content)
       const { status } = response
-      isOpen = isStream === true && status < 300
-      const reader = isOpen ? response.body?.getReader() : undefined
+      if (isStream && status < 300) stream = response.body?.getReader()
       // Always read, or the connection cannot be used again.
-      const text = isOpen ? '' : await response.text()
+      const text = stream ? '' : await response.text()
+      const reader = stream && {
+        // A transfer that is silent can be continued by another request.
+        read() {
+          const limit = startTimer()
+          return stream!.read().finally(() => clearTimeout(limit))
+        },
+        cancel() {
+          release()
+          return stream!.cancel()
+        },
+      }
       const target = response.redirected ? response.url : undefined
-      return { url, target, status, headers: response.headers, text, reader, isWrite: !isSafe(method), isRepeated }
+      const isWrite = !isSafe(method)
+      const answer: Answer = { url, target, status, headers: response.headers, text, isWrite, isRepeated, reader }
+      // RFC 9110 §15.4: after 301, 302 or 303 it may be the answer of a GET, such as a login page.
+      if (isWrite && response.redirected && status === 200) {
+        throw createError(answer, 'The write was redirected.')
+      }
+      return answer
     } finally {
       clearTimeout(timer)
-      // Content that is still to be read is stopped by the same signal.
-      if (!isOpen) signal?.removeEventListener('abort', stop)
+      if (!stream) release()
     }
   }
 
@@ -73,9 +92,12 @@ export function createTransport({ fetch, findHeaders, timeout, retries }: Transp
     let mayHaveTakenEffect = false
     for (let attempts = 1; ; attempts++) {
       const isLast = !isRepeatable || attempts > retries
+      let isSent = false
       let wait: number | undefined
       try {
-        const answer = await attempt(request, mayHaveTakenEffect)
+        const headers = { ...(await untilAborted(findHeaders(), signal)), ...request.headers }
+        isSent = true
+        const answer = await attempt(request, headers, mayHaveTakenEffect)
         if (isLast || !isTemporary(answer.status)) return answer
         wait = choosePause(attempts, parseRetryAfter(answer.headers.get('retry-after'), Date.now()))
         if (wait === undefined) return answer
@@ -84,11 +106,12 @@ export function createTransport({ fetch, findHeaders, timeout, retries }: Transp
         mayHaveTakenEffect ||= answer.status !== 429
       } catch (cause) {
         if (signal?.aborted === true) throw signal.reason
-        mayHaveTakenEffect = true
+        if (cause instanceof ResponseError) throw cause
+        mayHaveTakenEffect ||= isSent
         if (isLast) {
           const reason = cause instanceof Error ? cause.message : String(cause)
-          const message = `No response to ${method} ${url}: ${reason}`
-          throw new ResponseError(0, undefined, message, { cause, mayHaveTakenEffect: !isSafe(method) })
+          const options = { cause, mayHaveTakenEffect: mayHaveTakenEffect && !isSafe(method) }
+          throw new ResponseError(0, undefined, `No response to ${method} ${url}: ${reason}`, options)
         }
         wait = choosePause(attempts, undefined)
       }

@@ -3,6 +3,7 @@ import { toBlob, typeOf } from './create.ts'
 import { openContent } from './download.ts'
 import { type ClientContext, type RequestOptions, readValidators } from './read.ts'
 import { CHANGING, type Failure, type ResourceHandle, refuse, type Success } from './results.ts'
+import { LONGEST_TIMER } from './retry.ts'
 import type { Match } from './write.ts'
 
 export interface UploadOptions extends RequestOptions {
@@ -29,7 +30,7 @@ export async function uploadContent(
   options: UploadOptions | undefined,
 ): Promise<UploadResult<string>> {
   const body = toBlob(content)
-  const { onProgress, timeout = Number.POSITIVE_INFINITY, signal } = options ?? {}
+  const { onProgress, timeout = LONGEST_TIMER, signal } = options ?? {}
   const answer = await context.send({
     method: 'PUT',
     url,
@@ -49,8 +50,7 @@ export async function uploadContent(
     if (current.ok) {
       const { file } = current
       if (await hasContent(file, body)) {
-        const { entityTag, lastModified } = file
-        return { ok: true, status: 204, resource: { url, entityTag, lastModified } }
+        return { ok: true, status: 204, resource: { url, entityTag: file.entityTag, lastModified: file.lastModified } }
       }
     }
   }

@@ -48,7 +48,7 @@ function change(parent: JsonValue, token: string, { op, value }: JsonObject): vo
 
 function childOf(value: JsonValue, token: string): JsonValue {
   const child = Array.isArray(value) ? value[Number(token)] : isJsonObject(value) ? readMember(value, token) : undefined
-  if (typeof child !== 'object' || child === null) throw new TypeError('The path leads nowhere.')
+  if (typeof child !== 'object' || child === null) throw new TypeError()
   return child
 }
 

@@ -9,6 +9,8 @@ export type WaitResult<Value> =
 
 /** Milliseconds between two looks at work of which the server does not say when to look again. */
 const USUAL_PAUSE = 1000
+/** However soon the server wants to be asked again. */
+const SHORTEST_PAUSE = 100
 
 /** Reads the monitor of accepted work until the work has ended. */
 export async function waitForEnd<Value>(
@@ -26,6 +28,7 @@ export async function waitForEnd<Value>(
     if (state !== 'pending' && state !== 'running') {
       return { ok: true, status: 200, document: document as ResourceDocument<Value> }
     }
-    await pause(parseRetryAfter(answer.headers.get('retry-after'), Date.now()) ?? USUAL_PAUSE, signal)
+    const wanted = parseRetryAfter(answer.headers.get('retry-after'), Date.now()) ?? USUAL_PAUSE
+    await pause(Math.max(wanted, SHORTEST_PAUSE), signal)
   }
 }

@@ -1,6 +1,6 @@
 import { equalJson, isJsonObject, type JsonObject, type JsonValue } from '../core/json.ts'
 import { conditionOn } from './address.ts'
-import { type Answer, hasJson, parseContent, resolveReference } from './answer.ts'
+import { type Answer, readJson, resolveReference } from './answer.ts'
 import { describeOperation } from './create.ts'
 import type { AnyTraits, PathTypes, Trait } from './definition-paths.ts'
 import { type ClientContext, type RequestOptions, readDocument, readWritten } from './read.ts'
@@ -111,7 +111,8 @@ export async function removeResource(
   })
   context.cache.forget(url)
   const { status } = answer
-  if (status === 200 || status === 204) return { ok: true, status, content: contentOf(answer) }
+  if (status === 200 || status === 204)
+    return { ok: true, status, content: status === 200 ? readJson(answer) : undefined }
   if (status === 202) {
     const monitor = resolveReference(answer, answer.headers.get('location') ?? url)
     return { ok: true, status, operation: describeOperation(answer, monitor) }
@@ -121,18 +122,12 @@ export async function removeResource(
   return refuse(answer, REMOVING)
 }
 
-function contentOf(answer: Answer): JsonValue | undefined {
-  return answer.status === 200 && hasJson(answer) ? parseContent(answer) : undefined
-}
-
 /** Whether a removal whose answer was lost has had its effect. */
 async function isGone(
   context: ClientContext,
   { url, status }: Answer,
   options: RequestOptions | undefined,
 ): Promise<boolean> {
-  if (status === 404 || status === 410) return true
-  if (status !== 412) return false
-  const current = await context.send({ method: 'HEAD', url, options })
-  return current.status === 404 || current.status === 410
+  const isAbsent = (status: number): boolean => status === 404 || status === 410
+  return isAbsent(status) || (status === 412 && isAbsent((await context.send({ method: 'HEAD', url, options })).status))
 }

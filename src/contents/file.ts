@@ -19,8 +19,8 @@ export interface FileContentsOptions {
 const OPTIONS = { directory: required(TEXT) } satisfies OptionTable<FileContentsOptions>
 
 const CHUNK = 64 * 1024
-/** Nothing is read through a symbolic link. Windows has no such flag. */
-const READ = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0)
+/** Nothing is read through a symbolic link, and no named pipe is waited for. Windows has neither flag. */
+const READ = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
 const FULL: readonly unknown[] = ['ENOSPC', 'EDQUOT']
 const BUSY: readonly unknown[] = ['EMFILE', 'ENFILE', 'EAGAIN']
 const FOLDER = /^[0-9a-f]{2}$/

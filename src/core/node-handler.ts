@@ -4,7 +4,7 @@ import { completeReply } from './complete-reply.ts'
 import { describeValue } from './describe-value.ts'
 import { noteError, publishTrace, startTrace } from './diagnostics.ts'
 import { createErrorReply, toHttpError } from './error-reply.ts'
-import { HttpError, RequestAborted } from './errors.ts'
+import { HttpError, isHttpError, RequestAborted } from './errors.ts'
 import { type AnyRequest, type AnyResponse, type Exchange, sharedExchange } from './exchange.ts'
 import { isPromise, type MaybePromise } from './handler.ts'
 import { passOnPending } from './pending.ts'
@@ -218,6 +218,8 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
       passOnPending(exchange)
       return void next(error)
     }
+    // Content that is lost or away: the state was read, so no call of the store has failed.
+    if (isHttpError(error) && error.status >= 500 && error.cause !== undefined) report(error, exchange, 'late')
     const reply = res.headersSent ? 'gone' : replyTo(error, exchange)
     if (reply === 'gone') return void exchange.breakOff()
     try {

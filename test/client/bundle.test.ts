@@ -23,9 +23,16 @@ async function bundle() {
     metafile: true,
     outfile: 'client.js',
     logLevel: 'silent',
+    // The texts of licenses stand in a file beside it.
+    legalComments: 'external',
   })
   const imports = Object.values(metafile.outputs).flatMap((output) => output.imports.map(({ path }) => path))
-  return { code: outputFiles[0]!.text, inputs: Object.keys(metafile.inputs), imports, warnings }
+  return {
+    code: outputFiles.find(({ path }) => path.endsWith('.js'))!.text,
+    inputs: Object.keys(metafile.inputs),
+    imports,
+    warnings,
+  }
 }
 
 describe('the client in a bundle', () => {
@@ -56,6 +63,8 @@ describe.runIf(executablePath !== undefined)('the client in Chromium', () => {
     const service = createResourceService(memoryStore(), { resources })
     server = createServer((req, res) => {
       if (req.url === '/') return void res.setHeader('Content-Type', 'text/html').end(PAGE)
+      if (req.url === '/files/moved')
+        return void req.resume().on('end', () => res.writeHead(303, { Location: '/' }).end())
       if (req.url !== '/client.js') return void service(req, res)
       return void res.setHeader('Content-Type', 'text/javascript').end(code)
     }).listen(0, '127.0.0.1')
@@ -100,6 +109,25 @@ describe.runIf(executablePath !== undefined)('the client in Chromium', () => {
     })
     expect(seen.sent.at(-1)).toEqual([3_000_000, 3_000_000])
     expect(seen.sent.length).toBeGreaterThan(1)
+    await page.close()
+  }, 60_000)
+
+  it('does not take the page that an upload was redirected to for its success (RFC 9110 §15.4.4)', async () => {
+    const page = await browser.newPage()
+    await page.goto(origin)
+    await page.waitForFunction('globalThis.client')
+    const seen = await page.evaluate(async () => {
+      const { createResourceClient } = (globalThis as unknown as { client: typeof Client }).client
+      const client = createResourceClient('/')
+      const uploads = [{}, { onProgress: () => undefined }].map((options) =>
+        client.upload('/files/moved', 'any', new Blob(['text']), options).then(
+          () => 'success',
+          (error: Error) => error.message,
+        ),
+      )
+      return Promise.all(uploads)
+    })
+    expect(seen).toEqual([expect.stringContaining('redirected'), expect.stringContaining('redirected')])
     await page.close()
   }, 60_000)
 })

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, readdir, readlink, rm, symlink, writeFile } from 'node:fs/promises'
+import { constants, existsSync } from 'node:fs'
+import { mkdir, mkdtemp, open, readdir, readlink, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
@@ -101,6 +101,48 @@ describe('fileContents with a directory that fails', () => {
     await rm(directory, { recursive: true })
     await contents.put(key, stream(createBytes(10, 1), 10))
     expect(await readAll(contents, key, 0, 9)).toHaveLength(10)
+  })
+})
+
+describe('fileContents with files that are lost', () => {
+  it('reports content that is gone to the operator, and answers 503', async () => {
+    const directory = await createFolder()
+    const { put, get, errors } = await serve(directory)
+    expect((await put('/kept', createBytes(200_000, 1))).status).toBe(201)
+    await rm(directory, { recursive: true })
+    expect((await get('/kept')).status).toBe(503)
+    expect(errors).toHaveLength(1)
+    expect((errors[0] as Error).cause).toMatchObject({ code: 'ENOENT' })
+  })
+
+  it('reports content that was cut short to the operator', async () => {
+    const directory = await createFolder()
+    const { put, get, errors } = await serve(directory)
+    expect((await put('/kept', createBytes(200_000, 1))).status).toBe(201)
+    const [file] = (await readdir(directory, { recursive: true })).filter((name) => name.length > 16)
+    await writeFile(join(directory, file!), '')
+    expect((await get('/kept')).status).toBe(503)
+    expect(errors).toHaveLength(1)
+    expect((errors[0] as Error).cause).toMatchObject({ message: expect.stringContaining('not the bytes') })
+  })
+
+  it('does not wait for the other end of a named pipe', async () => {
+    const directory = await createFolder()
+    const contents = fileContents({ directory })
+    const key = createKey()
+    await mkdir(join(directory, key.slice(-2)))
+    const pipe = join(directory, key.slice(-2), key)
+    execFileSync('mkfifo', [pipe])
+    const reading = readAll(contents, key, 0, 9).catch((error: unknown) => error)
+    const late = new Promise((resolve) => setTimeout(resolve, 2000, 'late'))
+    try {
+      expect(await Promise.race([reading, late])).not.toBe('late')
+    } finally {
+      // Lets a reader that waits go.
+      await (await open(pipe, constants.O_RDWR | constants.O_NONBLOCK)).close()
+      await reading
+    }
+    await expect(reading).resolves.toBeInstanceOf(Error)
   })
 })
 

@@ -153,7 +153,7 @@ async function* exactly(stream: AsyncIterable<Uint8Array>, length: number): Asyn
     yield chunk
   }
   // Too short or too long: never bytes of another range.
-  if (rest !== 0) throw createGoneError()
+  if (rest !== 0) throw createGoneError(new Error('The content store has not the bytes that were put.'))
 }
 
 function measure(body: AsyncIterable<Uint8Array>): {

@@ -17,6 +17,8 @@ export type Swept = 'all' | 'part'
 /** Several steps a turn would keep requests waiting: each is bounded, and other work goes between them. */
 const PAUSE = 5
 const SOON = 200
+/** A longer timer ends at once. */
+const LONGEST = 2 ** 31 - 1
 
 /**
  * @param sweep one bounded step; several processes may run it at the same time
@@ -34,7 +36,7 @@ export function createSweeper(sweep: () => MaybePromise<Swept>, interval: number
     if (isClosed || interval === 0 || time >= due) return
     clearTimeout(timer)
     due = time
-    timer = setTimeout(sweepNow, delay).unref()
+    timer = setTimeout(sweepNow, Math.min(delay, LONGEST)).unref()
   }
 
   function sweepNow(): void {
