@@ -97,9 +97,9 @@ function requireAllKept(given: JsonValue, kept: JsonValue, definition: string): 
   const lost = Object.keys(given).filter((name) => !Object.hasOwn(kept, name))
   if (lost.length === 0) return
   const names = lost.map((name) => JSON.stringify(name)).join(', ')
-  const it =
-    lost.length === 1 ? 'it to the schema as an optional property' : 'them to the schema as optional properties'
+  const them = lost.length === 1 ? 'it' : 'them'
   throw new TypeError(
-    `beforeWrite of ${definition} adds ${names}, which the schema leaves out. Add ${it}, which clients need not send.`,
+    `beforeWrite of ${definition} adds ${names}, which the schema leaves out. ` +
+      `Add ${them} to the schema as optional: clients need not send ${them}.`,
   )
 }
