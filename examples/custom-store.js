@@ -1,4 +1,5 @@
-// A store of your own: the rows of a table that you have already, served as /users.
+// examples/custom-store.js
+// A store of your own: the rows of a table that exists already, served as /users.
 //   DATABASE_URL=postgres://... node examples/custom-store.js
 // test/stores/custom-store.test.ts runs the conformance kit against it.
 import { HttpError } from 'http-resource-service'
@@ -29,10 +30,11 @@ const LOCK = 2_071_723
 export function userStore(pool) {
   pool.on('error', () => {}) // an idle connection that is lost
 
+  /** @param {string} text @param {unknown[]} [values] */
   async function query(text, values) {
     try {
       return (await pool.query(text, values)).rows
-    } catch (error) {
+    } catch (/** @type {any} */ error) {
       if (/^[0-9A-Z]{5}$/.test(error.code ?? '') && !error.code.startsWith('57P')) throw error
       throw new HttpError(503, 'ERR_UNAVAILABLE', { headers: { 'Retry-After': '1' }, cause: error })
     }
@@ -58,7 +60,7 @@ export function userStore(pool) {
       ])
       await client.query('COMMIT')
       client.release()
-    } catch (error) {
+    } catch (/** @type {any} */ error) {
       client.release(error)
       throw error
     }

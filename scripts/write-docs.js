@@ -11,6 +11,7 @@ const OPTIONS = [
   ['createResourceService', ['ServiceOptions']],
   ['createResourceService, auth', ['AuthenticationOptions', 'ServiceAuthOptions']],
   ['collection', ['CollectionOptions', 'QueryOptions']],
+  ['collection, each of files', ['FileOptions']],
   ['document', ['DocumentOptions']],
   ['singleton', ['SingletonOptions']],
   ['collection, document, singleton', ['ResourceOptions']],

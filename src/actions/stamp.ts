@@ -96,8 +96,10 @@ function requireAllKept(given: JsonValue, kept: JsonValue, definition: string): 
   if (!isJsonObject(given) || !isJsonObject(kept)) return
   const lost = Object.keys(given).filter((name) => !Object.hasOwn(kept, name))
   if (lost.length === 0) return
+  const names = lost.map((name) => JSON.stringify(name)).join(', ')
+  const them = lost.length === 1 ? 'it' : 'them'
   throw new TypeError(
-    `beforeWrite of ${definition} adds ${lost.map((name) => JSON.stringify(name)).join(', ')}, which the schema leaves ` +
-      'out. Add it to the schema.',
+    `beforeWrite of ${definition} adds ${names}, which the schema leaves out. ` +
+      `Add ${them} to the schema as optional: clients need not send ${them}.`,
   )
 }

@@ -21,7 +21,7 @@ export interface BodyLimits {
   readonly fieldSize: number
   /** Bytes of all parts without a file name together. Default 1 MiB. */
   readonly fieldsSize: number
-  /** Bytes of one file. Default `Infinity`. */
+  /** Bytes of one file, in a form or by PUT to the file of an item. Default `Infinity`. */
   readonly fileSize: number
   /** Header fields of one part. Default 32. */
   readonly partHeaders: number

@@ -86,6 +86,7 @@ export const HEADER_NAMES: readonly string[] = [
 export function describeHeaders(names: readonly HeaderName[], components: Components): JsonObject {
   const sorted = [...new Set(names)].sort()
   const headers: [string, JsonValue][] = sorted.map((key) => {
+    if (!Object.hasOwn(HEADERS, key)) throw new Error(`src/openapi/headers.ts does not describe the field ${key}.`)
     const { text, name = key, schema = TEXT, isRequired = false } = HEADERS[key]
     const header = { description: text, ...(isRequired && { required: true }), schema }
     return [name, components.add('headers', key.replaceAll(' ', '-'), header)]

@@ -47,14 +47,14 @@ export function compileDocument(
   }
   const isJson = types.every(isJsonRange)
   const { limits } = defaults.context
+  // A file of an item has the limit that it has in a form.
+  const fileSize = file === undefined ? Number.POSITIVE_INFINITY : limits.fileSize
+  const maxSize = Math.min(options.maxSize ?? Number.POSITIVE_INFINITY, fileSize)
   const patchFormats = listPatchFormats(pattern, options, defaults)
   const replacement: ContentRule = {
     types,
     hint: 'Accept',
-    limit: (essence) =>
-      isJson || (options.schema !== undefined && isJsonType(essence))
-        ? limits.bodySize
-        : (options.maxSize ?? Number.POSITIVE_INFINITY),
+    limit: (essence) => (isJson || (options.schema !== undefined && isJsonType(essence)) ? limits.bodySize : maxSize),
     ...(types.includes('*/*') || types.includes('application/octet-stream')
       ? { defaultType: 'application/octet-stream' }
       : {}),

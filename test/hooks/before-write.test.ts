@@ -182,7 +182,7 @@ describe('beforeWrite', () => {
     expect((await target.send('POST', '/a', jsonOf({ title: 'a' }))).status).toBe(500)
     expect((await target.send('POST', '/b', jsonOf({ title: 'a' }))).status).toBe(500)
     expect(errors).toEqual([
-      'beforeWrite of /a adds "owner", which the schema leaves out. Add it to the schema.',
+      'beforeWrite of /a adds "owner", which the schema leaves out. Add it to the schema as optional: clients need not send it.',
       'beforeWrite of /b must return the value to store.',
     ])
   })

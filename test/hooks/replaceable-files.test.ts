@@ -145,6 +145,19 @@ describe('PUT of a file of an item', () => {
     expect(await put('new', { 'Content-Digest': digestOf('new') })).toBe(201)
   })
 
+  it('is 413 above limits.fileSize, as for a file of a form', async () => {
+    target = await startService({ resources: { '/tasks': tasks }, limits: { fileSize: 10 } })
+    await target.send('PUT', '/tasks/1', jsonOf({}))
+    for (const [size, status] of [
+      [11, 413],
+      [10, 201],
+    ] as const) {
+      expect((await target.send('PUT', '/tasks/1/photo', png('x'.repeat(size)))).status).toBe(status)
+      const form = multipartOf([{ name: 'photo', filename: 'a.png', type: 'image/png', content: 'x'.repeat(size) }])
+      expect((await target.send('POST', '/tasks', form)).status).toBe(status)
+    }
+  })
+
   it('refuses what a service refuses of any write, and leaves the file alone', async () => {
     const verify = (token: string) => {
       if (token === 'narrow') throw insufficientScope(['more'])

@@ -75,6 +75,9 @@ describe('examples/recipes/files-later.mjs', () => {
     expect((await send('PUT', '/users/1/photo', { headers, body: '01' })).status).toBe(204)
     expect((await send('GET', '/users/1/photo')).value).toBe('01')
     expect((await send('PUT', '/users/2/photo', { headers, body: '01' })).status).toBe(404)
+    const large = '0'.repeat(5 * 1024 * 1024 + 1)
+    expect((await send('PUT', '/users/1/photo', { headers, body: large })).status).toBe(413)
+    expect((await send('GET', '/users/1/photo')).value).toBe('01')
   })
 })
 

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { type AnswerRecord, nameRecord, RECORDS } from './check-answers.ts'
@@ -19,7 +19,8 @@ export default function compareAnswers({ config }: TestProject): () => void {
         .filter((file) => file.endsWith('.test.ts'))
         .map((file) => nameRecord(join(folder, file))),
     )
-    const found = new Set(readdirSync(RECORDS))
+    // A run whose tests send nothing, or fail before they do, records nothing.
+    const found = new Set(existsSync(RECORDS) ? readdirSync(RECORDS) : [])
     if (needed.some((name) => !found.has(name))) return
     const records = [...found].map((name) => JSON.parse(readFileSync(join(RECORDS, name), 'utf8')) as AnswerRecord)
     const unseen = findUnseen(records)

@@ -53,7 +53,7 @@ export function lintResponse(method: string, { status, fields, body }: RawRespon
   }
 
   for (const [name, value] of fields) {
-    fault(!KNOWN.has(name), `${name} is not a field of the interface (I8)`)
+    fault(!KNOWN.has(name), `${name} is not among the fields of responses in test/support/lint-response.ts`)
     // A challenge of each scheme has a line of its own; nothing else is ever repeated.
     fault(name !== 'www-authenticate' && all(name).length > 1, `${name} is repeated (RFC 9110 §5.3)`)
     fault(/[^\x20-\x7e]/.test(value) || value !== value.trim(), `${name} has a value that is not plain text`)
