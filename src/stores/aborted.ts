@@ -1,13 +1,13 @@
-interface Abortable {
+import { UntilLeft } from '../core/until-left.ts'
+
+/** Options of a call that its caller may give up. */
+export interface Abortable {
   readonly signal?: AbortSignal | undefined
 }
 
-/**
- * Whether a call was aborted before it began. The service passes options that tell so without their signal, which they
- * make when it is first read.
- */
+/** Whether a call was aborted before it began. Options of the service tell it without making their signal. */
 export function isAborted(options: Abortable): boolean {
-  return (options as { readonly isAborted?: boolean }).isAborted ?? options.signal?.aborted === true
+  return options instanceof UntilLeft ? options.isAborted : options.signal?.aborted === true
 }
 
 /** @throws the reason of the signal */

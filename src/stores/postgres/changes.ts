@@ -18,7 +18,7 @@ export function createPostgresChanges(
   toFoundState: (row: DatedRow | undefined) => StoredState,
 ): SqlChanges {
   return {
-    async write(step, taken, signal): Promise<WriteResult> {
+    async write(step, taken, { signal }): Promise<WriteResult> {
       for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
         const written = await steps.put(step, taken, signal)
         if ('outcome' in written) return { outcome: written.outcome, resource: written.resource }
@@ -29,7 +29,7 @@ export function createPostgresChanges(
       throw createUnavailableError(new Error('The state changed at every attempt.'))
     },
 
-    async create({ collection, requires, draft: draftFor }, drafted, findTaken, signal) {
+    async create({ collection, requires, draft: draftFor }, drafted, findTaken, { signal }) {
       for (let draft = drafted; ; draft = undefined) {
         draft ??= draftFor(await names.take(collection))
         const taken = findTaken(draft)
@@ -46,7 +46,7 @@ export function createPostgresChanges(
       }
     },
 
-    async remove(path, step, taken, signal): Promise<RemoveResult> {
+    async remove(path, step, taken, { signal }): Promise<RemoveResult> {
       signal?.throwIfAborted()
       for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
         const removed = await steps.remove(path, step, taken, signal)

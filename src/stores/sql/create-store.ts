@@ -1,4 +1,5 @@
 import { andThen, type MaybePromise } from '../../core/handler.ts'
+import { type Abortable, throwIfAborted } from '../aborted.ts'
 import type {
   Content,
   CreateResult,
@@ -67,7 +68,7 @@ export interface RemoveStep {
 
 /** Changes of the states of one database. Each call is atomic; its content has been taken in. */
 export interface SqlChanges {
-  write(step: WriteStep, taken: readonly Taken[], signal: AbortSignal | undefined): MaybePromise<WriteResult>
+  write(step: WriteStep, taken: readonly Taken[], call: Abortable): MaybePromise<WriteResult>
   /**
    * One attempt of `commitDraft`. A name is assigned once only, whether it is used or not.
    * @returns the result; or a draft whose content has to be taken in first
@@ -76,15 +77,10 @@ export interface SqlChanges {
     creation: Creation,
     drafted: Draft | undefined,
     findTaken: FindTaken,
-    signal: AbortSignal | undefined,
+    call: Abortable,
   ): MaybePromise<CreateResult | Draft>
   /** @param taken the content of `writes` */
-  remove(
-    path: string,
-    step: RemoveStep,
-    taken: readonly Taken[],
-    signal: AbortSignal | undefined,
-  ): MaybePromise<RemoveResult>
+  remove(path: string, step: RemoveStep, taken: readonly Taken[], call: Abortable): MaybePromise<RemoveResult>
 }
 
 /** The parts of a store in which databases differ. */
@@ -117,33 +113,33 @@ export function createSqlStore(parts: SqlParts): ResourceStore & MovableContents
 
     read: parts.read,
 
-    write(path, content, { expect, related: given = [], relatedTo, requires, signal }) {
+    write(path, content, options) {
+      const { expect, related: given = [], relatedTo, requires } = options
       const version = nextVersion()
       const related = relatedTo === undefined ? given : relatedTo({ version })
       const step: WriteStep = { path, version, content, expect, related, requires }
-      return commitContents(createIntake(), contentsOf(step), signal, (taken) => changes.write(step, taken, signal))
+      return commitContents(createIntake(), contentsOf(step), options, (taken) => changes.write(step, taken, options))
     },
 
-    create(collection, content, { related, requires, signal } = {}) {
-      signal?.throwIfAborted()
+    create(collection, content, options = {}) {
+      throwIfAborted(options)
+      const { related, requires } = options
       function draft(name: string): Draft {
         const version = nextVersion()
         const own: Content = typeof content === 'function' ? content(name) : content
         return { name, version, content: own, related: related?.(name, { version }) ?? [] }
       }
       const creation: Creation = { collection, requires, draft }
-      return commitDraft(createIntake(), signal, (drafted, findTaken) =>
-        changes.create(creation, drafted, findTaken, signal),
+      return commitDraft(createIntake(), options, (drafted, findTaken) =>
+        changes.create(creation, drafted, findTaken, options),
       )
     },
 
-    remove(
-      path,
-      { expect, mode, retention: keep = retention, related = [], relatedWrites = [], below = false, signal },
-    ) {
+    remove(path, options) {
+      const { expect, mode, retention: keep = retention, related = [], relatedWrites = [], below = false } = options
       const step: RemoveStep = { mode, expect, keep, related, writes: relatedWrites, below }
       const written = relatedWrites.map((write) => write.content)
-      return commitContents(createIntake(), written, signal, (taken) => changes.remove(path, step, taken, signal))
+      return commitContents(createIntake(), written, options, (taken) => changes.remove(path, step, taken, options))
     },
 
     list: (collection, options) =>
@@ -169,23 +165,23 @@ function contentsOf({ content, related }: Written): readonly Content[] {
 function commitContents<Result extends { readonly outcome: string }>(
   intake: Intake,
   contents: readonly Content[],
-  signal: AbortSignal | undefined,
+  call: Abortable,
   commit: (taken: readonly Taken[]) => MaybePromise<Result>,
 ): MaybePromise<Result> {
-  signal?.throwIfAborted()
+  throwIfAborted(call)
   const held = intake.held(contents)
-  return held === undefined ? takeAndCommit(intake, contents, signal, commit) : commit(held)
+  return held === undefined ? takeAndCommit(intake, contents, call, commit) : commit(held)
 }
 
 async function takeAndCommit<Result extends { readonly outcome: string }>(
   intake: Intake,
   contents: readonly Content[],
-  signal: AbortSignal | undefined,
+  call: Abortable,
   commit: (taken: readonly Taken[]) => MaybePromise<Result>,
 ): Promise<Result> {
   let used: readonly Taken[] = []
   try {
-    const taken = await intake.take(contents, signal)
+    const taken = await intake.take(contents, call.signal)
     const result = await commit(taken)
     if (result.outcome !== 'conflict') used = taken
     return result
@@ -201,7 +197,7 @@ async function takeAndCommit<Result extends { readonly outcome: string }>(
  */
 function commitDraft(
   intake: Intake,
-  signal: AbortSignal | undefined,
+  call: Abortable,
   attempt: (drafted: Draft | undefined, findTaken: FindTaken) => MaybePromise<CreateResult | Draft>,
 ): MaybePromise<CreateResult> {
   let last: readonly Taken[] = []
@@ -216,7 +212,7 @@ function commitDraft(
     let used: readonly Taken[] = []
     try {
       for (;;) {
-        await intake.take(contentsOf(draft), signal)
+        await intake.take(contentsOf(draft), call.signal)
         const result = await attempt(draft, findTaken)
         if ('outcome' in result) {
           if (result.outcome === 'created') used = last
