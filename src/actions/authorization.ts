@@ -1,7 +1,7 @@
 import { note } from '../core/diagnostics.ts'
-import { HttpError } from '../core/errors.ts'
+import { HttpError, isHttpError } from '../core/errors.ts'
 import type { RequestView } from '../core/exchange.ts'
-import { andThen, isPromise, type MaybePromise, type Step } from '../core/handler.ts'
+import { andThen, isPromise, type MaybePromise } from '../core/handler.ts'
 import { refuseRenamedValue } from '../core/options.ts'
 import { asRead } from '../core/read-view.ts'
 import { isResource, type StoredResource, type StoredState, type Tombstone } from '../stores/types.ts'
@@ -15,7 +15,7 @@ import { readWithHidden, setState } from './state.ts'
  * Asks the definition whether the request may go on, with the state that it would show or replace.
  * @throws HttpError 403; 404 where even existence is a secret
  */
-export function checkAuthorization(exchange: ResourceExchange): MaybePromise<void> {
+export function requireAuthorization(exchange: ResourceExchange): MaybePromise<void> {
   if (exchange.route.authorize === undefined) return undefined
   if (!isAboutState(exchange)) return judge(exchange, undefined)
   const reading = readWithHidden(exchange)
@@ -32,36 +32,30 @@ function judgeState(exchange: ResourceExchange): MaybePromise<void> {
 }
 
 /**
- * A step that finds faults in a request, with the answer 404 or 410 in their place where the target has to be there and is
- * not. `authorize` hides what is there by a 404: a fault must not tell it from what never was there.
+ * The same as a step of the order. A 404 of the hook waits until the state would be missed: a request with another fault
+ * gets the same answer for a target that is hidden as for one that never was there. Where the request may create the
+ * target, the two differ in any case.
  */
-export function absentFirst(
-  step: (exchange: ResourceExchange) => ReturnType<Step<ResourceExchange>>,
-): Step<ResourceExchange> {
-  function refuse(exchange: ResourceExchange, vary: string, error: unknown): MaybePromise<never> {
-    const found = exchange.vary
-    exchange.vary = vary
-    return andThen(exchange.action.load(exchange), () => {
-      exchange.vary = found
-      throw error
-    })
+export function checkAuthorization(exchange: ResourceExchange): MaybePromise<undefined> {
+  const { method, route } = exchange
+  const mayCreate = method === 'POST' || (method === 'PUT' && route.createsByPut)
+  if (route.authorize === undefined || mayCreate || !isAboutState(exchange)) {
+    return requireAuthorization(exchange) as MaybePromise<undefined>
   }
-
-  function decide(exchange: ResourceExchange): ReturnType<Step<ResourceExchange>> {
-    if (exchange.route.authorize === undefined || exchange.method === 'POST' || !isAboutState(exchange)) {
-      return step(exchange)
-    }
-    const { vary } = exchange
-    try {
-      const decision = step(exchange)
-      return isPromise(decision) ? decision.then(undefined, (error) => refuse(exchange, vary, error)) : decision
-    } catch (error) {
-      return refuse(exchange, vary, error)
-    }
+  try {
+    const checked = requireAuthorization(exchange)
+    return isPromise(checked) ? checked.then(undefined, (error) => conceal(exchange, error)) : (checked as undefined)
+  } catch (error) {
+    return conceal(exchange, error)
   }
+}
 
-  // Traces name the step.
-  return Object.defineProperty(decide, 'name', { value: step.name })
+function conceal(exchange: ResourceExchange, error: unknown): undefined {
+  if (!isHttpError(error) || error.status !== 404) throw error
+  exchange.concealed = error
+  setState(exchange, undefined)
+  exchange.item = undefined
+  exchange.hidden = undefined
 }
 
 /**
@@ -76,7 +70,7 @@ export function recheckAbsence(exchange: ResourceExchange): MaybePromise<void> {
   exchange.isStateRead = false
   return andThen(readWithHidden(exchange), () => {
     refuseTaken(exchange)
-    return andThen(checkAuthorization(exchange), () => void checkConditions(exchange))
+    return andThen(requireAuthorization(exchange), () => void checkConditions(exchange))
   })
 }
 

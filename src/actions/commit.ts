@@ -2,7 +2,7 @@ import { HttpError } from '../core/errors.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/handler.ts'
 import { MAX_ATTEMPTS, PATIENT_ATTEMPTS, pause } from '../core/turns.ts'
 import type { StoredState, WriteConflict } from '../stores/types.ts'
-import { checkAuthorization } from './authorization.ts'
+import { requireAuthorization } from './authorization.ts'
 import { checkConditions } from './conditions.ts'
 import { checkParent } from './parent.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
@@ -84,7 +84,7 @@ function settle<Input, Result extends Outcome>(
       .then(() => swap(exchange, attempt, input, attempts + 1))
   }
   setState(exchange, (result as unknown as { readonly current: StoredState }).current)
-  return andThen(checkAuthorization(exchange), () => {
+  return andThen(requireAuthorization(exchange), () => {
     checkConditions(exchange)
     return swap(exchange, attempt, input, attempts + 1)
   })
@@ -94,7 +94,7 @@ function settle<Input, Result extends Outcome>(
 function judgeAnew(exchange: ResourceExchange): MaybePromise<void> {
   exchange.isStateRead = false
   exchange.isItemRead = false
-  return andThen(checkAuthorization(exchange), () =>
+  return andThen(requireAuthorization(exchange), () =>
     andThen(exchange.action.load(exchange), () => void checkConditions(exchange)),
   )
 }

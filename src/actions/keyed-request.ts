@@ -8,7 +8,7 @@ import type { Reply } from '../core/reply.ts'
 import { wantsDigests } from '../core/reply-digests.ts'
 import { parseIdempotencyKey } from '../protocol/idempotency-key.ts'
 import { isResource, type RelatedWrite, type ResourceStore, type StoredResource } from '../stores/types.ts'
-import { checkAuthorization } from './authorization.ts'
+import { requireAuthorization } from './authorization.ts'
 import { streamContent, takeContent } from './content.ts'
 import { createFingerprint, type Fingerprint } from './fingerprint.ts'
 import { formatRecord, makeRepeatable, RECORDS, readRecord, replayedReply } from './first-answer.ts'
@@ -54,7 +54,9 @@ export function checkRepeated(exchange: ResourceExchange): MaybePromise<Reply | 
     })
   }
   exchange.keyed = { path: `${RECORDS}/${nameRecord(exchange, key)}`, fingerprint: beginFingerprint(exchange) }
-  return isLeftToWrite(exchange, hasConditions(exchange)) ? undefined : answerAgain(exchange)
+  // What was answered before tells of what is hidden now.
+  if (exchange.concealed !== undefined || isLeftToWrite(exchange, hasConditions(exchange))) return undefined
+  return answerAgain(exchange)
 }
 
 /** Stores whose reads take time, by what they did. Kept here, so that a route stays as it was compiled. */
@@ -180,7 +182,7 @@ function checkRights(exchange: ResourceExchange, status: number): MaybePromise<v
   if (status !== 403 && status !== 404) return undefined
   exchange.isStateRead = false
   exchange.isItemRead = false
-  return checkAuthorization(exchange)
+  return requireAuthorization(exchange)
 }
 
 /**

@@ -5,7 +5,7 @@ import { emptyReply, type Reply } from '../core/reply.ts'
 import { formatPath } from '../protocol/request-target.ts'
 import { nameOf } from '../stores/paths.ts'
 import { type Content, type Expectation, isStaged, type WriteResult } from '../stores/types.ts'
-import { checkAuthorization, recheckAbsence } from './authorization.ts'
+import { recheckAbsence, requireAuthorization } from './authorization.ts'
 import { beginRequestedChange, observesChanges } from './changes.ts'
 import { commit, commitWithoutTurn } from './commit.ts'
 import { checkConditions, expectationOf } from './conditions.ts'
@@ -178,7 +178,7 @@ function checkConflict(
     refuseTaken(exchange)
     // It may be another state than the one that was judged.
     setState(exchange, state)
-    return andThen(checkAuthorization(exchange), () => {
+    return andThen(requireAuthorization(exchange), () => {
       checkConditions(exchange)
       const { current } = exchange
       const size = typeof content.body === 'string' ? Buffer.byteLength(content.body) : sizeOfBody(content)

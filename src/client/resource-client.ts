@@ -84,9 +84,9 @@ function readContext(base: string | URL, options: ResourceClientOptions | undefi
   const { retries = 3, keyed = [], cacheSize = 100, ...unknown } = others
   for (const name of Object.keys(unknown)) check(false, `has no option "${name}"`)
   check(fetch === undefined || typeof fetch === 'function', 'needs a fetch function')
-  check(/^(?:undefined|string|function)$/.test(typeof token), 'needs a token that is text or a function')
-  check(/^(?:undefined|object|function)$/.test(typeof headers), 'needs headers in an object or a function')
-  check(/^(?:merge|json)$/.test(prefer), "needs prefer: 'merge' or 'json'")
+  check(/^(?:undefined|string|function)$/.test(typeof token), 'takes a token as text or a function')
+  check(/^(?:undefined|object|function)$/.test(typeof headers), 'takes headers as an object or a function')
+  check(/^(?:merge|json)$/.test(prefer), "takes prefer: 'merge' or 'json'")
   check(maxAttempts >= 1, 'needs a maxAttempts of at least 1')
   check(timeout > 0, 'needs a positive timeout')
   check(retries >= 0 && cacheSize >= 0, 'takes retries and a cacheSize of at least 0')

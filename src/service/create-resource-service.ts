@@ -1,4 +1,4 @@
-import { absentFirst, checkAuthorization } from '../actions/authorization.ts'
+import { checkAuthorization } from '../actions/authorization.ts'
 import { checkRepeated, orFirstAnswer } from '../actions/keyed-request.ts'
 import { options as describeOptions } from '../actions/options.ts'
 import { checkParent } from '../actions/parent.ts'
@@ -73,10 +73,10 @@ export function createResourceService(store: ResourceStore, options?: ServiceOpt
     seeHidden,
     hasParents ? checkParent : undefined, // 404
     routes.hasScope ? (applyScope as Step<ResourceExchange>) : undefined, // 403
-    checkAuthorization as Step<ResourceExchange>, // 403
-    absentFirst(checkContent), // 415 413 400
-    records && absentFirst(checkRepeated), // 400 422, or the first answer once more
-    absentFirst(negotiate), // 406 by the definition
+    checkAuthorization, // 403
+    checkContent, // 415 413 400
+    records && checkRepeated, // 400 422, or the first answer once more
+    negotiate, // 406 by the definition
     loadCurrent, // 404 410, 415 for a patch of what is not JSON, 406 by what is stored
     evaluateConditions, // 428 412 304
     selectContent, // 416

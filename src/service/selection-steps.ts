@@ -43,6 +43,10 @@ export function negotiate(exchange: ResourceExchange): undefined {
 
 /** The current state: 404, 410. PUT and POST go on without one. */
 export function loadCurrent(exchange: ResourceExchange): MaybePromise<undefined> {
+  if (exchange.concealed !== undefined) {
+    note(exchange, 'authorize hides it')
+    throw exchange.concealed
+  }
   return andThen(exchange.action.load(exchange), () => {
     negotiateStored(exchange)
     return undefined

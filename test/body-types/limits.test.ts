@@ -28,8 +28,8 @@ describe('readLimits', () => {
     },
   )
 
-  it('reads own properties only', () => {
+  it('refuses properties that are inherited, which a copy is without', () => {
     const given = Object.create({ files: 1 }) as { files?: number }
-    expect(readLimits('x', given).files).toBe(DEFAULT_LIMITS.files)
+    expect(() => readLimits('x', given)).toThrow('x limits takes options as enumerable properties of the object itself')
   })
 })

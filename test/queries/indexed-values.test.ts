@@ -169,7 +169,7 @@ describe('the options query, scope and count', () => {
     [{ query: { a: 'text' } }, "query.a takes as type: one of 'string', 'number', 'boolean', 'date-time'"],
     [{ query: { a: 'toString' } }, 'query.a takes as type'],
     [{ query: { a: 5 } }, 'query.a'],
-    [{ query: { a: {} } }, 'query.a: an object with a type'],
+    [{ query: { a: {} } }, 'query.a takes as type: one of'],
     [
       { query: { a: { type: 'string', pointer: 'x' } } },
       "query.a takes as pointer: a JSON Pointer to a property, such as '/address/city'",

@@ -70,7 +70,7 @@ const rows: readonly Row[] = [
     'x',
   ],
   ['GET /forbidden 403: checkAuthorization: authorize refused', 'GET', '/forbidden'],
-  ['GET /hidden 404: checkAuthorization: authorize hides it', 'GET', '/hidden'],
+  ['GET /hidden 404: loadCurrent: authorize hides it', 'GET', '/hidden'],
   ['GET /broken 500: checkAuthorization: Error: boom', 'GET', '/broken'],
   ['PUT /users/1 415: checkContent: Content of type text/plain is not taken here.', 'PUT', '/users/1', [text], 'x'],
   ['PUT /users/1 415: checkContent: The content has no Content-Type.', 'PUT', '/users/1', [], 'x'],
