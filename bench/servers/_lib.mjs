@@ -69,13 +69,16 @@ export function etagMatches(header, etag, weak = false) {
 /** Uploads overwrite eight slots, so that the disk use stays bounded. */
 export const uploadPath = (id) => path.join(env.uploads, `${process.env.BENCH_NAME ?? 'x'}-${id % 8}.bin`)
 
-export function ready(server) {
-  // Counts the requests for the process that started this one.
+/** Counts the requests for the process that started this one. */
+export function countRequests(server) {
+  if (process.send === undefined) return
   let requests = 0
-  if (process.send !== undefined) {
-    server.on('request', () => requests++)
-    process.on('message', () => process.send(requests))
-  }
+  server.on('request', () => requests++)
+  process.on('message', () => process.send(requests))
+}
+
+export function ready(server) {
+  countRequests(server)
   server.listen(0, '127.0.0.1', () => process.stdout.write(`ready ${server.address().port}\n`))
   process.on('SIGTERM', () => process.exit(0))
 }

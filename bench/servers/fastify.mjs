@@ -10,7 +10,7 @@ import Fastify from 'fastify'
 import { importJWK, jwtVerify } from 'jose'
 import mergePatch from 'json-merge-patch'
 import { ALLOW_HEADERS, ALLOW_METHODS, MAX_AGE, ORIGIN } from '../lib/data.mjs'
-import { env, etagMatches, resettable, Store, uploadPath } from './_lib.mjs'
+import { countRequests, env, etagMatches, resettable, Store, uploadPath } from './_lib.mjs'
 
 const auto = process.env.BENCH_AUTO_ETAG === '1'
 const store = resettable(new Store())
@@ -134,6 +134,7 @@ await app.register(async (up) => {
     return reply.code(201).header('Location', `/forms/${out.id}`).send(out)
   })
 })
+countRequests(app.server)
 await app.listen({ port: 0, host: '127.0.0.1' })
 process.stdout.write(`ready ${app.server.address().port}\n`)
 process.on('SIGTERM', () => process.exit(0))
