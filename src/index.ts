@@ -37,9 +37,10 @@ export {
   type Problem,
 } from './core/errors.ts'
 export type { AnyRequest, AnyResponse, Exchange, Principal, RequestView } from './core/exchange.ts'
-export type { MaybePromise } from './core/handler.ts'
+export type { Decision, Handler, HandlerRole, Next } from './core/handler.ts'
 export type { JsonArray, JsonObject, JsonValue } from './core/json.ts'
-export type { Decision, ErrorHook, Handler, HandlerRole, Next } from './core/node-handler.ts'
+export type { MaybePromise } from './core/maybe-promise.ts'
+export type { ErrorHook } from './core/node-handler.ts'
 export type { Log, LogEntry } from './core/operator-log.ts'
 export type { TrustProxy } from './core/peer.ts'
 export type { Place } from './core/place.ts'

@@ -1,6 +1,6 @@
 import { publishFailure } from '../core/diagnostics.ts'
 import type { Exchange } from '../core/exchange.ts'
-import type { MaybePromise } from '../core/handler.ts'
+import type { MaybePromise } from '../core/maybe-promise.ts'
 import { logFailure, type ReportFailure } from '../core/report-failure.ts'
 
 /** Runs the `afterCommit` hooks of a service. */

@@ -1,7 +1,7 @@
 import { note } from '../core/diagnostics.ts'
 import { HttpError, isHttpError } from '../core/errors.ts'
 import type { RequestView } from '../core/exchange.ts'
-import { andThen, isPromise, type MaybePromise } from '../core/handler.ts'
+import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { refuseRenamedValue } from '../core/options.ts'
 import { asRead } from '../core/read-view.ts'
 import { isResource, type StoredResource, type StoredState, type Tombstone } from '../stores/types.ts'

@@ -1,5 +1,5 @@
 import { HttpError } from '../core/errors.ts'
-import { andThen, isPromise, type MaybePromise } from '../core/handler.ts'
+import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { MAX_ATTEMPTS, PATIENT_ATTEMPTS, pause } from '../core/turns.ts'
 import type { StoredState, WriteConflict } from '../stores/types.ts'
 import { requireAuthorization } from './authorization.ts'

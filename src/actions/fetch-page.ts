@@ -1,4 +1,4 @@
-import { andThen, type MaybePromise } from '../core/handler.ts'
+import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import type { ListQuery } from '../stores/index-types.ts'
 import type { ListOptions, Page } from '../stores/types.ts'
 import type { ResourceExchange } from './resource-exchange.ts'

@@ -1,5 +1,5 @@
-import { andThen, type MaybePromise } from '../core/handler.ts'
 import { isJsonObject } from '../core/json.ts'
+import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import type { Reply } from '../core/reply.ts'
 import { isResource } from '../stores/types.ts'
 import { parseStored } from './hooks.ts'

@@ -1,6 +1,6 @@
 import type { RequestView } from '../core/exchange.ts'
-import type { MaybePromise } from '../core/handler.ts'
 import type { JsonValue } from '../core/json.ts'
+import type { MaybePromise } from '../core/maybe-promise.ts'
 
 /** A state of a resource as hooks see it. */
 export interface ResourceState<Value = JsonValue> {

@@ -1,6 +1,6 @@
 import type { RequestView } from '../core/exchange.ts'
-import type { MaybePromise } from '../core/handler.ts'
 import type { JsonObject, JsonValue } from '../core/json.ts'
+import type { MaybePromise } from '../core/maybe-promise.ts'
 import type { CollectionIndex, IndexedValues } from '../stores/index-types.ts'
 import { memberPath, splitPath } from '../stores/paths.ts'
 import type { Content, StoredResource } from '../stores/types.ts'

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { decodeText } from '../body-types/text.ts'
 import { hasConditions } from '../core/conditions.ts'
-import { andThen, type MaybePromise } from '../core/handler.ts'
+import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { readProperty } from '../core/options.ts'
 import { type KeptFields, keepFields, keptReply, type Reply, type ReplyBody } from '../core/reply.ts'
 import type { Page } from '../stores/types.ts'

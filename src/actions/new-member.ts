@@ -1,5 +1,5 @@
-import { andThen, type MaybePromise } from '../core/handler.ts'
 import { isJsonObject, type JsonObject } from '../core/json.ts'
+import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import type { Content, NewState, RelatedWrite } from '../stores/types.ts'
 import { indexNewMember, takeBeforeId } from './indexing.ts'
 import { unknownMembers } from './preferences.ts'

@@ -1,6 +1,6 @@
 import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
-import { andThen, type MaybePromise } from '../core/handler.ts'
+import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { splitPath } from '../stores/paths.ts'
 import { isResource } from '../stores/types.ts'
 import { mayShow } from './entry-rights.ts'

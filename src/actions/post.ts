@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { HttpError } from '../core/errors.ts'
-import { andThen, isPromise, type MaybePromise } from '../core/handler.ts'
+import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { contentReply, emptyReply, encodeText, type Reply } from '../core/reply.ts'
 import { MAX_ATTEMPTS, pause } from '../core/turns.ts'
 import { isJsonType } from '../protocol/media-type.ts'

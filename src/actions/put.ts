@@ -1,6 +1,6 @@
 import { HttpError } from '../core/errors.ts'
-import { andThen, isPromise, type MaybePromise } from '../core/handler.ts'
 import { isJsonObject, type JsonObject, type JsonValue, readMember } from '../core/json.ts'
+import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { emptyReply, type Reply } from '../core/reply.ts'
 import { formatPath } from '../protocol/request-target.ts'
 import { nameOf } from '../stores/paths.ts'

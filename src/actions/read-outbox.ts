@@ -1,4 +1,4 @@
-import { isPromise } from '../core/handler.ts'
+import { isPromise } from '../core/maybe-promise.ts'
 import { isLanguageList } from '../protocol/content-language.ts'
 import { parseMediaType } from '../protocol/media-type.ts'
 import { type RelatedWrite, sizeOf } from '../stores/types.ts'

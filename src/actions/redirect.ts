@@ -1,4 +1,4 @@
-import { andThen, type MaybePromise } from '../core/handler.ts'
+import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { emptyReply, type Reply } from '../core/reply.ts'
 import { isLargeBody, type StoredResource } from '../stores/types.ts'
 import { addStateFields, cacheControlFor, representationFields } from './representation.ts'

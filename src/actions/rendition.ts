@@ -1,5 +1,5 @@
 import { collectBytes } from '../body-types/collect-bytes.ts'
-import { andThen, type MaybePromise } from '../core/handler.ts'
+import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { rangeReply } from '../core/range-reply.ts'
 import type { Reply } from '../core/reply.ts'
 import { isLargeBody, type StoredResource } from '../stores/types.ts'

@@ -1,5 +1,5 @@
 import { HttpError } from '../core/errors.ts'
-import { andThen, type MaybePromise } from '../core/handler.ts'
+import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { isJsonType, parseMediaType } from '../protocol/media-type.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'

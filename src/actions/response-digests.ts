@@ -1,4 +1,4 @@
-import type { MaybePromise } from '../core/handler.ts'
+import type { MaybePromise } from '../core/maybe-promise.ts'
 import { readProperty } from '../core/options.ts'
 import type { Reply } from '../core/reply.ts'
 import { addDigests, type DigestWhole, digestAtHand, digestKept } from '../core/reply-digests.ts'

@@ -1,7 +1,7 @@
 import type { BodyLimits } from '../body-types/types.ts'
 import type { RequestView } from '../core/exchange.ts'
-import type { MaybePromise } from '../core/handler.ts'
 import type { JsonObject, JsonValue } from '../core/json.ts'
+import type { MaybePromise } from '../core/maybe-promise.ts'
 import type { Reply } from '../core/reply.ts'
 import type { StandardSchema } from '../core/standard-schema.ts'
 import type { Turns } from '../core/turns.ts'

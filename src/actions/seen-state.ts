@@ -1,4 +1,4 @@
-import { andThen, type MaybePromise } from '../core/handler.ts'
+import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { type Expectation, isResource, type StoredResource, type StoredState } from '../stores/types.ts'
 import { fetchJson } from './hooks.ts'
 import type { ResourceExchange } from './resource-exchange.ts'

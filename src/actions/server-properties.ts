@@ -1,5 +1,4 @@
 import { HttpError } from '../core/errors.ts'
-import { andThen, type MaybePromise } from '../core/handler.ts'
 import {
   defineMember,
   equalJson,
@@ -9,6 +8,7 @@ import {
   type JsonValue,
   readMember,
 } from '../core/json.ts'
+import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { nameOf } from '../stores/paths.ts'
 import { listFiles } from './delete.ts'
 import type { Route } from './route.ts'

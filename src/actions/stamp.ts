@@ -1,7 +1,7 @@
 import { checkParsedJson } from '../body-types/json.ts'
 import { HttpError } from '../core/errors.ts'
-import { andThen, type MaybePromise } from '../core/handler.ts'
 import { equalJson, isJsonObject, type JsonValue } from '../core/json.ts'
+import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import type { StoredResource } from '../stores/types.ts'
 import type { ChangeKind, CurrentState, WriteContext } from './change-types.ts'
 import { viewChanged } from './changes.ts'

@@ -1,7 +1,7 @@
 import { hasConditions } from '../core/conditions.ts'
 import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
-import { andThen, isPromise, type MaybePromise } from '../core/handler.ts'
+import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { splitPath } from '../stores/paths.ts'
 import { isResource, type StoredState } from '../stores/types.ts'
 import { selectedValidators } from './representation.ts'

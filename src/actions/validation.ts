@@ -1,5 +1,4 @@
 import { type ContentError, HttpError } from '../core/errors.ts'
-import { andThen, type MaybePromise } from '../core/handler.ts'
 import {
   equalJson,
   formatPointerStep,
@@ -9,6 +8,7 @@ import {
   readMember,
 } from '../core/json.ts'
 import { keepsNumbers } from '../core/json-numbers.ts'
+import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import type { StandardIssue, StandardResult, StandardSchema } from '../core/standard-schema.ts'
 import { parseIntegerName } from '../stores/paths.ts'
 import type { Route } from './route.ts'

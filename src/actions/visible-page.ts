@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import { andThen, type MaybePromise } from '../core/handler.ts'
+import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { isJsonType, parseMediaType } from '../protocol/media-type.ts'
 import { mergeCaching } from '../protocol/stricter-caching.ts'
 import type { Page, StoredResource } from '../stores/types.ts'

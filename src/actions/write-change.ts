@@ -1,5 +1,5 @@
 import { HttpError } from '../core/errors.ts'
-import { andThen, type MaybePromise } from '../core/handler.ts'
+import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import type {
   Content,
   NewState,

@@ -1,13 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { hasUnreadBody } from '../core/discard-body.ts'
 import type { AnyRequest, AnyResponse, Exchange } from '../core/exchange.ts'
-import { isPromise, type MaybePromise } from '../core/handler.ts'
-import { checkHandler, type Decision, type Handler } from '../core/node-handler.ts'
+import { checkHandler, type Decision, type Handler } from '../core/handler.ts'
+import { isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { BOOLEAN, checkValues, FUNCTION, TEXT, type ValueRule } from '../core/option-values.ts'
 import { readOptions } from '../core/options.ts'
 import { collectPending, hasPending } from '../core/pending.ts'
 import type { Reply, ReplyBody } from '../core/reply.ts'
-import { completeHeaders, isInOnePiece } from '../core/write-reply.ts'
+import { completeHeaders } from '../core/write-head.ts'
+import { isInOnePiece } from '../core/write-reply.ts'
 import { mergeVary } from '../protocol/vary.ts'
 
 /** Response fields by name. */

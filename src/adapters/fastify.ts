@@ -2,63 +2,16 @@ import { type IncomingMessage, METHODS, type ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import type { HostRequest } from '../core/exchange.ts'
 import { readField } from '../core/fields.ts'
-import { isPromise, type MaybePromise } from '../core/handler.ts'
-import type { Handler } from '../core/node-handler.ts'
+import type { Handler } from '../core/handler.ts'
+import { isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { type Place, placeBelow } from '../core/place.ts'
 import { parseMediaType } from '../protocol/media-type.ts'
 import { mergeVary } from '../protocol/vary.ts'
 import { createAdapter, type HostAnswer } from './create-adapter.ts'
+import type { ContentHook, FastifyInstanceLike, FastifyReplyLike } from './fastify-types.ts'
 import { checkPrefix, mount, placeHandler } from './mount.ts'
 
-/** As much of a Fastify request as is used. */
-export interface FastifyRequestLike {
-  readonly raw: object
-  readonly params: unknown
-  readonly is404: boolean
-  readonly server: { hasContentTypeParser(contentType: string): boolean }
-  headers: object
-}
-
-/** As much of a Fastify reply as is used. */
-export interface FastifyReplyLike {
-  readonly raw: object
-  readonly request: FastifyRequestLike
-  hijack(): unknown
-  callNotFound(): unknown
-  getHeader(name: string): unknown
-  getHeaders(): Record<string, unknown>
-  header(name: string, value: unknown): unknown
-  code(status: number): unknown
-  send(payload?: unknown): unknown
-}
-
-type Done = (error?: Error) => void
-type Hook = (request: FastifyRequestLike, reply: FastifyReplyLike, done: Done) => void
-type ContentHook = (
-  request: FastifyRequestLike,
-  reply: FastifyReplyLike,
-  payload: unknown,
-  done: (error?: Error | null, payload?: unknown) => void,
-) => void
-
-/** As much of a Fastify instance as is used; Fastify 5 has it. */
-export interface FastifyInstanceLike {
-  readonly prefix: string
-  readonly supportedMethods: string[]
-  addHttpMethod(method: string, options?: { hasBody: boolean }): unknown
-  removeAllContentTypeParsers(): unknown
-  addContentTypeParser(
-    contentType: string,
-    parser: (request: FastifyRequestLike, payload: unknown, done: (error: null, body?: unknown) => void) => void,
-  ): unknown
-  addHook(name: 'onRequest', hook: Hook): unknown
-  addHook(name: 'preParsing' | 'onSend', hook: ContentHook): unknown
-  route(options: {
-    method: string[]
-    url: string
-    handler: (request: FastifyRequestLike, reply: FastifyReplyLike) => unknown
-  }): unknown
-}
+export type { FastifyInstanceLike, FastifyReplyLike, FastifyRequestLike } from './fastify-types.ts'
 
 /** A Fastify plugin: `app.register(plugin, { prefix })`. */
 export type FastifyPlugin = (instance: FastifyInstanceLike, options: { readonly prefix?: string }) => Promise<void>

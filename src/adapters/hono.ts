@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { HostRequest } from '../core/exchange.ts'
 import { readField } from '../core/fields.ts'
-import { checkHandler, type Handler } from '../core/node-handler.ts'
+import { checkHandler, type Handler } from '../core/handler.ts'
 import { readOptions } from '../core/options.ts'
 import { isJsonType, parseMediaType } from '../protocol/media-type.ts'
 import { createAdapter, type HostAnswer } from './create-adapter.ts'

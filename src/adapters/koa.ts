@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { HostRequest } from '../core/exchange.ts'
-import { checkHandler, type Handler } from '../core/node-handler.ts'
+import { checkHandler, type Handler } from '../core/handler.ts'
 import { readOptions } from '../core/options.ts'
 import { createAdapter, type HostAnswer, type HostFields } from './create-adapter.ts'
 import { checkPrefix, mount, refusePlainPrefix } from './mount.ts'

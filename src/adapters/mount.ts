@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { AnyRequest, AnyResponse } from '../core/exchange.ts'
-import { checkHandler, createHandler, type Handler, type Next } from '../core/node-handler.ts'
+import { checkHandler, type Handler, type Next } from '../core/handler.ts'
+import { createHandler } from '../core/node-handler.ts'
 import { findPlace, type Place, placeBelow } from '../core/place.ts'
 import { parseRequestTarget } from '../protocol/request-target.ts'
 

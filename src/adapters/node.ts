@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Http2Server } from 'node:http2'
 import { sharedExchange } from '../core/exchange.ts'
-import { checkHandler, type Handler, isHandler } from '../core/node-handler.ts'
+import { checkHandler, type Handler, isHandler } from '../core/handler.ts'
 import { readOptions } from '../core/options.ts'
 import { checkPrefix, mount } from './mount.ts'
 

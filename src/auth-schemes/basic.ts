@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { Exchange, RequestView } from '../core/exchange.ts'
-import { andThen, type MaybePromise } from '../core/handler.ts'
+import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { ACCOUNTS, FUNCTION, PERIOD, RECORD, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { formatChallenge } from '../protocol/authorization.ts'

@@ -1,6 +1,6 @@
 import { HttpError } from '../core/errors.ts'
 import type { Exchange, Principal, RequestView } from '../core/exchange.ts'
-import { andThen, isPromise, type MaybePromise } from '../core/handler.ts'
+import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import type { Log } from '../core/operator-log.ts'
 import { CHECKED_LATER, FUNCTION, PERIOD, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { RequestView } from '../core/exchange.ts'
-import { andThen, type MaybePromise } from '../core/handler.ts'
+import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import {
   ACCOUNTS,
   CHECKED_LATER,

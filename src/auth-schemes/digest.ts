@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Exchange, HostRequest } from '../core/exchange.ts'
-import { andThen, type MaybePromise } from '../core/handler.ts'
+import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { type ChallengeParameter, formatChallenge } from '../protocol/authorization.ts'
 import { formatQuotedString } from '../protocol/field-value.ts'
 import { type Account, type DigestHashes, type DigestOptions, resolveDigestOptions } from './digest-options.ts'

@@ -1,5 +1,5 @@
 import type { RequestView } from '../core/exchange.ts'
-import type { MaybePromise } from '../core/handler.ts'
+import type { MaybePromise } from '../core/maybe-promise.ts'
 import {
   CHECKED_LATER,
   FUNCTION,

@@ -1,6 +1,6 @@
 import type { Exchange, RequestView } from '../core/exchange.ts'
 import { isForwarded } from '../core/fields.ts'
-import { andThen, type MaybePromise } from '../core/handler.ts'
+import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { FUNCTION, oneOf, required, withDefault, writtenAs } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { connectionOf } from '../core/peer.ts'

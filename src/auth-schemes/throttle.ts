@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { networkOf } from '../core/client-address.ts'
 import { HttpError } from '../core/errors.ts'
 import type { RequestView } from '../core/exchange.ts'
-import { andThen, type MaybePromise } from '../core/handler.ts'
+import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { FUNCTION, POSITIVE, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 

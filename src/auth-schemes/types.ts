@@ -1,5 +1,5 @@
 import type { Exchange, Principal } from '../core/exchange.ts'
-import type { MaybePromise } from '../core/handler.ts'
+import type { MaybePromise } from '../core/maybe-promise.ts'
 import type { Log } from '../core/operator-log.ts'
 import { type DefaultRule, withDefault } from '../core/option-values.ts'
 import { readProperty } from '../core/options.ts'

@@ -3,8 +3,8 @@ import { ByteBlocks } from '../core/byte-blocks.ts'
 import { declaredLength } from '../core/discard-body.ts'
 import { HttpError, RequestAborted } from '../core/errors.ts'
 import type { Exchange, HostRequest } from '../core/exchange.ts'
-import type { MaybePromise } from '../core/handler.ts'
 import { stopWatch, watchIdle } from '../core/idle-watch.ts'
+import type { MaybePromise } from '../core/maybe-promise.ts'
 
 const EMPTY = new Uint8Array(0)
 

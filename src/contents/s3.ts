@@ -1,4 +1,4 @@
-import type { MaybePromise } from '../core/handler.ts'
+import type { MaybePromise } from '../core/maybe-promise.ts'
 import {
   BOOLEAN,
   either,

@@ -5,7 +5,7 @@
  * changes, and no conditional write is needed.
  */
 
-import type { MaybePromise } from '../core/handler.ts'
+import type { MaybePromise } from '../core/maybe-promise.ts'
 
 /** Content as the service that keeps it has it. */
 export interface PutContent {

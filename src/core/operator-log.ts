@@ -1,6 +1,6 @@
 import { writeToConsole } from './console-line.ts'
 import { publishFailure } from './diagnostics.ts'
-import { isPromise } from './handler.ts'
+import { isPromise } from './maybe-promise.ts'
 
 /**
  * A change in what the requests depend on, for the operator. Each is reported once: when it stops working, and when it works

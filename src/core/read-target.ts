@@ -2,7 +2,7 @@ import { leadsOut, listReadings } from '../protocol/path-prefix.ts'
 import { parseRequestTarget, pathOfTarget } from '../protocol/request-target.ts'
 import { HttpError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
-import { isPromise, type MaybePromise } from './handler.ts'
+import { isPromise, type MaybePromise } from './maybe-promise.ts'
 
 /** What is left in a decoded path that programs read differently: an escape that was escaped, and `;` parameters. */
 const AMBIGUOUS = /%[0-9a-f]{2}|;/i

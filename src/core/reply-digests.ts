@@ -8,7 +8,7 @@ import {
   selectDigestAlgorithm,
 } from '../protocol/digest-fields.ts'
 import type { Exchange } from './exchange.ts'
-import { andThen, type MaybePromise } from './handler.ts'
+import { andThen, type MaybePromise } from './maybe-promise.ts'
 import { type ContentSource, type Pieces, type Reply, type ReplyBody, SHORT } from './reply.ts'
 
 /**

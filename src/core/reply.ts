@@ -1,4 +1,4 @@
-import type { MaybePromise } from './handler.ts'
+import type { MaybePromise } from './maybe-promise.ts'
 
 /** A reply is data: what will be answered, not the act of answering. The writer alone acts (`write-reply.ts`). */
 

@@ -2,8 +2,8 @@ import { inspect } from 'node:util'
 import { writeToConsole } from './console-line.ts'
 import { type FailureEvent, publishFailure } from './diagnostics.ts'
 import type { Exchange } from './exchange.ts'
-import { isPromise } from './handler.ts'
 import { formatLogText } from './log-text.ts'
+import { isPromise } from './maybe-promise.ts'
 
 /** The failure of a request, seen by the operator. */
 export type ErrorHook = (error: unknown, exchange: Exchange) => void

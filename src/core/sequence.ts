@@ -1,5 +1,5 @@
 import type { Exchange } from './exchange.ts'
-import { isPromise, type MaybePromise, type Step } from './handler.ts'
+import { isPromise, type MaybePromise, type Step } from './maybe-promise.ts'
 import type { Reply } from './reply.ts'
 
 type Decision = MaybePromise<Reply | undefined>

@@ -1,5 +1,5 @@
 import { HttpError } from './errors.ts'
-import { isPromise, type MaybePromise } from './handler.ts'
+import { isPromise, type MaybePromise } from './maybe-promise.ts'
 
 /** How often a compare-and-swap is tried before the request is refused. */
 export const MAX_ATTEMPTS = 100

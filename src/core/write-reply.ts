@@ -1,11 +1,10 @@
-import { type ServerResponse, STATUS_CODES, validateHeaderValue } from 'node:http'
-import { mergeVary } from '../protocol/vary.ts'
 import { discardUnreadBody, hasUnreadBody } from './discard-body.ts'
-import { BASE_FIELDS, type Exchange } from './exchange.ts'
-import { isPromise } from './handler.ts'
+import type { Exchange } from './exchange.ts'
+import { isPromise } from './maybe-promise.ts'
 import { toOwnBytes } from './own-bytes.ts'
 import type { ContentSource, Pieces, Reply, ReplyBody } from './reply.ts'
 import { noteSent } from './stalled-reader.ts'
+import { writeHead } from './write-head.ts'
 
 /** More than this is written in pieces, each when the one before it has left: memory holds one of them. */
 const PIECE = 1024 * 1024
@@ -18,29 +17,6 @@ const HTTP2_PIECE = 16 * 1024
 export interface WriteOptions {
   /** Called with a failure after the head has left; the client sees a connection that breaks off. */
   readonly onLateFailure: (error: unknown, exchange: Exchange) => void
-}
-
-/**
- * The fields of a reply as they leave: its own, the pending ones, and Vary. The one place that writes Vary.
- * @param present the value of Vary that the host has already set, if any
- */
-export function completeHeaders(exchange: Exchange, reply: Reply, present: string): readonly string[] {
-  const vary = mergeVary(present, exchange.vary)
-  const { pending } = exchange
-  const kept = reply.kept?.headers === reply.headers ? reply.kept : undefined
-  if (kept?.completed !== undefined && kept.pending === pending && kept.vary === vary) return kept.completed
-  const fields = reply.headers.slice()
-  for (let i = 0; i < pending.length; i += 2) {
-    // What a reply says itself is about this one alone, and counts.
-    if (i < BASE_FIELDS.length || !reply.headers.includes(pending[i]!)) fields.push(pending[i]!, pending[i + 1]!)
-  }
-  if (vary !== '') fields.push('Vary', vary)
-  if (kept !== undefined) {
-    kept.completed = fields
-    kept.pending = pending
-    kept.vary = vary
-  }
-  return fields
 }
 
 /**
@@ -99,56 +75,6 @@ function writePieces(exchange: Exchange, reply: Reply, { size }: ContentSource, 
 
 function answerEarly(exchange: Exchange, reply: Reply, body: string | Uint8Array | undefined): boolean {
   return discardUnreadBody(exchange, (fields) => writeHead(exchange, reply, fields), body)
-}
-
-function writeHead(exchange: Exchange, reply: Reply, more: readonly string[] | undefined): void {
-  const { res } = exchange
-  const isPlain = !exchange.isHttp2 && res.getHeaderNames().length === 0
-  const headers = completeHeaders(exchange, reply, isPlain ? '' : String(res.getHeader('vary') ?? ''))
-  const all = more === undefined ? headers : headers.concat(more)
-  // The phrase too: a head that could not be written leaves its own behind, and 500 would be called "OK".
-  const phrase = STATUS_CODES[reply.status] ?? ''
-  if (!isPlain) {
-    // The HTTP/2 interface takes no repeated names in a list; HTTP/1 takes none beside fields that the host has set.
-    if (exchange.isHttp2) checkValues(all)
-    setAllFields(res, all)
-    // Left to what writes or ends: without content the header section then ends the stream. A client that stops its
-    // upload at an error would otherwise be reset for content shorter than it said, before it sees the answer's end.
-    if (exchange.isHttp2) res.statusCode = reply.status
-    else res.writeHead(reply.status, phrase)
-  } else res.writeHead(reply.status, phrase, all as string[])
-}
-
-/**
- * Sets fields on a response, one by one: for hosts whose own fields have to stay. A name that occurs more than once, as
- * WWW-Authenticate may, has all its values.
- */
-export function setFields(res: ServerResponse, fields: readonly string[]): void {
-  for (let i = 0; i < fields.length; i += 2) {
-    const name = fields[i]!
-    let first = 0
-    while (fields[first] !== name) first += 2
-    if (first === i) res.setHeader(name, fields[i + 1]!)
-    else res.appendHeader(name, fields[i + 1]!)
-  }
-}
-
-/**
- * Node checks the values of HTTP/1 only. A line break in a field of HTTP/2 becomes a field of its own behind a gateway
- * (RFC 9113 §8.2.1, §10.3).
- */
-function checkValues(fields: readonly string[]): void {
-  for (let i = 0; i < fields.length; i += 2) validateHeaderValue(fields[i]!, fields[i + 1]!)
-}
-
-/** All of the fields or, where one cannot be sent, none: what a reply has set would otherwise be on the 500 after it. */
-function setAllFields(res: ServerResponse, fields: readonly string[]): void {
-  try {
-    setFields(res, fields)
-  } catch (error) {
-    for (let i = 0; i < fields.length; i += 2) res.removeHeader(fields[i]!)
-    throw error
-  }
 }
 
 /** Whether content is written at once. */

@@ -1,6 +1,6 @@
 import { readAuthority } from '../core/authority.ts'
 import { note } from '../core/diagnostics.ts'
-import type { Step } from '../core/handler.ts'
+import type { Step } from '../core/maybe-promise.ts'
 import { emptyReply } from '../core/reply.ts'
 import { parseAuthority } from '../protocol/authority.ts'
 

@@ -1,7 +1,7 @@
 import type { AuthScheme } from '../auth-schemes/types.ts'
 import { describeValue } from '../core/describe-value.ts'
 import type { RequestView } from '../core/exchange.ts'
-import type { MaybePromise } from '../core/handler.ts'
+import type { MaybePromise } from '../core/maybe-promise.ts'
 import { BOOLEAN, CHECKED_LATER, either, FUNCTION, oneOf, type ValueRule, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { parseAuthorization } from '../protocol/authorization.ts'

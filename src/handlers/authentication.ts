@@ -2,7 +2,7 @@ import { type AuthResult, type AuthScheme, toPrincipal } from '../auth-schemes/t
 import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import type { Exchange, Principal, RequestView } from '../core/exchange.ts'
-import { andThen, isPromise, type MaybePromise, type Step } from '../core/handler.ts'
+import { andThen, isPromise, type MaybePromise, type Step } from '../core/maybe-promise.ts'
 import type { Log } from '../core/operator-log.ts'
 import { readProperty } from '../core/options.ts'
 import { addPending, addVary } from '../core/pending.ts'

@@ -2,7 +2,7 @@ import { isOwnOrigin } from '../core/authority.ts'
 import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import type { Exchange } from '../core/exchange.ts'
-import { andThen, type MaybePromise, type Step } from '../core/handler.ts'
+import { andThen, type MaybePromise, type Step } from '../core/maybe-promise.ts'
 import { parseAuthorization } from '../protocol/authorization.ts'
 import { isSafeMethod } from '../protocol/methods.ts'
 

@@ -5,9 +5,10 @@ import { tooLarge } from '../body-types/read-body.ts'
 import type { BodyLimits } from '../body-types/types.ts'
 import { HttpError } from '../core/errors.ts'
 import type { Exchange, HostRequest, RequestView } from '../core/exchange.ts'
-import { andThen, type MaybePromise } from '../core/handler.ts'
+import type { Handler } from '../core/handler.ts'
 import type { JsonValue } from '../core/json.ts'
-import { createHandler, type ErrorHook, type Handler } from '../core/node-handler.ts'
+import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
+import { createHandler, type ErrorHook } from '../core/node-handler.ts'
 import {
   CHECKED_LATER,
   CLOCK,

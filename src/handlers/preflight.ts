@@ -1,5 +1,6 @@
 import type { RequestView } from '../core/exchange.ts'
-import { createHandler, type ErrorHook, type Handler } from '../core/node-handler.ts'
+import type { Handler } from '../core/handler.ts'
+import { createHandler, type ErrorHook } from '../core/node-handler.ts'
 import { either, FUNCTION, listOf, oneOf, withDefault } from '../core/option-values.ts'
 import { type OptionTable, omitOptions, resolveOptions } from '../core/options.ts'
 import { readTarget } from '../core/read-target.ts'

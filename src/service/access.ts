@@ -1,6 +1,6 @@
 import type { ResourceExchange } from '../actions/resource-exchange.ts'
-import type { MaybePromise, Step } from '../core/handler.ts'
-import type { Handler } from '../core/node-handler.ts'
+import type { Handler } from '../core/handler.ts'
+import type { MaybePromise, Step } from '../core/maybe-promise.ts'
 import { changeOptions } from '../core/options.ts'
 import type { Reply } from '../core/reply.ts'
 import { createHostCheck } from '../handlers/allowed-hosts.ts'

@@ -1,7 +1,7 @@
 import type { FileOptions } from '../actions/hook-types.ts'
 import type { CollectionFacts } from '../actions/route.ts'
-import type { MaybePromise } from '../core/handler.ts'
 import type { JsonObject, JsonValue } from '../core/json.ts'
+import type { MaybePromise } from '../core/maybe-promise.ts'
 import {
   BOOLEAN,
   FUNCTION,

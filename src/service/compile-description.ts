@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { setState } from '../actions/state.ts'
-import { andThen, isPromise, type MaybePromise } from '../core/handler.ts'
 import type { JsonObject } from '../core/json.ts'
+import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import type { ServiceView } from '../openapi/service-view.ts'
 import type { ResourceStore, StoredResource } from '../stores/types.ts'
 import { compileDocument } from './compile-document.ts'

@@ -2,7 +2,7 @@ import { type AfterCommits, createAfterCommits } from '../actions/after-commits.
 import type { Indexing } from '../actions/indexing.ts'
 import type { Route, RouteContext } from '../actions/route.ts'
 import { describeValue } from '../core/describe-value.ts'
-import { andThen, type MaybePromise } from '../core/handler.ts'
+import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { shapedAs } from '../core/option-values.ts'
 import { createFailureReport } from '../core/report-failure.ts'
 import { createTurns } from '../core/turns.ts'

@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { writeToConsole } from '../core/console-line.ts'
 import { publishFailure, type RequestEvent } from '../core/diagnostics.ts'
 import type { Exchange } from '../core/exchange.ts'
-import { isPromise } from '../core/handler.ts'
+import { isPromise } from '../core/maybe-promise.ts'
 
 /**
  * Writes one line per request that says why it was answered as it was: `PUT /docs/a 412: evaluateConditions: If-Match

@@ -1,8 +1,8 @@
 import type { Authorize } from '../actions/hook-types.ts'
 import { parseStored } from '../actions/hooks.ts'
 import type { Principal, RequestView } from '../core/exchange.ts'
-import { andThen, type MaybePromise } from '../core/handler.ts'
 import { isJsonObject, type JsonObject, type JsonValue, readMember } from '../core/json.ts'
+import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { memberPath, nameOf } from '../stores/paths.ts'
 import type { Content, ResourceStore, StoredResource } from '../stores/types.ts'
 

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import type { Exchange, Undecided } from '../core/exchange.ts'
-import { isPromise, type MaybePromise } from '../core/handler.ts'
+import { isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import type { Reply } from '../core/reply.ts'
 import { isSafeMethod } from '../protocol/methods.ts'
 

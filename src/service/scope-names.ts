@@ -1,7 +1,7 @@
 import { fetchJson, parseStored } from '../actions/hooks.ts'
 import { HttpError } from '../core/errors.ts'
-import type { MaybePromise } from '../core/handler.ts'
 import { isJsonObject, readMember } from '../core/json.ts'
+import type { MaybePromise } from '../core/maybe-promise.ts'
 import { isResource, type ResourceStore, type StoredState } from '../stores/types.ts'
 
 /** Milliseconds after which the names are read again: another process may have learned one. */

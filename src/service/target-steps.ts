@@ -4,7 +4,7 @@ import { findHostFault, isTargetFormWrong, readScheme } from '../core/authority.
 import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import { createRepeatedFieldSearch } from '../core/fields.ts'
-import type { Step } from '../core/handler.ts'
+import type { Step } from '../core/maybe-promise.ts'
 import { PASS } from '../core/node-handler.ts'
 import { addPending } from '../core/pending.ts'
 import { isKnownMethod, METHODS, METHODS_AND_QUERY, type Method } from '../protocol/methods.ts'

@@ -1,5 +1,5 @@
 import { createAvailability } from '../core/availability.ts'
-import type { MaybePromise } from '../core/handler.ts'
+import type { MaybePromise } from '../core/maybe-promise.ts'
 import type { Log } from '../core/operator-log.ts'
 import { isStoreFailure } from './watch-store.ts'
 import type { WorkQueue } from './work-queue.ts'

@@ -1,7 +1,7 @@
 /** Content: the part of the store contract about the bytes of a resource, and what describes them. */
 
 import type { LocateRequest } from '../contents/types.ts'
-import type { MaybePromise } from '../core/handler.ts'
+import type { MaybePromise } from '../core/maybe-promise.ts'
 import type { CollectionIndex, IndexedValues } from './index-types.ts'
 
 /** Small content: text is kept and sent as its UTF-8 bytes. */

@@ -1,6 +1,6 @@
 /** Queries over collections: the part of the store contract that selects, orders and counts members by their values. */
 
-import type { MaybePromise } from '../core/handler.ts'
+import type { MaybePromise } from '../core/maybe-promise.ts'
 import type { StoredResource } from './types.ts'
 
 /**

@@ -1,4 +1,4 @@
-import { isPromise, type MaybePromise } from '../core/handler.ts'
+import { isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { readOptions } from '../core/options.ts'
 import { isAborted, throwIfAborted } from './aborted.ts'
 import { createStoreClock } from './clock.ts'

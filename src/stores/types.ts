@@ -11,7 +11,7 @@
  * Content is described in `content-types.ts`, changes in `write-types.ts`, queries in `index-types.ts`.
  */
 
-import type { MaybePromise } from '../core/handler.ts'
+import type { MaybePromise } from '../core/maybe-promise.ts'
 import type { Content, ContentFields, LargeBody, SmallBody, StagedBody } from './content-types.ts'
 import type { CollectionIndex, IndexedValues, ListQuery } from './index-types.ts'
 import type {

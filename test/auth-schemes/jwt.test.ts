@@ -2,7 +2,7 @@ import { createHmac, createSecretKey, webcrypto } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { bearer } from '../../src/auth-schemes/bearer.ts'
 import { type JwtOptions, jwt, type KeyInput } from '../../src/auth-schemes/jwt.ts'
-import { isPromise } from '../../src/core/handler.ts'
+import { isPromise } from '../../src/core/maybe-promise.ts'
 import { type GuardedServer, serveGuarded } from './guarded-server.ts'
 import { bearerHeader, claims, createIssuer, issue, now, signToken } from './tokens.ts'
 

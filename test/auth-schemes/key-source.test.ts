@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { bearer } from '../../src/auth-schemes/bearer.ts'
 import { type JwtOptions, jwt } from '../../src/auth-schemes/jwt.ts'
-import { isPromise } from '../../src/core/handler.ts'
+import { isPromise } from '../../src/core/maybe-promise.ts'
 import { type GuardedServer, serveGuarded } from './guarded-server.ts'
 import { bearerHeader, claims, createIssuer, issue, signToken } from './tokens.ts'
 

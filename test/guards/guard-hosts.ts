@@ -18,7 +18,7 @@ import { honoMiddleware } from '../../src/adapters/hono.ts'
 import { koaMiddleware } from '../../src/adapters/koa.ts'
 import { mount } from '../../src/adapters/mount.ts'
 import { attach } from '../../src/adapters/node.ts'
-import type { Handler } from '../../src/core/node-handler.ts'
+import type { Handler } from '../../src/core/handler.ts'
 import { TLS } from '../support/hosts.ts'
 
 /** A request has passed the guard: to the route of the secret, as the host's router understands it, or to the rest. */

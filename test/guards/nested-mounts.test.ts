@@ -3,7 +3,7 @@ import express from 'express'
 import { describe, expect, it } from 'vitest'
 import { mount } from '../../src/adapters/mount.ts'
 import { basic } from '../../src/auth-schemes/basic.ts'
-import type { Handler } from '../../src/core/node-handler.ts'
+import type { Handler } from '../../src/core/handler.ts'
 import { auth } from '../../src/handlers/auth.ts'
 import { listen, send } from '../adapters/raw.ts'
 

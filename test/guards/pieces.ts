@@ -1,5 +1,5 @@
 import { basic } from '../../src/auth-schemes/basic.ts'
-import type { Handler } from '../../src/core/node-handler.ts'
+import type { Handler } from '../../src/core/handler.ts'
 import { auth } from '../../src/handlers/auth.ts'
 import { bodyParse } from '../../src/handlers/body-parse.ts'
 import { conditional } from '../../src/handlers/conditional.ts'

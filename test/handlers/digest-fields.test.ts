@@ -1,6 +1,6 @@
 import express, { type RequestHandler } from 'express'
 import { describe, expect, it } from 'vitest'
-import type { Handler } from '../../src/core/node-handler.ts'
+import type { Handler } from '../../src/core/handler.ts'
 import { bodyParse } from '../../src/handlers/body-parse.ts'
 import { digestFields } from '../../src/handlers/digest-fields.ts'
 import { patch } from '../../src/handlers/patch.ts'

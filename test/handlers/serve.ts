@@ -5,7 +5,7 @@ import express from 'express'
 import Koa from 'koa'
 import { afterEach } from 'vitest'
 import { koaMiddleware } from '../../src/adapters/koa.ts'
-import type { Handler } from '../../src/core/node-handler.ts'
+import type { Handler } from '../../src/core/handler.ts'
 
 const closers: (() => unknown)[] = []
 afterEach(async () => {

@@ -5,7 +5,7 @@ import {
 import * as oauth from 'oauth4webapi'
 import { afterEach, describe, expect, it } from 'vitest'
 import { bearer } from '../../src/auth-schemes/bearer.ts'
-import type { Handler } from '../../src/core/node-handler.ts'
+import type { Handler } from '../../src/core/handler.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'

@@ -1,4 +1,4 @@
-import type { MaybePromise } from '../../src/core/handler.ts'
+import type { MaybePromise } from '../../src/core/maybe-promise.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
 import { type StoreFixture, type TestStoreOptions, testStore } from '../../src/testing.ts'
 

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { isPromise } from '../../src/core/handler.ts'
+import { isPromise } from '../../src/core/maybe-promise.ts'
 import type { CollectionIndex, ListQuery } from '../../src/stores/index-types.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { ListOptions, Page, ResourceStore } from '../../src/stores/types.ts'

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
-import { isPromise } from '../../src/core/handler.ts'
+import { isPromise } from '../../src/core/maybe-promise.ts'
 import { type MemoryStoreOptions, memoryStore } from '../../src/stores/memory.ts'
 import {
   type Content,

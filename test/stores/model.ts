@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect } from 'vitest'
-import type { MaybePromise } from '../../src/core/handler.ts'
+import type { MaybePromise } from '../../src/core/maybe-promise.ts'
 import { parseIntegerName, splitPath } from '../../src/stores/paths.ts'
 import {
   type Content,

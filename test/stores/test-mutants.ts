@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { MaybePromise } from '../../src/core/handler.ts'
+import type { MaybePromise } from '../../src/core/maybe-promise.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
 import type { StoreFixture, TestStoreOptions } from '../../src/testing.ts'
 import { runKit } from './kit-runner.ts'

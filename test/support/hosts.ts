@@ -12,7 +12,7 @@ import { honoMiddleware } from '../../src/adapters/hono.ts'
 import { koaMiddleware } from '../../src/adapters/koa.ts'
 import { mount } from '../../src/adapters/mount.ts'
 import { type AnyServer, attach } from '../../src/adapters/node.ts'
-import type { Handler } from '../../src/core/node-handler.ts'
+import type { Handler } from '../../src/core/handler.ts'
 
 /** For servers of `node:https`. */
 export const TLS = {

@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
-import { createHandler, type Handler } from '../../src/core/node-handler.ts'
+import type { Handler } from '../../src/core/handler.ts'
+import { createHandler } from '../../src/core/node-handler.ts'
 import { contentReply } from '../../src/core/reply.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { memoryStore } from '../../src/stores/memory.ts'

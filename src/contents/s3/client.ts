@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { HttpError } from '../../core/errors.ts'
-import type { MaybePromise } from '../../core/handler.ts'
+import type { MaybePromise } from '../../core/maybe-promise.ts'
 import { beforeAbort, createDeadline } from './deadline.ts'
 
 /** What requests are signed with. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isHttpError } from '../../core/errors.ts'
-import type { MaybePromise } from '../../core/handler.ts'
+import type { MaybePromise } from '../../core/maybe-promise.ts'
 import type { CollectionIndex, Condition, IndexedValues, ListQuery, OrderKey } from '../index-types.ts'
 import { type Content, isLargeBody, type Page, type ResourceStore, type StoredResource } from '../types.ts'
 import { claim, claimEqual, readContent, toBuffer } from './claims.ts'

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { ContentStore } from '../../contents/types.ts'
-import type { MaybePromise } from '../../core/handler.ts'
+import type { MaybePromise } from '../../core/maybe-promise.ts'
 import { readOptions } from '../../core/options.ts'
 import { claimSettles } from './claims.ts'
 import { type ContentsBench, keeping } from './contents/keeping.ts'

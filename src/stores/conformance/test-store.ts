@@ -1,4 +1,4 @@
-import type { MaybePromise } from '../../core/handler.ts'
+import type { MaybePromise } from '../../core/maybe-promise.ts'
 import { readOptions } from '../../core/options.ts'
 import { splitPath } from '../paths.ts'
 import type { Content, RemoveOptions, ResourceStore } from '../types.ts'

@@ -1,4 +1,4 @@
-import type { MaybePromise } from '../../core/handler.ts'
+import type { MaybePromise } from '../../core/maybe-promise.ts'
 import type { Content, RemoveOptions, ResourceStore } from '../types.ts'
 
 /** A store without data, made for one case, and what belongs to it. */

@@ -1,4 +1,4 @@
-import { isPromise } from '../../core/handler.ts'
+import { isPromise } from '../../core/maybe-promise.ts'
 import type { ResourceStore } from '../types.ts'
 
 /** Knows which calls to the stores of a case have not been answered yet. */

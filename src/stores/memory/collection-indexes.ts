@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { HttpError } from '../../core/errors.ts'
-import { isPromise, type MaybePromise } from '../../core/handler.ts'
+import { isPromise, type MaybePromise } from '../../core/maybe-promise.ts'
 import type { CollectionIndex, IndexedValues } from '../index-types.ts'
 import { compareValues } from '../indexed-values.ts'
 import { nameOf } from '../paths.ts'

@@ -1,4 +1,4 @@
-import type { MaybePromise } from '../../core/handler.ts'
+import type { MaybePromise } from '../../core/maybe-promise.ts'
 import { untilAborted } from '../abortable-stream.ts'
 import { readAsText } from '../small-body.ts'
 import {

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { createGoneError } from '../../contents/errors.ts'
 import type { ContentStore } from '../../contents/types.ts'
-import type { MaybePromise } from '../../core/handler.ts'
+import type { MaybePromise } from '../../core/maybe-promise.ts'
 import { shapedAs, type ValueRule, writtenAs } from '../../core/option-values.ts'
 import { untilAborted } from '../abortable-stream.ts'
 import type { LargeBody } from '../types.ts'

@@ -1,4 +1,4 @@
-import { andThen, type MaybePromise } from '../../core/handler.ts'
+import { andThen, type MaybePromise } from '../../core/maybe-promise.ts'
 import type { RecentCache } from '../recent-cache.ts'
 import type { ContentId } from './intake.ts'
 import type { ReadPiece } from './large-body.ts'

@@ -1,4 +1,4 @@
-import { andThen, type MaybePromise } from '../../core/handler.ts'
+import { andThen, type MaybePromise } from '../../core/maybe-promise.ts'
 import { type Abortable, throwIfAborted } from '../aborted.ts'
 import type {
   Content,

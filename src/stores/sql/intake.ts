@@ -1,6 +1,6 @@
 import { createHash, type Hash } from 'node:crypto'
 import { HttpError, isHttpError } from '../../core/errors.ts'
-import type { MaybePromise } from '../../core/handler.ts'
+import type { MaybePromise } from '../../core/maybe-promise.ts'
 import { untilAborted } from '../abortable-stream.ts'
 import { type Content, isStaged, type LargeBody, type SmallBody, type StagedBody, sizeOf } from '../types.ts'
 import type { BesideContents } from './beside.ts'

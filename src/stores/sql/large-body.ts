@@ -1,5 +1,5 @@
 import { HttpError } from '../../core/errors.ts'
-import { andThen, isPromise, type MaybePromise } from '../../core/handler.ts'
+import { andThen, isPromise, type MaybePromise } from '../../core/maybe-promise.ts'
 import type { Pieces } from '../../core/reply.ts'
 import { untilAborted } from '../abortable-stream.ts'
 import type { LargeBody } from '../types.ts'

@@ -1,4 +1,4 @@
-import type { MaybePromise } from '../../core/handler.ts'
+import type { MaybePromise } from '../../core/maybe-promise.ts'
 import type { LargeBody } from '../types.ts'
 import type { BesideContents } from './beside.ts'
 import type { ContentId, Taken } from './intake.ts'

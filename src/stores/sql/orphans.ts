@@ -1,5 +1,5 @@
 import type { ContentStore, ListedContent } from '../../contents/types.ts'
-import type { MaybePromise } from '../../core/handler.ts'
+import type { MaybePromise } from '../../core/maybe-promise.ts'
 
 /** Looks through a content store for content that the database does not know. */
 export interface OrphanSearch {

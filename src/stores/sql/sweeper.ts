@@ -1,5 +1,5 @@
 import { publishFailure } from '../../core/diagnostics.ts'
-import type { MaybePromise } from '../../core/handler.ts'
+import type { MaybePromise } from '../../core/maybe-promise.ts'
 
 /** Clears away what is not needed any more, from time to time, without keeping the process alive. */
 export interface Sweeper {

@@ -1,5 +1,5 @@
 import { HttpError } from '../../core/errors.ts'
-import type { MaybePromise } from '../../core/handler.ts'
+import type { MaybePromise } from '../../core/maybe-promise.ts'
 
 /** Gathers the writes of one turn of the event loop into one transaction: they share one wait for the disk. */
 export interface CommitQueue {

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { andThen, type MaybePromise } from '../../core/handler.ts'
+import { andThen, type MaybePromise } from '../../core/maybe-promise.ts'
 import {
   type ContentLedger,
   createBesideContents,

@@ -1,5 +1,5 @@
 import { HttpError } from '../../core/errors.ts'
-import type { MaybePromise } from '../../core/handler.ts'
+import type { MaybePromise } from '../../core/maybe-promise.ts'
 import { createCommitQueue } from './commit-queue.ts'
 import { createReserve } from './reserve.ts'
 import { createSpace, type Space } from './space.ts'

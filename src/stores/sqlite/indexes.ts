@@ -1,4 +1,4 @@
-import { andThen, type MaybePromise } from '../../core/handler.ts'
+import { andThen, type MaybePromise } from '../../core/maybe-promise.ts'
 import type { CollectionIndex, IndexedValues } from '../index-types.ts'
 import { encodeText, memberKeyOf, sortKeyOf } from '../sql/names.ts'
 import { type EntryKeys, encodeEntry } from '../sql/queries/entry.ts'

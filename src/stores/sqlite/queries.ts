@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { andThen, isPromise, type MaybePromise } from '../../core/handler.ts'
+import { andThen, isPromise, type MaybePromise } from '../../core/maybe-promise.ts'
 import type { ListQuery } from '../index-types.ts'
 import { memberKeyOf } from '../sql/names.ts'
 import type { Indexer } from '../sql/queries/indexer.ts'

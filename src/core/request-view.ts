@@ -1,0 +1,67 @@
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
+
+/** A request as any host gives it: `node:http`, `node:https`, or the compatibility interface of `node:http2`. */
+export type AnyRequest = IncomingMessage | Http2ServerRequest
+/** A response as any host gives it. */
+export type AnyResponse = ServerResponse | Http2ServerResponse
+
+/** Who sends the request, as an authentication scheme found out. */
+export interface Principal {
+  /** The scheme that verified the credentials, in lower case. */
+  readonly scheme: string
+  /** The user name, or the subject of a token. */
+  readonly id: string
+  /** Claims of a token, or whatever a verifier of the user's own returned. */
+  readonly claims?: Readonly<Record<string, unknown>> | undefined
+}
+
+/** What a hook may know of a request. */
+export interface RequestView {
+  /** The method, after X-HTTP-Method-Override where that is enabled. */
+  readonly method: string
+  /** The decoded path below the mount point. */
+  readonly path: string
+  /** The path prefix under which the host mounted us; empty at the root. */
+  readonly mount: string
+  /** The query, parsed when first asked for. */
+  readonly query: URLSearchParams
+  /** Request fields by lower-case name, as Node gives them. */
+  readonly headers: IncomingHttpHeaders
+  /**
+   * Values of the `{names}` in the pattern of the resource; for standalone middleware, what the router of the host has
+   * found.
+   */
+  readonly params: Readonly<Record<string, string>>
+  /** Who sends the request; `undefined` while no principal is known. */
+  readonly principal: Principal | undefined
+  /** Aborts when the client goes away. Made when first asked for. */
+  readonly signal: AbortSignal
+  /** The request of the host. */
+  readonly req: IncomingMessage
+  /**
+   * What the framework of the host calls its context: `ctx` of Koa, the request of Fastify, `c` of Hono; elsewhere the
+   * same as `req`.
+   */
+  readonly hostContext: unknown
+  /** The address of the client: that of the peer or, behind `trustProxy`, the one that the proxies name. */
+  readonly clientAddress: string | undefined
+}
+
+/** What frameworks add to a request; all of it optional. */
+export interface HostRequest {
+  readonly baseUrl?: string
+  readonly originalUrl?: string
+  /** What a router found in the path. */
+  readonly params?: Readonly<Record<string, string>>
+  /** What a body parser before us left. */
+  body?: unknown
+}
+
+/** What an exchange can ask the host, where an adapter stands between them. */
+export interface HostAccess {
+  /** The values that the router of the host has found in the path. */
+  readonly params?: ((context: never) => Readonly<Record<string, string>> | undefined) | undefined
+  /** The value of a field that the host is going to send; several of one name in one value. */
+  readonly field?: ((context: never, name: string) => string | undefined) | undefined
+}
