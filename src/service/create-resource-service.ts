@@ -88,7 +88,11 @@ export function createResourceService(store: ResourceStore, options?: ServiceOpt
   const decide = records === undefined ? inOrder : orFirstAnswer(inOrder)
   const activity = createActivity()
   const handler = createHandler<ResourceExchange>({
-    run: (exchange) => decideInOrder(exchange, decide),
+    run(exchange) {
+      // Not before: some runtimes allow no timer where a service is constructed.
+      records?.start()
+      return decideInOrder(exchange, decide)
+    },
     createExchange: (req, res, place) => new ResourceExchange(req, res, place, settings),
     activity,
     isWellKnown: access.isWellKnown,
@@ -99,7 +103,6 @@ export function createResourceService(store: ResourceStore, options?: ServiceOpt
   const isOurs = (exchange: Exchange): boolean => exchange instanceof ResourceExchange && exchange.settings === settings
   const stopExplaining = createExplainer(settings.explain, isOurs)
   operations?.start()
-  records?.start()
   const close = async (): Promise<void> => {
     await Promise.all([activity.drain(), operations?.close()])
     await afterCommits.drain()

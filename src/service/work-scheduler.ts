@@ -130,6 +130,7 @@ function watchDue(queue: WorkQueue, log: Log): WorkQueue['due'] {
 /** Calls a function at intervals. */
 export interface Poll {
   readonly isClosed: boolean
+  /** Begins, where it has not begun yet. */
   start(): void
   close(): void
 }
@@ -154,7 +155,9 @@ export function createPoll(look: () => Promise<number | undefined>, interval: nu
   }
   const poll = {
     isClosed: false,
-    start: (): void => schedule(0),
+    start(): void {
+      if (timer === undefined && !poll.isClosed) schedule(0)
+    },
     close(): void {
       poll.isClosed = true
       clearTimeout(timer)

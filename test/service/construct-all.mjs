@@ -38,6 +38,15 @@ for (const store of [lib.memoryStore(), postgresStore({ pool })]) {
     resources: {
       '/users': lib.collection({ deletion: 'soft' }),
       '/notes': lib.collection({ ids: 'uuid' }),
+      '/orders': lib.collection({
+        ...{ idempotency: 'required', query: { total: 'number' }, count: true },
+        scope: ({ principal }) => ({ owner: principal?.id }),
+        beforeWrite: ({ value }) => value,
+        outbox: () => [],
+        afterCommit: () => {},
+      }),
+      '/orders/{order}/lines': lib.collection({ parent: true, clientIds: true }),
+      '/tree/{path...}': lib.document({ idempotency: 'optional' }),
       '/page': lib.document(),
       '/config': lib.singleton(),
     },
