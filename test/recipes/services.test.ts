@@ -78,7 +78,7 @@ describe('examples/recipes/testing', () => {
 describe('examples/contents.test.mjs', () => {
   it('runs the kit of content stores with node:test', async () => {
     const { PATH = '', HOME = '' } = process.env
-    const args = ['--test', 'examples/contents.test.mjs']
+    const args = ['--test', '--test-reporter=tap', 'examples/contents.test.mjs']
     const { code, stdout } = await run(process.execPath, args, { env: { PATH, HOME }, limit: 60_000 })
     expect([code, /^# fail 0$/m.test(stdout)]).toEqual([0, true])
     expect(Number(/^# pass (\d+)$/m.exec(stdout)![1])).toBeGreaterThan(10)

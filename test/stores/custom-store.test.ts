@@ -46,7 +46,10 @@ testStore(
 
 describe('examples/custom-store.test.mjs', () => {
   it('runs the conformance kit with node:test, against the same store', async () => {
-    const program = runProgram('examples/custom-store.test.mjs', { DATABASE_URL: server.connectionString }, ['--test'])
+    const program = runProgram('examples/custom-store.test.mjs', { DATABASE_URL: server.connectionString }, [
+      '--test',
+      '--test-reporter=tap',
+    ])
     expect([await program.ended, /^# fail 0$/m.test(program.output())]).toEqual([0, true])
     expect(Number(/^# pass (\d+)$/m.exec(program.output())![1])).toBeGreaterThan(20)
   })
