@@ -3,14 +3,16 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import Libsql from 'libsql'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { json } from '../../src/actions/change-types.ts'
 import { fileContents } from '../../src/contents/file.ts'
+import type { MaybePromise } from '../../src/core/maybe-promise.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
-import { memoryStore } from '../../src/stores/memory.ts'
 import { type PgliteDatabase, postgresStore } from '../../src/stores/postgres.ts'
-import { type SqliteHandle, sqliteStore } from '../../src/stores/sqlite.ts'
-import type { ResourceStore, StagedBody } from '../../src/stores/types.ts'
+import { sqliteStore } from '../../src/stores/sqlite.ts'
+import type { ResourceStore } from '../../src/stores/types.ts'
+import { watchStaged } from '../support/watch-staged.ts'
 import { openRawClient, type RawResponse } from '../wire/raw-client.ts'
 import { jsonOf, multipartOf, type SendOptions, startService, type Target } from '../writes/support.ts'
 
@@ -25,50 +27,35 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close()
 })
 
-const Database = createRequire(import.meta.url)('libsql') as new (
-  file: string,
-) => SqliteHandle & { prepare(sql: string): { all(): readonly unknown[] } }
 let pglite: PgliteDatabase | undefined
 let prefixes = 0
 
 const PLACES: Readonly<Record<string, () => Promise<Place>>> = {
   async memoryStore() {
-    const store = memoryStore()
-    const staged = new Set<StagedBody>()
-    const stage: NonNullable<ResourceStore['stage']> = async (stream, options) => {
-      const body = await store.stage!(stream, options)
-      staged.add(body)
-      const discard = body.discard.bind(body)
-      return Object.assign(body, {
-        discard() {
-          staged.delete(body)
-          return discard()
-        },
-      })
-    }
-    return { store: { ...store, stage }, countLeft: async () => staged.size }
+    const { store, open } = watchStaged()
+    return { store, countLeft: async () => open.size }
   },
   async sqliteStore() {
-    const database = new Database(':memory:')
+    const database = new Libsql(':memory:')
     const store = sqliteStore(database, { sweepInterval: 0 })
     return { store, countLeft: async () => database.prepare('SELECT 1 FROM resource_chunks').all().length }
   },
   async 'sqliteStore with fileContents'() {
     const directory = await mkdtemp(join(tmpdir(), 'uploads-'))
     closers.push(() => rm(directory, { recursive: true, force: true }))
-    const store = sqliteStore(new Database(':memory:'), { sweepInterval: 0, contents: fileContents({ directory }) })
+    const store = sqliteStore(new Libsql(':memory:'), { sweepInterval: 0, contents: fileContents({ directory }) })
     const isFile = (entry: { isFile(): boolean }) => entry.isFile()
     const read = () => readdir(directory, { recursive: true, withFileTypes: true })
     return { store, countLeft: async () => (await read()).filter(isFile).length }
   },
   async postgresStore() {
-    const { PGlite } = createRequire(import.meta.url)('@electric-sql/pglite')
-    pglite ??= new PGlite() as PgliteDatabase
+    const { PGlite } = createRequire(import.meta.url)('@electric-sql/pglite') as { PGlite: new () => PgliteDatabase }
+    pglite ??= new PGlite()
     const tablePrefix = `uploads_${++prefixes}_`
     // The sweep clears away what was given up; all else stays for the grace period.
     const store = postgresStore({ pool: pglite, tablePrefix, sweepInterval: 50 })
-    const count = async () => (await pglite!.query(`SELECT 1 FROM ${tablePrefix}chunks`)).rows.length
-    return { store, countLeft: count }
+    const read = async () => (await pglite!.query(`SELECT 1 FROM ${tablePrefix}chunks`)) as { rows: readonly unknown[] }
+    return { store, countLeft: async () => (await read()).rows.length }
   },
 }
 
@@ -226,7 +213,7 @@ describe.each(Object.entries(PLACES))('an upload below a parent that is removed 
       const { store } = place
       let attempts = -1
       // The first write misses the parent.
-      async function missOnce<Result>(call: () => Result | Promise<Result>): Promise<Result> {
+      async function missOnce<Result>(call: () => MaybePromise<Result>): Promise<Result> {
         if (attempts === -1 || ++attempts > 1) return call()
         await store.remove('/tasks/1', { expect: 'any', mode: 'tombstone', below: true })
         const result = await call()
