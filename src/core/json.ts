@@ -27,9 +27,10 @@ export function defineMember(object: Record<string, JsonValue>, name: string, va
 
 /**
  * Whether two values are equal as JSON: numbers by value, strings by characters, arrays in order, objects in any order.
+ * An absent value, `undefined`, is equal to another one only.
  * Calls nothing on the values, so members called `toJSON` or `hasOwnProperty` are data like any other.
  */
-export function equalJson(a: JsonValue, b: JsonValue): boolean {
+export function equalJson(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
   if (a === b) return true
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false
   if (Array.isArray(a) || Array.isArray(b)) {
