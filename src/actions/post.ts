@@ -20,7 +20,7 @@ import { foresee } from './foreseen-state.ts'
 import { readForm } from './form-content.ts'
 import { type NewMember, newMemberOf } from './new-member.ts'
 import { createOnce, type Once } from './once.ts'
-import { checkParent, parentOf } from './parent.ts'
+import { checkParent, requireParent } from './parent.ts'
 import { appliedPreferences, preferredReturn, unknownMembers } from './preferences.ts'
 import { contentOf, type Proposal, readRawContent } from './raw-content.ts'
 import { writtenReply } from './representation.ts'
@@ -90,10 +90,8 @@ function store(
   toReply: ToReply,
   onCreated?: () => void,
 ): MaybePromise<Reply> {
-  const isAnyStaged = member.taken.some(({ body }) => isStaged(body))
-  return isAnyStaged
-    ? storeOrDiscard(exchange, member, toReply, onCreated)
-    : attempt(exchange, member, toReply, onCreated, 1)
+  if (member.taken.some(({ body }) => isStaged(body))) return storeOrDiscard(exchange, member, toReply, onCreated)
+  return attempt(exchange, member, toReply, onCreated, 1)
 }
 
 /** Gives up the content that came with a member where it is not stored: after a failure, and for a repetition. */
@@ -185,11 +183,18 @@ async function lose(
   return once!.lose(conflict)
 }
 
-function write(exchange: ResourceExchange, { content, related }: NewMember): MaybePromise<CreateResult> {
+function write(exchange: ResourceExchange, member: NewMember): MaybePromise<CreateResult> {
+  return andThen(requireParent(exchange), (requires) => writeBelow(exchange, member, requires))
+}
+
+function writeBelow(
+  exchange: ResourceExchange,
+  { content, related }: NewMember,
+  requires: string | undefined,
+): MaybePromise<CreateResult> {
   const { context, collection, outbox } = exchange.route
   const { keyed } = exchange
   const path = collectionPath(exchange)
-  const requires = parentOf(exchange)
   if (collection!.ids !== 'uuid') {
     return context.store.create(path, content, new CreateUntilLeft(exchange, related, requires))
   }

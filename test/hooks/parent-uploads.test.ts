@@ -15,6 +15,7 @@ import type { ResourceStore } from '../../src/stores/types.ts'
 import { watchStaged } from '../support/watch-staged.ts'
 import { openRawClient, type RawResponse } from '../wire/raw-client.ts'
 import { jsonOf, multipartOf, type SendOptions, startService, type Target } from '../writes/support.ts'
+import { as, list, scope } from './scoped.ts'
 
 interface Place {
   readonly store: ResourceStore
@@ -237,4 +238,29 @@ describe.each(Object.entries(PLACES))('an upload below a parent that is removed 
       expect([status, bytes.equals(upload[3])]).toEqual([200, true])
     },
   )
+})
+
+it('an upload is 404 and leaves nothing where the parent is that of another caller by then', async () => {
+  const { store, open } = watchStaged()
+  let time = Date.now()
+  const resources = {
+    '/tasks': collection({ scope, clientIds: true }),
+    '/tasks/{task}/comments': collection({ parent: true, files: { photo: {} } }),
+    '/tasks/{task}/notes': collection({ parent: true, types: ['text/plain'] }),
+  }
+  const target = await startService({ resources, now: () => time }, store)
+  closers.push(target.close)
+  for (const [, [method, path, { fields, ...options }, content]] of [...FORMS, ...CONTENTS]) {
+    expect((await target.send('PUT', '/tasks/1', jsonOf({}, as('ada')))).status).toBe(201)
+    const own = { ...(fields as Record<string, string>), ...as('ada') }
+    const answer = await sendSlowly(target, [method, path, { ...options, fields: own }, content], async () => {
+      expect((await target.send('DELETE', '/tasks/1', { fields: as('ada') })).status).toBe(204)
+      expect((await target.send('PUT', '/tasks/1', jsonOf({}, as('bob')))).status).toBe(201)
+      time += 60_000
+    })
+    expect([method, path, answer.status]).toEqual([method, path, 404])
+    for (const below of ['comments', 'notes']) expect(await list(target, 'bob', `/tasks/1/${below}`)).toEqual([])
+    expect((await target.send('DELETE', '/tasks/1', { fields: as('bob') })).status).toBe(204)
+  }
+  expect(open.size).toBe(0)
 })
