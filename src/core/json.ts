@@ -10,6 +10,12 @@ export function isJsonObject(value: JsonValue | undefined): value is JsonObject 
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** Whether an object has a member. It costs the same for every size. */
+export function hasMembers(object: JsonObject): boolean {
+  for (const name in object) if (Object.hasOwn(object, name)) return true
+  return false
+}
+
 /** The member of an object under a name, or `undefined`. What the object inherits is not a member. */
 export function readMember(object: JsonObject, name: string): JsonValue | undefined {
   return Object.hasOwn(object, name) ? object[name] : undefined
