@@ -133,6 +133,36 @@ describe('the plans of queries', () => {
     LIMIT,
   )
 
+  it('take one statement for a page in two keys whose first keys are all different', async () => {
+    const file = await createDatabaseFile()
+    const handle = file.open()
+    const texts: string[] = []
+    const watched: SqliteHandle = {
+      exec: (sql) => handle.exec(sql),
+      prepare(sql) {
+        const statement = handle.prepare(sql)
+        return {
+          get: statement.get.bind(statement),
+          run: statement.run.bind(statement),
+          all(...values) {
+            if (sql.includes('_entries AS e')) texts.push(sql)
+            return statement.all(...values)
+          },
+        }
+      },
+    }
+    const store = sqliteStore(watched, { sweepInterval: 0 })
+    await fill(store)
+    const query = { index, where: [], orderBy: [down('text'), up('n')], count: false }
+    const { next } = await store.list('/things', { query, limit: 20 })
+    expect(texts.splice(0)).toHaveLength(1)
+    await store.list('/things', { query, limit: 20, after: next! })
+    // Three for the rest of the group that the cursor names.
+    expect(texts).toHaveLength(4)
+    await store.close?.()
+    await file.remove()
+  })
+
   describe('of Postgres', () => {
     let server: PostgresServer
     beforeAll(async () => {

@@ -162,6 +162,7 @@ function* selectGroup(
   after: Found | undefined,
   need: number,
 ): Steps<Selected> {
+  if (need <= 0) return { found: [] }
   const group: Filters = new Map([...filters, [slot, { slot, any: [key] }]])
   const restore = (one: Found): Found => ({ keys: [key, ...one.keys], sortKey: one.sortKey })
   if (rest.length > 0) {
