@@ -3,15 +3,16 @@ import { copyFile, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type pg from 'pg'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { postgresStore } from '../../src/stores/postgres.ts'
-import { sqliteStore } from '../../src/stores/sqlite.ts'
+import { type SqliteHandle, sqliteStore } from '../../src/stores/sqlite.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
 import { checkPostgresEntries, checkSqliteEntries } from '../support/check-entries.ts'
 import { interceptQueries } from '../support/intercepted-pool.ts'
+import { ownStores } from '../support/owned-stores.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { buildStoreProgram } from '../support/processes.ts'
-import { createDatabaseFile, type DatabaseFile, sqliteLibraries } from '../support/sqlite.ts'
+import { type DatabaseFile, sqliteLibraries } from '../support/sqlite.ts'
 import { contentOf, listWhenIndexed, namesOf, queryByStatus } from '../support/statuses.ts'
 
 /** Written by release 0.1.0 itself; see make.mjs there. */
@@ -48,24 +49,13 @@ async function checkWrite(store: ResourceStore): Promise<void> {
 }
 
 describe.each(Object.entries(sqliteLibraries))('a database of release 0.1.0, opened by %s', (_, library) => {
-  const files: DatabaseFile[] = []
-  const stores: ResourceStore[] = []
-  afterEach(async () => {
-    for (const store of stores.splice(0)) await store.close?.()
-    for (const file of files.splice(0)) await file.remove()
-  })
+  const stores = ownStores(library)
+  const openStore = (handle: SqliteHandle) => stores.openStore(handle, { sweepInterval: 0 })
 
   async function createFile(): Promise<DatabaseFile> {
-    const file = await createDatabaseFile(library)
-    files.push(file)
+    const file = await stores.createFile()
     await copyFile(join(folder, 'store.db'), file.path)
     return file
-  }
-
-  function openStore(handle: Parameters<typeof sqliteStore>[0]): ResourceStore {
-    const store = sqliteStore(handle, { sweepInterval: 0 })
-    stores.push(store)
-    return store
   }
 
   it('has all of its contents, and answers queries', async () => {
