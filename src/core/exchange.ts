@@ -168,7 +168,7 @@ export class Exchange implements RequestView {
     return this.#controller.signal
   }
 
-  /** Whether an error is the end of work that was stopped because the client has left: there is no client to answer. */
+  /** Whether an error is the end of work that was stopped because the client has left. It gets no response. */
   isAbort(error: unknown): boolean {
     const signal = this.#controller?.signal
     return signal?.aborted === true && (error === signal.reason || (error as Error | null)?.name === 'AbortError')
