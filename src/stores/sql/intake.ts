@@ -153,9 +153,9 @@ export function createIntakeFactory(sink: ChunkSink, { inlineLimit, batchSize, b
         return held
       },
       take(contents, signal) {
-        for (const { body } of contents) {
-          if (!taking.has(body) && heldBody(body) === undefined) taking.set(body, takeBody(body, signal))
-        }
+        // All are looked at before the first is read: a failure here must leave no stream under way.
+        const missing = contents.filter(({ body }) => !taking.has(body) && heldBody(body) === undefined)
+        for (const { body } of missing) if (!taking.has(body)) taking.set(body, takeBody(body, signal))
         return Promise.all(contents.map(({ body }) => taking.get(body) ?? heldBody(body)!))
       },
       close(used) {
