@@ -1,11 +1,15 @@
 import type { ServerResponse } from 'node:http'
 import { describe, expect, it, vi } from 'vitest'
+import { createS3Client } from '../../src/contents/s3/client.ts'
+import { listObjects } from '../../src/contents/s3/listing.ts'
 import type { S3ContentsOptions } from '../../src/contents/s3.ts'
 import type { ContentStore } from '../../src/contents/types.ts'
 import { readAll } from '../../src/stores/conformance/contents/keeping.ts'
 import { createBytes, MEBIBYTE, stream } from '../../src/stores/conformance/samples.ts'
 import { createKey, createPrefix, listKeys, openS3Contents } from '../support/contents.ts'
 import { runS3 } from '../support/running-s3.ts'
+import { BUCKET } from '../support/s3-service.ts'
+import { CREDENTIALS, REGION } from '../support/s3-signatures.ts'
 
 const service = await runS3()
 
@@ -170,6 +174,19 @@ describe('s3Contents with a service that lists wrongly', () => {
       return 'done'
     }
     expect(await listKeys(contents)).toEqual([key])
+  })
+
+  it('lists names of other programs in the order of S3, which is that of UTF-8', async () => {
+    service.pageSize = 1
+    const endpoint = new URL(service.endpoint)
+    const readCredentials = () => CREDENTIALS
+    const client = createS3Client({ endpoint, region: REGION, bucket: BUCKET, readCredentials, timeout: 10_000 })
+    const prefix = createPrefix()
+    const names = ['a', '\ufffd', '\u{1f600}'].map((name) => prefix + name)
+    for (const name of names) await client.send({ method: 'PUT', name, body: Buffer.from('x') })
+    const listed: string[] = []
+    for await (const { name } of listObjects(client, prefix)) listed.push(name)
+    expect(listed).toEqual(names)
   })
 
   it('fails when a page begins where the one before it began, and does not go on for ever', async () => {

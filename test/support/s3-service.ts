@@ -129,7 +129,9 @@ export async function startS3(): Promise<S3Service> {
 
   function listObjects(res: ServerResponse, query: URLSearchParams): void {
     const [prefix, after] = [query.get('prefix') ?? '', query.get('start-after') ?? '']
-    const names = [...objects.keys()].filter((name) => name.startsWith(prefix) && name > after).sort()
+    const inOrder = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b))
+    const below = [...objects.keys()].filter((name) => name.startsWith(prefix))
+    const names = below.filter((name) => inOrder(name, after) > 0).sort(inOrder)
     const items = names.slice(0, service.pageSize).map((name) => {
       const date = new Date(objects.get(name)!.modified).toISOString()
       return `<Contents><Key>${escapeXml(name)}</Key><LastModified>${date}</LastModified></Contents>`

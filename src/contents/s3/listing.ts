@@ -12,7 +12,7 @@ export interface ListedObject {
 /** A service that does not list uploads in parts says so by one of these. */
 const NOT_IMPLEMENTED: readonly number[] = [400, 405, 501]
 
-/** Every object below a prefix, page by page. */
+/** Every object below a prefix, page by page, in the order of the UTF-8 bytes of names. */
 export async function* listObjects(client: S3Client, prefix: string): AsyncGenerator<ListedObject> {
   for (let after = ''; ; ) {
     // By the last name: the tokens of some services break.
@@ -21,7 +21,8 @@ export async function* listObjects(client: S3Client, prefix: string): AsyncGener
     const { text } = response
     if (response.status !== 200) throw createS3Error(response)
     const first = readElement(text, 'Key')
-    if (after !== '' && first !== '' && first <= after) throw new Error(`The S3 service lists a name twice: ${first}.`)
+    const isAfter = first === '' || Buffer.compare(Buffer.from(first), Buffer.from(after)) > 0
+    if (after !== '' && !isAfter) throw new Error(`The S3 service lists a name twice: ${first}.`)
     for (const entry of readElements(text, 'Contents')) {
       after = readElement(entry, 'Key')
       yield { name: after, age: ageOf(response, readElement(entry, 'LastModified')), uploadId: undefined }
