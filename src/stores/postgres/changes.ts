@@ -30,7 +30,8 @@ export function createPostgresChanges(
     },
 
     async create({ collection, requires, draft: draftFor }, drafted, findTaken, { signal }) {
-      for (let draft = drafted; ; draft = undefined) {
+      let draft = drafted
+      for (let attempt = 0; attempt < MAX_ATTEMPTS; draft = undefined) {
         draft ??= draftFor(await names.take(collection))
         const taken = findTaken(draft)
         if (taken === undefined) return draft
@@ -43,7 +44,9 @@ export function createPostgresChanges(
         const conflict = await steps.explain(step, written, signal)
         if (conflict?.missing !== undefined) return { ...conflict, missing: conflict.missing }
         if (conflict?.related !== undefined) return { ...conflict, related: conflict.related }
+        attempt++
       }
+      throw createUnavailableError(new Error('The state changed at every attempt.'))
     },
 
     async remove(path, step, taken, { signal }): Promise<RemoveResult> {
