@@ -253,10 +253,10 @@ for (const [name, createPlace] of Object.entries(PLACES)) {
 
     it('keeps the content of an upload that takes longer than the grace period', async () => {
       const place = await createPlace()
-      const store = place.open({ grace: 150, sweepInterval: 10 })
+      const store = place.open({ grace: 600, sweepInterval: 10 })
       async function* slow(): AsyncGenerator<Uint8Array> {
         yield LARGE
-        await new Promise((resolve) => setTimeout(resolve, 900))
+        await new Promise((resolve) => setTimeout(resolve, 2000))
         yield OTHER
       }
       await store.write('/a', binary(slow()), { expect: 'any' })
