@@ -299,11 +299,15 @@ describe('postgresStore, a database that falls silent', () => {
     const clients = await Promise.all([1, 2, 3, 4].map(() => pool.connect()))
     const controller = new AbortController()
     const reason = new Error('The client has left.')
+    const related = [{ path: '/b', content: text('b') }]
     const calls = [
       time(() => store.read('/a', { signal: controller.signal })),
       time(() => store.list('/a', { limit: 1, signal: controller.signal })),
       time(() => store.write('/a', text('b'), { expect: 'any', signal: controller.signal })),
       time(() => store.remove('/a', { expect: 'any', mode: 'erase', signal: controller.signal })),
+      // In a transaction.
+      time(() => store.write('/a', text('b'), { expect: 'any', related, signal: controller.signal })),
+      time(() => store.remove('/a', { expect: 'any', mode: 'erase', below: true, signal: controller.signal })),
     ]
     setTimeout(() => controller.abort(reason), 30)
     for (const { elapsed, error } of await Promise.all(calls)) {
