@@ -53,9 +53,6 @@ export function checkAuthorization(exchange: ResourceExchange): MaybePromise<und
 function conceal(exchange: ResourceExchange, error: unknown): undefined {
   if (!isHttpError(error) || error.status !== 404) throw error
   exchange.concealed = error
-  setState(exchange, undefined)
-  exchange.item = undefined
-  exchange.hidden = undefined
 }
 
 /**

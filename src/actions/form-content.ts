@@ -1,5 +1,5 @@
 import { collectFields, parseForm } from '../body-types/form.ts'
-import { checkParsedJson } from '../body-types/json.ts'
+import { checkParsedJson, checkStorable } from '../body-types/json.ts'
 import { parseMultipart } from '../body-types/multipart.ts'
 import { decodeText } from '../body-types/text.ts'
 import type { FilePart, FormField } from '../body-types/types.ts'
@@ -158,8 +158,8 @@ function complete(
     if (summary !== undefined) defineMember(facts, name, summary)
   }
   // What JSON is refused for is refused in a form as well: U+0000, which not every store can keep.
-  checkParsedJson(document)
-  checkParsedJson(facts)
+  checkStorable(document)
+  if (files.length > 0) checkParsedJson(facts)
   return andThen(schema === undefined ? document : coerce(document, schema), (value) =>
     newMemberOf(exchange, { value, text: JSON.stringify(value), isVerbatim: false }, files, facts),
   )

@@ -19,7 +19,6 @@ import { appliedPreferences, preferredReturn, unknownMembers } from './preferenc
 import { contentOf, type Proposal, readRawContent } from './raw-content.ts'
 import { addStateFields, cacheControlFor, writtenReply } from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
-
 import { readInScope, refuseTaken } from './scope.ts'
 import { scopeNamesOf, splitScope } from './scope-properties.ts'
 import { readSeenState, type SeenState } from './seen-state.ts'
@@ -112,7 +111,8 @@ function proposeDocument(exchange: ResourceExchange, { value, text, isVerbatim }
   })
   const id = requireTargetId(exchange, value)
   if (id === undefined) return propose(text, value, isVerbatim)
-  return propose(insertId(text, value as JsonObject, id), { id, ...(value as JsonObject) }, false)
+  const complete = exchange.route.indexing === undefined ? value : { id, ...(value as JsonObject) }
+  return propose(insertId(text, value as JsonObject, id), complete, false)
 }
 
 /**

@@ -3,6 +3,7 @@ import {
   defineMember,
   equalJson,
   formatPointerStep,
+  hasMembers,
   isJsonObject,
   type JsonObject,
   type JsonValue,
@@ -60,13 +61,14 @@ export function splitProperties(
 
 /** Adds properties at the end of a document; its text stays as it is before them. */
 export function addProperties(document: Document, owned: JsonObject): Document {
-  const names = Object.keys(owned)
-  if (names.length === 0 || !isJsonObject(document.value)) return document
-  const value: Record<string, JsonValue> = { ...document.value }
-  for (const name of names) defineMember(value, name, owned[name]!)
-  const isEmpty = Object.keys(document.value).length === 0
-  const head = document.text.slice(0, document.text.lastIndexOf('}'))
-  return { value, text: `${head}${isEmpty ? '' : ','}${JSON.stringify(owned).slice(1)}`, isVerbatim: false }
+  const { value, text } = document
+  if (!hasMembers(owned) || !isJsonObject(value)) return document
+  const head = text.slice(0, text.lastIndexOf('}'))
+  return {
+    value: { ...value, ...owned },
+    text: `${head}${hasMembers(value) ? ',' : ''}${JSON.stringify(owned).slice(1)}`,
+    isVerbatim: false,
+  }
 }
 
 /**

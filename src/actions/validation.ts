@@ -2,6 +2,7 @@ import { type ContentError, HttpError } from '../core/errors.ts'
 import {
   equalJson,
   formatPointerStep,
+  hasMembers,
   isJsonObject,
   type JsonObject,
   type JsonValue,
@@ -162,5 +163,5 @@ export function toContentError(issue: StandardIssue): ContentError {
 /** `text` of a JSON object with the member `id` put first. */
 export function insertId(text: string, value: JsonObject, id: string | number): string {
   const rest = text.slice(text.indexOf('{') + 1)
-  return `{"id":${JSON.stringify(id)}${Object.keys(value).length === 0 ? '' : ','}${rest}`
+  return `{"id":${JSON.stringify(id)}${hasMembers(value) ? ',' : ''}${rest}`
 }

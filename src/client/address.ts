@@ -1,3 +1,4 @@
+import { type JsonObject, readMember } from '../core/json.ts'
 import type { ResourceHandle } from './results.ts'
 
 /** Where a request goes: the URL, the state that was read where a document was given, and the other arguments. */
@@ -31,15 +32,15 @@ export function readAddress<Handle extends ResourceHandle>(
   return { url, handle: undefined, rest: hasParameters ? rest.slice(1) : rest }
 }
 
-function fillPath(pattern: string, values: Readonly<Record<string, unknown>>): string {
+function fillPath(pattern: string, values: JsonObject): string {
   const used = new Set<string>()
   return pattern.replaceAll(/\{(\w+)(\.\.\.)?\}/g, (_, name: string, isDeep?: string) => {
-    const value = String(Object.hasOwn(values, name) ? values[name] : '')
+    const value = String(readMember(values, name) ?? '')
     const segments = isDeep === undefined ? [value] : value.split('/')
-    if (used.has(name)) throw new TypeError(`The path ${pattern} has two parameters named "${name}".`)
+    if (used.has(name)) throw new TypeError(`The path ${pattern} has "${name}" twice.`)
     used.add(name)
     // A dot segment is resolved before it is sent, and an empty one names nothing.
-    if (segments.some((segment) => segment === '' || segment === '.' || segment === '..')) {
+    if (segments.some((segment) => /^\.{0,2}$/.test(segment))) {
       throw new TypeError(`The path ${pattern} cannot have ${JSON.stringify(value)} as "${name}".`)
     }
     return segments.map(encodeURIComponent).join('/')

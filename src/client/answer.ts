@@ -17,10 +17,8 @@ export interface Answer {
   readonly isRepeated: boolean
 }
 
-/** Whether the content is JSON (RFC 8259, RFC 6839). */
-function hasJson({ headers }: Answer): boolean {
-  return /^\s*(?:application\/json|text\/json|[^;\s]+\+json)\s*(?:;|$)/i.test(headers.get('content-type') ?? '')
-}
+/** The media types of JSON (RFC 8259, RFC 6839). */
+const JSON_TYPE = /^\s*(?:(?:application|text)\/json|[^;\s]+\+json)\s*(?:;|$)/i
 
 /** A response that cannot be used. A write may have taken effect unless it was refused by a 4xx. */
 export function createError(answer: Answer, message?: string): ResponseError {
@@ -33,9 +31,9 @@ export function createError(answer: Answer, message?: string): ResponseError {
 }
 
 /** The content; `undefined` where it is not JSON. */
-export function readJson(answer: Answer): JsonValue | undefined {
+export function readJson({ headers, text }: Answer): JsonValue | undefined {
   try {
-    return hasJson(answer) ? JSON.parse(answer.text) : undefined
+    return JSON_TYPE.test(headers.get('content-type') ?? '') ? JSON.parse(text) : undefined
   } catch {
     return undefined
   }

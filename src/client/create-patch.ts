@@ -1,4 +1,4 @@
-import { equalJson, type JsonArray, type JsonValue } from '../core/json.ts'
+import { equalJson, type JsonValue } from '../core/json.ts'
 import { compareDocuments } from './compare-documents.ts'
 import { generateMergePatch } from './generate-merge-patch.ts'
 import { applyMergePatch, applyOperations } from './verify-patch.ts'
@@ -28,10 +28,9 @@ export function createPatch(
     }
   }
   const contentType = 'application/json-patch+json'
-  if (typeof before === 'object' && typeof after === 'object' && before !== null && after !== null) {
-    const patch: JsonArray | undefined = attempt(() => compareDocuments(before, after))
-    if (patch !== undefined && leadsTo(() => applyOperations(structuredClone(before), structuredClone(patch)), after))
-      return { contentType, patch }
+  const patch = attempt(() => compareDocuments(before, after))
+  if (patch !== undefined && leadsTo(() => applyOperations(structuredClone(before), structuredClone(patch)), after)) {
+    return { contentType, patch }
   }
   return { contentType, patch: [{ op: 'replace', path: '', value: after }] }
 }

@@ -2,7 +2,7 @@ import { type Answer, createError, resolveReference } from './answer.ts'
 import type { AnyTraits, FileNames, PathTypes, Trait } from './definition-paths.ts'
 import { type ClientContext, type RequestOptions, readWritten } from './read.ts'
 import { CREATING, type Failure, type Operation, type ResourceDocument, refuse, type Success } from './results.ts'
-import { parseRetryAfter } from './retry.ts'
+import { readRetryAfter } from './retry.ts'
 
 export interface CreateOptions extends RequestOptions {
   /** The media type of content that is not JSON. Default: that of the Blob. */
@@ -60,14 +60,14 @@ export async function createItem(
   options: CreateOptions | undefined,
 ): Promise<Outcome> {
   const { key = crypto.randomUUID(), repeat = context.keyed.includes(path), contentType } = options ?? {}
-  const isRaw = content instanceof Blob || content instanceof Uint8Array
   const isForm = content instanceof FormData
-  const type = isForm ? undefined : isRaw ? (contentType ?? typeOf(content)) : 'application/json'
+  const blob = content instanceof Blob || content instanceof Uint8Array ? toBlob(content) : undefined
+  const type = isForm ? undefined : blob ? (contentType ?? typeOf(blob)) : 'application/json'
   const answer = await context.send({
     method: 'POST',
     url,
     headers: { 'Idempotency-Key': key, ...(type === undefined ? {} : { 'Content-Type': type }) },
-    content: { body: isForm ? content : isRaw ? toBlob(content) : JSON.stringify(content) },
+    content: { body: isForm ? content : (blob ?? JSON.stringify(content)) },
     options,
     isRepeatable: repeat,
   })
@@ -77,18 +77,18 @@ export async function createItem(
   if (location === null) throw createError(answer, 'The response has no Location.')
   const created = resolveReference(answer, location)
   if (status === 202) return { ok: true, status, url: created, operation: describeOperation(answer, created) }
-  if (isRaw) return { ok: true, status, url: created }
+  if (blob) return { ok: true, status, url: created }
   return { ok: true, status, url: created, document: await readWritten(context, answer, created, options) }
 }
 
-export function describeOperation<Value>({ headers }: Answer, url: string): Operation<Value> {
-  return { url, retryAfter: parseRetryAfter(headers.get('retry-after'), Date.now()) }
+export function describeOperation<Value>(answer: Answer, url: string): Operation<Value> {
+  return { url, retryAfter: readRetryAfter(answer) }
 }
 
 export function toBlob(content: Blob | Uint8Array | string): Blob {
   return content instanceof Blob ? content : new Blob([content as string])
 }
 
-export function typeOf(content: Blob | Uint8Array | string): string {
-  return (content instanceof Blob ? content.type : '') || 'application/octet-stream'
+export function typeOf(blob: Blob): string {
+  return blob.type || 'application/octet-stream'
 }

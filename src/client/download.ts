@@ -47,13 +47,15 @@ export async function openContent(
   const [offset, size] = rangeOf(answer)
   if (status === 206 && offset !== resume?.offset) throw createError(answer, 'It has another range.')
   const validators = readValidators(answer)
+  // Ranges count the bytes on the wire, which a coding makes others.
+  const isCoded = headers.get('content-encoding') !== null
   let reader = answer.reader
 
   /** @throws ResponseError where the content is another one by now */
   async function reopen(at: number, cause: unknown): Promise<void> {
     const { entityTag } = validators
-    // Ranges count the bytes on the wire, which a coding makes others. A weak tag does not vouch for bytes.
-    const canResume = entityTag?.startsWith('"') === true && headers.get('content-encoding') === null
+    // A weak tag does not vouch for bytes.
+    const canResume = entityTag?.startsWith('"') === true && !isCoded
     if (!canResume) throw failure(url, 'The transfer broke, without a strong ETag.', cause)
     await reader?.cancel().catch(() => undefined)
     const next = await request(context, url, options, { offset: at, entityTag })
@@ -71,7 +73,7 @@ export async function openContent(
       while (true) {
         // Only reading is tried again: what the consumer throws at the `yield` ends the loop.
         let piece: Awaited<ReturnType<ContentReader['read']>> | undefined
-        let isComplete = size === undefined || at >= size || headers.get('content-encoding') !== null
+        let isComplete = size === undefined || at >= size || isCoded
         let cause: unknown
         try {
           piece = await reader?.read()
@@ -133,17 +135,17 @@ async function request(
   const answer = await send({ method: 'GET', url, headers, options, isStream: true })
   const { target, reader } = answer
   if (target === undefined || reader === undefined) return answer
-  let own: Answer | undefined
+  let isKept = false
   try {
-    own = await send({ method: 'HEAD', url, headers: conditionOn('any'), options })
+    const own = await send({ method: 'HEAD', url, headers: conditionOn('any'), options })
     // While the target has the same content, the tag that was read before is its own, or no longer the current one.
     const after = await send({ method: 'HEAD', url, options })
     if (own.status !== 200) return own
     if (identify(answer) !== identify(after)) throw failure(url, 'The content changed while it was transferred.')
-    own = { ...own, reader }
-    return own
+    isKept = true
+    return { ...own, reader }
   } finally {
-    if (own?.reader === undefined) await reader.cancel()
+    if (!isKept) await reader.cancel()
   }
 }
 

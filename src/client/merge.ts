@@ -32,8 +32,8 @@ export function merge(base: JsonValue, mine: JsonValue, theirs: JsonValue): Merg
 type Value = JsonValue | undefined
 
 function mergeValues(base: Value, mine: Value, theirs: Value, pointer: string, conflicts: Conflict[]): Value {
-  if (isSame(mine, theirs) || isSame(mine, base)) return theirs
-  if (isSame(theirs, base)) return mine
+  if (equalJson(mine, theirs) || equalJson(mine, base)) return theirs
+  if (equalJson(theirs, base)) return mine
   if (!isJsonObject(base) || !isJsonObject(mine) || !isJsonObject(theirs)) {
     conflicts.push({ pointer, base, mine, theirs })
     return theirs
@@ -50,8 +50,4 @@ function mergeValues(base: Value, mine: Value, theirs: Value, pointer: string, c
     if (member !== undefined) defineMember(merged, name, member)
   }
   return merged
-}
-
-function isSame(a: Value, b: Value): boolean {
-  return a === undefined || b === undefined ? a === b : equalJson(a, b)
 }

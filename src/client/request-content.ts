@@ -37,9 +37,8 @@ export function sendContent(
   content: RequestContent | undefined,
 ): Promise<FetchResponse> {
   const send = fetch ?? (globalThis.fetch as Fetch)
-  if (content === undefined) return send(url, options)
-  const { body, onProgress } = content
-  if (onProgress === undefined || !(body instanceof Blob)) return send(url, { ...options, body: body as string | Blob })
+  const { body, onProgress } = content ?? {}
+  if (onProgress === undefined || !(body instanceof Blob)) return send(url, { ...options, body } as FetchOptions)
   const { XMLHttpRequest: Xhr } = globalThis as { XMLHttpRequest?: new () => XhrRequest }
   if (fetch === undefined && Xhr !== undefined) return sendByXhr(new Xhr(), url, options, body, onProgress)
   return send(url, { ...options, body: streamBlob(body, onProgress), duplex: 'half' })
@@ -84,7 +83,7 @@ function sendByXhr(
         redirected: xhr.responseURL !== url,
         text: () => Promise.resolve(new TextDecoder().decode(xhr.response)),
       })
-    if (signal.aborted) return reject(signal.reason)
+    signal.throwIfAborted()
     signal.addEventListener('abort', () => xhr.abort(), { once: true })
     xhr.send(body)
   })

@@ -83,16 +83,16 @@ function readContext(base: string | URL, options: ResourceClientOptions | undefi
   const { fetch, token, headers, prefer = 'merge', maxAttempts = 10, timeout = 30_000, ...others } = given
   const { retries = 3, keyed = [], cacheSize = 100, ...unknown } = others
   for (const name of Object.keys(unknown)) check(false, `has no option "${name}"`)
-  check(fetch === undefined || typeof fetch === 'function', 'needs a fetch function')
+  check(fetch === undefined || typeof fetch === 'function', 'takes a fetch function')
   check(/^(?:undefined|string|function)$/.test(typeof token), 'takes a token as text or a function')
   check(/^(?:undefined|object|function)$/.test(typeof headers), 'takes headers as an object or a function')
   check(/^(?:merge|json)$/.test(prefer), "takes prefer: 'merge' or 'json'")
-  check(maxAttempts >= 1, 'needs a maxAttempts of at least 1')
-  check(timeout > 0, 'needs a positive timeout')
+  check(maxAttempts >= 1, 'takes a maxAttempts of at least 1')
+  check(timeout > 0, 'takes a positive timeout')
   check(retries >= 0 && cacheSize >= 0, 'takes retries and a cacheSize of at least 0')
   const { location } = globalThis as { readonly location?: { readonly href: string } }
   const { href, search, hash } = new URL(base, location?.href)
-  check(search === '' && hash === '', 'needs a base without query and fragment')
+  check(search === '' && hash === '', 'takes a base without query and fragment')
   return {
     base: href.replace(/\/$/, ''),
     send: createTransport({ fetch, findHeaders: () => findHeaders(given), timeout, retries }),

@@ -14,11 +14,11 @@ export class ResponseError extends Error {
     status: number,
     problem: JsonValue | undefined,
     message: string,
-    options?: { readonly cause?: unknown; readonly mayHaveTakenEffect?: boolean },
+    options: { readonly cause?: unknown; readonly mayHaveTakenEffect?: boolean } = {},
   ) {
-    super(message, options?.cause === undefined ? {} : { cause: options.cause })
+    super(message, options)
     this.status = status
     this.problem = problem
-    this.mayHaveTakenEffect = options?.mayHaveTakenEffect ?? false
+    this.mayHaveTakenEffect = options.mayHaveTakenEffect ?? false
   }
 }

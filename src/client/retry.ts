@@ -1,3 +1,5 @@
+import type { Answer } from './answer.ts'
+
 /** Statuses after which a request may be sent again. */
 const TEMPORARY: readonly number[] = [429, 502, 503, 504]
 /** A server that asks for a longer pause gets no other attempt. */
@@ -9,10 +11,11 @@ export function isTemporary(status: number): boolean {
   return TEMPORARY.includes(status)
 }
 
-/** Milliseconds of a Retry-After (RFC 9110 §10.2.3): seconds, or a date. */
-export function parseRetryAfter(text: string | null, now: number): number | undefined {
+/** Milliseconds of Retry-After (RFC 9110 §10.2.3), which is seconds or a date; `undefined` without one. */
+export function readRetryAfter({ headers }: Pick<Answer, 'headers'>): number | undefined {
+  const text = headers.get('retry-after')
   if (text === null) return undefined
-  const time = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - now
+  const time = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - Date.now()
   return Number.isNaN(time) ? undefined : Math.max(0, time)
 }
 
@@ -21,10 +24,9 @@ export function parseRetryAfter(text: string | null, now: number): number | unde
  * @param attempts those that failed
  * @returns `undefined` where the server asks for a pause of more than a minute
  */
-export function choosePause(attempts: number, retryAfter: number | undefined): number | undefined {
-  const random = Math.random() * Math.min(10_000, 100 * 2 ** attempts)
-  if (retryAfter === undefined) return random
-  return retryAfter > MAX_PAUSE ? undefined : retryAfter + random
+export function choosePause(attempts: number, retryAfter = 0): number | undefined {
+  if (retryAfter > MAX_PAUSE) return undefined
+  return retryAfter + Math.random() * Math.min(10_000, 100 * 2 ** attempts)
 }
 
 /** Waits, for 24 days at the longest. @throws the reason of the signal when it aborts */

@@ -2,7 +2,7 @@ import { type Answer, createError } from './answer.ts'
 import type { ContentReader, Fetch, FetchOptions, FetchResponse } from './fetch.ts'
 import { type RequestContent, sendContent } from './request-content.ts'
 import { ResponseError } from './response-error.ts'
-import { choosePause, isTemporary, LONGEST_TIMER, parseRetryAfter, pause, untilAborted } from './retry.ts'
+import { choosePause, isTemporary, LONGEST_TIMER, pause, readRetryAfter, untilAborted } from './retry.ts'
 
 /** Options of one request. */
 export interface RequestOptions {
@@ -99,13 +99,13 @@ export function createTransport({ fetch, findHeaders, timeout, retries }: Transp
         isSent = true
         const answer = await attempt(request, headers, mayHaveTakenEffect)
         if (isLast || !isTemporary(answer.status)) return answer
-        wait = choosePause(attempts, parseRetryAfter(answer.headers.get('retry-after'), Date.now()))
+        wait = choosePause(attempts, readRetryAfter(answer))
         if (wait === undefined) return answer
         await answer.reader?.cancel()
         // 429 refuses a request before it is done. The others may stand for an answer that was lost behind a proxy.
         mayHaveTakenEffect ||= answer.status !== 429
       } catch (cause) {
-        if (signal?.aborted === true) throw signal.reason
+        signal?.throwIfAborted()
         if (cause instanceof ResponseError) throw cause
         mayHaveTakenEffect ||= isSent
         if (isLast) {
@@ -113,7 +113,7 @@ export function createTransport({ fetch, findHeaders, timeout, retries }: Transp
           const options = { cause, mayHaveTakenEffect: mayHaveTakenEffect && !isSafe(method) }
           throw new ResponseError(0, undefined, `No response to ${method} ${url}: ${reason}`, options)
         }
-        wait = choosePause(attempts, undefined)
+        wait = choosePause(attempts)
       }
       await pause(wait!, signal)
     }

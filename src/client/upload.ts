@@ -34,7 +34,7 @@ export async function uploadContent(
   const answer = await context.send({
     method: 'PUT',
     url,
-    headers: { 'Content-Type': options?.contentType ?? typeOf(content), ...conditionOn(match) },
+    headers: { 'Content-Type': options?.contentType ?? typeOf(body), ...conditionOn(match) },
     content: { body, onProgress },
     options: { ...options, timeout },
   })
@@ -49,9 +49,8 @@ export async function uploadContent(
     const current = await openContent(context, url, signal === undefined ? {} : { signal })
     if (current.ok) {
       const { file } = current
-      if (await hasContent(file, body)) {
-        return { ok: true, status: 204, resource: { url, entityTag: file.entityTag, lastModified: file.lastModified } }
-      }
+      const { entityTag, lastModified } = file
+      if (await hasContent(file, body)) return { ok: true, status: 204, resource: { url, entityTag, lastModified } }
     }
   }
   return refuse(answer, CHANGING)

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonValue } from '../core/json.ts'
 import { type ClientContext, describeDocument, getJson, type RequestOptions } from './read.ts'
 import { type Failure, type Operation, READING, type ResourceDocument, refuse, type Success } from './results.ts'
-import { parseRetryAfter, pause } from './retry.ts'
+import { pause, readRetryAfter } from './retry.ts'
 
 export type WaitResult<Value> =
   | Success<200, { readonly document: ResourceDocument<Value> }>
@@ -28,7 +28,7 @@ export async function waitForEnd<Value>(
     if (state !== 'pending' && state !== 'running') {
       return { ok: true, status: 200, document: document as ResourceDocument<Value> }
     }
-    const wanted = parseRetryAfter(answer.headers.get('retry-after'), Date.now()) ?? USUAL_PAUSE
+    const wanted = readRetryAfter(answer) ?? USUAL_PAUSE
     await pause(Math.max(wanted, SHORTEST_PAUSE), signal)
   }
 }

@@ -1,4 +1,4 @@
-import { equalJson, isJsonObject, type JsonObject, type JsonValue } from '../core/json.ts'
+import { equalJson, isJsonObject, type JsonObject, type JsonValue, readMember } from '../core/json.ts'
 import { conditionOn } from './address.ts'
 import { type Answer, readJson, resolveReference } from './answer.ts'
 import { describeOperation } from './create.ts'
@@ -89,7 +89,7 @@ function isEffectOf(sent: JsonValue, current: JsonValue, base: JsonValue | undef
   if (!isJsonObject(sent) || !isJsonObject(current)) return equalJson(sent, current)
   const before = isJsonObject(base) ? base : {}
   const isSame = (a: JsonObject, b: JsonObject, name: string): boolean =>
-    Object.hasOwn(a, name) && Object.hasOwn(b, name) && equalJson(a[name]!, b[name]!)
+    equalJson(readMember(a, name), readMember(b, name))
   const hasChange = Object.keys(sent).some((name) => !isSame(sent, before, name))
   return Object.keys({ ...sent, ...current }).every((name) => {
     if (Object.hasOwn(sent, name)) return isSame(sent, current, name)
@@ -111,8 +111,7 @@ export async function removeResource(
   })
   context.cache.forget(url)
   const { status } = answer
-  if (status === 200 || status === 204)
-    return { ok: true, status, content: status === 200 ? readJson(answer) : undefined }
+  if (status === 200 || status === 204) return { ok: true, status, content: readJson(answer) }
   if (status === 202) {
     const monitor = resolveReference(answer, answer.headers.get('location') ?? url)
     return { ok: true, status, operation: describeOperation(answer, monitor) }

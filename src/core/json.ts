@@ -10,6 +10,12 @@ export function isJsonObject(value: JsonValue | undefined): value is JsonObject 
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** Whether an object has a member. It costs the same for every size. */
+export function hasMembers(object: JsonObject): boolean {
+  for (const name in object) if (Object.hasOwn(object, name)) return true
+  return false
+}
+
 /** The member of an object under a name, or `undefined`. What the object inherits is not a member. */
 export function readMember(object: JsonObject, name: string): JsonValue | undefined {
   return Object.hasOwn(object, name) ? object[name] : undefined
@@ -27,9 +33,10 @@ export function defineMember(object: Record<string, JsonValue>, name: string, va
 
 /**
  * Whether two values are equal as JSON: numbers by value, strings by characters, arrays in order, objects in any order.
+ * An absent value, `undefined`, is equal to another one only.
  * Calls nothing on the values, so members called `toJSON` or `hasOwnProperty` are data like any other.
  */
-export function equalJson(a: JsonValue, b: JsonValue): boolean {
+export function equalJson(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
   if (a === b) return true
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false
   if (Array.isArray(a) || Array.isArray(b)) {

@@ -11,7 +11,7 @@ import { memoryStore } from '../../src/stores/memory.ts'
 import { findProgram } from '../real/programs.ts'
 import { resources } from './resources.ts'
 
-/** A bundle of everything that the client exports, as a page loads it. */
+/** A bundle of everything that the client exports, as a page loads it: with the texts of licenses. */
 async function bundle() {
   const { outputFiles, metafile, warnings } = await build({
     entryPoints: ['src/client.ts'],
@@ -23,8 +23,6 @@ async function bundle() {
     metafile: true,
     outfile: 'client.js',
     logLevel: 'silent',
-    // The texts of licenses stand in a file beside it.
-    legalComments: 'external',
   })
   const imports = Object.values(metafile.outputs).flatMap((output) => output.imports.map(({ path }) => path))
   return {

@@ -127,8 +127,8 @@ describe('createResourceClient with definitions', () => {
     const name = 'ä b?c#d%2f'
     expect(await client.replace('/counters/{name}', { name }, 'absent', { n: 1 })).toMatchObject({ status: 201 })
     expect(await client.read('/counters/{name}', { name })).toMatchObject({ ok: true })
-    for (const wrong of ['', '.', '..']) {
-      await expect(client.read('/counters/{name}', { name: wrong })).rejects.toThrow(TypeError)
+    for (const wrong of ['', '.', '..', undefined, null]) {
+      await expect(client.read('/counters/{name}', { name: wrong as string })).rejects.toThrow(TypeError)
     }
     await expect(createResourceClient(`${base}/api`).read('/../config')).rejects.toThrow(TypeError)
     await expect(createResourceClient(base).read('https://evil.example/a')).rejects.toThrow(TypeError)

@@ -7,8 +7,8 @@ import { findFault } from './s3-signatures.ts'
 export type Interference = (req: IncomingMessage, res: ServerResponse) => 'done' | undefined
 
 /**
- * A service with the interface of S3, in the memory of this process. It checks signatures, digests, the clock of the
- * client and the sizes of parts as Amazon does, and ignores conditions.
+ * A service with the interface of S3, in the memory of this process. It checks signatures, digests, Content-Length, the
+ * clock of the client and the sizes of parts as Amazon does, and ignores conditions.
  */
 export interface S3Service {
   readonly endpoint: string
@@ -57,6 +57,8 @@ export async function startS3(): Promise<S3Service> {
     service.requests.push(`${req.method} ${req.url}`)
     const fault = findFault(req, url, body, now())
     if (fault !== undefined) return refuse(res, 403, fault)
+    const isWithoutLength = req.method === 'PUT' && req.headers['content-length'] === undefined
+    if (isWithoutLength) return refuse(res, 411, 'MissingContentLength')
     if (service.interfere(req, res) === 'done') return
     const { searchParams } = new URL(req.url!, 'http://service')
     const [, bucket, ...segments] = decodeURIComponent(url.pathname).split('/')

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { HttpError } from '../../core/errors.ts'
 import type { MaybePromise } from '../../core/maybe-promise.ts'
 import { beforeAbort, createDeadline } from './deadline.ts'
+import { prepareBody } from './request-body.ts'
 
 /** What requests are signed with. */
 export interface S3Credentials {
@@ -120,9 +121,8 @@ export function createS3Client({ endpoint, region, bucket, readCredentials, time
       // Not signed: a proxy may change it. Without it some services code the bytes.
       signed.headers.set('Accept-Encoding', 'identity')
       const response = await fetch(signed.url, {
-        ...{ method, headers: signed.headers, redirect: 'manual' },
-        ...(method === 'PUT' || method === 'POST' ? { body: body as Uint8Array<ArrayBuffer> } : {}),
-        signal,
+        ...{ method, headers: signed.headers, redirect: 'manual', signal },
+        ...(method === 'PUT' || method === 'POST' ? prepareBody(body, signed.headers) : {}),
       })
       const { status } = response
       if (!isStream || !response.ok) return { status, headers: response.headers, text: await response.text() }
