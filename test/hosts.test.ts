@@ -9,7 +9,8 @@ import { basic } from '../src/auth-schemes/basic.ts'
 import { createResourceService, type ResourceService } from '../src/service/create-resource-service.ts'
 import { collection, document, singleton } from '../src/service/resource-definitions.ts'
 import { memoryStore } from '../src/stores/memory.ts'
-import { type Answer, hosts, type Request, type RunningHost, runServer, startHost } from './support/hosts.ts'
+import { describeAnswer } from './support/describe-answer.ts'
+import { hosts, type Request, type RunningHost, runServer, startHost } from './support/hosts.ts'
 
 const running: RunningHost[] = []
 afterEach(async () => {
@@ -175,32 +176,15 @@ const script: readonly (Request & { readonly expect: number })[] = [
   { path: `/users?${'a'.repeat(2100)}`, expect: 414 },
 ]
 
-/** What may differ: time, the connection, versions (which are never reused). */
-const VARYING = new Set(['date', 'connection', 'keep-alive', 'last-modified', 'etag', 'transfer-encoding'])
-
-function describeAnswer({ status, headers, body }: Answer) {
-  const names = Object.keys(headers).sort()
-  const boundary = /boundary=(\S+)/.exec(String(headers['content-type']))?.[1]
-  const hide = (text: string): string => (boundary === undefined ? text : text.replaceAll(boundary, 'BOUNDARY'))
-  return {
-    status,
-    headers: Object.fromEntries(
-      names
-        .filter((name) => name !== 'date' && !/^(?:connection|keep-alive)$/.test(name))
-        .map((name) => [name, VARYING.has(name) ? 'varies' : hide(String(headers[name]))]),
-    ),
-    body:
-      body.length > 10_000 ? `${body.length} bytes` : hide(body.toString()).replace(/after=[\w-]+/g, 'after=CURSOR'),
-  }
-}
-
 async function play(host: RunningHost, prefix: string) {
   const answers = []
   for (const { expect: status, ...request } of script) {
     const answer = await host.send({ ...request, path: prefix + request.path })
-    const described = describeAnswer(answer)
-    const text = JSON.stringify(described).replaceAll(prefix === '' ? '\0' : prefix, '')
-    answers.push({ request: `${request.method ?? 'GET'} ${request.path}`, expect: status, ...JSON.parse(text) })
+    answers.push({
+      request: `${request.method ?? 'GET'} ${request.path}`,
+      expect: status,
+      ...describeAnswer(answer, prefix),
+    })
   }
   return answers
 }

@@ -34,7 +34,7 @@ function translate(parameters) {
 /** Pages have numbers in json-server and cursors in the service: this reads up to the page that is asked for. */
 async function findTarget(pathname, { target, start, size, isPart }, headers) {
   if (!isPart) return `${pathname}?${target}`
-  if (!(start >= 0 && start <= 5000)) return `${pathname}?_start=${start}` // 400: there is no such parameter
+  if (!(start >= 0 && start <= 5000)) return `${pathname}?_start=${start}` // 400: _start is not defined
   const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
   let url = new URL(`${pathname}?${target}`, `http://127.0.0.1:${port}`)
   url.searchParams.set('count', 'true')

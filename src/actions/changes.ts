@@ -58,6 +58,8 @@ export function beginChange(
 ): PendingChange | undefined {
   if (!observesChanges(route)) return undefined
   const { outbox, afterCommit, context } = route
+  // The hook runs when the client may have left: then nothing tells its address any more.
+  if (afterCommit !== undefined) void source.request?.clientAddress
   let change: Change | undefined
   const makeChange = (path: string, after: StoredResource | undefined): Change =>
     createChange(route, kind, path, before, after, source)

@@ -1,7 +1,8 @@
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import type { ListQuery } from '../stores/index-types.ts'
-import type { ListOptions, Page } from '../stores/types.ts'
+import type { Page } from '../stores/types.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
+import { ListUntilLeft } from './store-options.ts'
 
 /** A list in the order of the store has cursors of its own, counted or not, so its items are counted on their own. */
 export function countPlain(exchange: ResourceExchange, after: string | undefined, page: Page): MaybePromise<Page> {
@@ -32,27 +33,6 @@ function listStored(
   query: ListQuery | undefined,
 ): MaybePromise<Page> {
   const { route, storePath } = exchange
-  const options = new PageOptions(exchange, after, limit, query)
+  const options = new ListUntilLeft(exchange, after, limit, query)
   return route.context.store.list(storePath === '/' ? '' : storePath, options)
-}
-
-/** A class: an object literal with a getter costs a hidden class for every list. */
-class PageOptions implements ListOptions {
-  readonly #exchange: ResourceExchange
-  readonly after: string | undefined
-  readonly limit: number
-  readonly hidden: boolean
-  readonly query: ListQuery | undefined
-
-  constructor(exchange: ResourceExchange, after: string | undefined, limit: number, query: ListQuery | undefined) {
-    this.#exchange = exchange
-    this.after = after
-    this.limit = limit
-    this.hidden = exchange.wantsHidden
-    this.query = query
-  }
-
-  get signal(): AbortSignal {
-    return this.#exchange.signal
-  }
 }

@@ -64,6 +64,7 @@ async function streamMultipart(exchange: ResourceExchange, type: MediaType): Pro
   const { limits, store } = exchange.route.context
   const form = createForm(exchange)
   const fingerprint = exchange.keyed?.fingerprint
+  const bodies: TakenContent['body'][] = []
   try {
     const source = streamContent(exchange, Number.POSITIVE_INFINITY)
     for await (const part of parseMultipart(source, type, limits)) {
@@ -73,14 +74,16 @@ async function streamMultipart(exchange: ResourceExchange, type: MediaType): Pro
       } else {
         form.expect(part)
         const content = fingerprint?.tapFile(part) ?? part.content
-        form.add(part, await readSmall(content, limits, store, exchange.signal))
+        const taken = await readSmall(content, limits, store, exchange.signal)
+        bodies.push(taken.body)
+        form.add(part, taken)
       }
     }
     fingerprint?.endForm()
     return await form.complete()
   } catch (error) {
     // Nothing refers to what was taken in so far.
-    for (const { content } of form.files) await discardContent(content)
+    for (const body of bodies) await discardContent({ contentType: '', body })
     throw error
   }
 }
@@ -88,7 +91,6 @@ async function streamMultipart(exchange: ResourceExchange, type: MediaType): Pro
 /** What has come of a form. */
 interface Form {
   readonly fields: FormField[]
-  readonly files: readonly FormFile[]
   /** @throws HttpError 422 for a file that the collection does not take, or takes only once */
   expect(part: Pick<FilePart, 'name'>): void
   add(part: Pick<FilePart, 'name' | 'filename' | 'contentType'>, taken: TakenContent): void
@@ -104,7 +106,6 @@ function createForm(exchange: ResourceExchange): Form {
   const files: FormFile[] = []
   return {
     fields,
-    files,
     expect: ({ name }) => requireKnownFile(name, collection, files),
     add({ name, filename, contentType }, { body, size }) {
       // What a browser sends for a file input in which nothing was chosen.

@@ -92,7 +92,10 @@ export function indexNewMember(
   return indexContent(route, memberPath(collection, name), content, value())
 }
 
-/** The same for content that the service makes itself, such as that of finished work: there is no client to answer. */
+/**
+ * The same for content that the service makes itself, such as that of finished work. A value that cannot be indexed is left
+ * out: no client waits for an error.
+ */
 export function indexOwnContent(route: Route | undefined, path: string, content: Content, value: JsonValue): Content {
   const indexing = route?.kind === 'item' ? route.indexing : undefined
   if (indexing === undefined) return content

@@ -7,7 +7,13 @@ import { andThen, isPromise, type MaybePromise, type Step } from '../core/maybe-
 import type { Reply } from '../core/reply.ts'
 import { wantsDigests } from '../core/reply-digests.ts'
 import { parseIdempotencyKey } from '../protocol/idempotency-key.ts'
-import { isResource, type RelatedWrite, type ResourceStore, type StoredResource } from '../stores/types.ts'
+import {
+  isResource,
+  type RelatedWrite,
+  type ResourceStore,
+  type StoredResource,
+  type StoredState,
+} from '../stores/types.ts'
 import { requireAuthorization } from './authorization.ts'
 import { streamContent, takeContent } from './content.ts'
 import { createFingerprint, type Fingerprint } from './fingerprint.ts'
@@ -54,8 +60,10 @@ export function checkRepeated(exchange: ResourceExchange): MaybePromise<Reply | 
     })
   }
   exchange.keyed = { path: `${RECORDS}/${nameRecord(exchange, key)}`, fingerprint: beginFingerprint(exchange) }
-  // What was answered before tells of what is hidden now.
-  if (exchange.concealed !== undefined || isLeftToWrite(exchange, hasConditions(exchange))) return undefined
+  if (isLeftToWrite(exchange, hasConditions(exchange))) return undefined
+  // What was answered before tells of what is hidden now. It is read all the same: what is hidden takes the calls of the
+  // store that an absent resource takes.
+  if (exchange.concealed !== undefined) return andThen(readFirst(exchange), () => undefined)
   return answerAgain(exchange)
 }
 
@@ -95,10 +103,7 @@ function beginFingerprint(exchange: ResourceExchange): Fingerprint {
 
 /** The first answer, where there is one; `undefined` where the key has not been used, or has expired. */
 function answerAgain(exchange: ResourceExchange): MaybePromise<Reply | undefined> {
-  const { store } = exchange.route.context
-  const state = store.read(exchange.keyed!.path, new ReadUntilLeft(exchange, {}))
-  if (isPromise(state)) slowStores.add(store)
-  return andThen(state, (state) => {
+  return andThen(readFirst(exchange), (state) => {
     if (!isResource(state)) return undefined
     return andThen(requireInScope(exchange), () =>
       repeatAnswer(exchange, state).then((reply) =>
@@ -106,6 +111,14 @@ function answerAgain(exchange: ResourceExchange): MaybePromise<Reply | undefined
       ),
     )
   })
+}
+
+/** Reads the record of the first answer. */
+function readFirst(exchange: ResourceExchange): MaybePromise<StoredState> {
+  const { store } = exchange.route.context
+  const state = store.read(exchange.keyed!.path, new ReadUntilLeft(exchange, {}))
+  if (isPromise(state)) slowStores.add(store)
+  return state
 }
 
 /** An answer of before tells of an item, which somebody else's may be by now. @throws HttpError 404 */
@@ -196,12 +209,20 @@ export function orFirstAnswer(decide: Step<ResourceExchange>): Step<ResourceExch
     const isRefusal = isHttpError(error) && error.code !== 'ERR_IDEMPOTENCY_KEY_REUSED' && error.status !== 503
     // Of content that was refused halfway there is no fingerprint, and the first one would have been refused as well.
     if (keyed === undefined || !isRefusal || keyed.fingerprint.state === 'partial') throw error
-    return andThen(checkRights(exchange, error.status), () =>
-      andThen(answerAgain(exchange), (reply) => {
-        if (reply === undefined) throw error
-        return reply
-      }),
-    )
+    return answerOrRefuse(exchange, error)
+  }
+
+  async function answerOrRefuse(exchange: ResourceExchange, error: HttpError): Promise<Reply> {
+    try {
+      await checkRights(exchange, error.status)
+    } catch (refusal) {
+      // As in checkRepeated: the record is read, and not used.
+      await readFirst(exchange)
+      throw refusal
+    }
+    const reply = await answerAgain(exchange)
+    if (reply === undefined) throw error
+    return reply
   }
 
   return (exchange) => {

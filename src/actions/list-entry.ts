@@ -9,8 +9,8 @@ import type { ResourceExchange } from './resource-exchange.ts'
 import { idOf } from './validation.ts'
 
 /**
- * What a listing says of an item: a JSON item of a JSON collection as it is stored; of any other where it is and of which
- * type and size.
+ * The entry of an item in a listing: the item itself, as it is stored, where item and collection are JSON; otherwise
+ * `{ id, href, type, size }`.
  */
 export function listEntry(exchange: ResourceExchange, item: StoredResource): PageEntry {
   if (isShownWhole(exchange, item)) return itemEntry(exchange.route.context.store, item, replyBodyOf)

@@ -43,7 +43,7 @@ export function readListing(exchange: ResourceExchange, content?: string): Listi
   return rules === undefined ? readPlain(exchange) : readQueried(exchange, rules, content)
 }
 
-/** A collection without rules: any other parameter than `limit` and `after` is without effect. */
+/** A collection without rules: it reads `limit` and `after`, and ignores all other parameters. */
 function readPlain(exchange: ResourceExchange): Listing {
   const { default: usual, max } = exchange.route.collection!.pageSize
   const where = scopeConditions(exchange)

@@ -28,7 +28,7 @@ export function capabilitiesOf(route: Pick<Route, 'actions' | 'methods' | 'colle
   return fields
 }
 
-/** Accept-Query, a list of the media types that QUERY takes (RFC 10008 §3); nothing where there is no QUERY. */
+/** Accept-Query, a list of the media types that QUERY takes (RFC 10008 §3); nothing for a route without QUERY. */
 export function acceptQueryOf({ QUERY }: Route['actions']): readonly string[] {
   return QUERY?.content === undefined ? [] : ['Accept-Query', QUERY.content.types.join(', ')]
 }

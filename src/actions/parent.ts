@@ -15,11 +15,26 @@ import { ReadUntilLeft } from './store-options.ts'
 export function checkParent(exchange: ResourceExchange): MaybePromise<undefined> {
   const path = parentOf(exchange)
   if (path === undefined) return undefined
+  exchange.parentSeenAt = exchange.route.context.now()
   return andThen(isVisible(exchange, path), (isVisible) => {
     if (isVisible) return undefined
     note(exchange, 'the parent is not there for this caller')
     throw new HttpError(404, 'ERR_NOT_FOUND')
   })
+}
+
+/** Milliseconds for which a verdict on the parent holds while the content arrives. */
+const FRESH = 1000
+
+/**
+ * The path that must be present when the target is created, as `parentOf` gives it. Where the content took its time, the
+ * parent is judged anew: it may have gone, and be that of another caller by now.
+ * @throws HttpError 404 as `checkParent`
+ */
+export function requireParent(exchange: ResourceExchange): MaybePromise<string | undefined> {
+  const path = parentOf(exchange)
+  if (path === undefined || Math.abs(exchange.route.context.now() - exchange.parentSeenAt) < FRESH) return path
+  return andThen(checkParent(exchange), () => path)
 }
 
 /** The path that must be present when the target is written; `undefined` where the definition asks for none. */

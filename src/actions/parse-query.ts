@@ -106,7 +106,7 @@ function addFilter(filters: Map<string, Filter>, name: string, value: string, ru
     if (property === undefined) {
       return fail(
         name,
-        `There is no parameter ${JSON.stringify(name.slice(0, MAX_NAME))}. ${describeParameters(rules)}`,
+        `The parameter ${JSON.stringify(name.slice(0, MAX_NAME))} is not defined for this list. ${describeParameters(rules)}`,
       )
     }
     const operator = match?.[2] ?? ''

@@ -6,14 +6,21 @@ import { MAX_ATTEMPTS, pause } from '../core/turns.ts'
 import { isJsonType } from '../protocol/media-type.ts'
 import { formatPath } from '../protocol/request-target.ts'
 import { memberPath, splitPath } from '../stores/paths.ts'
-import type { Content, CreateResult, NewState, StoredResource, WriteConflict } from '../stores/types.ts'
+import {
+  type Content,
+  type CreateResult,
+  isStaged,
+  type NewState,
+  type StoredResource,
+  type WriteConflict,
+} from '../stores/types.ts'
 import { beginRequestedChange, type PendingChange } from './changes.ts'
 import { discardContent, hasSchema, readJson } from './content.ts'
 import { foresee } from './foreseen-state.ts'
 import { readForm } from './form-content.ts'
 import { type NewMember, newMemberOf } from './new-member.ts'
 import { createOnce, type Once } from './once.ts'
-import { checkParent, parentOf } from './parent.ts'
+import { checkParent, requireParent } from './parent.ts'
 import { appliedPreferences, preferredReturn, unknownMembers } from './preferences.ts'
 import { contentOf, type Proposal, readRawContent } from './raw-content.ts'
 import { writtenReply } from './representation.ts'
@@ -82,21 +89,41 @@ function store(
   member: NewMember,
   toReply: ToReply,
   onCreated?: () => void,
-  attempts = 1,
 ): MaybePromise<Reply> {
-  if (member.stamp === undefined) return storeStamped(exchange, member, member, toReply, onCreated, attempts)
-  return andThen(stampOrDiscard(member), (stamped) =>
-    storeStamped(exchange, member, stamped, toReply, onCreated, attempts),
-  )
+  if (member.taken.some(({ body }) => isStaged(body))) return storeOrDiscard(exchange, member, toReply, onCreated)
+  return attempt(exchange, member, toReply, onCreated, 1)
 }
 
-async function stampOrDiscard(member: NewMember): Promise<NewMember> {
-  try {
-    return { ...member, content: (await member.stamp!()).content }
-  } catch (error) {
-    await discardAll(member.taken)
-    throw error
+/** Gives up the content that came with a member where it is not stored: after a failure, and for a repetition. */
+async function storeOrDiscard(
+  exchange: ResourceExchange,
+  member: NewMember,
+  toReply: ToReply,
+  onCreated: (() => void) | undefined,
+): Promise<Reply> {
+  let isStored = false
+  const onStored = (): void => {
+    isStored = true
+    onCreated?.()
   }
+  try {
+    return await attempt(exchange, member, toReply, onStored, 1)
+  } finally {
+    if (!isStored) for (const content of member.taken) await discardContent(content)
+  }
+}
+
+function attempt(
+  exchange: ResourceExchange,
+  member: NewMember,
+  toReply: ToReply,
+  onCreated: (() => void) | undefined,
+  attempts: number,
+): MaybePromise<Reply> {
+  if (member.stamp === undefined) return storeStamped(exchange, member, member, toReply, onCreated, attempts)
+  return andThen(member.stamp(), ({ content }) =>
+    storeStamped(exchange, member, { ...member, content }, toReply, onCreated, attempts),
+  )
 }
 
 /** @param member as it was sent, where another attempt begins with it */
@@ -113,8 +140,8 @@ function storeStamped(
   const once = exchange.keyed === undefined ? undefined : createOnce(exchange, observed, toReply)
   return andThen(write(exchange, once?.member ?? observed), (result) => {
     if (result.outcome === 'conflict') {
-      return loseOrDiscard(exchange, member, result, once, attempts).then(
-        (reply) => reply ?? store(exchange, member, toReply, onCreated, attempts + 1),
+      return lose(exchange, result, once, attempts).then(
+        (reply) => reply ?? attempt(exchange, member, toReply, onCreated, attempts + 1),
       )
     }
     change?.commit(result.resource.path, result.resource)
@@ -137,46 +164,37 @@ function withOutbox(
   }
 }
 
-/**
- * The answer of the request that was faster; `undefined` where that has expired, and the member is to be made after all.
- * Where it is not made, what came with it is given up.
- */
-async function loseOrDiscard(
+/** The answer of the request that was faster; `undefined` where that has expired, or the parent is there again. */
+async function lose(
   exchange: ResourceExchange,
-  { taken }: NewMember,
   conflict: WriteConflict,
   once: Once | undefined,
   attempts: number,
 ): Promise<Reply | undefined> {
-  let isOver = true
-  try {
-    if (attempts === MAX_ATTEMPTS) {
-      throw new HttpError(503, 'ERR_UNAVAILABLE', { headers: { 'Retry-After': '1' } })
-    }
-    if (conflict.missing !== undefined) {
-      await pause(attempts)
-      await checkParent(exchange)
-      isOver = false
-      return undefined // it is there again
-    }
-    refuseOutboxConflict(conflict, exchange.keyed?.path)
-    const reply = await once!.lose(conflict)
-    isOver = reply !== undefined
-    return reply
-  } finally {
-    if (isOver) await discardAll(taken)
+  if (attempts === MAX_ATTEMPTS) {
+    throw new HttpError(503, 'ERR_UNAVAILABLE', { headers: { 'Retry-After': '1' } })
   }
+  if (conflict.missing !== undefined) {
+    await pause(attempts)
+    await checkParent(exchange)
+    return undefined
+  }
+  refuseOutboxConflict(conflict, exchange.keyed?.path)
+  return once!.lose(conflict)
 }
 
-async function discardAll(contents: readonly Content[]): Promise<void> {
-  for (const content of contents) await discardContent(content)
+function write(exchange: ResourceExchange, member: NewMember): MaybePromise<CreateResult> {
+  return andThen(requireParent(exchange), (requires) => writeBelow(exchange, member, requires))
 }
 
-function write(exchange: ResourceExchange, { content, related }: NewMember): MaybePromise<CreateResult> {
+function writeBelow(
+  exchange: ResourceExchange,
+  { content, related }: NewMember,
+  requires: string | undefined,
+): MaybePromise<CreateResult> {
   const { context, collection, outbox } = exchange.route
   const { keyed } = exchange
   const path = collectionPath(exchange)
-  const requires = parentOf(exchange)
   if (collection!.ids !== 'uuid') {
     return context.store.create(path, content, new CreateUntilLeft(exchange, related, requires))
   }

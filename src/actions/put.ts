@@ -14,7 +14,7 @@ import type { ConflictHook } from './hook-types.ts'
 import { loadView, viewState } from './hooks.ts'
 import { indexContent } from './indexing.ts'
 import { completeItem, fileNamesOf, hasFileProperties, validateItemContent } from './item-files.ts'
-import { parentOf } from './parent.ts'
+import { requireParent } from './parent.ts'
 import { appliedPreferences, preferredReturn, unknownMembers } from './preferences.ts'
 import { contentOf, type Proposal, readRawContent } from './raw-content.ts'
 import { addStateFields, cacheControlFor, writtenReply } from './representation.ts'
@@ -158,9 +158,11 @@ function replace(
   seen: SeenState | undefined,
 ): MaybePromise<WriteResult> {
   const { route, storePath } = exchange
-  const change = seen && beginRequestedChange(exchange, kindOf(seen), seen.resource)
-  const options = new WriteUntilLeft(exchange, seen?.expect ?? expect, parentOf(exchange))
-  return writeChange(route.context.store, storePath, content, options, change)
+  return andThen(requireParent(exchange), (requires) => {
+    const change = seen && beginRequestedChange(exchange, kindOf(seen), seen.resource)
+    const options = new WriteUntilLeft(exchange, seen?.expect ?? expect, requires)
+    return writeChange(route.context.store, storePath, content, options, change)
+  })
 }
 
 /**

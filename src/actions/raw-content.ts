@@ -40,10 +40,10 @@ export async function readRawContent(exchange: ResourceExchange): Promise<Propos
     const body = isJson && content.length <= limits.bodySize ? checkJson(content, limits) : content
     return { content: { ...fields, body }, isVerbatim: isVerbatim && body === content }
   }
-  // A write that may have to be tried again needs content that can be given twice.
+  // A write that may have to be tried again, as one whose parent was missing, needs content that can be given twice.
   // The record of a first answer is made before the content is stored: its fingerprint has to be known by then.
   const { isConditional, keyed, route } = exchange
-  const isCompared = isConditional || keyed !== undefined || route.conflict !== undefined
+  const isCompared = isConditional || keyed !== undefined || route.conflict !== undefined || route.hasParent
   const mayRetry = isCompared || observesChanges(route)
   const body = mayRetry ? (await readSmall(content, limits, store, exchange.signal)).body : content
   return { content: { ...fields, body }, isVerbatim }

@@ -43,6 +43,8 @@ export class ResourceExchange extends Exchange {
   /** The state of the item that a file belongs to; `undefined` before it was read and when there is none. */
   item: StoredState = undefined
   isItemRead = false
+  /** When the parent was judged, by the clock of the service. */
+  parentSeenAt = 0
   /** The 404 with which `authorize` hides the target. */
   concealed: Error | undefined = undefined
   /** Properties and values of the items that exist for the caller; `undefined` for all of them. */

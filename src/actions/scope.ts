@@ -10,6 +10,10 @@ import { isResource, type ReadOptions, type StoredResource, type StoredState } f
 import type { Indexing } from './indexing.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'
+import { ReadUntilLeft } from './store-options.ts'
+
+const HIDDEN = { hidden: true }
+const HIDDEN_METADATA = { hidden: true, metadataOnly: true }
 
 /** Properties and values that every item of a caller has. */
 export type Scope = Readonly<Record<string, string | number | boolean>>
@@ -108,15 +112,15 @@ export function isEntryInScope(
 }
 
 /**
- * Reads a state as far as it is in the scope of the caller: any other does not exist. What was removed has no properties
- * any more, so it does not exist either, but where it is hidden.
+ * Reads a state; `undefined` for one that is outside of the scope of the caller. A tombstone has no properties and is
+ * outside as well. A hidden state still has its properties.
  */
 export function readInScope(exchange: ResourceExchange, path: string, options: ReadOptions): MaybePromise<StoredState> {
   const { scope, route } = exchange
   const { store } = route.context
   if (scope === undefined) return store.read(path, options)
   const { metadataOnly = false } = options
-  const state = store.read(path, new WithHidden(options, metadataOnly))
+  const state = store.read(path, new ReadUntilLeft(exchange, metadataOnly ? HIDDEN_METADATA : HIDDEN))
   if (isPromise(state)) return state.then((state) => judgeState(exchange, scope, path, options, state))
   return judgeState(exchange, scope, path, options, state)
 }
@@ -138,7 +142,7 @@ function judgeState(
     // Without its content nothing tells whose it is.
     const { store } = route.context
     const wanted: ReadOptions = { hidden: options.hidden === true }
-    return andThen(store.read(path, new WithHidden(options, false)), (state) =>
+    return andThen(store.read(path, new ReadUntilLeft(exchange, HIDDEN)), (state) =>
       judgeState(exchange, scope, path, wanted, state),
     )
   }
@@ -161,23 +165,6 @@ function showState(
   exchange.isTaken = false
   if (state.hidden !== true || options.hidden === true) return state
   return { removed: true, path, removedAt: state.lastModified ?? exchange.route.context.now() }
-}
-
-/** Options of a read that sees hidden states as well. The signal, which costs more than a small request, is made when asked for. */
-class WithHidden implements ReadOptions {
-  readonly #options: ReadOptions
-  readonly hidden = true
-  readonly metadataOnly: boolean
-
-  constructor(options: ReadOptions, metadataOnly: boolean) {
-    this.#options = options
-    this.metadataOnly = metadataOnly
-  }
-
-  // The contract has no undefined signal: every read for a request has one.
-  get signal(): AbortSignal {
-    return this.#options.signal!
-  }
 }
 
 function matches(indexing: Indexing, scope: Scope, item: StoredResource): MaybePromise<boolean> {

@@ -1,5 +1,13 @@
 import { UntilLeft } from '../core/until-left.ts'
-import type { CreateOptions, Expectation, ReadOptions, RemoveOptions, WriteOptions } from '../stores/types.ts'
+import type { ListQuery } from '../stores/index-types.ts'
+import type {
+  CreateOptions,
+  Expectation,
+  ListOptions,
+  ReadOptions,
+  RemoveOptions,
+  WriteOptions,
+} from '../stores/types.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 
 /** Options of a read that ends when the client has left. */
@@ -11,6 +19,22 @@ export class ReadUntilLeft extends UntilLeft implements ReadOptions {
     super(exchange)
     this.hidden = hidden
     this.metadataOnly = metadataOnly
+  }
+}
+
+/** Options of a list that ends when the client has left. */
+export class ListUntilLeft extends UntilLeft implements ListOptions {
+  readonly after: string | undefined
+  readonly limit: number
+  readonly hidden: boolean
+  readonly query: ListQuery | undefined
+
+  constructor(exchange: ResourceExchange, after: string | undefined, limit: number, query: ListQuery | undefined) {
+    super(exchange)
+    this.after = after
+    this.limit = limit
+    this.hidden = exchange.wantsHidden
+    this.query = query
   }
 }
 

@@ -20,9 +20,9 @@ const ENTRY = 4096
 const CHUNK = 50
 
 /**
- * Reads a page of the entries that the caller may see: each is judged by the definition of its own path. The page is as
- * full as any, and its cursor names an entry that is on it: what is left out shows neither in the number of entries nor in
- * Link.
+ * Reads a page of the entries that the caller may see: each is judged by the definition of its own path. Refused entries
+ * are replaced by later ones, and the cursor names an entry of the page: neither the number of entries nor Link shows that
+ * entries were left out.
  * @param after a cursor from an earlier page
  * @throws HttpError 400 for a sealed cursor that the service has not made
  */

@@ -3,8 +3,8 @@ import { hasUnreadBody } from '../core/discard-body.ts'
 import type { AnyRequest, AnyResponse, Exchange } from '../core/exchange.ts'
 import { checkHandler, type Decision, type Handler } from '../core/handler.ts'
 import { isPromise, type MaybePromise } from '../core/maybe-promise.ts'
-import { BOOLEAN, checkValues, FUNCTION, TEXT, type ValueRule } from '../core/option-values.ts'
-import { readOptions } from '../core/options.ts'
+import { BOOLEAN, FUNCTION, TEXT, withDefault } from '../core/option-values.ts'
+import { completeOptions, type OptionTable, resolveOptions } from '../core/options.ts'
 import { collectPending, hasPending } from '../core/pending.ts'
 import type { Reply, ReplyBody } from '../core/reply.ts'
 import { completeHeaders } from '../core/write-head.ts'
@@ -66,27 +66,28 @@ export interface AdapterOptions<Context, Result> {
 /** Middleware of a host. @param next lets the request go on */
 export type Adapted<Context, Result> = (context: Context, next: () => MaybePromise<Result>) => MaybePromise<Result>
 
-/** @throws TypeError for an option that is missing, misspelt or of the wrong type */
-function checkAdapter(options: object): void {
-  const names = Object.keys(ADAPTER_VALUES) as never[]
-  const read = readOptions('createAdapter', options, names) as { readonly [name: string]: unknown }
-  for (const needed of ['name', 'request', 'response', 'release']) {
-    if (read[needed] === undefined)
-      throw new TypeError(`createAdapter needs ${needed}: ${ADAPTER_VALUES[needed]!.text}.`)
-  }
-  checkValues('createAdapter', read, ADAPTER_VALUES)
+const OPTIONS: OptionTable<AdapterOptions<never, unknown>> = {
+  name: TEXT,
+  request: FUNCTION,
+  response: FUNCTION,
+  release: FUNCTION,
+  answer: FUNCTION,
+  takeBack: FUNCTION,
+  fail: FUNCTION,
+  field: FUNCTION,
+  setField: FUNCTION,
+  params: FUNCTION,
+  hostContext: FUNCTION,
+  routesFirst: withDefault(BOOLEAN, false),
 }
 
-const ADAPTER_VALUES: Readonly<Record<string, ValueRule>> = {
-  ...{ name: TEXT, request: FUNCTION, response: FUNCTION, release: FUNCTION, answer: FUNCTION, takeBack: FUNCTION },
-  ...{
-    fail: FUNCTION,
-    field: FUNCTION,
-    setField: FUNCTION,
-    params: FUNCTION,
-    hostContext: FUNCTION,
-    routesFirst: BOOLEAN,
-  },
+/** @throws TypeError for an option that is missing, misspelt or of the wrong type */
+function readAdapter(given: AdapterOptions<never, unknown>): object {
+  const read = resolveOptions('createAdapter', given, OPTIONS)
+  for (const needed of ['name', 'request', 'response', 'release'] as const) {
+    if (read[needed] === undefined) throw new TypeError(`createAdapter needs ${needed}: ${OPTIONS[needed].text}.`)
+  }
+  return Object.freeze(completeOptions(read, OPTIONS))
 }
 
 function isSmall(exchange: Exchange, body: ReplyBody | undefined): body is HostAnswer['body'] {
@@ -134,9 +135,9 @@ function groupFields(list: readonly string[]): HostFields | 'malformed' {
  * const serve = hapiExtension(mount('/api', service))
  */
 export function createAdapter<Context, Result>(
-  options: AdapterOptions<Context, Result>,
+  given: AdapterOptions<Context, Result>,
 ): (handler: Handler) => Adapted<Context, Result> {
-  checkAdapter(options)
+  const options = readAdapter(given) as AdapterOptions<Context, Result>
   const { name, request, response, release, answer, takeBack, setField } = options
 
   function fail(context: Context, exchange: Exchange, error: unknown): Result {
@@ -201,7 +202,7 @@ export function createAdapter<Context, Result>(
 
   return (handler) => {
     checkHandler(name, handler)
-    if (options.routesFirst === true && handler.role === 'method-override') {
+    if (options.routesFirst && handler.role === 'method-override') {
       throw new TypeError(
         `${name} comes too late for methodOverride, since the host has chosen the route: use attach(server, methodOverride(), { direct: '' }), or the option methodOverride of the service.`,
       )

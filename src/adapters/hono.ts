@@ -2,7 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { HostRequest } from '../core/exchange.ts'
 import { readField } from '../core/fields.ts'
 import { checkHandler, type Handler } from '../core/handler.ts'
-import { readOptions } from '../core/options.ts'
+import { CHECKED_LATER } from '../core/option-values.ts'
+import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { isJsonType, parseMediaType } from '../protocol/media-type.ts'
 import { createAdapter, type HostAnswer } from './create-adapter.ts'
 import { checkPrefix, mount, refusePlainPrefix } from './mount.ts'
@@ -26,6 +27,8 @@ export interface HonoOptions {
    */
   readonly prefix?: string
 }
+
+const OPTIONS = { prefix: CHECKED_LATER } satisfies OptionTable<HonoOptions>
 
 interface NodeBindings {
   readonly incoming?: IncomingMessage & { -readonly [Key in keyof HostRequest]: HostRequest[Key] }
@@ -73,7 +76,7 @@ const adapt = createAdapter<HonoContext, Response | undefined>({
 export function honoMiddleware(handler: Handler, options: HonoOptions = {}): HonoMiddleware {
   checkHandler('honoMiddleware', handler)
   refusePlainPrefix('honoMiddleware', options)
-  const { prefix = '' } = readOptions('honoMiddleware', options, ['prefix'])
+  const { prefix = '' } = resolveOptions('honoMiddleware', options, OPTIONS)
   // The pattern of the route, for the prefix of it.
   const path = typeof prefix === 'string' ? prefix.replace(/\/\*$/, '') : prefix
   checkPrefix('honoMiddleware', path)

@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { HostRequest } from '../core/exchange.ts'
 import { checkHandler, type Handler } from '../core/handler.ts'
-import { readOptions } from '../core/options.ts'
+import { CHECKED_LATER } from '../core/option-values.ts'
+import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { createAdapter, type HostAnswer, type HostFields } from './create-adapter.ts'
 import { checkPrefix, mount, refusePlainPrefix } from './mount.ts'
 
@@ -29,6 +30,8 @@ export interface KoaOptions {
    */
   readonly prefix?: string
 }
+
+const OPTIONS = { prefix: CHECKED_LATER } satisfies OptionTable<KoaOptions>
 
 const adapt = createAdapter<KoaContext, unknown>({
   name: 'koaMiddleware',
@@ -62,7 +65,7 @@ const adapt = createAdapter<KoaContext, unknown>({
 export function koaMiddleware(handler: Handler, options: KoaOptions = {}): KoaMiddleware {
   checkHandler('koaMiddleware', handler)
   refusePlainPrefix('koaMiddleware', options)
-  const { prefix = '' } = readOptions('koaMiddleware', options, ['prefix'])
+  const { prefix = '' } = resolveOptions('koaMiddleware', options, OPTIONS)
   checkPrefix('koaMiddleware', prefix)
   const serve = adapt(prefix === '' ? handler : mount(prefix, handler))
   return (context, next) => {

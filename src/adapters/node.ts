@@ -2,7 +2,8 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Http2Server } from 'node:http2'
 import { sharedExchange } from '../core/exchange.ts'
 import { checkHandler, type Handler, isHandler } from '../core/handler.ts'
-import { readOptions } from '../core/options.ts'
+import { CHECKED_LATER } from '../core/option-values.ts'
+import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { checkPrefix, mount } from './mount.ts'
 
 /** A server of `node:http`, `node:https` or `node:http2`. */
@@ -16,6 +17,8 @@ export interface AttachOptions {
    */
   readonly direct?: string
 }
+
+const OPTIONS = { direct: CHECKED_LATER } satisfies OptionTable<AttachOptions>
 
 type Listener = (req: IncomingMessage, res: ServerResponse) => void
 
@@ -34,7 +37,7 @@ export function attach(server: AnyServer, service: Handler, options: AttachOptio
   if (isHandler(server)) throw new TypeError('attach takes the server first: attach(server, service).')
   checkServer(server)
   checkHandler('attach', service)
-  const { direct } = readOptions('attach', options, ['direct'])
+  const { direct } = resolveOptions('attach', options, OPTIONS)
   if (direct !== undefined) checkPrefix('attach', direct)
   const emitter = server as Server
   const hosts = (emitter.listeners('request') as Listener[]).filter((listener) => listener !== service)

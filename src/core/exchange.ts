@@ -97,6 +97,8 @@ export class Exchange implements RequestView {
 
   #query: URLSearchParams | undefined
   #controller: AbortController | undefined
+  #addressFinder: AddressFinder | undefined
+  #clientAddress: string | undefined
 
   constructor(req: IncomingMessage, res: ServerResponse, place: Place = findPlace(req)) {
     this.req = req
@@ -142,8 +144,14 @@ export class Exchange implements RequestView {
     return false
   }
 
+  /** Kept from the first time that it is read on: a connection that has closed, and a stream of HTTP/2, tell none. */
   get clientAddress(): string | undefined {
-    return this.findAddress(this)
+    // A middleware may name another finder than those before it.
+    if (this.#addressFinder !== this.findAddress) {
+      this.#addressFinder = this.findAddress
+      this.#clientAddress = this.findAddress(this)
+    }
+    return this.#clientAddress
   }
 
   // An AbortController costs more than a whole small request, so it is made only when it is read.
@@ -160,7 +168,7 @@ export class Exchange implements RequestView {
     return this.#controller.signal
   }
 
-  /** Whether an error is the end of work that was stopped because the client has left: there is no client to answer. */
+  /** Whether an error is the end of work that was stopped because the client has left. It gets no response. */
   isAbort(error: unknown): boolean {
     const signal = this.#controller?.signal
     return signal?.aborted === true && (error === signal.reason || (error as Error | null)?.name === 'AbortError')

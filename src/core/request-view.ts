@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 
-/** A request as any host gives it: `node:http`, `node:https`, or the compatibility interface of `node:http2`. */
+/** A request of `node:http`, of `node:https`, or of the compatibility interface of `node:http2`. */
 export type AnyRequest = IncomingMessage | Http2ServerRequest
-/** A response as any host gives it. */
+/** A response of the same. */
 export type AnyResponse = ServerResponse | Http2ServerResponse
 
 /** Who sends the request, as an authentication scheme found out. */

@@ -19,7 +19,7 @@ export interface Cors {
    * Adds the CORS fields to every later reply, and answers a preflight. Call it before anything that may fail, so that
    * errors carry the fields too, and before authentication: a preflight has no credentials.
    * @param methods what the resource has. Answers are kept by the identity of the array.
-   * @returns the 204 for a preflight, otherwise `undefined`: also for any other OPTIONS
+   * @returns the 204 for a preflight; `undefined` for all other requests, OPTIONS without a preflight included
    * @throws HttpError 403 for an origin that is not allowed, where `rejectOrigin` says so
    */
   apply(exchange: Exchange, methods: readonly Method[]): MaybePromise<Reply | undefined>

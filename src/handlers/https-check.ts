@@ -94,7 +94,7 @@ export function createHttpsCheck(options: HttpsOptions = {}, report?: HttpsRepor
       availability.succeed()
       return undefined
     }
-    // A program on this machine talks to us in the open; one that forwards speaks for somebody else.
+    // Cleartext from this machine does not cross a network, unless it was forwarded.
     if ((transport === 'local' || transport === 'local proxy') && !isForwarded(exchange)) return undefined
     note(exchange, isForwarded(exchange) ? `${transport}, forwarded` : transport)
     const error = createCleartextError(exchange, status)

@@ -105,7 +105,7 @@ const OPTIONS = {
 /**
  * Standalone middleware that applies patch documents (RFC 5789) to documents that the user keeps: all of a patch or
  * nothing, under the conditions of the request (RFC 9110 §13). Answers 200 or 204, and 400, 404, 409, 412, 413, 415
- * and 428; throw an `HttpError` from `read` or `write` for any other. Other methods go on to `next`.
+ * and 428; throw an `HttpError` from `read` or `write` for other statuses. Other methods go on to `next`.
  * @returns a handler for `http.createServer`, Express and Connect, and for Koa through `koaMiddleware`
  * @throws TypeError for an option that does not exist or makes no sense
  * @example
@@ -217,7 +217,7 @@ export function patch<Target extends PatchTarget>(options: PatchOptions<Target>)
   })
 }
 
-/** OPTIONS tells the formats (RFC 5789 §3.1); any other method is the host's, where there is one. */
+/** OPTIONS tells the formats (RFC 5789 §3.1). Other methods go on to the host, where there is one. */
 function passOn({ method, res, canPass }: Exchange, acceptPatch: readonly string[]): Reply | undefined {
   if (method === 'OPTIONS') {
     if (!canPass) return emptyReply(204, ['Allow', 'OPTIONS, PATCH', ...acceptPatch])

@@ -4,7 +4,7 @@ import { createHandler, type ErrorHook } from '../core/node-handler.ts'
 import { either, FUNCTION, listOf, oneOf, withDefault } from '../core/option-values.ts'
 import { type OptionTable, omitOptions, resolveOptions } from '../core/options.ts'
 import { readTarget } from '../core/read-target.ts'
-import { METHODS, type Method } from '../protocol/methods.ts'
+import { METHODS_AND_QUERY, type Method } from '../protocol/methods.ts'
 import { createCors } from './cors.ts'
 import { CORS_OPTIONS, type CorsOptions } from './cors-options.ts'
 
@@ -19,7 +19,7 @@ export interface PreflightOptions extends CorsOptions {
 
 const OPTIONS = {
   ...CORS_OPTIONS,
-  methods: withDefault(either(listOf(oneOf(...METHODS), 1), FUNCTION), METHODS),
+  methods: withDefault(either(listOf(oneOf(...METHODS_AND_QUERY), 1), FUNCTION), METHODS_AND_QUERY),
   onError: FUNCTION,
 } satisfies OptionTable<PreflightOptions>
 

@@ -29,7 +29,7 @@ export function compileDefinition(
   return [{ pattern, route: compileDocument(pattern, definition.options, defaults, ['GET', 'PUT', 'PATCH', 'DELETE']) }]
 }
 
-/** The route of a service without definitions: any path can be written, and lists what lies below it. */
+/** The route of a service without definitions: every path can be written, and lists the paths below it. */
 export function compileOpenRoute(defaults: ServiceDefaults): Route {
   const document = compileDocument('', NO_OPTIONS, defaults, ['GET', 'PUT', 'PATCH', 'DELETE'], {
     fileNames: 'filename',

@@ -15,7 +15,7 @@ import type { ServedDescription } from './service-options.ts'
 const UNNAMED = { title: 'Resources', version: '0.0.0' }
 
 /**
- * The route of the description of a service: a resource like any other, of which the store is the description itself.
+ * The route of the description of a service: a resource whose store is the description itself.
  * It is made on the first request, and the code that makes it is loaded then.
  * @param view gives the service once it is compiled
  */

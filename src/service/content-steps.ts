@@ -96,7 +96,7 @@ function listTypes({ hint, types }: ContentRule): string {
 
 /**
  * Whether content is a patch document that the method would store as a JSON resource: a change of two members would become
- * the whole resource (RFC 5789 §2). Where any content is kept as it is, a patch document is content like any other.
+ * the whole resource (RFC 5789 §2). A route that stores all types as they are stores patch documents too.
  */
 function isMisplacedPatch({ route, method }: ResourceExchange, essence: string): boolean {
   if (method === 'PATCH' || !isPatchType(route, essence)) return false

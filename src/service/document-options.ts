@@ -6,8 +6,9 @@ import { checkMethods, checkResourceOptions, RESOURCE_OPTIONS, type ResourceOpti
 
 export interface DocumentOptions<Value = JsonValue> extends ResourceOptions<Value> {
   /**
-   * Media ranges that PUT takes. JSON types alone make it a JSON resource, parsed and validated; a collection of it lists
-   * whole items, any other `{ id, href, type, size }`. Default: any type; of a collection `application/json`.
+   * Media ranges that PUT takes. JSON types alone make it a JSON resource, parsed and validated. A collection of JSON
+   * resources lists whole items; other collections list `{ id, href, type, size }`. Default: all types; for a collection
+   * `application/json`.
    */
   readonly types?: readonly string[]
   /** The most bytes of content that is not parsed. Default `Infinity`. */

@@ -129,10 +129,7 @@ export interface ServiceOptions {
    * Default 30 000.
    */
   readonly idleTimeout?: number
-  /**
-   * For development: called with one line per request that says why it was answered as it was; `true` logs
-   * it. Default false.
-   */
+  /** For development: called with a line for each request that explains its response. `true` logs it. Default false. */
   readonly explain?: boolean | ((line: string) => void)
   /** The clock, in milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number

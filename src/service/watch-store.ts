@@ -13,8 +13,8 @@ export function isStoreFailure(error: unknown): boolean {
 }
 
 /**
- * The same store, which reports when it fails and when it works again: an `HttpError` 503 is an answer like any other, and
- * without a report a service whose database is away would be silent.
+ * The same store, which reports when it fails and when it works again. An `HttpError` 503 is not an unexpected error:
+ * without this report nothing would say that the database is away.
  */
 export function watchStore(store: ResourceStore, log: Log): ResourceStore {
   const availability = createAvailability('store', 'The store works again.')

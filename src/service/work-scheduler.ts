@@ -5,11 +5,11 @@ import { isStoreFailure } from './watch-store.ts'
 import type { WorkQueue } from './work-queue.ts'
 import { reportFailure } from './work-runner.ts'
 
-/** Sees to it that accepted work is done: soon after it was recorded, and after a crash as well. */
+/** Has accepted work done: soon after it was recorded, and after a crash as well. */
 export interface WorkScheduler {
   /** Starts looking for work: what a crash left behind is found here. */
   start(): void
-  /** Tells of work that is there to be done, now or after a pause in milliseconds. Never throws. */
+  /** Announces recorded work, due now or after a pause in milliseconds. Never throws. */
   announce(id: string, pause: number): void
   close(): void
 }
@@ -135,11 +135,14 @@ export interface Poll {
   close(): void
 }
 
+/** A longer timer ends at once. */
+const LONGEST = 2 ** 31 - 1
+
 /** @param look says after how many milliseconds it is due again, where that is sooner than the interval */
 export function createPoll(look: () => Promise<number | undefined>, interval: number): Poll {
   let timer: NodeJS.Timeout | undefined
   const schedule = (delay: number): void => {
-    timer = setTimeout(turn, delay)
+    timer = setTimeout(turn, Math.min(delay, LONGEST))
     timer.unref()
   }
   const turn = async (): Promise<void> => {

@@ -1,5 +1,6 @@
 import { isPromise, type MaybePromise } from '../core/maybe-promise.ts'
-import { readOptions } from '../core/options.ts'
+import { CHECKED_LATER, CLOCK, SIZE, withDefault } from '../core/option-values.ts'
+import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { isAborted, throwIfAborted } from './aborted.ts'
 import { createStoreClock } from './clock.ts'
 import { createContentHolder, type HeldBody, type TakenStreams } from './memory/held-content.ts'
@@ -31,10 +32,15 @@ export interface MemoryStoreOptions {
   readonly now?: () => number
 }
 
+const OPTIONS = {
+  maxTombstones: withDefault(CHECKED_LATER, 10_000),
+  retention: withDefault(CHECKED_LATER, 30 * 24 * 60 * 60 * 1000),
+  now: CLOCK,
+} satisfies OptionTable<MemoryStoreOptions>
+
 const NO_OPTIONS: ReadOptions = {}
 const NOTHING: readonly RelatedWrite[] = []
 const EMPTY: Content = { contentType: '', body: '' }
-const DAY = 24 * 60 * 60 * 1000
 
 /** A new member that has its name. */
 interface Draft {
@@ -52,13 +58,10 @@ interface Draft {
  * @throws TypeError for an unknown option, or one that is not a number of 0 or more
  */
 export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
-  const {
-    maxTombstones = 10_000,
-    retention = 30 * DAY,
-    now: localNow = Date.now,
-  } = readOptions('memoryStore', options, ['maxTombstones', 'retention', 'now'])
-  if (!(maxTombstones >= 0)) throw new TypeError('memoryStore: maxTombstones must be a number of 0 or more.')
-  if (!(retention >= 0)) throw new TypeError('memoryStore: retention must be a number of milliseconds, 0 or more.')
+  const { maxTombstones, retention, now: localNow } = resolveOptions('memoryStore', options, OPTIONS)
+  if (!SIZE.accepts(maxTombstones)) throw new TypeError('memoryStore: maxTombstones must be a number of 0 or more.')
+  if (!SIZE.accepts(retention))
+    throw new TypeError('memoryStore: retention must be a number of milliseconds, 0 or more.')
 
   const { now } = createStoreClock(localNow)
   const { members, nextVersion, stateOf, findConflict, put, putRelated, drop } = createStates(maxTombstones, now)

@@ -1,5 +1,6 @@
 import { describeValue } from '../core/describe-value.ts'
-import { BOOLEAN, COUNT, MILLISECONDS } from '../core/option-values.ts'
+import { BOOLEAN, CHECKED_LATER, COUNT, MILLISECONDS, withDefault } from '../core/option-values.ts'
+import type { OptionTable } from '../core/options.ts'
 import { createPostgresChanges } from './postgres/changes.ts'
 import { createPostgresConnection, type PostgresPool } from './postgres/connection.ts'
 import { BATCH_SIZE, createPostgresContents } from './postgres/contents.ts'
@@ -15,7 +16,7 @@ import { createRecentCache } from './recent-cache.ts'
 import { createSqlStore } from './sql/create-store.ts'
 import type { MovableContents } from './sql/move.ts'
 import { formatSortKey } from './sql/names.ts'
-import { type OwnOptions, readSqlOptions, type SqlStoreOptions } from './sql/options.ts'
+import { readSqlOptions, SQL_OPTIONS, type SqlStoreOptions } from './sql/options.ts'
 import { createIndexer } from './sql/queries/indexer.ts'
 import { type Shown, type StateRow, toPage, toResource, toState } from './sql/rows.ts'
 import { createSweeper } from './sql/sweeper.ts'
@@ -48,14 +49,13 @@ export interface PostgresStoreOptions extends SqlStoreOptions {
   readonly preparedStatements?: boolean
 }
 
-const POSTGRES_OPTIONS: OwnOptions<PostgresStoreOptions> = {
-  names: ['pool', 'statementTimeout', 'connectTimeout', 'maxWaiting', 'preparedStatements'],
-  rules: {
-    statementTimeout: MILLISECONDS,
-    connectTimeout: MILLISECONDS,
-    maxWaiting: COUNT,
-    preparedStatements: BOOLEAN,
-  },
+const OPTIONS: OptionTable<PostgresStoreOptions> = {
+  pool: CHECKED_LATER,
+  statementTimeout: withDefault(MILLISECONDS, 10_000),
+  connectTimeout: withDefault(MILLISECONDS, 5000),
+  maxWaiting: withDefault(COUNT, 1000),
+  preparedStatements: withDefault(BOOLEAN, true),
+  ...SQL_OPTIONS,
 }
 
 /**
@@ -68,12 +68,7 @@ export function postgresStore(options: PostgresStoreOptions): ResourceStore & Mo
   if (typeof (options as { connect?: unknown } | undefined)?.connect === 'function') {
     throw new TypeError('postgresStore takes the pool as an option: postgresStore({ pool }).')
   }
-  const settings = readSqlOptions('postgresStore', options, POSTGRES_OPTIONS, {
-    statementTimeout: 10_000,
-    connectTimeout: 5000,
-    maxWaiting: 1000,
-    preparedStatements: true,
-  })
+  const settings = readSqlOptions('postgresStore', options, OPTIONS)
   const { pool, tablePrefix: prefix, grace, contents: contentStore } = settings
   const { statementTimeout, connectTimeout, maxWaiting, preparedStatements } = settings
   if (!isPool(pool) && !isPglite(pool)) {

@@ -1,9 +1,10 @@
 import { describeValue } from '../core/describe-value.ts'
-import { FUNCTION, SIZE, type ValueRule } from '../core/option-values.ts'
+import { CLOCK, SIZE, type ValueRule, withDefault } from '../core/option-values.ts'
+import type { OptionTable } from '../core/options.ts'
 import { createRecentCache } from './recent-cache.ts'
 import { createSqlStore } from './sql/create-store.ts'
 import type { MovableContents } from './sql/move.ts'
-import { type OwnOptions, readSqlOptions, type SqlStoreOptions } from './sql/options.ts'
+import { readSqlOptions, SQL_OPTIONS, type SqlStoreOptions } from './sql/options.ts'
 import { createIndexer } from './sql/queries/indexer.ts'
 import { createSweeper } from './sql/sweeper.ts'
 import { createSqliteChanges } from './sqlite/changes.ts'
@@ -43,9 +44,11 @@ const FINITE_SIZE: ValueRule = {
   accepts: (value) => Number.isSafeInteger(value) && (value as number) >= 0,
   text: 'a number of bytes, 0 or more',
 }
-const SQLITE_OPTIONS: OwnOptions<SqliteStoreOptions> = {
-  names: ['busyTimeout', 'reserve', 'now'],
-  rules: { busyTimeout: SIZE, reserve: FINITE_SIZE, now: FUNCTION },
+const OPTIONS: OptionTable<SqliteStoreOptions> = {
+  busyTimeout: withDefault(SIZE, 5000),
+  reserve: withDefault(FINITE_SIZE, 8 * 1024 * 1024),
+  now: CLOCK,
+  ...SQL_OPTIONS,
 }
 
 /** Bytes that are appended to large content in one transaction. */
@@ -67,11 +70,7 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
       `sqliteStore takes an open database of node:sqlite, libsql or better-sqlite3, as in ${meant}, not ${describeValue(handle)}.`,
     )
   }
-  const settings = readSqlOptions('sqliteStore', options, SQLITE_OPTIONS, {
-    busyTimeout: 5000,
-    reserve: 8 * 1024 * 1024,
-    now: Date.now,
-  })
+  const settings = readSqlOptions('sqliteStore', options, OPTIONS)
   const { tablePrefix: prefix, busyTimeout, grace, cacheSize, reserve, contents: contentStore, now } = settings
   const connection = createSqliteConnection(handle, {
     busyTimeout,

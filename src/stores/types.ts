@@ -3,7 +3,7 @@
  *
  * A store maps paths to states. A path is a decoded, absolute path such as `/users/42` or `/docs/a b`; treat it as an
  * opaque string that is compared exactly. Paths without a leading slash belong to the service itself (the queue of
- * accepted work): keep them like any other. The collection of `/users/42` is `/users`, and its name there is `42`; the
+ * accepted work): keep them in the same way. The collection of `/users/42` is `/users`, and its name there is `42`; the
  * collection of `/a` is the empty string, and `/` itself is a member of nothing.
  *
  * Every method may answer synchronously or with a promise.

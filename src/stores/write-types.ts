@@ -45,7 +45,7 @@ export interface RelatedWrite {
   /**
    * Milliseconds after which the store may remove the resource, which then needs no place in listings: a hint, for the
    * records that the service keeps of first responses. A store that ignores it lists the resource, and the service removes
-   * it. A later write without it keeps the resource as any other. Default: it stays.
+   * it. A later write without it keeps the resource. Default: it stays.
    */
   readonly retention?: number
 }

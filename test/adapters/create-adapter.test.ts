@@ -58,6 +58,18 @@ const createService = () => createResourceService(memoryStore(), { resources: { 
 const text = ['Content-Type: text/plain']
 
 describe('createAdapter', () => {
+  it('takes no option from a polluted prototype', async () => {
+    const prototype = Object.prototype as { answer?: () => Result }
+    prototype.answer = () => 'failed'
+    try {
+      const { port, results } = await serve(createService())
+      await send(port, { method: 'PUT', target: '/files/a', fields: text, body: 'text' })
+      expect(results).toEqual(['written'])
+    } finally {
+      delete prototype.answer
+    }
+  })
+
   it('writes to the response of Node where the host has no way of its own', async () => {
     const { port, results } = await serve(createService())
     expect((await send(port, { method: 'PUT', target: '/files/a', fields: text, body: 'text' })).status).toBe(201)

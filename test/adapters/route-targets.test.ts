@@ -130,7 +130,7 @@ const routes: readonly Row[] = [
 describe.each(Object.keys(hosts))('a target of %s that is not for one path alone', (host) => {
   const known = host === 'Fastify' ? rows : [...rows, ...routes]
 
-  it.each(known)('is decided on as any other: $name', async ({ piece, method = 'GET', fields = [], status }) => {
+  it.each(known)('gets the decision of one path: $name', async ({ piece, method = 'GET', fields = [], status }) => {
     const port = await listen(hosts[host]!([piece]))
     for (const target of TARGETS.filter((target) => target !== REFUSED[host])) {
       const body = method === 'PATCH' ? { body: '{}' } : {}

@@ -1,22 +1,13 @@
 import type { ServerResponse } from 'node:http'
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import type { S3ContentsOptions } from '../../src/contents/s3.ts'
 import type { ContentStore } from '../../src/contents/types.ts'
 import { readAll } from '../../src/stores/conformance/contents/keeping.ts'
 import { createBytes, MEBIBYTE, stream } from '../../src/stores/conformance/samples.ts'
 import { createKey, createPrefix, listKeys, openS3Contents } from '../support/contents.ts'
-import { type S3Service, startS3 } from '../support/s3-service.ts'
+import { runS3 } from '../support/running-s3.ts'
 
-let service: S3Service
-beforeAll(async () => {
-  service = await startS3()
-})
-afterAll(() => service.close())
-afterEach(() => {
-  service.interfere = () => undefined
-  service.clockOffset = 0
-  service.pageSize = 1000
-})
+const service = await runS3()
 
 const open = (options: Partial<S3ContentsOptions> = {}): ContentStore =>
   openS3Contents(service.endpoint, { prefix: createPrefix(), ...options })
@@ -74,21 +65,27 @@ describe('s3Contents with a service that fails late', () => {
   })
 })
 
+/** Lets the service begin a range and send no more. @returns whether the connection is closed */
+function breakRange(): () => boolean {
+  let isClosed = false
+  service.interfere = (_, res) => {
+    res.on('close', () => {
+      isClosed = true
+    })
+    return beginRange(res)
+  }
+  return () => isClosed
+}
+
 describe('s3Contents with a service that falls silent', () => {
   it('breaks a reader off in the midst of content, and closes the connection', async () => {
     const contents = open({ timeout: 200 })
     const { key } = await putOne(contents, 500_000)
-    let isClosed = false
-    service.interfere = (_, res) => {
-      res.on('close', () => {
-        isClosed = true
-      })
-      return beginRange(res)
-    }
+    const isClosed = breakRange()
     const begin = performance.now()
     await expect(readAll(contents, key, 0, 499_999)).rejects.toMatchObject({ status: 503 })
     expect(performance.now() - begin).toBeLessThan(5000)
-    await vi.waitFor(() => expect(isClosed).toBe(true))
+    await vi.waitFor(() => expect(isClosed()).toBe(true))
   })
 
   it('gives up in the midst of a list', async () => {
@@ -123,13 +120,7 @@ describe('s3Contents with a service that falls silent', () => {
   it.each(['leaves', 'aborts'])('closes the connection when the reader %s', async (how) => {
     const contents = open()
     const { key } = await putOne(contents, 500_000)
-    let isClosed = false
-    service.interfere = (_, res) => {
-      res.on('close', () => {
-        isClosed = true
-      })
-      return beginRange(res)
-    }
+    const isClosed = breakRange()
     const controller = new AbortController()
     const reader = contents.open(key, 0, 499_999, { signal: controller.signal })[Symbol.asyncIterator]()
     expect((await reader.next()).value).toHaveLength(1000)
@@ -139,7 +130,7 @@ describe('s3Contents with a service that falls silent', () => {
       controller.abort(new Error('The client has left.'))
       await expect(next).rejects.toThrow('The client has left.')
     }
-    await vi.waitFor(() => expect(isClosed).toBe(true))
+    await vi.waitFor(() => expect(isClosed()).toBe(true))
   })
 })
 

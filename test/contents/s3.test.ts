@@ -1,22 +1,16 @@
 import { startFauxqs } from 'fauxqs'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { type S3ContentsOptions, s3Contents } from '../../src/contents/s3.ts'
 import type { ContentStore } from '../../src/contents/types.ts'
 import { readAll } from '../../src/stores/conformance/contents/keeping.ts'
 import { createBytes, MEBIBYTE, stream } from '../../src/stores/conformance/samples.ts'
 import { testContents } from '../../src/testing.ts'
 import { createKey, createPrefix, listKeys, openS3Contents } from '../support/contents.ts'
-import { BUCKET, type S3Service, startS3 } from '../support/s3-service.ts'
+import { runS3 } from '../support/running-s3.ts'
+import { BUCKET } from '../support/s3-service.ts'
 import { CREDENTIALS } from '../support/s3-signatures.ts'
 
-let service: S3Service
-beforeAll(async () => {
-  service = await startS3()
-})
-afterAll(() => service.close())
-afterEach(() => {
-  service.interfere = () => undefined
-})
+const service = await runS3()
 
 const open = (options: Partial<S3ContentsOptions> = {}): ContentStore => openS3Contents(service.endpoint, options)
 

@@ -222,6 +222,16 @@ describe.each(HOSTS)('preflight in %s', (_name, mount) => {
     expect([await methodsOf('/users'), await methodsOf('/other')]).toEqual(['GET, HEAD, POST', 'GET'])
   })
 
+  it('allows all methods that the library knows by default, QUERY among them (RFC 10008)', async () => {
+    const send = await serve(mount([preflight({ origins: GOOD })], () => 'the route'))
+    const answer = await send('OPTIONS', '/', asking(GOOD, 'QUERY'))
+    expect(answer.field('access-control-allow-methods')).toBe('GET, HEAD, QUERY, POST, PUT, PATCH, DELETE')
+    const queries = await start({ methods: ['GET', 'QUERY'] })
+    expect((await queries('OPTIONS', '/', asking(GOOD, 'QUERY'))).field('access-control-allow-methods')).toBe(
+      'GET, QUERY',
+    )
+  })
+
   it('reflects nothing of what is asked for (row X18, threat 131)', async () => {
     const send = await start({ allowedHeaders: ['Content-Type', 'Authorization'] })
     for (const names of ['x-a,,x-b', 'x a', '__proto__', 'a\tb', ',', '*']) {

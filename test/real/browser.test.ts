@@ -68,6 +68,7 @@ describe.runIf(executablePath !== undefined)('a browser on another origin', () =
     const service = createResourceService(memoryStore(), {
       resources: {
         '/users': collection(),
+        '/tasks': collection({ query: { status: 'string' } }),
         '/docs': collection({ types: ['*/*'] }),
         '/readonly': document({ methods: ['GET'] }),
         '/secret': document(),
@@ -324,6 +325,31 @@ describe.runIf(executablePath !== undefined)('a browser on another origin', () =
   it('on any origin reads what everybody may, with "*" (row X5)', async () => {
     expect((await ask(evil, `${services.any}/docs/a`)).text).toBe('hello')
     expect((await ask(evil, `${services.any}/docs/a`, { credentials: 'include' })).refused).toContain('TypeError')
+  })
+
+  it('sends QUERY only after a preflight that allows it, with and without credentials (RFC 10008)', async () => {
+    const query = {
+      method: 'QUERY',
+      headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+      body: 'status=open',
+    } as const
+    const include = { ...query, credentials: 'include' } as const
+    for (const [url, request] of [
+      [`${services.plain}/tasks`, query],
+      [`${services.credentials}/tasks`, include],
+    ] as const) {
+      expect(await ask(good, url, request)).toMatchObject({ status: 200, text: '[]' })
+      expect(methodsOf()).toEqual(['OPTIONS', 'QUERY'])
+      arrivals.length = 0
+      expect((await ask(evil, url, request)).refused).toContain('TypeError')
+      expect(methodsOf()).toEqual(['OPTIONS'])
+      arrivals.length = 0
+    }
+    // Without CORS there is nothing but the methods that a form may send.
+    expect((await ask(evil, `${services.plain}/tasks`, { ...include, mode: 'no-cors' })).refused).toContain('TypeError')
+    expect((await ask(evil, `${services.any}/tasks`, include)).refused).toContain('TypeError')
+    expect(methodsOf()).toEqual(['OPTIONS'])
+    expect((await ask(evil, `${services.any}/tasks`, query)).text).toBe('[]')
   })
 
   it('with a sandboxed document, whose origin is null, sees nothing (row X16)', async () => {

@@ -3,9 +3,10 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { postgresStore } from '../../src/stores/postgres.ts'
-import { sqliteStore } from '../../src/stores/sqlite.ts'
+import { type SqliteHandle, sqliteStore } from '../../src/stores/sqlite.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
 import { checkPostgresEntries, checkSqliteEntries, checkStatuses } from '../support/check-entries.ts'
+import { interceptQueries } from '../support/intercepted-pool.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { buildStoreProgram, type StoreProgram } from '../support/processes.ts'
 import { createSmallDisk } from '../support/small-disk.ts'
@@ -208,4 +209,77 @@ describe('the indexing of items that exist already', () => {
     },
     LIMIT,
   )
+
+  it(
+    'leaves an item of Postgres to be indexed that is removed and created again while the step before reads it',
+    async () => {
+      const tablePrefix = createPrefix()
+      const pool = postgres.createPool()
+      const other = postgresStore({ pool, tablePrefix, sweepInterval: 0 })
+      await fill(other, 3)
+      await checkStatuses(other, 'status-1')
+      await other.write('/tasks/1', contentOf({ status: 'late', n: 100 }), { expect: 'any' })
+      let step = 0
+      const interleaved = interceptQueries(pool, async ({ text }, send) => {
+        const result = await send()
+        if (step === 0 && text.includes(`FROM ${tablePrefix}pending WHERE place = $1`)) {
+          step = 1
+          await other.remove('/tasks/1', { expect: 'any', mode: 'erase' })
+        } else if (step === 1 && text.includes(`FROM ${tablePrefix}states WHERE path IN`)) {
+          step = 2
+          await other.write('/tasks/1', contentOf({ status: 'done', n: 200 }), { expect: 'any' })
+        }
+        return result
+      })
+      const store = postgresStore({ pool: interleaved, tablePrefix, sweepInterval: 0 })
+      await listWhenIndexed(store, '/tasks', queryByStatus('open'))
+      expect(step).toBe(2)
+      await store.close?.()
+      await checkPostgresEntries(pool, tablePrefix)
+      await checkStatuses(other, 'status-1')
+      await other.close?.()
+    },
+    LIMIT,
+  )
+
+  it('leaves an item of SQLite to be indexed that is removed and created again while the step before reads it', async () => {
+    const file = await createDatabaseFile()
+    const handle = file.open()
+    const other = file.open()
+    let step = 0
+    /** By another process, unless the step keeps others from writing meanwhile. */
+    const change = (state: number) => {
+      step++
+      const text = `UPDATE resource_states SET state = ${state}, revision = 'other-${state}' WHERE path = '/tasks/1'`
+      expect(() => other.exec(text)).not.toThrow(/^(?!.*database is locked)/)
+    }
+    const interleaved: SqliteHandle = {
+      exec: (sql) => handle.exec(sql),
+      prepare(sql) {
+        const statement = handle.prepare(sql)
+        return {
+          run: statement.run.bind(statement),
+          get(...values) {
+            const row = statement.get(...values)
+            if (step === 1 && sql.includes('resource_states WHERE path = ?')) change(0)
+            return row
+          },
+          all(...values) {
+            const rows = statement.all(...values) as unknown[]
+            if (step === 0 && rows.length > 0 && sql.startsWith('SELECT sort_key FROM resource_pending')) change(2)
+            return rows
+          },
+        }
+      },
+    }
+    const store = sqliteStore(interleaved, { sweepInterval: 0 })
+    await fill(store, 3)
+    await checkStatuses(store, 'status-1')
+    await store.write('/tasks/1', contentOf({ status: 'late', n: 100 }), { expect: 'any' })
+    await checkStatuses(store, 'status-1')
+    expect(step).toBe(2)
+    checkSqliteEntries(handle)
+    await store.close?.()
+    await file.remove()
+  })
 })

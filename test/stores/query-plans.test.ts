@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { CollectionIndex, Condition, OrderKey } from '../../src/stores/index-types.ts'
-import { type PostgresPool, postgresStore } from '../../src/stores/postgres.ts'
+import { postgresStore } from '../../src/stores/postgres.ts'
 import { type SqliteHandle, sqliteStore } from '../../src/stores/sqlite.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
+import { interceptQueries } from '../support/intercepted-pool.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { createDatabaseFile } from '../support/sqlite.ts'
 
@@ -133,6 +133,36 @@ describe('the plans of queries', () => {
     LIMIT,
   )
 
+  it('take one statement for a page in two keys whose first keys are all different', async () => {
+    const file = await createDatabaseFile()
+    const handle = file.open()
+    const texts: string[] = []
+    const watched: SqliteHandle = {
+      exec: (sql) => handle.exec(sql),
+      prepare(sql) {
+        const statement = handle.prepare(sql)
+        return {
+          get: statement.get.bind(statement),
+          run: statement.run.bind(statement),
+          all(...values) {
+            if (sql.includes('_entries AS e')) texts.push(sql)
+            return statement.all(...values)
+          },
+        }
+      },
+    }
+    const store = sqliteStore(watched, { sweepInterval: 0 })
+    await fill(store)
+    const query = { index, where: [], orderBy: [down('text'), up('n')], count: false }
+    const { next } = await store.list('/things', { query, limit: 20 })
+    expect(texts.splice(0)).toHaveLength(1)
+    await store.list('/things', { query, limit: 20, after: next! })
+    // Three for the rest of the group that the cursor names.
+    expect(texts).toHaveLength(4)
+    await store.close?.()
+    await file.remove()
+  })
+
   describe('of Postgres', () => {
     let server: PostgresServer
     beforeAll(async () => {
@@ -147,9 +177,10 @@ describe('the plans of queries', () => {
         const seen = new Map<string, Statement>()
         const settings: string[] = []
         const store = postgresStore({
-          pool: watch(pool, ({ text, values = [] }) => {
+          pool: interceptQueries(pool, ({ text, values = [] }, send) => {
             if (text.startsWith('SELECT') && text.includes('_entries AS e')) seen.set(text, { text, values })
             if (text.includes('REPEATABLE READ')) settings[0] = text
+            return send()
           }),
           tablePrefix: `p${randomBytes(4).toString('hex')}_`,
           sweepInterval: 0,
@@ -181,24 +212,4 @@ type PlanNode = Record<string, string> & { readonly Plans?: readonly PlanNode[] 
 
 function listNodes(node: PlanNode): readonly PlanNode[] {
   return [node, ...(node.Plans ?? []).flatMap(listNodes)]
-}
-
-/** A pool whose queries are seen. */
-function watch(pool: pg.Pool, see: (query: { text: string; values?: unknown[] }) => void): PostgresPool {
-  return {
-    on: (event: never, listener: never) => pool.on(event, listener),
-    async connect() {
-      const client = await pool.connect()
-      return new Proxy(client, {
-        get(target, name) {
-          const value = Reflect.get(target, name) as unknown
-          if (name !== 'query') return typeof value === 'function' ? value.bind(target) : value
-          return (query: { text: string }) => {
-            see(query)
-            return target.query(query)
-          }
-        },
-      }) as never
-    },
-  }
 }

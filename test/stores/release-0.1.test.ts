@@ -3,15 +3,17 @@ import { copyFile, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type pg from 'pg'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { type PostgresClient, type PostgresPool, postgresStore } from '../../src/stores/postgres.ts'
-import { sqliteStore } from '../../src/stores/sqlite.ts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { postgresStore } from '../../src/stores/postgres.ts'
+import { type SqliteHandle, sqliteStore } from '../../src/stores/sqlite.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
 import { checkPostgresEntries, checkSqliteEntries } from '../support/check-entries.ts'
+import { interceptQueries } from '../support/intercepted-pool.ts'
+import { ownStores } from '../support/owned-stores.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { buildStoreProgram } from '../support/processes.ts'
-import { createDatabaseFile, type DatabaseFile, sqliteLibraries } from '../support/sqlite.ts'
-import { listWhenIndexed, namesOf, queryByStatus } from '../support/statuses.ts'
+import { type DatabaseFile, sqliteLibraries } from '../support/sqlite.ts'
+import { contentOf, listWhenIndexed, namesOf, queryByStatus } from '../support/statuses.ts'
 
 /** Written by release 0.1.0 itself; see make.mjs there. */
 const folder = fileURLToPath(new URL('./release-0.1/', import.meta.url))
@@ -40,25 +42,20 @@ async function checkQueries(store: ResourceStore): Promise<void> {
   )
 }
 
+/** A write without values, as by a service without an index. */
+async function checkWrite(store: ResourceStore): Promise<void> {
+  await store.write('/tasks/1', contentOf({ status: 'done', n: 1 }), { expect: 'any' })
+  expect(namesOf(await listWhenIndexed(store, '/tasks', queryByStatus('done')))).toContain('1')
+}
+
 describe.each(Object.entries(sqliteLibraries))('a database of release 0.1.0, opened by %s', (_, library) => {
-  const files: DatabaseFile[] = []
-  const stores: ResourceStore[] = []
-  afterEach(async () => {
-    for (const store of stores.splice(0)) await store.close?.()
-    for (const file of files.splice(0)) await file.remove()
-  })
+  const stores = ownStores(library)
+  const openStore = (handle: SqliteHandle) => stores.openStore(handle, { sweepInterval: 0 })
 
   async function createFile(): Promise<DatabaseFile> {
-    const file = await createDatabaseFile(library)
-    files.push(file)
+    const file = await stores.createFile()
     await copyFile(join(folder, 'store.db'), file.path)
     return file
-  }
-
-  function openStore(handle: Parameters<typeof sqliteStore>[0]): ResourceStore {
-    const store = sqliteStore(handle, { sweepInterval: 0 })
-    stores.push(store)
-    return store
   }
 
   it('has all of its contents, and answers queries', async () => {
@@ -66,12 +63,7 @@ describe.each(Object.entries(sqliteLibraries))('a database of release 0.1.0, ope
     const store = openStore(handle)
     await checkContents(store)
     await checkQueries(store)
-    await store.write(
-      '/tasks/1',
-      { contentType: 'application/json', body: '{"status":"done","n":1}' },
-      { expect: 'any' },
-    )
-    expect(namesOf(await listWhenIndexed(store, '/tasks', queryByStatus('done')))).toContain('1')
+    await checkWrite(store)
     checkSqliteEntries(handle)
   })
 
@@ -151,12 +143,7 @@ describe('tables of release 0.1.0 in Postgres', () => {
     const store = postgresStore({ pool, sweepInterval: 0 })
     await checkContents(store)
     await checkQueries(store)
-    await store.write(
-      '/tasks/1',
-      { contentType: 'application/json', body: '{"status":"done","n":1}' },
-      { expect: 'any' },
-    )
-    expect(namesOf(await listWhenIndexed(store, '/tasks', queryByStatus('done')))).toContain('1')
+    await checkWrite(store)
     await checkPostgresEntries(pool, 'resource_')
     await store.close?.()
   })
@@ -172,24 +159,12 @@ describe('tables of release 0.1.0 in Postgres', () => {
 
   it('are as they were when the process dies in the midst of the migration, and are migrated by the next one', async () => {
     const { pool } = await createTables()
-    const dying: PostgresPool = {
-      on: (event: never, listener: never) => pool.on(event, listener),
-      async connect() {
-        const client = await pool.connect()
-        return new Proxy(client, {
-          get(target, name) {
-            const value = Reflect.get(target, name) as unknown
-            if (name !== 'query') return typeof value === 'function' ? value.bind(target) : value
-            return async (query: { text: string }) => {
-              const result = await target.query(query)
-              // Behind the last table, before the commit.
-              if (query.text.includes('resource_pending (place')) await killBackend(target)
-              return result
-            }
-          },
-        }) as unknown as PostgresClient
-      },
-    }
+    const dying = interceptQueries(pool, async ({ text }, send, client) => {
+      const result = await send()
+      // Behind the last table, before the commit.
+      if (text.includes('resource_pending (place')) await killBackend(client)
+      return result
+    })
     await expect(postgresStore({ pool: dying, sweepInterval: 0 }).read('/tasks/1')).rejects.toMatchObject({
       status: 503,
     })

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
 import { copyFile } from 'node:fs/promises'
-import { afterEach, describe, expect, it } from 'vitest'
-import { type SqliteHandle, type SqliteStoreOptions, sqliteStore } from '../../src/stores/sqlite.ts'
-import { isResource, type LargeBody, type ResourceStore, type StoredResource } from '../../src/stores/types.ts'
+import { describe, expect, it } from 'vitest'
+import { type SqliteHandle, sqliteStore } from '../../src/stores/sqlite.ts'
+import { isResource, type LargeBody, type StoredResource } from '../../src/stores/types.ts'
 import { testStore } from '../../src/testing.ts'
-import { type ClosableHandle, createDatabaseFile, type DatabaseFile, sqliteLibraries } from '../support/sqlite.ts'
+import { ownStores } from '../support/owned-stores.ts'
+import { type ClosableHandle, createDatabaseFile, sqliteLibraries } from '../support/sqlite.ts'
 
 const text = (body: string) => ({ contentType: 'text/plain', body })
 const binary = (body: Uint8Array | AsyncIterable<Uint8Array>) => ({ contentType: 'application/octet-stream', body })
@@ -28,24 +29,7 @@ for (const [library, open] of Object.entries(sqliteLibraries)) {
   )
 
   describe(`sqliteStore on ${library}, its own ways`, () => {
-    const files: DatabaseFile[] = []
-    const stores: ResourceStore[] = []
-    afterEach(async () => {
-      for (const store of stores.splice(0)) await store.close?.()
-      for (const file of files.splice(0)) await file.remove()
-    })
-
-    async function createFile(): Promise<DatabaseFile> {
-      const file = await createDatabaseFile(open)
-      files.push(file)
-      return file
-    }
-
-    function openStore(handle: SqliteHandle, options?: SqliteStoreOptions): ResourceStore {
-      const store = sqliteStore(handle, options)
-      stores.push(store)
-      return store
-    }
+    const { createFile, openStore } = ownStores(open)
 
     function countRows(handle: SqliteHandle, table: string): number {
       return (handle.prepare(`SELECT count(*) AS n FROM ${table}`).get() as { n: number }).n

@@ -12,6 +12,7 @@ import { digestOf } from '../support/digests.ts'
 import { hosts, type RunningHost, startHost } from '../support/hosts.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { createDatabaseFile } from '../support/sqlite.ts'
+import { watchStaged } from '../support/watch-staged.ts'
 import { multipartOf } from './support.ts'
 
 const BYTES = { 'Content-Type': 'application/octet-stream' }
@@ -125,22 +126,7 @@ describe('content that was damaged on its way', () => {
   })
 
   it('is given up in a store that stages it', async () => {
-    const sound = memoryStore()
-    const open = new Set<object>()
-    const store: ResourceStore = {
-      ...sound,
-      async stage(body, options) {
-        const staged = await sound.stage!(body, options)
-        open.add(staged)
-        const { discard } = staged
-        return Object.assign(staged, {
-          discard() {
-            open.delete(staged)
-            return discard.call(staged)
-          },
-        })
-      },
-    }
+    const { store, open } = watchStaged()
     await sendDamaged(await start('plain', store))
     expect(open.size).toBe(0)
     for (const path of ['/docs', '/photos']) expect((await store.list(path, { limit: 1 })).items).toEqual([])

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import type { ContentStore } from '../../contents/types.ts'
 import type { MaybePromise } from '../../core/maybe-promise.ts'
-import { readOptions } from '../../core/options.ts'
+import { CHECKED_LATER, withDefault } from '../../core/option-values.ts'
+import { type OptionTable, resolveOptions } from '../../core/options.ts'
 import { claimSettles } from './claims.ts'
 import { type ContentsBench, keeping } from './contents/keeping.ts'
 import { removing } from './contents/removing.ts'
@@ -24,6 +25,12 @@ export interface TestContentsOptions extends Partial<TestRunner> {
    */
   readonly largest?: number
 }
+
+const OPTIONS = {
+  describe: CHECKED_LATER,
+  it: CHECKED_LATER,
+  largest: withDefault(CHECKED_LATER, 9 * 1024 * 1024),
+} satisfies OptionTable<TestContentsOptions>
 
 /** Milliseconds for a case, and later for the runner, so that the kit itself says what it has waited for. */
 const CASE_LIMIT = 30_000
@@ -49,8 +56,8 @@ export function testContents(
   create: () => MaybePromise<ContentsFixture>,
   options?: TestContentsOptions,
 ): void {
-  const given = readOptions('testContents', options, ['describe', 'it', 'largest'])
-  const { largest = 9 * 1024 * 1024 } = given
+  const given = resolveOptions('testContents', options, OPTIONS)
+  const { largest } = given
   const { describe, it } = findRunner('testContents', given)
 
   describe(name, () => {

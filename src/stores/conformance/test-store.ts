@@ -119,7 +119,7 @@ export function testStore(
     'collection',
     'content',
   ])
-  const { describe, it } = findRunner('describeStore', given)
+  const { describe, it } = findRunner('testStore', given)
   const can = { ...DEFAULTS, ...given }
   const modes: RemoveOptions['mode'][] = ['erase']
   if (can.tombstones !== false) modes.push('tombstone')

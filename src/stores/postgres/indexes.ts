@@ -84,13 +84,16 @@ export function createPostgresIndexes(
     return toWalkedBatch(row, members, open)
   }
 
-  async function readPending(collection: string, id: number) {
-    const rows = await connection.read<{ sort_key: string }>(statements.readPending, [id])
-    if (rows.length === 0) return undefined
-    const pending = rows.map((row) => row.sort_key)
-    const paths = pending.map((sortKey) => Buffer.from(memberKeyOf(collection, sortKey)))
-    const members = await connection.read<StateRow>(statements.readMembers(paths.length), paths)
-    return toPendingBatch(id, pending, members, open)
+  /** In one view: the commit would take a member out that is removed and created again between two reads. */
+  function readPending(collection: string, id: number) {
+    return connection.view(async (run) => {
+      const rows = await run<{ sort_key: string }>(statements.readPending, [id])
+      if (rows.length === 0) return undefined
+      const pending = rows.map((row) => row.sort_key)
+      const paths = pending.map((sortKey) => Buffer.from(memberKeyOf(collection, sortKey)))
+      const members = await run<StateRow>(statements.readMembers(paths.length), paths)
+      return toPendingBatch(id, pending, members, open)
+    })
   }
 
   return {

@@ -1,6 +1,6 @@
 import type { ContentStore } from '../../contents/types.ts'
-import { checkValues, SIZE, type ValueRule } from '../../core/option-values.ts'
-import { changeOptions, readOptions } from '../../core/options.ts'
+import { CHECKED_LATER, SIZE, withDefault } from '../../core/option-values.ts'
+import { type OptionTable, resolveOptions } from '../../core/options.ts'
 import { CONTENT_STORE } from './beside.ts'
 import { checkTablePrefix } from './names.ts'
 
@@ -33,48 +33,28 @@ export type SqlSettings<Options extends SqlStoreOptions> = Readonly<
   Required<Omit<Options, 'contents'>> & Pick<SqlStoreOptions, 'contents'>
 >
 
-/** The options that only one of the stores has. */
-export interface OwnOptions<Options extends SqlStoreOptions> {
-  readonly names: readonly OwnName<Options>[]
-  readonly rules: Partial<Readonly<Record<OwnName<Options>, ValueRule>>>
-}
-
-type OwnName<Options extends SqlStoreOptions> = Exclude<keyof Options, keyof SqlStoreOptions> & string
-
-const NAMES = ['tablePrefix', 'inlineLimit', 'retention', 'grace', 'sweepInterval', 'cacheSize', 'contents'] as const
-const RULES = {
-  inlineLimit: SIZE,
-  retention: SIZE,
-  grace: SIZE,
-  sweepInterval: SIZE,
-  cacheSize: SIZE,
+/** A store puts its own options beside these. */
+export const SQL_OPTIONS: OptionTable<SqlStoreOptions> = {
+  tablePrefix: withDefault(CHECKED_LATER, 'resource_'),
+  inlineLimit: withDefault(SIZE, 65_536),
+  retention: withDefault(SIZE, 30 * 24 * 60 * 60 * 1000),
+  grace: withDefault(SIZE, 10 * 60 * 1000),
+  sweepInterval: withDefault(SIZE, 60_000),
+  cacheSize: withDefault(SIZE, 32 * 1024 * 1024),
   contents: CONTENT_STORE,
-}
-
-const MINUTE = 60 * 1000
-const DEFAULTS = {
-  tablePrefix: 'resource_',
-  inlineLimit: 65_536,
-  retention: 30 * 24 * 60 * MINUTE,
-  grace: 10 * MINUTE,
-  sweepInterval: MINUTE,
-  cacheSize: 32 * 1024 * 1024,
 }
 
 /**
  * Reads and checks the options of a store on tables.
  * @param owner the public name of the store
- * @param defaults those of its own options
  * @throws TypeError for an unknown option, a wrong value or an unfit prefix
  */
 export function readSqlOptions<Options extends SqlStoreOptions>(
   owner: string,
   options: Options | undefined,
-  { names, rules }: OwnOptions<Options>,
-  defaults: Partial<Pick<Options, OwnName<Options>>>,
+  table: OptionTable<Options>,
 ): SqlSettings<Options> {
-  const read = readOptions<SqlStoreOptions>(owner, options, [...names, ...NAMES] as (keyof SqlStoreOptions)[])
-  checkValues(owner, read, { ...RULES, ...rules } as Readonly<Record<string, ValueRule>>)
-  checkTablePrefix(owner, read.tablePrefix ?? DEFAULTS.tablePrefix)
-  return changeOptions<object>({ ...DEFAULTS, ...defaults }, read) as SqlSettings<Options>
+  const read = resolveOptions(owner, options, table)
+  checkTablePrefix(owner, read.tablePrefix!)
+  return read as SqlSettings<Options>
 }

@@ -92,6 +92,7 @@ export function createSqliteIndexes(
     return toWalkedBatch(row, members as (StateRow & { readonly sort_key: string })[], open)
   }
 
+  /** Within a transaction: the commit would take a member out that is removed and created again between two reads. */
   function readPending(collection: string, id: number) {
     const rows = statements.readPending.all(id, BATCH) as { sort_key: string }[]
     if (rows.length === 0) return undefined
@@ -129,9 +130,9 @@ export function createSqliteIndexes(
           andThen(
             found ?? connection.transactLazily(() => findRow(collection, index) ?? createRow(collection, index)),
             (row) =>
-              connection.attempt(() =>
-                row.phase === DONE ? readPending(collection, row.id) : readWalk(collection, row),
-              ),
+              row.phase === DONE
+                ? connection.transactLazily(() => readPending(collection, row.id))
+                : connection.attempt(() => readWalk(collection, row)),
           ),
       )
     },
@@ -142,19 +143,19 @@ export function createSqliteIndexes(
         const row = statements.readPlace.get(place) as { phase: number; walked: string; indexed: number } | undefined
         if (row === undefined || !isAtPosition(row, position)) return undefined
         connection.space.admit(0, items.length, () => 'all')
-        const open = new Set(pending)
+        const settled = new Set(pending)
         let { indexed } = row
         for (const { item, keys } of items) {
           const current = statements.readMemberHead.get(encodeText(item.path)) as RowHead | undefined
           // What has been written since has its entry, or is pending.
           if (current?.version !== item.version) {
-            open.delete(sortKeyOf(item.path))
+            settled.delete(sortKeyOf(item.path))
             continue
           }
           putEntry(entryPlaceOf(place, current.state), sortKeyOf(item.path), keys)
           indexed++
         }
-        for (const sortKey of open) statements.donePending.run(place, sortKey)
+        for (const sortKey of settled) statements.donePending.run(place, sortKey)
         const { phase, walked } = advance(position, row)
         statements.advancePlace.run(phase, walked, indexed, place)
         return indexed

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { andThen, isPromise, type MaybePromise } from '../../core/maybe-promise.ts'
+import { type Abortable, throwIfAborted } from '../aborted.ts'
 import type { ListQuery } from '../index-types.ts'
 import { memberKeyOf } from '../sql/names.ts'
 import type { Indexer } from '../sql/queries/indexer.ts'
@@ -64,13 +65,13 @@ export function createSqliteQueries(
   }
 
   /** Runs steps at once; when they take longer, with turns of the event loop between them. */
-  function runSteps<Result>(steps: Steps<Result>, signal: AbortSignal | undefined): MaybePromise<Result> {
+  function runSteps<Result>(steps: Steps<Result>, call: Abortable): MaybePromise<Result> {
     const end = performance.now() + LONGEST_TURN
     for (let step = steps.next(); ; ) {
       if (step.done) return step.value
       const request = step.value
       const answer = connection.attempt(() => runWindow(request))
-      if (isPromise(answer) || performance.now() > end) return runLongSteps(steps, answer, signal)
+      if (isPromise(answer) || performance.now() > end) return runLongSteps(steps, answer, call)
       step = steps.next(answer)
     }
   }
@@ -78,13 +79,13 @@ export function createSqliteQueries(
   async function runLongSteps<Result>(
     steps: Steps<Result>,
     first: MaybePromise<readonly Found[] | number>,
-    signal: AbortSignal | undefined,
+    call: Abortable,
   ): Promise<Result> {
     for (let step = steps.next(await first); ; ) {
       if (step.done) return step.value
       const request = step.value
       await nextTurn()
-      signal?.throwIfAborted()
+      throwIfAborted(call)
       step = steps.next(await connection.attempt(() => runWindow(request)))
     }
   }
@@ -112,19 +113,20 @@ export function createSqliteQueries(
       | undefined
   }
 
-  function select(collection: string, { after, limit, hidden = false, signal }: ListOptions, query: ListQuery): Listed {
+  function select(collection: string, options: ListOptions, query: ListQuery): Listed {
+    const { after, limit, hidden = false } = options
     const steps = planPage({ query, after, limit, hidden }, COUNT_STEPS)
     const place = indexes.find(collection, query.index)
     if (place === undefined) return createEmptyPage(query)
     if (place === 'unknown' || !place.isComplete) return 'incomplete'
-    return andThen(runSteps(steps(place.id), signal), (page) =>
+    return andThen(runSteps(steps(place.id), options), (page) =>
       connection.attempt(() => createPage(readMembers(collection, page), page)),
     )
   }
 
   return {
     list(collection, options, query) {
-      options.signal?.throwIfAborted()
+      throwIfAborted(options)
       return listWhenIndexed(
         () => connection.attempt(() => select(collection, options, query)),
         () => indexer.run(collection, query.index),

@@ -94,7 +94,7 @@ export const absentRelated: readonly Case[] = [
     },
   },
   {
-    title: 'keeps a related path for its retention, and as any other once it is written without one',
+    title: 'keeps a related path for its retention, and for good once it is written without one',
     needs: ['relatedExpect', 'contents', 'paths'],
     async run({ store, path, collection }) {
       const record = '/records/kept'

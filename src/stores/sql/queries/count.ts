@@ -1,6 +1,6 @@
 import type { Filters } from './filters.ts'
 import { findSelective, MOST_FETCHED } from './selective.ts'
-import { countRows, filtersBeside, readEdge, type Steps, type Target } from './steps.ts'
+import { countRows, createWindow, filtersBeside, readEdge, type Steps, type Target } from './steps.ts'
 import type { Window } from './window.ts'
 
 /** Rows that one statement counts, in the index alone and with a look at each entry. */
@@ -15,16 +15,12 @@ export function* countMembers(target: Target, filters: Filters, steps: CountStep
   const selects = all.filter(({ any, low, high }) => any !== undefined || low !== undefined || high !== undefined)
   const few = selects.length < 2 ? undefined : yield* findSelective(target, filters, MOST_FETCHED)
   const chosen = few ?? selects.find(({ any }) => any !== undefined) ?? selects[0] ?? all[0]
-  const { place, scope } = target
   const slot = chosen?.slot ?? 1
   const own = chosen?.none !== undefined ? [{ slot, none: chosen.none }] : []
   const beside = [...own, ...filtersBeside(filters, slot)]
   const most = beside.length === 0 ? steps.inIndex : steps.byEntry
-  const base: Window = {
-    ...{ place, scope, slot, filters: beside, columns: [], most, limit: most },
-    ...{ low: chosen?.low, high: chosen?.high },
-    direction: 'ascending',
-  }
+  const { low, high } = chosen ?? {}
+  const base = createWindow(target, { slot, low, high, filters: beside, columns: [], most, limit: most })
   const windows = chosen?.any?.map((equal): Window => ({ ...base, equal })) ?? [base]
   let total = 0
   for (let window of windows) {

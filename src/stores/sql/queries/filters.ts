@@ -101,7 +101,8 @@ function isWithin(key: Uint8Array, low: Bound | undefined, high: Bound | undefin
   return (fromLow > 0 || (fromLow === 0 && !low!.isOpen)) && (fromHigh < 0 || (fromHigh === 0 && !high!.isOpen))
 }
 
-function includes(keys: readonly Uint8Array[], key: Uint8Array): boolean {
+/** Whether a key is one of some. */
+export function includes(keys: readonly Uint8Array[], key: Uint8Array): boolean {
   return keys.some((other) => Buffer.compare(other, key) === 0)
 }
 

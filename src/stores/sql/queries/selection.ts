@@ -1,8 +1,9 @@
 import { encodeValue } from '../../indexed-values.ts'
-import { earlierHigh, type Filter, type Filters, laterLow } from './filters.ts'
+import { earlierHigh, type Filter, type Filters, includes, laterLow } from './filters.ts'
 import { countSelected, fetchSelective, MOST_FETCHED } from './selective.ts'
 import {
   compareFound,
+  createWindow,
   type Found,
   filtersBeside,
   type OrderSlot,
@@ -95,17 +96,16 @@ function* walk(
   stretch: Stretch,
   need: number,
 ): Steps<Selected> {
-  const { place, scope } = target
   const own = stretch.slot === undefined ? undefined : filters.get(stretch.slot)
   const rest = filtersBeside(filters, stretch.slot)
-  const window: Window = {
+  const window = createWindow(target, {
     ...stretch,
-    ...{ place, scope, columns: order.map(({ slot }) => slot) },
-    direction: 'ascending',
+    columns: order.map(({ slot }) => slot),
     filters:
       stretch.equal === undefined && own?.none !== undefined ? [...rest, { slot: own.slot, none: own.none }] : rest,
-    ...{ most: FIRST_WINDOW, limit: need },
-  }
+    most: FIRST_WINDOW,
+    limit: need,
+  })
   if (window.filters.length === 0) return { found: yield* readRows({ ...window, most: need }) }
   const found: Found[] = []
   let from = window
@@ -162,6 +162,7 @@ function* selectGroup(
   after: Found | undefined,
   need: number,
 ): Steps<Selected> {
+  if (need <= 0) return { found: [] }
   const group: Filters = new Map([...filters, [slot, { slot, any: [key] }]])
   const restore = (one: Found): Found => ({ keys: [key, ...one.keys], sortKey: one.sortKey })
   if (rest.length > 0) {
@@ -185,29 +186,29 @@ function* selectByGroups(
   need: number,
 ): Steps<Selected> {
   const [first, ...rest] = order as readonly [OrderSlot, ...OrderSlot[]]
-  const { place, scope } = target
   const { none, low, high } = filters.get(first.slot) ?? {}
+  const isWanted = (key: Uint8Array): boolean => none === undefined || !includes(none, key)
   const beside = filtersBeside(filters, first.slot)
   const found: Found[] = []
   let beyond = after?.keys[0]
-  if (after !== undefined) {
-    const isWanted = none === undefined || !none.some((key) => Buffer.compare(key, beyond!) === 0)
-    if (isWanted && isInside(beyond!, low, high)) {
-      const part = yield* selectGroup(target, filters, beyond!, first, rest, tailOf(after), need)
-      found.push(...part.found)
-      if (part.cut !== undefined) return { found, cut: part.cut }
-    }
+  if (after !== undefined && isWanted(beyond!) && isInside(beyond!, low, high)) {
+    const part = yield* selectGroup(target, filters, beyond!, first, rest, tailOf(after), need)
+    found.push(...part.found)
+    if (part.cut !== undefined) return { found, cut: part.cut }
   }
   for (let most = FIRST_WINDOW; found.length < need; most = FURTHER_WINDOW) {
     const wanted = need - found.length
     const bound = beyond === undefined ? undefined : { key: beyond, isOpen: true }
-    const window: Window = {
-      ...{ place, scope, slot: first.slot, direction: first.direction, columns: order.map(({ slot }) => slot) },
+    const window = createWindow(target, {
+      slot: first.slot,
+      direction: first.direction,
+      columns: order.map(({ slot }) => slot),
       low: first.direction === 'ascending' ? laterLow(low, bound) : low,
       high: first.direction === 'ascending' ? high : earlierHigh(high, bound),
       filters: none === undefined ? beside : [...beside, { slot: first.slot, none }],
-      ...{ most, limit: wanted + 1 },
-    }
+      most,
+      limit: wanted + 1,
+    })
     const isPlain = window.filters.length === 0
     const rows = yield* readRows(isPlain ? { ...window, most: wanted + 1 } : window)
     const isFilled = rows.length > wanted
@@ -224,8 +225,7 @@ function* selectByGroups(
     const last = edge.keys[0]!
     const complete = rows.filter(({ keys }) => Buffer.compare(keys[0]!, last) !== 0)
     found.push(...complete.sort((a, b) => compareFound(a, b, order)))
-    const isWanted = none === undefined || !none.some((key) => Buffer.compare(key, last) === 0)
-    const part: Selected = isWanted
+    const part: Selected = isWanted(last)
       ? yield* selectGroup(target, filters, last, first, rest, undefined, need - found.length)
       : { found: [] }
     found.push(...part.found)

@@ -2,6 +2,7 @@ import type { Filter, Filters } from './filters.ts'
 import {
   compareFound,
   countRows,
+  createWindow,
   type Found,
   filtersBeside,
   type OrderSlot,
@@ -15,11 +16,8 @@ import type { Window } from './window.ts'
 export const MOST_FETCHED = 5000
 
 /** A condition that an index settles, as the windows that it takes. */
-function windowsOf({ place, scope }: Target, filter: Filter, most: number): readonly Window[] {
-  const base: Window = {
-    ...{ place, scope, slot: filter.slot, filters: [], columns: [], most, limit: most },
-    direction: 'ascending',
-  }
+function windowsOf(target: Target, filter: Filter, most: number): readonly Window[] {
+  const base = createWindow(target, { slot: filter.slot, filters: [], columns: [], most, limit: most })
   if (filter.any !== undefined) return filter.any.map((equal) => ({ ...base, equal }))
   return [{ ...base, low: filter.low, high: filter.high }]
 }

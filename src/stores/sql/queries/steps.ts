@@ -29,6 +29,14 @@ export interface Target extends Range {
   readonly budget: { left: number }
 }
 
+/** A window at the place of a target, ascending where nothing else is said. */
+export function createWindow(
+  { place, scope }: Target,
+  window: Omit<Window, 'place' | 'scope' | 'direction'> & Partial<Pick<Window, 'direction'>>,
+): Window {
+  return { place, scope, direction: 'ascending', ...window }
+}
+
 export function* readRows(window: Window): Steps<readonly Found[]> {
   return (yield { kind: 'rows', window }) as readonly Found[]
 }
