@@ -52,6 +52,17 @@ describe('createNonceCounts', () => {
     ])
   })
 
+  it('takes no new nonce either that is as old as the one that it forgets to make room for it', () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: 100 })
+    const { claim } = createNonceCounts(1, 1000)
+    expect([claim('a', 1, 60), claim('b', 1, 60), claim('b', 2, 60), claim('c', 1, 61)]).toEqual([
+      true,
+      false,
+      false,
+      true,
+    ])
+  })
+
   it('minds no nonce that it forgot after its lifetime', () => {
     vi.useFakeTimers({ toFake: ['Date'], now: 5000 })
     const { claim } = createNonceCounts(1, 1000)

@@ -173,6 +173,22 @@ describe('s3Contents, when the service or the source fails', () => {
     await expect(put).rejects.toThrow('The S3 service answered 403 (SignatureDoesNotMatch).')
   })
 
+  it.each([1000, 9 * MEBIBYTE])(
+    'keeps no object of an upload that fails after all of its %d bytes are there',
+    async (size) => {
+      const contents = open({ prefix: createPrefix() })
+      service.interfere = (req, res) => {
+        if (req.method !== 'HEAD') return undefined
+        res.writeHead(403).end()
+        return 'done'
+      }
+      await expect(contents.put(createKey(), stream(createBytes(size, 1), size))).rejects.toThrow(
+        'The S3 service answered 403 (no code).',
+      )
+      expect(await listKeys(contents)).toEqual([])
+    },
+  )
+
   it('takes a completed upload for done although the first response was lost', async () => {
     const contents = open({ prefix: createPrefix() })
     const [key, bytes] = [createKey(), createBytes(9 * MEBIBYTE, 2)]

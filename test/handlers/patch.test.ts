@@ -290,6 +290,33 @@ describe('patch, options', () => {
     expect(write).toHaveBeenCalledTimes(12)
   })
 
+  it('is written once where it waited for another patch: to the document that that one left', async () => {
+    const record = createRecord({})
+    const seen: number[] = []
+    let goOn: (() => void) | undefined
+    async function write(patched: PatchedTarget<VersionedTarget>) {
+      seen.push(patched.current.version)
+      // Patches take turns once one of them has met another writer.
+      if (seen.length === 1) return 'conflict' as const
+      if (seen.length === 2) {
+        await new Promise<void>((resolve) => {
+          goOn = resolve
+        })
+      }
+      return record.write(patched)
+    }
+    await start(patch<VersionedTarget>({ read: record.read, write }))
+    const first = send({ a: 1 })
+    await vi.waitFor(() => expect(goOn).toBeDefined())
+    const second = send({ b: 2 })
+    // It waits for its turn by then.
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    goOn!()
+    expect((await Promise.all([first, second])).map(({ status }) => status)).toEqual([200, 200])
+    expect(seen).toEqual([1, 1, 2])
+    expect(record.current?.document).toEqual({ a: 1, b: 2 })
+  })
+
   it('answers 404 when the document disappears between two attempts', async () => {
     const found = [{ document: {} }]
     await start(patch({ read: () => found.pop(), write: () => 'conflict' as const }))

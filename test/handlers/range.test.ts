@@ -3,7 +3,8 @@ import { mkdtemp, open, rename, rm, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import express from 'express'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import type { RequestView } from '../../src/core/exchange.ts'
 import { conditional } from '../../src/handlers/conditional.ts'
 import { openFile, type RangeReader, type RangeSource, range } from '../../src/handlers/range.ts'
 import { openRawClient } from '../wire/raw-client.ts'
@@ -260,6 +261,24 @@ describe('range', () => {
     await once(client.socket, 'data')
     client.socket.destroy()
     await closed
+  })
+
+  it('closes content of a client that went away before it was opened', async () => {
+    let closed = 0
+    let hasBegun = false
+    const source = async ({ signal }: RequestView): Promise<RangeSource> => {
+      const left = once(signal, 'abort')
+      hasBegun = true
+      await left
+      // The response has closed by now.
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      return { ...A, content: { ...reader(), close: () => void closed++ } }
+    }
+    const client = await openRawClient(await listen(range(source)))
+    client.send('GET / HTTP/1.1\r\nHost: a.test\r\n\r\n')
+    await vi.waitFor(() => expect(hasBegun).toBe(true))
+    client.socket.destroy()
+    await vi.waitFor(() => expect(closed).toBe(1), 10_000)
   })
 
   it('says what the source or the host says about caching', async () => {

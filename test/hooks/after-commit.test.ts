@@ -147,6 +147,31 @@ describe('afterCommit', () => {
     expect(done).toEqual(['/tasks/1'])
   })
 
+  it('is waited for by close() where its request is under way at the time', async () => {
+    const events: string[] = []
+    let goOn: (() => void) | undefined
+    const tasks = collection({
+      async beforeWrite(value) {
+        await new Promise<void>((resolve) => {
+          goOn = resolve
+        })
+        return value
+      },
+      async afterCommit() {
+        await new Promise((resolve) => setTimeout(resolve, 100))
+        events.push('hook')
+      },
+    })
+    target = await startService({ resources: { '/tasks': tasks } })
+    const sent = target.send('PUT', '/tasks/1', jsonOf({}))
+    await vi.waitFor(() => expect(goOn).toBeDefined())
+    const closing = target.service.close().then(() => events.push('closed'))
+    goOn!()
+    expect((await sent).status).toBe(201)
+    await closing
+    expect(events).toEqual(['hook', 'closed'])
+  })
+
   it('runs in the asynchronous context of the request', async () => {
     const context = new AsyncLocalStorage<string>()
     const seen: unknown[] = []

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { afterEach, describe, expect, it } from 'vitest'
+import { setTimeout as wait } from 'node:timers/promises'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { type Change, json } from '../../src/actions/change-types.ts'
 import { bearer, insufficientScope } from '../../src/auth-schemes/bearer.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
@@ -113,6 +114,37 @@ describe('PUT of a file of an item', () => {
       ['patched', '/tasks/1', 1, { id: '1' }, { id: 1, changes: 2, photo: 5 }],
     ])
     expect((await target.store.list('/audit', { limit: 9 })).items).toHaveLength(2)
+  })
+
+  it('asks beforeWrite once where it waited for another one: about the item that that one left', async () => {
+    const seen: unknown[] = []
+    let goOn: (() => void) | undefined
+    const resources = {
+      '/tasks': collection({
+        files: { photo: { replaceable: true, describe: ({ size }) => size } },
+        async beforeWrite(value, { kind, current }) {
+          if (kind !== 'patched') return value
+          seen.push(current?.value['photo'])
+          if (goOn === undefined) {
+            await new Promise<void>((resolve) => {
+              goOn = resolve
+            })
+          }
+          return value
+        },
+      }),
+    }
+    target = await startService({ resources })
+    await target.send('PUT', '/tasks/1', jsonOf({}))
+    const first = target.send('PUT', '/tasks/1/photo', png('1'))
+    await vi.waitFor(() => expect(goOn).toBeDefined())
+    const second = target.send('PUT', '/tasks/1/photo', png('22'))
+    // It has its content by then, and waits for its turn.
+    await wait(100)
+    goOn!()
+    expect((await Promise.all([first, second])).map(({ status }) => status)).toEqual([201, 204])
+    expect(seen).toEqual([undefined, 1])
+    expect((await target.send('GET', '/tasks/1')).json()).toEqual({ id: 1, photo: 2 })
   })
 
   it('is judged by authorize with the item', async () => {

@@ -127,6 +127,22 @@ describe('representations of one state', () => {
     expect((await send('GET', '/users/1', [text, 'Range: bytes=0-3', `If-Range: ${tag}`])).status).toBe(200)
   })
 
+  it.each([
+    ['a range of types', '/users/1', 'Accept: text/plain, */*;q=0.1'],
+    ['a type that only the stored state can offer', '/any/x', 'Accept: text/plain'],
+  ])('are not confused where Accept names %s (RFC 9110 §13.1.2)', async (_, target, accept) => {
+    const { send } = await serveVariants()
+    const tag = (await send('GET', target)).field('ETag')
+    const own = (await send('GET', target, [accept])).field('ETag')
+    expect(own).not.toBe(tag)
+    const other = await send('GET', target, [accept, `If-None-Match: ${tag}`])
+    expect([other.status, other.field('Content-Type'), other.field('ETag')]).toEqual([200, 'text/plain', own])
+    expect((await send('GET', target, [accept, `If-None-Match: ${own}`])).status).toBe(304)
+    expect((await send('GET', target, [accept, `If-Match: ${own}`])).status).toBe(200)
+    const part = ['Range: bytes=0-3', `If-Range: ${tag}`]
+    expect((await send('GET', target, [accept, ...part])).status).toBe(200)
+  })
+
   it('can each be the one that a change is made from (row H44)', async () => {
     for (const type of ['application/json', 'text/plain', 'text/csv']) {
       const { send } = await serveVariants()

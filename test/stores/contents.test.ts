@@ -174,6 +174,30 @@ for (const [name, createPlace] of Object.entries(PLACES)) {
       await vi.waitFor(async () => expect(await place.query('SELECT 1 FROM resource_contents')).toHaveLength(1))
     })
 
+    it('removes content that is whole only after other content of the same write has failed', async () => {
+      const place = await createPlace()
+      const store = place.open({ sweepInterval: 0 })
+      let goOn: (() => void) | undefined
+      async function* slow(): AsyncGenerator<Uint8Array> {
+        yield LARGE
+        await new Promise<void>((resolve) => {
+          goOn = resolve
+        })
+        yield OTHER
+      }
+      async function* broken(): AsyncGenerator<Uint8Array> {
+        await vi.waitFor(() => expect(goOn).toBeDefined())
+        throw new Error('The source broke.')
+      }
+      const related = [{ path: '/b', content: binary(broken()) }]
+      const write = store.write('/a', binary(slow()), { expect: 'any', related })
+      await expect(write).rejects.toThrow('The source broke.')
+      expect(await place.query('SELECT 1 FROM resource_contents')).toHaveLength(1)
+      goOn!()
+      await vi.waitFor(async () => expect(await place.query('SELECT 1 FROM resource_contents')).toEqual([]))
+      expect(await listKeys(place.contents)).toEqual([])
+    })
+
     it('keeps replaced and removed content for the grace period, and sweeps it then (issue 22)', async () => {
       const place = await createPlace()
       const store = place.open({ grace: 600, sweepInterval: 20 })
@@ -207,12 +231,32 @@ for (const [name, createPlace] of Object.entries(PLACES)) {
       expect(left).toContain(foreign)
     })
 
+    it('closes the list of the content store that it looks through when it is closed', async () => {
+      const place = await createPlace()
+      let listed = 0
+      let isClosed = false
+      const contents = sound(place.directory, () => ({
+        async *list() {
+          try {
+            for (;;) yield { key: (++listed).toString(16).padStart(48, '0'), age: 0, remove: async () => {} }
+          } finally {
+            isClosed = true
+          }
+        },
+      }))
+      const store = place.open({ contents, sweepInterval: 20 })
+      await store.read('/a')
+      await vi.waitFor(() => expect(listed).toBeGreaterThan(0), 10_000)
+      await store.close?.()
+      expect(isClosed).toBe(true)
+    })
+
     it('keeps the content of an upload that takes longer than the grace period', async () => {
       const place = await createPlace()
-      const store = place.open({ grace: 150, sweepInterval: 10 })
+      const store = place.open({ grace: 600, sweepInterval: 10 })
       async function* slow(): AsyncGenerator<Uint8Array> {
         yield LARGE
-        await new Promise((resolve) => setTimeout(resolve, 900))
+        await new Promise((resolve) => setTimeout(resolve, 2000))
         yield OTHER
       }
       await store.write('/a', binary(slow()), { expect: 'any' })

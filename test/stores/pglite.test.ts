@@ -1,6 +1,6 @@
 import { PGlite } from '@electric-sql/pglite'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { postgresStore } from '../../src/stores/postgres.ts'
+import { type PgliteDatabase, postgresStore } from '../../src/stores/postgres.ts'
 import { isLargeBody, isResource, type StoredState } from '../../src/stores/types.ts'
 import { testStore } from '../../src/testing.ts'
 
@@ -89,6 +89,29 @@ describe('postgresStore on PGlite, its own ways (issue 22)', () => {
     await Promise.all(Array.from({ length: 50 }, () => store.read('/a/1')))
     clearImmediate(immediate)
     expect(turns).toBeGreaterThan(40)
+    await store.close?.()
+  })
+
+  it('works again after a transaction that could not begin', async () => {
+    let isFailing = false
+    const pool = {
+      query: database.query.bind(database),
+      exec: database.exec.bind(database),
+      async transaction<Result>(work: Parameters<typeof database.transaction<Result>>[0]): Promise<Result> {
+        if (isFailing) throw new Error('There is no memory left.')
+        return database.transaction(work)
+      },
+    } as PgliteDatabase
+    const store = postgresStore({ pool, tablePrefix: createPrefix(), connectTimeout: 500, sweepInterval: 0 })
+    await store.write('/a/1', text('before'), { expect: 'any' })
+    isFailing = true
+    const related = [{ path: '/a/2', content: text('beside') }]
+    const write = async () => store.write('/a/1', text('after'), { expect: 'any', related })
+    await expect(write()).rejects.toMatchObject({ status: 503 })
+    isFailing = false
+    expect(await readBody(await store.read('/a/1'))).toBe('before')
+    await write()
+    expect(await readBody(await store.read('/a/1'))).toBe('after')
     await store.close?.()
   })
 

@@ -229,6 +229,43 @@ describe('postgresStore, a database that falls silent', () => {
     await service.close()
   })
 
+  it('fails a large read only where its reader goes on: what fails ahead of it ends no process', async () => {
+    const content = Buffer.alloc(3_000_000, 1)
+    await store.write('/big', binary(content), { expect: 'any' })
+    let connections = Number.POSITIVE_INFINITY
+    const away = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
+    const tablePrefix = `silent_${prefixes}_`
+    const own = postgresStore({
+      pool: {
+        on() {},
+        connect: () => (connections-- > 0 ? pool.connect() : Promise.reject(away)),
+      },
+      tablePrefix,
+      ...limits,
+    })
+    const unhandled: unknown[] = []
+    const onUnhandled = (error: unknown): void => void unhandled.push(error)
+    process.on('unhandledRejection', onUnhandled)
+    try {
+      const { body } = (await own.read('/big')) as StoredResource
+      if (!isLargeBody(body)) throw new Error('The content is not large.')
+      const reader = body.open(0, content.length - 1)[Symbol.asyncIterator]()
+      connections = 1
+      expect((await reader.next()).done).not.toBe(true)
+      // Longer than the store tries to connect.
+      await sleep(limits.connectTimeout)
+      await expect(
+        (async () => {
+          while ((await reader.next()).done !== true);
+        })(),
+      ).rejects.toMatchObject(UNAVAILABLE)
+      expect(unhandled).toEqual([])
+    } finally {
+      process.off('unhandledRejection', onUnhandled)
+      await own.close?.()
+    }
+  })
+
   it('ends an upload in bounded time, and closes its source (issue 17.4)', async () => {
     const source = new PassThrough()
     source.write(Buffer.alloc(600_000))
@@ -262,11 +299,15 @@ describe('postgresStore, a database that falls silent', () => {
     const clients = await Promise.all([1, 2, 3, 4].map(() => pool.connect()))
     const controller = new AbortController()
     const reason = new Error('The client has left.')
+    const related = [{ path: '/b', content: text('b') }]
     const calls = [
       time(() => store.read('/a', { signal: controller.signal })),
       time(() => store.list('/a', { limit: 1, signal: controller.signal })),
       time(() => store.write('/a', text('b'), { expect: 'any', signal: controller.signal })),
       time(() => store.remove('/a', { expect: 'any', mode: 'erase', signal: controller.signal })),
+      // In a transaction.
+      time(() => store.write('/a', text('b'), { expect: 'any', related, signal: controller.signal })),
+      time(() => store.remove('/a', { expect: 'any', mode: 'erase', below: true, signal: controller.signal })),
     ]
     setTimeout(() => controller.abort(reason), 30)
     for (const { elapsed, error } of await Promise.all(calls)) {

@@ -54,6 +54,18 @@ for (const [library, open] of Object.entries(sqliteLibraries)) {
       expect(readPragma(handle, 'synchronous')).toBe(2)
     })
 
+    it('has every commit on the disk also after an upload that found the database locked', async () => {
+      const file = await createFile()
+      const handle = file.open()
+      const store = openStore(handle, { busyTimeout: 30, sweepInterval: 0 })
+      const other = file.open()
+      other.exec('BEGIN IMMEDIATE')
+      const upload = store.write('/big', binary(streamOf(Buffer.alloc(900_000))), { expect: 'any' })
+      await expect(upload).rejects.toMatchObject({ status: 503 })
+      other.exec('ROLLBACK')
+      expect(readPragma(handle, 'synchronous')).toBe(2)
+    })
+
     it('works on a database in memory', async () => {
       const handle = open(':memory:')
       const store = openStore(handle)

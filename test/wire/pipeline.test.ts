@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Handler } from '../../src/core/handler.ts'
@@ -129,5 +131,36 @@ describe('a connection whose requests are not taken', () => {
     socket.resume()
     await expect.poll(() => store.read('/docs/99'), { timeout: 15_000 }).toMatchObject({ size: 50_000 })
     expect((await host.send({ path: '/docs/42' })).body.length).toBe(50_000)
+  })
+})
+
+describe('streams that are pipelined', () => {
+  it('leave no listener on a connection that lasts', async () => {
+    const bytes = Buffer.alloc(1000, 'x')
+    const headers = [...TEXT, 'Content-Length', '1000']
+    const source = {
+      size: bytes.length,
+      async *open() {
+        yield bytes
+      },
+    }
+    const host = await startHost(
+      'plain',
+      createHandler({ run: () => ({ status: 200, headers, body: source }), forwardErrors: false }),
+    )
+    closers.push(() => host.close())
+    const connected = once(host.server, 'connection')
+    const socket = await openSilent('plain', host.port)
+    closers.push(() => socket.destroy())
+    const [served] = (await connected) as [Socket]
+    const seen = countAnswers(socket)
+    const counts: number[] = []
+    for (let round = 1; round <= 3; round++) {
+      socket.write(get('/').repeat(20))
+      await expect.poll(() => seen.count).toBe(20 * round)
+      await wait(20)
+      counts.push(served.listenerCount('close'))
+    }
+    expect(counts).toEqual([counts[0], counts[0], counts[0]])
   })
 })

@@ -1,11 +1,13 @@
 import { type EventEmitter, once } from 'node:events'
 import { type ClientHttp2Session, connect as connectHttp2, type ServerHttp2Session } from 'node:http2'
+import type { Socket } from 'node:net'
+import { setTimeout as wait } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Handler } from '../../src/core/handler.ts'
 import { createHandler } from '../../src/core/node-handler.ts'
 import { createReadPace } from '../../src/core/read-pace.ts'
 import { contentReply } from '../../src/core/reply.ts'
-import { startHost } from '../support/hosts.ts'
+import { runListener, startHost } from '../support/hosts.ts'
 import { get, HTTP1_HOSTS, openSilent, readSlowly } from './connections.ts'
 
 const closers: (() => unknown)[] = []
@@ -60,6 +62,42 @@ describe.each(HTTP1_HOSTS)('small answers on %s', (name) => {
     closers.push(seen.stop)
     await expect.poll(() => seen.bytes >= 10 * SIZE || socket.destroyed, { timeout: 15_000 }).toBe(true)
     expect(seen.bytes).toBeGreaterThanOrEqual(10 * SIZE)
+  })
+})
+
+describe('a connection with requests for the handler and for the host', () => {
+  /** Sends requests, and reads none of their answers. */
+  async function sendSilently(...paths: readonly string[]): Promise<Socket> {
+    const body = 'x'.repeat(SIZE)
+    const handler = createHandler({
+      run(exchange) {
+        const { url } = exchange.req
+        exchange.idleTimeout = 400
+        exchange.slowestReader = 20_000_000
+        return url === '/host' || url === '/large-of-host' ? undefined : contentReply(200, body, TEXT)
+      },
+      forwardErrors: false,
+    })
+    const host = await runListener((req, res) =>
+      handler(req, res, () => res.end(Buffer.alloc(req.url === '/host' ? 1 : 12 * SIZE))),
+    )
+    closers.push(() => host.close())
+    const connected = once(host.server, 'connection')
+    const socket = await openSilent('plain', host.port)
+    closers.push(() => socket.destroy())
+    socket.write(paths.map(get).join(''))
+    return (await connected)[0]
+  }
+
+  it('ends where the client reads no answer of the handler that follows one of the host', async () => {
+    const served = await sendSilently('/', '/host', ...Array.from({ length: 12 }, () => '/'))
+    await expect.poll(() => served.destroyed, { timeout: 20_000 }).toBe(true)
+  })
+
+  it('goes on where the client reads no answer of the host that follows one of the handler', async () => {
+    const served = await sendSilently('/', '/large-of-host')
+    await wait(2000)
+    expect(served.destroyed).toBe(false)
   })
 })
 

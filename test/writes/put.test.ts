@@ -387,6 +387,40 @@ describe('the conflict hook of PUT', () => {
     expect([answer.status, (await target.send('GET', '/a/x')).text]).toEqual([412, 'meddled'])
     await target.close()
   })
+
+  it('is not a way around authorize: a state that came after authorize was asked is not shown or replaced', async () => {
+    const store = memoryStore()
+    const seen: unknown[] = []
+    let meddle = false
+    const target = await startService(
+      {
+        resources: {
+          '/a': singleton({
+            authorize: (_principal, _request, current) => (current?.value as { owner?: string })?.owner !== 'bob',
+            conflict: (_proposed, current) => void seen.push(current?.value),
+          }),
+        },
+      },
+      {
+        ...store,
+        read(path, options) {
+          const state = store.read(path, options)
+          if (meddle) {
+            meddle = false
+            store.write(path, { contentType: 'application/json', body: '{"owner":"bob"}' }, { expect: 'any' })
+          }
+          return state
+        },
+      },
+    )
+    expect((await target.send('PUT', '/a', jsonOf({ owner: 'ann' }))).status).toBe(201)
+    meddle = true
+    expect((await target.send('PUT', '/a', jsonOf({ owner: 'eve' }))).status).toBe(403)
+    expect(seen).toEqual([undefined])
+    const kept = await store.read('/a')
+    expect(kept).toMatchObject({ body: '{"owner":"bob"}' })
+    await target.close()
+  })
 })
 
 describe('PUT to a new member of a collection', () => {
