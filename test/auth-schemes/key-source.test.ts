@@ -128,6 +128,21 @@ describe('jwt with jwks', () => {
     expect(await ask(token)).toBe(401)
   })
 
+  it('knows a token no more whose key was removed while its bearer was looked up', async () => {
+    let lookups = 0
+    await serve({
+      async principal() {
+        if (++lookups > 1) return true
+        endpoint.respond = sendKeys(second.jwk)
+        pass(31)
+        expect(await ask(make(second))).toBe(200)
+        return true
+      },
+    })
+    const token = make(first)
+    expect([await ask(token), await ask(token)]).toEqual([200, 401])
+  })
+
   it('knows a token no more when its key was replaced by another of the same name', async () => {
     await serve()
     const token = make()

@@ -65,6 +65,23 @@ describe('related resources with a retention in memoryStore', () => {
     for (let i = 0; i < 10; i++) await addRecord(store)
     expect((await store.list('records', { limit: 5 })).items.map(({ body }) => body)).toEqual(['kept', 'kept'])
   })
+
+  it('have a date that is neither strong nor earlier after a removal at their path (RFC 9110 §8.8.2.2)', async () => {
+    const start = 1_000_000_000
+    for (const mode of ['tombstone', 'erase'] as const) {
+      let time = start
+      const store = memoryStore({ now: () => time })
+      for (const path of ['records/1', 'records/2']) {
+        await store.write(path, text('before'), { expect: 'any' })
+        time += 10
+        await store.remove(path, { expect: 'any', mode })
+        expect(await addRecord(store, record(path, MINUTE))).toBe('created')
+        expect(await store.read(path)).toMatchObject({ lastModified: time, dateIsStrong: false })
+      }
+      await addRecord(store, record('records/3', MINUTE))
+      expect(await store.read('records/3')).toMatchObject({ dateIsStrong: true })
+    }
+  })
 })
 
 describe('related resources with a retention in sqliteStore', () => {

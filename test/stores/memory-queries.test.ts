@@ -92,6 +92,29 @@ describe('memoryStore, queries', () => {
     ])
   })
 
+  it('lists no item that was removed while its values were on their way', async () => {
+    const store = memoryStore()
+    let release = (): void => {}
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    const index: CollectionIndex = {
+      ...INDEX,
+      valuesOf: (item) => (item.path === '/tasks/2' ? held.then(() => INDEX.valuesOf(item)) : INDEX.valuesOf(item)),
+    }
+    const names = () => list(store, { index }).items.map(({ path }) => path)
+    const content = { contentType: 'application/json', body: '{"owner":"ann"}' }
+    store.write('/tasks/1', content, { expect: 'any' })
+    expect(names()).toEqual(['/tasks/1'])
+    store.write('/tasks/2', content, { expect: 'any' })
+    expect(names).toThrow(expect.objectContaining({ status: 503 }))
+    store.remove('/tasks/2', { expect: 'any', mode: 'erase' })
+    expect(names()).toEqual(['/tasks/1'])
+    release()
+    await nextTurn()
+    expect(names()).toEqual(['/tasks/1'])
+  })
+
   it('keeps the four indexes of a collection that were used last, and makes an older one again', () => {
     const store = memoryStore()
     fill(store, 10)

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { createSweeper } from '../../src/stores/sql/sweeper.ts'
 
 describe('createSweeper', () => {
@@ -16,4 +16,25 @@ describe('createSweeper', () => {
       expect(sweeps).toBe(1)
     },
   )
+
+  it('sweeps once more soon after a sweep during which something was given up', async () => {
+    let sweeps = 0
+    let end = (): void => {}
+    const sweeper = createSweeper(async () => {
+      if (++sweeps > 1) return 'all'
+      await new Promise<void>((resolve) => {
+        end = resolve
+      })
+      return 'all'
+    }, 3_600_000)
+    sweeper.start()
+    await vi.waitFor(() => expect(sweeps).toBe(1), 10_000)
+    sweeper.hurry()
+    // The time of the hurry comes while the first sweep runs.
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    expect(sweeps).toBe(1)
+    end()
+    await vi.waitFor(() => expect(sweeps).toBe(2), 10_000)
+    await sweeper.close()
+  })
 })
