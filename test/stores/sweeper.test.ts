@@ -20,7 +20,7 @@ describe('createSweeper', () => {
   it('sweeps once more soon after a sweep during which something was given up', async () => {
     let sweeps = 0
     let end = (): void => {}
-    const sweeper = createSweeper(async () => {
+    const sweeper = createSweeper(async (): Promise<'all'> => {
       if (++sweeps > 1) return 'all'
       await new Promise<void>((resolve) => {
         end = resolve

@@ -75,9 +75,7 @@ export function createBesideContents(contents: ContentStore, ledger: ContentLedg
     },
 
     async put(body, signal) {
-      const { stream, count, digest } = measure(body)
-      // Begun here, so that the source is closed also when the database fails.
-      const source = stream[Symbol.asyncIterator]()
+      const { source, count, digest } = measure(body)
       let id: ContentId | undefined
       let timer: NodeJS.Timeout | undefined
       try {
@@ -98,6 +96,7 @@ export function createBesideContents(contents: ContentStore, ledger: ContentLedg
         throw error
       } finally {
         clearInterval(timer)
+        // Also when the database has failed before any of it was read.
         await source.return?.()
       }
     },
@@ -156,19 +155,25 @@ async function* exactly(stream: AsyncIterable<Uint8Array>, length: number): Asyn
   if (rest !== 0) throw createGoneError(new Error('The content store has not the bytes that were put.'))
 }
 
+/** Counts and hashes what passes. Not a generator: one that has not begun would not close its source. */
 function measure(body: AsyncIterable<Uint8Array>): {
-  readonly stream: AsyncIterable<Uint8Array>
+  readonly source: AsyncIterator<Uint8Array>
   readonly count: () => number
   readonly digest: () => Uint8Array
 } {
   const hash = createHash('sha256')
+  const iterator = body[Symbol.asyncIterator]()
   let size = 0
-  async function* read(): AsyncGenerator<Uint8Array> {
-    for await (const chunk of body) {
-      size += chunk.length
-      hash.update(chunk)
-      yield chunk
-    }
+  async function next(): Promise<IteratorResult<Uint8Array>> {
+    const next = await iterator.next()
+    if (next.done === true) return next
+    size += next.value.length
+    hash.update(next.value)
+    return next
   }
-  return { stream: read(), count: () => size, digest: () => hash.digest() }
+  async function close(): Promise<IteratorResult<Uint8Array>> {
+    await iterator.return?.()
+    return { done: true, value: undefined }
+  }
+  return { source: { next, return: close }, count: () => size, digest: () => hash.digest() }
 }

@@ -22,18 +22,31 @@ export async function splitHead(stream: AsyncIterable<Uint8Array>, limit: number
   return { head: new Uint8Array(0), size, rest: join(head, source) }
 }
 
-async function* join(head: Uint8Array[], source: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
+/** Not a generator: one that has not begun would not close its source. */
+function join(head: Uint8Array[], source: AsyncIterator<Uint8Array>): AsyncIterable<Uint8Array> {
   let isOver = false
-  try {
-    for (let chunk = head.shift(); chunk !== undefined; chunk = head.shift()) yield chunk
-    for (;;) {
-      isOver = true
+
+  async function next(): Promise<IteratorResult<Uint8Array>> {
+    const value = head.shift()
+    if (value !== undefined) return { done: false, value }
+    if (isOver) return { done: true, value: undefined }
+    try {
       const next = await source.next()
       isOver = next.done === true
-      if (isOver) return
-      yield next.value
+      return next
+    } catch (error) {
+      isOver = true
+      throw error
     }
-  } finally {
-    if (!isOver) await source.return?.()
   }
+
+  async function close(): Promise<IteratorResult<Uint8Array>> {
+    head.length = 0
+    const wasOver = isOver
+    isOver = true
+    if (!wasOver) await source.return?.()
+    return { done: true, value: undefined }
+  }
+
+  return { [Symbol.asyncIterator]: () => ({ next, return: close }) }
 }

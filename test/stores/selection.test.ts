@@ -1,0 +1,135 @@
+import { describe, expect, it } from 'vitest'
+import type { CollectionIndex, Condition, OrderKey } from '../../src/stores/index-types.ts'
+import { planPage } from '../../src/stores/sql/queries/page.ts'
+import { createWindowRunner, type WindowItem } from '../support/window-runner.ts'
+
+const INDEX: CollectionIndex = {
+  version: 'selection',
+  properties: ['at', 'group', 'kind', 'owner'],
+  scope: ['owner'],
+  valuesOf: () => ({}),
+}
+const COUNT_STEPS = { inIndex: 50_000, byEntry: 10_000 }
+const LIMIT = 60_000
+
+interface Question {
+  readonly where: readonly Condition[]
+  readonly orderBy: readonly OrderKey[]
+  readonly hidden?: boolean
+}
+
+type Operator = 'gte' | 'lt'
+const at = (operator: Operator, value: number): Condition => ({ property: 'at', operator, value })
+const kind = (operator: Operator, value: number): Condition => ({ property: 'kind', operator, value })
+const owner = (...values: string[]): Condition => ({ property: 'owner', operator: 'in', values })
+const without = (property: string, ...values: number[]): Condition => ({ property, operator: 'notIn', values })
+const by = (property: string, direction: OrderKey['direction']): OrderKey => ({ property, direction })
+
+/** `at` has the order of the names, `kind` another one, and `group` few values. */
+function createCollection(size: number) {
+  const items = Array.from({ length: size }, (_, i): WindowItem => {
+    const values = {
+      at: i,
+      group: Math.floor(i / 1000) % 7,
+      kind: (i * 7919) % size,
+      owner: i % 3 === 0 ? 'ann' : 'bob',
+    }
+    return { name: String(i), values, hidden: i % 10 === 0 }
+  })
+  const runner = createWindowRunner(INDEX, items)
+
+  /** The names that an array gives. */
+  function filterAndSort({ where, orderBy, hidden = false }: Question): string[] {
+    const read = (item: WindowItem, property: string) => item.values[property] as number | string
+    const isMatch = (item: WindowItem, condition: Condition): boolean => {
+      const value = read(item, condition.property)
+      if ('values' in condition) return condition.values.includes(value) === (condition.operator === 'in')
+      return condition.operator === 'gte' ? value >= condition.value! : value < condition.value!
+    }
+    return items
+      .filter((item) => (hidden || !item.hidden) && where.every((condition) => isMatch(item, condition)))
+      .sort((a, b) => {
+        for (const { property, direction } of orderBy) {
+          const [x, y] = [read(a, property), read(b, property)]
+          if (x !== y) return x < y === (direction === 'ascending') ? -1 : 1
+        }
+        return Number(a.name) - Number(b.name)
+      })
+      .map(({ name }) => name)
+  }
+
+  /** Reads all pages; the first one counts. */
+  function readPages({ where, orderBy, hidden = false }: Question, limit: number) {
+    const pages: string[][] = []
+    let total: number | undefined
+    for (let after: string | undefined; ; ) {
+      const query = { index: INDEX, where, orderBy, count: after === undefined }
+      const page = runner.run(planPage({ query, after, limit, hidden }, COUNT_STEPS)(1))
+      total ??= page.total
+      pages.push(page.found.map(({ sortKey }) => sortKey.slice(1)))
+      if (page.next === undefined) return { pages, total }
+      after = page.next
+    }
+  }
+
+  return { filterAndSort, readPages }
+}
+
+const ORDERS: readonly (readonly OrderKey[])[] = [
+  [],
+  [by('at', 'ascending')],
+  [by('at', 'descending')],
+  [by('kind', 'descending')],
+  [by('group', 'ascending'), by('kind', 'descending')],
+  [by('group', 'descending'), by('at', 'ascending')],
+]
+
+describe('the selection of members of a large collection', () => {
+  it(
+    'finds what filter and sort over an array give, page by page, whichever way it takes',
+    () => {
+      const { filterAndSort, readPages } = createCollection(13_000)
+      const conditions: readonly (readonly Condition[])[] = [
+        [at('gte', 6000), at('lt', 6500)],
+        [at('gte', 6000), at('lt', 6500), without('at', 6001, 6011, 6500)],
+        [kind('gte', 11_500), without('kind', 11_500, 12_999), owner('ann')],
+        [kind('gte', 6000), at('gte', 6500), without('group', 1, 2)],
+        [kind('lt', 6000), at('lt', 6500), owner('ann', 'bob')],
+      ]
+      for (const where of conditions) {
+        for (const orderBy of ORDERS) {
+          for (const hidden of [false, true]) {
+            const question = { where, orderBy, hidden }
+            const expected = filterAndSort(question)
+            const { pages, total } = readPages(question, 200)
+            expect(pages.flat(), JSON.stringify(question)).toEqual(expected)
+            expect(total).toBe(expected.length)
+          }
+        }
+      }
+    },
+    LIMIT,
+  )
+
+  describe('where a page would look at more than 100 000 members', () => {
+    // Each of the two selects many members; both together select ten, near the end of the order.
+    const far = [at('gte', 114_990), at('lt', 115_000)]
+    const { filterAndSort, readPages } = createCollection(130_000)
+    void far
+
+    it.each<readonly [string, readonly OrderKey[]]>([
+      ['ascending', [by('kind', 'ascending')]],
+      ['descending', [by('kind', 'descending')]],
+    ])('ends it early with a cursor, and loses nothing in the order %s', (_, orderBy) => {
+      for (const hidden of [false, true]) {
+        const where = [at('gte', 60_000), at('lt', 66_000), without('group', 0, 1, 2, 3, 4, 5)]
+        const question = { where, orderBy, hidden }
+        const { pages, total } = readPages(question, 2000)
+        const expected = filterAndSort(question)
+        expect(pages.flat()).toEqual(expected)
+        expect(total).toBe(expected.length)
+        expect(pages.length).toBeGreaterThan(1)
+      }
+    })
+  })
+})
