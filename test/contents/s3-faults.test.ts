@@ -50,6 +50,26 @@ describe('s3Contents, when the service or the source fails', () => {
     expect(await listKeys(contents)).toEqual([])
   })
 
+  it('lists every upload in parts of one name, also where they lie on several pages', async () => {
+    const prefix = createPrefix()
+    const key = createKey()
+    for (let count = 0; count < 3; count++) {
+      let isBegun = false
+      service.interfere = (req, res) => {
+        if (req.method === 'POST' && !isBegun) return undefined
+        // As after a kill: nothing of this process arrives any more.
+        isBegun = true
+        res.writeHead(403).end()
+        return 'done'
+      }
+      const put = open({ prefix }).put(key, stream(createBytes(9 * MEBIBYTE, 1), MEBIBYTE))
+      await expect(put).rejects.toThrow('The S3 service answered 403')
+    }
+    service.interfere = () => undefined
+    service.pageSize = 1
+    expect(await listKeys(open({ prefix }))).toEqual([key, key, key])
+  })
+
   it('tries again, after a pause, what fails by overload, a broken connection or a failure of the service', async () => {
     const contents = open({ prefix: createPrefix() })
     const key = createKey()

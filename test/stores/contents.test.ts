@@ -154,12 +154,14 @@ for (const [name, createPlace] of Object.entries(PLACES)) {
       expect(new Set(await listKeys(place.contents)).size).toBe(3)
     })
 
-    it('removes the content of a lost swap, of an aborted upload and of staged content that was given up', async () => {
+    it('removes the content of a lost swap, of a creation in conflict, of an aborted upload and of staged content that was given up', async () => {
       const place = await createPlace()
       const store = place.open({ sweepInterval: 0 })
       await store.write('/a', upload(LARGE), { expect: 'absent' })
       const lost = await store.write('/a', upload(OTHER), { expect: 'absent' })
       expect(lost.outcome).toBe('conflict')
+      const related = () => [{ path: '/a', content: upload(OTHER), expect: 'absent' as const }]
+      expect((await store.create('/c', upload(OTHER), { related })).outcome).toBe('conflict')
       const staged = await store.stage!(stream(OTHER, 40_000))
       await staged.discard()
       const controller = new AbortController()

@@ -176,13 +176,13 @@ describe('postgresStore, a database that falls silent', () => {
     await fake.close()
   })
 
-  it('leaves the limit of a pool that has one (issue 17.4)', async () => {
+  it('leaves the limit of a pool that has one, and sets the longest of several stores where it has none (issue 17.4)', async () => {
     const own = new pg.Pool({ connectionTimeoutMillis: 77 })
     postgresStore({ pool: own, ...limits })
     expect(own.options.connectionTimeoutMillis).toBe(77)
     const without = new pg.Pool()
     postgresStore({ pool: without, ...limits })
-    postgresStore({ pool: without, ...limits, connectTimeout: 900 })
+    for (const connectTimeout of [900, 300]) postgresStore({ pool: without, ...limits, connectTimeout })
     expect(without.options.connectionTimeoutMillis).toBe(900)
     await own.end()
     await without.end()

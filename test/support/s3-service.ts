@@ -141,9 +141,12 @@ export async function startS3(): Promise<S3Service> {
 
   function listUploads(res: ServerResponse, query: URLSearchParams): void {
     const prefix = query.get('prefix') ?? ''
-    const after = (query.get('key-marker') ?? '') + (query.get('upload-id-marker') ?? '')
+    const key = query.get('key-marker') ?? ''
+    const idAfter = query.get('upload-id-marker')
+    // Without the marker of an upload the list goes on behind all uploads of the name.
+    const isBehind = (id: string, name: string) => name > key || (idAfter !== null && name === key && id > idAfter)
     const found = [...uploads]
-      .filter(([id, { name }]) => name.startsWith(prefix) && name + id > after)
+      .filter(([id, { name }]) => name.startsWith(prefix) && isBehind(id, name))
       .sort(([id, { name }], [otherId, other]) => (name + id < other.name + otherId ? -1 : 1))
     const page = found.slice(0, service.pageSize)
     const items = page.map(([id, { name, initiated }]) => {
