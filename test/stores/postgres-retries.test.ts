@@ -1,0 +1,46 @@
+import { describe, expect, it } from 'vitest'
+import { createPostgresConnection, type PostgresPool } from '../../src/stores/postgres/connection.ts'
+
+/** A pool of one connection whose statements fail, each after a time. */
+function createFailingPool(code: string, delay: number) {
+  const counts = { attempts: 0, released: 0 }
+  const client = {
+    on() {},
+    async query() {
+      counts.attempts++
+      await new Promise((resolve) => setTimeout(resolve, delay))
+      throw Object.assign(new Error('The database has refused.'), { code })
+    },
+    release: () => void counts.released++,
+  }
+  const pool: PostgresPool = { on() {}, connect: async () => client }
+  return { pool, counts }
+}
+
+const limits = { connectTimeout: 1000, maxWaiting: 10, preparedStatements: true }
+const statement = { name: 'one', text: 'SELECT 1' }
+
+describe('postgresStore, a serialization failure that does not end', () => {
+  it.each(['40001', '40P01'])('is repeated eleven times, then 503 (SQLSTATE %s)', async (code) => {
+    const { pool, counts } = createFailingPool(code, 0)
+    const { run } = createPostgresConnection(pool, { ...limits, statementTimeout: 10_000 })
+    await expect(run(statement, [])).rejects.toMatchObject({ status: 503, headers: { 'Retry-After': '1' } })
+    expect(counts).toEqual({ attempts: 12, released: 12 })
+  })
+
+  it('is not repeated once the time of one statement is over', async () => {
+    const { pool, counts } = createFailingPool('40001', 60)
+    const { run } = createPostgresConnection(pool, { ...limits, statementTimeout: 100 })
+    await expect(run(statement, [])).rejects.toMatchObject({ status: 503 })
+    expect(counts.attempts).toBeLessThanOrEqual(3)
+  })
+})
+
+describe('postgresStore, another failure of a statement', () => {
+  it('is not repeated', async () => {
+    const { pool, counts } = createFailingPool('23505', 0)
+    const { run } = createPostgresConnection(pool, { ...limits, statementTimeout: 1000 })
+    await expect(run(statement, [])).rejects.toMatchObject({ code: '23505' })
+    expect(counts).toEqual({ attempts: 1, released: 1 })
+  })
+})
