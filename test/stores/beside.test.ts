@@ -28,3 +28,17 @@ describe('content that goes into a content store', () => {
     }
   })
 })
+
+describe('the sweep of a content store', () => {
+  it('fails with the removal that failed, and removes the other contents and their rows', async () => {
+    const forgotten: unknown[] = []
+    const ledger: Partial<ContentLedger> = {
+      claim: () => [1, 2, 3].map((id) => ({ id, key: `key ${id}` })),
+      forget: (id) => void forgotten.push(id),
+    }
+    const remove = (key: string) => (key === 'key 2' ? refuse() : Promise.resolve())
+    const beside = createBesideContents({ remove } as ContentStore, ledger as ContentLedger, 60_000)
+    await expect(beside.sweep()).rejects.toMatchObject({ status: 503 })
+    expect(forgotten).toEqual([1, 3])
+  })
+})
