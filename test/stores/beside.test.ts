@@ -37,7 +37,7 @@ describe('the sweep of a content store', () => {
       forget: (id) => void forgotten.push(id),
     }
     const remove = (key: string) => (key === 'key 2' ? refuse() : Promise.resolve())
-    const beside = createBesideContents({ remove } as ContentStore, ledger as ContentLedger, 60_000)
+    const beside = createBesideContents({ remove } as unknown as ContentStore, ledger as ContentLedger, 60_000)
     await expect(beside.sweep()).rejects.toMatchObject({ status: 503 })
     expect(forgotten).toEqual([1, 3])
   })
