@@ -225,6 +225,24 @@ describe('a page of entries that are judged (issue 16, 9)', () => {
     expect((await list('/notes', 'bob', validator)).status).toBe(200)
   })
 
+  it('judges an entry anew where it changes while the page is made', async () => {
+    const owner = (n: number): string => (n === 1 ? 'bob' : 'ann')
+    await startNotes(Array.from({ length: 5 }, (_, index) => owner(index + 1)))
+    const inner = target.store
+    await target.close()
+    let lists = 0
+    const store: ResourceStore = {
+      ...inner,
+      async list(path, options) {
+        // The third list cuts the page behind its last entry, which was shown a moment before.
+        if (++lists === 3) await seed(inner, '/notes/3', { owner: 'bob' })
+        return inner.list(path, options)
+      },
+    }
+    target = await startService({ auth, resources }, store)
+    expect(await ids('/notes?limit=2', 'ann')).toEqual([2, 4])
+  })
+
   it('is private, and varies by the credentials', async () => {
     await startNotes(
       owners(4, (n) => n < 3),
