@@ -7,6 +7,7 @@ import {
   formatDigest,
   selectDigestAlgorithm,
 } from '../protocol/digest-fields.ts'
+import { ByteBlocks } from './byte-blocks.ts'
 import type { Exchange } from './exchange.ts'
 import { andThen, type MaybePromise } from './maybe-promise.ts'
 import { type ContentSource, type Pieces, type Reply, type ReplyBody, SHORT } from './reply.ts'
@@ -95,9 +96,9 @@ function readShort(source: ContentSource): MaybePromise<readonly Uint8Array[]> {
 }
 
 async function gather(stream: AsyncIterable<Uint8Array>): Promise<readonly Uint8Array[]> {
-  const chunks: Uint8Array[] = []
-  for await (const chunk of stream) chunks.push(chunk.slice()) // the source may use its buffer again
-  return chunks
+  const blocks = new ByteBlocks()
+  for await (const chunk of stream) blocks.copy(chunk) // the source may use its buffer again
+  return [blocks.drain()]
 }
 
 function format(algorithm: DigestAlgorithm, pieces: readonly (string | Uint8Array)[]): string {
