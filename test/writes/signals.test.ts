@@ -43,12 +43,15 @@ function createSilentStore(): SilentStore {
 
   function watchBody(resource: StoredResource): StoredResource {
     const { body, size } = resource
-    if (resource.path !== '/files/large') return resource
+    if (!/^\/files\/(?:large|placed)$/.test(resource.path)) return resource
     const large: LargeBody = {
       async *open(first, last, options) {
         await call('open', resource.path, options?.signal, () => undefined)
         yield typeof body === 'string' ? Buffer.from(body).subarray(first, last + 1) : new Uint8Array(size)
       },
+      ...(resource.path === '/files/placed' && {
+        locate: ({ signal }) => call('locate', resource.path, signal, () => 'https://files.example/1'),
+      }),
     }
     return { ...resource, body: large }
   }
@@ -109,6 +112,8 @@ describe('the signal of store calls (ResourceStore: "Aborts when the client has 
     ['open', 'GET', '/files/large', {}, undefined],
     ['open', 'GET', '/files/large', { Range: 'bytes=1-2' }, undefined],
     ['open', 'GET', '/files/large', { Range: 'bytes=1-2,5-6' }, undefined],
+    ['open', 'GET', '/files/large', { Range: 'bytes=1-2', 'Want-Content-Digest': 'sha-256=1' }, undefined],
+    ['locate', 'GET', '/files/placed', {}, undefined],
     ['open', 'PATCH', '/files/large', { 'Content-Type': 'application/merge-patch+json' }, '{"a":2}'],
   ])('ends %s of %s %s when the client leaves', async (silent, method, path, headers, body) => {
     const errors: unknown[] = []
@@ -125,7 +130,8 @@ describe('the signal of store calls (ResourceStore: "Aborts when the client has 
     const { store } = recorded
     await store.write('/docs/1', { contentType: 'application/json', body: '{"id":1}' }, { expect: 'any' })
     await store.write('/forms/1', { contentType: 'application/json', body: '{"id":1}' }, { expect: 'any' })
-    await store.write('/files/large', { contentType: 'application/json', body: '{"a":"0123"}' }, { expect: 'any' })
+    for (const path of ['/files/large', '/files/placed'])
+      await store.write(path, { contentType: 'application/json', body: '{"a":"0123"}' }, { expect: 'any' })
     recorded.calls.length = 0
     recorded.silent = silent
 
