@@ -203,6 +203,24 @@ describe('the value of a state', () => {
     }
   })
 
+  it.each<[string, Authorize]>([
+    [
+      'throws without it',
+      (principal, _request, current) =>
+        current === undefined || (current.value as { owner: string }).owner === principal?.id,
+    ],
+    [
+      'is asynchronous and throws without it',
+      async (principal, _request, current) =>
+        current === undefined || (current.value as { owner: string }).owner === principal?.id,
+    ],
+  ])('is fetched for a hook that %s', async (_, authorize) => {
+    target = await startService({ auth: { ...auth, authorize } }, createCountingStore().store)
+    await target.send('PUT', '/a', { fields: as('ada', JSON_TYPE), body: big('ada') })
+    expect((await target.send('HEAD', '/a', { fields: as('ada') })).status).toBe(200)
+    expect((await target.send('HEAD', '/a', { fields: as('eve') })).status).toBe(403)
+  })
+
   it('is undefined for other types than JSON, and for JSON above the limit', async () => {
     const seen: unknown[] = []
     target = await startService({
