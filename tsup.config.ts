@@ -38,7 +38,7 @@ export default defineConfig({
   // Declarations take seconds; `npm start` does without, and leaves alone what a program that runs may still need.
   dts: isWhole,
   splitting: true,
-  sourcemap: false,
+  sourcemap: true,
   clean: isWhole,
   onSuccess: () => mergeChunks('dist', Object.keys(entries)),
 })

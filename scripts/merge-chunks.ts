@@ -1,6 +1,6 @@
-import { readdirSync, rmSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { rollup } from 'rollup'
+import { type Plugin, rollup } from 'rollup'
 
 /** Bytes below which a shared file is merged with one that is nearly always loaded beside it. */
 const SMALL = 12_000
@@ -21,7 +21,23 @@ export async function mergeChunks(folder: string, entries: readonly string[]): P
     )),
   ]
   // An earlier build's merged file may have a name of the same form.
-  for (const name of unmerged) if (!written.includes(name)) rmSync(join(folder, name))
+  for (const name of unmerged.filter((name) => !written.includes(name))) {
+    rmSync(join(folder, name))
+    rmSync(join(folder, `${name}.map`), { force: true })
+  }
+}
+
+/** Goes on with the maps of the first pass, which lead to the sources. */
+const readSourceMaps: Plugin = {
+  name: 'read-source-maps',
+  load: (id) => ({ code: readFileSync(id, 'utf8'), map: readFileSync(`${id}.map`, 'utf8') }),
+}
+
+/** What need not be loaded need not be loaded first: bundlers warn of an import that takes nothing. */
+const removeBareImports: Plugin = {
+  name: 'remove-bare-imports',
+  // The line stays, so that the map holds.
+  renderChunk: (code) => ({ code: code.replace(/^import '\.[^']+';$/gm, ''), map: null }),
 }
 
 /** @returns the names of the files that were written */
@@ -32,8 +48,7 @@ async function bundleEntries(folder: string, entries: readonly string[]): Promis
     // No module does anything when it is imported: what is not used need not be loaded.
     treeshake: { moduleSideEffects: false },
     logLevel: 'silent',
-    // Nor need it be loaded first: bundlers warn of an import that takes nothing.
-    plugins: [{ name: 'no-bare-imports', renderChunk: (code) => code.replace(/^import '\.[^']+';\n?/gm, '') }],
+    plugins: [readSourceMaps, removeBareImports],
   })
   const { output } = await bundle.write({
     dir: folder,
@@ -41,6 +56,10 @@ async function bundleEntries(folder: string, entries: readonly string[]): Promis
     experimentalMinChunkSize: SMALL,
     chunkFileNames: 'shared-[hash].js',
     hoistTransitiveImports: false,
+    sourcemap: true,
+    // Names and lines of the sources are enough for a stack trace; the text of all of them would double the package. Of the
+    // client it is there: bundlers of pages ask for it.
+    sourcemapExcludeSources: !entries.includes('client'),
   })
   await bundle.close()
   return output.map(({ fileName }) => fileName)

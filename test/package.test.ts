@@ -153,6 +153,16 @@ describe('package.json', () => {
     expect([...new Set(named)].filter((path) => !subpaths.map(nameOf).includes(path))).toEqual([])
   })
 
+  it('names the sources in a stack trace under --enable-source-maps', async () => {
+    const program = `import { createResourceService, memoryStore } from ${JSON.stringify(resolve('dist/index.js'))}
+      try { createResourceService(memoryStore(), { bogus: 1 }) } catch ({ stack }) { console.log(stack) }`
+    const args = ['--enable-source-maps', '--input-type=module', '--eval', program]
+    const { stdout } = await run(process.execPath, args)
+    const line = /readServiceOptions \(\S*src\/service\/service-options\.ts:(\d+):\d+\)/.exec(stdout)?.[1]
+    const source = readFileSync('src/service/service-options.ts', 'utf8').split('\n')
+    expect(source[Number(line) - 1], stdout).toContain('resolveOptions(')
+  })
+
   it('has middleware of the size that the README says', async () => {
     const rows = [...readFileSync('README.md', 'utf8').matchAll(/^\| \[`(\w+)\(.*\/([a-z-]+)\.md\) .* (\d+) kB \|$/gm)]
     expect(rows.length).toBe(9)

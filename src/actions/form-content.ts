@@ -124,12 +124,16 @@ function createForm(exchange: ResourceExchange): Form {
 
 /** @throws HttpError 422 for a file that the collection does not take, or takes only once */
 function requireKnownFile(name: string, { files }: CollectionFacts, taken: readonly MemberFile[]): void {
-  const isNameable = /^[^/\\\u0000-\u001f\u007f]+$/.test(name) && name !== '.' && name !== '..'
-  const isKnown = files === 'any' ? isNameable : files.has(name)
+  const isKnown = files === 'any' ? isNameable(name) : files.has(name)
   if (!isKnown) throw invalid([{ pointer: formatPointerStep(name), detail: 'No file is expected here.' }])
   if (taken.some((file) => file.name === name)) {
     throw invalid([{ pointer: formatPointerStep(name), detail: 'One file is expected here.' }])
   }
+}
+
+/** Whether a file of this name may have a path of its own. */
+function isNameable(name: string): boolean {
+  return /^[^/\\\u0000-\u001f\u007f]+$/.test(name) && name !== '.' && name !== '..'
 }
 
 /** @throws HttpError 422 for a file that is missing */

@@ -58,6 +58,17 @@ describe.each(Object.entries(STORES))('PUT of a file of an item on %s', (_, crea
     expect((await target.send('PUT', '/tasks/1/scan', png('x'))).status).toBe(405)
   })
 
+  it('asks for a condition where the definition requires one: 428 for a file that is there (RFC 6585 §3)', async () => {
+    const resources = { '/tasks': collection({ preconditions: 'required', files: { photo: { replaceable: true } } }) }
+    target = await startService({ resources }, createStore())
+    await target.send('POST', '/tasks', jsonOf({}))
+    expect((await target.send('PUT', '/tasks/1/photo', png('one', { 'If-None-Match': '*' }))).status).toBe(201)
+    expect((await target.send('PUT', '/tasks/1/photo', png('two'))).status).toBe(428)
+    const tag = (await target.send('GET', '/tasks/1/photo')).field('etag')!
+    expect((await target.send('PUT', '/tasks/1/photo', png('two', { 'If-Match': tag }))).status).toBe(204)
+    expect((await target.send('GET', '/tasks/1/photo')).text).toBe('two')
+  })
+
   it('holds conditions against the file, not the item (RFC 9110 §13.1.1)', async () => {
     target = await startService({ resources: { '/tasks': tasks } }, createStore())
     await target.send('PUT', '/tasks/1', jsonOf({}))

@@ -121,6 +121,10 @@ describe('QUERY of another site', () => {
     const statusOf = async (fields: readonly string[]) =>
       (await send('QUERY', '/tasks', [FORM, COOKIE, ...fields], '')).status
     expect(await statusOf(from(EVIL, 'cross-site'))).toBe(403)
+    for (const path of ['/tasks', '/tasks/1']) {
+      const read = await send('GET', path, [COOKIE, ...from(EVIL, 'cross-site')])
+      expect([read.status, read.text.includes('cross-site')]).toEqual([403, true])
+    }
     expect(await statusOf(from(FRIEND, 'cross-site'))).toBe(200)
     const own = `127.0.0.1:${port}`
     expect(await statusOf([`Host: ${own}`, ...from(`http://${own}`, 'same-origin')])).toBe(200)
