@@ -100,6 +100,7 @@ describe('the signal of store calls (ResourceStore: "Aborts when the client has 
     ['read', 'HEAD', '/docs/1', {}, undefined],
     ['read', 'PUT', '/docs/1', { ...json, 'If-Match': '"x"' }, '{}'],
     ['list', 'GET', '/docs', {}, undefined],
+    ['read', 'GET', '/docs?limit=50', {}, undefined],
     ['create', 'POST', '/docs', json, '{}'],
     ['write', 'PUT', '/docs/1', json, '{"a":1}'],
     ['write', 'PATCH', '/docs/1', { 'Content-Type': 'application/merge-patch+json' }, '{"a":2}'],
@@ -130,6 +131,11 @@ describe('the signal of store calls (ResourceStore: "Aborts when the client has 
     const { store } = recorded
     await store.write('/docs/1', { contentType: 'application/json', body: '{"id":1}' }, { expect: 'any' })
     await store.write('/forms/1', { contentType: 'application/json', body: '{"id":1}' }, { expect: 'any' })
+    // A page that is read while it is written.
+    for (let id = 2; id < 10; id++) {
+      const body = JSON.stringify({ id, text: 'x'.repeat(50_000) })
+      await store.write(`/docs/${id}`, { contentType: 'application/json', body }, { expect: 'any' })
+    }
     for (const path of ['/files/large', '/files/placed'])
       await store.write(path, { contentType: 'application/json', body: '{"a":"0123"}' }, { expect: 'any' })
     recorded.calls.length = 0
