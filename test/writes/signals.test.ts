@@ -34,8 +34,8 @@ function createSilentStore(): SilentStore {
     signal: AbortSignal | undefined,
     run: () => Result,
   ): Result | Promise<never> {
-    // Accepted work, and its monitors, have no client.
-    if (!/^\/(?:docs|named|forms|files|$)/.test(path)) return run()
+    // Accepted work has no client, and its monitors have one when they are made only.
+    if (!/^(?:\/(?:docs|named|forms|files|queued|$)|monitors\/)/.test(path)) return run()
     recorded.calls.push({ name, signal })
     if (recorded.silent !== name) return run()
     return new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason), { once: true }))
@@ -106,6 +106,7 @@ describe('the signal of store calls (ResourceStore: "Aborts when the client has 
     ['write', 'PATCH', '/docs/1', { 'Content-Type': 'application/merge-patch+json' }, '{"a":2}'],
     ['remove', 'DELETE', '/docs/1', {}, undefined],
     ['list', 'DELETE', '/forms/1', {}, undefined],
+    ['write', 'DELETE', '/queued/1', {}, undefined],
     ['write', 'POST', '/named', json, '{}'],
     ['stage', 'POST', '/forms', { ...form, 'Transfer-Encoding': 'chunked' }, FORM],
     ['stage', 'PUT', '/files/1', { ...binary, 'If-None-Match': '*' }, 'y'.repeat(100_000)],
@@ -125,11 +126,13 @@ describe('the signal of store calls (ResourceStore: "Aborts when the client has 
         '/named': collection({ ids: 'uuid' }),
         '/forms': collection({ create: 'accepted', process: async () => ({}) }),
         '/files/{name}': document({ types: ['*/*'] }),
+        '/queued': collection({ deletion: 'queued' }),
       },
       onError: (error) => errors.push(error),
     })
     const { store } = recorded
     await store.write('/docs/1', { contentType: 'application/json', body: '{"id":1}' }, { expect: 'any' })
+    await store.write('/queued/1', { contentType: 'application/json', body: '{"id":1}' }, { expect: 'any' })
     await store.write('/forms/1', { contentType: 'application/json', body: '{"id":1}' }, { expect: 'any' })
     // A page that is read while it is written.
     for (let id = 2; id < 10; id++) {
