@@ -294,6 +294,20 @@ describe('a page of entries that are judged (issue 16, 9)', () => {
     await other.close()
   })
 
+  it('has no count where too much of it would have to be judged', async () => {
+    const counted = { '/notes': collection({ authorize: ownersOnly, count: true }) }
+    await startNotes(
+      Array.from({ length: 80 }, () => 'ann'),
+      { resources: counted },
+    )
+    const count = async () => (await list('/notes?limit=5&count=true', 'ann')).field('x-total-count')
+    expect(await count()).toBe('80')
+    for (let n = 1; n <= 17; n++) await seed(target.store, `/notes/${n}`, { owner: 'bob', text: 'x'.repeat(1_000_000) })
+    expect(await count()).toBeUndefined()
+    for (let n = 3; n <= 17; n++) await seed(target.store, `/notes/${n}`, { owner: 'bob' })
+    expect(await count()).toBe('63')
+  })
+
   it('costs one reading of the store and no hook where no definition refuses anything', async () => {
     const store = memoryStore()
     const calls = vi.spyOn(store, 'list')
