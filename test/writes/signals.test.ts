@@ -38,7 +38,11 @@ function createSilentStore(): SilentStore {
     if (!/^(?:\/(?:docs|named|forms|files|queued|keyed|$)|monitors\/|idempotency\/)/.test(path)) return run()
     recorded.calls.push({ name, signal })
     if (recorded.silent !== name) return run()
-    return new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason), { once: true }))
+    return new Promise((_, reject) => {
+      signal?.addEventListener('abort', () => reject(signal.reason), { once: true })
+      // A service waits for its requests when it closes.
+      closers.push(() => reject(new Error('The test has ended.')))
+    })
   }
 
   function watchBody(resource: StoredResource): StoredResource {
