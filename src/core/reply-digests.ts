@@ -7,6 +7,7 @@ import {
   formatDigest,
   selectDigestAlgorithm,
 } from '../protocol/digest-fields.ts'
+import { ByteBlocks } from './byte-blocks.ts'
 import type { Exchange } from './exchange.ts'
 import { andThen, type MaybePromise } from './maybe-promise.ts'
 import { type ContentSource, type Pieces, type Reply, type ReplyBody, SHORT } from './reply.ts'
@@ -35,7 +36,7 @@ export function addDigests(exchange: Exchange, reply: Reply, digestWhole?: Diges
   if (status !== 200 && status !== 201 && status !== 206) return reply
   const isHead = exchange.method === 'HEAD'
   if (body === undefined && !isHead) return reply
-  const digestSent: DigestWhole = (wanted) => digestContent(body, selectDigestAlgorithm(wanted))
+  const digestSent: DigestWhole = (wanted) => digestContent(exchange, body, selectDigestAlgorithm(wanted))
   const make = (name: string, digest: DigestWhole): MaybePromise<string | undefined> => {
     const wanted = exchange.field(name)
     return wanted === undefined ? undefined : digest(wanted)
@@ -80,24 +81,25 @@ export function digestKept(wanted: string, sha256: Uint8Array | undefined): stri
 
 /** The digest of what is sent; `undefined` for content that would have to be read for it and is not short. */
 function digestContent(
+  exchange: Exchange,
   body: ReplyBody | undefined,
   algorithm: DigestAlgorithm | undefined,
 ): MaybePromise<string | undefined> {
   if (algorithm === undefined || body === undefined) return undefined
   if (typeof body === 'string' || body instanceof Uint8Array) return format(algorithm, [body])
   if (body.size > SHORT) return undefined
-  return andThen(readShort(body), (pieces) => format(algorithm, pieces))
+  return andThen(readShort(exchange, body), (pieces) => format(algorithm, pieces))
 }
 
-function readShort(source: ContentSource): MaybePromise<readonly Uint8Array[]> {
+function readShort(exchange: Exchange, source: ContentSource): MaybePromise<readonly Uint8Array[]> {
   const toList = (pieces: Pieces): readonly Uint8Array[] => (pieces instanceof Uint8Array ? [pieces] : pieces)
-  return source.read === undefined ? gather(source.open()) : andThen(source.read(), toList)
+  return source.read === undefined ? gather(source.open(exchange.signal)) : andThen(source.read(), toList)
 }
 
 async function gather(stream: AsyncIterable<Uint8Array>): Promise<readonly Uint8Array[]> {
-  const chunks: Uint8Array[] = []
-  for await (const chunk of stream) chunks.push(chunk.slice()) // the source may use its buffer again
-  return chunks
+  const blocks = new ByteBlocks()
+  for await (const chunk of stream) blocks.copy(chunk) // the source may use its buffer again
+  return [blocks.drain()]
 }
 
 function format(algorithm: DigestAlgorithm, pieces: readonly (string | Uint8Array)[]): string {

@@ -386,6 +386,15 @@ describe('parseMultipart', () => {
       expect(files.map(({ content }) => Buffer.from(content).toString())).toEqual(['content of f', 'content of g'])
     })
 
+    it('refuses a name that is not UTF-8, also after the name that a lenient decoder makes of it', async () => {
+      const body = form(field('\ufffd', '1'))
+      expect(await readAll(body)).toEqual({ parts: ['\ufffd=1'] })
+      const bytes = Buffer.from(body)
+      const at = bytes.indexOf('\ufffd')
+      const malformed = Buffer.concat([bytes.subarray(0, at), Buffer.from([0xff]), bytes.subarray(at + 3)])
+      expect(await refusal(malformed)).toBe(400)
+    })
+
     it('names nothing of the content in its errors (threat 66)', async () => {
       for (const head of ['hunter2', 'Content-Disposition: hunter2', 'Content-Disposition: form-data; hunter2']) {
         await expect(collectParts(parseBody(part(head, 'hunter2')), 0)).rejects.not.toThrow(/hunter2/)

@@ -98,6 +98,36 @@ describe('createResourceClient with a server that answers oddly', () => {
     expect(ranges).toEqual([undefined, 'bytes=3-'])
   })
 
+  it('limits the time of each piece of a download, and not that of the consumer between two', async () => {
+    const targets: unknown[] = []
+    const base = await start((req, res) => {
+      targets.push(req.headers.range)
+      res.writeHead(200, { 'Content-Length': 8_000_000, ETag: '"1"' }).end(Buffer.alloc(8_000_000))
+    })
+    const { file } = expectSuccess(await createResourceClient(base, { timeout: 2000 }).download('/a'))
+    let size = 0
+    for await (const chunk of file) {
+      if (size === 0) await new Promise((resolve) => setTimeout(resolve, 2500))
+      size += chunk.length
+    }
+    expect([size, targets]).toEqual([8_000_000, [undefined]])
+  })
+
+  it('cancels the content of another state that a broken download gets', async () => {
+    let closed = 0
+    const base = await start((req, res) => {
+      if (req.headers.range === undefined) {
+        res.writeHead(200, { 'Content-Length': 6, ETag: '"1"' }).write('abc', () => res.destroy())
+        return
+      }
+      res.on('close', () => closed++)
+      res.writeHead(200, { 'Content-Length': 6, ETag: '"2"' }).write('x')
+    })
+    const { file } = expectSuccess(await createResourceClient(base).download('/a'))
+    await expect(file.blob()).rejects.toThrow(/changed while it was transferred/)
+    await vi.waitFor(() => expect(closed).toBe(1))
+  })
+
   it.each<[string, number, Record<string, string>, string]>([
     ['without a Location', 201, {}, '{"id":1}'],
     ['with a Location on another origin', 201, { Location: 'https://elsewhere.example/1' }, '{"id":1}'],

@@ -139,12 +139,13 @@ describe('afterCommit', () => {
     const done: string[] = []
     const afterCommit: AfterCommit = async ({ path }) => {
       await new Promise((resolve) => setTimeout(resolve, 100))
+      if (path === '/tasks/1') await target!.send('PUT', '/tasks/2', jsonOf({}))
       done.push(path)
     }
     target = await startService({ resources: { '/tasks': collection({ afterCommit }) } })
     await target.send('PUT', '/tasks/1', jsonOf({}))
     await target.service.close()
-    expect(done).toEqual(['/tasks/1'])
+    expect(done).toEqual(['/tasks/1', '/tasks/2'])
   })
 
   it('is waited for by close() where its request is under way at the time', async () => {

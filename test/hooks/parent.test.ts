@@ -145,6 +145,31 @@ describe.each(stores)('a collection with parent: true on %s', (_, createStore) =
     expect((await target.send('GET', '/tasks/1/comments')).json()).toEqual([])
   })
 
+  it('is 404 when the parent is softly deleted before the write', async () => {
+    const inner = createStore()
+    let isDue = false
+    const store: ResourceStore = {
+      ...inner,
+      async write(path, content, options) {
+        if (isDue) await inner.remove('/tasks/1', { expect: 'any', mode: 'hide' })
+        isDue = false
+        return inner.write(path, content, options)
+      },
+    }
+    target = await startService({ resources: { ...resources, '/tasks': collection({ deletion: 'soft' }) } }, store)
+    for (const [method, options] of [
+      ['PUT', jsonOf({ n: 2 })],
+      ['PATCH', { fields: MERGE_PATCH, body: '{"n":2}' }],
+    ] as const) {
+      await target.send('PUT', '/tasks/1', jsonOf({}))
+      await target.send('PUT', '/tasks/1/comments/5', jsonOf({ n: 1 }))
+      isDue = true
+      expect([method, (await target.send(method, '/tasks/1/comments/5', options)).status]).toEqual([method, 404])
+      await target.send('PUT', '/tasks/1', jsonOf({}))
+      expect((await target.send('GET', '/tasks/1/comments/5')).json()).toEqual({ id: 5, n: 1 })
+    }
+  })
+
   it('is removed with a parent whose removal is queued', async () => {
     const queued = { ...resources, '/tasks': collection({ deletion: 'queued' }) }
     target = await startService({ resources: queued }, createStore())

@@ -103,6 +103,31 @@ describe('Want-Repr-Digest and Want-Content-Digest', () => {
     const part = await send('GET', '/docs/large', [...BOTH, 'Range: bytes=0-99'])
     expect(fieldsOf(part)).toEqual([undefined, digestOf('x'.repeat(100))])
   })
+
+  it('are right where a store fills one buffer for every chunk', async () => {
+    const store = memoryStore()
+    const reusing = {
+      ...store,
+      read(path: string) {
+        const state = makeLarge(store, path, () => undefined) as { body: LargeBody }
+        const { open } = state.body
+        const buffer = Buffer.alloc(10)
+        const body: LargeBody = {
+          async *open(first, last) {
+            for (let at = first; at <= last; at += buffer.length) {
+              const end = Math.min(at + buffer.length - 1, last)
+              for await (const chunk of open(at, end)) yield buffer.subarray(0, Buffer.from(chunk).copy(buffer))
+            }
+          },
+        }
+        return { ...state, body }
+      },
+    } as unknown as ResourceStore
+    await store.write('/docs/a', { contentType: 'application/x-test', body: Buffer.from(ALPHABET) }, { expect: 'any' })
+    const { send } = await serve(reusing, { resources: { '/docs/{name}': document() } })
+    const part = await send('GET', '/docs/a', [...BOTH, 'Range: bytes=0-24'])
+    expect([part.body.toString(), fieldsOf(part)[1]]).toEqual([ALPHABET.slice(0, 25), digestOf(ALPHABET.slice(0, 25))])
+  })
 })
 
 describe('Want-* on large content that a store keeps', () => {

@@ -89,6 +89,21 @@ describe('Idempotency-Key and authorize', () => {
     expect((await target.store.list('/users', { limit: 5 })).items.filter(isResource)).toHaveLength(1)
   })
 
+  it('does not show a response to the same principal in another scope', async () => {
+    const scoped = collection({
+      idempotency: 'optional',
+      scope: ({ headers }) => ({ tenant: String(headers['x-tenant']) }),
+    })
+    const { send } = await start({ resources: { '/users': scoped }, auth })
+    const create = (tenant: string) =>
+      send('POST', '/users', jsonOf(USER, { ...keyed(), ...by('ann'), 'X-Tenant': tenant }))
+    const [first, other, again] = [await create('a'), await create('b'), await create('a')]
+    expect([first, other, again].map(({ status }) => status)).toEqual([201, 201, 201])
+    expect(other.field('idempotency-replayed')).toBeUndefined()
+    expect(other.json()).toMatchObject({ tenant: 'b' })
+    expect([again.field('idempotency-replayed'), again.text]).toEqual(['?1', first.text])
+  })
+
   it('does not show a response to another principal that knows the key and the content', async () => {
     const { send } = await start({ resources: users, auth })
     const create = (name: string) => send('POST', '/users', jsonOf(USER, { ...keyed(), ...by(name) }))

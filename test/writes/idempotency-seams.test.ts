@@ -126,6 +126,33 @@ describe('Idempotency-Key and clocks', () => {
     expect(await count(store)).toBe(2)
   })
 
+  it('creates once where two requests find the record expired: the later one leaves the new record alone', async () => {
+    let time = 1_800_000_000_000
+    const sound = memoryStore()
+    let rival: (() => Promise<Answer>) | undefined
+    const answers: Answer[] = []
+    const store: ResourceStore = {
+      ...sound,
+      async remove(path, options) {
+        const race = rival
+        rival = undefined
+        if (race !== undefined) answers.push(await race())
+        return sound.remove(path, options)
+      },
+    }
+    const resources = { '/users': collection({ idempotency: 'optional', idempotencyRetention: 60_000 }) }
+    const target = await start({ resources, now: () => time }, store)
+    await create(target)
+    time += 60_000
+    rival = () => create(target)
+    answers.push(await create(target))
+    expect(answers.map(seen)).toEqual([
+      [201, answers[0]!.field('location'), undefined],
+      [201, answers[0]!.field('location'), '?1'],
+    ])
+    expect(await count(store)).toBe(2)
+  })
+
   it('stays known when the clock goes back', async () => {
     let time = 1_800_000_000_000
     const target = await start({ now: () => time })

@@ -225,6 +225,24 @@ describe('a page of entries that are judged (issue 16, 9)', () => {
     expect((await list('/notes', 'bob', validator)).status).toBe(200)
   })
 
+  it('judges an entry anew where it changes while the page is made', async () => {
+    const owner = (n: number): string => (n === 1 ? 'bob' : 'ann')
+    await startNotes(Array.from({ length: 5 }, (_, index) => owner(index + 1)))
+    const inner = target.store
+    await target.close()
+    let lists = 0
+    const store: ResourceStore = {
+      ...inner,
+      async list(path, options) {
+        // The third list cuts the page behind its last entry, which was shown a moment before.
+        if (++lists === 3) await seed(inner, '/notes/3', { owner: 'bob' })
+        return inner.list(path, options)
+      },
+    }
+    target = await startService({ auth, resources }, store)
+    expect(await ids('/notes?limit=2', 'ann')).toEqual([2, 4])
+  })
+
   it('is private, and varies by the credentials', async () => {
     await startNotes(
       owners(4, (n) => n < 3),
@@ -274,6 +292,20 @@ describe('a page of entries that are judged (issue 16, 9)', () => {
     await other.send('GET', '/notes?limit=5', { fields: as('ann') })
     expect(authorize.mock.calls.length).toBeLessThanOrEqual(2060)
     await other.close()
+  })
+
+  it('has no count where too much of it would have to be judged', async () => {
+    const counted = { '/notes': collection({ authorize: ownersOnly, count: true }) }
+    await startNotes(
+      Array.from({ length: 80 }, () => 'ann'),
+      { resources: counted },
+    )
+    const count = async () => (await list('/notes?limit=5&count=true', 'ann')).field('x-total-count')
+    expect(await count()).toBe('80')
+    for (let n = 1; n <= 17; n++) await seed(target.store, `/notes/${n}`, { owner: 'bob', text: 'x'.repeat(1_000_000) })
+    expect(await count()).toBeUndefined()
+    for (let n = 3; n <= 17; n++) await seed(target.store, `/notes/${n}`, { owner: 'bob' })
+    expect(await count()).toBe('63')
   })
 
   it('costs one reading of the store and no hook where no definition refuses anything', async () => {

@@ -109,6 +109,44 @@ describe('a hook with a default for its third parameter', () => {
   })
 })
 
+describe.each<readonly [string, CollectionOptions]>([
+  ['no hook', {}],
+  ['outbox', { outbox: () => [] }],
+  ['afterCommit', { afterCommit: () => undefined }],
+  ['beforeWrite', { beforeWrite: (value) => value }],
+  ['conflict', { conflict: () => undefined }],
+  ['files', { files: { photo: {} } }],
+])('an item that another client takes over before the write, with %s', (_, options) => {
+  it.each([
+    ['PUT', JSON_TYPE, '{"owner":"eve"}'],
+    ['PATCH', MERGE_PATCH, '{"n":1}'],
+    ['DELETE', {}, undefined],
+  ] as const)('is judged anew: %s is 404 and changes nothing', async (method, fields, body) => {
+    const inner = memoryStore()
+    let isDue = false
+    const store: ResourceStore = {
+      ...inner,
+      async read(path, options) {
+        const state = await inner.read(path, options)
+        if (!isDue || path !== '/notes/1') return state
+        isDue = false
+        const taken = { contentType: 'application/json', body: '{"id":1,"owner":"ada"}' }
+        await inner.write(path, taken, { expect: 'any' })
+        return state
+      },
+    }
+    target = await startService(
+      { auth, resources: { '/notes': collection({ authorize: ownersOnly, ...options }) } },
+      store,
+    )
+    await target.send('PUT', '/notes/1', jsonOf({ owner: 'eve' }, as('eve')))
+    isDue = true
+    const late = await target.send(method, '/notes/1', { fields: as('eve', fields), ...(body && { body }) })
+    expect([late.status, isDue]).toEqual([404, false])
+    expect((await target.send('GET', '/notes/1', { fields: as('ada') })).json()).toEqual({ id: 1, owner: 'ada' })
+  })
+})
+
 describe('the value of a state', () => {
   const big = (owner: string): string => JSON.stringify({ owner, padding: 'x'.repeat(2_000_000) })
 
@@ -163,6 +201,24 @@ describe('the value of a state', () => {
       const answer = await target.send(method, '/a', { fields: as('eve', JSON_TYPE), ...content })
       expect([method, answer.status]).toEqual([method, 403])
     }
+  })
+
+  it.each<[string, Authorize]>([
+    [
+      'throws without it',
+      (principal, _request, current) =>
+        current === undefined || (current.value as { owner: string }).owner === principal?.id,
+    ],
+    [
+      'is asynchronous and throws without it',
+      async (principal, _request, current) =>
+        current === undefined || (current.value as { owner: string }).owner === principal?.id,
+    ],
+  ])('is fetched for a hook that %s', async (_, authorize) => {
+    target = await startService({ auth: { ...auth, authorize } }, createCountingStore().store)
+    await target.send('PUT', '/a', { fields: as('ada', JSON_TYPE), body: big('ada') })
+    expect((await target.send('HEAD', '/a', { fields: as('ada') })).status).toBe(200)
+    expect((await target.send('HEAD', '/a', { fields: as('eve') })).status).toBe(403)
   })
 
   it('is undefined for other types than JSON, and for JSON above the limit', async () => {

@@ -34,26 +34,34 @@ function createSilentStore(): SilentStore {
     signal: AbortSignal | undefined,
     run: () => Result,
   ): Result | Promise<never> {
-    // Accepted work, and its monitors, have no client.
-    if (!/^\/(?:docs|named|forms|files|$)/.test(path)) return run()
+    // Accepted work has no client, and its monitors have one when they are made only.
+    if (!/^(?:\/(?:docs|named|forms|files|queued|keyed|$)|monitors\/|idempotency\/)/.test(path)) return run()
     recorded.calls.push({ name, signal })
     if (recorded.silent !== name) return run()
-    return new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason), { once: true }))
+    return new Promise((_, reject) => {
+      signal?.addEventListener('abort', () => reject(signal.reason), { once: true })
+      // A service waits for its requests when it closes.
+      closers.push(() => reject(new Error('The test has ended.')))
+    })
   }
 
   function watchBody(resource: StoredResource): StoredResource {
     const { body, size } = resource
-    if (resource.path !== '/files/large') return resource
+    if (!/^\/files\/(?:large|placed)$/.test(resource.path)) return resource
     const large: LargeBody = {
       async *open(first, last, options) {
         await call('open', resource.path, options?.signal, () => undefined)
         yield typeof body === 'string' ? Buffer.from(body).subarray(first, last + 1) : new Uint8Array(size)
       },
+      ...(resource.path === '/files/placed' && {
+        locate: ({ signal }) => call('locate', resource.path, signal, () => 'https://files.example/1'),
+      }),
     }
     return { ...resource, body: large }
   }
 
   const store: ResourceStore = {
+    supports: inner.supports!,
     read: async (path, options) => {
       const state = await call('read', path, options?.signal, () => inner.read(path, options))
       return state !== undefined && 'version' in state ? watchBody(state) : state
@@ -89,6 +97,9 @@ async function until(condition: () => boolean, sentence: string): Promise<void> 
 const json = { 'Content-Type': 'application/json' }
 const binary = { 'Content-Type': 'application/octet-stream' }
 const form = { 'Content-Type': 'multipart/form-data; boundary=b' }
+const MERGE_PATCH = { 'Content-Type': 'application/merge-patch+json' }
+const KEY = { 'Idempotency-Key': 'a-key-of-16-chars' }
+const MONITOR = 'b2ff6f2c-0df5-4f2c-9b3e-0a4a3e5f9a11'
 const FORM = `--b\r\nContent-Disposition: form-data; name="f"; filename="a"\r\n\r\n${'x'.repeat(100_000)}\r\n--b--\r\n`
 
 describe('the signal of store calls (ResourceStore: "Aborts when the client has left")', () => {
@@ -97,11 +108,17 @@ describe('the signal of store calls (ResourceStore: "Aborts when the client has 
     ['read', 'HEAD', '/docs/1', {}, undefined],
     ['read', 'PUT', '/docs/1', { ...json, 'If-Match': '"x"' }, '{}'],
     ['list', 'GET', '/docs', {}, undefined],
+    ['read', 'GET', '/docs?limit=50', {}, undefined],
     ['create', 'POST', '/docs', json, '{}'],
     ['write', 'PUT', '/docs/1', json, '{"a":1}'],
-    ['write', 'PATCH', '/docs/1', { 'Content-Type': 'application/merge-patch+json' }, '{"a":2}'],
+    ['write', 'PATCH', '/docs/1', MERGE_PATCH, '{"a":2}'],
     ['remove', 'DELETE', '/docs/1', {}, undefined],
     ['list', 'DELETE', '/forms/1', {}, undefined],
+    ['write', 'DELETE', '/queued/1', {}, undefined],
+    ['remove', 'DELETE', `/operations/${MONITOR}`, {}, undefined],
+    ['write', 'PATCH', '/keyed/1', { ...MERGE_PATCH, ...KEY }, '{}'],
+    ['write', 'PATCH', '/keyed/1', { ...MERGE_PATCH, ...KEY }, '{"a":2}'],
+    ['create', 'POST', '/keyed', { ...json, ...KEY }, '{}'],
     ['write', 'POST', '/named', json, '{}'],
     ['stage', 'POST', '/forms', { ...form, 'Transfer-Encoding': 'chunked' }, FORM],
     ['stage', 'PUT', '/files/1', { ...binary, 'If-None-Match': '*' }, 'y'.repeat(100_000)],
@@ -109,7 +126,9 @@ describe('the signal of store calls (ResourceStore: "Aborts when the client has 
     ['open', 'GET', '/files/large', {}, undefined],
     ['open', 'GET', '/files/large', { Range: 'bytes=1-2' }, undefined],
     ['open', 'GET', '/files/large', { Range: 'bytes=1-2,5-6' }, undefined],
-    ['open', 'PATCH', '/files/large', { 'Content-Type': 'application/merge-patch+json' }, '{"a":2}'],
+    ['open', 'GET', '/files/large', { Range: 'bytes=1-2', 'Want-Content-Digest': 'sha-256=1' }, undefined],
+    ['locate', 'GET', '/files/placed', {}, undefined],
+    ['open', 'PATCH', '/files/large', MERGE_PATCH, '{"a":2}'],
   ])('ends %s of %s %s when the client leaves', async (silent, method, path, headers, body) => {
     const errors: unknown[] = []
     const recorded = createSilentStore()
@@ -119,13 +138,25 @@ describe('the signal of store calls (ResourceStore: "Aborts when the client has 
         '/named': collection({ ids: 'uuid' }),
         '/forms': collection({ create: 'accepted', process: async () => ({}) }),
         '/files/{name}': document({ types: ['*/*'] }),
+        '/queued': collection({ deletion: 'queued' }),
+        '/keyed': collection({ idempotency: 'optional' }),
       },
       onError: (error) => errors.push(error),
     })
     const { store } = recorded
     await store.write('/docs/1', { contentType: 'application/json', body: '{"id":1}' }, { expect: 'any' })
+    for (const path of ['/queued/1', '/keyed/1'])
+      await store.write(path, { contentType: 'application/json', body: '{"id":1}' }, { expect: 'any' })
+    const monitor = JSON.stringify({ id: MONITOR, kind: 'removal', target: '/queued/2', state: 'done' })
+    await store.write(`monitors/${MONITOR}`, { contentType: 'application/json', body: monitor }, { expect: 'any' })
     await store.write('/forms/1', { contentType: 'application/json', body: '{"id":1}' }, { expect: 'any' })
-    await store.write('/files/large', { contentType: 'application/json', body: '{"a":"0123"}' }, { expect: 'any' })
+    // A page that is read while it is written.
+    for (let id = 2; id < 10; id++) {
+      const body = JSON.stringify({ id, text: 'x'.repeat(50_000) })
+      await store.write(`/docs/${id}`, { contentType: 'application/json', body }, { expect: 'any' })
+    }
+    for (const path of ['/files/large', '/files/placed'])
+      await store.write(path, { contentType: 'application/json', body: '{"a":"0123"}' }, { expect: 'any' })
     recorded.calls.length = 0
     recorded.silent = silent
 
