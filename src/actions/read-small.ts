@@ -2,6 +2,7 @@ import { collectBytes } from '../body-types/collect-bytes.ts'
 import { tooLarge } from '../body-types/read-body.ts'
 import type { BodyLimits } from '../body-types/types.ts'
 import { ByteBlocks } from '../core/byte-blocks.ts'
+import { resumeStream } from '../core/resume-stream.ts'
 import type { ResourceStore, StagedBody } from '../stores/types.ts'
 
 /** Content up to this size is passed to the store as one value. */
@@ -35,26 +36,19 @@ export async function readSmall(
   return { body, size: body instanceof Uint8Array ? body.length : body.size }
 }
 
-/** Reads a stream of unknown length: as one value where it has at most `most` bytes, else as a stream again. */
+/**
+ * Reads a stream of unknown length: as one value where it has at most `most` bytes, else as a stream again, to be read or
+ * closed.
+ */
 export async function readUpTo(
   source: AsyncIterable<Uint8Array>,
   most: number,
-): Promise<Uint8Array | AsyncGenerator<Uint8Array, void, undefined>> {
+): Promise<Uint8Array | AsyncIterable<Uint8Array>> {
   const iterator = source[Symbol.asyncIterator]()
   const head = new ByteBlocks()
   for (let next = await iterator.next(); !next.done; next = await iterator.next()) {
     head.push(next.value)
-    if (head.size > most) return rejoin(head, iterator)
+    if (head.size > most) return resumeStream(head, iterator)
   }
   return head.drain()
-}
-
-/** What has been read already, then the rest. */
-async function* rejoin(head: ByteBlocks, rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
-  try {
-    for (let block = head.shift(); block !== undefined; block = head.shift()) yield block
-    for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value
-  } finally {
-    await rest.return?.()
-  }
 }
