@@ -110,16 +110,16 @@ export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute
       path: record.path,
       id: idOf(splitPath(record.path).name, 'integer'),
       value,
-      file: (name) => readFile(memberPath(record.path, name)),
+      file: (name) => readFile(memberPath(record.path, name), signal),
       attempt: record.attempts,
       signal,
     })
     await settle(record.path, { ...members, state: 'ready' }, beginPatch(known.route, record))
   }
 
-  async function readFile(path: string) {
-    const state = await store.read(path)
-    return isResource(state) ? viewFile(state) : undefined
+  async function readFile(path: string, signal: AbortSignal) {
+    const state = await store.read(path, { signal })
+    return isResource(state) ? viewFile(state, signal) : undefined
   }
 
   return {
@@ -144,12 +144,12 @@ function changedMeanwhile(): HttpError {
   return new HttpError(409, 'ERR_CONFLICT', { detail: 'The resource was changed after its removal was accepted.' })
 }
 
-function viewFile({ contentType, size, body }: StoredResource) {
+function viewFile({ contentType, size, body }: StoredResource, signal: AbortSignal) {
   return {
     contentType,
     size,
     async *open(): AsyncGenerator<Uint8Array> {
-      if (isLargeBody(body)) yield* body.open(0, size - 1)
+      if (isLargeBody(body)) yield* body.open(0, size - 1, { signal })
       else yield typeof body === 'string' ? Buffer.from(body) : body
     },
   }

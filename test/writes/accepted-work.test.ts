@@ -6,6 +6,7 @@ import { createResourceService } from '../../src/service/create-resource-service
 import { collection } from '../../src/service/resource-definitions.ts'
 import type { ServiceOptions } from '../../src/service/service-options.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
+import type { ResourceStore } from '../../src/stores/types.ts'
 import {
   ADMIN,
   type Answer,
@@ -295,6 +296,36 @@ describe('the life of accepted work', () => {
     await begun.opened
     await first.close()
     const second = await start(process, {}, store)
+    await until(second, '/jobs/1', 'ready')
+    expect(attempts).toEqual([1, 1])
+    await second.close()
+  })
+
+  it('does not wait for a store that is silent when it is asked for a file', async () => {
+    const inner = memoryStore()
+    const begun = gate()
+    const silent: ResourceStore = {
+      ...inner,
+      read(path, options) {
+        if (path !== '/jobs/1/input') return inner.read(path, options)
+        begun.open()
+        return new Promise((_, reject) => {
+          options?.signal?.addEventListener('abort', () => reject(options.signal!.reason))
+        })
+      },
+    }
+    const attempts: number[] = []
+    const process: Process = async ({ attempt, file }) => {
+      attempts.push(attempt)
+      await file('input')
+    }
+    const first = await start(process, {}, silent)
+    await first.send('POST', '/jobs', jsonOf({}))
+    await begun.opened
+    const begin = performance.now()
+    await first.close()
+    expect(performance.now() - begin).toBeLessThan(4000)
+    const second = await start(process, {}, inner)
     await until(second, '/jobs/1', 'ready')
     expect(attempts).toEqual([1, 1])
     await second.close()
