@@ -116,7 +116,7 @@ export function isAsSent(exchange: ResourceExchange): boolean {
 }
 
 /** Gives up content that no path has come to show; it would stay in the store until that sweeps. */
-export async function discardContent({ body }: Content): Promise<void> {
+export async function discardContent({ body }: Pick<Content, 'body'>): Promise<void> {
   if (isStaged(body)) await body.discard()
 }
 

@@ -1,5 +1,5 @@
 import { collectFields, parseForm } from '../body-types/form.ts'
-import { checkParsedJson, checkStorable } from '../body-types/json.ts'
+import { checkParsedJson } from '../body-types/json.ts'
 import { parseMultipart } from '../body-types/multipart.ts'
 import { decodeText } from '../body-types/text.ts'
 import type { FilePart, FormField } from '../body-types/types.ts'
@@ -83,7 +83,7 @@ async function streamMultipart(exchange: ResourceExchange, type: MediaType): Pro
     return await form.complete()
   } catch (error) {
     // Nothing refers to what was taken in so far.
-    for (const body of bodies) await discardContent({ contentType: '', body })
+    for (const body of bodies) await discardContent({ body })
     throw error
   }
 }
@@ -163,7 +163,7 @@ function complete(
     if (summary !== undefined) defineMember(facts, name, summary)
   }
   // What JSON is refused for is refused in a form as well: U+0000, which not every store can keep.
-  checkStorable(document)
+  checkParsedJson(document)
   if (files.length > 0) checkParsedJson(facts)
   return andThen(schema === undefined ? document : coerce(document, schema), (value) =>
     newMemberOf(exchange, { value, text: JSON.stringify(value), isVerbatim: false }, files, facts),

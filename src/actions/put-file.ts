@@ -43,7 +43,7 @@ export function createFileReplacement({ describe }: FileOptions): (exchange: Res
       // The store tells no version of the file, which is written beside the item: no ETag.
       return emptyReply(outcome === 'created' ? 201 : 204, [...fields, 'Cache-Control', cacheControlFor(exchange)])
     } catch (error) {
-      await discardContent({ contentType: '', body: taken.body })
+      await discardContent({ body: taken.body })
       throw error
     }
   }

@@ -167,7 +167,7 @@ function countEntries(value: JsonValue): number {
 }
 
 /** @throws HttpError 422 where a value holds what not every store can keep: such content gets one answer everywhere */
-export function checkStorable(value: unknown): void {
+function checkStorable(value: unknown): void {
   const fault = findUnstorable(value)
   if (fault === undefined) return
   throw new HttpError(422, 'ERR_INVALID_CONTENT', {
