@@ -54,9 +54,9 @@ export function createTurns({ perKey, total, patience }: TurnLimits = LIMITS): T
 
   function pass(key: string): void {
     const line = lines.get(key)!
-    // Usually no one waits, and an iterator costs 400 ns.
-    if (line.size === 0) lines.delete(key)
-    else line.values().next().value!()
+    const [next] = line
+    if (next === undefined) lines.delete(key)
+    else next()
   }
 
   function hold<Result>(key: string, task: () => MaybePromise<Result>): MaybePromise<Result> {
