@@ -1,3 +1,5 @@
+import { LONGEST_TIMER } from './longest-timer.ts'
+
 /** Notices what has not moved for too long, with one timer for all of it: a timer each would cost more than a small request. */
 
 /** One thing that is being watched. */
@@ -18,8 +20,6 @@ interface Sweeper {
 }
 
 const SWEEPS = 4
-/** Timers take 32 bits: a longer one fires at once. */
-const LONGEST = 2 ** 31 - 1
 const sweepers = new Map<number, Sweeper>()
 
 function createWatch(onIdle: () => void): IdleWatch {
@@ -86,7 +86,7 @@ function createSweeper(timeout: number): Sweeper {
     start() {
       if (timer !== undefined) return
       empty = 0
-      timer = setInterval(sweep, Math.min(LONGEST, Math.max(1, timeout / SWEEPS)))
+      timer = setInterval(sweep, Math.min(LONGEST_TIMER, Math.max(1, timeout / SWEEPS)))
       timer.unref()
     },
   }

@@ -1,4 +1,5 @@
 import { createAvailability } from '../core/availability.ts'
+import { LONGEST_TIMER } from '../core/longest-timer.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import type { Log } from '../core/operator-log.ts'
 import { isStoreFailure } from './watch-store.ts'
@@ -135,14 +136,11 @@ export interface Poll {
   close(): void
 }
 
-/** A longer timer ends at once. */
-const LONGEST = 2 ** 31 - 1
-
 /** @param look says after how many milliseconds it is due again, where that is sooner than the interval */
 export function createPoll(look: () => Promise<number | undefined>, interval: number): Poll {
   let timer: NodeJS.Timeout | undefined
   const schedule = (delay: number): void => {
-    timer = setTimeout(turn, Math.min(delay, LONGEST))
+    timer = setTimeout(turn, Math.min(delay, LONGEST_TIMER))
     timer.unref()
   }
   const turn = async (): Promise<void> => {

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { createGoneError } from '../../contents/errors.ts'
 import type { ContentStore } from '../../contents/types.ts'
+import { LONGEST_TIMER } from '../../core/longest-timer.ts'
 import type { MaybePromise } from '../../core/maybe-promise.ts'
 import { shapedAs, type ValueRule, writtenAs } from '../../core/option-values.ts'
 import { untilAborted } from '../abortable-stream.ts'
@@ -82,7 +83,7 @@ export function createBesideContents(contents: ContentStore, ledger: ContentLedg
         const key = (await ledger.readIdentity()) + randomBytes(16).toString('hex')
         id = await ledger.begin(key)
         const row = id
-        timer = setInterval(() => void touch(row), Math.min(Math.max(grace / 3, 10), 2 ** 31 - 1)).unref()
+        timer = setInterval(() => void touch(row), Math.min(Math.max(grace / 3, 10), LONGEST_TIMER)).unref()
         const { size } = await contents.put(key, { [Symbol.asyncIterator]: () => source }, { signal })
         if (size !== count()) {
           throw new Error(`The content store reports ${size} bytes of content that has ${count()}.`)

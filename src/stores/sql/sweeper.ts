@@ -1,4 +1,5 @@
 import { publishFailure } from '../../core/diagnostics.ts'
+import { LONGEST_TIMER } from '../../core/longest-timer.ts'
 import type { MaybePromise } from '../../core/maybe-promise.ts'
 
 /** Clears away what is not needed any more, from time to time, without keeping the process alive. */
@@ -17,8 +18,6 @@ export type Swept = 'all' | 'part'
 /** Several steps a turn would keep requests waiting: each is bounded, and other work goes between them. */
 const PAUSE = 5
 const SOON = 200
-/** A longer timer ends at once. */
-const LONGEST = 2 ** 31 - 1
 
 /**
  * @param sweep one bounded step; several processes may run it at the same time
@@ -36,7 +35,7 @@ export function createSweeper(sweep: () => MaybePromise<Swept>, interval: number
     if (isClosed || interval === 0 || time >= due) return
     clearTimeout(timer)
     due = time
-    timer = setTimeout(sweepNow, Math.min(delay, LONGEST)).unref()
+    timer = setTimeout(sweepNow, Math.min(delay, LONGEST_TIMER)).unref()
   }
 
   function sweepNow(): void {
