@@ -1,10 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import Database from 'libsql'
-import { expect, it } from 'vitest'
-import { sqliteStore } from '../../src/stores/sqlite.ts'
+import { describe, expect, it } from 'vitest'
+import { ownStores } from '../support/owned-stores.ts'
+import { sqliteLibraries } from '../support/sqlite.ts'
 
 async function* pass(): AsyncGenerator<Uint8Array> {
   yield Buffer.from('x')
@@ -15,24 +12,23 @@ async function* fail(): AsyncGenerator<Uint8Array> {
   throw new Error('The source failed.')
 }
 
-it('reads no stream of a write that has staged content of another store', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'foreign-staged-'))
-  const databases = ['a.db', 'b.db'].map((name) => new Database(join(folder, name)))
-  const [store, other] = databases.map((database) => sqliteStore(database))
-  const unhandled: unknown[] = []
-  const note = (reason: unknown): void => void unhandled.push(reason)
-  process.on('unhandledRejection', note)
-  try {
-    const contentType = 'text/plain'
-    const related = [{ path: '/a/b', content: { contentType, body: await other!.stage!(pass()) } }]
-    const write = async () => store!.write('/a', { contentType, body: fail() }, { expect: 'any', related })
-    await expect(write()).rejects.toThrow('The staged content belongs to another store.')
-    await setTimeout(20)
-    expect(unhandled).toEqual([])
-  } finally {
-    process.off('unhandledRejection', note)
-    for (const opened of [store, other]) await opened!.close?.()
-    for (const database of databases) database.close()
-    rmSync(folder, { recursive: true })
-  }
+describe.each(Object.entries(sqliteLibraries))('a write with staged content of another store, with %s', (_, library) => {
+  const { createFile, openStore } = ownStores(library)
+
+  it('reads no stream', async () => {
+    const [store, other] = [openStore((await createFile()).open()), openStore((await createFile()).open())]
+    const unhandled: unknown[] = []
+    const note = (reason: unknown): void => void unhandled.push(reason)
+    process.on('unhandledRejection', note)
+    try {
+      const contentType = 'text/plain'
+      const related = [{ path: '/a/b', content: { contentType, body: await other.stage!(pass()) } }]
+      const write = async () => store.write('/a', { contentType, body: fail() }, { expect: 'any', related })
+      await expect(write()).rejects.toThrow('The staged content belongs to another store.')
+      await setTimeout(20)
+      expect(unhandled).toEqual([])
+    } finally {
+      process.off('unhandledRejection', note)
+    }
+  })
 })

@@ -37,6 +37,26 @@ const ownersOnly: Authorize = (principal, _request, current) => {
   return (current.value as { owner?: string } | undefined)?.owner === principal?.id || 'not-found'
 }
 
+const OF_ADA = { contentType: 'application/json', body: '{"id":1,"owner":"ada"}' }
+
+/** A store in which, once it is due, another client acts between the next read of `/notes/1` and what follows. */
+function createRace(act: (inner: ResourceStore) => unknown): { readonly store: ResourceStore; isDue: boolean } {
+  const inner = memoryStore()
+  const store: ResourceStore = {
+    ...inner,
+    async read(path, options) {
+      const state = await inner.read(path, options)
+      if (race.isDue && path === '/notes/1') {
+        race.isDue = false
+        await act(inner)
+      }
+      return state
+    },
+  }
+  const race = { store, isDue: false }
+  return race
+}
+
 /** All parts of an answer that a client sees. */
 const shown = ({ status, text, fields }: Answer) => ({
   status,
@@ -122,27 +142,15 @@ describe.each<readonly [string, CollectionOptions]>([
     ['PATCH', MERGE_PATCH, '{"n":1}'],
     ['DELETE', {}, undefined],
   ] as const)('is judged anew: %s is 404 and changes nothing', async (method, fields, body) => {
-    const inner = memoryStore()
-    let isDue = false
-    const store: ResourceStore = {
-      ...inner,
-      async read(path, options) {
-        const state = await inner.read(path, options)
-        if (!isDue || path !== '/notes/1') return state
-        isDue = false
-        const taken = { contentType: 'application/json', body: '{"id":1,"owner":"ada"}' }
-        await inner.write(path, taken, { expect: 'any' })
-        return state
-      },
-    }
+    const race = createRace((inner) => inner.write('/notes/1', OF_ADA, { expect: 'any' }))
     target = await startService(
       { auth, resources: { '/notes': collection({ authorize: ownersOnly, ...options }) } },
-      store,
+      race.store,
     )
     await target.send('PUT', '/notes/1', jsonOf({ owner: 'eve' }, as('eve')))
-    isDue = true
+    race.isDue = true
     const late = await target.send(method, '/notes/1', { fields: as('eve', fields), ...(body && { body }) })
-    expect([late.status, isDue]).toEqual([404, false])
+    expect([late.status, race.isDue]).toEqual([404, false])
     expect((await target.send('GET', '/notes/1', { fields: as('ada') })).json()).toEqual({ id: 1, owner: 'ada' })
   })
 })
@@ -261,23 +269,14 @@ describe('a resource that was deleted', () => {
   })
 
   it('softly while the content of a PUT arrives is protected as well', async () => {
-    const inner = memoryStore()
-    let isDue = false
-    const store: ResourceStore = {
-      ...inner,
-      async read(path, options) {
-        const state = await inner.read(path, options)
-        if (!isDue) return state
-        // Another client makes and deletes a resource between the first look and the write.
-        isDue = false
-        await inner.write(path, { contentType: 'application/json', body: '{"id":1,"owner":"ada"}' }, { expect: 'any' })
-        await inner.remove(path, { expect: 'any', mode: 'hide' })
-        return state
-      },
-    }
-    target = await startService(SOFT, store)
-    isDue = true
+    const race = createRace(async (inner) => {
+      await inner.write('/notes/1', OF_ADA, { expect: 'any' })
+      await inner.remove('/notes/1', { expect: 'any', mode: 'hide' })
+    })
+    target = await startService(SOFT, race.store)
+    race.isDue = true
     expect((await target.send('PUT', '/notes/1', jsonOf({ owner: 'eve' }, as('eve')))).status).toBe(404)
+    expect(race.isDue).toBe(false)
     const kept = await target.send('GET', '/notes/1?deleted=true', { fields: as('ada') })
     expect(kept.json()).toEqual({ id: 1, owner: 'ada' })
   })
