@@ -3,9 +3,10 @@ import { parseMultipart } from '../body-types/multipart.ts'
 import { hasConditions } from '../core/conditions.ts'
 import { declaredLength } from '../core/discard-body.ts'
 import { HttpError, isHttpError } from '../core/errors.ts'
-import { andThen, isPromise, type MaybePromise, type Step } from '../core/maybe-promise.ts'
+import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import type { Reply } from '../core/reply.ts'
 import { wantsDigests } from '../core/reply-digests.ts'
+import type { Step } from '../core/sequence.ts'
 import { parseIdempotencyKey } from '../protocol/idempotency-key.ts'
 import {
   isResource,

@@ -47,7 +47,7 @@ export async function openContent(
   const [offset, size] = rangeOf(answer)
   if (status === 206 && offset !== resume?.offset) throw createError(answer, 'It has another range.')
   const validators = readValidators(answer)
-  // Ranges count the bytes on the wire, which a coding makes others.
+  // Ranges count bytes on the wire. Under a content coding those are not the bytes that are read here.
   const isCoded = headers.get('content-encoding') !== null
   let reader = answer.reader
 

@@ -10,7 +10,7 @@ export function isJsonObject(value: JsonValue | undefined): value is JsonObject 
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Whether an object has a member. It costs the same for every size. */
+/** Whether an object has a member. */
 export function hasMembers(object: JsonObject): boolean {
   for (const name in object) if (Object.hasOwn(object, name)) return true
   return false
@@ -33,7 +33,7 @@ export function defineMember(object: Record<string, JsonValue>, name: string, va
 
 /**
  * Whether two values are equal as JSON: numbers by value, strings by characters, arrays in order, objects in any order.
- * An absent value, `undefined`, is equal to another one only.
+ * Absent values, which are `undefined`, are equal to each other alone.
  * Calls nothing on the values, so members called `toJSON` or `hasOwnProperty` are data like any other.
  */
 export function equalJson(a: JsonValue | undefined, b: JsonValue | undefined): boolean {

@@ -1,11 +1,5 @@
-import type { Exchange } from './exchange.ts'
-import type { Reply } from './reply.ts'
-
 /** A value, or a promise of one. Only promises are awaited: a synchronous store keeps the whole request in one turn. */
 export type MaybePromise<Value> = Value | PromiseLike<Value>
-
-/** One decision of a request. A reply ends the request; `undefined` goes on to the next step. */
-export type Step<E extends Exchange = Exchange> = (exchange: E) => MaybePromise<Reply | undefined>
 
 /** Whether a value must be awaited. */
 export function isPromise<Value>(value: MaybePromise<Value>): value is PromiseLike<Value> {

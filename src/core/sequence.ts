@@ -1,6 +1,9 @@
 import type { Exchange } from './exchange.ts'
-import { isPromise, type MaybePromise, type Step } from './maybe-promise.ts'
+import { isPromise, type MaybePromise } from './maybe-promise.ts'
 import type { Reply } from './reply.ts'
+
+/** One decision of a request. A reply ends the request; `undefined` goes on to the next step. */
+export type Step<E extends Exchange = Exchange> = (exchange: E) => MaybePromise<Reply | undefined>
 
 type Decision = MaybePromise<Reply | undefined>
 

@@ -1,7 +1,7 @@
 import { readAuthority } from '../core/authority.ts'
 import { note } from '../core/diagnostics.ts'
-import type { Step } from '../core/maybe-promise.ts'
 import { emptyReply } from '../core/reply.ts'
+import type { Step } from '../core/sequence.ts'
 import { parseAuthority } from '../protocol/authority.ts'
 
 const MISDIRECTED = emptyReply(421, ['Cache-Control', 'no-store'])

@@ -101,7 +101,7 @@ function isWithin(key: Uint8Array, low: Bound | undefined, high: Bound | undefin
   return (fromLow > 0 || (fromLow === 0 && !low!.isOpen)) && (fromHigh < 0 || (fromHigh === 0 && !high!.isOpen))
 }
 
-/** Whether a key is one of some. */
+/** Whether a list of keys has this one. */
 export function includes(keys: readonly Uint8Array[], key: Uint8Array): boolean {
   return keys.some((other) => Buffer.compare(other, key) === 0)
 }
