@@ -9,13 +9,16 @@ import { createResourceClient, expectSuccess, merge, ResponseError } from 'http-
 export function createDataProvider(base, options) {
   const client = createResourceClient(base, options)
   const read = (resource, id) => client.read(`/${resource}/{id}`, { id })
-  const getList = async (resource, { filter, sort: { field, order }, pagination: { page, perPage } }) => {
+  const getList = async (
+    resource,
+    /** @type {any} */ { filter, sort: { field, order }, pagination: { page, perPage } },
+  ) => {
     const sort = field === 'id' && order === 'ASC' ? undefined : `${order === 'DESC' ? '-' : ''}${field}`
     const list = client.list(`/${resource}`, { query: filter, sort, limit: perPage, count: true })
     let [number, total] = [0, 0]
     for await (const result of list.pages()) {
       const part = expectSuccess(result)
-      total = part.total
+      total = part.total ?? 0
       if (++number === page) return { data: part.items, total }
     }
     return { data: [], total }
