@@ -9,12 +9,9 @@ import { createResourceClient, expectSuccess, merge, ResponseError } from 'http-
 export function createDataProvider(base, options) {
   const client = createResourceClient(base, options)
   const read = (resource, id) => client.read(`/${resource}/{id}`, { id })
-  const getList = async (
-    resource,
-    /** @type {any} */ { filter, sort: { field, order }, pagination: { page, perPage } },
-  ) => {
-    const sort = field === 'id' && order === 'ASC' ? undefined : `${order === 'DESC' ? '-' : ''}${field}`
-    const list = client.list(`/${resource}`, { query: filter, sort, limit: perPage, count: true })
+  const getList = async (resource, /** @type {any} */ { filter, sort, pagination: { page, perPage } }) => {
+    const key = sort.order === 'DESC' ? `-${sort.field}` : sort.field === 'id' ? undefined : sort.field
+    const list = client.list(`/${resource}`, { query: filter, sort: key, limit: perPage, count: true })
     let [number, total] = [0, 0]
     for await (const result of list.pages()) {
       const part = expectSuccess(result)
