@@ -84,13 +84,26 @@ async function* readEntries(
     if (typeof entry === 'string' && entry.length <= BLOCK) {
       text += entry
       if (text.length < BLOCK) continue
+      yield Buffer.from(text, 'latin1')
+      text = ''
+      continue
     }
-    yield Buffer.from(text, 'latin1')
-    text = ''
-    if (typeof entry !== 'string') yield* entry instanceof Uint8Array ? [entry] : entry.open(signal)
-    else if (entry.length > BLOCK) yield* sliceText(entry)
+    // What stands before a source waits for its first bytes: until they are there, the failure can be the response.
+    for await (const piece of piecesOf(entry, signal)) {
+      if (text !== '') yield Buffer.from(text, 'latin1')
+      text = ''
+      yield piece
+    }
   }
   yield Buffer.from(text + ']', 'latin1')
+}
+
+function piecesOf(
+  entry: RangedBody,
+  signal: AbortSignal | undefined,
+): AsyncIterable<Uint8Array> | Iterable<Uint8Array> {
+  if (typeof entry === 'string') return sliceText(entry)
+  return entry instanceof Uint8Array ? [entry] : entry.open(signal)
 }
 
 /** A copy of long text is made in parts as well. */
