@@ -1,3 +1,4 @@
+import { precede } from '../core/precede.ts'
 import { type ContentSource, type RangedBody, type ReplyBody, SHORT } from '../core/reply.ts'
 import { isResource, type ResourceStore, type StoredResource } from '../stores/types.ts'
 
@@ -88,12 +89,8 @@ async function* readEntries(
       text = ''
       continue
     }
-    // What stands before a source waits for its first bytes: until they are there, the failure can be the response.
-    for await (const piece of piecesOf(entry, signal)) {
-      if (text !== '') yield Buffer.from(text, 'latin1')
-      text = ''
-      yield piece
-    }
+    yield* precede(Buffer.from(text, 'latin1'), piecesOf(entry, signal))
+    text = ''
   }
   yield Buffer.from(text + ']', 'latin1')
 }

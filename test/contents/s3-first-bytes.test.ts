@@ -35,28 +35,38 @@ afterAll(async () => {
   await file.remove()
 })
 
-describe.each(Object.keys(hosts))('a list whose large items lie in a bucket: %s', (kind) => {
-  async function list(): Promise<Awaited<ReturnType<RunningHost['send']>>> {
+describe.each(Object.keys(hosts))('what stands before content in a bucket: %s', (kind) => {
+  async function read(path: string, headers = {}): Promise<Awaited<ReturnType<RunningHost['send']>>> {
     const host = await startHost(kind, service)
     try {
-      return await host.send({ path: '/notes' })
+      return await host.send({ path, headers })
     } finally {
       await host.close()
     }
   }
 
-  it('has the items as they are', async () => {
-    const { status, body } = await list()
+  it('comes before the large items of a list', async () => {
+    const { status, body } = await read('/notes')
     expect([status, JSON.parse(body.toString())]).toEqual([200, [{ id: 1, text: 'small' }, LARGE]])
   })
 
-  it('is answered 503 with Retry-After while the bucket is away, not begun and broken off', async () => {
+  it('comes before each of several ranges', async () => {
+    const { status, body } = await read('/notes/2', { Range: 'bytes=0-7,100-109' })
+    expect(status).toBe(206)
+    expect(body.toString().match(/(?<=\r\n\r\n).*(?=\r\n--)/g)).toEqual(['{"id":2,', 'xxxxxxxxxx'])
+  })
+
+  it.each([
+    ['a list', '/notes', {}],
+    ['a range', '/notes/2', { Range: 'bytes=0-7' }],
+    ['several ranges', '/notes/2', { Range: 'bytes=0-7,100-109' }],
+  ])('is not sent while the bucket is away: %s is answered 503 with Retry-After', async (_, path, headers) => {
     s3.interfere = (_, res) => {
       res.writeHead(503).end()
       return 'done'
     }
-    const { status, headers } = await list()
-    expect(status).toBe(503)
-    expect(headers).toMatchObject({ 'retry-after': '1', 'cache-control': 'no-store' })
+    const answer = await read(path, headers)
+    expect(answer.status).toBe(503)
+    expect(answer.headers).toMatchObject({ 'retry-after': '1', 'cache-control': 'no-store' })
   })
 })
