@@ -1,3 +1,4 @@
+import type { Http2ServerResponse } from 'node:http2'
 import { collectBytes } from '../body-types/collect-bytes.ts'
 import { type ContentCoding, checkContentCoding, decodeContent } from '../body-types/content-coding.ts'
 import { collectFields, parseForm } from '../body-types/form.ts'
@@ -175,9 +176,11 @@ function decode(source: AsyncIterable<Uint8Array>, coding: ContentCoding, limit:
  * still sends would otherwise wait, and so would its next request on this connection.
  */
 function openContent(exchange: Exchange): AsyncIterable<Uint8Array> {
-  const { req, res } = exchange
+  const { req, res, isHttp2 } = exchange
   let iterator: AsyncIterator<Uint8Array> | undefined
-  res.once('finish', () => {
+  // The response of HTTP/2 is finished only when the client is: what the client waits for is the end of the stream.
+  const answer = isHttp2 ? (res as unknown as Http2ServerResponse).stream : res
+  answer.once('finish', () => {
     if (req.readableEnded) return
     iterator?.return?.()
     req.resume()
