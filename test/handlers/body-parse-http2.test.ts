@@ -67,4 +67,21 @@ describe('bodyParse over HTTP/2', () => {
       if (!stream.closed) await once(stream, 'close', { signal: AbortSignal.timeout(5000) })
     }
   })
+
+  it('asks a client that never stops sending to stop, when the answer is complete (RFC 9113 §8.1)', async () => {
+    const server = await start(async () => {})
+    const session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    closers.push(() => session.destroy())
+    const stream = session.request({ ':method': 'POST', 'content-type': 'application/octet-stream' })
+    const piece = Buffer.alloc(16_384)
+    const send = (): void => {
+      while (!stream.destroyed && stream.write(piece));
+    }
+    stream.on('drain', send)
+    send()
+    let text = ''
+    stream.on('data', (chunk: Buffer) => (text += chunk.toString()))
+    await once(stream, 'close', { signal: AbortSignal.timeout(10_000) })
+    expect([text, stream.rstCode]).toEqual(['done', 0])
+  })
 })
