@@ -1,4 +1,6 @@
 import { publishFailure } from '../../core/diagnostics.ts'
+import { stopWatch, watchIdle } from '../../core/idle-watch.ts'
+import { type Abortable, isAborted, throwIfAborted } from '../aborted.ts'
 import type { PostgresClient, PostgresPool, PostgresQuery } from './connection.ts'
 import { createUnavailableError, isConnectionIntact } from './errors.ts'
 
@@ -11,17 +13,20 @@ export interface CheckoutOptions {
   readonly maxWaiting: number
 }
 
-/** Sends a query on a connection; fails when its deadline is over. */
-export type SendQuery = (query: PostgresQuery) => Promise<unknown>
+/** Sends a query on a connection. @returns its rows. Fails when its deadline is over. */
+export type SendQuery = (query: PostgresQuery) => Promise<unknown[]>
 
 /**
  * Takes a connection for one use and gives it back; a connection that broke or missed its deadline is destroyed.
  * Bounded in time and in number, whatever limits the pool itself has.
  */
 export type Checkout = <Result>(
-  use: (send: SendQuery) => Promise<Result>,
-  signal: AbortSignal | undefined,
+  use: (send: SendQuery, client: PostgresClient) => Promise<Result>,
+  call: Abortable,
 ) => Promise<Result>
+
+/** A wait looks this often whether its caller has left, in milliseconds: an AbortSignal each would cost 4 us. */
+const LOOK_PERIOD = 50
 
 const guarded = new WeakSet<object>()
 /** The limits that stores have set on pools that had none. */
@@ -68,25 +73,26 @@ export function createCheckout(
 ): Checkout {
   guardPool(pool)
   limitConnectionTime(pool, connectTimeout)
+  const lookPeriod = Math.min(LOOK_PERIOD, connectTimeout)
   let waiting = 0
 
-  function connect(signal: AbortSignal | undefined): Promise<PostgresClient> {
+  function connect(call: Abortable): Promise<PostgresClient> {
     return new Promise((resolve, reject) => {
-      signal?.throwIfAborted()
+      throwIfAborted(call)
       if (waiting >= maxWaiting) {
         throw createUnavailableError(new Error(`${maxWaiting} calls wait for a connection already.`))
       }
+      const start = performance.now()
       let isOver = false
-      const timer = setTimeout(() => {
+      const watch = watchIdle(lookPeriod, () => {
+        if (isAborted(call)) return fail(call.signal!.reason)
+        if (performance.now() - start < connectTimeout) return
         fail(createUnavailableError(new Error(`No connection was free within ${connectTimeout} ms.`)))
-      }, connectTimeout)
-      const onAbort = (): void => fail(signal!.reason)
-      signal?.addEventListener('abort', onAbort, { once: true })
+      })
 
       function settle(): void {
         isOver = true
-        clearTimeout(timer)
-        signal?.removeEventListener('abort', onAbort)
+        stopWatch(watch)
       }
 
       function fail(error: unknown): void {
@@ -112,25 +118,35 @@ export function createCheckout(
     })
   }
 
-  return async (use, signal) => {
-    const client = await connect(signal)
+  return async (use, call) => {
+    const client = await connect(call)
     let isSilent = false
 
-    function send(query: PostgresQuery): Promise<unknown> {
+    function send(query: PostgresQuery): Promise<unknown[]> {
       return new Promise((resolve, reject) => {
-        const timer = setTimeout(() => {
+        const watch = watchIdle(statementTimeout, () => {
           isSilent = true
-          reject(new Error(`The database did not answer within ${statementTimeout} ms.`))
-        }, statementTimeout)
-        client
-          .query(query)
-          .finally(() => clearTimeout(timer))
-          .then(resolve, reject)
+          fail(new Error(`The database did not answer within ${statementTimeout} ms.`))
+        })
+
+        function fail(error: unknown): void {
+          stopWatch(watch)
+          reject(error)
+        }
+
+        try {
+          client.query(query).then((result) => {
+            stopWatch(watch)
+            resolve((result as { readonly rows?: unknown[] } | undefined)?.rows ?? [])
+          }, fail)
+        } catch (error) {
+          fail(error)
+        }
       })
     }
 
     try {
-      const result = await use(send)
+      const result = await use(send, client)
       client.release()
       return result
     } catch (error) {

@@ -1,4 +1,6 @@
+import { type Abortable, isAborted } from '../aborted.ts'
 import { type CheckoutOptions, createCheckout, type SendQuery } from './checkout.ts'
+import { DirectQuery, type Fields, takesDirectQueries } from './direct-query.ts'
 import { isConnectionLost, isRepeatable, toHttpError } from './errors.ts'
 
 /** A pool of connections, as `Pool` of `pg` is one. */
@@ -12,7 +14,7 @@ export interface PostgresPool {
 
 /** A connection that has been taken from a pool. */
 export interface PostgresClient {
-  query(query: PostgresQuery): Promise<unknown>
+  query(query: PostgresQuery): PromiseLike<unknown>
   /** Gives it back; `true` closes it instead. */
   release(destroy?: boolean): void
   on(event: 'error', listener: (error: Error) => void): unknown
@@ -36,6 +38,8 @@ export const ROLL_BACK: unique symbol = Symbol('roll back')
 export interface PostgresStatement {
   readonly name: string
   readonly text: string
+  /** Makes a row of what the database sends, where the statement is run often; it then takes the shorter way. */
+  readonly decode?: ((fields: Fields) => unknown) | undefined
 }
 
 /** A statement that no connection keeps prepared: it runs once in a while only, or has many texts. */
@@ -43,11 +47,11 @@ export function unnamed(text: string): PostgresStatement {
   return { name: '', text }
 }
 
-/** @param signal ends the wait for a connection; a statement that was sent runs to its end */
+/** @param call ends the wait for a connection when it is given up; a statement that was sent runs to its end */
 export type RunStatement = <Row>(
   statement: PostgresStatement,
   values: PostgresValue[],
-  signal?: AbortSignal,
+  call?: Abortable,
 ) => Promise<Row[]>
 
 /**
@@ -63,18 +67,21 @@ export interface PostgresConnection {
    * Runs statements in one transaction; `work` is called again when the database asks for it. When it gives
    * {@link ROLL_BACK}, nothing that it did is kept.
    */
-  transact<Result>(work: (run: RunStatement) => Promise<Result>, signal?: AbortSignal): Promise<Result>
+  transact<Result>(work: (run: RunStatement) => Promise<Result>, call?: Abortable): Promise<Result>
   /**
    * Runs statements that change nothing, all of which see the database as it is when the first of them begins. They walk
    * indexes: the database neither sorts nor looks through tables for them.
    */
-  view<Result>(work: (run: RunStatement) => Promise<Result>, signal?: AbortSignal): Promise<Result>
+  view<Result>(work: (run: RunStatement) => Promise<Result>, call?: Abortable): Promise<Result>
 }
 
 export interface PostgresConnectionOptions extends CheckoutOptions {
   /** Whether connections keep statements prepared. */
   readonly preparedStatements: boolean
 }
+
+/** A call that nobody gives up. */
+const UNENDING: Abortable = {}
 
 const MAX_ATTEMPTS = 12
 const LONGEST_PAUSE = 200
@@ -103,24 +110,28 @@ export function createPostgresConnection(
     `${begin.replace('BEGIN;', 'BEGIN; SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY;')}; ` +
     ['enable_seqscan', 'enable_bitmapscan', 'enable_sort', 'jit'].map((name) => `SET LOCAL ${name} = off`).join('; ')
 
-  async function execute<Row>(
+  function execute<Row>(
     send: SendQuery,
-    { name, text }: PostgresStatement,
+    client: PostgresClient,
+    { name, text, decode }: PostgresStatement,
     values: PostgresValue[],
   ): Promise<Row[]> {
-    const query = { text, values, types }
-    const result = await send(preparedStatements ? { ...query, name } : query)
-    return (result as { rows: Row[] }).rows
+    const rows =
+      decode !== undefined && takesDirectQueries(client)
+        ? send(new DirectQuery({ text, decode }, preparedStatements ? name : '', values))
+        : send(preparedStatements ? { text, values, types, name } : { text, values, types })
+    return rows as Promise<Row[]>
   }
 
   async function runTransaction<Result>(
     send: SendQuery,
+    client: PostgresClient,
     work: (run: RunStatement) => Promise<Result>,
     opening: string = begin,
   ): Promise<Result> {
     await send({ text: opening })
     try {
-      const result = await work((statement, values) => execute(send, statement, values))
+      const result = await work((statement, values) => execute(send, client, statement, values))
       await send({ text: result === ROLL_BACK ? 'ROLLBACK' : 'COMMIT' })
       return result
     } catch (error) {
@@ -133,14 +144,14 @@ export function createPostgresConnection(
   async function attempt<Result>(
     action: () => Promise<Result>,
     whenLost: 'repeat' | 'fail',
-    signal: AbortSignal | undefined,
+    call: Abortable,
   ): Promise<Result> {
     const start = performance.now()
     for (let count = 1; ; count++) {
       try {
         return await action()
       } catch (error) {
-        if (signal?.aborted && error === signal.reason) throw error
+        if (isAborted(call) && error === call.signal!.reason) throw error
         const elapsed = performance.now() - start
         const isWorthwhile = isRepeatable(error)
           ? count < MAX_ATTEMPTS && elapsed < statementTimeout
@@ -153,13 +164,14 @@ export function createPostgresConnection(
   }
 
   return {
-    read: (statement, values, signal) =>
-      attempt(() => checkOut((send) => execute(send, statement, values), signal), 'repeat', signal),
-    run: (statement, values, signal) =>
-      attempt(() => checkOut((send) => execute(send, statement, values), signal), 'fail', signal),
-    transact: (work, signal) => attempt(() => checkOut((send) => runTransaction(send, work), signal), 'fail', signal),
-    view: (work, signal) =>
-      attempt(() => checkOut((send) => runTransaction(send, work, beginView), signal), 'repeat', signal),
+    read: (statement, values, call = UNENDING) =>
+      attempt(() => checkOut((send, client) => execute(send, client, statement, values), call), 'repeat', call),
+    run: (statement, values, call = UNENDING) =>
+      attempt(() => checkOut((send, client) => execute(send, client, statement, values), call), 'fail', call),
+    transact: (work, call = UNENDING) =>
+      attempt(() => checkOut((send, client) => runTransaction(send, client, work), call), 'fail', call),
+    view: (work, call = UNENDING) =>
+      attempt(() => checkOut((send, client) => runTransaction(send, client, work, beginView), call), 'repeat', call),
   }
 }
 

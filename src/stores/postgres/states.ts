@@ -1,9 +1,11 @@
+import type { Abortable } from '../aborted.ts'
 import { parseIntegerName } from '../paths.ts'
 import type { Taken } from '../sql/intake.ts'
 import { encodeText, formatSortKey, rangeBelow } from '../sql/names.ts'
 import { encodeEntry } from '../sql/queries/entry.ts'
-import { createWrittenResource, encodeBody, encodeFields, HIDDEN, LIVE, placeOf, type StateRow } from '../sql/rows.ts'
+import { createWrittenResource, encodeBody, encodeFields, HIDDEN, LIVE, placeOf } from '../sql/rows.ts'
 import type { Content, Expectation, RemoveOptions, StoredResource } from '../types.ts'
+import type { DatedRow, WrittenRow } from './columns.ts'
 import type { PostgresConnection, PostgresValue, RunStatement } from './connection.ts'
 import type { PostgresContents } from './contents.ts'
 import { isDivisionByZero } from './errors.ts'
@@ -13,9 +15,6 @@ import { REPLACE } from './write-statements.ts'
 
 /** Content without its bytes. */
 export type Description = Omit<Content, 'body'>
-
-/** A row, and the time at which the database read it. */
-export type DatedRow = StateRow & { readonly now: number }
 
 /** `vacant`: no row at all may be there, not that of a removed resource either. */
 export type PutExpectation = Expectation | 'vacant'
@@ -29,7 +28,7 @@ export interface PutResult {
 
 /** The rows of the paths. Each change is one statement, atomic by itself. */
 export interface PostgresStates {
-  read(path: string, content: 'with-content' | 'without-content', signal?: AbortSignal): Promise<DatedRow | undefined>
+  read(path: string, content: 'with-content' | 'without-content', call?: Abortable): Promise<DatedRow | undefined>
   /** Writes a path; `undefined` when its state was not the expected one. */
   put(
     run: RunStatement,
@@ -67,16 +66,6 @@ export interface DropOptions {
   readonly expect: RemoveOptions['expect']
   /** Whether a hidden resource is removed as well. */
   readonly reach: 'live' | 'live-and-hidden'
-}
-
-/** What a statement tells of the row that it wrote. */
-interface WrittenRow {
-  readonly changed: number
-  readonly strong: boolean
-  readonly was_state: number | null
-  readonly was_content_id: string | null
-  readonly is_released: boolean
-  readonly next: number | null
 }
 
 const LONGEST_RETENTION = 2 ** 52
@@ -132,9 +121,9 @@ export function createPostgresStates(
   }
 
   return {
-    async read(path, content, signal) {
+    async read(path, content, call) {
       const statement = content === 'with-content' ? statements.readState : statements.readFacts
-      const [row] = await connection.read<DatedRow>(statement, [encodeKey(path)], signal)
+      const [row] = await connection.read<DatedRow>(statement, [encodeKey(path)], call)
       return row
     },
 

@@ -1,6 +1,6 @@
 import { KEY_COLUMNS } from '../sql/queries/entry.ts'
 import { HIDDEN, LIVE, REMOVED } from '../sql/rows.ts'
-import { CONTENT, FACTS, NOW, WRITTEN } from './columns.ts'
+import { CONTENT, FACTS, NOW, WRITTEN, WRITTEN_FACTS } from './columns.ts'
 
 /** Which rows `putState` may replace: those whose state is at least this. */
 export const REPLACE: Readonly<Record<'any' | 'absent' | 'vacant', number>> = {
@@ -74,7 +74,7 @@ function writePuts(
     'content_encoding = $5, content_language = $6, filename = $7, content_id = $8, content = $9, ' +
     `sha256 = $11, indexed_by = ${indexedAt(name).by}, indexed = ${indexedAt(name).values}, ` +
     'was_state = s.state, was_content_id = s.content_id'
-  const returned = 'RETURNING changed, strong, was_state, was_content_id, collection, sort_key'
+  const returned = `RETURNING ${WRITTEN_FACTS}, collection, sort_key`
   const insert = (name: PutStatementName) =>
     `INSERT INTO ${states} AS s (path, collection, sort_key, state, version, revision, changed, strong, expires, size, ` +
     'content_type, content_encoding, content_language, filename, content_id, content, sha256, indexed_by, indexed) ' +
@@ -92,7 +92,7 @@ function writePuts(
   const raised =
     `raised AS (INSERT INTO ${counters} AS c SELECT $12::bytea, $15::bigint FROM put WHERE was_state IS NULL ` +
     'ON CONFLICT (collection) DO UPDATE SET next = excluded.next WHERE c.next < excluded.next RETURNING next)'
-  const result = `changed, strong, was_state, was_content_id, ${isReleased('was_content_id')}`
+  const result = `${WRITTEN_FACTS}, ${isReleased('was_content_id')}`
   const beside = indexedAt('createBeside')
 
   return {
