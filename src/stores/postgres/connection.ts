@@ -1,7 +1,8 @@
 import { type Abortable, isAborted } from '../aborted.ts'
-import { type CheckoutOptions, createCheckout, type SendQuery } from './checkout.ts'
-import { DirectQuery, type Fields, takesDirectQueries } from './direct-query.ts'
+import { type CheckoutOptions, createCheckout } from './checkout.ts'
+import type { Fields } from './direct-query.ts'
 import { isConnectionLost, isRepeatable, toHttpError } from './errors.ts'
+import { createQuery, type SendQuery } from './turn.ts'
 
 /** A pool of connections, as `Pool` of `pg` is one. */
 export interface PostgresPool {
@@ -9,7 +10,7 @@ export interface PostgresPool {
   on(event: 'error', listener: (error: Error) => void): unknown
   on(event: 'connect' | 'acquire', listener: (client: PostgresClient) => void): unknown
   /** The store sets a limit on the time to connect where there is none. */
-  readonly options?: { connectionTimeoutMillis?: number | undefined }
+  readonly options?: { connectionTimeoutMillis?: number | undefined; readonly max?: number | undefined }
 }
 
 /** A connection that has been taken from a pool. */
@@ -75,34 +76,15 @@ export interface PostgresConnection {
   view<Result>(work: (run: RunStatement) => Promise<Result>, call?: Abortable): Promise<Result>
 }
 
-export interface PostgresConnectionOptions extends CheckoutOptions {
-  /** Whether connections keep statements prepared. */
-  readonly preparedStatements: boolean
-}
-
 /** A call that nobody gives up. */
 const UNENDING: Abortable = {}
 
 const MAX_ATTEMPTS = 12
 const LONGEST_PAUSE = 200
 
-const BOOLEAN = 16
-const INTEGERS: readonly number[] = [20, 21, 23]
-
-/** The parsers of this store, whatever parsers the program has set. */
-const types = {
-  getTypeParser(type: number): (value: string) => unknown {
-    if (type === BOOLEAN) return (value) => value === 't'
-    return INTEGERS.includes(type) ? Number : (value) => value
-  },
-}
-
-export function createPostgresConnection(
-  pool: PostgresPool,
-  { preparedStatements, ...limits }: PostgresConnectionOptions,
-): PostgresConnection {
-  const { statementTimeout, connectTimeout } = limits
-  const checkOut = createCheckout(pool, limits)
+export function createPostgresConnection(pool: PostgresPool, options: CheckoutOptions): PostgresConnection {
+  const { statementTimeout, connectTimeout } = options
+  const { runSingle, lend } = createCheckout(pool, options)
   const begin =
     `BEGIN; SET LOCAL statement_timeout = ${statementTimeout}; ` +
     `SET LOCAL idle_in_transaction_session_timeout = ${statementTimeout}`
@@ -110,17 +92,18 @@ export function createPostgresConnection(
     `${begin.replace('BEGIN;', 'BEGIN; SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY;')}; ` +
     ['enable_seqscan', 'enable_bitmapscan', 'enable_sort', 'jit'].map((name) => `SET LOCAL ${name} = off`).join('; ')
 
-  function execute<Row>(
-    send: SendQuery,
-    client: PostgresClient,
-    { name, text, decode }: PostgresStatement,
+  function runAlone<Row>(
+    statement: PostgresStatement,
     values: PostgresValue[],
+    call: Abortable,
+    whenLost: 'repeat' | 'fail',
   ): Promise<Row[]> {
-    const rows =
-      decode !== undefined && takesDirectQueries(client)
-        ? send(new DirectQuery({ text, decode }, preparedStatements ? name : '', values))
-        : send(preparedStatements ? { text, values, types, name } : { text, values, types })
-    return rows as Promise<Row[]>
+    return attempt(() => runSingle(statement, values, call) as Promise<Row[]>, whenLost, call)
+  }
+
+  function runOn(send: SendQuery, client: PostgresClient): RunStatement {
+    return <Row>(statement: PostgresStatement, values: PostgresValue[]) =>
+      send(createQuery(client, statement, values, options)) as Promise<Row[]>
   }
 
   async function runTransaction<Result>(
@@ -131,7 +114,7 @@ export function createPostgresConnection(
   ): Promise<Result> {
     await send({ text: opening })
     try {
-      const result = await work((statement, values) => execute(send, client, statement, values))
+      const result = await work(runOn(send, client))
       await send({ text: result === ROLL_BACK ? 'ROLLBACK' : 'COMMIT' })
       return result
     } catch (error) {
@@ -164,14 +147,12 @@ export function createPostgresConnection(
   }
 
   return {
-    read: (statement, values, call = UNENDING) =>
-      attempt(() => checkOut((send, client) => execute(send, client, statement, values), call), 'repeat', call),
-    run: (statement, values, call = UNENDING) =>
-      attempt(() => checkOut((send, client) => execute(send, client, statement, values), call), 'fail', call),
+    read: (statement, values, call = UNENDING) => runAlone(statement, values, call, 'repeat'),
+    run: (statement, values, call = UNENDING) => runAlone(statement, values, call, 'fail'),
     transact: (work, call = UNENDING) =>
-      attempt(() => checkOut((send, client) => runTransaction(send, client, work), call), 'fail', call),
+      attempt(() => lend((send, client) => runTransaction(send, client, work), call), 'fail', call),
     view: (work, call = UNENDING) =>
-      attempt(() => checkOut((send, client) => runTransaction(send, client, work, beginView), call), 'repeat', call),
+      attempt(() => lend((send, client) => runTransaction(send, client, work, beginView), call), 'repeat', call),
   }
 }
 
