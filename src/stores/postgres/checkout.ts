@@ -1,147 +1,138 @@
-import { type IdleWatch, stopWatch, watchIdle } from '../../core/idle-watch.ts'
+import { stopWatch, watchIdle } from '../../core/idle-watch.ts'
 import { type Abortable, isAborted, throwIfAborted } from '../aborted.ts'
-import type { PostgresClient, PostgresPool, PostgresStatement, PostgresValue } from './connection.ts'
-import { createUnavailableError } from './errors.ts'
+import type { PostgresClient, PostgresPool, PostgresQuery } from './connection.ts'
+import { createUnavailableError, isConnectionIntact } from './errors.ts'
 import { connectTo, guardClient, guardPool, limitConnectionTime } from './pool-guard.ts'
-import { canRunAhead, runSingles, runUse, type SendQuery, type Single, type TurnOptions } from './turn.ts'
 
-export interface CheckoutOptions extends TurnOptions {
+export interface CheckoutOptions {
+  /** Milliseconds that a statement may take. */
+  readonly statementTimeout: number
   /** Milliseconds to wait for a connection. */
   readonly connectTimeout: number
-  /** Calls that may wait for a connection at the same time. */
-  readonly maxWaiting: number
+  readonly waiting: WaitingCalls
 }
+
+/** The calls that wait for a connection. */
+export interface WaitingCalls {
+  /** @throws HttpError 503 when too many wait already */
+  enter(): void
+  leave(): void
+}
+
+/** Sends a query on a connection. @returns its rows. Fails when its deadline is over. */
+export type SendQuery = (query: PostgresQuery) => Promise<unknown[]>
 
 /**
- * Takes connections and gives them back; one that broke or missed a deadline is destroyed. Bounded in time and in number,
- * whatever limits the pool itself has.
+ * Takes a connection for one use and gives it back; a connection that broke or missed its deadline is destroyed.
+ * Bounded in time and in number, whatever limits the pool itself has.
  */
-export interface Checkout {
-  /**
-   * Runs one statement, which is a transaction of its own. Where more calls wait than the pool has connections, several
-   * leave together: a write to a socket costs a third of a GET.
-   */
-  runSingle(statement: PostgresStatement, values: PostgresValue[], call: Abortable): Promise<unknown[]>
-  /** Lends a connection for one use. */
-  lend<Result>(use: (send: SendQuery, client: PostgresClient) => Promise<Result>, call: Abortable): Promise<Result>
+export type Checkout = <Result>(
+  use: (send: SendQuery, client: PostgresClient) => Promise<Result>,
+  call: Abortable,
+) => Promise<Result>
+
+/** A wait looks this often whether its caller has left, in milliseconds: an AbortSignal each would cost 4 us. */
+export const LOOK_PERIOD = 50
+
+/** @param limit calls that may wait at the same time */
+export function createWaitingCalls(limit: number): WaitingCalls {
+  let count = 0
+  return {
+    enter() {
+      if (count >= limit) {
+        throw createUnavailableError(new Error(`${limit} calls wait for a connection already.`))
+      }
+      count++
+    },
+    leave() {
+      count--
+    },
+  }
 }
 
-/** A call that waits for a connection. */
-interface Waiting {
-  readonly call: Abortable
-  /** On the clock of `performance.now`. */
-  readonly since: number
-  readonly reject: (error: unknown) => void
-  /** What it waits for: to run one statement, or to have a connection. */
-  readonly single: Single | undefined
-  readonly take: ((client: PostgresClient) => void) | undefined
-}
-
-/** Calls that wait are looked at this often, in milliseconds, instead of listening to a signal each: that costs 4 us. */
-const LOOK_PERIOD = 50
-/** The most statements that leave together: each waits for those before it. */
-const LARGEST_SHARE = 8
-
-export function createCheckout(pool: PostgresPool, options: CheckoutOptions): Checkout {
-  const { connectTimeout, maxWaiting } = options
+export function createCheckout(
+  pool: PostgresPool,
+  { statementTimeout, connectTimeout, waiting }: CheckoutOptions,
+): Checkout {
   guardPool(pool)
   limitConnectionTime(pool, connectTimeout)
-  const line: Waiting[] = []
-  /** Connections that the pool has been asked for and has not given. */
-  let asked = 0
-  let watch: IdleWatch | undefined
+  const lookPeriod = Math.min(LOOK_PERIOD, connectTimeout)
 
-  function enter(call: Abortable, waiting: Waiting): void {
-    throwIfAborted(call)
-    // A pool without a limit keeps what it was asked for by calls that are over.
-    if (Math.max(line.length, asked) >= maxWaiting) {
-      throw createUnavailableError(new Error(`${maxWaiting} calls wait for a connection already.`))
-    }
-    line.push(waiting)
-    watch ??= watchIdle(Math.min(LOOK_PERIOD, connectTimeout), look)
-    askForConnections()
+  function connect(call: Abortable): Promise<PostgresClient> {
+    return new Promise((resolve, reject) => {
+      throwIfAborted(call)
+      // Counted until the pool lets go of the call: a pool without a limit keeps those that are over as well.
+      waiting.enter()
+      const start = performance.now()
+      let isOver = false
+      const watch = watchIdle(lookPeriod, () => {
+        if (isAborted(call)) return fail(call.signal!.reason)
+        if (performance.now() - start < connectTimeout) return
+        fail(createUnavailableError(new Error(`No connection was free within ${connectTimeout} ms.`)))
+      })
+
+      function settle(): void {
+        isOver = true
+        stopWatch(watch)
+      }
+
+      function fail(error: unknown): void {
+        settle()
+        reject(error)
+      }
+
+      connectTo(pool).then(
+        (client) => {
+          waiting.leave()
+          guardClient(client)
+          if (isOver) return client.release()
+          settle()
+          resolve(client)
+        },
+        (error) => {
+          waiting.leave()
+          fail(error)
+        },
+      )
+    })
   }
 
-  /** One for each call, and no more than the pool has. */
-  function askForConnections(): void {
-    const wanted = Math.min(line.length, pool.options?.max ?? Number.POSITIVE_INFINITY)
-    while (asked < wanted) {
-      asked++
-      connectTo(pool).then(serve, (error) => {
-        for (const { reject } of line.splice(0, takeShare())) reject(error)
+  return async (use, call) => {
+    const client = await connect(call)
+    let isSilent = false
+
+    function send(query: PostgresQuery): Promise<unknown[]> {
+      return new Promise((resolve, reject) => {
+        const watch = watchIdle(statementTimeout, () => {
+          isSilent = true
+          fail(new Error(`The database did not answer within ${statementTimeout} ms.`))
+        })
+
+        function fail(error: unknown): void {
+          stopWatch(watch)
+          reject(error)
+        }
+
+        try {
+          client.query(query).then((result) => {
+            stopWatch(watch)
+            resolve((result as { readonly rows?: unknown[] } | undefined)?.rows ?? [])
+          }, fail)
+        } catch (error) {
+          fail(error)
+        }
       })
     }
-  }
 
-  /** How many of the calls one connection serves, so that each of those that were asked for serves as many. */
-  function takeShare(): number {
-    return Math.ceil(line.length / asked--)
-  }
-
-  /** Serves those that have waited longest. */
-  function serve(client: PostgresClient): void {
-    guardClient(client)
-    const share = Math.min(takeShare(), LARGEST_SHARE)
-    const first = findFirst()
-    if (first === undefined) client.release()
-    else if (first.single !== undefined) runSingles(client, takeSingles(client, share), options)
-    else {
-      line.shift()
-      first.take!(client)
+    try {
+      const result = await use(send, client)
+      client.release()
+      return result
+    } catch (error) {
+      client.release(isSilent || !isConnectionIntact(error))
+      // A graceful end would wait for an answer to its goodbye, and with it the next caller for its place in the pool.
+      if (isSilent) client.connection?.stream?.destroy()
+      throw error
     }
-    askForConnections()
-  }
-
-  /** The first one in line whose caller has not left. */
-  function findFirst(): Waiting | undefined {
-    while (line.length > 0 && isAborted(line[0]!.call)) {
-      const { call, reject } = line.shift()!
-      reject(call.signal!.reason)
-    }
-    return line[0]
-  }
-
-  /** Takes the first statement out of the line, and with it those behind it that the connection can run ahead. */
-  function takeSingles(client: PostgresClient, share: number): readonly Single[] {
-    const singles: Single[] = []
-    for (let next = line[0]!.single; next !== undefined; next = findFirst()?.single) {
-      const isAhead = canRunAhead(client, next.statement, options)
-      if (singles.length > 0 && !isAhead) break
-      line.shift()
-      singles.push(next)
-      if (singles.length === share || !isAhead) break
-    }
-    return singles
-  }
-
-  /** Ends the waits of those who have left, and of those who have waited for too long. */
-  function look(): void {
-    const latest = performance.now() - connectTimeout
-    for (const waiting of [...line]) {
-      const { call, since, reject } = waiting
-      const hasLeft = isAborted(call)
-      if (!hasLeft && since > latest) continue
-      line.splice(line.indexOf(waiting), 1)
-      if (hasLeft) reject(call.signal!.reason)
-      else reject(createUnavailableError(new Error(`No connection was free within ${connectTimeout} ms.`)))
-    }
-    if (line.length > 0) return
-    stopWatch(watch!)
-    watch = undefined
-  }
-
-  return {
-    runSingle: (statement, values, call) =>
-      new Promise((resolve, reject) => {
-        const single = { statement, values, resolve, reject }
-        enter(call, { call, since: performance.now(), reject, single, take: undefined })
-      }),
-
-    async lend(use, call) {
-      const client = await new Promise<PostgresClient>((take, reject) => {
-        enter(call, { call, since: performance.now(), reject, single: undefined, take })
-      })
-      return runUse(client, use, options)
-    },
   }
 }

@@ -57,6 +57,11 @@ export interface WrittenRow {
 /** The columns of a {@link WrittenRow}, but the last two. */
 export const WRITTEN_FACTS = 'changed, strong, was_state, was_content_id'
 
+/** The date of a row that was written for the first time. */
+export function decodeCreated([changed, strong]: Fields): Pick<WrittenRow, 'changed' | 'strong'> {
+  return { changed: Number(changed), strong: strong === 't' }
+}
+
 /** A row of {@link WRITTEN_FACTS}, `is_released` and `next`. */
 export function decodeWritten([changed, strong, was, content, isReleased, next]: Fields): WrittenRow {
   return {

@@ -1,8 +1,8 @@
 import { type Abortable, isAborted } from '../aborted.ts'
-import { type CheckoutOptions, createCheckout } from './checkout.ts'
-import type { Fields } from './direct-query.ts'
+import { type CheckoutOptions, createCheckout, createWaitingCalls, type SendQuery } from './checkout.ts'
+import { DirectQuery, type DirectStatement, type Fields, takesDirectQueries } from './direct-query.ts'
 import { isConnectionLost, isRepeatable, toHttpError } from './errors.ts'
-import { createQuery, type SendQuery } from './turn.ts'
+import { createSharedTrips } from './shared-trips.ts'
 
 /** A pool of connections, as `Pool` of `pg` is one. */
 export interface PostgresPool {
@@ -10,7 +10,7 @@ export interface PostgresPool {
   on(event: 'error', listener: (error: Error) => void): unknown
   on(event: 'connect' | 'acquire', listener: (client: PostgresClient) => void): unknown
   /** The store sets a limit on the time to connect where there is none. */
-  readonly options?: { connectionTimeoutMillis?: number | undefined; readonly max?: number | undefined }
+  readonly options?: { connectionTimeoutMillis?: number | undefined }
 }
 
 /** A connection that has been taken from a pool. */
@@ -41,6 +41,8 @@ export interface PostgresStatement {
   readonly text: string
   /** Makes a row of what the database sends, where the statement is run often; it then takes the shorter way. */
   readonly decode?: ((fields: Fields) => unknown) | undefined
+  /** Whether several runs may share a transaction: they lock nothing that another one waits for. */
+  readonly isShared?: boolean | undefined
 }
 
 /** A statement that no connection keeps prepared: it runs once in a while only, or has many texts. */
@@ -76,15 +78,38 @@ export interface PostgresConnection {
   view<Result>(work: (run: RunStatement) => Promise<Result>, call?: Abortable): Promise<Result>
 }
 
+export interface PostgresConnectionOptions extends Omit<CheckoutOptions, 'waiting'> {
+  /** Calls that may wait for a connection at the same time. */
+  readonly maxWaiting: number
+  /** Whether connections keep statements prepared. */
+  readonly preparedStatements: boolean
+}
+
 /** A call that nobody gives up. */
 const UNENDING: Abortable = {}
 
 const MAX_ATTEMPTS = 12
 const LONGEST_PAUSE = 200
 
-export function createPostgresConnection(pool: PostgresPool, options: CheckoutOptions): PostgresConnection {
-  const { statementTimeout, connectTimeout } = options
-  const { runSingle, lend } = createCheckout(pool, options)
+const BOOLEAN = 16
+const INTEGERS: readonly number[] = [20, 21, 23]
+
+/** The parsers of this store, whatever parsers the program has set. */
+const types = {
+  getTypeParser(type: number): (value: string) => unknown {
+    if (type === BOOLEAN) return (value) => value === 't'
+    return INTEGERS.includes(type) ? Number : (value) => value
+  },
+}
+
+export function createPostgresConnection(
+  pool: PostgresPool,
+  { preparedStatements, maxWaiting, ...limits }: PostgresConnectionOptions,
+): PostgresConnection {
+  const { statementTimeout, connectTimeout } = limits
+  const waiting = createWaitingCalls(maxWaiting)
+  const checkOut = createCheckout(pool, { ...limits, waiting })
+  const runShared = createSharedTrips({ checkOut, waiting, runAlone, preparedStatements })
   const begin =
     `BEGIN; SET LOCAL statement_timeout = ${statementTimeout}; ` +
     `SET LOCAL idle_in_transaction_session_timeout = ${statementTimeout}`
@@ -92,18 +117,27 @@ export function createPostgresConnection(pool: PostgresPool, options: CheckoutOp
     `${begin.replace('BEGIN;', 'BEGIN; SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY;')}; ` +
     ['enable_seqscan', 'enable_bitmapscan', 'enable_sort', 'jit'].map((name) => `SET LOCAL ${name} = off`).join('; ')
 
-  function runAlone<Row>(
-    statement: PostgresStatement,
+  function execute<Row>(
+    send: SendQuery,
+    client: PostgresClient,
+    { name, text, decode }: PostgresStatement,
     values: PostgresValue[],
-    call: Abortable,
-    whenLost: 'repeat' | 'fail',
   ): Promise<Row[]> {
-    return attempt(() => runSingle(statement, values, call) as Promise<Row[]>, whenLost, call)
+    const rows =
+      decode !== undefined && takesDirectQueries(client)
+        ? send(new DirectQuery({ name, text, decode }, preparedStatements ? name : '', [values]))
+        : send(preparedStatements ? { text, values, types, name } : { text, values, types })
+    return rows as Promise<Row[]>
   }
 
-  function runOn(send: SendQuery, client: PostgresClient): RunStatement {
-    return <Row>(statement: PostgresStatement, values: PostgresValue[]) =>
-      send(createQuery(client, statement, values, options)) as Promise<Row[]>
+  function runAlone<Row>(statement: PostgresStatement, values: PostgresValue[], call: Abortable): Promise<Row[]> {
+    return checkOut((send, client) => execute(send, client, statement, values), call)
+  }
+
+  function runSingle<Row>(statement: PostgresStatement, values: PostgresValue[], call: Abortable): Promise<Row[]> {
+    const { isShared, decode } = statement
+    if (!isShared || decode === undefined) return runAlone(statement, values, call)
+    return runShared(statement as DirectStatement, values, call) as Promise<Row[]>
   }
 
   async function runTransaction<Result>(
@@ -114,7 +148,7 @@ export function createPostgresConnection(pool: PostgresPool, options: CheckoutOp
   ): Promise<Result> {
     await send({ text: opening })
     try {
-      const result = await work(runOn(send, client))
+      const result = await work((statement, values) => execute(send, client, statement, values))
       await send({ text: result === ROLL_BACK ? 'ROLLBACK' : 'COMMIT' })
       return result
     } catch (error) {
@@ -147,12 +181,12 @@ export function createPostgresConnection(pool: PostgresPool, options: CheckoutOp
   }
 
   return {
-    read: (statement, values, call = UNENDING) => runAlone(statement, values, call, 'repeat'),
-    run: (statement, values, call = UNENDING) => runAlone(statement, values, call, 'fail'),
+    read: (statement, values, call = UNENDING) => attempt(() => runSingle(statement, values, call), 'repeat', call),
+    run: (statement, values, call = UNENDING) => attempt(() => runSingle(statement, values, call), 'fail', call),
     transact: (work, call = UNENDING) =>
-      attempt(() => lend((send, client) => runTransaction(send, client, work), call), 'fail', call),
+      attempt(() => checkOut((send, client) => runTransaction(send, client, work), call), 'fail', call),
     view: (work, call = UNENDING) =>
-      attempt(() => lend((send, client) => runTransaction(send, client, work, beginView), call), 'repeat', call),
+      attempt(() => checkOut((send, client) => runTransaction(send, client, work, beginView), call), 'repeat', call),
   }
 }
 

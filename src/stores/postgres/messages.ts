@@ -4,8 +4,11 @@ const PARSE = 0x50
 const BIND = 0x42
 const TEXT = 0
 const BINARY = 1
-/** Execute the unnamed portal to its end, and Sync. */
-const EXECUTE_AND_SYNC = Uint8Array.of(0x45, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0x53, 0, 0, 0, 4)
+
+/** Runs what was bound, to its end. */
+export const EXECUTE: Uint8Array = Uint8Array.of(0x45, 0, 0, 0, 9, 0, 0, 0, 0, 0)
+/** Ends the implicit transaction. */
+export const SYNC: Uint8Array = Uint8Array.of(0x53, 0, 0, 0, 4)
 
 /** The message that prepares a statement; the database finds the types of its parameters. */
 export function formatParse(name: string, text: string): Uint8Array {
@@ -16,11 +19,8 @@ export function formatParse(name: string, text: string): Uint8Array {
   return Buffer.concat([head, body])
 }
 
-/**
- * The messages that bind values to a statement, run it, and end the implicit transaction: one piece, of the size that is
- * needed. Results are wanted as text.
- */
-export function formatRun(name: string, values: readonly PostgresValue[]): Uint8Array {
+/** The message that binds values to a statement; the results are wanted as text. */
+export function formatBind(name: string, values: readonly PostgresValue[]): Uint8Array {
   const count = values.length
   const encoded: (string | Uint8Array | null)[] = []
   // Type and length of the message, the empty name of the portal, the name of the statement, and three counts.
@@ -30,7 +30,7 @@ export function formatRun(name: string, values: readonly PostgresValue[]): Uint8
     encoded.push(one)
     if (one !== null) size += typeof one === 'string' ? Buffer.byteLength(one) : one.length
   }
-  const message = Buffer.allocUnsafe(size + EXECUTE_AND_SYNC.length)
+  const message = Buffer.allocUnsafe(size)
   message[0] = BIND
   message.writeInt32BE(size - 1, 1)
   message[5] = 0
@@ -53,7 +53,6 @@ export function formatRun(name: string, values: readonly PostgresValue[]): Uint8
     message.writeInt32BE(at - start, start - 4)
   }
   // No format of a column: all of them are text.
-  at = message.writeInt16BE(0, at)
-  message.set(EXECUTE_AND_SYNC, at)
+  message.writeInt16BE(0, at)
   return message
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { HIDDEN, KEPT_AFTER_EXPIRY, LIVE } from '../sql/rows.ts'
-import { CONTENT, decodeState, decodeWritten, FACTS, NOW } from './columns.ts'
+import { CONTENT, decodeCreated, decodeState, decodeWritten, FACTS, NOW } from './columns.ts'
 import type { PostgresStatement } from './connection.ts'
 import { type WriteStatementName, writeWriteStatements } from './write-statements.ts'
 
@@ -43,6 +43,8 @@ const DECODERS: { readonly [Name in StatementName]?: PostgresStatement['decode']
   readFacts: decodeState,
   listLive: decodeState,
   listAll: decodeState,
+  createState: decodeCreated,
+  createStateIndexed: decodeCreated,
   putState: decodeWritten,
   putNamed: decodeWritten,
   replaceState: decodeWritten,
@@ -51,16 +53,17 @@ const DECODERS: { readonly [Name in StatementName]?: PostgresStatement['decode']
   replaceStateIndexed: decodeWritten,
 }
 
+/** They read one row, or write one that nobody else writes. */
+const SHARED: readonly StatementName[] = ['readState', 'readFacts', 'createState', 'createStateIndexed']
+
 /** Every statement of the store. The name tells the text apart from that of any other release or prefix. */
 export function nameStatements(prefix: string): PostgresStatements {
   const statements: Record<string, PostgresStatement> = {}
   for (const [key, text] of Object.entries(writeStatements(prefix))) {
     const digest = createHash('sha256').update(text).digest('base64url')
-    statements[key] = {
-      name: `http-resource-service ${key} ${digest.slice(0, 16)}`,
-      text,
-      decode: DECODERS[key as StatementName],
-    }
+    const name = `http-resource-service ${key} ${digest.slice(0, 16)}`
+    const decode = DECODERS[key as StatementName]
+    statements[key] = { name, text, decode, isShared: SHARED.includes(key as StatementName) }
   }
   return statements as PostgresStatements
 }

@@ -38,6 +38,8 @@ export interface PostgresStates {
     expect: PutExpectation,
     version?: string,
   ): Promise<PutResult | undefined>
+  /** Creates a path of small content; `undefined` where a row is there, also that of a removed resource. */
+  create(run: RunStatement, own: NewRow): Promise<PutResult | undefined>
   /**
    * Creates a path beside one that must be absent, both of small content, in one round trip; `undefined` when a
    * transaction has to find out why that is not possible.
@@ -67,6 +69,8 @@ export interface DropOptions {
   /** Whether a hidden resource is removed as well. */
   readonly reach: 'live' | 'live-and-hidden'
 }
+
+type CreatedRow = Pick<WrittenRow, 'changed' | 'strong'>
 
 const LONGEST_RETENTION = 2 ** 52
 
@@ -139,15 +143,20 @@ export function createPostgresStates(
       }
     },
 
+    async create(run, own) {
+      const indexed = listIndexed(own.content)
+      const statement = indexed.length > 0 ? statements.createStateIndexed : statements.createState
+      const [row] = await run<CreatedRow>(statement, [...listValues(own), ...indexed])
+      return row && toCreation(own, row)
+    },
+
     async createBeside(run, other, own) {
       const indexed = listIndexed(own.content)
       const values = [...listValues(other), ...listValues(own), ...indexed]
       const statement = indexed.length > 0 ? statements.createBesideIndexed : statements.createBeside
       try {
-        const [row] = await run<{ changed: number; strong: boolean }>(statement, values)
-        if (row === undefined) return undefined
-        const resource = createWrittenResource(own.path, own.version, own.content, own.taken, row)
-        return { outcome: 'created', resource, counter: undefined }
+        const [row] = await run<CreatedRow>(statement, values)
+        return row && toCreation(own, row)
       } catch (error) {
         if (isDivisionByZero(error)) return undefined
         throw error
@@ -180,7 +189,15 @@ export function createPostgresStates(
   }
 }
 
-/** The values of a new row, in the order of `createBeside`. */
+function toCreation({ path, version, content, taken }: NewRow, row: CreatedRow): PutResult {
+  return {
+    outcome: 'created',
+    resource: createWrittenResource(path, version, content, taken, row),
+    counter: undefined,
+  }
+}
+
+/** The values of a new row, in the order of `createState`. */
 function listValues({ path, version, content, taken }: NewRow): readonly PostgresValue[] {
   const place = placeOf(path)
   return [

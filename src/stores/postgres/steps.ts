@@ -82,7 +82,11 @@ export function createPostgresSteps(
       if (isAnyIndexed(content, related)) await indexes.prepare([{ path, content }, ...related])
       // One statement is atomic by itself, and costs one round trip.
       if (requires === undefined && related.length === 0 && first!.id === undefined) {
-        const result = await states.put(runUntil(call), path, content, first!, expect, version)
+        const run = runUntil(call)
+        const result =
+          expect === 'vacant'
+            ? await states.create(run, { path, version, content, taken: first! })
+            : await states.put(run, path, content, first!, expect, version)
         if (result === undefined) return { unexpected: path }
         learnCounters([result])
         return result

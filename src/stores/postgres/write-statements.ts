@@ -9,7 +9,7 @@ export const REPLACE: Readonly<Record<'any' | 'absent' | 'vacant', number>> = {
   vacant: REMOVED + 1,
 }
 
-type PutStatementName = 'putState' | 'putNamed' | 'replaceState' | 'createBeside'
+type PutStatementName = 'putState' | 'putNamed' | 'replaceState' | 'createState' | 'createBeside'
 export type WriteStatementName =
   | PutStatementName
   | `${PutStatementName}Indexed`
@@ -33,12 +33,13 @@ const NOT_INDEXED = { by: 'NULL', values: 'NULL' }
 export function writeWriteStatements(prefix: string): Readonly<Record<WriteStatementName, string>> {
   const plain = writePuts(prefix, undefined)
   // Behind the other parameters: the version of the index, the values as JSON, and the keys of the entry.
-  const indexed = writePuts(prefix, { putState: 15, putNamed: 16, replaceState: 13, createBeside: 21 })
+  const indexed = writePuts(prefix, { putState: 15, putNamed: 16, replaceState: 13, createState: 11, createBeside: 21 })
   return {
     ...plain,
     putStateIndexed: indexed.putState,
     putNamedIndexed: indexed.putNamed,
     replaceStateIndexed: indexed.replaceState,
+    createStateIndexed: indexed.createState,
     createBesideIndexed: indexed.createBeside,
     ...writeRemovals(prefix),
   }
@@ -94,6 +95,7 @@ function writePuts(
     'ON CONFLICT (collection) DO UPDATE SET next = excluded.next WHERE c.next < excluded.next RETURNING next)'
   const result = `${WRITTEN_FACTS}, ${isReleased('was_content_id')}`
   const beside = indexedAt('createBeside')
+  const alone = indexedAt('createState')
 
   return {
     /** $12 collection, $13 sort key, $14 which states may be replaced. */
@@ -106,6 +108,13 @@ function writePuts(
       `COALESCE((SELECT max(next) FROM raised), (SELECT next FROM ${counters} WHERE collection = $12::bytea)) AS next FROM put`,
     /** $12 the version to replace, or null. */
     replaceState: `WITH put AS (${update}), ${released}${entryAt('replaceState')} SELECT ${result}, NULL AS next FROM put`,
+
+    /** A new path of small content. $1 path, $2 version, $3 size, $4 to $7 the four fields, $8 content, $9 collection, $10 sort key. */
+    createState:
+      `WITH put AS (INSERT INTO ${states} (${WRITTEN_COLUMNS}, indexed_by, indexed) ` +
+      `VALUES (${written(1)}, ${alone.by}, ${alone.values}) ` +
+      `ON CONFLICT (path) DO NOTHING RETURNING changed, strong, collection, sort_key)${entryAt('createState')} ` +
+      'SELECT changed, strong FROM put',
 
     /**
      * A new path beside one that must be absent, in one round trip. $1 path of the other, $2 version, $3 size, $4 to $7 the
