@@ -142,9 +142,8 @@ export function connectWhenMigrated(
     }
   }
 
-  async function whenReady<Result>(action: () => Promise<Result>): Promise<Result> {
-    if (!isReady) await waitForTables()
-    return action()
+  function whenReady<Result>(action: () => Promise<Result>): Promise<Result> {
+    return isReady ? action() : waitForTables().then(action)
   }
 
   async function waitForTables(): Promise<void> {
