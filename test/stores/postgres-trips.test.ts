@@ -88,6 +88,42 @@ describe('postgresStore, calls that share a round trip', () => {
     await store.close?.()
   })
 
+  it('replaces each of several versions, or none, for two processes that take them in opposite orders', async () => {
+    const tablePrefix = `trips_${++prefixes}_`
+    const stores = [0, 1].map(() =>
+      postgresStore({ pool: server.createPool({ max: 2 }), tablePrefix, sweepInterval: 0 }),
+    )
+    const paths = Array.from({ length: 4 }, (_, i) => `/p${i}`)
+    for (const path of paths) await stores[0]!.write(path, text('0'), { expect: 'any' })
+    const deadlocks = 'SELECT deadlocks::integer AS count FROM pg_stat_database WHERE datname = current_database()'
+    const before = (await pool.query<{ count: number }>(deadlocks)).rows[0]!.count
+    const found = (await readAll(stores[0]!, paths)) as StoredResource[]
+    // Both begin, and wait for a row between those that they have and those that they want.
+    const blocker = await pool.connect()
+    await blocker.query('BEGIN')
+    await blocker.query(`SELECT 1 FROM ${tablePrefix}states WHERE path = '/p1' FOR UPDATE`)
+    const racing = stores.map((store, i) => {
+      const order = i === 0 ? found : [...found].reverse()
+      return Promise.all(
+        order.map(async ({ path, version }) => {
+          const { outcome } = await store.write(path, text(`by ${i}`), { expect: { version } })
+          return { path, outcome }
+        }),
+      )
+    })
+    const waiting = "SELECT count(*)::integer AS count FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+    while ((await pool.query<{ count: number }>(waiting)).rows[0]!.count < 2);
+    await blocker.query('COMMIT')
+    blocker.release()
+    const results = (await Promise.all(racing)).flat()
+    for (const path of paths) {
+      const outcomes = results.filter((result) => result.path === path).map(({ outcome }) => outcome)
+      expect(outcomes.sort()).toEqual(['conflict', 'replaced'])
+    }
+    expect((await pool.query<{ count: number }>(deadlocks)).rows[0]!.count).toBe(before)
+    for (const store of stores) await store.close?.()
+  })
+
   it('ends the wait of one caller without the others', async () => {
     const narrow = server.createPool({ max: 1 })
     const { store } = await open({ from: narrow as unknown as PostgresPool })

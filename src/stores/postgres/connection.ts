@@ -41,7 +41,7 @@ export interface PostgresStatement {
   readonly text: string
   /** Makes a row of what the database sends, where the statement is run often; it then takes the shorter way. */
   readonly decode?: ((fields: Fields) => unknown) | undefined
-  /** Whether several runs may share a transaction: they lock nothing that another one waits for. */
+  /** Whether several runs may share a transaction, in the order of their first values. */
   readonly isShared?: boolean | undefined
 }
 

@@ -81,6 +81,8 @@ export function createSharedTrips({ checkOut, waiting, runAlone, preparedStateme
     if (boarding.get(party.statement) === party) boarding.delete(party.statement)
     dropLeavers(party)
     stopCounting(party, party.counted)
+    // All processes lock rows in one order: none waits for another that waits for it.
+    if (party.passengers.length > 1) party.passengers = [...party.passengers].sort(compareFirstValues)
     return party.passengers
   }
 
@@ -121,4 +123,8 @@ export function createSharedTrips({ checkOut, waiting, runAlone, preparedStateme
       board(statement, { values, call, resolve, reject })
     })
   }
+}
+
+function compareFirstValues(a: Passenger, b: Passenger): number {
+  return Buffer.compare(a.values[0] as Uint8Array, b.values[0] as Uint8Array)
 }

@@ -53,8 +53,8 @@ const DECODERS: { readonly [Name in StatementName]?: PostgresStatement['decode']
   replaceStateIndexed: decodeWritten,
 }
 
-/** They read one row, or write one that nobody else writes. */
-const SHARED: readonly StatementName[] = ['readState', 'readFacts', 'createState', 'createStateIndexed']
+/** They read or write the row of one path, which is their first value, and lock no row that belongs to several. */
+const SHARED: readonly StatementName[] = ['readState', 'readFacts', 'createState', 'createStateIndexed', 'replaceState']
 
 /** Every statement of the store. The name tells the text apart from that of any other release or prefix. */
 export function nameStatements(prefix: string): PostgresStatements {
