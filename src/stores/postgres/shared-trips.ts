@@ -40,8 +40,9 @@ const TOGETHER: Abortable = {}
 
 /**
  * Lets calls of the same statement share a connection, a round trip and a transaction: those of the same turn of the event
- * loop, and those that come while these wait for a connection. A write to a socket costs a third of a GET; with 32 clients
- * a GET takes 45 us alone and 38 us so. Where one of them fails, none has happened, and each runs alone.
+ * loop, and those that come while these wait for a connection. A write to a socket costs a third of a GET: with 32 clients
+ * it took a GET from 0.90 to 1.33 of a hand-written server, a POST from 0.61 to 0.81, a PUT from 0.90 to 1.37. Where one
+ * of them fails, none has happened, and each runs alone.
  */
 export function createSharedTrips({ checkOut, waiting, runAlone, preparedStatements }: SharedTripsOptions): RunShared {
   /** The last party of each statement, while it has places left. */
