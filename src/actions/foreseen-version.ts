@@ -13,7 +13,7 @@ const SMALL = 16 * 1024
 
 /**
  * Leaves If-Match of a PUT to the write, which replaces the version of the tag or nothing: one call of the store instead of
- * two. Only for small content that nobody waits to be asked for, and where no hook has to see the state before.
+ * two. Only for small content of a client that does not wait for 100, and where no hook has to see the state before.
  * @returns whether the state need not be read now
  */
 export function foreseeVersion(exchange: ResourceExchange): boolean {
@@ -36,7 +36,7 @@ function isDecidedByWrite(exchange: ResourceExchange): boolean {
 }
 
 /**
- * Performs a write that decides on its condition. Another fault of the request is told only where the current state meets
+ * Performs a write that decides on its condition. Another fault of the request is answered only where the current state meets
  * the condition: the state comes before the content in the order of decisions (RFC 9110 §13.2.1).
  * @throws HttpError 412, 404, 410 instead of a fault of the content
  */

@@ -85,7 +85,7 @@ export interface PostgresConnectionOptions extends Omit<CheckoutOptions, 'waitin
   readonly preparedStatements: boolean
 }
 
-/** A call that nobody gives up. */
+/** A call that is never given up. */
 const UNENDING: Abortable = {}
 
 const MAX_ATTEMPTS = 12
