@@ -34,6 +34,9 @@ export function composeStores(items, { filesDir, uploadPath, uploadsDir, keepsFi
   const forms = createForms()
   const secured = /^\/(?:hs256|eddsa|es256)(?=\/)/
   return {
+    get supports() {
+      return items.store.supports
+    },
     read(location, options) {
       if (keepsFiles && location.startsWith('/files/')) return files.read(location.slice('/files'.length))
       const item = location.charCodeAt(1) === 0x75 /* u */ ? location : location.replace(secured, '')

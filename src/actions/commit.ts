@@ -83,7 +83,20 @@ function settle<Input, Result extends Outcome>(
       .then(() => judgeAnew(exchange))
       .then(() => swap(exchange, attempt, input, attempts + 1))
   }
+  const wasForeseen = exchange.foreseenVersion !== undefined
   setState(exchange, (result as unknown as { readonly current: StoredState }).current)
+  // 404 and 410 come before the condition; this is the first look at the state.
+  if (wasForeseen)
+    return andThen(exchange.action.load(exchange), () => judgeAndSwap(exchange, attempt, input, attempts))
+  return judgeAndSwap(exchange, attempt, input, attempts)
+}
+
+function judgeAndSwap<Input, Result extends Outcome>(
+  exchange: ResourceExchange,
+  attempt: Attempt<Input, Result>,
+  input: Input,
+  attempts: number,
+): MaybePromise<Won<Result>> {
   return andThen(requireAuthorization(exchange), () => {
     checkConditions(exchange)
     return swap(exchange, attempt, input, attempts + 1)

@@ -7,12 +7,17 @@ import type { ResourceExchange } from './resource-exchange.ts'
 
 /**
  * Evaluates the conditions of a request against the state on the exchange.
+ * One that the write decides is met by now as far as anybody knows.
  * @returns whether the client has the current representation already (304)
  * @throws HttpError 412; 400 for a malformed If-Match or, on an unsafe method, If-None-Match; 428 where the resource
  *   requires a condition and the request has none that counts
  */
 export function checkConditions(exchange: ResourceExchange): 'proceed' | 'not-modified' {
   const { validators, route, method } = exchange
+  if (exchange.foreseenVersion !== undefined) {
+    exchange.isConditional = true
+    return 'proceed'
+  }
   if (route.preconditions === 'required' && validators !== undefined && !isSafeMethod(method) && method !== 'POST') {
     requireCondition(exchange, validators, route.context.now())
   }
@@ -24,7 +29,8 @@ export function checkConditions(exchange: ResourceExchange): 'proceed' | 'not-mo
 
 /** The state in which a write may happen: the conditions are still met, and the hook that allowed it has seen that state. */
 export function expectationOf(exchange: ResourceExchange): Expectation {
-  const { current, route } = exchange
+  const { current, route, foreseenVersion } = exchange
+  if (foreseenVersion !== undefined) return { version: foreseenVersion }
   if (!exchange.isConditional) return 'any'
   const takesAny = exchange.field('if-match') === '*' && exchange.field('if-none-match') === undefined
   if (takesAny && route.authorize === undefined && exchange.scope === undefined) return 'present'

@@ -10,6 +10,7 @@ import { beginRequestedChange, observesChanges } from './changes.ts'
 import { commit, commitWithoutTurn } from './commit.ts'
 import { checkConditions, expectationOf } from './conditions.ts'
 import { discardContent, hasSchema, readJson } from './content.ts'
+import { performForeseen } from './foreseen-version.ts'
 import type { ConflictHook } from './hook-types.ts'
 import { loadView, viewState } from './hooks.ts'
 import { indexContent } from './indexing.ts'
@@ -33,6 +34,10 @@ type Written = Exclude<WriteResult, { outcome: 'conflict' }>
 
 /** PUT: stores the enclosed representation at the target (interface, PUT 1). */
 export function put(exchange: ResourceExchange): MaybePromise<Reply> {
+  return exchange.foreseenVersion === undefined ? putContent(exchange) : performForeseen(exchange, putContent)
+}
+
+function putContent(exchange: ResourceExchange): MaybePromise<Reply> {
   if (!exchange.route.isJson && !hasSchema(exchange))
     return readRawContent(exchange).then((proposal) => store(exchange, proposal))
   return readJson(exchange, putDocument)

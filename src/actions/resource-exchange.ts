@@ -70,6 +70,8 @@ export class ResourceExchange extends Exchange {
   wantsHidden = false
   /** Whether a condition of the request was met by the state that was read: the write must find that very state. */
   isConditional = false
+  /** The version that If-Match names, where the write alone decides whether it is the current one. */
+  foreseenVersion: string | undefined = undefined
 
   /** Set where the request has an Idempotency-Key that counts. */
   keyed: KeyedRequest | undefined = undefined

@@ -23,6 +23,7 @@ export function readState(
 /** Takes a state as the current one, with the validators of the representation that the request selects. */
 export function setState(exchange: ResourceExchange, state: StoredState): void {
   exchange.isStateRead = true
+  exchange.foreseenVersion = undefined
   exchange.state = state
   exchange.validators = isResource(state) ? selectedValidators(exchange, state) : undefined
 }

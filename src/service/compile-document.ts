@@ -1,4 +1,5 @@
 import { remove } from '../actions/delete.ts'
+import { foreseeVersion } from '../actions/foreseen-version.ts'
 import { get } from '../actions/get.ts'
 import type { FileOptions } from '../actions/hook-types.ts'
 import { loadDocument, patch } from '../actions/patch.ts'
@@ -90,7 +91,8 @@ export function compileDocument(
 
 function loadForPut({ indexing, createsByPut }: DocumentFacts): Action['load'] {
   if (indexing?.scope !== undefined) return loadReplacedInScope
-  return createsByPut === false ? loadPresent : loadReplaced
+  const load = createsByPut === false ? loadPresent : loadReplaced
+  return (exchange) => (foreseeVersion(exchange) ? undefined : load(exchange))
 }
 
 /** @throws TypeError where `application/json` is to be a merge patch and the service takes none */

@@ -3,7 +3,7 @@ import { QUERY_OPTIONS, type QueryOptions } from './query-options.ts'
 import type { ResourceDefinition } from './resource-definitions.ts'
 
 /** What a store that lacks a part cannot do, for the message. */
-const PARTS: Readonly<Record<Exclude<keyof StoreSupport, 'redirects'>, string>> = {
+const PARTS: Readonly<Record<Exclude<keyof StoreSupport, 'redirects' | 'tagsAreVersions'>, string>> = {
   relatedExpect: 'related writes that expect a path to be absent',
   queries: 'lists that select and order by indexed values',
   parents: 'writes that require another path',

@@ -2,6 +2,7 @@ import { describeValue } from '../core/describe-value.ts'
 import { BOOLEAN, CHECKED_LATER, COUNT, MILLISECONDS, withDefault } from '../core/option-values.ts'
 import type { OptionTable } from '../core/options.ts'
 import { createPostgresChanges } from './postgres/changes.ts'
+import type { DatedRow } from './postgres/columns.ts'
 import { createPostgresConnection, type PostgresPool } from './postgres/connection.ts'
 import { BATCH_SIZE, createPostgresContents } from './postgres/contents.ts'
 import { createPostgresIndexes } from './postgres/indexes.ts'
@@ -10,7 +11,7 @@ import { createPglitePool, isPglite, type PgliteDatabase } from './postgres/pgli
 import { createPostgresQueries } from './postgres/queries.ts'
 import { connectWhenMigrated } from './postgres/schema.ts'
 import { nameStatements } from './postgres/statements.ts'
-import { createPostgresStates, type DatedRow, encodeKey } from './postgres/states.ts'
+import { createPostgresStates, encodeKey } from './postgres/states.ts'
 import { createPostgresSteps } from './postgres/steps.ts'
 import { createRecentCache } from './recent-cache.ts'
 import { createSqlStore } from './sql/create-store.ts'
@@ -128,15 +129,17 @@ export function postgresStore(options: PostgresStoreOptions): ResourceStore & Mo
     sweeper,
     indexer,
 
-    async read(path, { hidden = false, metadataOnly = false, signal } = {}) {
-      const row = await states.read(path, metadataOnly ? 'without-content' : 'with-content', signal)
+    async read(path, options = {}) {
+      const { hidden = false, metadataOnly = false } = options
+      const row = await states.read(path, metadataOnly ? 'without-content' : 'with-content', options)
       return toFoundState(row, hidden ? 'shown' : 'not-shown')
     },
 
-    async list(collection, { after, limit, hidden = false, signal }) {
+    async list(collection, options) {
+      const { after, limit, hidden = false } = options
       const start = after === undefined ? '' : encodeKey(formatSortKey(after))
       const values = [encodeKey(collection), start, limit + 1]
-      const rows = await connection.read<StateRow>(hidden ? statements.listAll : statements.listLive, values, signal)
+      const rows = await connection.read<StateRow>(hidden ? statements.listAll : statements.listLive, values, options)
       return toPage(rows, limit, (row) => toResource(row, open))
     },
   })

@@ -135,6 +135,11 @@ export interface StoreSupport {
   readonly queries?: true
   /** Honours `requires` of writes and `below` of removals. */
   readonly parents?: true
+  /**
+   * No state has an `entityTag`. If-Match of a small PUT is then decided by `write`, without a `read` before it: one round
+   * trip instead of two.
+   */
+  readonly tagsAreVersions?: true
   /** Large content may have `locate`. */
   readonly redirects?: true
 }

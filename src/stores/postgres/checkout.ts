@@ -1,92 +1,79 @@
-import { publishFailure } from '../../core/diagnostics.ts'
+import { stopWatch, watchIdle } from '../../core/idle-watch.ts'
+import { type Abortable, isAborted, throwIfAborted } from '../aborted.ts'
 import type { PostgresClient, PostgresPool, PostgresQuery } from './connection.ts'
 import { createUnavailableError, isConnectionIntact } from './errors.ts'
+import { connectTo, guardClient, guardPool, limitConnectionTime } from './pool-guard.ts'
 
 export interface CheckoutOptions {
   /** Milliseconds that a statement may take. */
   readonly statementTimeout: number
   /** Milliseconds to wait for a connection. */
   readonly connectTimeout: number
-  /** Calls that may wait for a connection at the same time. */
-  readonly maxWaiting: number
+  readonly waiting: WaitingCalls
 }
 
-/** Sends a query on a connection; fails when its deadline is over. */
-export type SendQuery = (query: PostgresQuery) => Promise<unknown>
+/** The calls that wait for a connection. */
+export interface WaitingCalls {
+  /** @throws HttpError 503 when too many wait already */
+  enter(): void
+  leave(): void
+}
+
+/** Sends a query on a connection. @returns its rows. Fails when its deadline is over. */
+export type SendQuery = (query: PostgresQuery) => Promise<unknown[]>
 
 /**
  * Takes a connection for one use and gives it back; a connection that broke or missed its deadline is destroyed.
  * Bounded in time and in number, whatever limits the pool itself has.
  */
 export type Checkout = <Result>(
-  use: (send: SendQuery) => Promise<Result>,
-  signal: AbortSignal | undefined,
+  use: (send: SendQuery, client: PostgresClient) => Promise<Result>,
+  call: Abortable,
 ) => Promise<Result>
 
-const guarded = new WeakSet<object>()
-/** The limits that stores have set on pools that had none. */
-const limited = new WeakMap<PostgresPool, number>()
+/** A wait looks this often whether its caller has left, in milliseconds: an AbortSignal each would cost 4 us. */
+export const LOOK_PERIOD = 50
 
-/** An `error` event without a listener would end the process. */
-function guardAgainstErrorEvents(emitter: PostgresPool | PostgresClient, listener: (error: Error) => void): void {
-  if (guarded.has(emitter)) return
-  guarded.add(emitter)
-  emitter.on('error', listener)
-}
-
-/** The query that fails reports the loss. */
-function guardClient(client: PostgresClient): void {
-  guardAgainstErrorEvents(client, () => {})
-}
-
-function guardPool(pool: PostgresPool): void {
-  if (guarded.has(pool)) return
-  guardAgainstErrorEvents(pool, (error) => publishFailure({ error, stage: 'background' }))
-  // The pool listens only to idle connections. It takes its listener off before the promise of `connect` is fulfilled,
-  // and the server may end the connection in between: with the same packet that opened it, on a fast shutdown.
-  pool.on('connect', guardClient)
-  pool.on('acquire', guardClient)
-}
-
-/**
- * A pool without a limit waits forever for a host that accepts the connection and then says nothing; each such
- * connection keeps its place in the pool, and no other code can close it.
- */
-function limitConnectionTime(pool: PostgresPool, connectTimeout: number): void {
-  const { options } = pool
-  if (options === undefined) return
-  const current = options.connectionTimeoutMillis
-  if (current && limited.get(pool) !== current) return
-  const limit = Math.max(current ?? 0, connectTimeout)
-  options.connectionTimeoutMillis = limit
-  limited.set(pool, limit)
+/** @param limit calls that may wait at the same time */
+export function createWaitingCalls(limit: number): WaitingCalls {
+  let count = 0
+  return {
+    enter() {
+      if (count >= limit) {
+        throw createUnavailableError(new Error(`${limit} calls wait for a connection already.`))
+      }
+      count++
+    },
+    leave() {
+      count--
+    },
+  }
 }
 
 export function createCheckout(
   pool: PostgresPool,
-  { statementTimeout, connectTimeout, maxWaiting }: CheckoutOptions,
+  { statementTimeout, connectTimeout, waiting }: CheckoutOptions,
 ): Checkout {
   guardPool(pool)
   limitConnectionTime(pool, connectTimeout)
-  let waiting = 0
+  const lookPeriod = Math.min(LOOK_PERIOD, connectTimeout)
 
-  function connect(signal: AbortSignal | undefined): Promise<PostgresClient> {
+  function connect(call: Abortable): Promise<PostgresClient> {
     return new Promise((resolve, reject) => {
-      signal?.throwIfAborted()
-      if (waiting >= maxWaiting) {
-        throw createUnavailableError(new Error(`${maxWaiting} calls wait for a connection already.`))
-      }
+      throwIfAborted(call)
+      // Counted until the pool lets go of the call: a pool without a limit keeps those that are over as well.
+      waiting.enter()
+      const start = performance.now()
       let isOver = false
-      const timer = setTimeout(() => {
+      const watch = watchIdle(lookPeriod, () => {
+        if (isAborted(call)) return fail(call.signal!.reason)
+        if (performance.now() - start < connectTimeout) return
         fail(createUnavailableError(new Error(`No connection was free within ${connectTimeout} ms.`)))
-      }, connectTimeout)
-      const onAbort = (): void => fail(signal!.reason)
-      signal?.addEventListener('abort', onAbort, { once: true })
+      })
 
       function settle(): void {
         isOver = true
-        clearTimeout(timer)
-        signal?.removeEventListener('abort', onAbort)
+        stopWatch(watch)
       }
 
       function fail(error: unknown): void {
@@ -94,43 +81,51 @@ export function createCheckout(
         reject(error)
       }
 
-      // Counted until the pool lets go of the call: a pool without a limit keeps those that are over as well.
-      waiting++
       connectTo(pool).then(
         (client) => {
-          waiting--
+          waiting.leave()
           guardClient(client)
           if (isOver) return client.release()
           settle()
           resolve(client)
         },
         (error) => {
-          waiting--
+          waiting.leave()
           fail(error)
         },
       )
     })
   }
 
-  return async (use, signal) => {
-    const client = await connect(signal)
+  return async (use, call) => {
+    const client = await connect(call)
     let isSilent = false
 
-    function send(query: PostgresQuery): Promise<unknown> {
+    function send(query: PostgresQuery): Promise<unknown[]> {
       return new Promise((resolve, reject) => {
-        const timer = setTimeout(() => {
+        const watch = watchIdle(statementTimeout, () => {
           isSilent = true
-          reject(new Error(`The database did not answer within ${statementTimeout} ms.`))
-        }, statementTimeout)
-        client
-          .query(query)
-          .finally(() => clearTimeout(timer))
-          .then(resolve, reject)
+          fail(new Error(`The database did not answer within ${statementTimeout} ms.`))
+        })
+
+        function fail(error: unknown): void {
+          stopWatch(watch)
+          reject(error)
+        }
+
+        try {
+          client.query(query).then((result) => {
+            stopWatch(watch)
+            resolve((result as { readonly rows?: unknown[] } | undefined)?.rows ?? [])
+          }, fail)
+        } catch (error) {
+          fail(error)
+        }
       })
     }
 
     try {
-      const result = await use(send)
+      const result = await use(send, client)
       client.release()
       return result
     } catch (error) {
@@ -140,9 +135,4 @@ export function createCheckout(
       throw error
     }
   }
-}
-
-/** A pool of the program's own may throw instead of rejecting. */
-async function connectTo(pool: PostgresPool): Promise<PostgresClient> {
-  return pool.connect()
 }

@@ -1,5 +1,8 @@
-import { type CheckoutOptions, createCheckout, type SendQuery } from './checkout.ts'
+import { type Abortable, isAborted } from '../aborted.ts'
+import { type CheckoutOptions, createCheckout, createWaitingCalls, type SendQuery } from './checkout.ts'
+import { DirectQuery, type DirectStatement, type Fields, takesDirectQueries } from './direct-query.ts'
 import { isConnectionLost, isRepeatable, toHttpError } from './errors.ts'
+import { createSharedTrips } from './shared-trips.ts'
 
 /** A pool of connections, as `Pool` of `pg` is one. */
 export interface PostgresPool {
@@ -12,7 +15,7 @@ export interface PostgresPool {
 
 /** A connection that has been taken from a pool. */
 export interface PostgresClient {
-  query(query: PostgresQuery): Promise<unknown>
+  query(query: PostgresQuery): PromiseLike<unknown>
   /** Gives it back; `true` closes it instead. */
   release(destroy?: boolean): void
   on(event: 'error', listener: (error: Error) => void): unknown
@@ -36,6 +39,10 @@ export const ROLL_BACK: unique symbol = Symbol('roll back')
 export interface PostgresStatement {
   readonly name: string
   readonly text: string
+  /** Makes a row of what the database sends, where the statement is run often; it then takes the shorter way. */
+  readonly decode?: ((fields: Fields) => unknown) | undefined
+  /** Whether several runs may share a transaction, in the order of their first values. */
+  readonly isShared?: boolean | undefined
 }
 
 /** A statement that no connection keeps prepared: it runs once in a while only, or has many texts. */
@@ -43,11 +50,11 @@ export function unnamed(text: string): PostgresStatement {
   return { name: '', text }
 }
 
-/** @param signal ends the wait for a connection; a statement that was sent runs to its end */
+/** @param call ends the wait for a connection when it is given up; a statement that was sent runs to its end */
 export type RunStatement = <Row>(
   statement: PostgresStatement,
   values: PostgresValue[],
-  signal?: AbortSignal,
+  call?: Abortable,
 ) => Promise<Row[]>
 
 /**
@@ -63,18 +70,23 @@ export interface PostgresConnection {
    * Runs statements in one transaction; `work` is called again when the database asks for it. When it gives
    * {@link ROLL_BACK}, nothing that it did is kept.
    */
-  transact<Result>(work: (run: RunStatement) => Promise<Result>, signal?: AbortSignal): Promise<Result>
+  transact<Result>(work: (run: RunStatement) => Promise<Result>, call?: Abortable): Promise<Result>
   /**
    * Runs statements that change nothing, all of which see the database as it is when the first of them begins. They walk
    * indexes: the database neither sorts nor looks through tables for them.
    */
-  view<Result>(work: (run: RunStatement) => Promise<Result>, signal?: AbortSignal): Promise<Result>
+  view<Result>(work: (run: RunStatement) => Promise<Result>, call?: Abortable): Promise<Result>
 }
 
-export interface PostgresConnectionOptions extends CheckoutOptions {
+export interface PostgresConnectionOptions extends Omit<CheckoutOptions, 'waiting'> {
+  /** Calls that may wait for a connection at the same time. */
+  readonly maxWaiting: number
   /** Whether connections keep statements prepared. */
   readonly preparedStatements: boolean
 }
+
+/** A call that is never given up. */
+const UNENDING: Abortable = {}
 
 const MAX_ATTEMPTS = 12
 const LONGEST_PAUSE = 200
@@ -92,10 +104,12 @@ const types = {
 
 export function createPostgresConnection(
   pool: PostgresPool,
-  { preparedStatements, ...limits }: PostgresConnectionOptions,
+  { preparedStatements, maxWaiting, ...limits }: PostgresConnectionOptions,
 ): PostgresConnection {
   const { statementTimeout, connectTimeout } = limits
-  const checkOut = createCheckout(pool, limits)
+  const waiting = createWaitingCalls(maxWaiting)
+  const checkOut = createCheckout(pool, { ...limits, waiting })
+  const runShared = createSharedTrips({ checkOut, waiting, runAlone, preparedStatements })
   const begin =
     `BEGIN; SET LOCAL statement_timeout = ${statementTimeout}; ` +
     `SET LOCAL idle_in_transaction_session_timeout = ${statementTimeout}`
@@ -103,24 +117,38 @@ export function createPostgresConnection(
     `${begin.replace('BEGIN;', 'BEGIN; SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY;')}; ` +
     ['enable_seqscan', 'enable_bitmapscan', 'enable_sort', 'jit'].map((name) => `SET LOCAL ${name} = off`).join('; ')
 
-  async function execute<Row>(
+  function execute<Row>(
     send: SendQuery,
-    { name, text }: PostgresStatement,
+    client: PostgresClient,
+    { name, text, decode }: PostgresStatement,
     values: PostgresValue[],
   ): Promise<Row[]> {
-    const query = { text, values, types }
-    const result = await send(preparedStatements ? { ...query, name } : query)
-    return (result as { rows: Row[] }).rows
+    const rows =
+      decode !== undefined && takesDirectQueries(client)
+        ? send(new DirectQuery({ name, text, decode }, preparedStatements ? name : '', [values]))
+        : send(preparedStatements ? { text, values, types, name } : { text, values, types })
+    return rows as Promise<Row[]>
+  }
+
+  function runAlone<Row>(statement: PostgresStatement, values: PostgresValue[], call: Abortable): Promise<Row[]> {
+    return checkOut((send, client) => execute(send, client, statement, values), call)
+  }
+
+  function runSingle<Row>(statement: PostgresStatement, values: PostgresValue[], call: Abortable): Promise<Row[]> {
+    const { isShared, decode } = statement
+    if (!isShared || decode === undefined) return runAlone(statement, values, call)
+    return runShared(statement as DirectStatement, values, call) as Promise<Row[]>
   }
 
   async function runTransaction<Result>(
     send: SendQuery,
+    client: PostgresClient,
     work: (run: RunStatement) => Promise<Result>,
     opening: string = begin,
   ): Promise<Result> {
     await send({ text: opening })
     try {
-      const result = await work((statement, values) => execute(send, statement, values))
+      const result = await work((statement, values) => execute(send, client, statement, values))
       await send({ text: result === ROLL_BACK ? 'ROLLBACK' : 'COMMIT' })
       return result
     } catch (error) {
@@ -133,14 +161,14 @@ export function createPostgresConnection(
   async function attempt<Result>(
     action: () => Promise<Result>,
     whenLost: 'repeat' | 'fail',
-    signal: AbortSignal | undefined,
+    call: Abortable,
   ): Promise<Result> {
     const start = performance.now()
     for (let count = 1; ; count++) {
       try {
         return await action()
       } catch (error) {
-        if (signal?.aborted && error === signal.reason) throw error
+        if (isAborted(call) && error === call.signal!.reason) throw error
         const elapsed = performance.now() - start
         const isWorthwhile = isRepeatable(error)
           ? count < MAX_ATTEMPTS && elapsed < statementTimeout
@@ -153,13 +181,12 @@ export function createPostgresConnection(
   }
 
   return {
-    read: (statement, values, signal) =>
-      attempt(() => checkOut((send) => execute(send, statement, values), signal), 'repeat', signal),
-    run: (statement, values, signal) =>
-      attempt(() => checkOut((send) => execute(send, statement, values), signal), 'fail', signal),
-    transact: (work, signal) => attempt(() => checkOut((send) => runTransaction(send, work), signal), 'fail', signal),
-    view: (work, signal) =>
-      attempt(() => checkOut((send) => runTransaction(send, work, beginView), signal), 'repeat', signal),
+    read: (statement, values, call = UNENDING) => attempt(() => runSingle(statement, values, call), 'repeat', call),
+    run: (statement, values, call = UNENDING) => attempt(() => runSingle(statement, values, call), 'fail', call),
+    transact: (work, call = UNENDING) =>
+      attempt(() => checkOut((send, client) => runTransaction(send, client, work), call), 'fail', call),
+    view: (work, call = UNENDING) =>
+      attempt(() => checkOut((send, client) => runTransaction(send, client, work, beginView), call), 'repeat', call),
   }
 }
 

@@ -1,3 +1,4 @@
+import { type Abortable, throwIfAborted } from '../aborted.ts'
 import type { ListQuery } from '../index-types.ts'
 import { memberKeyOf } from '../sql/names.ts'
 import type { Indexer } from '../sql/queries/indexer.ts'
@@ -39,10 +40,10 @@ export function createPostgresQueries(
     return readAnswer(request, await run<Record<string, unknown>>(unnamed(text), values.map(toParameter)))
   }
 
-  async function runSteps<Result>(run: RunStatement, steps: Steps<Result>, signal?: AbortSignal): Promise<Result> {
+  async function runSteps<Result>(run: RunStatement, steps: Steps<Result>, call: Abortable): Promise<Result> {
     for (let step = steps.next(); ; ) {
       if (step.done) return step.value
-      signal?.throwIfAborted()
+      throwIfAborted(call)
       step = steps.next(await runWindow(run, step.value))
     }
   }
@@ -63,19 +64,16 @@ export function createPostgresQueries(
     return paths.map((path) => toResource(byPath.get(path)!, open))
   }
 
-  function select(
-    collection: string,
-    { after, limit, hidden = false, signal }: ListOptions,
-    query: ListQuery,
-  ): Promise<Page | 'incomplete'> {
+  function select(collection: string, options: ListOptions, query: ListQuery): Promise<Page | 'incomplete'> {
+    const { after, limit, hidden = false } = options
     const steps = planPage({ query, after, limit, hidden }, COUNT_STEPS)
     return connection.view(async (run) => {
       const place = await indexes.find(run, collection, query.index)
       if (place === undefined) return createEmptyPage(query)
       if (place === 'unknown' || !place.isComplete) return 'incomplete'
-      const page = await runSteps(run, steps(place.id), signal)
+      const page = await runSteps(run, steps(place.id), options)
       return createPage(await readMembers(run, collection, page), page)
-    }, signal)
+    }, options)
   }
 
   return {

@@ -142,9 +142,8 @@ export function connectWhenMigrated(
     }
   }
 
-  async function whenReady<Result>(action: () => Promise<Result>): Promise<Result> {
-    if (!isReady) await waitForTables()
-    return action()
+  function whenReady<Result>(action: () => Promise<Result>): Promise<Result> {
+    return isReady ? action() : waitForTables().then(action)
   }
 
   async function waitForTables(): Promise<void> {
@@ -159,9 +158,9 @@ export function connectWhenMigrated(
   }
 
   return {
-    read: (statement, values, signal) => whenReady(() => connection.read(statement, values, signal)),
-    run: (statement, values, signal) => whenReady(() => connection.run(statement, values, signal)),
-    transact: (work, signal) => whenReady(() => connection.transact(work, signal)),
-    view: (work, signal) => whenReady(() => connection.view(work, signal)),
+    read: (statement, values, call) => whenReady(() => connection.read(statement, values, call)),
+    run: (statement, values, call) => whenReady(() => connection.run(statement, values, call)),
+    transact: (work, call) => whenReady(() => connection.transact(work, call)),
+    view: (work, call) => whenReady(() => connection.view(work, call)),
   }
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { HIDDEN, KEPT_AFTER_EXPIRY, LIVE } from '../sql/rows.ts'
-import { CONTENT, FACTS, NOW } from './columns.ts'
+import { CONTENT, decodeCreated, decodeState, decodeWritten, FACTS, NOW } from './columns.ts'
 import type { PostgresStatement } from './connection.ts'
 import { type WriteStatementName, writeWriteStatements } from './write-statements.ts'
 
@@ -37,12 +37,33 @@ export const KEY_MARK = '.'
 
 export type PostgresStatements = Readonly<Record<StatementName, PostgresStatement>>
 
+/** What the statements are decoded by that run for most requests. */
+const DECODERS: { readonly [Name in StatementName]?: PostgresStatement['decode'] } = {
+  readState: decodeState,
+  readFacts: decodeState,
+  listLive: decodeState,
+  listAll: decodeState,
+  createState: decodeCreated,
+  createStateIndexed: decodeCreated,
+  putState: decodeWritten,
+  putNamed: decodeWritten,
+  replaceState: decodeWritten,
+  putStateIndexed: decodeWritten,
+  putNamedIndexed: decodeWritten,
+  replaceStateIndexed: decodeWritten,
+}
+
+/** They read or write the row of one path, which is their first value, and lock no row that belongs to several. */
+const SHARED: readonly StatementName[] = ['readState', 'readFacts', 'createState', 'createStateIndexed', 'replaceState']
+
 /** Every statement of the store. The name tells the text apart from that of any other release or prefix. */
 export function nameStatements(prefix: string): PostgresStatements {
   const statements: Record<string, PostgresStatement> = {}
   for (const [key, text] of Object.entries(writeStatements(prefix))) {
     const digest = createHash('sha256').update(text).digest('base64url')
-    statements[key] = { name: `http-resource-service ${key} ${digest.slice(0, 16)}`, text }
+    const name = `http-resource-service ${key} ${digest.slice(0, 16)}`
+    const decode = DECODERS[key as StatementName]
+    statements[key] = { name, text, decode, isShared: SHARED.includes(key as StatementName) }
   }
   return statements as PostgresStatements
 }

@@ -1,9 +1,11 @@
+import type { Abortable } from '../aborted.ts'
 import { parseIntegerName } from '../paths.ts'
 import type { Taken } from '../sql/intake.ts'
 import { encodeText, formatSortKey, rangeBelow } from '../sql/names.ts'
 import { encodeEntry, padEntry } from '../sql/queries/entry.ts'
-import { createWrittenResource, encodeBody, encodeFields, HIDDEN, LIVE, placeOf, type StateRow } from '../sql/rows.ts'
+import { createWrittenResource, encodeBody, encodeFields, HIDDEN, LIVE, placeOf } from '../sql/rows.ts'
 import type { Content, Expectation, RemoveOptions, StoredResource } from '../types.ts'
+import type { DatedRow, WrittenRow } from './columns.ts'
 import type { PostgresConnection, PostgresValue, RunStatement } from './connection.ts'
 import type { PostgresContents } from './contents.ts'
 import { isDivisionByZero } from './errors.ts'
@@ -13,9 +15,6 @@ import { REPLACE } from './write-statements.ts'
 
 /** Content without its bytes. */
 export type Description = Omit<Content, 'body'>
-
-/** A row, and the time at which the database read it. */
-export type DatedRow = StateRow & { readonly now: number }
 
 /** `vacant`: no row at all may be there, not that of a removed resource either. */
 export type PutExpectation = Expectation | 'vacant'
@@ -29,7 +28,7 @@ export interface PutResult {
 
 /** The rows of the paths. Each change is one statement, atomic by itself. */
 export interface PostgresStates {
-  read(path: string, content: 'with-content' | 'without-content', signal?: AbortSignal): Promise<DatedRow | undefined>
+  read(path: string, content: 'with-content' | 'without-content', call?: Abortable): Promise<DatedRow | undefined>
   /** Writes a path; `undefined` when its state was not the expected one. */
   put(
     run: RunStatement,
@@ -39,6 +38,8 @@ export interface PostgresStates {
     expect: PutExpectation,
     version?: string,
   ): Promise<PutResult | undefined>
+  /** Creates a path of small content; `undefined` where a row is there, also that of a removed resource. */
+  create(run: RunStatement, own: NewRow): Promise<PutResult | undefined>
   /**
    * Creates a path beside one that must be absent, both of small content, in one round trip; `undefined` when a
    * transaction has to find out why that is not possible.
@@ -69,15 +70,7 @@ export interface DropOptions {
   readonly reach: 'live' | 'live-and-hidden'
 }
 
-/** What a statement tells of the row that it wrote. */
-interface WrittenRow {
-  readonly changed: number
-  readonly strong: boolean
-  readonly was_state: number | null
-  readonly was_content_id: string | null
-  readonly is_released: boolean
-  readonly next: number | null
-}
+type CreatedRow = Pick<WrittenRow, 'changed' | 'strong'>
 
 const LONGEST_RETENTION = 2 ** 52
 
@@ -132,9 +125,9 @@ export function createPostgresStates(
   }
 
   return {
-    async read(path, content, signal) {
+    async read(path, content, call) {
       const statement = content === 'with-content' ? statements.readState : statements.readFacts
-      const [row] = await connection.read<DatedRow>(statement, [encodeKey(path)], signal)
+      const [row] = await connection.read<DatedRow>(statement, [encodeKey(path)], call)
       return row
     },
 
@@ -150,15 +143,20 @@ export function createPostgresStates(
       }
     },
 
+    async create(run, own) {
+      const indexed = listIndexed(own.content)
+      const statement = indexed.length > 0 ? statements.createStateIndexed : statements.createState
+      const [row] = await run<CreatedRow>(statement, [...listValues(own), ...indexed])
+      return row && toCreation(own, row)
+    },
+
     async createBeside(run, other, own) {
       const indexed = listIndexed(own.content)
       const values = [...listValues(other), ...listValues(own), ...indexed]
       const statement = indexed.length > 0 ? statements.createBesideIndexed : statements.createBeside
       try {
-        const [row] = await run<{ changed: number; strong: boolean }>(statement, values)
-        if (row === undefined) return undefined
-        const resource = createWrittenResource(own.path, own.version, own.content, own.taken, row)
-        return { outcome: 'created', resource, counter: undefined }
+        const [row] = await run<CreatedRow>(statement, values)
+        return row && toCreation(own, row)
       } catch (error) {
         if (isDivisionByZero(error)) return undefined
         throw error
@@ -191,7 +189,15 @@ export function createPostgresStates(
   }
 }
 
-/** The values of a new row, in the order of `createBeside`. */
+function toCreation({ path, version, content, taken }: NewRow, row: CreatedRow): PutResult {
+  return {
+    outcome: 'created',
+    resource: createWrittenResource(path, version, content, taken, row),
+    counter: undefined,
+  }
+}
+
+/** The values of a new row, in the order of `createState`. */
 function listValues({ path, version, content, taken }: NewRow): readonly PostgresValue[] {
   const place = placeOf(path)
   return [

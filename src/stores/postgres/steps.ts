@@ -1,12 +1,14 @@
+import type { Abortable } from '../aborted.ts'
 import { parseIntegerName, splitPath } from '../paths.ts'
 import type { RemoveStep, WriteStep } from '../sql/create-store.ts'
 import type { Taken } from '../sql/intake.ts'
 import { isExpected } from '../sql/rows.ts'
 import { isResource, type RelatedWrite, type StoredState, type WriteConflict } from '../types.ts'
+import type { DatedRow } from './columns.ts'
 import { type PostgresConnection, ROLL_BACK, type RunStatement } from './connection.ts'
 import type { PostgresIndexes } from './indexes.ts'
 import type { NameSource } from './names.ts'
-import type { DatedRow, Description, NewRow, PostgresStates, PutExpectation, PutResult } from './states.ts'
+import type { Description, NewRow, PostgresStates, PutExpectation, PutResult } from './states.ts'
 
 /** A write, also of a path that no row may be there for. */
 export type Step = Omit<WriteStep, 'content' | 'expect'> & {
@@ -24,16 +26,16 @@ export interface Unexpected {
 /** Writes of several paths, all or nothing. */
 export interface PostgresSteps {
   /** Writes content that has been taken in; a path instead of a result where its state was not the expected one. */
-  put(step: Step, taken: readonly Taken[], signal: AbortSignal | undefined): Promise<PutResult | Unexpected>
+  put(step: Step, taken: readonly Taken[], call: Abortable): Promise<PutResult | Unexpected>
   /** Removes paths and writes others; `undefined` or a path where a state was not the expected one. */
   remove(
     path: string,
     step: RemoveStep,
     taken: readonly Taken[],
-    signal: AbortSignal | undefined,
+    call: Abortable,
   ): Promise<DatedRow | Unexpected | undefined>
   /** What stood in the way of a step; `undefined` when it does not any more. */
-  explain(step: Step, place: Unexpected, signal: AbortSignal | undefined): Promise<WriteConflict | undefined>
+  explain(step: Step, place: Unexpected, call: Abortable): Promise<WriteConflict | undefined>
 }
 
 export interface StepOptions {
@@ -48,9 +50,9 @@ export function createPostgresSteps(
   indexes: PostgresIndexes,
   { nextVersion, toFoundState }: StepOptions,
 ): PostgresSteps {
-  /** Statements that change something, and wait for a connection only until the signal aborts. */
-  function runUntil(signal: AbortSignal | undefined): RunStatement {
-    return signal === undefined ? connection.run : (statement, values) => connection.run(statement, values, signal)
+  /** Statements that change something, and wait for a connection only until the call is given up. */
+  function runUntil(call: Abortable): RunStatement {
+    return (statement, values) => connection.run(statement, values, call)
   }
 
   /** Writes those of the related paths that expect the same. @returns the path whose state was not the expected one */
@@ -76,11 +78,15 @@ export function createPostgresSteps(
   }
 
   return {
-    async put({ path, version, content, expect, related, requires }, [first, ...others], signal) {
+    async put({ path, version, content, expect, related, requires }, [first, ...others], call) {
       if (isAnyIndexed(content, related)) await indexes.prepare([{ path, content }, ...related])
       // One statement is atomic by itself, and costs one round trip.
       if (requires === undefined && related.length === 0 && first!.id === undefined) {
-        const result = await states.put(runUntil(signal), path, content, first!, expect, version)
+        const run = runUntil(call)
+        const result =
+          expect === 'vacant'
+            ? await states.create(run, { path, version, content, taken: first! })
+            : await states.put(run, path, content, first!, expect, version)
         if (result === undefined) return { unexpected: path }
         learnCounters([result])
         return result
@@ -88,7 +94,7 @@ export function createPostgresSteps(
       const beside = expect === 'vacant' && requires === undefined ? findBeside(related, others) : undefined
       if (beside !== undefined && first!.id === undefined) {
         const own = { path, version, content, taken: first! }
-        const result = await states.createBeside(runUntil(signal), { ...beside, version: nextVersion() }, own)
+        const result = await states.createBeside(runUntil(call), { ...beside, version: nextVersion() }, own)
         if (result !== undefined) return result
       }
       let refused: Unexpected = { unexpected: path }
@@ -106,15 +112,15 @@ export function createPostgresSteps(
         if (own === undefined) return ROLL_BACK
         await putRelated(run, related, others, 'any', results)
         return { own, results }
-      }, signal)
+      }, call)
       if (written === ROLL_BACK) return refused
       learnCounters([written.own, ...written.results])
       return written.own
     },
 
-    async remove(path, { related, writes, below, ...options }, taken, signal) {
+    async remove(path, { related, writes, below, ...options }, taken, call) {
       const own = { ...options, reach: 'live' } as const
-      if (related.length === 0 && writes.length === 0 && !below) return states.drop(runUntil(signal), path, own)
+      if (related.length === 0 && writes.length === 0 && !below) return states.drop(runUntil(call), path, own)
       const other = { ...options, expect: 'any', reach: 'live-and-hidden' } as const
       let occupied: string | undefined
       const removed = await connection.transact(async (run) => {
@@ -128,20 +134,20 @@ export function createPostgresSteps(
         if (below) await states.dropBelow(run, path)
         await putRelated(run, writes, taken, 'any', results)
         return { row, results }
-      }, signal)
+      }, call)
       if (removed === ROLL_BACK) return occupied === undefined ? undefined : { unexpected: occupied }
       learnCounters(removed.results)
       return removed.row
     },
 
-    async explain({ path, expect }, { unexpected, isMissing }, signal) {
+    async explain({ path, expect }, { unexpected, isMissing }, call) {
       if (isMissing) return { outcome: 'conflict', current: undefined, missing: unexpected }
-      const row = await states.read(path, 'with-content', signal)
+      const row = await states.read(path, 'with-content', call)
       const current = toFoundState(row)
       if (unexpected === path) {
         return expect !== 'vacant' && isExpected(row, expect) ? undefined : { outcome: 'conflict', current }
       }
-      const related = toFoundState(await states.read(unexpected, 'with-content', signal))
+      const related = toFoundState(await states.read(unexpected, 'with-content', call))
       return isResource(related) ? { outcome: 'conflict', current, related } : undefined
     },
   }

@@ -1,6 +1,6 @@
 import { KEY_COLUMNS } from '../sql/queries/entry.ts'
 import { HIDDEN, LIVE, REMOVED } from '../sql/rows.ts'
-import { CONTENT, FACTS, NOW, WRITTEN } from './columns.ts'
+import { CONTENT, FACTS, NOW, WRITTEN, WRITTEN_FACTS } from './columns.ts'
 
 /** Which rows `putState` may replace: those whose state is at least this. */
 export const REPLACE: Readonly<Record<'any' | 'absent' | 'vacant', number>> = {
@@ -9,7 +9,7 @@ export const REPLACE: Readonly<Record<'any' | 'absent' | 'vacant', number>> = {
   vacant: REMOVED + 1,
 }
 
-type PutStatementName = 'putState' | 'putNamed' | 'replaceState' | 'createBeside'
+type PutStatementName = 'putState' | 'putNamed' | 'replaceState' | 'createState' | 'createBeside'
 export type WriteStatementName =
   | PutStatementName
   | `${PutStatementName}Indexed`
@@ -33,12 +33,13 @@ const NOT_INDEXED = { by: 'NULL', values: 'NULL' }
 export function writeWriteStatements(prefix: string): Readonly<Record<WriteStatementName, string>> {
   const plain = writePuts(prefix, undefined)
   // Behind the other parameters: the version of the index, the values as JSON, and the keys of the entry.
-  const indexed = writePuts(prefix, { putState: 15, putNamed: 16, replaceState: 13, createBeside: 21 })
+  const indexed = writePuts(prefix, { putState: 15, putNamed: 16, replaceState: 13, createState: 11, createBeside: 21 })
   return {
     ...plain,
     putStateIndexed: indexed.putState,
     putNamedIndexed: indexed.putNamed,
     replaceStateIndexed: indexed.replaceState,
+    createStateIndexed: indexed.createState,
     createBesideIndexed: indexed.createBeside,
     ...writeRemovals(prefix),
   }
@@ -74,7 +75,7 @@ function writePuts(
     'content_encoding = $5, content_language = $6, filename = $7, content_id = $8, content = $9, ' +
     `sha256 = $11, indexed_by = ${indexedAt(name).by}, indexed = ${indexedAt(name).values}, ` +
     'was_state = s.state, was_content_id = s.content_id'
-  const returned = 'RETURNING changed, strong, was_state, was_content_id, collection, sort_key'
+  const returned = `RETURNING ${WRITTEN_FACTS}, collection, sort_key`
   const insert = (name: PutStatementName) =>
     `INSERT INTO ${states} AS s (path, collection, sort_key, state, version, revision, changed, strong, expires, size, ` +
     'content_type, content_encoding, content_language, filename, content_id, content, sha256, indexed_by, indexed) ' +
@@ -92,8 +93,9 @@ function writePuts(
   const raised =
     `raised AS (INSERT INTO ${counters} AS c SELECT $12::bytea, $15::bigint FROM put WHERE was_state IS NULL ` +
     'ON CONFLICT (collection) DO UPDATE SET next = excluded.next WHERE c.next < excluded.next RETURNING next)'
-  const result = `changed, strong, was_state, was_content_id, ${isReleased('was_content_id')}`
+  const result = `${WRITTEN_FACTS}, ${isReleased('was_content_id')}`
   const beside = indexedAt('createBeside')
+  const alone = indexedAt('createState')
 
   return {
     /** $12 collection, $13 sort key, $14 which states may be replaced. */
@@ -106,6 +108,13 @@ function writePuts(
       `COALESCE((SELECT max(next) FROM raised), (SELECT next FROM ${counters} WHERE collection = $12::bytea)) AS next FROM put`,
     /** $12 the version to replace, or null. */
     replaceState: `WITH put AS (${update}), ${released}${entryAt('replaceState')} SELECT ${result}, NULL AS next FROM put`,
+
+    /** A new path of small content. $1 path, $2 version, $3 size, $4 to $7 the four fields, $8 content, $9 collection, $10 sort key. */
+    createState:
+      `WITH put AS (INSERT INTO ${states} (${WRITTEN_COLUMNS}, indexed_by, indexed) ` +
+      `VALUES (${written(1)}, ${alone.by}, ${alone.values}) ` +
+      `ON CONFLICT (path) DO NOTHING RETURNING changed, strong, collection, sort_key)${entryAt('createState')} ` +
+      'SELECT changed, strong FROM put',
 
     /**
      * A new path beside one that must be absent, in one round trip. $1 path of the other, $2 version, $3 size, $4 to $7 the

@@ -109,7 +109,13 @@ export function createSqlStore(parts: SqlParts): ResourceStore & MovableContents
   const { createIntake, stage } = createIntakeFactory(contents, { inlineLimit, batchSize: parts.batchSize, beside })
 
   return {
-    supports: { relatedExpect: true, queries: true, parents: true, ...supportOf(settings.contents) },
+    supports: {
+      relatedExpect: true,
+      queries: true,
+      parents: true,
+      tagsAreVersions: true,
+      ...supportOf(settings.contents),
+    },
 
     read: parts.read,
 

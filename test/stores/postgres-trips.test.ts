@@ -1,0 +1,226 @@
+import { randomBytes } from 'node:crypto'
+import type pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type PostgresPool, type PostgresStoreOptions, postgresStore } from '../../src/stores/postgres.ts'
+import type { ResourceStore, StoredResource } from '../../src/stores/types.ts'
+import { interceptQueries } from '../support/intercepted-pool.ts'
+import { type PostgresServer, startPostgres } from '../support/postgres.ts'
+
+let server: PostgresServer
+let pool: pg.Pool
+let prefixes = 0
+beforeAll(async () => {
+  server = await startPostgres()
+  pool = server.createPool({ max: 4 })
+})
+afterAll(() => server.stop())
+
+const text = (body: string) => ({ contentType: 'text/plain', body })
+
+/** A store, and how many queries its connections have been sent. */
+async function open(options: Partial<PostgresStoreOptions> & { readonly from?: PostgresPool } = {}) {
+  const { from, ...own } = options
+  const sent: string[] = []
+  const watched = interceptQueries(pool, (query, send) => {
+    sent.push(query.text)
+    return send()
+  })
+  const tablePrefix = `trips_${++prefixes}_`
+  const store = postgresStore({ pool: from ?? watched, tablePrefix, sweepInterval: 0, ...own })
+  for (const name of ['a', 'b', 'c', 'd']) await store.write(`/${name}`, text(name), { expect: 'any' })
+  sent.length = 0
+  return { store, sent }
+}
+
+const readAll = (store: ResourceStore, paths: readonly string[]) => Promise.all(paths.map((path) => store.read(path)))
+
+describe('postgresStore, calls that share a round trip', () => {
+  it('sends four reads of one turn together, each with its own result', async () => {
+    const { store, sent } = await open()
+    const found = await readAll(store, ['/a', '/none', '/b', '/c'])
+    expect(found.map((state) => state && 'body' in state && state.body)).toEqual(['a', undefined, 'b', 'c'])
+    expect(sent).toHaveLength(1)
+    await readAll(store, ['/a', '/b', '/c', '/d', '/a'])
+    expect(sent).toHaveLength(3)
+    await store.close?.()
+  })
+
+  it('sees what was written before the call, also while others wait in the same turn', async () => {
+    const { store } = await open()
+    for (let i = 0; i < 20; i++) {
+      await store.write('/a', text(`${i}`), { expect: 'any' })
+      const found = await readAll(store, ['/a', '/b', '/a', '/a', '/a'])
+      for (const at of [0, 2, 3, 4]) expect(found[at]).toMatchObject({ body: `${i}` })
+    }
+    await store.close?.()
+  })
+
+  it('creates the others where one of them fails', async () => {
+    const { store } = await open()
+    await store.create('/x', text('first'))
+    // Its counter has a place in an index; a member, whose name comes on top, has none.
+    const long = `/${randomBytes(2016).toString('base64url')}`
+    const made = await Promise.allSettled([
+      ...['1', '2', '3'].map((body) => store.create('/x', text(body))),
+      store.create(long, text('4')),
+      ...['5', '6'].map((body) => store.create('/x', text(body))),
+    ])
+    expect(made.map(({ status }) => status)).toEqual([
+      ...['fulfilled', 'fulfilled', 'fulfilled', 'rejected', 'fulfilled', 'fulfilled'],
+    ])
+    expect(made[3]).toMatchObject({ reason: { status: 414 } })
+    const { items } = await store.list('/x', { limit: 20 })
+    expect(items.map(({ body }) => body).sort()).toEqual(['1', '2', '3', '5', '6', 'first'])
+    await store.close?.()
+  })
+
+  it('never assigns a name that a client has taken, beside creations that succeed', async () => {
+    const { store } = await open()
+    const { items: none } = await store.list('/x', { limit: 20 })
+    expect(none).toEqual([])
+    await Promise.all(['1', '2', '3', '4'].map((name) => store.write(`/x/${name}`, text('own'), { expect: 'absent' })))
+    const made = await Promise.all(Array.from({ length: 12 }, (_, i) => store.create('/x', text(`${i}`))))
+    const paths = made.map((result) => result.outcome === 'created' && result.resource.path)
+    expect(new Set(paths).size).toBe(12)
+    const { items } = await store.list('/x', { limit: 50 })
+    expect(items.filter(({ body }) => body === 'own')).toHaveLength(4)
+    expect(items).toHaveLength(16)
+    await store.close?.()
+  })
+
+  it('replaces each of several versions, or none, for two processes that take them in opposite orders', async () => {
+    const tablePrefix = `trips_${++prefixes}_`
+    const stores = [0, 1].map(() =>
+      postgresStore({ pool: server.createPool({ max: 2 }), tablePrefix, sweepInterval: 0 }),
+    )
+    const paths = Array.from({ length: 4 }, (_, i) => `/p${i}`)
+    for (const path of paths) await stores[0]!.write(path, text('0'), { expect: 'any' })
+    const deadlocks = 'SELECT deadlocks::integer AS count FROM pg_stat_database WHERE datname = current_database()'
+    const before = (await pool.query<{ count: number }>(deadlocks)).rows[0]!.count
+    const found = (await readAll(stores[0]!, paths)) as StoredResource[]
+    // Both begin, and wait for a row between those that they have and those that they want.
+    const blocker = await pool.connect()
+    await blocker.query('BEGIN')
+    await blocker.query(`SELECT 1 FROM ${tablePrefix}states WHERE path = '/p1' FOR UPDATE`)
+    const racing = stores.map((store, i) => {
+      const order = i === 0 ? found : [...found].reverse()
+      return Promise.all(
+        order.map(async ({ path, version }) => {
+          const { outcome } = await store.write(path, text(`by ${i}`), { expect: { version } })
+          return { path, outcome }
+        }),
+      )
+    })
+    const waiting = "SELECT count(*)::integer AS count FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+    while ((await pool.query<{ count: number }>(waiting)).rows[0]!.count < 2);
+    await blocker.query('COMMIT')
+    blocker.release()
+    const results = (await Promise.all(racing)).flat()
+    for (const path of paths) {
+      const outcomes = results.filter((result) => result.path === path).map(({ outcome }) => outcome)
+      expect(outcomes.sort()).toEqual(['conflict', 'replaced'])
+    }
+    expect((await pool.query<{ count: number }>(deadlocks)).rows[0]!.count).toBe(before)
+    for (const store of stores) await store.close?.()
+  })
+
+  it('ends the wait of one caller without the others', async () => {
+    const narrow = server.createPool({ max: 1 })
+    const { store } = await open({ from: narrow as unknown as PostgresPool })
+    const blocker = await narrow.connect()
+    const controller = new AbortController()
+    const reason = new Error('The client has left.')
+    const calls = [store.read('/a'), store.read('/b', { signal: controller.signal }), store.read('/c')]
+    const settled = Promise.allSettled(calls)
+    setTimeout(() => controller.abort(reason), 20)
+    const left = await Promise.resolve(calls[1]).catch((error: unknown) => error)
+    expect(left).toBe(reason)
+    blocker.release()
+    expect((await settled).map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+    await store.close?.()
+  })
+
+  it('bounds the calls that wait, however many share a trip', async () => {
+    const narrow = server.createPool({ max: 1 })
+    const { store } = await open({ from: narrow as unknown as PostgresPool, maxWaiting: 10, connectTimeout: 2000 })
+    const blocker = await narrow.connect()
+    const calls = Array.from({ length: 30 }, async () => store.read('/a'))
+    const refused = await Promise.allSettled(calls.slice(10))
+    for (const call of refused) expect(call).toMatchObject({ status: 'rejected', reason: { status: 503 } })
+    blocker.release()
+    for (const call of await Promise.allSettled(calls.slice(0, 10))) expect(call.status).toBe('fulfilled')
+    // None of them counts any more.
+    await readAll(
+      store,
+      Array.from({ length: 10 }, () => '/a'),
+    )
+    await store.close?.()
+  })
+
+  it('reads once more where the connection that they share turns out to be dead', async () => {
+    const own = server.createPool({ max: 1 })
+    const { store } = await open({ from: own as unknown as PostgresPool })
+    const { rows } = await own.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
+    await pool.query('SELECT pg_terminate_backend($1)', [rows[0]!.pid])
+    const found = await readAll(store, ['/a', '/b', '/c'])
+    expect(found).toMatchObject([{ body: 'a' }, { body: 'b' }, { body: 'c' }])
+    await store.close?.()
+  })
+
+  it.each([
+    ['connections keep no statements', {}, { preparedStatements: false }],
+    ['the pool has a limit of time of its own', { query_timeout: 5000 }, {}],
+    ['clients are pipelines', { pipeline: true }, {}],
+  ])('works where %s', async (_, config, options) => {
+    const own = server.createPool({ max: 2, ...config } as pg.PoolConfig)
+    const { store } = await open({ from: own as unknown as PostgresPool, ...options })
+    for (let round = 0; round < 3; round++) {
+      const found = await readAll(store, ['/a', '/b', '/c', '/d', '/none'])
+      expect(found).toMatchObject([{ body: 'a' }, { body: 'b' }, { body: 'c' }, { body: 'd' }, undefined as never])
+    }
+    const made = await Promise.all(['1', '2', '3'].map((body) => store.create('/x', text(body))))
+    expect(made.map(({ outcome }) => outcome)).toEqual(['created', 'created', 'created'])
+    await store.close?.()
+  })
+
+  it('works with clients that are not those of pg', async () => {
+    const { store, sent } = await open()
+    await store.close?.()
+    const plain: PostgresPool = {
+      on() {},
+      async connect() {
+        const client = await pool.connect()
+        return {
+          on() {},
+          release: (destroy) => client.release(destroy),
+          query: (query) => client.query(query as pg.QueryConfig),
+        }
+      },
+    }
+    const other = (await open({ from: plain })).store
+    for (let round = 0; round < 2; round++) {
+      const found = await readAll(other, ['/a', '/b', '/none'])
+      expect(found.map((state) => state && 'body' in state && state.body)).toEqual(['a', 'b', undefined])
+    }
+    expect(sent).toEqual([])
+    await other.close?.()
+  })
+
+  it('keeps every kind of value on its way: text beyond ASCII, nothing, empty content', async () => {
+    const { store } = await open()
+    const contents = [
+      { contentType: 'text/plain;charset=utf-8', body: 'ä€😀', filename: 'ß€😀.txt', contentLanguage: 'de' },
+      { contentType: 'application/octet-stream', body: Uint8Array.of(0, 1, 127, 128, 255), contentEncoding: 'gzip' },
+      { contentType: 'text/plain', body: '' },
+    ]
+    for (const [i, content] of contents.entries()) {
+      const path = `/ü/${i}`
+      await store.write(path, content, { expect: 'absent' })
+      const { body, ...facts } = (await store.read(path)) as StoredResource
+      const { body: given, ...described } = content
+      expect(facts).toMatchObject({ path, ...described })
+      expect(Buffer.from(body as string)).toEqual(Buffer.from(given as string))
+    }
+    await store.close?.()
+  })
+})

@@ -1,0 +1,141 @@
+import { createServer } from 'node:http'
+import { afterEach, describe, expect, it } from 'vitest'
+import { createResourceService, type ServiceOptions } from '../../src/index.ts'
+import { collection, document } from '../../src/service/resource-definitions.ts'
+import { memoryStore } from '../../src/stores/memory.ts'
+import type { ResourceStore } from '../../src/stores/types.ts'
+
+const closers: (() => unknown)[] = []
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close()
+})
+
+const JSON_TYPE = 'application/json'
+const CURRENT = { contentType: JSON_TYPE, body: '{"a":1}' }
+
+/** A service over a store whose tags are its versions, with a document at /docs/a, and the calls that it makes. */
+async function start(options: ServiceOptions['resources'] = { '/docs/{name}': document({ types: [JSON_TYPE] }) }) {
+  const inner = memoryStore()
+  const calls: string[] = []
+  const store: ResourceStore = {
+    ...inner,
+    supports: { ...inner.supports, tagsAreVersions: true },
+    read(path, options) {
+      calls.push('read')
+      return inner.read(path, options)
+    },
+    write(path, content, options) {
+      calls.push('write')
+      return inner.write(path, content, options)
+    },
+  }
+  await inner.write('/docs/a', CURRENT, { expect: 'any' })
+  const server = createServer(createResourceService(store, { resources: options! }))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  closers.push(() => server.close())
+  const { port } = server.address() as { port: number }
+
+  async function put(path: string, body: string, fields: Record<string, string> = {}): Promise<number> {
+    calls.length = 0
+    const { status } = await fetch(`http://127.0.0.1:${port}${path}`, {
+      method: 'PUT',
+      headers: { 'Content-Type': JSON_TYPE, ...fields },
+      body,
+    })
+    return status
+  }
+
+  async function tagOf(path: string): Promise<string> {
+    const answer = await fetch(`http://127.0.0.1:${port}${path}`)
+    await answer.arrayBuffer()
+    return answer.headers.get('etag')!
+  }
+
+  return { inner, calls, put, tag: await tagOf('/docs/a'), tagOf }
+}
+
+describe('PUT with If-Match where tags are versions', () => {
+  it('leaves the condition to the write: one call of the store', async () => {
+    const { put, tag, tagOf, calls } = await start()
+    expect([await put('/docs/a', '{"a":2}', { 'If-Match': tag }), calls.join()]).toEqual([204, 'write'])
+    expect(await tagOf('/docs/a')).not.toBe(tag)
+  })
+
+  it('answers 412 for a tag of before, and changes nothing (RFC 9110 §13.1.1)', async () => {
+    const { put, tag, inner } = await start()
+    await put('/docs/a', '{"a":2}', { 'If-Match': tag })
+    expect(await put('/docs/a', '{"a":3}', { 'If-Match': tag })).toBe(412)
+    expect(await inner.read('/docs/a')).toMatchObject({ body: '{"a":2}' })
+  })
+
+  it('answers 412 where there is nothing, and 404 or 410 where clients choose no names', async () => {
+    const { put, tag, inner } = await start({
+      '/docs/{name}': document({ types: [JSON_TYPE] }),
+      '/items': collection({ clientIds: false }),
+    })
+    expect(await put('/docs/none', '{"a":3}', { 'If-Match': tag })).toBe(412)
+    expect(await put('/items/7', '{"a":3}', { 'If-Match': tag })).toBe(404)
+    await inner.write('/items/8', CURRENT, { expect: 'any' })
+    await inner.remove('/items/8', { expect: 'any', mode: 'tombstone' })
+    expect(await put('/items/8', '{"a":3}', { 'If-Match': tag })).toBe(410)
+    expect(await inner.read('/items/7')).toBeUndefined()
+  })
+
+  it('judges the condition before the content, as always (RFC 9110 §13.2.1)', async () => {
+    const { put, tag, calls } = await start({
+      '/docs/{name}': document({ types: [JSON_TYPE] }),
+      '/items': collection({ clientIds: false }),
+    })
+    expect([await put('/docs/a', '{"a":', { 'If-Match': tag }), calls.join()]).toEqual([400, 'read'])
+    expect(await put('/docs/a', '{"a":', { 'If-Match': '"other"' })).toBe(412)
+    expect(await put('/items/7', '{"a":', { 'If-Match': tag })).toBe(404)
+  })
+
+  it.each([
+    ['a list of tags', { 'If-Match': '"x", TAG' }],
+    ['a further condition', { 'If-Match': 'TAG', 'If-None-Match': '"x"' }],
+  ])('reads the state first for %s', async (_, fields) => {
+    const { put, tag, calls } = await start()
+    const own = Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, value.replace('TAG', tag)]))
+    expect([await put('/docs/a', '{"a":2}', own), calls.join()]).toEqual([204, 'read,write'])
+  })
+
+  it('reads the state first where the content is not small: 412 comes before an upload', async () => {
+    const { put, calls } = await start()
+    expect([await put('/docs/a', JSON.stringify('x'.repeat(20_000)), { 'If-Match': '"old"' }), calls.join()]).toEqual([
+      412,
+      'read',
+    ])
+  })
+
+  it.each(['', '*', 'W/"x"', '"%"', '""', 'x'])('does not take %s for a version', async (field) => {
+    const { put, calls } = await start()
+    await put('/docs/a', '{"a":2}', { 'If-Match': field })
+    expect(calls[0]).toBe('read')
+  })
+
+  it('shows hooks the state first', async () => {
+    const seen: unknown[] = []
+    const { put, tag, calls } = await start({
+      '/docs/{name}': document({
+        types: [JSON_TYPE],
+        authorize: (_, __, resource) => {
+          seen.push(resource?.value)
+          return true
+        },
+      }),
+    })
+    expect(await put('/docs/a', '{"a":2}', { 'If-Match': tag })).toBe(204)
+    expect(calls[0]).toBe('read')
+    expect(seen).toContainEqual({ a: 1 })
+  })
+
+  it('lets one of several win that race with the same tag', async () => {
+    const { put, tag } = await start()
+    const statuses = await Promise.all(
+      Array.from({ length: 8 }, (_, i) => put('/docs/a', `{"a":${i}}`, { 'If-Match': tag })),
+    )
+    expect(statuses.filter((status) => status === 204)).toHaveLength(1)
+    expect(statuses.filter((status) => status === 412)).toHaveLength(7)
+  })
+})
