@@ -1,9 +1,7 @@
-import { ByteBlocks } from '../core/byte-blocks.ts'
-import { cleanFilename } from '../protocol/content-disposition.ts'
 import { createDelimiterTap } from './delimiter-tap.ts'
+import { FieldText } from './field-text.ts'
 import type { PartHead } from './part-head.ts'
 import { createPartRules } from './part-rules.ts'
-import { decodeText } from './text.ts'
 import type { BodyLimits, FormField } from './types.ts'
 
 /** A file part whose content may still be arriving. */
@@ -44,36 +42,28 @@ export function createMultipartParser(
   let head: PartHead
   let size = 0
   let file: ArrivingFile | undefined
-  const text = new ByteBlocks()
+  const text = new FieldText()
 
   return createDelimiterTap(boundary, {
-    onHead(section) {
-      head = rules.begin(section)
+    onHead(data, start, end) {
+      head = rules.begin(data, start, end)
       size = 0
       file = head.isFile ? createArrivingFile(head) : undefined
       if (file !== undefined) parts.push(file)
     },
-    onContent(bytes) {
-      size += bytes.length
-      rules.take(head, size, bytes.length)
-      if (file === undefined) text.push(bytes)
-      else if (!file.isSkipped) file.chunks.push(bytes)
+    onContent(data, start, end) {
+      size += end - start
+      rules.take(head, size, end - start)
+      if (file === undefined) text.add(data, start, end)
+      else if (!file.isSkipped) file.chunks.push(data.subarray(start, end))
     },
     onPartEnd() {
       if (file !== undefined) file.isComplete = true
-      else parts.push({ kind: 'field', name: head.name, value: decodeText(text.drain(), head.charset) })
+      else parts.push({ kind: 'field', name: head.name, value: text.take(head.charset) })
     },
   })
 }
 
-function createArrivingFile({ name, filename, contentType = 'application/octet-stream' }: PartHead): ArrivingFile {
-  return {
-    kind: 'file',
-    name,
-    filename: cleanFilename(filename) || undefined,
-    contentType,
-    chunks: [],
-    isComplete: false,
-    isSkipped: false,
-  }
+function createArrivingFile({ name, filename, contentType }: PartHead): ArrivingFile {
+  return { kind: 'file', name, filename, contentType, chunks: [], isComplete: false, isSkipped: false }
 }

@@ -9,7 +9,7 @@ export interface PartRules {
    * Reads the header section of the next part.
    * @throws HttpError as {@link readPartHead}; 413 for a part or a header field too many, 400 for a name that is too long
    */
-  begin(section: Buffer): PartHead
+  begin(data: Buffer, start: number, end: number): PartHead
   /**
    * Takes more content of the part.
    * @param size bytes of its content so far, `added` included
@@ -23,9 +23,9 @@ export function createPartRules(limits: BodyLimits): PartRules {
   let files = 0
   let fieldsSize = 0
   return {
-    begin(section) {
+    begin(data, start, end) {
       if (fields + files === limits.parts) throw tooMany('parts', limits.parts)
-      const head = readPartHead(section)
+      const head = readPartHead(data, start, end)
       if (head.fieldCount > limits.partHeaders) throw tooMany('header fields in a part', limits.partHeaders)
       if (head.name.length > limits.nameLength) throw malformedBody('The name of a part is too long.')
       if (head.isFile) {
