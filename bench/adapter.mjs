@@ -1,13 +1,15 @@
 // This library in the benchmark: see README.md. dist/ must be built.
-// BENCH_STORE=memory, sqlite or postgres://...; BENCH_OPTIONS=all switches on every option there is.
+// BENCH_STORE=memory, sqlite or postgres://...; BENCH_OPTIONS=all switches on every option there is. BENCH_FILES_IN says
+// where the large file is: folder (served by examples/file-store.js), store, or contents (SQLite with fileContents).
 import { createServer } from 'node:http'
 import { attach, bearer, collection, createResourceService, document, jwt } from '../dist/index.js'
 import { composeStores, openItemStore } from './stores.mjs'
 
 export default async function createBench(ctx) {
   const kind = process.env.BENCH_STORE ?? 'memory'
-  const items = await openItemStore(kind)
-  const store = composeStores(items, { ...ctx, keepsFiles: process.env.BENCH_FILES_IN !== 'store' })
+  const filesIn = process.env.BENCH_FILES_IN ?? 'folder'
+  const items = await openItemStore(kind, { hasContents: filesIn === 'contents' })
+  const store = composeStores(items, { ...ctx, keepsFiles: filesIn === 'folder' })
   const json = (value) => ({ contentType: 'application/json', body: JSON.stringify(value) })
 
   async function seed() {
@@ -18,7 +20,7 @@ export default async function createBench(ctx) {
     for (let n = 0; n < ctx.docs.count; n++) {
       await items.store.write(`/docs/${n}`, json(ctx.docs.data(n)), { expect: 'any' })
     }
-    if (process.env.BENCH_FILES_IN === 'store') {
+    if (filesIn !== 'folder') {
       const { createReadStream } = await import('node:fs')
       const body = createReadStream(`${ctx.filesDir}/big.bin`)
       await items.store.write('/files/big.bin', { contentType: 'application/octet-stream', body }, { expect: 'any' })

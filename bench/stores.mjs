@@ -5,17 +5,22 @@ import path from 'node:path'
 import { memoryStore } from '../dist/index.js'
 import { fileStore } from '../examples/file-store.js'
 
-/** @param {string} kind memory, sqlite or postgres://... */
-export async function openItemStore(kind) {
+/**
+ * @param {string} kind memory, sqlite or postgres://...
+ * @param {{ hasContents?: boolean }} [options] `hasContents`: SQLite keeps large content in files beside it
+ */
+export async function openItemStore(kind, { hasContents = false } = {}) {
   if (kind === 'memory') return { store: memoryStore() }
   if (kind === 'sqlite') {
-    const [{ sqliteStore }, { default: Database }] = await Promise.all([
+    const [{ sqliteStore }, { fileContents }, { default: Database }] = await Promise.all([
       import('../dist/stores/sqlite.js'),
+      import('../dist/contents/file.js'),
       import('libsql'),
     ])
     const folder = fs.mkdtempSync(path.join(process.env.TMPDIR ?? '/tmp', 'bench-sqlite-'))
     process.on('exit', () => fs.rmSync(folder, { recursive: true, force: true }))
-    return { store: sqliteStore(new Database(path.join(folder, 'bench.db'))) }
+    const options = hasContents ? { contents: fileContents({ directory: path.join(folder, 'contents') }) } : {}
+    return { store: sqliteStore(new Database(path.join(folder, 'bench.db')), options) }
   }
   const [{ postgresStore }, { default: pg }] = await Promise.all([import('../dist/stores/postgres.js'), import('pg')])
   const pool = new pg.Pool({ connectionString: kind })

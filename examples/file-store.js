@@ -6,9 +6,8 @@ import { promisify } from 'node:util'
 import { HttpError } from 'http-resource-service'
 
 const readChunk = promisify(readFile)
-/** Ranges fit in a small buffer; whole files are read with fewer calls through a large one. */
-const SMALL = 64 * 1024
-const LARGE = 512 * 1024
+/** Bytes that are read at a time. */
+const CHUNK = 512 * 1024
 /** Files that are kept open. */
 const MOST_OPEN = 64
 const TYPES = { '.html': 'text/html; charset=utf-8', '.json': 'application/json', '.txt': 'text/plain; charset=utf-8' }
@@ -18,7 +17,7 @@ const TYPES = { '.html': 'text/html; charset=utf-8', '.json': 'application/json'
  * @returns {import('http-resource-service').ResourceStore}
  */
 export function fileStore(folder) {
-  const pools = { small: createBufferPool(SMALL, 64), large: createBufferPool(LARGE, 8) }
+  const pool = createBufferPool(CHUNK, 8)
   /** By path: the same object for the same state, so that what the service derives from it is derived once. */
   const states = new Map()
 
@@ -49,7 +48,7 @@ export function fileStore(folder) {
         return undefined
       }
       if (known !== undefined && isSame(known.stats, stats)) return known.resource
-      const state = createState(path, file, stats, pools)
+      const state = createState(path, file, stats, pool)
       remember(path, state)
       return state.resource
     },
@@ -64,7 +63,7 @@ export function fileStore(folder) {
 }
 
 /** One state of a file: what the service gets of it, and a descriptor that its readers share. */
-function createState(path, file, stats, pools) {
+function createState(path, file, stats, pool) {
   let descriptor
   let readers = 0
   let isRetired = false
@@ -83,6 +82,11 @@ function createState(path, file, stats, pools) {
     return descriptor
   }
 
+  function close() {
+    readers--
+    closeIfUnused()
+  }
+
   function closeIfUnused() {
     if (descriptor === undefined || readers > 0 || !isRetired) return
     closeSync(descriptor)
@@ -90,7 +94,6 @@ function createState(path, file, stats, pools) {
   }
 
   async function* readBytes(first, last) {
-    const pool = last - first < SMALL ? pools.small : pools.large
     const from = open()
     const buffer = pool.take()
     try {
@@ -103,8 +106,18 @@ function createState(path, file, stats, pools) {
       }
     } finally {
       pool.giveBack(buffer)
-      readers--
-      closeIfUnused()
+      close()
+    }
+  }
+
+  /** A short range, in one piece. The service brings the buffer. */
+  async function readShort(first, last, { buffer = Buffer.alloc(last - first + 1) } = {}) {
+    const from = open()
+    try {
+      const { bytesRead } = await readChunk(from, buffer, 0, last - first + 1, first)
+      return buffer.subarray(0, bytesRead)
+    } finally {
+      close()
     }
   }
 
@@ -117,7 +130,7 @@ function createState(path, file, stats, pools) {
       contentType: TYPES[extname(file)] ?? 'application/octet-stream',
       size: stats.size,
       lastModified: Math.trunc(stats.mtimeMs),
-      body: { open: readBytes },
+      body: { open: readBytes, read: readShort },
     },
     retire() {
       isRetired = true
@@ -134,7 +147,7 @@ function refuse() {
   throw new HttpError(403, 'ERR_FORBIDDEN', { detail: 'These files are read-only.' })
 }
 
-/** Buffers that are used again: fresh memory costs more than reading a range into it. */
+/** Buffers that are used again: fresh memory costs more than reading a file into it. */
 function createBufferPool(size, most) {
   const free = []
   return {

@@ -22,6 +22,7 @@ export const PEERS = {
     env: { BENCH_STORE: process.env.BENCH_POSTGRES, BENCH_FILES_IN: 'store' },
   },
   'project-memory': { file: 'project.mjs', env: { BENCH_FILES_IN: 'store' } },
+  'project-contents': { file: 'project.mjs', env: { BENCH_STORE: 'sqlite', BENCH_FILES_IN: 'contents' } },
   'project-express': { file: 'project.mjs', env: { PROJECT_MOUNT: 'express' } },
   'project-direct': { file: 'project.mjs', env: { PROJECT_MOUNT: 'express', BENCH_ATTACH: 'direct' } },
   'project-koa': { file: 'project.mjs', env: { PROJECT_MOUNT: 'koa' } },

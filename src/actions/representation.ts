@@ -231,7 +231,10 @@ export function replyBodyOf(resource: StoredResource): RangedBody {
   if (isLargeBody(body)) {
     const openRange = (first: number, last: number, signal?: AbortSignal): AsyncIterable<Uint8Array> =>
       body.open(first, last, signal === undefined ? undefined : { signal })
-    const readRange = body.read === undefined ? undefined : body.read.bind(body)
+    const readRange =
+      body.read === undefined
+        ? undefined
+        : (first: number, last: number, buffer?: Uint8Array) => body.read!(first, last, { buffer })
     return { size, open: (signal) => openRange(0, size - 1, signal), openRange, readRange }
   }
   const content = typeof body === 'string' ? encodeText(body) : body

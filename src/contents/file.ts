@@ -1,9 +1,12 @@
-import { constants, type FileHandle, lstat, mkdir, open, opendir, rename, unlink } from 'node:fs/promises'
+import { constants, read as readDescriptor } from 'node:fs'
+import { type FileHandle, lstat, mkdir, open, opendir, rename, unlink } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { HttpError } from '../core/errors.ts'
+import { isPromise } from '../core/maybe-promise.ts'
 import { required, TEXT } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { checkKey, createGoneError } from './errors.ts'
+import { createOpenFiles } from './open-files.ts'
 import type { ContentStore, ListedContent } from './types.ts'
 
 export type { ContentStore, ListedContent, LocateRequest, PutContent } from './types.ts'
@@ -18,7 +21,8 @@ export interface FileContentsOptions {
 
 const OPTIONS = { directory: required(TEXT) } satisfies OptionTable<FileContentsOptions>
 
-const CHUNK = 64 * 1024
+/** Bytes that are read at a time: 16 MiB cost 1.9 times as much with 64 KiB. */
+const CHUNK = 256 * 1024
 /** Nothing is read through a symbolic link, and no named pipe is waited for. Windows has neither flag. */
 const READ = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
 const FULL: readonly unknown[] = ['ENOSPC', 'EDQUOT']
@@ -38,6 +42,7 @@ export function fileContents(options: FileContentsOptions): ContentStore {
   const directory = resolve(read.directory)
   /** Folders that this process has found durable: at most 256. */
   const folders = new Set<string>()
+  const files = createOpenFiles(READ)
 
   // The last digits: the first ones are the same for all contents of a store.
   const folderOf = (key: string): string => join(directory, checkKey(key).slice(-2))
@@ -99,36 +104,32 @@ export function fileContents(options: FileContentsOptions): ContentStore {
 
     async *open(key, first, last, { signal } = {}) {
       signal?.throwIfAborted()
-      const file = await openExisting(fileOf(key))
-      let ahead: Promise<number> | undefined
+      const file = await open(fileOf(key), READ).catch(refuseAbsent)
       try {
-        // One buffer is on its way to the client while the other one is filled.
-        const length = Math.min(CHUNK, last - first + 1)
-        let [current, other] = [Buffer.allocUnsafeSlow(length), Buffer.alloc(0)]
-        let at = first
-        let count = await readAt(file, current, at, last)
-        while (count > 0) {
-          at += count
-          if (at <= last) {
-            if (other.length === 0) other = Buffer.allocUnsafeSlow(length)
-            ahead = readAt(file, other, at, last)
-            // It may fail before it is waited for, or the reader may leave: that must not count as unhandled.
-            ahead.catch(() => {})
-          }
-          yield count === current.length ? current : current.subarray(0, count)
-          if (at > last) return
-          count = await ahead!
-          const filled = other
-          other = current
-          current = filled
+        const buffer = Buffer.allocUnsafeSlow(Math.min(CHUNK, last - first + 1))
+        for (let at = first; at <= last; ) {
+          const { bytesRead } = await file.read(buffer, 0, Math.min(buffer.length, last - at + 1), at)
+          if (bytesRead === 0) return
+          at += bytesRead
+          yield bytesRead === buffer.length ? buffer : buffer.subarray(0, bytesRead)
         }
       } finally {
-        await ahead?.catch(() => {})
         await file.close()
       }
     },
 
+    async read(key, first, last, { buffer = Buffer.allocUnsafeSlow(last - first + 1) } = {}) {
+      const acquired = files.acquire(fileOf(key))
+      const file = isPromise(acquired) ? await acquired.catch(refuseAbsent) : acquired
+      try {
+        return buffer.subarray(0, await readAt(file.descriptor, buffer, first, last))
+      } finally {
+        files.release(file)
+      }
+    },
+
     async remove(key) {
+      files.forget(fileOf(key))
       await removeFile(fileOf(key))
       await removeFile(`${fileOf(key)}.part`)
     },
@@ -164,18 +165,13 @@ async function writeAll(file: FileHandle, chunk: Uint8Array): Promise<void> {
   }
 }
 
-async function readAt(file: FileHandle, buffer: Buffer, at: number, last: number): Promise<number> {
-  const { bytesRead } = await file.read(buffer, 0, Math.min(buffer.length, last - at + 1), at)
-  return bytesRead
-}
-
-async function openExisting(name: string): Promise<FileHandle> {
-  try {
-    return await open(name, READ)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw createGoneError(error)
-    throw toHttpError(error)
-  }
+function readAt(descriptor: number, buffer: Uint8Array, first: number, last: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    readDescriptor(descriptor, buffer, 0, last - first + 1, first, (error, count) => {
+      if (error === null) resolve(count)
+      else reject(error)
+    })
+  })
 }
 
 async function removeFile(name: string): Promise<void> {
@@ -192,6 +188,11 @@ async function synchronize(folder: string): Promise<void> {
   } finally {
     await handle.close()
   }
+}
+
+function refuseAbsent(error: unknown): never {
+  if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw createGoneError(error)
+  throw toHttpError(error)
 }
 
 function ignoreAbsent(error: unknown): undefined {

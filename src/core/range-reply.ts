@@ -39,7 +39,8 @@ function sliceBody(body: RangedBody, { first, last }: ByteRange): ReplyBody {
   if (body instanceof Uint8Array) return body.subarray(first, last + 1)
   const size = last - first + 1
   const { readRange } = body
-  const read = readRange === undefined || size > SHORT ? undefined : () => readRange(first, last)
+  const read =
+    readRange === undefined || size > SHORT ? undefined : (buffer?: Uint8Array) => readRange(first, last, buffer)
   return { size, open: (signal) => body.openRange(first, last, signal), read }
 }
 

@@ -17,8 +17,11 @@ export interface ContentSource {
    * @param signal aborts when the client has left: `return` does not end a wait for a source that is silent
    */
   open(signal?: AbortSignal): AsyncIterable<Uint8Array>
-  /** Reads all of it at once, where that costs less than a stream; what it gives stays as it is. */
-  readonly read?: (() => MaybePromise<Pieces>) | undefined
+  /**
+   * Reads all of it at once, at most `SHORT` bytes, where that costs less than a stream.
+   * @param buffer of `SHORT` bytes: what it gives may be a part of that; anything else stays as it is
+   */
+  readonly read?: ((buffer?: Uint8Array) => MaybePromise<Pieces>) | undefined
 }
 
 /** Content of which any part can be read without the rest. */
@@ -26,7 +29,7 @@ export interface RangedSource extends ContentSource {
   /** Reads bytes `first` to `last`, both inclusive. */
   openRange(first: number, last: number, signal?: AbortSignal): AsyncIterable<Uint8Array>
   /** Reads a range at once, where it is short. */
-  readonly readRange?: ((first: number, last: number) => MaybePromise<Pieces>) | undefined
+  readonly readRange?: ((first: number, last: number, buffer?: Uint8Array) => MaybePromise<Pieces>) | undefined
 }
 
 /** Bytes up to which content is read at once where it can be. */

@@ -2,6 +2,7 @@ import { discardUnreadBody, hasUnreadBody } from './discard-body.ts'
 import type { Exchange } from './exchange.ts'
 import { isPromise } from './maybe-promise.ts'
 import { toOwnBytes } from './own-bytes.ts'
+import { giveBack, takeBuffer } from './read-buffers.ts'
 import type { ContentSource, Pieces, Reply, ReplyBody } from './reply.ts'
 import { noteSent } from './stalled-reader.ts'
 import { writeHead } from './write-head.ts'
@@ -33,9 +34,9 @@ export function writeReply(exchange: Exchange, reply: Reply, options: WriteOptio
   if (body !== undefined && exchange.method !== 'HEAD') {
     if (isInOnePiece(exchange, body)) return writePiece(exchange, reply, body)
     const source = sourceOf(body)
-    const pieces = source.read?.()
-    if (pieces === undefined) return writeSource(exchange, reply, source, options)
-    return isPromise(pieces) ? writeRead(exchange, reply, source, pieces) : writePieces(exchange, reply, source, pieces)
+    return source.read === undefined
+      ? writeSource(exchange, reply, source, options)
+      : writeShort(exchange, reply, source, source.read)
   }
   if (hasUnreadBody(exchange) && answerEarly(exchange, reply, undefined)) return undefined
   writeHead(exchange, reply, undefined)
@@ -43,29 +44,49 @@ export function writeReply(exchange: Exchange, reply: Reply, options: WriteOptio
   return undefined
 }
 
-function writePiece(exchange: Exchange, reply: Reply, body: string | Uint8Array): undefined {
+function writePiece(
+  exchange: Exchange,
+  reply: Reply,
+  body: string | Uint8Array,
+  written?: (() => void) | undefined,
+): undefined {
   if (hasUnreadBody(exchange) && answerEarly(exchange, reply, body)) return
   writeHead(exchange, reply, undefined)
   // ASCII as latin1: header section and content leave as one string, uncopied.
   if (typeof body === 'string') exchange.res.end(body, 'latin1')
-  else exchange.res.end(toOwnBytes(body))
+  else exchange.res.end(toOwnBytes(body), written)
 }
 
-async function writeRead(
+/** Content that is read at once. Its buffer is not used again when the read fails or nobody says that the bytes left. */
+function writeShort(
   exchange: Exchange,
   reply: Reply,
-  source: ContentSource,
-  reading: PromiseLike<Pieces>,
-): Promise<void> {
-  const pieces = await reading
-  if (!exchange.isClosed) writePieces(exchange, reply, source, pieces)
+  { size }: ContentSource,
+  read: NonNullable<ContentSource['read']>,
+): undefined | Promise<void> {
+  const buffer = exchange.isHttp2 ? undefined : takeBuffer()
+  const write = (pieces: Pieces): undefined => {
+    if (buffer === undefined) return exchange.isClosed ? undefined : writePieces(exchange, reply, size, pieces)
+    const isInBuffer = pieces instanceof Uint8Array && pieces.buffer === buffer.buffer
+    if (!isInBuffer || exchange.isClosed) giveBack(buffer)
+    if (exchange.isClosed) return
+    writePieces(exchange, reply, size, pieces, isInBuffer ? () => giveBack(buffer) : undefined)
+  }
+  const pieces = read(buffer)
+  return isPromise(pieces) ? Promise.resolve(pieces.then(write)) : write(pieces)
 }
 
-function writePieces(exchange: Exchange, reply: Reply, { size }: ContentSource, pieces: Pieces): undefined {
+function writePieces(
+  exchange: Exchange,
+  reply: Reply,
+  size: number,
+  pieces: Pieces,
+  written?: (() => void) | undefined,
+): undefined {
   const list = pieces instanceof Uint8Array ? [pieces] : pieces
   const length = list.reduce((sum, piece) => sum + piece.length, 0)
   if (length !== size) throw new Error('A content source gave another number of bytes than its size.')
-  if (list.length === 1) return writePiece(exchange, reply, list[0]!)
+  if (list.length === 1) return writePiece(exchange, reply, list[0]!, written)
   if (exchange.isHttp2 || hasUnreadBody(exchange)) return writePiece(exchange, reply, Buffer.concat(list))
   // Node gathers what is written in one turn: all of it leaves in one call of the system, and none of it is copied.
   writeHead(exchange, reply, undefined)

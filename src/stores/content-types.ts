@@ -18,9 +18,15 @@ export interface LargeBody {
   open(first: number, last: number, options?: { readonly signal?: AbortSignal }): AsyncIterable<Uint8Array>
   /**
    * Reads bytes `first` to `last`, at most 64 KiB of them, at once: in one piece, or in the few that they are kept in.
-   * Worth it where that costs less than a stream. What it gives stays as it is. Left out: everything is read by `open`.
+   * Worth it where that costs less than a stream. Left out: everything is read by `open`.
+   * @param options.buffer 64 KiB that the bytes may be read into; it is used again when they have been sent. What `read`
+   *   gives is a part of this buffer, or bytes that stay as they are
    */
-  read?(first: number, last: number): MaybePromise<Uint8Array | readonly Uint8Array[]>
+  read?(
+    first: number,
+    last: number,
+    options?: { readonly buffer?: Uint8Array | undefined },
+  ): MaybePromise<Uint8Array | readonly Uint8Array[]>
   /**
    * An address at which a client that has no credentials reads the content for a short time: GET and HEAD are answered 307
    * with it. Left out: this service sends the content. A store that has it says so: `supports.redirects`.

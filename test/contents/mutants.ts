@@ -33,6 +33,16 @@ function mutate(change: (sound: ContentStore, kept: Map<string, Uint8Array>) => 
   }
 }
 
+type ReadShort = (bytes: Uint8Array, first: number, last: number, buffer?: Uint8Array) => Uint8Array
+
+const SHARED = Buffer.alloc(65_536)
+
+/** The bytes in a buffer: all of the reader's, the right part of one of its own. */
+function fill(bytes: Uint8Array, buffer: Uint8Array = Buffer.alloc(bytes.length)): Uint8Array {
+  buffer.set(bytes)
+  return buffer === SHARED ? buffer.subarray(0, bytes.length) : buffer
+}
+
 /** Broken content stores, and a case that must find each of them out. */
 export const MUTANTS: readonly (readonly [name: string, create: () => ContentStore, title: string])[] = [
   [
@@ -40,6 +50,34 @@ export const MUTANTS: readonly (readonly [name: string, create: () => ContentSto
     mutate((sound) => ({ open: (key, first, last) => sound.open(key, first, last - 1) })),
     'opens every range, the first and the last byte included',
   ],
+  ...(
+    [
+      ['leaves the last byte of a short range out', (bytes, first, last) => bytes.subarray(first, last)],
+      ['gives the whole buffer', (bytes, first, last, buffer) => fill(bytes.subarray(first, last + 1), buffer)],
+      ['uses a buffer of its own twice', (bytes, first, last) => fill(bytes.subarray(first, last + 1), SHARED)],
+      ['goes on reading what was removed', (bytes, first, last) => bytes.subarray(first, last + 1), true],
+    ] as const satisfies readonly (readonly [name: string, read: ReadShort, isKept?: true])[]
+  ).map(
+    ([name, read, isKept]: readonly [string, ReadShort, true?]) =>
+      [
+        name,
+        mutate((sound, kept) => {
+          const removed = new Map<string, Uint8Array>()
+          return {
+            remove(key) {
+              if (isKept === true && kept.has(key)) removed.set(key, kept.get(key)!)
+              return sound.remove(key)
+            },
+            read(key, first, last, { buffer } = {}) {
+              const bytes = kept.get(key) ?? removed.get(key)
+              if (bytes === undefined) throw createGoneError()
+              return read(bytes, first, last, buffer)
+            },
+          }
+        }),
+        'reads short ranges at once, into a buffer of the reader or of its own',
+      ] as const,
+  ),
   [
     'loses the last byte of large content, and does not say so',
     mutate((sound, kept) => ({

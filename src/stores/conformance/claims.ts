@@ -110,10 +110,14 @@ export async function readRange({ path, body }: StoredResource, first: number, l
   const opened = readStream(body.open(first, last))
   const bytes = await claimSettles(opened, `A call was never answered: open, for ${range}.`, READ_LIMIT)
   if (body.read !== undefined && last - first < SHORT) {
-    const read = Promise.resolve(body.read(first, last))
-    const pieces = await claimSettles(read, `A call was never answered: read, for ${range}.`, READ_LIMIT)
-    const atOnce = pieces instanceof Uint8Array ? pieces : Buffer.concat(pieces)
-    claim(bytes.equals(atOnce), `Bytes ${first} to ${last} are other ones when they are read at once.`)
+    const unanswered = `A call was never answered: read, for ${range}.`
+    const read = async (options?: { buffer: Uint8Array }) => body.read!(first, last, options)
+    const fresh = await claimSettles(read(), unanswered, READ_LIMIT)
+    const filled = await claimSettles(read({ buffer: Buffer.alloc(SHORT, 1) }), unanswered, READ_LIMIT)
+    for (const pieces of [fresh, filled]) {
+      const atOnce = pieces instanceof Uint8Array ? pieces : Buffer.concat(pieces)
+      claim(bytes.equals(atOnce), `Bytes ${first} to ${last} are other ones when they are read at once.`)
+    }
   }
   return bytes
 }

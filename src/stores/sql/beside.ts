@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { createGoneError } from '../../contents/errors.ts'
 import type { ContentStore } from '../../contents/types.ts'
 import { LONGEST_TIMER } from '../../core/longest-timer.ts'
-import type { MaybePromise } from '../../core/maybe-promise.ts'
+import { andThen, type MaybePromise } from '../../core/maybe-promise.ts'
 import { shapedAs, type ValueRule, writtenAs } from '../../core/option-values.ts'
 import { untilAborted } from '../abortable-stream.ts'
 import type { LargeBody } from '../types.ts'
@@ -124,6 +124,12 @@ export function openBeside(contents: ContentStore, key: string): LargeBody {
     open(first, last, { signal } = {}) {
       return untilAborted(exactly(contents.open(key, first, last, { signal }), last - first + 1), signal)
     },
+    ...(contents.read === undefined
+      ? {}
+      : {
+          read: (first, last, options) =>
+            andThen(contents.read!(key, first, last, options), (bytes) => requireLength(bytes, last - first + 1)),
+        }),
     ...(contents.locate === undefined ? {} : { locate: (request) => contents.locate!(key, request) }),
   }
 }
@@ -152,8 +158,17 @@ async function* exactly(stream: AsyncIterable<Uint8Array>, length: number): Asyn
     if (rest < 0) break
     yield chunk
   }
-  // Too short or too long: never bytes of another range.
-  if (rest !== 0) throw createGoneError(new Error('The content store has not the bytes that were put.'))
+  if (rest !== 0) throw createOtherLengthError()
+}
+
+function requireLength(bytes: Uint8Array, length: number): Uint8Array {
+  if (bytes.length === length) return bytes
+  throw createOtherLengthError()
+}
+
+/** Too short or too long: never bytes of another range. */
+function createOtherLengthError(): Error {
+  return createGoneError(new Error('The content store has not the bytes that were put.'))
 }
 
 /** Counts and hashes what passes. Not a generator: one that has not begun would not close its source. */

@@ -1,11 +1,11 @@
 import { HttpError } from '../../core/errors.ts'
 import type { MaybePromise } from '../../core/maybe-promise.ts'
 
-/** Gathers the writes of one turn of the event loop into one transaction: they share one wait for the disk. */
+/** Gathers the writes of a few turns of the event loop into one transaction: they share one wait for the disk. */
 export interface CommitQueue {
   /**
    * Runs work in a transaction; fulfilled once it is durable. Work that throws changes nothing and spoils no other, but
-   * may make the others of its turn run again.
+   * may make the others of its transaction run again.
    * @throws HttpError 503 when too many writes wait already
    */
   add<Result>(work: () => Result): Promise<Result>
@@ -21,6 +21,11 @@ interface Entry {
 
 /** Other processes wait for the lock meanwhile. */
 const LARGEST_BATCH = 64
+/**
+ * Turns of the event loop that a transaction waits for, as long as each brings a further write. One turn gathered 8 of 16
+ * PUTs at a time and 25 of 32 POSTs, four gather all of them: a PUT takes three quarters of the processor time.
+ */
+const MOST_TURNS = 4
 /** Writes that may wait while another process holds the lock. */
 const MAX_WAITING = 10_000
 
@@ -31,6 +36,13 @@ const MAX_WAITING = 10_000
 export function createCommitQueue(transact: (work: () => void) => MaybePromise<void>, patience: number): CommitQueue {
   let queue: Entry[] = []
   let isScheduled = false
+
+  /** @param count the number of writes before this turn */
+  function gather(count: number, turn: number): void {
+    const { length } = queue
+    if (length > count && length < LARGEST_BATCH && turn < MOST_TURNS) setImmediate(gather, length, turn + 1)
+    else void commitAll()
+  }
 
   async function commitAll(): Promise<void> {
     while (queue.length > 0) {
@@ -84,7 +96,7 @@ export function createCommitQueue(transact: (work: () => void) => MaybePromise<v
         queue.push({ work, resolve: resolve as (result: unknown) => void, reject, since })
         if (isScheduled) return
         isScheduled = true
-        setImmediate(commitAll)
+        setImmediate(gather, 0, 1)
       })
     },
   }

@@ -78,6 +78,30 @@ export const keeping: readonly ContentsCase[] = [
     },
   },
   {
+    title: 'reads short ranges at once, into a buffer of the reader or of its own',
+    async run({ contents, createKey, largest }) {
+      if (contents.read === undefined) return
+      const [key, bytes] = [createKey(), createBytes(largest, 8)]
+      await contents.put(key, stream(bytes, 60_000))
+      const buffer = Buffer.alloc(65_536)
+      const kept = await contents.read(key, 0, 99)
+      for (const [first, last] of [
+        [0, 0],
+        [1000, 66_535],
+        [largest - 300, largest - 1],
+      ] as const) {
+        const expected = bytes.subarray(first, last + 1)
+        for (const options of [undefined, {}, { buffer: buffer.fill(1) }]) {
+          const found = Buffer.from(await contents.read(key, first, last, options))
+          claimBytes(found, expected, `Bytes ${first} to ${last} are others when they are read at once.`)
+        }
+      }
+      claimBytes(Buffer.from(kept), bytes.subarray(0, 100), 'Bytes that were read without a buffer have changed since.')
+      await contents.remove(key)
+      await claimFails(async () => contents.read!(key, 0, 99), 'Content that was removed is still read at once.')
+    },
+  },
+  {
     title: 'has taken a chunk when it asks for the next one, so that the source may use its buffer again',
     async run({ contents, createKey, largest }) {
       const [key, bytes] = [createKey(), createBytes(largest, 4)]
