@@ -6,7 +6,7 @@ import { malformedBody } from './body-errors.ts'
  * of which each costs 1,300 instructions: a small form would have seven.
  */
 export interface TapEvents {
-  /** A part begins. Its header section, without the line break that ends the last field. `data` is used again. */
+  /** A part begins. Its header section, without the line break that ends the last field. */
   onHead(data: Buffer, start: number, end: number): void
   /** Content of the part; never empty. `data` is what was pushed, or a copy. */
   onContent(data: Buffer, start: number, end: number): void
