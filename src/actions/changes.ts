@@ -118,17 +118,36 @@ function createChange(
 
 /** A state as hooks see it before or after a change. @param limit the most bytes that are parsed */
 export function viewChanged(resource: StoredResource, limit: number): ChangeState {
-  const { version, contentType, size } = resource
-  let parsed: { readonly value: JsonValue | undefined } | undefined
-  return {
-    version,
-    tag: entityTagOf(resource),
-    contentType,
-    size,
-    get value() {
-      parsed ??= { value: size > limit ? undefined : parseStored(resource) }
-      return parsed.value
+  return new ChangedState(resource, limit)
+}
+
+/** A state whose value is parsed when it is first read. A copy has the value; all states share one accessor. */
+class ChangedState implements ChangeState {
+  readonly #resource: StoredResource
+  readonly #limit: number
+  #parsed: { readonly value: JsonValue | undefined } | undefined
+  readonly version: string
+  readonly tag: string | undefined
+  readonly contentType: string
+  readonly size: number
+  declare readonly value: JsonValue | undefined
+
+  constructor(resource: StoredResource, limit: number) {
+    this.#resource = resource
+    this.#limit = limit
+    this.version = resource.version
+    this.tag = entityTagOf(resource)
+    this.contentType = resource.contentType
+    this.size = resource.size
+    Object.defineProperty(this, 'value', ChangedState.VALUE)
+  }
+
+  private static readonly VALUE: PropertyDescriptor & ThisType<ChangedState> = {
+    get() {
+      this.#parsed ??= { value: this.size > this.#limit ? undefined : parseStored(this.#resource) }
+      return this.#parsed.value
     },
+    enumerable: true,
   }
 }
 

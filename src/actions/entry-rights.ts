@@ -1,6 +1,8 @@
 import { isHttpError } from '../core/errors.ts'
+import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { refuseRenamedValue } from '../core/options.ts'
 import { asReadOf } from '../core/read-view.ts'
+import type { RequestView } from '../core/request-view.ts'
 import { splitPath } from '../stores/paths.ts'
 import { isResource, type StoredResource } from '../stores/types.ts'
 import { askAbout } from './hooks.ts'
@@ -58,29 +60,63 @@ function isReadable(own: Route, collection: Route): boolean {
  * Whether an entry of a listing may be shown: whether the definition that its own path has would let this caller GET it.
  * @throws what `authorize` or `scope` throws, unless it is an `HttpError` below 500, which refuses as `false` does
  */
-export async function mayShow(exchange: ResourceExchange, item: StoredResource): Promise<boolean> {
+export function mayShow(exchange: ResourceExchange, item: StoredResource): MaybePromise<boolean> {
   const { route, principal } = exchange
   const own = route.context.findRoute(item.path)
   // Under an alias of a singleton stands another resource.
   if (own === undefined || (own.storePath ?? item.path) !== item.path || !isReadable(own, route)) return false
   if (item.hidden === true && (own.deletion !== 'soft' || own.authorize === undefined)) return false
-  const request = asReadOf(exchange, item.path, () => readParams(own.pattern, item.path))
   const { readsNeedCredentials: rule } = own
-  if (principal === undefined && (typeof rule === 'function' ? rule(request) : rule)) return false
+  if (principal === undefined && rule === true) return false
+  const isScoped = own.indexing?.scope !== undefined && own.definition !== route.definition
+  const asks = isScoped || own.authorize !== undefined || own.isFile
+  if (!asks && (principal !== undefined || rule === false)) return true
+  const request = asReadOf(exchange, item.path, () => readParams(own.pattern, item.path))
+  if (principal === undefined && typeof rule === 'function' && rule(request)) return false
+  if (!asks) return true
+  if (own.isFile || isScoped) return askAboutSubject(exchange, item, own, request, isScoped)
+  return orRefusal(() => askAuthorize(exchange, item, own, request))
+}
+
+async function askAboutSubject(
+  exchange: ResourceExchange,
+  item: StoredResource,
+  own: Route,
+  request: RequestView,
+  isScoped: boolean,
+): Promise<boolean> {
   const subject = own.isFile ? await readParent(exchange, item) : item
   if (subject === undefined) return false
-  try {
-    if (own.indexing?.scope !== undefined && own.definition !== route.definition) {
-      if (!(await isEntryInScope(exchange, own, request, subject))) return false
-    }
-    if (own.authorize === undefined) return true
-    const { bodySize } = route.context.limits
-    const verdict = await askAbout(subject, bodySize, own.authorize, principal, request)
+  return orRefusal(async () => {
+    if (isScoped && !(await isEntryInScope(exchange, own, request, subject))) return false
+    return askAuthorize(exchange, subject, own, request)
+  })
+}
+
+function askAuthorize(
+  { principal, route }: ResourceExchange,
+  subject: StoredResource,
+  { authorize }: Route,
+  request: RequestView,
+): MaybePromise<boolean> {
+  if (authorize === undefined) return true
+  return andThen(askAbout(subject, route.context.limits.bodySize, authorize, principal, request), (verdict) => {
     if (verdict !== true) refuseRenamedValue('authorize', 'authorize', verdict)
     return verdict === true
-  } catch (error) {
+  })
+}
+
+/** An `HttpError` below 500 refuses as `false` does. */
+function orRefusal(ask: () => MaybePromise<boolean>): MaybePromise<boolean> {
+  const refuse = (error: unknown): boolean => {
     if (isHttpError(error) && error.status < 500) return false
     throw error
+  }
+  try {
+    const verdict = ask()
+    return isPromise(verdict) ? verdict.then(undefined, refuse) : verdict
+  } catch (error) {
+    return refuse(error)
   }
 }
 

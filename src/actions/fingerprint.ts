@@ -35,80 +35,90 @@ export function createFingerprint(
   contentType: string,
   contentEncoding: string | undefined,
 ): Fingerprint {
-  const head = `${JSON.stringify([contentType, contentEncoding ?? ''])}\n`
-  let hash: Hash | undefined
-  let state: Fingerprint['state'] = 'unread'
-  let value: string | undefined
+  return new BodyFingerprint(kind, `${JSON.stringify([contentType, contentEncoding ?? ''])}\n`)
+}
 
-  const begin = (): Hash => createHash('sha256').update(head)
+/** A class: an object literal with getters has a hidden class of its own, which only a full collection frees. */
+class BodyFingerprint implements Fingerprint {
+  readonly kind: Fingerprint['kind']
+  readonly #head: string
+  #hash: Hash | undefined
+  #state: Fingerprint['state'] = 'unread'
+  #value: string | undefined
 
-  function addPart(part: readonly (string | undefined)[]): void {
-    state = 'partial'
+  constructor(kind: Fingerprint['kind'], head: string) {
+    this.kind = kind
+    this.#head = head
+  }
+
+  get state(): Fingerprint['state'] {
+    return this.#state
+  }
+
+  addWhole(content: Uint8Array): void {
+    if (this.kind === 'parts') {
+      this.#state = 'partial'
+      return
+    }
+    if (content.length > MOST_AT_ONCE) this.#hash = this.#begin().update(content)
+    else this.#value = hashOf('sha256', Buffer.concat([Buffer.from(this.#head), content]), 'base64url')
+    this.#state = 'complete'
+  }
+
+  tap(source: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+    if (this.kind === 'bytes') return this.#hashWhile(source)
+    this.#state = 'partial'
+    return source
+  }
+
+  addField({ name, value }: FormField): void {
+    this.#addPart(['field', name, value])
+  }
+
+  addFile(file: Omit<FilePart, 'content'>, content: Uint8Array): void {
+    this.#addDigest(file, createHash('sha256').update(content).digest('base64url'))
+  }
+
+  async *tapFile(file: FilePart): AsyncGenerator<Uint8Array> {
+    const own = createHash('sha256')
+    for await (const chunk of file.content) {
+      own.update(chunk)
+      yield chunk
+    }
+    this.#addDigest(file, own.digest('base64url'))
+  }
+
+  endForm(): void {
+    this.#state = 'complete'
+  }
+
+  get value(): string {
+    return (this.#value ??= (this.#hash ?? this.#begin()).digest('base64url'))
+  }
+
+  #begin(): Hash {
+    return createHash('sha256').update(this.#head)
+  }
+
+  #addPart(part: readonly (string | undefined)[]): void {
+    this.#state = 'partial'
     // As JSON, so that no part can look like two.
-    hash ??= begin()
-    hash.update(`${JSON.stringify(part)}\n`)
+    this.#hash ??= this.#begin()
+    this.#hash.update(`${JSON.stringify(part)}\n`)
   }
 
-  function addFile({ name, filename, contentType }: Omit<FilePart, 'content'>, digest: string): void {
-    addPart(['file', name, filename, contentType, digest])
+  #addDigest({ name, filename, contentType }: Omit<FilePart, 'content'>, digest: string): void {
+    this.#addPart(['file', name, filename, contentType, digest])
   }
 
-  return {
-    kind,
-
-    get state() {
-      return state
-    },
-
-    addWhole(content) {
-      if (kind === 'parts') {
-        state = 'partial'
-        return
-      }
-      if (content.length > MOST_AT_ONCE) hash = begin().update(content)
-      else value = hashOf('sha256', Buffer.concat([Buffer.from(head), content]), 'base64url')
-      state = 'complete'
-    },
-
-    tap(source) {
-      if (kind === 'bytes') return hashWhile(source)
-      state = 'partial'
-      return source
-    },
-
-    addField({ name, value }) {
-      addPart(['field', name, value])
-    },
-
-    addFile(file, content) {
-      addFile(file, createHash('sha256').update(content).digest('base64url'))
-    },
-
-    async *tapFile(file) {
-      const own = createHash('sha256')
-      for await (const chunk of file.content) {
-        own.update(chunk)
-        yield chunk
-      }
-      addFile(file, own.digest('base64url'))
-    },
-
-    endForm() {
-      state = 'complete'
-    },
-
-    get value() {
-      return (value ??= (hash ?? begin()).digest('base64url'))
-    },
-  }
-
-  async function* hashWhile(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-    state = 'partial'
-    hash = begin()
+  async *#hashWhile(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    this.#state = 'partial'
+    const hash = this.#begin()
+    this.#hash = hash
     for await (const chunk of source) {
       hash.update(chunk)
       yield chunk
     }
-    state = 'complete'
+    this.#state = 'complete'
   }
 }

@@ -3,7 +3,7 @@ import { HttpError } from '../core/errors.ts'
 import { equalJson, isJsonObject, type JsonValue } from '../core/json.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import type { StoredResource } from '../stores/types.ts'
-import type { ChangeKind, CurrentState, WriteContext } from './change-types.ts'
+import type { ChangeKind, ChangeState, CurrentState, WriteContext } from './change-types.ts'
 import { viewChanged } from './changes.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'
@@ -60,7 +60,7 @@ function contextOf(exchange: ResourceExchange, { kind, current }: Stamp): WriteC
   const { now, limits } = route.context
   return {
     kind,
-    current: current && viewCurrent(current, limits.bodySize),
+    current: current && new CurrentView(viewChanged(current, limits.bodySize)),
     principal,
     request: exchange,
     now: new Date(now()),
@@ -68,18 +68,33 @@ function contextOf(exchange: ResourceExchange, { kind, current }: Stamp): WriteC
   }
 }
 
-function viewCurrent(resource: StoredResource, limit: number): CurrentState {
-  const view = viewChanged(resource, limit)
-  const { version, tag, contentType, size } = view
-  return {
-    ...{ version, tag, contentType, size },
-    get value() {
-      const { value } = view
+/** The state that a write replaces. A copy has the value; all states share one accessor. */
+class CurrentView implements CurrentState {
+  readonly #state: ChangeState
+  readonly version: string
+  readonly tag: string | undefined
+  readonly contentType: string
+  readonly size: number
+  declare readonly value: JsonValue
+
+  constructor(state: ChangeState) {
+    this.#state = state
+    this.version = state.version
+    this.tag = state.tag
+    this.contentType = state.contentType
+    this.size = state.size
+    Object.defineProperty(this, 'value', CurrentView.VALUE)
+  }
+
+  private static readonly VALUE: PropertyDescriptor & ThisType<CurrentView> = {
+    get() {
+      const { value } = this.#state
       if (value !== undefined) return value
       throw new HttpError(409, 'ERR_CONFLICT', {
         detail: 'The current content of the resource is not JSON, or too large to be parsed; remove it first.',
       })
     },
+    enumerable: true,
   }
 }
 

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
+import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { isJsonType, parseMediaType } from '../protocol/media-type.ts'
 import { mergeCaching } from '../protocol/stricter-caching.ts'
 import type { Page, StoredResource } from '../stores/types.ts'
@@ -38,61 +38,68 @@ export function readVisiblePage(
   })
 }
 
-/** The verdicts of one request, and what it has spent on entries that it does not show. */
-interface Judge {
-  readonly isSpent: boolean
-  readonly hasRefused: boolean
-  /** Judges entries in order, until all are judged or too many have been refused. */
-  judge(items: readonly StoredResource[]): Promise<Judged>
-}
-
 interface Judged {
   /** How many entries have been judged. */
   readonly count: number
   readonly shown: readonly StoredResource[]
 }
 
-function createJudge(exchange: ResourceExchange): Judge {
-  const verdicts = new Map<string, boolean>()
-  let refused = 0
-  let bytes = 0
-  let unpaused = 0
-  const isSpent = (): boolean => refused >= MOST_REFUSED || bytes >= MOST_REFUSED_BYTES
+/** The verdicts of one request, and what it has spent on entries that it does not show. */
+class Judge {
+  readonly #exchange: ResourceExchange
+  readonly #verdicts = new Map<string, boolean>()
+  #refused = 0
+  #bytes = 0
+  #unpaused = 0
 
-  async function decide(item: StoredResource): Promise<boolean> {
-    const key = keyOf(item)
-    const known = verdicts.get(key)
-    if (known !== undefined) return known
-    unpaused += ENTRY + item.size
-    if (unpaused > PAUSE) {
-      unpaused = 0
-      await setImmediate() // others have their turn
-    }
-    const verdict = await mayShow(exchange, item)
-    verdicts.set(key, verdict)
-    if (verdict) return true
-    refused++
-    if (isJsonType(parseMediaType(item.contentType)?.essence ?? '')) bytes += item.size
-    return false
+  constructor(exchange: ResourceExchange) {
+    this.#exchange = exchange
   }
 
-  return {
-    get isSpent() {
-      return isSpent()
-    },
-    get hasRefused() {
-      return refused > 0
-    },
-    async judge(items) {
-      const shown: StoredResource[] = []
-      let count = 0
-      for (const item of items) {
-        if (count > 0 && isSpent() && !verdicts.has(keyOf(item))) break
-        count++
-        if (await decide(item)) shown.push(item)
-      }
-      return { count, shown }
-    },
+  get isSpent(): boolean {
+    return this.#refused >= MOST_REFUSED || this.#bytes >= MOST_REFUSED_BYTES
+  }
+
+  get hasRefused(): boolean {
+    return this.#refused > 0
+  }
+
+  /** Judges entries in order, until all are judged or too many have been refused. */
+  async judge(items: readonly StoredResource[]): Promise<Judged> {
+    const shown: StoredResource[] = []
+    let count = 0
+    for (const item of items) {
+      const key = keyOf(item)
+      const known = this.#verdicts.get(key)
+      if (count > 0 && known === undefined && this.isSpent) break
+      count++
+      const verdict = known ?? this.#decide(item, key)
+      // Most verdicts are there at once: a page of 50 waits for none of them.
+      if (isPromise(verdict) ? await verdict : verdict) shown.push(item)
+    }
+    return { count, shown }
+  }
+
+  #decide(item: StoredResource, key: string): MaybePromise<boolean> {
+    this.#unpaused += ENTRY + item.size
+    if (this.#unpaused > PAUSE) {
+      this.#unpaused = 0
+      // Others have their turn.
+      return setImmediate().then(() => this.#ask(item, key))
+    }
+    return this.#ask(item, key)
+  }
+
+  #ask(item: StoredResource, key: string): MaybePromise<boolean> {
+    return andThen(mayShow(this.#exchange, item), (verdict) => this.#note(item, key, verdict))
+  }
+
+  #note(item: StoredResource, key: string, verdict: boolean): boolean {
+    this.#verdicts.set(key, verdict)
+    if (verdict) return true
+    this.#refused++
+    if (isJsonType(parseMediaType(item.contentType)?.essence ?? '')) this.#bytes += item.size
+    return false
   }
 }
 
@@ -101,7 +108,7 @@ function keyOf({ version, path }: StoredResource): string {
 }
 
 async function judgePages(exchange: ResourceExchange, after: string | undefined, limit: number): Promise<Page> {
-  const judge = createJudge(exchange)
+  const judge = new Judge(exchange)
   const page = await collectPage(exchange, judge, after, limit)
   // Others may get another page (RFC 9111 §5.2.2.7).
   if (exchange.principal !== undefined || judge.hasRefused) exchange.sharing = 'private'
@@ -118,7 +125,7 @@ const MOST_COUNTED = 1000
  * would tell of entries that are refused.
  */
 async function countShown(exchange: ResourceExchange): Promise<number | undefined> {
-  const judge = createJudge(exchange)
+  const judge = new Judge(exchange)
   let total = 0
   let judged = 0
   let cursor: string | undefined
