@@ -1,10 +1,9 @@
 import { ByteBlocks } from '../core/byte-blocks.ts'
 import { decodePart, decodeText } from './text.ts'
 
-/**
- * The text of one field of a form. Nearly every one lies in a single chunk, and is decoded where it lies: gathered as
- * bytes first, it costs twice as much.
- */
+const NOTHING = new Uint8Array(0)
+
+/** The text of one field of a form. Nearly every one lies in a single chunk, and is decoded where it lies. */
 export class FieldText {
   #data: Buffer | undefined = undefined
   #start = 0
@@ -38,5 +37,3 @@ export class FieldText {
       : decodeText(blocks.drain(), charset)
   }
 }
-
-const NOTHING = new Uint8Array(0)

