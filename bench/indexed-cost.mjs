@@ -1,5 +1,5 @@
 // What `query` and `scope` add to POST, and `scope` to GET of an item, in processor time of the process that serves: the same
-// requests, in short windows by turns. node bench/indexed-cost.mjs memory|sqlite|postgres://... [windows] [requests of each]
+// requests, in short windows by turns, in a random order. node bench/indexed-cost.mjs memory|sqlite|postgres://... [windows] [requests of each]
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -77,8 +77,10 @@ const variants = [
   .map(([method, path]) => ({ method, path, times: [] }))
 for (const path of new Set(variants.map(({ path }) => path))) await measure('POST', path, 1600)
 for (const { method, path } of variants) await measure(method, path, 1600)
+// In another order each time: garbage collection comes at an even pace, and would fall on the same ones every time.
 for (let window = 0; window < Number(windows); window++) {
-  for (const { method, path, times } of variants) times.push(await measure(method, path, Number(requests)))
+  const order = variants.map((variant) => [Math.random(), variant]).sort(([a], [b]) => a - b)
+  for (const [, { method, path, times }] of order) times.push(await measure(method, path, Number(requests)))
 }
 const summary = (times) => {
   const sorted = times.toSorted((a, b) => a - b)

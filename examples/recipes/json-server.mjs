@@ -1,70 +1,77 @@
 // examples/recipes/json-server.mjs
 import { createServer } from 'node:http'
 import { collection, createResourceService, memoryStore } from 'http-resource-service'
+import { createResourceClient, expectSuccess } from 'http-resource-service/client'
+import { preflight } from 'http-resource-service/preflight'
 
-const service = createResourceService(memoryStore(), {
-  resources: {
-    '/posts': collection({
-      query: { title: 'string', views: 'number', authorId: 'number' },
-      count: true,
-      jsonAsMergePatch: true, // PATCH with application/json
-      putResponse: 'representation',
-      deleteResponse: 'representation',
-    }),
-  },
-  cors: { origins: ['http://localhost:3000'] },
-})
+const resources = {
+  '/posts': collection({
+    query: { id: 'number', title: 'string', views: 'number', authorId: 'number' },
+    count: true,
+    pageSize: { default: 500 },
+    jsonAsMergePatch: true, // PATCH with application/json
+    putResponse: 'representation',
+    deleteResponse: 'representation',
+  }),
+}
+const service = createResourceService(memoryStore(), { resources })
+const cors = preflight({ origins: ['http://localhost:3000'], exposedHeaders: ['Link', 'X-Total-Count'] })
 
 /** The query of json-server 0.17 as a query of the service, and the part of the list that it asks for. */
 function translate(parameters) {
-  const target = new URLSearchParams()
-  for (const [name, value] of parameters) {
-    const translated = name.replace(/(.)_(gte|lte|ne)$/, '$1[$2]')
-    if (!/^_(?:page|limit|start|end|sort|order)$/.test(name)) target.append(translated, value)
-  }
-  const [keys, orders] = ['_sort', '_order'].map((name) => parameters.get(name)?.split(',') ?? [])
-  if (keys.length > 0) target.set('sort', keys.map((key, i) => (orders[i] === 'desc' ? `-${key}` : key)).join())
-  const read = (name, otherwise) => Number(parameters.get(name) ?? otherwise)
-  const limit = read('_limit', 10)
-  const start = read('_start', (read('_page', 1) - 1) * limit)
-  const size = parameters.has('_end') ? read('_end') - start : limit
-  return { target, start, size, isPart: ['_page', '_limit', '_start', '_end'].some((name) => parameters.has(name)) }
+  const { _sort, _order = '', _page = 1, _limit = 10, _start, _end } = Object.fromEntries(parameters)
+  const isPart = ['_page', '_limit', '_start', '_end'].some((name) => parameters.has(name))
+  const start = Number(_start ?? (_page - 1) * _limit)
+  const filters = [...parameters].filter(([name]) => !/^_(?:page|limit|start|end|sort|order)$/.test(name))
+  const query = new URLSearchParams(filters.map(([name, value]) => [name.replace(/_(gte|lte|ne)$/, '[$1]'), value]))
+  const orders = _order.toLowerCase().split(',')
+  if (_sort)
+    query.set(
+      'sort',
+      _sort
+        .split(',')
+        .map((key, i) => (orders[i] === 'desc' ? `-${key}` : key))
+        .join(),
+    )
+  return { query, isPart, start, end: Number(_end ?? start + Number(_limit)) }
 }
 
-/** Pages have numbers in json-server and cursors in the service: this reads up to the page that is asked for. */
-async function findTarget(pathname, { target, start, size, isPart }, headers) {
-  if (!isPart) return `${pathname}?${target}`
-  if (!(start >= 0 && start <= 5000)) return `${pathname}?_start=${start}` // 400: _start is not defined
+/** Pages have numbers in json-server and cursors in the service: this reads the list up to the end of the part. */
+async function respond(req, res) {
+  const [pathname, search] = req.url.split('?')
+  if (req.method !== 'GET' || !search || !Object.hasOwn(resources, pathname)) return service(req, res)
+  const { query, isPart, start, end } = translate(new URLSearchParams(search))
+  const ids = query.getAll('id')
+  const isLong = ids.length > 8 && ids.length <= 100 && ids.length === query.size // a condition takes eight values
+  if (isPart && !(start >= 0 && start < end && end <= 5000)) return service(req, res) // 400: _start is not known
+  if (isPart) query.append('count', 'true')
+  if (isPart) query.append('limit', String(Math.min(end, 500)))
+  req.url = `${pathname}?${query}`
+  if (!isPart && !isLong) return service(req, res)
+
+  const { authorization } = req.headers
   const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
-  let url = new URL(`${pathname}?${target}`, `http://127.0.0.1:${port}`)
-  url.searchParams.set('count', 'true')
-  for (let passed = 0; passed < start; ) {
-    const step = Math.min(start - passed, 500)
-    url.searchParams.set('limit', String(step))
-    const response = await fetch(url, { headers })
-    if (response.status !== 200) break // the service answers the request itself with the same refusal
-    const next = /<([^>]*)>; rel="?next/.exec(response.headers.get('link') ?? '')?.[1]
-    if (next === undefined) return `${pathname}/beyond-the-end` // 404
-    url = new URL(next, url)
-    passed += step
+  const client = createResourceClient(`http://127.0.0.1:${port}`, { headers: authorization ? { authorization } : {} })
+  if (isLong) {
+    const results = await Promise.all(ids.map((id) => client.read(`${pathname}/{id}`, { id })))
+    return writeJson(
+      res,
+      results.flatMap((result) => (result.ok ? [result.document.value] : [])),
+    )
   }
-  url.searchParams.set('limit', String(size))
-  return url.pathname + url.search
+  const items = []
+  for await (const result of client.list(req.url).pages()) {
+    if (!result.ok && items.length === 0) return service(req, res) // says what is wrong with the query
+    const page = expectSuccess(result)
+    res.setHeader('X-Total-Count', String(page.total))
+    if (items.push(...page.items) >= end) break
+  }
+  writeJson(res, items.slice(start, end))
 }
 
-const server = createServer(async (req, res) => {
-  const [pathname, query = ''] = (req.url ?? '').split('?', 2)
-  const parameters = new URLSearchParams(query)
-  const isTheirs = [...parameters.keys()].some((name) => /^_|_(?:gte|lte|ne)$/.test(name))
-  if (req.method === 'GET' && isTheirs) {
-    const { authorization } = req.headers
-    const headers = authorization === undefined ? {} : { authorization }
-    try {
-      req.url = await findTarget(pathname, translate(parameters), headers)
-    } catch {
-      return res.writeHead(502).end()
-    }
-  }
-  return service(req, res)
+const writeJson = (res, value) => res.setHeader('Content-Type', 'application/json').end(JSON.stringify(value))
+
+const server = createServer((req, res) => {
+  cors(req, res, () => respond(req, res).catch(() => res.writeHead(502).end()))
 })
 server.listen(8080)

@@ -1,5 +1,5 @@
 // examples/recipes/react-admin.mjs
-import { createResourceClient, expectSuccess } from 'http-resource-service/client'
+import { createResourceClient, expectSuccess, merge, ResponseError } from 'http-resource-service/client'
 
 /**
  * A data provider for react-admin.
@@ -8,50 +8,64 @@ import { createResourceClient, expectSuccess } from 'http-resource-service/clien
  */
 export function createDataProvider(base, options) {
   const client = createResourceClient(base, options)
-  const documents = new Map() // what the user sees, each with the tag of its state
-  const keep = (/** @type {any} */ { document }) => {
-    documents.set(new URL(document.url).pathname, document)
+  const read = (resource, id) => client.read(`/${resource}/{id}`, { id })
+  const getList = async (resource, /** @type {any} */ { filter, sort, pagination: { page, perPage } }) => {
+    const key = sort.order === 'DESC' ? `-${sort.field}` : sort.field === 'id' ? undefined : sort.field
+    const list = client.list(`/${resource}`, { query: filter, sort: key, limit: perPage, count: true })
+    let [number, total] = [0, 0]
+    for await (const result of list.pages()) {
+      const part = expectSuccess(result)
+      total = part.total ?? 0
+      if (++number === page) return { data: part.items, total }
+    }
+    return { data: [], total }
+  }
+  const update = async (resource, { id, data, previousData }) => {
+    const change = (current) => join(current, (seen) => ({ ...seen, ...data }), previousData)
+    return { data: takeValue(await client.edit(`/${resource}/{id}`, { id }, change)) }
+  }
+  const remove = async (resource, { id, previousData }) => {
+    const { document } = expectSuccess(await read(resource, id))
+    join(document.value, () => null, previousData)
+    expectSuccess(await client.remove(document))
     return { data: document.value }
   }
-  const read = async (path) => keep(expectSuccess(await client.read(path)))
-  const find = async (path) => {
-    const key = new URL(path.slice(1), `${base.replace(/\/$/, '')}/`).pathname
-    if (!documents.has(key)) await read(path)
-    return documents.get(key)
-  }
-  const getList = async (resource, /** @type {any} */ { filter = {}, sort, pagination: { page, perPage } }) => {
-    const order =
-      sort === undefined || sort.field === 'id' ? undefined : (sort.order === 'DESC' ? '-' : '') + sort.field
-    const pages = client.list(`/${resource}`, { query: filter, sort: order, limit: perPage, count: true }).pages()
-    let total = 0
-    for (let number = 1; number <= page; number++) {
-      const { value, done } = await pages.next()
-      if (done) return { data: [], total }
-      const part = expectSuccess(value)
-      total = part.total ?? 0
-      if (number === page) return { data: part.items, total }
+  const each =
+    (work) =>
+    async (resource, { ids, ...params }) => {
+      await Promise.all(ids.map((id) => work(resource, { ...params, id })))
+      return { data: ids }
     }
-  }
-  const getOne = (resource, { id }) => read(`/${resource}/${id}`)
-  const update = async (resource, { id, data }) =>
-    keep(expectSuccess(await client.replace(await find(`/${resource}/${id}`), data)))
-  const remove = async (resource, { id, previousData }) => {
-    const document = await find(`/${resource}/${id}`)
-    expectSuccess(await client.remove(document))
-    documents.delete(new URL(document.url).pathname)
-    return { data: previousData ?? document.value }
-  }
-  const each = (work) => (resource, params) => Promise.all(params.ids.map((id) => work(resource, { ...params, id })))
   return {
     getList,
-    getOne,
-    getMany: async (...args) => ({ data: (await each(getOne)(...args)).map(({ data }) => data) }),
+    getOne: async (resource, { id }) => ({ data: takeValue(await read(resource, id)) }),
+    getMany: async (resource, { ids }) => {
+      const results = await Promise.all(ids.map((id) => read(resource, id)))
+      return { data: results.filter(({ status }) => status !== 404 && status !== 410).map(takeValue) }
+    },
     getManyReference: (resource, { target, id, filter, ...params }) =>
       getList(resource, { ...params, filter: { ...filter, [target]: id } }),
-    create: async (resource, { data }) => keep(expectSuccess(await client.create(`/${resource}`, data))),
+    create: async (resource, { data }) => ({ data: takeValue(await client.create(`/${resource}`, data)) }),
     update,
-    updateMany: async (...args) => ({ data: (await each(update)(...args)).map(({ data }) => data.id) }),
+    updateMany: each(update),
     delete: remove,
-    deleteMany: async (...args) => ({ data: (await each(remove)(...args)).map(({ data }) => data.id) }),
+    deleteMany: each(remove),
   }
+}
+
+/** Joins a change of what the user saw with the current value, unless both changed the same property. */
+function join(current, change, seen = current) {
+  const { value, conflicts } = merge(seen, change(seen), current)
+  if (conflicts.length === 0) return value
+  throw new ResponseError(412, undefined, 'Another user changed this meanwhile.')
+}
+
+/** The value of a success. A form shows each error of invalid content beside its input. */
+function takeValue(result) {
+  const errors = result.problem?.errors?.map(({ pointer, detail }) => [pointer.slice(1).replaceAll('/', '.'), detail])
+  if (errors === undefined) return expectSuccess(result).document.value
+  const { status, detail } = result.problem
+  throw Object.assign(new ResponseError(status, result.problem, detail), {
+    body: { errors: Object.fromEntries(errors) },
+  })
 }

@@ -1,3 +1,4 @@
+import { precede } from '../core/precede.ts'
 import { type ContentSource, type RangedBody, type ReplyBody, SHORT } from '../core/reply.ts'
 import { isResource, type ResourceStore, type StoredResource } from '../stores/types.ts'
 
@@ -84,13 +85,22 @@ async function* readEntries(
     if (typeof entry === 'string' && entry.length <= BLOCK) {
       text += entry
       if (text.length < BLOCK) continue
+      yield Buffer.from(text, 'latin1')
+      text = ''
+      continue
     }
-    yield Buffer.from(text, 'latin1')
+    yield* precede(Buffer.from(text, 'latin1'), piecesOf(entry, signal))
     text = ''
-    if (typeof entry !== 'string') yield* entry instanceof Uint8Array ? [entry] : entry.open(signal)
-    else if (entry.length > BLOCK) yield* sliceText(entry)
   }
   yield Buffer.from(text + ']', 'latin1')
+}
+
+function piecesOf(
+  entry: RangedBody,
+  signal: AbortSignal | undefined,
+): AsyncIterable<Uint8Array> | Iterable<Uint8Array> {
+  if (typeof entry === 'string') return sliceText(entry)
+  return entry instanceof Uint8Array ? [entry] : entry.open(signal)
 }
 
 /** A copy of long text is made in parts as well. */

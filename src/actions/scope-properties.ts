@@ -29,6 +29,10 @@ export function splitScope(exchange: ResourceExchange, document: Document): Scop
   const { value } = document
   requireScope(exchange, value, 'or-absent')
   if (!names.some((name) => Object.hasOwn(value, name))) return { document, owned: scope }
+  // Without a schema and a hook, which are not to see them, they would be taken off and added again.
+  const { schema, beforeWrite } = exchange.route
+  const isUnseen = schema === undefined && beforeWrite === undefined
+  if (isUnseen && Object.keys(scope).every((name) => Object.hasOwn(value, name))) return { document, owned: NONE }
   requireKeptNumbers(document)
   const { owned, rest } = splitProperties(value, names)
   return { document: new WrittenDocument(rest), owned: { ...owned, ...scope } }

@@ -46,9 +46,12 @@ export function parseContent(answer: Answer): JsonValue {
   return value
 }
 
+/** The problem document. A type that is not text does not count (RFC 9457 §3.1). */
 export function parseProblem(answer: Answer): JsonObject | undefined {
-  const problem = readJson(answer)
-  return isJsonObject(problem) ? problem : undefined
+  const problem = readJson(answer) as { type?: JsonValue } | undefined
+  if (!isJsonObject(problem)) return undefined
+  if (typeof problem.type !== 'string') delete problem.type
+  return problem
 }
 
 /**

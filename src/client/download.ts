@@ -1,5 +1,5 @@
 import { conditionOn } from './address.ts'
-import { type Answer, createError } from './answer.ts'
+import type { Answer } from './answer.ts'
 import type { ContentReader } from './fetch.ts'
 import { type ClientContext, type RequestOptions, readValidators } from './read.ts'
 import { ResponseError } from './response-error.ts'
@@ -32,6 +32,7 @@ export type DownloadResult<Path extends string> =
 
 /** How often a transfer that breaks is continued without a byte in between. */
 const MAX_RESUMES = 5
+const CHANGED = 'The content changed while it was transferred.'
 
 export async function openContent(
   context: ClientContext,
@@ -40,31 +41,20 @@ export async function openContent(
 ): Promise<DownloadResult<string>> {
   const { resume, onProgress, signal } = options ?? {}
   let answer = await request(context, url, options, resume)
-  // Nothing is left to send: the content is complete, or another one by now.
-  if (answer.status === 416) answer = await request(context, url, options, undefined)
-  const { status, headers } = answer
-  if (status !== 200 && status !== 206) return refuse(answer, READING)
+  // Nothing is left to send, or it is part of another state: the content is complete, or another one by now.
+  if ([206, 416].includes(answer.status) && !continues(answer, resume)) {
+    await answer.reader?.cancel()
+    answer = await request(context, url, options, undefined)
+  }
+  const { headers } = answer
+  const status = answer.status as 200 | 206
+  if (status !== 200 && !continues(answer, resume)) return refuse(answer, READING)
   const [offset, size] = rangeOf(answer)
-  if (status === 206 && offset !== resume?.offset) throw createError(answer, 'It has another range.')
   const validators = readValidators(answer)
   // Ranges count bytes on the wire. Under a content coding those are not the bytes that are read here.
   const isCoded = headers.get('content-encoding') !== null
   let reader = answer.reader
-
-  /** @throws ResponseError where the content is another one by now */
-  async function reopen(at: number, cause: unknown): Promise<void> {
-    const { entityTag } = validators
-    // A weak tag does not vouch for bytes.
-    const canResume = entityTag?.startsWith('"') === true && !isCoded
-    if (!canResume) throw failure(url, 'The transfer broke, without a strong ETag.', cause)
-    await reader?.cancel().catch(() => undefined)
-    const next = await request(context, url, options, { offset: at, entityTag })
-    if (next.status !== 206 || rangeOf(next)[0] !== at) {
-      await next.reader?.cancel()
-      throw failure(url, 'The content changed while it was transferred.', cause)
-    }
-    reader = next.reader
-  }
+  const giveUp = async () => reader?.cancel().catch(() => undefined)
 
   async function* read(): AsyncGenerator<Uint8Array, void, void> {
     let at = offset
@@ -73,7 +63,7 @@ export async function openContent(
       while (true) {
         // Only reading is tried again: what the consumer throws at the `yield` ends the loop.
         let piece: Awaited<ReturnType<ContentReader['read']>> | undefined
-        let isComplete = size === undefined || at >= size || isCoded
+        let isComplete = size === undefined || at === size || isCoded
         let cause: unknown
         try {
           piece = await reader?.read()
@@ -90,12 +80,18 @@ export async function openContent(
         if (piece?.done === false) continue
         if (isComplete) return
         signal?.throwIfAborted()
-        if (++failures > MAX_RESUMES) throw failure(url, 'The transfer broke too often.', cause)
+        // A weak tag does not vouch for bytes.
+        const from = { offset: at, entityTag: validators.entityTag ?? '' }
+        const canResume = from.entityTag.startsWith('"') && !isCoded
+        if (!canResume || ++failures > MAX_RESUMES) throw failure(url, 'The transfer broke.', cause)
         await pause(Math.random() * 100 * failures, signal)
-        await reopen(at, cause)
+        await giveUp()
+        const next = await request(context, url, options, from)
+        reader = next.reader
+        if (!continues(next, from)) throw failure(url, CHANGED, cause)
       }
     } finally {
-      await reader?.cancel().catch(() => undefined)
+      await giveUp()
     }
   }
 
@@ -113,7 +109,7 @@ export async function openContent(
       return new Blob(chunks, { type: file.contentType })
     },
     async cancel() {
-      await reader?.cancel()
+      await giveUp()
       await content.return()
     },
   }
@@ -141,12 +137,22 @@ async function request(
     // While the target has the same content, the tag that was read before is its own, or no longer the current one.
     const after = await send({ method: 'HEAD', url, options })
     if (own.status !== 200) return own
-    if (identify(answer) !== identify(after)) throw failure(url, 'The content changed while it was transferred.')
+    if (identify(answer) !== identify(after)) throw failure(url, CHANGED)
     isKept = true
     return { ...own, reader }
   } finally {
     if (!isKept) await reader.cancel()
   }
+}
+
+/**
+ * Whether a response has the bytes that follow. A server that ignores If-Range sends those of another state: the parts
+ * of one representation have one strong tag (RFC 9110 §15.3.7.3).
+ */
+function continues(answer: Answer, from: DownloadOptions['resume']): boolean {
+  return (
+    answer.status === 206 && rangeOf(answer)[0] === from?.offset && readValidators(answer).entityTag === from.entityTag
+  )
 }
 
 /** Which content a target has, whatever the signature of its address. */
@@ -158,7 +164,7 @@ function identify({ status, target, headers }: Answer): string {
 function rangeOf({ headers, status }: Answer): readonly [start: number, size: number | undefined] {
   const range = status === 206 ? headers.get('content-range') : `bytes 0-0/${headers.get('content-length')}`
   const [, start, size] = /^bytes (\d+)-\d+\/(\d+)?/i.exec(range ?? '') ?? []
-  return [Number(start ?? -1), size === undefined ? undefined : Number(size)]
+  return [Number(start), size === undefined ? undefined : Number(size)]
 }
 
 function failure(url: string, message: string, cause?: unknown): ResponseError {

@@ -25,7 +25,8 @@ const OPTIONS = { directory: required(TEXT) } satisfies OptionTable<FileContents
 const CHUNK = 256 * 1024
 /** Nothing is read through a symbolic link, and no named pipe is waited for. Windows has neither flag. */
 const READ = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
-const FULL: readonly unknown[] = ['ENOSPC', 'EDQUOT']
+/** EFBIG: beyond the largest file of the file system, or of the process (`ulimit -f`). */
+const FULL: readonly unknown[] = ['ENOSPC', 'EDQUOT', 'EFBIG']
 const BUSY: readonly unknown[] = ['EMFILE', 'ENFILE', 'EAGAIN']
 const FOLDER = /^[0-9a-f]{2}$/
 const NAME = /^([0-9a-f]{16,100})(\.part)?$/

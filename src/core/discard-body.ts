@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
+import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from 'node:http2'
 import { type Exchange, isHttp2 } from './exchange.ts'
 import { readField } from './fields.ts'
 import { toOwnBytes } from './own-bytes.ts'
@@ -29,6 +29,16 @@ export function hasUnreadBody({ bodyState, req }: Exchange): boolean {
 }
 
 /**
+ * Ends a stream whose answer is complete. NO_ERROR asks a client that still sends to stop (RFC 9113 §8.1); at once it would
+ * cut the answer off.
+ */
+export function closeAnswered(stream: ServerHttp2Stream): void {
+  const timer = setTimeout(() => stream.close(0), LINGER)
+  timer.unref()
+  stream.once('close', () => clearTimeout(timer))
+}
+
+/**
  * Sees to the content of a request that is answered before it was read to its end.
  *
  * Little of it is drained, and the connection lives on. Much of it, or content that waits for 100 Continue, ends the
@@ -50,13 +60,8 @@ export function discardUnreadBody(
     // Reading tells a client that waits to send its content: not before the answer has left (RFC 9110 §10.1.1).
     if (exchange.sendContinue === undefined) start()
     else stream.once('finish', start)
-    // NO_ERROR after a complete answer asks the client to stop sending (RFC 9113 §8.1); at once it would cut the answer
-    // off. The response before the stream is finished only when the client is.
-    stream.once('finish', () => {
-      const timer = setTimeout(() => stream.close(0), LINGER)
-      timer.unref()
-      stream.once('close', () => clearTimeout(timer))
-    })
+    // The response before the stream is finished only when the client is.
+    stream.once('finish', () => closeAnswered(stream))
     return false
   }
   const waitsForContinue = exchange.sendContinue !== undefined

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type ByteRange, formatContentRange } from '../protocol/byte-range.ts'
 import { addNoTransform } from '../protocol/cache-control.ts'
+import { precede } from './precede.ts'
 import { type RangedBody, type Reply, type ReplyBody, SHORT } from './reply.ts'
 
 /**
@@ -66,11 +67,10 @@ function multipartReply(
   const length = ranges.reduce((sum, range, i) => sum + heads[i]!.length + range.last - range.first + 1, end.length)
   async function* open(signal?: AbortSignal): AsyncGenerator<Uint8Array> {
     for (const [index, range] of ranges.entries()) {
-      yield heads[index]!
       const part = sliceBody(body, range)
-      if (typeof part === 'string') yield Buffer.from(part, 'latin1')
-      else if (part instanceof Uint8Array) yield part
-      else yield* part.open(signal)
+      if (typeof part === 'string') yield* [heads[index]!, Buffer.from(part, 'latin1')]
+      else if (part instanceof Uint8Array) yield* [heads[index]!, part]
+      else yield* precede(heads[index]!, part.open(signal))
     }
     yield end
   }

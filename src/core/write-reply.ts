@@ -57,7 +57,7 @@ function writePiece(
   else exchange.res.end(toOwnBytes(body), written)
 }
 
-/** Content that is read at once. Its buffer is not used again when the read fails or nobody says that the bytes left. */
+/** Content that is read at once. Its buffer is used again only when the host has notified that the bytes left. */
 function writeShort(
   exchange: Exchange,
   reply: Reply,

@@ -32,8 +32,9 @@ export interface AuthenticationOptions {
    */
   readonly principal?: HostPrincipal
   /**
-   * Whether browsers attach by themselves what the host finds its users by, as they do with cookies: changes that another
-   * site asks for are then refused (403). Default: true.
+   * Whether browsers attach by themselves what the host finds its users by, as they do with cookies: a service then
+   * refuses changes that another site asks for (403). The standalone `auth` passes that on to a service behind it, and
+   * refuses none itself. Default: true.
    */
   readonly principalIsAmbient?: boolean
   /**

@@ -1,3 +1,4 @@
+import type { Http2ServerResponse } from 'node:http2'
 import { collectBytes } from '../body-types/collect-bytes.ts'
 import { type ContentCoding, checkContentCoding, decodeContent } from '../body-types/content-coding.ts'
 import { collectFields, parseForm } from '../body-types/form.ts'
@@ -7,7 +8,7 @@ import { type CollectedParts, collectParts, parseMultipart } from '../body-types
 import { findConsumedBody, readBytes, streamBytes } from '../body-types/read-body.ts'
 import { decodeText, isUtf8Charset } from '../body-types/text.ts'
 import type { BodyLimits, FormPart } from '../body-types/types.ts'
-import { declaredLength, hasBody } from '../core/discard-body.ts'
+import { closeAnswered, declaredLength, hasBody } from '../core/discard-body.ts'
 import { HttpError, isHttpError } from '../core/errors.ts'
 import type { Exchange, HostRequest } from '../core/exchange.ts'
 import { countField } from '../core/fields.ts'
@@ -175,13 +176,22 @@ function decode(source: AsyncIterable<Uint8Array>, coding: ContentCoding, limit:
  * still sends would otherwise wait, and so would its next request on this connection.
  */
 function openContent(exchange: Exchange): AsyncIterable<Uint8Array> {
-  const { req, res } = exchange
+  const { req, res, isHttp2 } = exchange
   let iterator: AsyncIterator<Uint8Array> | undefined
-  res.once('finish', () => {
+  const dropRest = (): void => {
     if (req.readableEnded) return
     iterator?.return?.()
     req.resume()
-  })
+  }
+  // The response of HTTP/2 is finished only when the client is, and nothing else limits how long that may take.
+  const stream = isHttp2 ? (res as unknown as Http2ServerResponse).stream : undefined
+  if (stream === undefined) res.once('finish', dropRest)
+  else {
+    stream.once('finish', () => {
+      dropRest()
+      closeAnswered(stream)
+    })
+  }
   return {
     [Symbol.asyncIterator]: () =>
       (iterator ??= streamBytes(exchange, Number.POSITIVE_INFINITY)[Symbol.asyncIterator]()),

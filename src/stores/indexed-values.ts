@@ -9,10 +9,14 @@ const BOOLEAN = 1
 const NUMBER = 2
 const STRING = 3
 
+const NULL_KEY = Uint8Array.of(NULL)
+const FALSE_KEY = Uint8Array.of(BOOLEAN, 0)
+const TRUE_KEY = Uint8Array.of(BOOLEAN, 1)
+
 /** The key of a value: keys compare as bytes as the values do, also where further keys follow. At most 258 bytes. */
 export function encodeValue(value: IndexedValue): Uint8Array {
-  if (value === null) return Uint8Array.of(NULL)
-  if (typeof value === 'boolean') return Uint8Array.of(BOOLEAN, value ? 1 : 0)
+  if (value === null) return NULL_KEY
+  if (typeof value === 'boolean') return value ? TRUE_KEY : FALSE_KEY
   if (typeof value === 'number') return encodeNumber(value)
   const key = Buffer.allocUnsafe(Buffer.byteLength(value) + 2)
   key[0] = STRING

@@ -3,7 +3,7 @@ import { constants, existsSync } from 'node:fs'
 import { mkdir, mkdtemp, open, readdir, readlink, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { fileContents } from '../../src/contents/file.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { readAll } from '../../src/stores/conformance/contents/keeping.ts'
@@ -63,6 +63,19 @@ describe('fileContents with a directory that fails', () => {
     expect(await listKeys(fileContents({ directory: disk.folder }))).toHaveLength(1)
     expect((await put('/new', createBytes(1_500_000, 3))).status).toBe(201)
     expect(errors.every((error) => (error as { status?: number }).status === 507)).toBe(true)
+  })
+
+  it.each(['ENOSPC', 'EDQUOT', 'EFBIG'])('answers 507 where the system says %s, and leaves no part', async (code) => {
+    const folder = await createFolder()
+    const { put, get } = await serve(folder)
+    const handle = await open(folder)
+    const write = vi.spyOn(Object.getPrototypeOf(handle), 'write')
+    await handle.close()
+    write.mockRejectedValueOnce(Object.assign(new Error(code), { code, syscall: 'write' }))
+    expect((await put('/new', createBytes(10_000, 1))).status).toBe(507)
+    expect((await get('/new')).status).toBe(404)
+    expect(await listKeys(fileContents({ directory: folder }))).toEqual([])
+    expect((await put('/new', createBytes(10_000, 1))).status).toBe(201)
   })
 
   it.each(realDisks)(

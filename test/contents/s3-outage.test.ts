@@ -31,6 +31,44 @@ function beginRange(res: ServerResponse): 'done' {
   return 'done'
 }
 
+/** Answers without end, as fast as they are read. @returns how many bytes were sent */
+function answerEndlessly(status: number): () => number {
+  let size = 0
+  service.interfere = (_, res) => {
+    const piece = Buffer.alloc(MEBIBYTE, 'x')
+    const send = (): void => {
+      if (res.destroyed) return
+      size += piece.length
+      res.write(piece, send)
+    }
+    res.writeHead(status)
+    send()
+    return 'done'
+  }
+  return () => size
+}
+
+describe('s3Contents with a service whose answer has no end', () => {
+  it.each([
+    ['a refusal', 403, (contents: ContentStore) => readAll(contents, createKey(), 0, 9)],
+    ['a list', 200, (contents: ContentStore) => listKeys(contents)],
+    [
+      'the answer to an upload',
+      200,
+      (contents: ContentStore) => contents.put(createKey(), stream(createBytes(10, 1), 10)),
+    ],
+  ])('gives up %s after 16 MiB', async (_, status, act) => {
+    const contents = open({ timeout: 10_000 })
+    const sentSize = answerEndlessly(status)
+    await expect(act(contents)).rejects.toMatchObject({
+      ...AWAY,
+      cause: new Error('The S3 service answered with more than 16777216 bytes.'),
+    })
+    // Four attempts, each with what lies in buffers on its way.
+    expect(sentSize()).toBeLessThan(4 * 24 * MEBIBYTE)
+  })
+})
+
 describe('s3Contents with a service that fails late', () => {
   const FAILED = '<?xml version="1.0"?>\n   <Error><Code>InternalError</Code></Error>'
 

@@ -99,15 +99,47 @@ describe('examples/recipes/json-server.mjs', () => {
     expect(await list('_sort=authorId,views&_order=asc,desc&_limit=2')).toEqual([[24, 22], '25'])
     expect(await list('authorId=1&views_gte=20&views_ne=23')).toEqual([[21, 25], null])
     expect(await list('authorId=1&_page=2&_limit=5')).toEqual([[11, 13, 15, 17, 19], '13'])
-    for (const query of ['title_like=Post', '_embed=comments', 'q=Post', 'colour=red&_page=2', '_page=0', '_start=x']) {
+    for (const query of [
+      'title_like=Post',
+      '_embed=comments',
+      'q=Post',
+      'colour=red&_page=2',
+      '_page=0',
+      '_start=x',
+      '_start=-1&_end=5',
+      '_start=3&_end=3',
+      '_start=4995&_end=5001',
+    ]) {
       expect([query, (await send('GET', `/posts?${query}`)).status]).toEqual([query, 400])
     }
-    expect((await send('GET', '/posts?_page=9')).status).toBe(404)
+    expect(await list('_page=9')).toEqual([[], '25'])
+    expect(await list('_sort=views&_order=DESC&_end=2')).toEqual([[25, 24], '25'])
+    expect(await list('_sort=id&_order=desc&_limit=2')).toEqual([[25, 24], '25'])
+    const ids = [25, 3, 99, 4, 5, 6, 7, 8, 9, 10]
+    expect(
+      await list(
+        ids
+          .slice(0, 3)
+          .map((id) => `id=${id}`)
+          .join('&'),
+      ),
+    ).toEqual([[3, 25], null])
+    expect(await list(ids.map((id) => `id=${id}`).join('&'))).toEqual([[25, 3, 4, 5, 6, 7, 8, 9, 10], null])
     expect((await send('PATCH', '/posts/1', { json: { views: 99 } })).value).toMatchObject({
       title: 'Post 1',
       views: 99,
     })
     expect((await send('PUT', '/posts/1', { json: { title: 'New' } })).value).toEqual({ id: 1, title: 'New' })
     expect((await send('DELETE', '/posts/1')).status).toBe(200)
+  })
+
+  it('gives scripts of the front end the total, also of parts that are read page by page', async () => {
+    const { send } = await startRecipe('json-server.mjs')
+    await send('POST', '/posts', { json: { title: 'a' } })
+    for (const query of ['', '?title=a', '?_page=1', '?_page=2']) {
+      const { status, headers } = await send('GET', `/posts${query}`, { headers: { Origin: 'http://localhost:3000' } })
+      expect([query, status, headers.get('access-control-allow-origin')]).toEqual([query, 200, 'http://localhost:3000'])
+      expect(headers.get('access-control-expose-headers')).toMatch(/X-Total-Count/i)
+    }
   })
 })

@@ -1,10 +1,13 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 // @ts-expect-error the recipe is JavaScript
 import { createDataProvider } from '../../examples/recipes/react-admin.mjs'
 import { bearerCredentials, type RunningDemo, startDemo } from '../support/demo.ts'
 
 let demo: RunningDemo | undefined
-afterEach(() => demo?.close())
+afterEach(() => {
+  vi.unstubAllGlobals()
+  return demo?.close()
+})
 
 async function start() {
   demo = await startDemo('plain', { prefix: '/api' })
@@ -41,19 +44,72 @@ describe('examples/recipes/react-admin.mjs', () => {
     expect(many.data.map(({ title }: { title: string }) => title)).toEqual(['Task 2', 'Task 4'])
   })
 
-  it('changes and removes only the state that the user has seen', async () => {
+  it('leaves out references whose targets are gone', async () => {
+    const { ann } = await start()
+    for (const title of ['a', 'b', 'c']) await ann.create('tasks', { data: { title } })
+    await ann.delete('tasks', { id: 2 })
+    const { data } = await ann.getMany('tasks', { ids: [1, 2, 3, 99] })
+    expect(data.map(({ title }: { title: string }) => title)).toEqual(['a', 'c'])
+  })
+
+  it('changes and removes nothing that another user has changed meanwhile', async () => {
     const { ann, bob, provide } = await start()
-    await ann.create('tasks', { data: { title: 'Weave' } })
+    await ann.create('tasks', { data: { title: 'Weave', priority: 1 } })
     const other = provide('ann')
     const { data: seen } = await other.getOne('tasks', { id: 1 })
     const { data: changed } = await ann.update('tasks', { id: 1, data: { ...seen, title: 'Spin' }, previousData: seen })
     expect(changed).toMatchObject({ id: 1, title: 'Spin' })
-    await expect(other.update('tasks', { id: 1, data: seen })).rejects.toMatchObject({ status: 412 })
-    await expect(other.delete('tasks', { id: 1 })).rejects.toMatchObject({ status: 412 })
+    const mine = { id: 1, data: { ...seen, title: 'Knit' }, previousData: seen }
+    await expect(other.update('tasks', mine)).rejects.toMatchObject({ status: 412 })
+    await expect(other.delete('tasks', { id: 1, previousData: seen })).rejects.toMatchObject({ status: 412 })
     await expect(bob.getOne('tasks', { id: 1 })).rejects.toMatchObject({ status: 404 })
-    await expect(ann.create('tasks', { data: { title: '' } })).rejects.toMatchObject({ status: 422 })
-    expect((await ann.updateMany('tasks', { ids: [1], data: { title: 'Print' } })).data).toEqual([1])
-    expect((await ann.delete('tasks', { id: 1, previousData: changed })).data).toEqual(changed)
-    await expect(ann.getOne('tasks', { id: 1 })).rejects.toMatchObject({ status: expect.any(Number) })
+    const beside = { id: 1, data: { ...seen, priority: 2 }, previousData: seen }
+    const { data: both } = await other.update('tasks', beside)
+    expect(both).toMatchObject({ id: 1, title: 'Spin', priority: 2 })
+    expect((await ann.delete('tasks', { id: 1, previousData: both })).data).toEqual(both)
+    await expect(ann.getOne('tasks', { id: 1 })).rejects.toMatchObject({ status: 404 })
+  })
+
+  it('changes and removes many', async () => {
+    const { ann } = await start()
+    for (const title of ['a', 'b', 'c']) await ann.create('tasks', { data: { title, priority: 1 } })
+    expect(await ann.updateMany('tasks', { ids: [1, 3], data: { status: 'late' } })).toEqual({ data: [1, 3] })
+    const find = async (status: string) => {
+      const sort = { field: 'priority', order: 'ASC' }
+      const { data } = await ann.getManyReference('tasks', {
+        target: 'status',
+        id: status,
+        filter: {},
+        sort,
+        pagination,
+      })
+      return data.map(({ id, title, priority }: Record<string, unknown>) => [id, title, priority])
+    }
+    const pagination = { page: 1, perPage: 5 }
+    expect(await find('late')).toEqual([
+      [1, 'a', 1],
+      [3, 'c', 1],
+    ])
+    expect(await ann.deleteMany('tasks', { ids: [1, 3] })).toEqual({ data: [1, 3] })
+    expect(await find('late')).toEqual([])
+  })
+
+  it('gives the errors of a form by the names of its inputs', async () => {
+    const { ann } = await start()
+    const refused = ann.create('tasks', { data: { title: '', address: { city: 5 } } })
+    await expect(refused).rejects.toMatchObject({
+      status: 422,
+      body: { errors: { title: expect.any(String), 'address.city': expect.any(String) } },
+    })
+  })
+
+  it('takes a base that is relative to the page', async () => {
+    const { port } = await start().then(() => demo!)
+    vi.stubGlobal('location', { href: `http://127.0.0.1:${port}/admin/index.html` })
+    const ann = createDataProvider('/api', { token: bearerCredentials({ sub: 'ann' }).slice('Bearer '.length) })
+    const { data } = await ann.create('tasks', { data: { title: 'Weave' } })
+    const changed = await ann.update('tasks', { id: data.id, data: { ...data, title: 'Spin' }, previousData: data })
+    expect(changed.data).toMatchObject({ id: data.id, title: 'Spin', createdAt: data.createdAt })
+    expect((await ann.delete('tasks', { id: data.id, previousData: changed.data })).data).toEqual(changed.data)
   })
 })

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { HttpError } from '../../core/errors.ts'
 import type { MaybePromise } from '../../core/maybe-promise.ts'
 import { beforeAbort, createDeadline } from './deadline.ts'
+import { readText } from './read-text.ts'
 import { prepareBody } from './request-body.ts'
 
 /** What requests are signed with. */
@@ -125,7 +126,7 @@ export function createS3Client({ endpoint, region, bucket, readCredentials, time
         ...(method === 'PUT' || method === 'POST' ? prepareBody(body, signed.headers) : {}),
       })
       const { status } = response
-      if (!isStream || !response.ok) return { status, headers: response.headers, text: await response.text() }
+      if (!isStream || !response.ok) return { status, headers: response.headers, text: await readText(response) }
       return { status, headers: response.headers, text: '', stream: readStream(response.body!, deadline) }
     } finally {
       deadline.end()

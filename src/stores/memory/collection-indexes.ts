@@ -18,8 +18,8 @@ const STEP_TIME = 4
 
 /** The indexes of one collection. */
 export interface CollectionIndexes {
-  /** Indexes a new state of a member by all rules, those of `given` included. */
-  update(entry: Entry, given: CollectionIndex | undefined): void
+  /** Indexes a new state of a member by all rules, those of `given` included. @param isNew whether the member is new */
+  update(entry: Entry, given: CollectionIndex | undefined, isNew: boolean): void
   remove(path: string): void
   /** @throws HttpError 503 while members that exist already are indexed, 400 for a malformed cursor */
   page(index: CollectionIndex, options: ListOptions): Page
@@ -64,10 +64,11 @@ export function createCollectionIndexes(
   }
 
   /** Indexes the current state of a member; later where its values are. */
-  function indexEntry(opened: OpenIndex, entry: Entry): MaybePromise<void> {
+  function indexEntry(opened: OpenIndex, entry: Entry, isNew: boolean): MaybePromise<void> {
     const { path, state } = entry
     const values = readValues(opened.index, state)
     if (!isPromise(values)) {
+      if (isNew) return addValues(opened, entry, values)
       opened.awaited.delete(path)
       return setValues(opened, entry, values)
     }
@@ -92,7 +93,7 @@ export function createCollectionIndexes(
           after = nameOf(entry.path)
           if (findMember(opened, after) !== undefined || opened.awaited.has(entry.path)) continue
           indexed++
-          const pending = indexEntry(opened, entry)
+          const pending = indexEntry(opened, entry, false)
           if (isPromise(pending)) await pending
           // What was read before a pause may be another state by now.
           else if (performance.now() < deadline) continue
@@ -110,10 +111,10 @@ export function createCollectionIndexes(
   }
 
   return {
-    update(entry, given) {
+    update(entry, given, isNew) {
       const isKnown = given === undefined || indexes.has(given.version)
       const own = given === undefined ? undefined : open(given)
-      for (const opened of indexes.values()) void indexEntry(opened, entry)
+      for (const opened of indexes.values()) void indexEntry(opened, entry, isNew)
       if (!isKnown) void indexExisting(own!)
     },
 
@@ -158,21 +159,30 @@ function findMember({ visible, hidden }: OpenIndex, name: string): IndexedMember
   return visible.find(name) ?? hidden?.find(name)
 }
 
+/** Adds a member that is new: none with its name is to be looked for. */
+function addValues(opened: OpenIndex, entry: Entry, values: IndexedValues): void {
+  listsFor(opened, entry).add(createMember(entry, opened.index, values))
+}
+
 function setValues(opened: OpenIndex, entry: Entry, values: IndexedValues): void {
-  const { index } = opened
-  const member = createMember(entry, index, values)
-  const isHidden = entry.state.hidden === true
-  if (isHidden) opened.hidden ??= createQueryLists(index)
-  const lists = isHidden ? opened.hidden! : opened.visible
+  const member = createMember(entry, opened.index, values)
+  const lists = listsFor(opened, entry)
   const known = lists.find(member.name)
   // Most writes change none of the values.
   if (known?.entry === entry && known.values.every((value, at) => compareValues(value, member.values[at]!) === 0))
     return
   if (known !== undefined) lists.remove(known)
-  const others = isHidden ? opened.visible : opened.hidden
+  const others = lists === opened.hidden ? opened.visible : opened.hidden
   const other = others?.find(member.name)
   if (other !== undefined) others!.remove(other)
   lists.add(member)
+}
+
+/** Where a member stands: among the visible ones or the hidden ones. */
+function listsFor(opened: OpenIndex, { state }: Entry): QueryLists {
+  if (state.hidden !== true) return opened.visible
+  opened.hidden ??= createQueryLists(opened.index)
+  return opened.hidden
 }
 
 function report({ report }: CollectionIndex, indexed: number, isDone: boolean): void {

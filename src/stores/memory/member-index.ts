@@ -57,8 +57,11 @@ export interface MemberIndex {
   /** Adds an entry to its collection, or moves it between the visible and the hidden ones. */
   add(entry: Entry, place?: Place): void
   remove(path: string): void
-  /** Indexes a new state of an entry by the rules that its collection has, and by others that it was written with. */
-  index(entry: Entry, index: CollectionIndex | undefined): void
+  /**
+   * Indexes a new state of an entry by the rules that its collection has, and by others that it was written with.
+   * @param isNew whether it is the first state of the entry
+   */
+  index(entry: Entry, index: CollectionIndex | undefined, isNew: boolean): void
   /** All paths below a path: those that begin with it and a slash. */
   below(path: string): readonly string[]
   page(collection: string, options: ListOptions): Page
@@ -174,12 +177,12 @@ export function createMemberIndex(): MemberIndex {
       closeIfEmpty(collection)
     },
 
-    index(entry, index) {
+    index(entry, index, isNew) {
       if (!hasIndexes && index === undefined) return
       const collection = placeOf(entry.path)?.collection
       if (collection === undefined) return
-      if (index === undefined) collection.indexes?.update(entry, undefined)
-      else openIndexes(collection).update(entry, index)
+      if (index === undefined) collection.indexes?.update(entry, undefined, isNew)
+      else openIndexes(collection).update(entry, index, isNew)
     },
 
     below(path) {

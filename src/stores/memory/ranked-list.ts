@@ -79,40 +79,52 @@ export function createRankedList<Item>(compare: (a: Item, b: Item) => number): R
     return low
   }
 
-  /** Puts those in that wait. */
+  /** Puts those in that wait: all that stand between the same two items at once. */
   function settle(): void {
-    if (waiting.length === 0) return
-    if (waiting.length > 1) waiting.sort(compare)
+    const { length } = waiting
+    if (length === 0) return
+    if (length > 1) waiting.sort(compare)
     let index = 0
     let place = 0
-    for (const item of waiting) {
+    for (let from = 0, to = 0; from < length; from = to) {
+      const item = waiting[from]!
       // Mostly it follows the one before in the same chunk.
-      const next = chunks[index + 1]
-      if (next !== undefined && compare(next[0]!, item) < 0) {
+      if (index + 1 < chunks.length && compare(chunks[index + 1]![0]!, item) < 0) {
         index = findChunk(item, index + 1)
         place = 0
       }
       const chunk = (chunks[index] ??= [])
-      const follower = chunk[place]
-      if (follower !== undefined && compare(follower, item) < 0) place = placeIn(chunk, item, place + 1)
-      if (place === CHUNK && index === chunks.length - 1) {
-        chunks.push([item]) // ascending items fill whole chunks
-        index++
-        place = 1
-        continue
+      if (place < chunk.length && compare(chunk[place]!, item) < 0) place = placeIn(chunk, item, place + 1)
+      if (place === chunk.length && index + 1 >= chunks.length) {
+        append(from)
+        break
       }
-      chunk.splice(place++, 0, item)
+      const follower = place < chunk.length ? chunk[place]! : chunks[index + 1]![0]!
+      for (to = from + 1; to < length && compare(waiting[to]!, follower) < 0; ) to++
+      if (to === from + 1) chunk.splice(place, 0, item)
+      else chunk.splice(place, 0, ...waiting.slice(from, to))
+      place += to - from
       if (chunk.length <= CHUNK) continue
-      const half = CHUNK >> 1
+      const half = chunk.length >> 1
       chunks.splice(index + 1, 0, chunk.splice(half))
       if (place > half) {
         index++
         place -= half
       }
     }
-    size += waiting.length
+    size += length
     waiting.length = 0
     ranks = undefined
+  }
+
+  /** Puts those in that stand behind all others: ascending items fill whole chunks. */
+  function append(from: number): void {
+    for (let to = from; from < waiting.length; from = to) {
+      let chunk = chunks.at(-1)!
+      if (chunk.length >= CHUNK) chunks.push((chunk = []))
+      to = Math.min(from + CHUNK - chunk.length, waiting.length)
+      for (let i = from; i < to; i++) chunk.push(waiting[i]!)
+    }
   }
 
   function mergeIfSparse(index: number): void {

@@ -76,7 +76,7 @@ export function createStates(maxTombstones: number, now: () => number): States {
       if (hidden !== isHidden || !entry.isListed) members.add(entry)
       entry.isListed = true
     }
-    members.index(current, fields.indexed?.index)
+    members.index(current, fields.indexed?.index, entry === undefined)
     expiring.sweep(state.lastModified!)
     return state
   }

@@ -1,5 +1,6 @@
 import type { CollectionIndex } from '../index-types.ts'
 import { memberKeyOf, sortKeyOf } from '../sql/names.ts'
+import { padEntry } from '../sql/queries/entry.ts'
 import type { IndexSteps } from '../sql/queries/indexer.ts'
 import {
   advance,
@@ -179,7 +180,7 @@ export function createPostgresIndexes(
     const add = (value: PostgresValue, type: string) => `$${values.push(value)}::${type}`
     const rows = items.map(({ item, keys, state }) => {
       const at = [add(entryPlaceOf(place, state), 'integer'), add(Buffer.from(sortKeyOf(item.path)), 'bytea')]
-      return `(${[...at, ...keys.map((key) => (key === null ? 'NULL::bytea' : add(key, 'bytea')))].join(', ')})`
+      return `(${[...at, ...padEntry(keys).map((key) => (key === null ? 'NULL::bytea' : add(key, 'bytea')))].join(', ')})`
     })
     await run(statements.putEntries(rows), values)
   }

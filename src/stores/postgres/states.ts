@@ -1,7 +1,7 @@
 import { parseIntegerName } from '../paths.ts'
 import type { Taken } from '../sql/intake.ts'
 import { encodeText, formatSortKey, rangeBelow } from '../sql/names.ts'
-import { encodeEntry } from '../sql/queries/entry.ts'
+import { encodeEntry, padEntry } from '../sql/queries/entry.ts'
 import { createWrittenResource, encodeBody, encodeFields, HIDDEN, LIVE, placeOf, type StateRow } from '../sql/rows.ts'
 import type { Content, Expectation, RemoveOptions, StoredResource } from '../types.ts'
 import type { PostgresConnection, PostgresValue, RunStatement } from './connection.ts'
@@ -205,7 +205,11 @@ function listValues({ path, version, content, taken }: NewRow): readonly Postgre
 /** What the index of a collection has of a row, in the order of the statements; nothing without values. */
 function listIndexed({ indexed }: Description): readonly PostgresValue[] {
   if (indexed === undefined) return []
-  return [indexed.index.version, JSON.stringify(indexed.values), ...encodeEntry(indexed.index, indexed.values)]
+  return [
+    indexed.index.version,
+    JSON.stringify(indexed.values),
+    ...padEntry(encodeEntry(indexed.index, indexed.values)),
+  ]
 }
 
 /** Keys are bytes. */

@@ -15,20 +15,36 @@ type StatementName =
   | 'sweepPending'
   | 'sweepPlace'
   | 'hasMembers'
-  | 'putEntry'
   | 'walkMembers'
   | 'readPending'
   | 'readMember'
   | 'readMemberHead'
   | 'donePending'
 
-export type SqliteIndexStatements = Readonly<Record<StatementName, SqliteStatement>>
+export interface SqliteIndexStatements extends Readonly<Record<StatementName, SqliteStatement>> {
+  /** The place, the sort key and so many keys of an entry, from that of the scope on. */
+  putEntry(count: number): SqliteStatement
+}
 
 /** Every statement of the indexes but those of the queries, prepared once. */
 export function prepareIndexStatements(handle: SqliteDatabase, prefix: string): SqliteIndexStatements {
   const statements: Record<string, SqliteStatement> = {}
   for (const [name, sql] of Object.entries(writeStatements(prefix))) statements[name] = handle.prepare(sql)
-  return statements as SqliteIndexStatements
+  const entries: SqliteStatement[] = []
+  const putEntry = (count: number) => (entries[count] ??= handle.prepare(writeEntry(`${prefix}entries`, count)))
+  return { ...(statements as Record<StatementName, SqliteStatement>), putEntry }
+}
+
+/** Each parameter costs. An index never changes how many slots it uses: the columns of the others are null. */
+function writeEntry(entries: string, count: number): string {
+  const columns = KEY_COLUMNS.slice(0, count)
+  return (
+    `INSERT INTO ${entries} (place, sort_key, ${columns.join(', ')}) ` +
+    `VALUES (?, ?, ${columns.map(() => '?').join(', ')}) ON CONFLICT (place, sort_key) DO UPDATE SET ` +
+    `${columns.map((column) => `${column} = excluded.${column}`).join(', ')} ` +
+    `WHERE (${columns.map((column) => `${entries}.${column}`).join(', ')}) IS NOT ` +
+    `(${columns.map((column) => `excluded.${column}`).join(', ')})`
+  )
 }
 
 function writeStatements(prefix: string): Readonly<Record<StatementName, string>> {
@@ -65,12 +81,6 @@ function writeStatements(prefix: string): Readonly<Record<StatementName, string>
       'LIMIT 500) RETURNING 1',
     sweepPlace: `DELETE FROM ${places} WHERE id = ?`,
     hasMembers: `SELECT ${member(LIVE)} OR ${member(HIDDEN)} AS has`,
-    putEntry:
-      `INSERT INTO ${entries} (place, sort_key, ${KEY_COLUMNS.join(', ')}) ` +
-      `VALUES (?, ?, ${KEY_COLUMNS.map(() => '?').join(', ')}) ON CONFLICT (place, sort_key) DO UPDATE SET ` +
-      `${KEY_COLUMNS.map((column) => `${column} = excluded.${column}`).join(', ')} ` +
-      `WHERE (${KEY_COLUMNS.map((column) => `${entries}.${column}`).join(', ')}) IS NOT ` +
-      `(${KEY_COLUMNS.map((column) => `excluded.${column}`).join(', ')})`,
     walkMembers:
       `SELECT ${FACTS_AND_CONTENT}, sort_key FROM ${states} INDEXED BY ${states}_listed ` +
       'WHERE collection = ? AND state = ? AND sort_key > ? ORDER BY sort_key LIMIT ?',

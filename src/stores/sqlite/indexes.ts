@@ -84,7 +84,7 @@ export function createSqliteIndexes(
   }
 
   function putEntry(place: number, sortKey: string, keys: EntryKeys): void {
-    statements.putEntry.run(place, sortKey, ...(keys as SqliteValue[]))
+    statements.putEntry(keys.length).run(place, sortKey, ...(keys as SqliteValue[]))
   }
 
   function readWalk(collection: string, row: PlaceRow) {

@@ -10,7 +10,7 @@ export const ALL_SLOTS: readonly number[] = Array.from({ length: SLOTS }, (_, i)
 /** The columns of an entry that hold keys, in the order of {@link EntryKeys}. */
 export const KEY_COLUMNS: readonly string[] = ['scope', ...ALL_SLOTS.map((slot) => `v${slot}`)]
 
-/** The keys of one item: of its scope, then one for each slot; null for a slot that the index does not use. */
+/** The keys of one item: of its scope, null without one, then one for each slot that the index uses. */
 export type EntryKeys = readonly (Uint8Array | null)[]
 
 /** The slot of a property. */
@@ -22,10 +22,15 @@ export function slotOf(index: CollectionIndex, property: string): number {
 
 /** The keys under which an item with these values is found. A value that an index cannot hold counts as absent. */
 export function encodeEntry(index: CollectionIndex, values: IndexedValues): EntryKeys {
-  const keys: (Uint8Array | null)[] = index.properties.map((property) => keyOf(indexedValueOf(values, property)))
-  while (keys.length < SLOTS) keys.push(null)
-  const scope = index.scope.map((property) => keyOf(indexedValueOf(values, property)))
-  return [scope.length === 0 ? null : joinKeys(scope), ...keys]
+  const keys: (Uint8Array | null)[] = [null]
+  for (const property of index.properties) keys.push(keyOf(indexedValueOf(values, property)))
+  if (index.scope.length > 0) keys[0] = joinKeys(index.scope.map((property) => keys[slotOf(index, property)]!))
+  return keys
+}
+
+/** The keys for all columns of an entry; null for a slot that the index does not use. */
+export function padEntry(keys: EntryKeys): EntryKeys {
+  return KEY_COLUMNS.map((_, i) => keys[i] ?? null)
 }
 
 function keyOf(value: IndexedValue): Uint8Array {

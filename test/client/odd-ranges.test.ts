@@ -1,0 +1,78 @@
+import type { ServerResponse } from 'node:http'
+import { describe, expect, it } from 'vitest'
+import { createResourceClient, expectSuccess } from '../../src/client.ts'
+import { start } from './servers.ts'
+
+type Send = (res: ServerResponse) => void
+
+const range = (headers: Record<string, string>, content: string): Send => {
+  return (res) => res.writeHead(206, { ETag: '"1"', 'Content-Range': 'bytes 3-5/6', ...headers }).end(content)
+}
+
+/** Breaks the first response after three of six bytes, and answers a range by a function. */
+const startBroken = (sendRange: Send): Promise<string> =>
+  start((req, res) => {
+    if (req.headers.range !== undefined) return sendRange(res)
+    res.writeHead(200, { ETag: '"1"', 'Content-Length': 6 }).write('abc', () => setTimeout(() => res.destroy(), 20))
+  })
+
+async function downloadText(base: string): Promise<string> {
+  const { file } = expectSuccess(await createResourceClient(base).download('/a'))
+  return (await file.blob()).text()
+}
+
+describe('a broken download, where the server answers the range oddly', () => {
+  it('continues with a range of the same tag', async () => {
+    expect(await downloadText(await startBroken(range({}, 'def')))).toBe('abcdef')
+  })
+
+  it.each<[string, Send]>([
+    ['another tag, since the server ignores If-Range', range({ ETag: '"2"' }, 'XYZ')],
+    ['a weak tag', range({ ETag: 'W/"1"' }, 'XYZ')],
+    ['another position', range({ 'Content-Range': 'bytes 2-5/6' }, 'WXYZ')],
+  ])('does not join content of %s (RFC 9110 §15.3.7.3)', async (_, sendRange) => {
+    await expect(downloadText(await startBroken(sendRange))).rejects.toThrow(/changed while it was transferred/)
+  })
+
+  it('does not join content without a tag', async () => {
+    const base = await startBroken((res) => res.writeHead(206, { 'Content-Range': 'bytes 3-5/6' }).end('XYZ'))
+    await expect(downloadText(base)).rejects.toThrow(/changed while it was transferred/)
+  })
+
+  it('does not take more bytes than the content has', async () => {
+    await expect(downloadText(await startBroken(range({}, 'defghi')))).rejects.toThrow(
+      /changed while it was transferred/,
+    )
+  })
+})
+
+describe('the download of an earlier time', () => {
+  const download = async (base: string) => {
+    const resume = { offset: 3, entityTag: '"1"' }
+    const { file } = expectSuccess(await createResourceClient(base).download('/a', { resume }))
+    return { offset: file.offset, entityTag: file.entityTag, text: await (await file.blob()).text() }
+  }
+
+  it.each<[string, Record<string, string>]>([
+    ['of another state, since it ignores If-Range', { ETag: '"2"' }],
+    ['that was not asked for', { 'Content-Range': 'bytes 2-5/6' }],
+  ])('begins anew where the server sends a range %s', async (_, headers) => {
+    const base = await start((req, res) => {
+      if (req.headers.range !== undefined) return range(headers, 'XYZ')(res)
+      return res.writeHead(200, { ETag: '"2"' }).end('UVWXYZ')
+    })
+    expect(await download(base)).toEqual({ offset: 0, entityTag: '"2"', text: 'UVWXYZ' })
+  })
+})
+
+describe('a problem document', () => {
+  it('has the type about:blank where its type is not text (RFC 9457 §3.1)', async () => {
+    const base = await start((_, res) => {
+      const problem = { type: 5, title: 'Not Found', balance: 0 }
+      res.writeHead(404, { 'Content-Type': 'application/problem+json' }).end(JSON.stringify(problem))
+    })
+    const refused = await createResourceClient(base).read('/a')
+    const problem = { type: 'about:blank', status: 404, title: 'Not Found', balance: 0 }
+    expect(refused).toEqual({ ok: false, status: 404, problem })
+  })
+})
