@@ -15,7 +15,7 @@ import { type MemberFile, type NewMember, newMemberOf } from './new-member.ts'
 import { holdSmall, readSmall, SMALL, type TakenContent } from './read-small.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import type { CollectionFacts } from './route.ts'
-import { invalid, toContentError, validateValue } from './validation.ts'
+import { invalid, toContentError, validateValue, WrittenDocument } from './validation.ts'
 
 /** Makes a member of what a form says: urlencoded, multipart, or plain text where the collection has a member for it. */
 export function readForm(exchange: ResourceExchange): MaybePromise<NewMember> {
@@ -166,7 +166,7 @@ function complete(
   checkParsedJson(document)
   if (files.length > 0) checkParsedJson(facts)
   return andThen(schema === undefined ? document : coerce(document, schema), (value) =>
-    newMemberOf(exchange, { value, text: JSON.stringify(value), isVerbatim: false }, files, facts),
+    newMemberOf(exchange, new WrittenDocument(value), files, facts),
   )
 }
 

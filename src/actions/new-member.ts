@@ -7,7 +7,7 @@ import type { ResourceExchange } from './resource-exchange.ts'
 import { scopeNamesOf, splitScope } from './scope-properties.ts'
 import { addProperties, propertiesOfServer, refuseFacts, validateItem } from './server-properties.ts'
 import { stamp } from './stamp.ts'
-import { type Document, idOf, insertId, invalid } from './validation.ts'
+import { type Document, idOf, insertId, invalid, WrittenDocument } from './validation.ts'
 
 const NO_FACTS: JsonObject = Object.freeze({})
 
@@ -46,7 +46,7 @@ export function newMemberOf(
   if (Object.hasOwn(value, 'id') || Object.hasOwn(facts, 'id'))
     throw invalid([{ pointer: '/id', detail: 'The server assigns the id.' }])
   const kind = route.collection!.ids === 'uuid' ? 'string' : 'integer'
-  const names = route.collection!.files === 'any' ? Object.keys(facts) : [...route.collection!.files.keys()]
+  const names = typeof route.fileNames === 'string' ? Object.keys(facts) : route.fileNames
   refuseFacts(value, names)
   const rules = { schema: route.schema, idMember: kind, showsWork: false } as const
   const isAccepted = route.collection!.create === 'accepted'
@@ -82,6 +82,5 @@ function markPending({ value }: Document): Document {
   if (Object.hasOwn(value as JsonObject, 'state')) {
     throw invalid([{ pointer: '/state', detail: 'The server keeps the state.' }])
   }
-  const pending = { ...(value as JsonObject), state: 'pending' }
-  return { value: pending, text: JSON.stringify(pending), isVerbatim: false }
+  return new WrittenDocument({ ...(value as JsonObject), state: 'pending' })
 }

@@ -22,7 +22,7 @@ import type { Route } from './route.ts'
 import { addProperties, propertiesOfServer, splitProperties } from './server-properties.ts'
 import { stamp } from './stamp.ts'
 import { loadFileTarget } from './state.ts'
-import type { Document } from './validation.ts'
+import { type Document, WrittenDocument } from './validation.ts'
 import { writeChange } from './write-change.ts'
 
 type Stored = { readonly outcome: 'created' | 'replaced' }
@@ -93,7 +93,7 @@ function describeFile(item: StoredResource, name: string, summary: JsonValue | u
   const { rest } = splitProperties(value, [name])
   const facts: Record<string, JsonValue> = {}
   if (summary !== undefined) defineMember(facts, name, summary)
-  return addProperties({ value: rest, text: JSON.stringify(rest), isVerbatim: false }, facts as JsonObject)
+  return addProperties(new WrittenDocument(rest), facts as JsonObject)
 }
 
 function filenameOf(exchange: ResourceExchange): string | undefined {

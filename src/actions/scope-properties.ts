@@ -2,7 +2,7 @@ import { HttpError } from '../core/errors.ts'
 import { formatPointerStep, isJsonObject, type JsonObject, type JsonValue, readMember } from '../core/json.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import { splitProperties } from './server-properties.ts'
-import { type Document, requireKeptNumbers } from './validation.ts'
+import { type Document, requireKeptNumbers, WrittenDocument } from './validation.ts'
 
 /** A document without the properties of the scope, and those that it is to have in the end. */
 export interface ScopedDocument {
@@ -35,7 +35,7 @@ export function splitScope(exchange: ResourceExchange, document: Document): Scop
   if (isUnseen && Object.keys(scope).every((name) => Object.hasOwn(value, name))) return { document, owned: NONE }
   requireKeptNumbers(document)
   const { owned, rest } = splitProperties(value, names)
-  return { document: { value: rest, text: JSON.stringify(rest), isVerbatim: false }, owned: { ...owned, ...scope } }
+  return { document: new WrittenDocument(rest), owned: { ...owned, ...scope } }
 }
 
 /**

@@ -13,7 +13,7 @@ import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { nameOf } from '../stores/paths.ts'
 import { listFiles } from './delete.ts'
 import type { Route } from './route.ts'
-import { type Document, invalid, requireKeptNumbers, validateDocument } from './validation.ts'
+import { type Document, invalid, requireKeptNumbers, validateDocument, WrittenDocument } from './validation.ts'
 
 /**
  * Properties that the server gives an item beside its id: what it knows of each file, and how far the work on it is. They
@@ -61,11 +61,13 @@ export function splitProperties(
 
 /** Adds properties at the end of a document; its text stays as it is before them. */
 export function addProperties(document: Document, owned: JsonObject): Document {
-  const { value, text } = document
+  const { value } = document
   if (!hasMembers(owned) || !isJsonObject(value)) return document
-  const head = text.slice(0, text.lastIndexOf('}'))
+  const complete = { ...value, ...owned }
+  if (document instanceof WrittenDocument) return new WrittenDocument(complete)
+  const head = document.text.slice(0, document.text.lastIndexOf('}'))
   return {
-    value: { ...value, ...owned },
+    value: complete,
     text: `${head}${hasMembers(value) ? ',' : ''}${JSON.stringify(owned).slice(1)}`,
     isVerbatim: false,
   }
@@ -86,13 +88,13 @@ export function validateItem(
   if (names.length === 0 || route.schema === undefined) return validateDocument(document, route, unknown)
   const { owned, rest } = splitProperties(document.value, names)
   const hasOwned = Object.keys(owned).length > 0
-  const input = hasOwned ? { value: rest, text: JSON.stringify(rest), isVerbatim: false } : document
+  const input = hasOwned ? new WrittenDocument(rest) : document
   return andThen(validateDocument(input, route, unknown), (valid) => {
     if (valid === input) return document
     requireKeptNumbers(document)
     // A default of the schema says nothing of a file that is not there.
     const { rest } = splitProperties(valid.value, names)
-    return addProperties({ value: rest, text: JSON.stringify(rest), isVerbatim: false }, owned)
+    return addProperties(new WrittenDocument(rest), owned)
   })
 }
 
@@ -117,8 +119,8 @@ export function requireSameFacts(given: JsonObject, facts: JsonObject, names: It
 }
 
 /** @throws HttpError 422 for a new item that says itself what only the server can know of its files */
-export function refuseFacts(value: JsonObject, names: Iterable<string>): void {
-  const given = [...names].filter((name) => Object.hasOwn(value, name))
-  if (given.length === 0) return
+export function refuseFacts(value: JsonObject, names: readonly string[]): void {
+  if (!names.some((name) => Object.hasOwn(value, name))) return
+  const given = names.filter((name) => Object.hasOwn(value, name))
   throw invalid(given.map((name) => ({ pointer: formatPointerStep(name), detail: 'A file is expected here.' })))
 }

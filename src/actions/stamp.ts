@@ -8,7 +8,7 @@ import { viewChanged } from './changes.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'
 import { addProperties, splitProperties } from './server-properties.ts'
-import { type Document, requireKeptNumbers, validateDocument } from './validation.ts'
+import { type Document, requireKeptNumbers, validateDocument, WrittenDocument } from './validation.ts'
 
 /** What `beforeWrite` is called about. */
 export interface Stamp {
@@ -47,10 +47,10 @@ export function stamp(
     if (equalJson(given, rest)) return document
     requireKeptNumbers(document)
     checkParsedJson(given)
-    const draft = { value: given, text: JSON.stringify(given), isVerbatim: false }
+    const draft = new WrittenDocument(given)
     return andThen(validateDocument(draft, { schema, idMember: undefined }, 'strip'), (valid) => {
       requireAllKept(given, valid.value, definition)
-      return joinProperties({ ...valid, isVerbatim: false }, owned)
+      return joinProperties(valid, owned)
     })
   })
 }
@@ -103,8 +103,7 @@ function joinProperties(document: Document, owned: { readonly [name: string]: Js
   const { id, ...others } = owned
   const complete = addProperties(document, others)
   if (id === undefined || !isJsonObject(complete.value)) return complete
-  const value = { id, ...complete.value }
-  return { value, text: JSON.stringify(value), isVerbatim: false }
+  return new WrittenDocument({ id, ...complete.value })
 }
 
 function requireAllKept(given: JsonValue, kept: JsonValue, definition: string): void {

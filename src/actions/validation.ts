@@ -22,6 +22,26 @@ export interface Document {
   readonly isVerbatim: boolean
 }
 
+/**
+ * A document that the server writes. Its text is made when it is first read: most documents are given further properties
+ * before that.
+ */
+export class WrittenDocument implements Document {
+  readonly value: JsonValue
+  readonly isVerbatim = false
+  #text: string | undefined
+
+  /** @param text where it is known already */
+  constructor(value: JsonValue, text?: string) {
+    this.value = value
+    this.#text = text
+  }
+
+  get text(): string {
+    return (this.#text ??= JSON.stringify(this.value))
+  }
+}
+
 /** Faults that an answer lists, and characters of a pointer or message: an answer is not to outgrow its request. */
 const MAX_ERRORS = 100
 const MAX_LENGTH = 1024
@@ -57,22 +77,24 @@ export function validateDocument(
     throw invalid([{ pointer: '', detail: 'A JSON object is expected.' }])
   }
   if (schema === undefined) return document
+  // Before the schema sees the value, which it may change in place.
+  const { text: sent } = document
   const { id, input } = idMember === undefined ? { id: undefined, input: document.value } : splitId(document.value)
   return andThen(validateValue(schema, input), (result) => {
     if (result.issues !== undefined) throw invalid(result.issues.slice(0, MAX_ERRORS).map(toContentError))
-    if (isUnchanged(result.value as JsonValue, input, document, idMember)) return document
+    if (isUnchanged(result.value as JsonValue, input, sent, idMember)) return document
     requireKeptNumbers(document)
     // Through text, so that the value is what the next reader of the text will see: dates are strings there.
     const text = JSON.stringify(result.value)
     const output = JSON.parse(text) as JsonValue
     checkStripped(findStripped(input, output), unknown)
     const value = idMember === undefined ? output : joinId(id, output)
-    return { value, text: value === output ? text : JSON.stringify(value), isVerbatim: false }
+    return new WrittenDocument(value, value === output ? text : undefined)
   })
 }
 
 /** Whether a schema gave back what it got. One that gives back the very object may have changed it in place. */
-function isUnchanged(output: JsonValue, input: JsonValue, { text }: Document, idMember: Route['idMember']): boolean {
+function isUnchanged(output: JsonValue, input: JsonValue, text: string, idMember: Route['idMember']): boolean {
   if (output !== input) return equalJson(output, input)
   if (typeof output !== 'object' || output === null) return true
   const sent = JSON.parse(text) as JsonValue

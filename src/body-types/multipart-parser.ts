@@ -1,9 +1,7 @@
-import { ByteBlocks } from '../core/byte-blocks.ts'
-import { cleanFilename } from '../protocol/content-disposition.ts'
-import { createDelimiterTap } from './delimiter-tap.ts'
+import { DelimiterTap, type TapEvents } from './delimiter-tap.ts'
+import { FieldText } from './field-text.ts'
 import type { PartHead } from './part-head.ts'
-import { createPartRules } from './part-rules.ts'
-import { decodeText } from './text.ts'
+import { PartRules } from './part-rules.ts'
 import type { BodyLimits, FormField } from './types.ts'
 
 /** A file part whose content may still be arriving. */
@@ -20,60 +18,60 @@ export interface ArrivingFile {
   isSkipped: boolean
 }
 
-export interface MultipartParser {
+/** A parser of one multipart body that never waits: its caller decides how fast it reads. */
+export class MultipartParser implements TapEvents {
+  readonly #parts: (FormField | ArrivingFile)[]
+  readonly #rules: PartRules
+  readonly #tap: DelimiterTap
+  /** The part that is being read, the bytes of its content so far, and where they go. */
+  #head: PartHead | undefined = undefined
+  #size = 0
+  #file: ArrivingFile | undefined = undefined
+  readonly #text = new FieldText()
+
+  /** @param parts where parts are added, in order: a field when it is complete, a file when it begins */
+  constructor(boundary: string, limits: BodyLimits, parts: (FormField | ArrivingFile)[]) {
+    this.#parts = parts
+    this.#rules = new PartRules(limits)
+    this.#tap = new DelimiterTap(boundary, this)
+  }
+
   /**
    * Adds the parts that begin or end in this chunk, before it returns.
    * @throws HttpError 400, 413, 415; the parts before the fault have been added
    */
-  push(chunk: Uint8Array): void
-  /** The content has ended. @throws HttpError 400 when it is cut short */
-  end(): void
-}
-
-/**
- * Creates a parser of one multipart body that never waits: its caller decides how fast it reads.
- * @param parts where parts are added, in order: a field when it is complete, a file when it begins
- */
-export function createMultipartParser(
-  boundary: string,
-  limits: BodyLimits,
-  parts: (FormField | ArrivingFile)[],
-): MultipartParser {
-  const rules = createPartRules(limits)
-  /** The part that is being read, the bytes of its content so far, and where they go. */
-  let head: PartHead
-  let size = 0
-  let file: ArrivingFile | undefined
-  const text = new ByteBlocks()
-
-  return createDelimiterTap(boundary, {
-    onHead(section) {
-      head = rules.begin(section)
-      size = 0
-      file = head.isFile ? createArrivingFile(head) : undefined
-      if (file !== undefined) parts.push(file)
-    },
-    onContent(bytes) {
-      size += bytes.length
-      rules.take(head, size, bytes.length)
-      if (file === undefined) text.push(bytes)
-      else if (!file.isSkipped) file.chunks.push(bytes)
-    },
-    onPartEnd() {
-      if (file !== undefined) file.isComplete = true
-      else parts.push({ kind: 'field', name: head.name, value: decodeText(text.drain(), head.charset) })
-    },
-  })
-}
-
-function createArrivingFile({ name, filename, contentType = 'application/octet-stream' }: PartHead): ArrivingFile {
-  return {
-    kind: 'file',
-    name,
-    filename: cleanFilename(filename) || undefined,
-    contentType,
-    chunks: [],
-    isComplete: false,
-    isSkipped: false,
+  push(chunk: Uint8Array): void {
+    this.#tap.push(chunk)
   }
+
+  /** The content has ended. @throws HttpError 400 when it is cut short */
+  end(): void {
+    this.#tap.end()
+  }
+
+  onHead(data: Buffer, start: number, end: number): void {
+    const head = this.#rules.begin(data, start, end)
+    this.#head = head
+    this.#size = 0
+    this.#file = head.isFile ? createArrivingFile(head) : undefined
+    if (this.#file !== undefined) this.#parts.push(this.#file)
+  }
+
+  onContent(data: Buffer, start: number, end: number): void {
+    const file = this.#file
+    this.#size += end - start
+    this.#rules.take(this.#head!, this.#size, end - start)
+    if (file === undefined) this.#text.add(data, start, end)
+    else if (!file.isSkipped) file.chunks.push(data.subarray(start, end))
+  }
+
+  onPartEnd(): void {
+    const { name, charset } = this.#head!
+    if (this.#file !== undefined) this.#file.isComplete = true
+    else this.#parts.push({ kind: 'field', name, value: this.#text.take(charset) })
+  }
+}
+
+function createArrivingFile({ name, filename, contentType }: PartHead): ArrivingFile {
+  return { kind: 'file', name, filename, contentType, chunks: [], isComplete: false, isSkipped: false }
 }

@@ -3,7 +3,7 @@ import { readBoundary } from './boundary.ts'
 import { collectBytes } from './collect-bytes.ts'
 import { collectFields, type FormValues } from './form.ts'
 import { DEFAULT_LIMITS } from './limits.ts'
-import { type ArrivingFile, createMultipartParser } from './multipart-parser.ts'
+import { type ArrivingFile, MultipartParser } from './multipart-parser.ts'
 import type { BodyLimits, FilePart, FormField, FormPart } from './types.ts'
 
 const DONE = Object.freeze({ done: true, value: undefined })
@@ -28,7 +28,7 @@ export function parseMultipart(
 ): AsyncIterable<FormPart> {
   const boundary = readBoundary(mediaType)
   const parts: (FormField | ArrivingFile)[] = []
-  const parser = createMultipartParser(boundary, limits, parts)
+  const parser = new MultipartParser(boundary, limits, parts)
   let input: AsyncIterator<Uint8Array> | undefined
   let pulling: Promise<void> | undefined
   let ended = false

@@ -27,6 +27,18 @@ export function decodeText(bytes: Uint8Array, charset = 'utf-8'): string {
   }
 }
 
+/**
+ * The same for a part of `data`. UTF-8 is decoded where it lies.
+ * @throws HttpError as {@link decodeText}
+ */
+export function decodePart(data: Buffer, start: number, end: number, charset: string | undefined): string {
+  if (charset !== undefined) return decodeText(data.subarray(start, end), charset)
+  const text = data.toString('utf8', start, end)
+  // Node puts U+FFFD in place of what is not UTF-8: only text that has one needs a second look.
+  if (text.includes('\ufffd') && !isUtf8(data.subarray(start, end))) throw malformedText()
+  return text
+}
+
 function viewOf(bytes: Uint8Array): Buffer {
   return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
 }

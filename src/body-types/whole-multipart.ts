@@ -1,7 +1,7 @@
 import type { MediaType } from '../protocol/media-type.ts'
 import { readBoundary } from './boundary.ts'
 import { DEFAULT_LIMITS } from './limits.ts'
-import { type ArrivingFile, createMultipartParser } from './multipart-parser.ts'
+import { type ArrivingFile, MultipartParser } from './multipart-parser.ts'
 import type { BodyLimits, FilePart, FormField } from './types.ts'
 
 /** A file of a form that is at hand. */
@@ -23,7 +23,7 @@ export function splitMultipart(
   limits: BodyLimits = DEFAULT_LIMITS,
 ): readonly (FormField | HeldFile)[] {
   const parts: (FormField | ArrivingFile)[] = []
-  const parser = createMultipartParser(readBoundary(mediaType), limits, parts)
+  const parser = new MultipartParser(readBoundary(mediaType), limits, parts)
   parser.push(content)
   parser.end()
   return parts.map((part) => (part.kind === 'field' ? part : holdFile(part)))

@@ -57,7 +57,7 @@ export function compileCollection(
       idMember: isJson ? (names === 'uuid' ? 'string' : 'integer') : undefined,
       showsWork: isAccepting,
       createsByPut: byClient,
-      fileNames: files === 'any' ? 'any' : [...files.keys()],
+      fileNames: fileNamesOf(facts),
       indexing,
       hasParent: options.parent === true,
     },
@@ -68,6 +68,10 @@ export function compileCollection(
   ]
   if (files === 'any' || files.size > 0) entries.push(...compileFiles(member, memberOptions, defaults, files))
   return entries
+}
+
+function fileNamesOf({ files }: CollectionFacts): Route['fileNames'] {
+  return files === 'any' ? 'any' : [...files.keys()]
 }
 
 /** The files below a member: raw, gone with the member; PUT stores those anew that say so. */
@@ -148,6 +152,7 @@ function compileCollectionItself(
     actions: { ...actions, ...(hasQuery && { QUERY: queryAction(limits.bodySize) }) },
     indexing,
     collection: facts,
+    fileNames: fileNamesOf(facts),
     hasParent: options.parent === true,
     types,
     usualType: { essence: 'application/json', parameters: NO_PARAMETERS },

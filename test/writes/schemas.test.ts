@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { collection, document, singleton } from '../../src/service/resource-definitions.ts'
-import { jsonOf, startService, type Target } from './support.ts'
+import { jsonOf, multipartOf, startService, type Target } from './support.ts'
 
 let target: Target | undefined
 afterEach(() => target?.close())
@@ -39,21 +39,22 @@ describe('a schema', () => {
     expect((await target.send('GET', created.field('location')!)).text).toBe('{"name":"b"}')
   })
 
-  it('that changes its input in place is believed all the same', async () => {
-    const strict = {
-      '~standard': {
-        version: 1 as const,
-        vendor: 'test',
-        validate: (value: unknown) => {
-          const members = value as Record<string, unknown>
-          delete members['isAdmin']
-          members['level'] ??= 1
-          return { value: members as { level: number } }
-        },
+  const changing = {
+    '~standard': {
+      version: 1 as const,
+      vendor: 'test',
+      validate: (value: unknown) => {
+        const members = value as Record<string, unknown>
+        delete members['isAdmin']
+        members['level'] ??= 1
+        return { value: members as { level: number } }
       },
-    }
+    },
+  }
+
+  it('that changes its input in place is believed all the same', async () => {
     target = await startService({
-      resources: { '/one': singleton({ schema: strict }), '/all': collection({ schema: strict }) },
+      resources: { '/one': singleton({ schema: changing }), '/all': collection({ schema: changing }) },
     })
     await target.send('PUT', '/one', jsonOf({ name: 'a', isAdmin: true }))
     expect((await target.send('GET', '/one')).json()).toEqual({ name: 'a', level: 1 })
@@ -64,6 +65,18 @@ describe('a schema', () => {
     const patched = await target.send('PATCH', '/all/1', { fields: merge, body: '{"c":1}' })
     expect(patched.json()).toEqual({ id: 1, name: 'a', level: 1, b: 1, c: 1 })
     expect((await target.send('GET', '/all/1')).text).toBe(patched.text)
+  })
+
+  it('that changes its input in place is believed of items with files', async () => {
+    target = await startService({ resources: { '/docs': collection({ schema: changing, files: { file: {} } }) } })
+    const file = { name: 'a.txt', type: 'text/plain', size: 1 }
+    const title = { name: 'title', content: 'T' }
+    const secret = { name: 'isAdmin', content: 'true' }
+    const upload = multipartOf([title, secret, { ...file, name: 'file', filename: 'a.txt', content: 'x' }])
+    const created = await target.send('POST', '/docs', upload)
+    expect(created.json()).toEqual({ id: 1, title: 'T', level: 1, file })
+    expect((await target.send('PUT', '/docs/1', jsonOf({ title: 'U', isAdmin: true, file }))).status).toBe(204)
+    expect((await target.send('GET', '/docs/1')).json()).toEqual({ id: 1, title: 'U', level: 1, file })
   })
 
   it('that changes its input in place changes nothing by a patch that is refused', async () => {
