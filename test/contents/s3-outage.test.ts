@@ -36,8 +36,8 @@ function answerEndlessly(status: number): () => number {
   let size = 0
   service.interfere = (_, res) => {
     const piece = Buffer.alloc(MEBIBYTE, 'x')
-    const send = (): void => {
-      if (res.destroyed) return
+    const send = (error?: Error | null): void => {
+      if (error || res.destroyed) return
       size += piece.length
       res.write(piece, send)
     }
