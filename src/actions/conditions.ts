@@ -7,7 +7,7 @@ import type { ResourceExchange } from './resource-exchange.ts'
 
 /**
  * Evaluates the conditions of a request against the state on the exchange.
- * One that the write decides is met by now as far as anybody knows.
+ * A condition that is left to the write counts as met until the write has failed.
  * @returns whether the client has the current representation already (304)
  * @throws HttpError 412; 400 for a malformed If-Match or, on an unsafe method, If-None-Match; 428 where the resource
  *   requires a condition and the request has none that counts

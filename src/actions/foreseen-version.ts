@@ -8,12 +8,13 @@ import { checkConditions } from './conditions.ts'
 import { hasFileProperties } from './item-files.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 
-/** Content up to this many bytes is here as soon as a store could say anything about the state that it replaces. */
+/** Bytes of content that arrive no later than the answer of a store about the state would. */
 const SMALL = 16 * 1024
 
 /**
  * Leaves If-Match of a PUT to the write, which replaces the version of the tag or nothing: one call of the store instead of
  * two. Only for small content of a client that does not wait for 100, and where no hook has to see the state before.
+ * A request that is traced reads the state: its trace names what was decided by it.
  * @returns whether the state need not be read now
  */
 export function foreseeVersion(exchange: ResourceExchange): boolean {

@@ -4,6 +4,7 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { connect as connectTls } from 'node:tls'
 import { afterEach, describe, expect, it } from 'vitest'
 import { fileContents } from '../../src/contents/file.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
@@ -71,9 +72,12 @@ describe('short ranges that are read into buffers which are used again', () => {
     }
   })
 
-  it('are right for a client that reads none of them until others have been answered', async () => {
-    const host = await serve(await createFileStore(), 'plain')
-    const silent = connect(host.port, '127.0.0.1')
+  it.each([
+    ['plain', (port: number) => connect(port, '127.0.0.1')],
+    ['https', (port: number) => connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false })],
+  ])('are right for a client that reads none of them until others have been answered: %s', async (kind, open) => {
+    const host = await serve(await createFileStore(), kind)
+    const silent = open(host.port)
     closers.push(() => silent.destroy())
     const lines = (index: number) => `GET /large HTTP/1.1\r\nHost: localhost\r\nRange: ${rangeOf(index)}\r\n`
     for (let index = 0; index < BLOCKS; index++) {

@@ -1,9 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createWaitingCalls } from '../../src/stores/postgres/checkout.ts'
+import type { PostgresClient } from '../../src/stores/postgres/connection.ts'
+import { createSharedTrips } from '../../src/stores/postgres/shared-trips.ts'
 import { type PostgresPool, type PostgresStoreOptions, postgresStore } from '../../src/stores/postgres.ts'
 import type { ResourceStore, StoredResource } from '../../src/stores/types.ts'
 import { interceptQueries } from '../support/intercepted-pool.ts'
+import { createPlainPool } from '../support/plain-pool.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 
 let server: PostgresServer
@@ -186,24 +190,36 @@ describe('postgresStore, calls that share a round trip', () => {
   it('works with clients that are not those of pg', async () => {
     const { store, sent } = await open()
     await store.close?.()
-    const plain: PostgresPool = {
-      on() {},
-      async connect() {
-        const client = await pool.connect()
-        return {
-          on() {},
-          release: (destroy) => client.release(destroy),
-          query: (query) => client.query(query as pg.QueryConfig),
-        }
-      },
-    }
-    const other = (await open({ from: plain })).store
+    const other = (await open({ from: createPlainPool(pool) })).store
     for (let round = 0; round < 2; round++) {
       const found = await readAll(other, ['/a', '/b', '/none'])
       expect(found.map((state) => state && 'body' in state && state.body)).toEqual(['a', 'b', undefined])
     }
     expect(sent).toEqual([])
     await other.close?.()
+  })
+
+  it('runs each call once where a pool has clients of both kinds', async () => {
+    const direct = { connection: { parsedStatements: {}, stream: { write: () => true } } }
+    const clients: object[] = [direct, {}]
+    let answer = () => {}
+    const answered = new Promise<void>((resolve) => {
+      answer = resolve
+    })
+    const alone: string[] = []
+    const runShared = createSharedTrips({
+      checkOut: (use) => use(() => answered.then(() => []), clients.shift() as PostgresClient),
+      waiting: createWaitingCalls(10),
+      runAlone: async ({ text }) => [alone.push(text)],
+      preparedStatements: true,
+    })
+    const statement = (text: string) => ({ name: text, text, decode: () => undefined })
+    const sent = runShared(statement('direct'), [], {})
+    await runShared(statement('plain'), [], {})
+    answer()
+    await sent
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(alone).toEqual(['plain'])
   })
 
   it('keeps every kind of value on its way: text beyond ASCII, nothing, empty content', async () => {

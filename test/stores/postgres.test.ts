@@ -6,6 +6,7 @@ import { type PostgresPool, type PostgresStoreOptions, postgresStore } from '../
 import { isLargeBody, isResource, type LargeBody, type ResourceStore } from '../../src/stores/types.ts'
 import { testStore } from '../../src/testing.ts'
 import { createMember } from '../support/create-member.ts'
+import { createPlainPool } from '../support/plain-pool.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 
 let server: PostgresServer
@@ -287,20 +288,9 @@ describe('postgresStore, its tables', () => {
 
   it('are refused when a newer release makes them at the same moment, and keep its version', async () => {
     const tablePrefix = createPrefix()
-    const racing: PostgresPool = {
-      on() {},
-      async connect() {
-        const client = await pool.connect()
-        return {
-          on() {},
-          release: (destroy) => client.release(destroy),
-          async query(query) {
-            if (query.text.endsWith('FOR UPDATE')) await pool.query(`UPDATE ${tablePrefix}schema SET version = 99`)
-            return client.query(query as never)
-          },
-        }
-      },
-    }
+    const racing = createPlainPool(pool, async ({ text }) => {
+      if (text.endsWith('FOR UPDATE')) await pool.query(`UPDATE ${tablePrefix}schema SET version = 99`)
+    })
     const store = postgresStore({ pool: racing, tablePrefix, sweepInterval: 0 })
     await expect(async () => store.read('/a')).rejects.toThrow(/schema version 99/)
     expect((await pool.query(`SELECT version FROM ${tablePrefix}schema`)).rows).toEqual([{ version: 99 }])

@@ -61,7 +61,7 @@ export function createCheckout(
   function connect(call: Abortable): Promise<PostgresClient> {
     return new Promise((resolve, reject) => {
       throwIfAborted(call)
-      // Counted until the pool lets go of the call: a pool without a limit keeps those that are over as well.
+      // Counted until the pool has answered: a pool without a limit keeps a call in its queue after the caller has left.
       waiting.enter()
       const start = performance.now()
       let isOver = false

@@ -18,7 +18,7 @@ export interface SharedTripsOptions {
 }
 
 /** A call that shares a round trip. */
-interface Passenger {
+interface SharedCall {
   readonly values: PostgresValue[]
   readonly call: Abortable
   readonly resolve: (rows: unknown[] | Promise<unknown[]>) => void
@@ -26,17 +26,17 @@ interface Passenger {
 }
 
 /** Calls that share a round trip, until it begins. */
-interface Party {
+interface Batch {
   readonly statement: DirectStatement
-  passengers: readonly Passenger[]
+  calls: readonly SharedCall[]
   /** How many of them it counts as waiting. */
   counted: number
 }
 
 /** The most calls that share a round trip: each waits for the others. */
-const PLACES = 4
-/** Those who share a trip give it up one by one. */
-const TOGETHER: Abortable = {}
+const MOST_CALLS = 4
+/** The calls of a batch are given up one by one. */
+const UNENDING: Abortable = {}
 
 /**
  * Lets calls of the same statement share a connection, a round trip and a transaction: those of the same turn of the event
@@ -45,87 +45,89 @@ const TOGETHER: Abortable = {}
  * of them fails, none has happened, and each runs alone.
  */
 export function createSharedTrips({ checkOut, waiting, runAlone, preparedStatements }: SharedTripsOptions): RunShared {
-  /** The last party of each statement, while it has places left. */
-  const boarding = new Map<DirectStatement, Party>()
+  /** The last batch of each statement, while there is room in it. */
+  const open = new Map<DirectStatement, Batch>()
   let isPossible = true
 
-  function board(statement: DirectStatement, passenger: Passenger): void {
+  function join(statement: DirectStatement, shared: SharedCall): void {
     waiting.enter()
-    let party = boarding.get(statement)
-    if (party === undefined) {
-      party = { statement, passengers: [], counted: 0 }
-      boarding.set(statement, party)
+    let batch = open.get(statement)
+    if (batch === undefined) {
+      batch = { statement, calls: [], counted: 0 }
+      open.set(statement, batch)
       // What other sockets have received is read first.
-      setImmediate(depart, party)
+      setImmediate(sendBatch, batch)
     }
-    party.counted++
-    party.passengers = [...party.passengers, passenger]
-    if (party.passengers.length === PLACES) boarding.delete(statement)
+    batch.counted++
+    batch.calls = [...batch.calls, shared]
+    if (batch.calls.length === MOST_CALLS) open.delete(statement)
   }
 
-  function stopCounting(party: Party, count: number): void {
-    for (let left = Math.min(count, party.counted); left > 0; left--) {
-      party.counted--
+  function stopCounting(batch: Batch, count: number): void {
+    for (let left = Math.min(count, batch.counted); left > 0; left--) {
+      batch.counted--
       waiting.leave()
     }
   }
 
-  function dropLeavers(party: Party): void {
-    const leavers = party.passengers.filter(({ call }) => isAborted(call))
-    if (leavers.length === 0) return
-    party.passengers = party.passengers.filter((passenger) => !leavers.includes(passenger))
-    stopCounting(party, leavers.length)
-    for (const { call, reject } of leavers) reject(call.signal!.reason)
+  function dropAborted(batch: Batch): void {
+    const aborted = batch.calls.filter(({ call }) => isAborted(call))
+    if (aborted.length === 0) return
+    batch.calls = batch.calls.filter((shared) => !aborted.includes(shared))
+    stopCounting(batch, aborted.length)
+    for (const { call, reject } of aborted) reject(call.signal!.reason)
   }
 
-  function close(party: Party): readonly Passenger[] {
-    if (boarding.get(party.statement) === party) boarding.delete(party.statement)
-    dropLeavers(party)
-    stopCounting(party, party.counted)
+  function close(batch: Batch): readonly SharedCall[] {
+    if (open.get(batch.statement) === batch) open.delete(batch.statement)
+    dropAborted(batch)
+    stopCounting(batch, batch.counted)
     // All processes lock rows in one order: none waits for another that waits for it.
-    if (party.passengers.length > 1) party.passengers = [...party.passengers].sort(compareFirstValues)
-    return party.passengers
+    if (batch.calls.length > 1) batch.calls = [...batch.calls].sort(compareFirstValues)
+    return batch.calls
   }
 
-  async function depart(party: Party): Promise<void> {
-    const { statement } = party
-    const watch = watchIdle(LOOK_PERIOD, () => dropLeavers(party))
+  async function sendBatch(batch: Batch): Promise<void> {
+    const { statement } = batch
+    const watch = watchIdle(LOOK_PERIOD, () => dropAborted(batch))
     // One of them counts as the call that waits for the connection.
-    stopCounting(party, 1)
+    stopCounting(batch, 1)
     try {
-      await checkOut(async (send, client) => {
+      const isSent = await checkOut(async (send, client) => {
         stopWatch(watch)
-        const passengers = close(party)
+        const calls = close(batch)
         isPossible = takesDirectQueries(client)
-        if (!isPossible || passengers.length === 0) return
-        const runs = passengers.map(({ values }) => values)
+        if (!isPossible) return false
+        if (calls.length === 0) return true
+        const runs = calls.map(({ values }) => values)
         const query = new DirectQuery(statement, preparedStatements ? statement.name : '', runs)
         await send(query)
-        for (const [i, { resolve }] of passengers.entries()) resolve(query.results[i]!)
-      }, TOGETHER)
-      if (!isPossible) goAlone(party)
+        for (const [i, { resolve }] of calls.entries()) resolve(query.results[i]!)
+        return true
+      }, UNENDING)
+      if (!isSent) runEachAlone(batch)
     } catch (error) {
       stopWatch(watch)
-      const passengers = close(party)
+      const calls = close(batch)
       // The database has undone what the others did.
-      if (passengers.length > 1 && isConnectionIntact(error)) goAlone(party)
-      else for (const { reject } of passengers) reject(error)
+      if (calls.length > 1 && isConnectionIntact(error)) runEachAlone(batch)
+      else for (const { reject } of calls) reject(error)
     }
   }
 
-  function goAlone({ statement, passengers }: Party): void {
-    for (const { values, call, resolve } of passengers) resolve(runAlone(statement, values, call))
+  function runEachAlone({ statement, calls }: Batch): void {
+    for (const { values, call, resolve } of calls) resolve(runAlone(statement, values, call))
   }
 
   return (statement, values, call) => {
     if (!isPossible) return runAlone(statement, values, call)
     return new Promise((resolve, reject) => {
       if (isAborted(call)) throw call.signal!.reason
-      board(statement, { values, call, resolve, reject })
+      join(statement, { values, call, resolve, reject })
     })
   }
 }
 
-function compareFirstValues(a: Passenger, b: Passenger): number {
+function compareFirstValues(a: SharedCall, b: SharedCall): number {
   return Buffer.compare(a.values[0] as Uint8Array, b.values[0] as Uint8Array)
 }
