@@ -445,11 +445,17 @@ describe('Idempotency-Key', () => {
   it('gives up what a repetition has staged (issue 20, point 9)', async () => {
     const sound = memoryStore()
     let staged = 0
+    let goOn = (): void => {}
+    const areStaged = new Promise<void>((resolve) => {
+      goOn = resolve
+    })
     const store: ResourceStore = {
       ...sound,
       async stage(body, options) {
         const content = await sound.stage!(body, options)
-        staged++
+        // None is stored before all are here: a repetition that finds the record at once stages nothing.
+        if (++staged === 5) goOn()
+        await areStaged
         return { ...content, discard: () => void staged-- }
       },
       create: (collection, content, options) => {
