@@ -10,8 +10,6 @@ export interface RouteTable {
   readonly isOpen: boolean
   /** Whether any resource has QUERY. */
   readonly hasQuery: boolean
-  /** Whether any resource has a scope. */
-  readonly hasScope: boolean
 }
 
 /** A route and the paths it serves. */
@@ -41,7 +39,6 @@ export function createRouteTable(entries: readonly RouteEntry[]): RouteTable {
   for (const entry of entries) add(root, entry)
   return {
     isOpen: false,
-    hasScope: entries.some(({ route }) => route.indexing?.scope !== undefined),
     hasQuery: entries.some(({ route }) => route.actions.QUERY !== undefined),
     find: (path) => (path === '/' ? root.entry?.route : find(root, path, 1)),
     findBelow: (pattern) => findBelow(root, pattern === '/' ? [] : pattern.slice(1).split('/')),
