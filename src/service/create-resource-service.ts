@@ -10,6 +10,7 @@ import type { Exchange } from '../core/exchange.ts'
 import type { Handler } from '../core/handler.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { createHandler } from '../core/node-handler.ts'
+import { decideInOrder } from '../core/pipeline.ts'
 import type { Reply } from '../core/reply.ts'
 import { wantsDigests } from '../core/reply-digests.ts'
 import { type Step, sequence } from '../core/sequence.ts'
@@ -19,7 +20,6 @@ import { createAccess } from './access.ts'
 import { compileService } from './compile-service.ts'
 import { checkContent } from './content-steps.ts'
 import { createExplainer } from './explain.ts'
-import { decideInOrder } from './pipelining.ts'
 import {
   createResourceSteps,
   dependsOnScope,

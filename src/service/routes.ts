@@ -1,4 +1,5 @@
-import type { Route } from '../actions/route.ts'
+import type { CollectionFacts, Route } from '../actions/route.ts'
+import { parseIntegerName } from '../stores/paths.ts'
 
 /** What a path leads to. */
 export interface RouteTable {
@@ -19,6 +20,15 @@ export interface RouteEntry {
   readonly route: Route
   /** Whether a value may stand for the last `{name}`; any non-empty value may when it is left out. */
   readonly accepts?: ((name: string) => boolean) | undefined
+}
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+/** Which names the items of a collection may have. */
+export const NAME_RULES: Readonly<Record<CollectionFacts['ids'], RouteEntry['accepts']>> = {
+  integer: (name) => parseIntegerName(name) !== undefined,
+  uuid: (name) => UUID.test(name),
+  string: undefined,
 }
 
 interface Node {
