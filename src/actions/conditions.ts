@@ -1,6 +1,4 @@
-import { hasConditions } from '../core/conditions.ts'
-import { evaluateConditions } from '../handlers/evaluate.ts'
-import { requireCondition } from '../handlers/required-condition.ts'
+import { evaluateConditions, requireCondition } from '../core/conditions.ts'
 import { isSafeMethod } from '../protocol/methods.ts'
 import type { Expectation } from '../stores/types.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
@@ -13,26 +11,26 @@ import type { ResourceExchange } from './resource-exchange.ts'
  *   requires a condition and the request has none that counts
  */
 export function checkConditions(exchange: ResourceExchange): 'proceed' | 'not-modified' {
-  const { validators, route, method } = exchange
+  const { conditions, validators, route, method } = exchange
   if (exchange.foreseenVersion !== undefined) {
     exchange.isConditional = true
     return 'proceed'
   }
   if (route.preconditions === 'required' && validators !== undefined && !isSafeMethod(method) && method !== 'POST') {
-    requireCondition(exchange, validators, route.context.now())
+    requireCondition(conditions, validators, route.context.now())
   }
-  if (!hasConditions(exchange)) return 'proceed'
-  const outcome = evaluateConditions(exchange, validators, route.context.now())
+  if (conditions === undefined) return 'proceed'
+  const outcome = evaluateConditions(exchange, conditions, validators, route.context.now())
   if (outcome === 'proceed') exchange.isConditional = true
   return outcome
 }
 
 /** The state in which a write may happen: the conditions are still met, and the hook that allowed it has seen that state. */
 export function expectationOf(exchange: ResourceExchange): Expectation {
-  const { current, route, foreseenVersion } = exchange
+  const { conditions, current, route, foreseenVersion } = exchange
   if (foreseenVersion !== undefined) return { version: foreseenVersion }
   if (!exchange.isConditional) return 'any'
-  const takesAny = exchange.field('if-match') === '*' && exchange.field('if-none-match') === undefined
+  const takesAny = conditions?.ifMatch === '*' && conditions.ifNoneMatch === undefined
   if (takesAny && route.authorize === undefined && exchange.scope === undefined) return 'present'
   return current === undefined ? 'absent' : { version: current.version }
 }

@@ -1,4 +1,3 @@
-import { hasConditions } from '../core/conditions.ts'
 import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
@@ -15,8 +14,10 @@ export function readState(
   options?: { readonly metadataOnly: boolean },
 ): MaybePromise<void> {
   if (exchange.isStateRead) return undefined
-  const reading = new ReadUntilLeft(exchange, { hidden: exchange.wantsHidden, ...options })
-  const state = readInScope(exchange, exchange.storePath, reading)
+  const { storePath, scope, route, wantsHidden: hidden } = exchange
+  const reading = new ReadUntilLeft(exchange, { hidden, metadataOnly: options?.metadataOnly === true })
+  const state =
+    scope === undefined ? route.context.store.read(storePath, reading) : readInScope(exchange, storePath, reading)
   return isPromise(state) ? state.then((state) => setState(exchange, state)) : setState(exchange, state)
 }
 
@@ -87,7 +88,7 @@ export function loadFileTarget(exchange: ResourceExchange): MaybePromise<void> {
 
 /** Reads the state of a target that need not exist (PUT), where a condition is about to ask for it. */
 export function loadIfPresent(exchange: ResourceExchange): MaybePromise<void> {
-  if (exchange.route.preconditions === 'optional' && !hasConditions(exchange)) return undefined
+  if (exchange.route.preconditions === 'optional' && exchange.conditions === undefined) return undefined
   return readMetadata(exchange)
 }
 

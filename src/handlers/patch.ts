@@ -3,6 +3,7 @@ import { requireFewMembers } from '../body-types/json.ts'
 import { readLimits } from '../body-types/limits.ts'
 import { tooLarge } from '../body-types/read-body.ts'
 import type { BodyLimits } from '../body-types/types.ts'
+import { evaluateConditions, readConditions, requireCondition } from '../core/conditions.ts'
 import { HttpError } from '../core/errors.ts'
 import type { Exchange, HostRequest, RequestView } from '../core/exchange.ts'
 import type { Handler } from '../core/handler.ts'
@@ -30,9 +31,7 @@ import type { ParsedPatch, PatchFormat } from '../patch-formats/types.ts'
 import { formatCacheControl } from '../protocol/cache-control.ts'
 import { parsePrefer } from '../protocol/prefer.ts'
 import { toOriginForm } from '../protocol/request-target.ts'
-import { evaluateConditions } from './evaluate.ts'
 import { readPatch, selectFormat } from './patch-content.ts'
-import { requireCondition } from './required-condition.ts'
 import { formatValidators, type KnownValidators, resolveValidators } from './validators.ts'
 
 /** What is to be patched. Further members, such as a version, reach `write` with it. */
@@ -131,8 +130,8 @@ export function patch<Target extends PatchTarget>(options: PatchOptions<Target>)
       if (current === undefined) throw new HttpError(404, 'ERR_NOT_FOUND')
       const time = now()
       const validators = resolveValidators(current, time)
-      if (preconditions === 'required') requireCondition(exchange, validators, time)
-      evaluateConditions(exchange, validators, time)
+      if (preconditions === 'required') requireCondition(readConditions(exchange), validators, time)
+      evaluateConditions(exchange, readConditions(exchange), validators, time)
       return current
     })
   }

@@ -1,3 +1,4 @@
+import { evaluateConditions, readConditions } from '../core/conditions.ts'
 import { HttpError } from '../core/errors.ts'
 import type { Exchange, RequestView } from '../core/exchange.ts'
 import type { Handler } from '../core/handler.ts'
@@ -12,7 +13,6 @@ import { addDigests, digestAtHand, digestKept, wantsDigests } from '../core/repl
 import { selectRanges } from '../protocol/byte-range.ts'
 import { formatCacheControl } from '../protocol/cache-control.ts'
 import { evaluateIfRange, type Validators } from '../protocol/preconditions.ts'
-import { evaluateConditions } from './evaluate.ts'
 import type { RangeSource } from './range-source.ts'
 import { findValidators, formatValidators } from './validators.ts'
 
@@ -90,7 +90,7 @@ function createReply(exchange: Exchange, source: RangeSource, now: number): Repl
   const validators = findValidators(exchange, source, now)
   const caching = formatCaching(exchange, source)
   const tags = formatValidators(validators, now)
-  if (evaluateConditions(exchange, validators, now) === 'not-modified') {
+  if (evaluateConditions(exchange, readConditions(exchange), validators, now) === 'not-modified') {
     return { status: 304, headers: [...tags.slice(0, 2), ...caching] }
   }
   const fields = ['Content-Type', source.contentType, ...tags, 'Accept-Ranges', 'bytes']
