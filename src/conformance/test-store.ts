@@ -1,7 +1,6 @@
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import { readOptions } from '../core/options.ts'
-import { splitPath } from '../stores/paths.ts'
-import type { Content, RemoveOptions, ResourceStore } from '../stores/types.ts'
+import { type Content, type RemoveOptions, type ResourceStore, splitPath } from '../stores/types.ts'
 import { absentRelated } from './cases/absent-related.ts'
 import { conditions } from './cases/conditions.ts'
 import { content } from './cases/content.ts'

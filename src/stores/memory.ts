@@ -1,24 +1,25 @@
 import { isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { CHECKED_LATER, CLOCK, SIZE, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
-import { isAborted, throwIfAborted } from './aborted.ts'
 import { createStoreClock } from './clock.ts'
 import { createContentHolder, type HeldBody, type TakenStreams } from './memory/held-content.ts'
 import type { MemberPlace } from './memory/member-index.ts'
 import { createStates } from './memory/states.ts'
-import { memberPath } from './paths.ts'
 import {
   type Content,
   type CreateOptions,
   type CreateResult,
   type Expectation,
+  isAborted,
   isResource,
+  memberPath,
   type ReadOptions,
   type RelatedWrite,
   type RemoveOptions,
   type RemoveResult,
   type ResourceStore,
   type StoredState,
+  throwIfAborted,
   type WriteOptions,
   type WriteResult,
 } from './types.ts'

@@ -9,7 +9,7 @@ import {
   pageOfMembers,
   setMember,
 } from '../../src/stores/memory/sorted-members.ts'
-import { parseIntegerName } from '../../src/stores/paths.ts'
+import { parseIntegerName } from '../../src/stores/types.ts'
 
 function pageThrough(members: ReturnType<typeof createSortedMembers>, limit: number): string[] {
   const paths: string[] = []

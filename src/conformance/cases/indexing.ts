@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { CollectionIndex, Condition } from '../../stores/index-types.ts'
-import { nameOf } from '../../stores/paths.ts'
+import { nameOf } from '../../stores/types.ts'
 import { claim, claimEqual, claimResource } from '../claims.ts'
 import {
   ask,

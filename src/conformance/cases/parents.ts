@@ -1,5 +1,4 @@
-import type { RemoveOptions } from '../../stores/types.ts'
-import { isResource } from '../../stores/types.ts'
+import { isResource, type RemoveOptions } from '../../stores/types.ts'
 import { claim, claimContent, claimEqual, claimResource } from '../claims.ts'
 import { ask, createIndex, indexed } from '../query-samples.ts'
 import { binary, create, created, listAll, nameOf, put, stream, text, times } from '../samples.ts'

@@ -1,11 +1,11 @@
 import type { MaybePromise } from '../../core/maybe-promise.ts'
 import { untilAborted } from '../abortable-stream.ts'
-import { readAsText } from '../small-body.ts'
 import {
   type Content,
   isStaged,
   type LargeBody,
   type RelatedWrite,
+  readAsText,
   type SmallBody,
   type StagedBody,
   sizeOf,

@@ -1,4 +1,4 @@
-import { parseIntegerName } from '../paths.ts'
+import { parseIntegerName } from '../types.ts'
 import { collectItems, createSortedList, deleteItem, type SortedList, setItem } from './sorted-list.ts'
 
 /** Something that stands under a name in a collection. */

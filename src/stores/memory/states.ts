@@ -1,5 +1,12 @@
-import type { Content, ContentFields, RelatedWrite, RemoveOptions, StoredResource, StoredState } from '../types.ts'
-import { isResource } from '../types.ts'
+import {
+  type Content,
+  type ContentFields,
+  isResource,
+  type RelatedWrite,
+  type RemoveOptions,
+  type StoredResource,
+  type StoredState,
+} from '../types.ts'
 import { createVersions } from '../versions.ts'
 import { createExpiringStates } from './expiring.ts'
 import type { HeldBody } from './held-content.ts'

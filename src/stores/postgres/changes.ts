@@ -1,8 +1,13 @@
-import { throwIfAborted } from '../aborted.ts'
-import { memberPath } from '../paths.ts'
 import type { SqlChanges } from '../sql/create-store.ts'
 import { type OpenContent, refuseRemoval, toResource } from '../sql/rows.ts'
-import { isResource, type RemoveResult, type StoredState, type WriteResult } from '../types.ts'
+import {
+  isResource,
+  memberPath,
+  type RemoveResult,
+  type StoredState,
+  throwIfAborted,
+  type WriteResult,
+} from '../types.ts'
 import type { DatedRow } from './columns.ts'
 import { createUnavailableError } from './errors.ts'
 import type { NameSource } from './names.ts'

@@ -1,5 +1,5 @@
 import { stopWatch, watchIdle } from '../../core/idle-watch.ts'
-import { type Abortable, isAborted, throwIfAborted } from '../aborted.ts'
+import { type Abortable, isAborted, throwIfAborted } from '../types.ts'
 import type { PostgresClient, PostgresPool, PostgresQuery } from './connection.ts'
 import { createUnavailableError, isConnectionIntact } from './errors.ts'
 import { connectTo, guardClient, guardPool, limitConnectionTime } from './pool-guard.ts'

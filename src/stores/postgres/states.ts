@@ -1,10 +1,15 @@
-import type { Abortable } from '../aborted.ts'
-import { parseIntegerName } from '../paths.ts'
 import type { Taken } from '../sql/intake.ts'
 import { encodeText, formatSortKey, rangeBelow } from '../sql/names.ts'
 import { encodeEntry, padEntry } from '../sql/queries/entry.ts'
 import { createWrittenResource, encodeBody, encodeFields, HIDDEN, LIVE, placeOf } from '../sql/rows.ts'
-import type { Content, Expectation, RemoveOptions, StoredResource } from '../types.ts'
+import {
+  type Abortable,
+  type Content,
+  type Expectation,
+  parseIntegerName,
+  type RemoveOptions,
+  type StoredResource,
+} from '../types.ts'
 import type { DatedRow, WrittenRow } from './columns.ts'
 import type { PostgresConnection, PostgresValue, RunStatement } from './connection.ts'
 import type { PostgresContents } from './contents.ts'

@@ -1,9 +1,15 @@
-import type { Abortable } from '../aborted.ts'
-import { parseIntegerName, splitPath } from '../paths.ts'
 import type { RemoveStep, WriteStep } from '../sql/create-store.ts'
 import type { Taken } from '../sql/intake.ts'
 import { isExpected } from '../sql/rows.ts'
-import { isResource, type RelatedWrite, type StoredState, type WriteConflict } from '../types.ts'
+import {
+  type Abortable,
+  isResource,
+  parseIntegerName,
+  type RelatedWrite,
+  type StoredState,
+  splitPath,
+  type WriteConflict,
+} from '../types.ts'
 import type { DatedRow } from './columns.ts'
 import { type PostgresConnection, ROLL_BACK, type RunStatement } from './connection.ts'
 import type { PostgresIndexes } from './indexes.ts'

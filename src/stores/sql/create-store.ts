@@ -1,16 +1,17 @@
 import { andThen, type MaybePromise } from '../../core/maybe-promise.ts'
-import { type Abortable, throwIfAborted } from '../aborted.ts'
-import type {
-  Content,
-  CreateResult,
-  ListOptions,
-  Page,
-  RelatedWrite,
-  RemoveOptions,
-  RemoveResult,
-  ResourceStore,
-  WriteOptions,
-  WriteResult,
+import {
+  type Abortable,
+  type Content,
+  type CreateResult,
+  type ListOptions,
+  type Page,
+  type RelatedWrite,
+  type RemoveOptions,
+  type RemoveResult,
+  type ResourceStore,
+  throwIfAborted,
+  type WriteOptions,
+  type WriteResult,
 } from '../types.ts'
 import { supportOf } from './beside.ts'
 import type { SqlContents } from './contents.ts'

@@ -1,4 +1,4 @@
-import { nameOf, parseIntegerName } from '../paths.ts'
+import { nameOf, parseIntegerName } from '../types.ts'
 
 /**
  * The key under which a name is sorted, to be compared by bytes: integers by value, then all others.

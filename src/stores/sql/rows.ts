@@ -1,18 +1,19 @@
 import type { IndexedValues } from '../index-types.ts'
-import { nameOf, splitPath } from '../paths.ts'
-import { readAsText } from '../small-body.ts'
-import type {
-  Content,
-  ContentFields,
-  Expectation,
-  LargeBody,
-  Page,
-  RemoveOptions,
-  RemoveResult,
-  SmallBody,
-  StoredResource,
-  StoredState,
-  Tombstone,
+import {
+  type Content,
+  type ContentFields,
+  type Expectation,
+  type LargeBody,
+  nameOf,
+  type Page,
+  type RemoveOptions,
+  type RemoveResult,
+  readAsText,
+  type SmallBody,
+  type StoredResource,
+  type StoredState,
+  splitPath,
+  type Tombstone,
 } from '../types.ts'
 import { decodeText, encodeText } from './names.ts'
 

@@ -1,6 +1,6 @@
 import { HttpError } from '../../core/errors.ts'
-import { parseIntegerName } from '../paths.ts'
 import { encodeText } from '../sql/names.ts'
+import { parseIntegerName } from '../types.ts'
 import type { SqliteStatements } from './statements.ts'
 
 /** Assigns the names of new members, by a counter for each collection. All of it runs within a transaction. */
