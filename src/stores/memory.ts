@@ -1,10 +1,10 @@
 import { isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { CHECKED_LATER, CLOCK, SIZE, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
-import { createStoreClock } from './clock.ts'
 import { createContentHolder, type HeldBody, type TakenStreams } from './memory/held-content.ts'
 import type { MemberPlace } from './memory/member-index.ts'
 import { createStates } from './memory/states.ts'
+import { createStoreClock } from './stamps.ts'
 import {
   type Content,
   type CreateOptions,

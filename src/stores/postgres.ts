@@ -21,8 +21,8 @@ import { readSqlOptions, SQL_OPTIONS, type SqlStoreOptions } from './sql/options
 import { createIndexer } from './sql/queries/indexer.ts'
 import { type Shown, type StateRow, toPage, toResource, toState } from './sql/rows.ts'
 import { createSweeper } from './sql/sweeper.ts'
+import { createVersions } from './stamps.ts'
 import type { ResourceStore, StoredState } from './types.ts'
-import { createVersions } from './versions.ts'
 
 export type { PostgresClient, PostgresPool, PostgresQuery } from './postgres/connection.ts'
 export type { PgliteDatabase, PgliteRunner } from './postgres/pglite.ts'

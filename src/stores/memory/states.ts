@@ -1,3 +1,4 @@
+import { createVersions } from '../stamps.ts'
 import {
   type Content,
   type ContentFields,
@@ -7,7 +8,6 @@ import {
   type StoredResource,
   type StoredState,
 } from '../types.ts'
-import { createVersions } from '../versions.ts'
 import { createExpiringStates } from './expiring.ts'
 import type { HeldBody } from './held-content.ts'
 import { createMemberIndex, type Entry, type MemberIndex, type Place } from './member-index.ts'

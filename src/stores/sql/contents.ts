@@ -1,7 +1,7 @@
 import type { ContentStore } from '../../contents/types.ts'
 import type { BesideContents } from './beside.ts'
-import type { ChunkCache } from './chunk-cache.ts'
 import type { ChunkSink } from './intake.ts'
+import type { ChunkCache } from './large-body.ts'
 import type { ChunkSource } from './move.ts'
 
 /** Large content that never changes: in chunks, or in a content store. */

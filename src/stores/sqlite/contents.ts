@@ -7,10 +7,9 @@ import {
   type LostContent,
   readWhole,
 } from '../sql/beside.ts'
-import { readThroughCache } from '../sql/chunk-cache.ts'
 import type { SqlContents, SqlContentsOptions } from '../sql/contents.ts'
 import { type ContentId, createLostContentError } from '../sql/intake.ts'
-import { createLargeBody } from '../sql/large-body.ts'
+import { createLargeBody, readThroughCache } from '../sql/large-body.ts'
 import type { ChunkSource } from '../sql/move.ts'
 import { toBytes } from '../sql/rows.ts'
 import type { Swept } from '../sql/sweeper.ts'

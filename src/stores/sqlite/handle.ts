@@ -1,8 +1,7 @@
 import { HttpError } from '../../core/errors.ts'
 import type { MaybePromise } from '../../core/maybe-promise.ts'
 import { createCommitQueue } from './commit-queue.ts'
-import { createReserve } from './reserve.ts'
-import { createSpace, type Space } from './space.ts'
+import { createReserve, createSpace, type Space } from './space.ts'
 
 export type SqliteValue = string | number | Uint8Array | null
 

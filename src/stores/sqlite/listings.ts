@@ -1,8 +1,8 @@
+import type { KnownStates } from '../recent-cache.ts'
 import { encodeText, formatSortKey } from '../sql/names.ts'
 import { type StateRow, toPage, toResource } from '../sql/rows.ts'
 import type { ListOptions, Page, StoredResource } from '../types.ts'
 import type { SqliteContents } from './contents.ts'
-import type { KnownStates } from './known-states.ts'
 import type { SqliteStatements } from './statements.ts'
 
 /** The pages of the collections. */

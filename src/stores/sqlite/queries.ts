@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { andThen, isPromise, type MaybePromise } from '../../core/maybe-promise.ts'
 import type { ListQuery } from '../index-types.ts'
+import type { KnownStates } from '../recent-cache.ts'
 import { memberKeyOf } from '../sql/names.ts'
 import type { Indexer } from '../sql/queries/indexer.ts'
 import {
@@ -19,7 +20,6 @@ import { FACTS_AND_CONTENT, HIDDEN, LIVE, type OpenContent, type StateRow, toRes
 import { type Abortable, type ListOptions, type StoredResource, throwIfAborted } from '../types.ts'
 import type { SqliteConnection, SqliteStatement, SqliteValue } from './handle.ts'
 import type { SqliteIndexes } from './indexes.ts'
-import type { KnownStates } from './known-states.ts'
 
 export interface SqliteQueriesOptions {
   readonly indexes: SqliteIndexes

@@ -1,3 +1,4 @@
+import type { KnownState, KnownStates } from '../recent-cache.ts'
 import type { Taken } from '../sql/intake.ts'
 import { encodeText, formatSortKey } from '../sql/names.ts'
 import {
@@ -13,11 +14,10 @@ import {
   toResource,
   toState,
 } from '../sql/rows.ts'
+import type { SqliteClock } from '../stamps.ts'
 import type { Content, CreateResult, RelatedWrite, RemoveOptions, StoredResource, StoredState } from '../types.ts'
-import type { SqliteClock } from './clock.ts'
 import type { SqliteContents } from './contents.ts'
 import type { SqliteIndexes } from './indexes.ts'
-import type { KnownState, KnownStates } from './known-states.ts'
 import type { SqliteNames } from './names.ts'
 import type { Space } from './space.ts'
 import type { SqliteStatements } from './statements.ts'
