@@ -14,10 +14,11 @@ export interface Tombstones {
   bury(tombstone: Tombstone, expires: number): void
   /** Remembers, for the rest of the second, that a path was removed without a trace. */
   forget(path: string, removedAt: number): void
-  /** When a path was removed, as far as a new state in the same second must know of it. */
-  lastRemoval(path: string): number | undefined
-  /** The path is written again. */
-  unbury(path: string): void
+  /**
+   * The path is written again.
+   * @returns when it was removed, as far as a new state in the same second must know of it
+   */
+  unbury(path: string): number | undefined
 }
 
 /** @param most the most tombstones kept */
@@ -51,12 +52,11 @@ export function createTombstones(most: number): Tombstones {
       graves.set(tombstone.path, { tombstone, expires })
     },
 
-    lastRemoval(path) {
-      return graves.get(path)?.tombstone.removedAt ?? forgotten.get(path)
-    },
-
     unbury(path) {
+      const grave = graves.get(path)
+      if (grave === undefined) return forgotten.get(path)
       graves.delete(path)
+      return grave.tombstone.removedAt
     },
   }
 }
