@@ -1,3 +1,4 @@
+import { decodeText } from './sql/names.ts'
 import type { RowHead } from './sql/rows.ts'
 import { isLargeBody, type Page, type StoredResource } from './types.ts'
 
@@ -83,8 +84,9 @@ export interface KnownPage {
  * comes twice, so the same version is the same state.
  */
 export interface KnownStates {
-  /** @param path as it stands in the row */
   find(path: string): KnownState | undefined
+  /** The state that a row shows, where it is known. */
+  resourceOf(row: RowHead): StoredResource | undefined
   /** Keeps the state of a path that was offered before. */
   offer(row: RowHead, resource: StoredResource): void
   findPage(key: string): KnownPage | undefined
@@ -102,11 +104,16 @@ export function createKnownStates(limit: number): KnownStates {
   return {
     find: states.get,
 
+    resourceOf(row) {
+      const known = states.get(decodeText(row.path))
+      return known?.head.version === row.version ? known.resource : undefined
+    },
+
     offer({ path, state, version, changed, content_id }, resource) {
       const size = sizeInMemory(resource)
-      if (!states.isWanted(path, size)) return
+      if (!states.isWanted(resource.path, size)) return
       // The content is not kept a second time.
-      states.set(path, { head: { path, state, version, changed, content_id }, resource }, size)
+      states.set(resource.path, { head: { path, state, version, changed, content_id }, resource }, size)
     },
 
     findPage: pages.get,

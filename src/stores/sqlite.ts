@@ -9,7 +9,7 @@ import { createIndexer } from './sql/queries/indexer.ts'
 import { createSweeper } from './sql/sweeper.ts'
 import { createSqliteChanges } from './sqlite/changes.ts'
 import { createSqliteContents } from './sqlite/contents.ts'
-import { blockWhileBusy, createSqliteConnection, type SqliteHandle } from './sqlite/handle.ts'
+import { blockWhileBusy, openSqliteHandle, type SqliteHandle } from './sqlite/handle.ts'
 import { prepareIndexStatements } from './sqlite/index-statements.ts'
 import { createSqliteIndexes } from './sqlite/indexes.ts'
 import { createSqliteListings } from './sqlite/listings.ts'
@@ -70,7 +70,7 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
   }
   const settings = readSqlOptions('sqliteStore', options, OPTIONS)
   const { tablePrefix: prefix, busyTimeout, grace, cacheSize, reserve, contents: contentStore, now } = settings
-  const connection = createSqliteConnection(handle, {
+  const connection = openSqliteHandle(handle, {
     busyTimeout,
     reserve,
     onShortage: () => sweeper.hurry(),
@@ -108,10 +108,9 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
   const known = createKnownStates(cacheSize / 4)
   const names = createSqliteNames(statements)
   const nextVersion = createVersions()
-  const states = createSqliteStates(statements, {
+  const states = createSqliteStates(connection, statements, {
     contents,
     known,
-    space: connection.space,
     clock,
     names,
     indexes,
@@ -130,12 +129,7 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
     sweeper,
     indexer,
 
-    read(path, { hidden = false, metadataOnly = false } = {}) {
-      return connection.attempt(() =>
-        states.read(path, hidden ? 'shown' : 'not-shown', metadataOnly ? 'without-content' : 'with-content'),
-      )
-    },
-
+    read: states.read,
     list: (collection, options) => connection.attempt(() => listings.list(collection, options)),
   })
 }

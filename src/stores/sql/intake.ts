@@ -45,6 +45,8 @@ export interface Intake {
 }
 
 export interface IntakeFactory {
+  /** Content that is there already, as for an intake: without one, while nothing has to be taken in. */
+  held(contents: readonly Content[]): readonly Taken[] | undefined
   createIntake(): Intake
   stage(body: AsyncIterable<Uint8Array>, signal: AbortSignal | undefined): Promise<StagedBody>
 }
@@ -129,6 +131,16 @@ export function createIntakeFactory(sink: ChunkSink, { inlineLimit, batchSize, b
     return taken
   }
 
+  function held(contents: readonly Content[], taken?: ReadonlyMap<Content['body'], Taken>): Taken[] | undefined {
+    const found: Taken[] = []
+    for (const { body } of contents) {
+      const one = taken?.get(body) ?? heldBody(body)
+      if (one === undefined) return undefined
+      found.push(one)
+    }
+    return found
+  }
+
   function createIntake(): Intake {
     const taking = new Map<Content['body'], Promise<Taken>>()
     const taken = new Map<Content['body'], Taken>()
@@ -143,15 +155,8 @@ export function createIntakeFactory(sink: ChunkSink, { inlineLimit, batchSize, b
     }
 
     return {
-      held(contents) {
-        const held: Taken[] = []
-        for (const { body } of contents) {
-          const one = taken.get(body) ?? heldBody(body)
-          if (one === undefined) return undefined
-          held.push(one)
-        }
-        return held
-      },
+      held: (contents) => held(contents, taken),
+
       take(contents, signal) {
         // All are looked at before the first is read: a failure here must leave no stream under way.
         const missing = contents.filter(({ body }) => !taking.has(body) && heldBody(body) === undefined)
@@ -166,6 +171,7 @@ export function createIntakeFactory(sink: ChunkSink, { inlineLimit, batchSize, b
   }
 
   return {
+    held,
     createIntake,
 
     async stage(stream, signal) {

@@ -214,7 +214,7 @@ function toDigest(value: unknown): Uint8Array {
   return Buffer.from(buffer, byteOffset, length)
 }
 
-function toSmallBody(value: unknown): SmallBody {
+export function toSmallBody(value: unknown): SmallBody {
   const bytes = toBytes(value)
   return readAsText(bytes) ?? bytes
 }

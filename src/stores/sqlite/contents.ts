@@ -14,7 +14,7 @@ import type { ChunkSource } from '../sql/move.ts'
 import { toBytes } from '../sql/rows.ts'
 import type { Swept } from '../sql/sweeper.ts'
 import type { LargeBody } from '../types.ts'
-import type { SqliteConnection } from './handle.ts'
+import type { SqliteConnection } from './connection.ts'
 import { CHUNK_SIZE } from './schema.ts'
 import type { SqliteStatements } from './statements.ts'
 

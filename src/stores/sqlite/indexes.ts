@@ -20,7 +20,8 @@ import {
 } from '../sql/queries/places.ts'
 import { LIVE, type RowHead, type StateRow } from '../sql/rows.ts'
 import type { Swept } from '../sql/sweeper.ts'
-import type { SqliteConnection, SqliteValue } from './handle.ts'
+import type { SqliteConnection } from './connection.ts'
+import type { SqliteValue } from './handle.ts'
 import type { SqliteIndexStatements } from './index-statements.ts'
 
 /** Where the values of members go within one transaction. */

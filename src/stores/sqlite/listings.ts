@@ -32,8 +32,7 @@ export function createSqliteListings(
   }
 
   function toMember(row: StateRow): StoredResource {
-    const state = known.find(row.path)
-    return state?.head.version === row.version ? state.resource : toResource(row, contents.open)
+    return known.resourceOf(row) ?? toResource(row, contents.open)
   }
 
   return { list }

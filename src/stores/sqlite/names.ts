@@ -7,7 +7,10 @@ import type { SqliteStatements } from './statements.ts'
 export interface SqliteNames {
   /** @throws HttpError 507 when the collection has no names left */
   take(collection: string): string
-  /** Keeps a name that a client has written from being assigned. */
+  /**
+   * Keeps a name that a client has written from being assigned.
+   * @param collection as it stands in the table
+   */
   raiseFor(collection: string, name: string): void
 }
 
@@ -21,7 +24,7 @@ export function createSqliteNames(statements: SqliteStatements): SqliteNames {
 
     raiseFor(collection, name) {
       const id = parseIntegerName(name)
-      if (id !== undefined && id > 0) statements.raiseCounter.run(encodeText(collection), id + 1)
+      if (id !== undefined && id > 0) statements.raiseCounter.run(collection, id + 1)
     },
   }
 }

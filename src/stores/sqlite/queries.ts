@@ -18,7 +18,8 @@ import type { Found, Steps, WindowRequest } from '../sql/queries/steps.ts'
 import { type QueryDialect, writeMatch, writeWindow } from '../sql/queries/window.ts'
 import { FACTS_AND_CONTENT, HIDDEN, LIVE, type OpenContent, type StateRow, toResource } from '../sql/rows.ts'
 import { type Abortable, type ListOptions, type StoredResource, throwIfAborted } from '../types.ts'
-import type { SqliteConnection, SqliteStatement, SqliteValue } from './handle.ts'
+import type { SqliteConnection } from './connection.ts'
+import type { SqliteStatement, SqliteValue } from './handle.ts'
 import type { SqliteIndexes } from './indexes.ts'
 
 export interface SqliteQueriesOptions {
@@ -93,9 +94,7 @@ export function createSqliteQueries(
   function readMembers(collection: string, { range, found }: SelectedPage): readonly StoredResource[] {
     return found.flatMap((member) => {
       const row = readMember(collection, member, range!)
-      if (row === undefined) return []
-      const state = known.find(row.path)
-      return [state?.head.version === row.version ? state.resource : toResource(row, open)]
+      return row === undefined ? [] : [known.resourceOf(row) ?? toResource(row, open)]
     })
   }
 
