@@ -14,8 +14,8 @@ import {
   type WriteResult,
 } from '../types.ts'
 import { supportOf } from './beside.ts'
-import type { SqlContents } from './contents.ts'
 import { createIntakeFactory, type Intake, type IntakeFactory, type Taken } from './intake.ts'
+import type { SqlContents } from './large-body.ts'
 import { type MovableContents, moveChunks } from './move.ts'
 import type { SqlSettings, SqlStoreOptions } from './options.ts'
 import type { Indexer } from './queries/indexer.ts'

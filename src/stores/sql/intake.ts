@@ -1,10 +1,9 @@
 import { createHash, type Hash } from 'node:crypto'
-import { HttpError, isHttpError } from '../../core/errors.ts'
+import { HttpError } from '../../core/errors.ts'
 import type { MaybePromise } from '../../core/maybe-promise.ts'
 import { untilAborted } from '../abortable-stream.ts'
 import { type Content, isStaged, type LargeBody, type SmallBody, type StagedBody, sizeOf } from '../types.ts'
-import type { BesideContents } from './beside.ts'
-import { splitHead } from './split-head.ts'
+import { type BesideContents, isUnavailable, splitHead } from './beside.ts'
 
 /** Names a set of chunks. */
 export type ContentId = number | string
@@ -187,10 +186,6 @@ export function createIntakeFactory(sink: ChunkSink, { inlineLimit, batchSize, b
       return staged
     },
   }
-}
-
-export function isUnavailable(error: unknown): boolean {
-  return isHttpError(error) && error.status === 503
 }
 
 function createChunkWriter(sink: ChunkSink, batchSize: number) {

@@ -1,10 +1,31 @@
+import type { ContentStore } from '../../contents/types.ts'
 import { HttpError } from '../../core/errors.ts'
 import { andThen, isPromise, type MaybePromise } from '../../core/maybe-promise.ts'
 import type { Pieces } from '../../core/reply.ts'
 import { untilAborted } from '../abortable-stream.ts'
 import type { RecentCache } from '../recent-cache.ts'
 import type { LargeBody } from '../types.ts'
-import type { ContentId } from './intake.ts'
+import type { BesideContents } from './beside.ts'
+import type { ChunkSink, ContentId } from './intake.ts'
+import type { ChunkSource } from './move.ts'
+
+/** Large content that never changes: in chunks, or in a content store. */
+export interface SqlContents extends ChunkSink {
+  /** Content in the content store; `undefined` without one. */
+  readonly beside: BesideContents | undefined
+  /** Chunks to move to the content store. */
+  readonly chunkSource: ChunkSource
+}
+
+export interface SqlContentsOptions {
+  /** Milliseconds for which content that no path shows is kept: for readers that are still on it, and for slow uploads. */
+  readonly grace: number
+  readonly chunks: ChunkCache
+  /** Where content lies that has a key. */
+  readonly contentStore: ContentStore | undefined
+  /** Called when content was given up. */
+  readonly onRelease: () => void
+}
 
 /**
  * Reads `length` bytes from an offset in a chunk on, at most as many as a chunk has; they may end in the next chunk.

@@ -7,9 +7,8 @@ import {
   type LostContent,
   readWhole,
 } from '../sql/beside.ts'
-import type { SqlContents, SqlContentsOptions } from '../sql/contents.ts'
 import { type ContentId, createLostContentError } from '../sql/intake.ts'
-import { createLargeBody, readThroughCache } from '../sql/large-body.ts'
+import { createLargeBody, readThroughCache, type SqlContents, type SqlContentsOptions } from '../sql/large-body.ts'
 import type { ChunkSource } from '../sql/move.ts'
 import { toBytes } from '../sql/rows.ts'
 import type { Swept } from '../sql/sweeper.ts'
