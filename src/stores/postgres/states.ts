@@ -1,14 +1,16 @@
 import type { Taken } from '../sql/intake.ts'
 import { encodeText, formatSortKey, rangeBelow } from '../sql/names.ts'
 import { encodeEntry, padEntry } from '../sql/queries/entry.ts'
-import { createWrittenResource, encodeBody, encodeFields, HIDDEN, LIVE, placeOf } from '../sql/rows.ts'
+import { createWrittenResource, encodeBody, encodeFields, HIDDEN, LIVE, placeOf, toState } from '../sql/rows.ts'
 import {
   type Abortable,
   type Content,
   type Expectation,
   parseIntegerName,
+  type ReadOptions,
   type RemoveOptions,
   type StoredResource,
+  type StoredState,
 } from '../types.ts'
 import type { DatedRow, WrittenRow } from './columns.ts'
 import type { PostgresConnection, PostgresValue, RunStatement } from './connection.ts'
@@ -33,7 +35,11 @@ export interface PutResult {
 
 /** The rows of the paths. Each change is one statement, atomic by itself. */
 export interface PostgresStates {
-  read(path: string, content: 'with-content' | 'without-content', call?: Abortable): Promise<DatedRow | undefined>
+  /** As the store's own. */
+  read(path: string, options?: ReadOptions): Promise<StoredState>
+  readRow(path: string, call: Abortable): Promise<DatedRow | undefined>
+  /** What a reader finds who sees nothing hidden. */
+  toFoundState(row: DatedRow | undefined): StoredState
   /** Writes a path; `undefined` when its state was not the expected one. */
   put(
     run: RunStatement,
@@ -130,11 +136,19 @@ export function createPostgresStates(
   }
 
   return {
-    async read(path, content, call) {
-      const statement = content === 'with-content' ? statements.readState : statements.readFacts
-      const [row] = await connection.read<DatedRow>(statement, [encodeKey(path)], call)
+    async read(path, options = {}) {
+      const { hidden = false, metadataOnly = false } = options
+      const statement = metadataOnly ? statements.readFacts : statements.readState
+      const [row] = await connection.read<DatedRow>(statement, [encodeKey(path)], options)
+      return toState(row, hidden ? 'shown' : 'not-shown', row?.now ?? 0, contents.open)
+    },
+
+    async readRow(path, call) {
+      const [row] = await connection.read<DatedRow>(statements.readState, [encodeKey(path)], call)
       return row
     },
+
+    toFoundState: (row) => toState(row, 'not-shown', row?.now ?? 0, contents.open),
 
     async put(run, path, content, taken, expect, version = nextVersion()) {
       const [row] = await runPut(run, path, version, content, taken, expect)
