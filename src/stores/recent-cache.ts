@@ -1,5 +1,4 @@
-import { decodeText } from './sql/names.ts'
-import type { RowHead } from './sql/rows.ts'
+import type { RowHead } from './sql/columns.ts'
 import { isLargeBody, type Page, type StoredResource } from './types.ts'
 
 /**
@@ -85,8 +84,8 @@ export interface KnownPage {
  */
 export interface KnownStates {
   find(path: string): KnownState | undefined
-  /** The state that a row shows, where it is known. */
-  resourceOf(row: RowHead): StoredResource | undefined
+  /** The state of a path that has a version, where it is known. */
+  resourceOf(path: string, version: string): StoredResource | undefined
   /** Keeps the state of a path that was offered before. */
   offer(row: RowHead, resource: StoredResource): void
   findPage(key: string): KnownPage | undefined
@@ -104,9 +103,9 @@ export function createKnownStates(limit: number): KnownStates {
   return {
     find: states.get,
 
-    resourceOf(row) {
-      const known = states.get(decodeText(row.path))
-      return known?.head.version === row.version ? known.resource : undefined
+    resourceOf(path, version) {
+      const known = states.get(path)
+      return known?.head.version === version ? known.resource : undefined
     },
 
     offer({ path, state, version, changed, content_id }, resource) {

@@ -2,7 +2,6 @@ import { HttpError } from '../../core/errors.ts'
 import type { CollectionIndex } from '../index-types.ts'
 import { parsePosition } from '../indexed-values.ts'
 import { type ListOptions, type Page, parseIntegerName, type StoredResource, splitPath } from '../types.ts'
-import { createBoundedMap } from './bounded-map.ts'
 import { type CollectionIndexes, createCollectionIndexes } from './collection-indexes.ts'
 import { createPageReader } from './member-pages.ts'
 import {
@@ -17,6 +16,7 @@ import {
   setItem,
   setMember,
 } from './sorted-members.ts'
+import { createBoundedMap } from './tombstones.ts'
 
 const MAX_IDLE_COUNTERS = 10_000
 

@@ -1,4 +1,4 @@
-import type { StateRow } from '../sql/rows.ts'
+import type { StateRow } from '../sql/columns.ts'
 import type { Fields } from './direct-query.ts'
 
 /** The clock of the database, in milliseconds: those of several machines differ. */

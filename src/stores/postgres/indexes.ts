@@ -1,5 +1,5 @@
 import type { CollectionIndex } from '../index-types.ts'
-import { memberKeyOf, sortKeyOf } from '../sql/names.ts'
+import type { StateRow } from '../sql/columns.ts'
 import { padEntry } from '../sql/queries/entry.ts'
 import type { IndexSteps } from '../sql/queries/indexer.ts'
 import {
@@ -15,7 +15,7 @@ import {
   toPlace,
   toWalkedBatch,
 } from '../sql/queries/places.ts'
-import { placeOf, type StateRow } from '../sql/rows.ts'
+import { memberKeyOf, placeOf, sortKeyOf } from '../sql/rows.ts'
 import type { Swept } from '../sql/sweeper.ts'
 import { type PostgresConnection, type PostgresValue, ROLL_BACK, type RunStatement } from './connection.ts'
 import { writeIndexStatements } from './index-statements.ts'

@@ -1,7 +1,16 @@
+import { HIDDEN, LIVE } from '../sql/columns.ts'
 import type { Taken } from '../sql/intake.ts'
-import { encodeText, formatSortKey, rangeBelow } from '../sql/names.ts'
 import { encodeEntry, padEntry } from '../sql/queries/entry.ts'
-import { createWrittenResource, encodeBody, encodeFields, HIDDEN, LIVE, placeOf, toState } from '../sql/rows.ts'
+import {
+  createWrittenResource,
+  encodeBody,
+  encodeFields,
+  encodeText,
+  formatSortKey,
+  placeOf,
+  rangeBelow,
+  toState,
+} from '../sql/rows.ts'
 import {
   type Abortable,
   type Content,

@@ -1,6 +1,6 @@
 import type { KnownStates } from '../recent-cache.ts'
-import { encodeText, formatSortKey } from '../sql/names.ts'
-import { type StateRow, toPage, toResource } from '../sql/rows.ts'
+import type { StateRow } from '../sql/columns.ts'
+import { decodeText, encodeText, formatSortKey, toPage, toResource } from '../sql/rows.ts'
 import type { ListOptions, Page, StoredResource } from '../types.ts'
 import type { SqliteContents } from './contents.ts'
 import type { SqliteStatements } from './statements.ts'
@@ -32,7 +32,7 @@ export function createSqliteListings(
   }
 
   function toMember(row: StateRow): StoredResource {
-    return known.resourceOf(row) ?? toResource(row, contents.open)
+    return known.resourceOf(decodeText(row.path), row.version) ?? toResource(row, contents.open)
   }
 
   return { list }

@@ -1,5 +1,5 @@
 import { HttpError } from '../../core/errors.ts'
-import { encodeText } from '../sql/names.ts'
+import { encodeText } from '../sql/rows.ts'
 import { parseIntegerName } from '../types.ts'
 import type { SqliteStatements } from './statements.ts'
 

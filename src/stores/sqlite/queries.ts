@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { andThen, isPromise, type MaybePromise } from '../../core/maybe-promise.ts'
 import type { ListQuery } from '../index-types.ts'
 import type { KnownStates } from '../recent-cache.ts'
-import { memberKeyOf } from '../sql/names.ts'
+import { FACTS_AND_CONTENT, HIDDEN, LIVE, type StateRow } from '../sql/columns.ts'
 import type { Indexer } from '../sql/queries/indexer.ts'
 import {
   createEmptyPage,
@@ -16,7 +16,7 @@ import { type FoundMember, planPage, type SelectedPage } from '../sql/queries/pa
 import { FURTHER_WINDOW } from '../sql/queries/selection.ts'
 import type { Found, Steps, WindowRequest } from '../sql/queries/steps.ts'
 import { type QueryDialect, writeMatch, writeWindow } from '../sql/queries/window.ts'
-import { FACTS_AND_CONTENT, HIDDEN, LIVE, type OpenContent, type StateRow, toResource } from '../sql/rows.ts'
+import { decodeText, memberKeyOf, type OpenContent, toResource } from '../sql/rows.ts'
 import { type Abortable, type ListOptions, type StoredResource, throwIfAborted } from '../types.ts'
 import type { SqliteConnection } from './connection.ts'
 import type { SqliteStatement, SqliteValue } from './handle.ts'
@@ -94,7 +94,7 @@ export function createSqliteQueries(
   function readMembers(collection: string, { range, found }: SelectedPage): readonly StoredResource[] {
     return found.flatMap((member) => {
       const row = readMember(collection, member, range!)
-      return row === undefined ? [] : [known.resourceOf(row) ?? toResource(row, open)]
+      return row === undefined ? [] : [known.resourceOf(decodeText(row.path), row.version) ?? toResource(row, open)]
     })
   }
 

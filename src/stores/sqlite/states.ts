@@ -1,18 +1,16 @@
 import type { MaybePromise } from '../../core/maybe-promise.ts'
 import type { KnownState, KnownStates } from '../recent-cache.ts'
+import { LIVE, type RowHead, type StateRow } from '../sql/columns.ts'
 import type { Taken } from '../sql/intake.ts'
-import { encodeText, formatSortKey } from '../sql/names.ts'
 import {
   createWrittenResource,
   decideChange,
   encodeFields,
   encodeIndexed,
-  LIVE,
+  encodeText,
+  formatSortKey,
   placeOf,
-  type RowHead,
   type Shown,
-  type StateRow,
-  toSmallBody,
   toState,
 } from '../sql/rows.ts'
 import type { SqliteClock } from '../stamps.ts'
@@ -22,6 +20,7 @@ import {
   type ReadOptions,
   type RelatedWrite,
   type RemoveOptions,
+  readAsText,
   type StoredResource,
   type StoredState,
   splitPath,
@@ -134,7 +133,7 @@ export function createSqliteStates(
     release(row)
     // A path that has a row has raised the counter before.
     if (row === undefined && place !== undefined) names.raiseFor(place.collection, place.name)
-    const body = id === null ? toSmallBody(bytes) : contents.open(id, taken.size)
+    const body = bytes === null ? contents.open(id!, taken.size) : (readAsText(bytes) ?? bytes)
     const stored = { size: taken.size, body, sha256: taken.sha256 }
     const resource = createWrittenResource(path, version, { ...content, indexed }, stored, change)
     known.offer({ path: key, state: LIVE, version, changed: change.changed, content_id: id }, resource)

@@ -1,6 +1,6 @@
 import type { ListQuery } from '../../index-types.ts'
 import { encodeValue, formatPosition, parsePosition } from '../../indexed-values.ts'
-import { decodeText, encodeText, formatSortKey } from '../names.ts'
+import { decodeText, encodeText, formatSortKey } from '../rows.ts'
 import { decodeKey, slotOf } from './entry.ts'
 import { type Filters, type Range, toFilters, toRange } from './filters.ts'
 import { type Selected, select } from './selection.ts'
