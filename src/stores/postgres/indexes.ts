@@ -17,9 +17,10 @@ import {
 } from '../sql/queries/places.ts'
 import { memberKeyOf, placeOf, sortKeyOf } from '../sql/rows.ts'
 import type { Swept } from '../sql/sweeper.ts'
+import { encodeKey } from './columns.ts'
 import { type PostgresConnection, type PostgresValue, ROLL_BACK, type RunStatement } from './connection.ts'
 import { writeIndexStatements } from './index-statements.ts'
-import { type Description, encodeKey } from './states.ts'
+import type { Description } from './states.ts'
 
 export interface PostgresIndexes extends IndexSteps<Position> {
   /** The place of an index; `undefined` when it is not known and the collection has no members. */

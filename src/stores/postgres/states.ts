@@ -1,6 +1,5 @@
 import { HIDDEN, LIVE } from '../sql/columns.ts'
 import type { Taken } from '../sql/intake.ts'
-import { encodeEntry, padEntry } from '../sql/queries/entry.ts'
 import {
   createWrittenResource,
   encodeBody,
@@ -21,7 +20,7 @@ import {
   type StoredResource,
   type StoredState,
 } from '../types.ts'
-import type { DatedRow, WrittenRow } from './columns.ts'
+import { type DatedRow, encodeKey, listIndexed, type WrittenRow } from './columns.ts'
 import type { PostgresConnection, PostgresValue, RunStatement } from './connection.ts'
 import type { PostgresContents } from './contents.ts'
 import { isDivisionByZero } from './errors.ts'
@@ -227,26 +226,16 @@ function toCreation({ path, version, content, taken }: NewRow, row: CreatedRow):
 
 /** The values of a new row, in the order of `createState`. */
 function listValues({ path, version, content, taken }: NewRow): readonly PostgresValue[] {
-  const place = placeOf(path)
+  const key = encodeText(path)
+  // The parts of an encoded path are the encoded parts.
+  const place = placeOf(key)
   return [
-    ...[encodeKey(path), version, taken.size, ...encodeFields(content)],
+    Buffer.from(key),
+    version,
+    taken.size,
+    ...encodeFields(content),
     taken.id === undefined ? encodeBody(taken.body) : null,
-    place === undefined ? null : encodeKey(place.collection),
-    place === undefined ? null : encodeKey(formatSortKey(place.name)),
+    place === undefined ? null : Buffer.from(place.collection),
+    place === undefined ? null : Buffer.from(formatSortKey(place.name)),
   ]
-}
-
-/** What the index of a collection has of a row, in the order of the statements; nothing without values. */
-function listIndexed({ indexed }: Description): readonly PostgresValue[] {
-  if (indexed === undefined) return []
-  return [
-    indexed.index.version,
-    JSON.stringify(indexed.values),
-    ...padEntry(encodeEntry(indexed.index, indexed.values)),
-  ]
-}
-
-/** Keys are bytes. */
-export function encodeKey(text: string): Uint8Array {
-  return Buffer.from(encodeText(text), 'utf8')
 }
