@@ -1,4 +1,4 @@
-import type { RowHead } from './sql/columns.ts'
+import type { RowHead } from './sql/tables.ts'
 import { isLargeBody, type Page, type StoredResource } from './types.ts'
 
 /**

@@ -1,5 +1,4 @@
 import type { CollectionIndex } from '../index-types.ts'
-import type { StateRow } from '../sql/columns.ts'
 import { padEntry } from '../sql/queries/entry.ts'
 import type { IndexSteps } from '../sql/queries/indexer.ts'
 import {
@@ -17,6 +16,7 @@ import {
 } from '../sql/queries/places.ts'
 import { memberKeyOf, placeOf, sortKeyOf } from '../sql/rows.ts'
 import type { Swept } from '../sql/sweeper.ts'
+import type { StateRow } from '../sql/tables.ts'
 import { encodeKey } from './columns.ts'
 import { type PostgresConnection, type PostgresValue, ROLL_BACK, type RunStatement } from './connection.ts'
 import { writeIndexStatements } from './index-statements.ts'

@@ -1,4 +1,3 @@
-import { HIDDEN, LIVE } from '../sql/columns.ts'
 import type { Taken } from '../sql/intake.ts'
 import {
   createWrittenResource,
@@ -10,6 +9,7 @@ import {
   rangeBelow,
   toState,
 } from '../sql/rows.ts'
+import { HIDDEN, LIVE } from '../sql/tables.ts'
 import {
   type Abortable,
   type Content,

@@ -16,7 +16,7 @@ import {
   splitPath,
   type Tombstone,
 } from '../types.ts'
-import { HIDDEN, LIVE, REMOVED, type RowHead, type StateRow } from './columns.ts'
+import { HIDDEN, LIVE, REMOVED, type RowHead, type StateRow } from './tables.ts'
 
 /** Makes the object that opens large content. */
 export type OpenContent = (id: number | string, size: number) => LargeBody

@@ -1,6 +1,6 @@
-import { LIVE, REMOVED } from '../sql/columns.ts'
 import type { Draft, SqlChanges } from '../sql/create-store.ts'
 import { isExpected, rangeBelow, refuseRemoval } from '../sql/rows.ts'
+import { LIVE, REMOVED } from '../sql/tables.ts'
 import type { SqliteClock } from '../stamps.ts'
 import { type CreateResult, memberPath, type RemoveResult, type StoredResource, type WriteResult } from '../types.ts'
 import type { SqliteConnection } from './connection.ts'

@@ -1,6 +1,5 @@
 import { andThen, type MaybePromise } from '../../core/maybe-promise.ts'
 import type { CollectionIndex, IndexedValues } from '../index-types.ts'
-import { LIVE, type RowHead, type StateRow } from '../sql/columns.ts'
 import { type EntryKeys, encodeEntry } from '../sql/queries/entry.ts'
 import type { IndexSteps } from '../sql/queries/indexer.ts'
 import {
@@ -20,6 +19,7 @@ import {
 } from '../sql/queries/places.ts'
 import { encodeText, memberKeyOf, sortKeyOf } from '../sql/rows.ts'
 import type { Swept } from '../sql/sweeper.ts'
+import { LIVE, type RowHead, type StateRow } from '../sql/tables.ts'
 import type { SqliteConnection } from './connection.ts'
 import type { SqliteValue } from './handle.ts'
 import type { SqliteIndexStatements } from './index-statements.ts'

@@ -1,6 +1,5 @@
 import type { MaybePromise } from '../../core/maybe-promise.ts'
 import type { KnownState, KnownStates } from '../recent-cache.ts'
-import { LIVE, type RowHead, type StateRow } from '../sql/columns.ts'
 import type { Taken } from '../sql/intake.ts'
 import {
   createWrittenResource,
@@ -13,6 +12,7 @@ import {
   type Shown,
   toState,
 } from '../sql/rows.ts'
+import { LIVE, type RowHead, type StateRow } from '../sql/tables.ts'
 import type { SqliteClock } from '../stamps.ts'
 import {
   type Content,
