@@ -185,5 +185,5 @@ export function toContentError(issue: StandardIssue): ContentError {
 /** `text` of a JSON object with the member `id` put first. */
 export function insertId(text: string, value: JsonObject, id: string | number): string {
   const rest = text.slice(text.indexOf('{') + 1)
-  return `{"id":${JSON.stringify(id)}${hasMembers(value) ? ',' : ''}${rest}`
+  return `{"id":${typeof id === 'number' ? id : JSON.stringify(id)}${hasMembers(value) ? ',' : ''}${rest}`
 }

