@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from 'node:http2'
-import { type Exchange, isHttp2 } from './exchange.ts'
+import { type Exchange, type HostRequest, isHttp2 } from './exchange.ts'
 import { readField } from './fields.ts'
 import { toOwnBytes } from './own-bytes.ts'
 
@@ -21,6 +21,40 @@ export function hasBody(req: IncomingMessage): boolean {
 export function declaredLength(req: IncomingMessage): number | undefined {
   const length = readField(req.headers, 'content-length')
   return length === undefined ? undefined : Number(length)
+}
+
+/** Whether the content has a content coding. */
+export function isCoded(exchange: Exchange): boolean {
+  const coding = exchange.field('content-encoding')
+  return coding !== undefined && coding.toLowerCase() !== 'identity'
+}
+
+/** What a body parser before us left, or `undefined` while the content is still to be read. */
+export interface ConsumedBody {
+  readonly value: unknown
+}
+
+/**
+ * What another body parser has made of the content, for hosts where one ran before us (`express.json()`, Nest).
+ * @throws TypeError when the content has been read and nothing was left of it; waiting for it would never end
+ */
+export function findConsumedBody(req: IncomingMessage & HostRequest): ConsumedBody | undefined {
+  if (!wasRead(req)) return undefined
+  if (req.body !== undefined) return { value: req.body }
+  throw contentGone()
+}
+
+/** Whether the content of a request has been read, or some of it. */
+export function wasRead(req: IncomingMessage): boolean {
+  return req.readableDidRead || req.readableEnded
+}
+
+/** For content that was read before, of which nothing is left. */
+export function contentGone(): TypeError {
+  return new TypeError(
+    'The request content was read before http-resource-service saw it, and req.body does not hold it. ' +
+      'Mount the service before the body parser, or let the parser set req.body.',
+  )
 }
 
 /** Whether a request is about to be answered before its content was read to the end. */
