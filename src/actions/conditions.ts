@@ -1,6 +1,4 @@
-import { hasConditions } from '../core/conditions.ts'
-import { evaluateConditions } from '../handlers/evaluate.ts'
-import { requireCondition } from '../handlers/required-condition.ts'
+import { evaluateConditions, requireCondition } from '../core/conditions.ts'
 import { isSafeMethod } from '../protocol/methods.ts'
 import type { Expectation } from '../stores/types.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
@@ -21,8 +19,8 @@ export function checkConditions(exchange: ResourceExchange): 'proceed' | 'not-mo
   if (route.preconditions === 'required' && validators !== undefined && !isSafeMethod(method) && method !== 'POST') {
     requireCondition(exchange, validators, route.context.now())
   }
-  if (!hasConditions(exchange)) return 'proceed'
   const outcome = evaluateConditions(exchange, validators, route.context.now())
+  if (outcome === 'unconditional') return 'proceed'
   if (outcome === 'proceed') exchange.isConditional = true
   return outcome
 }

@@ -84,23 +84,23 @@ function kindOf({ resource }: SeenState): 'created' | 'replaced' | 'restored' {
   return resource.hidden === true ? 'restored' : 'replaced'
 }
 
-function store(exchange: ResourceExchange, proposal: Proposal): MaybePromise<Reply> {
-  const { content, isVerbatim } = proposal
-  const result = isStaged(content.body) ? commitOrDiscard(exchange, content) : commitContent(exchange, content)
+function store(exchange: ResourceExchange, { content, isVerbatim }: Proposal): MaybePromise<Reply> {
+  const result = commitContent(exchange, content)
   if (isPromise(result)) return result.then((result) => createReply(exchange, result, isVerbatim))
   return createReply(exchange, result, isVerbatim)
 }
 
 /** Writes content at its turn; a stream at once, because its client may send slowly and must not make others wait. */
 function commitContent(exchange: ResourceExchange, content: Content): MaybePromise<Written> {
-  const isHere = typeof content.body === 'string' || content.body instanceof Uint8Array
-  return isHere ? commit(exchange, write, content) : commitWithoutTurn(exchange, write, content)
+  const { body } = content
+  if (typeof body === 'string' || body instanceof Uint8Array) return commit(exchange, attempt, content)
+  return isStaged(body) ? commitOrDiscard(exchange, content) : commitWithoutTurn(exchange, attempt, content)
 }
 
 /** Writes staged content, or gives it up. */
 async function commitOrDiscard(exchange: ResourceExchange, content: Content): Promise<Written> {
   try {
-    return await commit(exchange, write, content)
+    return await commit(exchange, attempt, content)
   } catch (error) {
     await discardContent(content)
     throw error
@@ -133,10 +133,6 @@ function requireTargetId({ route, storePath }: ResourceExchange, value: JsonValu
     detail: 'The id in the content is not the id in the target.',
     errors: [{ pointer: '/id', detail: `The id of this resource is ${JSON.stringify(id)}.` }],
   })
-}
-
-function write(exchange: ResourceExchange, content: Content): MaybePromise<WriteResult> {
-  return attempt(exchange, content)
 }
 
 /** @param seen the one state that may be replaced; default: what the conditions and `authorize` leave */

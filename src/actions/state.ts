@@ -15,8 +15,10 @@ export function readState(
   options?: { readonly metadataOnly: boolean },
 ): MaybePromise<void> {
   if (exchange.isStateRead) return undefined
-  const reading = new ReadUntilLeft(exchange, { hidden: exchange.wantsHidden, ...options })
-  const state = readInScope(exchange, exchange.storePath, reading)
+  const { storePath, scope, route, wantsHidden: hidden } = exchange
+  const reading = new ReadUntilLeft(exchange, { hidden, metadataOnly: options?.metadataOnly === true })
+  const state =
+    scope === undefined ? route.context.store.read(storePath, reading) : readInScope(exchange, storePath, reading)
   return isPromise(state) ? state.then((state) => setState(exchange, state)) : setState(exchange, state)
 }
 

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
-import type { Http2ServerResponse, ServerHttp2Stream } from 'node:http2'
+import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from 'node:http2'
 import type { Sharing } from '../protocol/cache-control.ts'
 import type { ContentVerifier } from './content-digest.ts'
 import { joinSplitLists, readField } from './fields.ts'
@@ -205,6 +205,15 @@ export class Exchange implements RequestView {
 /** Whether HTTP/2 carries a request. The version alone does not tell: over HTTP/1 a client may write what it likes. */
 export function isHttp2(req: IncomingMessage): boolean {
   return req.httpVersionMajor === 2 && 'stream' in req
+}
+
+/**
+ * The object that lives as long as the connection of a request: facts about the connection are kept on it under a
+ * symbol, because finding them out costs more than the rest of a small request.
+ */
+export function connectionOf(req: IncomingMessage): object {
+  if (!isHttp2(req)) return req.socket
+  return (req as unknown as Http2ServerRequest).stream.session ?? req.socket
 }
 
 const EXCHANGE = Symbol.for('http-resource-service.exchange')

@@ -1,5 +1,4 @@
 import type { IncomingMessage } from 'node:http'
-import type { Http2ServerRequest } from 'node:http2'
 import { BlockList, isIP, Socket } from 'node:net'
 import { isHttp2 } from './exchange.ts'
 
@@ -10,15 +9,6 @@ export interface Peer {
   readonly isLocal: boolean
   /** Its address; `undefined` for a Unix socket. */
   readonly address: string | undefined
-}
-
-/**
- * The object that lives as long as the connection of a request: facts about the connection are kept on it under a
- * symbol, because finding them out costs more than the rest of a small request.
- */
-export function connectionOf(req: IncomingMessage): object {
-  if (!isHttp2(req)) return req.socket
-  return (req as unknown as Http2ServerRequest).stream.session ?? req.socket
 }
 
 /** Finds out who sends the requests of a connection. */

@@ -7,19 +7,23 @@ export type Step<E extends Exchange = Exchange> = (exchange: E) => MaybePromise<
 
 type Decision = MaybePromise<Reply | undefined>
 
-/** Makes one step of several: they run in order until one replies. Control only moves forward. */
-export function sequence<E extends Exchange>(steps: readonly Step<E>[]): Step<E> {
+/**
+ * Makes one step of several: they run in order until one replies. Control only moves forward.
+ * @param rest goes on where none of them replies, and notes its own steps
+ */
+export function sequence<E extends Exchange>(steps: readonly Step<E>[], rest?: Step<E>): Step<E> {
   // Bundlers tell functions of one name apart by a number.
   const names = steps.map(({ name }) => name.replace(/\$?\d+$/, ''))
+  const last = rest === undefined ? steps.length - 1 : steps.length
 
   function runFrom(exchange: E, first: number): Decision {
     for (let i = first; i < steps.length; i++) {
       exchange.trace?.push(names[i]!)
       const reply = steps[i]!(exchange)
       if (reply === undefined) continue
-      return isPromise(reply) ? reply.then((reply) => reply ?? runFrom(exchange, i + 1)) : reply
+      return i < last && isPromise(reply) ? reply.then((reply) => reply ?? runFrom(exchange, i + 1)) : reply
     }
-    return undefined
+    return rest === undefined ? undefined : rest(exchange)
   }
 
   return (exchange) => runFrom(exchange, 0)

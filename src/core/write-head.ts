@@ -8,7 +8,7 @@ import type { Reply } from './reply.ts'
  * @param present the value of Vary that the host has already set, if any
  */
 export function completeHeaders(exchange: Exchange, reply: Reply, present: string): readonly string[] {
-  const vary = mergeVary(present, exchange.vary)
+  const vary = present === '' ? exchange.vary : mergeVary(present, exchange.vary)
   const { pending } = exchange
   const kept = reply.kept?.headers === reply.headers ? reply.kept : undefined
   if (kept?.completed !== undefined && kept.pending === pending && kept.vary === vary) return kept.completed

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { evaluateConditions, requireCondition } from '../core/conditions.ts'
 import type { Exchange, RequestView } from '../core/exchange.ts'
 import type { Handler } from '../core/handler.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
@@ -8,8 +9,6 @@ import { type OptionTable, readProperty, resolveOptions } from '../core/options.
 import { askEachReading, readTarget } from '../core/read-target.ts'
 import type { Reply } from '../core/reply.ts'
 import { formatCacheControl } from '../protocol/cache-control.ts'
-import { evaluateConditions } from './evaluate.ts'
-import { requireCondition } from './required-condition.ts'
 import { formatValidators, type KnownState, rememberValidators, resolveValidators } from './validators.ts'
 
 export type { KnownState, KnownValidators } from './validators.ts'

@@ -1,12 +1,12 @@
 import { createAvailability } from '../core/availability.ts'
 import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
-import type { Exchange } from '../core/exchange.ts'
+import { connectionOf, type Exchange } from '../core/exchange.ts'
 import { isForwarded } from '../core/fields.ts'
 import type { Log } from '../core/operator-log.ts'
 import { CHECKED_LATER, oneOf, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
-import { connectionOf, createProxyTrust, readPeer, type TrustProxy } from '../core/peer.ts'
+import { createProxyTrust, readPeer, type TrustProxy } from '../core/peer.ts'
 import type { Step } from '../core/sequence.ts'
 import { decideForwardedTransport } from '../protocol/forwarded.ts'
 
@@ -80,8 +80,7 @@ export function createHttpsCheck(options: HttpsOptions = {}, report?: HttpsRepor
     return peer.isLocal ? 'local' : 'cleartext'
   }
 
-  function isSecure(exchange: Exchange): boolean {
-    const transport = transportOf(exchange)
+  function isSecure(exchange: Exchange, transport = transportOf(exchange)): boolean {
     if (transport === 'encrypted') return true
     if (transport === 'cleartext' || transport === 'local') return false
     const said = forwardedTransport(exchange)
@@ -90,7 +89,7 @@ export function createHttpsCheck(options: HttpsOptions = {}, report?: HttpsRepor
 
   function requireHttps(exchange: Exchange): undefined {
     const transport = transportOf(exchange)
-    if (transport === 'encrypted' || isSecure(exchange)) {
+    if (isSecure(exchange, transport)) {
       availability.succeed()
       return undefined
     }

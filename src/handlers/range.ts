@@ -1,3 +1,4 @@
+import { evaluateConditions } from '../core/conditions.ts'
 import { HttpError } from '../core/errors.ts'
 import type { Exchange, RequestView } from '../core/exchange.ts'
 import type { Handler } from '../core/handler.ts'
@@ -12,7 +13,6 @@ import { addDigests, digestAtHand, digestKept, wantsDigests } from '../core/repl
 import { selectRanges } from '../protocol/byte-range.ts'
 import { formatCacheControl } from '../protocol/cache-control.ts'
 import { evaluateIfRange, type Validators } from '../protocol/preconditions.ts'
-import { evaluateConditions } from './evaluate.ts'
 import type { RangeSource } from './range-source.ts'
 import { findValidators, formatValidators } from './validators.ts'
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type ProtectedResourceMetadataOptions, readResourceMetadata } from '../auth-schemes/resource-metadata.ts'
 import type { AuthScheme } from '../auth-schemes/types.ts'
+import { evaluateConditions } from '../core/conditions.ts'
 import { HttpError } from '../core/errors.ts'
 import type { Exchange } from '../core/exchange.ts'
 import type { Handler } from '../core/handler.ts'
@@ -8,7 +9,6 @@ import { createHandler } from '../core/node-handler.ts'
 import { readProperty } from '../core/options.ts'
 import { contentReply, emptyReply, type Reply } from '../core/reply.ts'
 import { pathOfTarget } from '../protocol/request-target.ts'
-import { evaluateConditions } from './evaluate.ts'
 
 /** Serves the metadata of a protected resource at its well-known URI. */
 export interface MetadataEndpoint {

@@ -7,16 +7,14 @@ import type { JsonValue } from '../core/json.ts'
 import { changeOptions, omitOptions } from '../core/options.ts'
 import { isJsonRange, isJsonType, NO_PARAMETERS } from '../protocol/media-type.ts'
 import type { Method } from '../protocol/methods.ts'
-import { parseIntegerName } from '../stores/paths.ts'
 import type { CollectionOptions } from './collection-options.ts'
 import { compileDocument } from './compile-document.ts'
 import { compileIndexing } from './compile-indexing.ts'
 import { completeRoute, restrict, type ServiceDefaults } from './compile-route.ts'
 import { JSON_ONLY } from './json-types.ts'
-import type { RouteEntry } from './routes.ts'
+import { NAME_RULES, type RouteEntry } from './routes.ts'
 
 export const FORMS: readonly string[] = ['application/x-www-form-urlencoded', 'multipart/form-data']
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 /** The routes of a collection, its members, and their files. */
 export function compileCollection(
@@ -64,7 +62,7 @@ export function compileCollection(
   )
   const entries: RouteEntry[] = [
     { pattern, route: collection },
-    { pattern: member.pattern, route: member, accepts: acceptsName(names) },
+    { pattern: member.pattern, route: member, accepts: NAME_RULES[names] },
   ]
   if (files === 'any' || files.size > 0) entries.push(...compileFiles(member, memberOptions, defaults, files))
   return entries
@@ -92,11 +90,6 @@ function compileFiles(
     const methods: readonly Method[] = file?.replaceable === true ? ['GET', 'PUT'] : ['GET']
     return { pattern: path, route: compileDocument(path, fileOptions, defaults, methods, facts) }
   })
-}
-
-function acceptsName(names: CollectionFacts['ids']): RouteEntry['accepts'] {
-  if (names === 'integer') return (name) => parseIntegerName(name) !== undefined
-  return names === 'uuid' ? (name) => UUID.test(name) : undefined
 }
 
 /** What a collection is compiled with beside its options. */

@@ -32,8 +32,6 @@ export interface CompiledService {
   readonly records: Poll | undefined
   readonly view: ServiceView
   readonly afterCommits: AfterCommits
-  /** Whether a collection is tied to the resource that it is below. */
-  readonly hasParents: boolean
 }
 
 /** What every store has. */
@@ -101,11 +99,10 @@ export function compileService(given: ResourceStore, settings: ServiceSettings):
     routes = {
       isOpen: true,
       hasQuery: false,
-      hasScope: false,
       find,
       findBelow: () => entries.map(({ route }) => route),
     }
-    return { routes, operations, records, view, afterCommits, hasParents: parents.size > 0 }
+    return { routes, operations, records, view, afterCommits }
   }
   if (settings.authentication === undefined) refuseRequire(definitions)
   for (const [pattern, definition] of definitions) entries.push(...compileDefinition(pattern, definition, defaults))
@@ -119,16 +116,15 @@ export function compileService(given: ResourceStore, settings: ServiceSettings):
   routes = table
   parents = findParents(entries, table)
   if (operations === undefined || definitions.has(operations.path))
-    return { routes, operations, records, view, afterCommits, hasParents: parents.size > 0 }
+    return { routes, operations, records, view, afterCommits }
   // A pattern such as "/{tenant}" stands for other names than that of the monitors.
   routes = {
     isOpen: false,
     hasQuery: table.hasQuery,
-    hasScope: table.hasScope,
     find: (path) => (path === operations.path ? undefined : table.find(path)),
     findBelow: (pattern) => table.findBelow(pattern).filter((route) => route.pattern !== `${operations.path}/{id}`),
   }
-  return { routes, operations, records, view, afterCommits, hasParents: parents.size > 0 }
+  return { routes, operations, records, view, afterCommits }
 }
 
 /** Finds out what the indexes have, one after the other: seldom is any of it to be read. */

@@ -10,6 +10,7 @@ import type { Exchange } from '../core/exchange.ts'
 import type { Handler } from '../core/handler.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { createHandler } from '../core/node-handler.ts'
+import { decideInOrder } from '../core/pipeline.ts'
 import type { Reply } from '../core/reply.ts'
 import { wantsDigests } from '../core/reply-digests.ts'
 import { type Step, sequence } from '../core/sequence.ts'
@@ -19,8 +20,27 @@ import { createAccess } from './access.ts'
 import { compileService } from './compile-service.ts'
 import { checkContent } from './content-steps.ts'
 import { createExplainer } from './explain.ts'
-import { decideInOrder } from './pipelining.ts'
-import { evaluateConditions, loadCurrent, negotiate, seeHidden, selectContent } from './selection-steps.ts'
+import {
+  createResourceSteps,
+  dependsOnScope,
+  isAuthorized,
+  isBelowParent,
+  isRead,
+  isUnsafe,
+  mayChooseType,
+  mayHaveContent,
+  mayRefuseType,
+  mayShowOther,
+  takesKeys,
+} from './resource-steps.ts'
+import {
+  evaluateConditions,
+  loadCurrent,
+  negotiate,
+  negotiateStored,
+  seeHidden,
+  selectContent,
+} from './selection-steps.ts'
 import { readServiceOptions, type ServiceOptions } from './service-options.ts'
 import * as target from './target-steps.ts'
 
@@ -50,12 +70,12 @@ export interface ResourceService extends Handler {
  */
 export function createResourceService(store: ResourceStore, options?: ServiceOptions): ResourceService {
   const settings = readServiceOptions(options)
-  const { routes, operations, records, view, afterCommits, hasParents } = compileService(store, settings)
+  const { routes, operations, records, view, afterCommits } = compileService(store, settings)
   const access = createAccess(settings)
 
   // The order of decisions (RFC 9110 §13.2.1): what the fields say before what the store says, what the store says
   // before the content is read, and one compare-and-swap at the end.
-  const steps = keepPresent<ResourceExchange>([
+  const requestSteps = keepPresent<ResourceExchange>([
     access.answerMetadata, // 200 304 405 at the well-known URI of the metadata (RFC 9728), which has no route
     target.createRouteStep(routes, settings), // hands over unmatched requests
     target.createLengthStep(settings.maxTargetLength), // 414
@@ -69,22 +89,26 @@ export function createResourceService(store: ResourceStore, options?: ServiceOpt
     target.createMethodStep(routes), // 501 404
     answerOptions, // 204
     target.checkMethodAllowed, // 405
-    access.authenticate, // 401
-    access.checkCrossSite, // 403
-    seeHidden,
-    hasParents ? checkParent : undefined, // 404
-    routes.hasScope ? (applyScope as Step<ResourceExchange>) : undefined, // 403
-    checkAuthorization, // 403
-    checkContent, // 415 413 400
-    records && checkRepeated, // 400 422, or the first answer once more
-    negotiate, // 406 by the definition
-    loadCurrent, // 404 410, 415 for a patch of what is not JSON, 406 by what is stored
-    evaluateConditions, // 428 412 304
-    selectContent, // 416
-    perform, // 100, then 400 408 413 422, then 409 412; 200 201 202 204 206
+  ])
+  // The order goes on, with the steps that the route and the method of a request need.
+  const resourceSteps = createResourceSteps([
+    { step: access.authenticate }, // 401
+    { step: access.checkCrossSite, when: isUnsafe }, // 403
+    { step: seeHidden, when: mayShowOther },
+    { step: checkParent, when: isBelowParent }, // 404
+    { step: applyScope, when: dependsOnScope }, // 403
+    { step: checkAuthorization, when: isAuthorized }, // 403
+    { step: checkContent, when: mayHaveContent }, // 415 413 400
+    { step: checkRepeated, when: takesKeys }, // 400 422, or the first answer once more
+    { step: negotiate, when: mayRefuseType }, // 406 by the definition
+    { step: loadCurrent }, // 404 410, 415 for a patch of what is not JSON
+    { step: negotiateStored, when: mayChooseType }, // 406 by what is stored
+    { step: evaluateConditions }, // 428 412 304
+    { step: selectContent, when: isRead }, // 416
+    { step: perform }, // 100, then 400 408 413 422, then 409 412; 200 201 202 204 206
   ])
 
-  const inOrder = sequence(steps)
+  const inOrder = sequence(requestSteps, resourceSteps)
   const decide = records === undefined ? inOrder : orFirstAnswer(inOrder)
   const activity = createActivity()
   const handler = createHandler<ResourceExchange>({

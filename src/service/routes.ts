@@ -1,4 +1,5 @@
-import type { Route } from '../actions/route.ts'
+import type { CollectionFacts, Route } from '../actions/route.ts'
+import { parseIntegerName } from '../stores/paths.ts'
 
 /** What a path leads to. */
 export interface RouteTable {
@@ -10,8 +11,6 @@ export interface RouteTable {
   readonly isOpen: boolean
   /** Whether any resource has QUERY. */
   readonly hasQuery: boolean
-  /** Whether any resource has a scope. */
-  readonly hasScope: boolean
 }
 
 /** A route and the paths it serves. */
@@ -21,6 +20,15 @@ export interface RouteEntry {
   readonly route: Route
   /** Whether a value may stand for the last `{name}`; any non-empty value may when it is left out. */
   readonly accepts?: ((name: string) => boolean) | undefined
+}
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+/** Which names the items of a collection may have. */
+export const NAME_RULES: Readonly<Record<CollectionFacts['ids'], RouteEntry['accepts']>> = {
+  integer: (name) => parseIntegerName(name) !== undefined,
+  uuid: (name) => UUID.test(name),
+  string: undefined,
 }
 
 interface Node {
@@ -41,7 +49,6 @@ export function createRouteTable(entries: readonly RouteEntry[]): RouteTable {
   for (const entry of entries) add(root, entry)
   return {
     isOpen: false,
-    hasScope: entries.some(({ route }) => route.indexing?.scope !== undefined),
     hasQuery: entries.some(({ route }) => route.actions.QUERY !== undefined),
     find: (path) => (path === '/' ? root.entry?.route : find(root, path, 1)),
     findBelow: (pattern) => findBelow(root, pattern === '/' ? [] : pattern.slice(1).split('/')),

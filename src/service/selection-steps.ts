@@ -11,7 +11,6 @@ import type { Reply } from '../core/reply.ts'
 import { selectMediaType } from '../protocol/accept.ts'
 import { selectRanges } from '../protocol/byte-range.ts'
 import { parseMediaType } from '../protocol/media-type.ts'
-import { isReadMethod } from '../protocol/methods.ts'
 import { evaluateIfRange } from '../protocol/preconditions.ts'
 import { mergeVary } from '../protocol/vary.ts'
 
@@ -19,9 +18,9 @@ import { mergeVary } from '../protocol/vary.ts'
 export function seeHidden(exchange: ResourceExchange): undefined {
   const { route, queryText } = exchange
   // Before any 404: what `authorize` hides is answered as what is not there.
-  if (route.renditions.length > 0 && isReadMethod(exchange.method)) exchange.vary = mergeVary(exchange.vary, 'Accept')
+  if (route.renditions.length > 0) exchange.vary = mergeVary(exchange.vary, 'Accept')
   if (queryText === '' || route.deletion !== 'soft' || route.authorize === undefined) return undefined
-  if (exchange.method !== 'GET' && exchange.method !== 'HEAD') return undefined
+  if (exchange.method === 'QUERY') return undefined
   exchange.wantsHidden = exchange.query.get('deleted') === 'true'
   return undefined
 }
@@ -31,14 +30,10 @@ const OPEN = /\*\/\*|json/i
 
 /** 406 where the definition alone tells that nothing is acceptable, and demands it (RFC 9110 §12.5.1, §15.5.7). */
 export function negotiate(exchange: ResourceExchange): undefined {
-  const { route, method } = exchange
-  if (!isReadMethod(method)) return undefined
   const accept = exchange.field('accept')
-  if (route.accept === 'lenient') return undefined
-  if (accept !== undefined && route.usualType !== undefined && !OPEN.test(accept)) {
-    selectOffer(exchange, [route.usualType, ...route.offers])
-  }
-  return undefined
+  if (accept === undefined || OPEN.test(accept)) return undefined
+  const { usualType, offers } = exchange.route
+  selectOffer(exchange, [usualType!, ...offers])
 }
 
 /** The current state: 404, 410. PUT and POST go on without one. */
@@ -47,21 +42,17 @@ export function loadCurrent(exchange: ResourceExchange): MaybePromise<undefined>
     note(exchange, 'authorize hides it')
     throw exchange.concealed
   }
-  return andThen(exchange.action.load(exchange), () => {
-    negotiateStored(exchange)
-    return undefined
-  })
+  return exchange.action.load(exchange) as MaybePromise<undefined>
 }
 
 /** Selects among what there is: the stored resource says of which type it is. */
-function negotiateStored(exchange: ResourceExchange): void {
-  const { route, method, current, page } = exchange
-  if (route.accept === 'lenient' && (page !== undefined || route.offers.length === 0)) return
-  if (exchange.field('accept') === undefined || !isReadMethod(method)) return
+export function negotiateStored(exchange: ResourceExchange): undefined {
+  const { route, current, page } = exchange
+  if (exchange.field('accept') === undefined || (route.accept === 'lenient' && page !== undefined)) return undefined
   const type = page === undefined ? current?.contentType : 'application/json'
-  if (type === undefined) return
+  if (type === undefined) return undefined
   const stored = type === route.usualType?.essence ? route.usualType : parseMediaType(type)
-  if (stored === undefined) return
+  if (stored === undefined) return undefined
   selectOffer(exchange, [stored, ...route.offers])
   if (exchange.rendition >= 0) setState(exchange, exchange.state)
 }

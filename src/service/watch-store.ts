@@ -38,44 +38,34 @@ export function watchStore(store: ResourceStore, log: Log): ResourceStore {
     throw error
   }
 
-  const readDone = (): void => succeed('read')
-  const writeDone = (): void => succeed('write')
-  const readFailed = (error: unknown): never => fail('read', error)
-  const writeFailed = (error: unknown): never => fail('write', error)
-
-  function observe<Value>(
-    result: MaybePromise<Value>,
-    done: () => void,
-    failed: (error: unknown) => never,
-  ): MaybePromise<Value> {
-    if (isPromise(result)) {
-      return result.then((value) => {
-        done()
-        return value
-      }, failed)
+  /** The same call, which reports how it ends. */
+  function watch<Args extends readonly unknown[], Value>(
+    kind: 'read' | 'write',
+    call: (...args: Args) => MaybePromise<Value>,
+  ): (...args: Args) => MaybePromise<Value> {
+    const failed = (error: unknown): never => fail(kind, error)
+    const done = (value: Value): Value => {
+      succeed(kind)
+      return value
     }
-    done()
-    return result
-  }
-
-  function run<Value>(kind: 'read' | 'write', call: () => MaybePromise<Value>): MaybePromise<Value> {
-    const failed = kind === 'read' ? readFailed : writeFailed
-    let result: MaybePromise<Value>
-    try {
-      result = call()
-    } catch (error) {
-      return failed(error)
+    return (...args) => {
+      let result: MaybePromise<Value>
+      try {
+        result = call(...args)
+      } catch (error) {
+        return failed(error)
+      }
+      return isPromise(result) ? result.then(done, failed) : done(result)
     }
-    return observe(result, kind === 'read' ? readDone : writeDone, failed)
   }
 
   return {
     ...(store.supports === undefined ? {} : { supports: store.supports }),
-    read: (path, options) => run('read', () => store.read(path, options)),
-    list: (collection, options) => run('read', () => store.list(collection, options)),
-    write: (path, content, options) => run('write', () => store.write(path, content, options)),
-    create: (collection, content, options) => run('write', () => store.create(collection, content, options)),
-    remove: (path, options) => run('write', () => store.remove(path, options)),
-    ...(store.stage === undefined ? {} : { stage: (body, options) => run('write', () => store.stage!(body, options)) }),
+    read: watch('read', (path, options) => store.read(path, options)),
+    list: watch('read', (collection, options) => store.list(collection, options)),
+    write: watch('write', (path, content, options) => store.write(path, content, options)),
+    create: watch('write', (collection, content, options) => store.create(collection, content, options)),
+    remove: watch('write', (path, options) => store.remove(path, options)),
+    ...(store.stage === undefined ? {} : { stage: watch('write', (body, options) => store.stage!(body, options)) }),
   }
 }
