@@ -25,8 +25,6 @@ export interface ParsedJson {
 const MAX_DEPTH = 1000
 /** Escapes of what no text holds: U+0000 and surrogates. */
 const SUSPICIOUS_ESCAPE = /\\u(?:0000|d[89a-f])/i
-/** U+0000, which PostgreSQL refuses in text, and lone surrogates, which UTF-8 cannot carry. */
-const UNSTORABLE = /[\0\p{Surrogate}]/u
 
 /**
  * Reads JSON strictly: what one reader accepts here, every later one understands in the same way.
@@ -89,14 +87,14 @@ export function checkParsedJson(value: unknown, limits: JsonLimits = DEFAULT_LIM
  * @param depth how deep arrays and objects may lie in one another here
  */
 function countSound(value: unknown, depth: number): number {
-  if (typeof value === 'string') return UNSTORABLE.test(value) ? Number.NaN : 0
+  if (typeof value === 'string') return isStorable(value) ? 0 : Number.NaN
   if (typeof value === 'number') return Number.isFinite(value) ? 0 : Number.NaN
   if (typeof value === 'boolean' || value === null) return 0
   if (typeof value !== 'object' || depth === 0) return Number.NaN
   const isArray = Array.isArray(value)
   const children: readonly unknown[] = isArray ? value : Object.values(value)
   let count = children.length
-  if (!isArray) for (const name of Object.keys(value)) if (UNSTORABLE.test(name)) return Number.NaN
+  if (!isArray) for (const name of Object.keys(value)) if (!isStorable(name)) return Number.NaN
   for (const child of children) count += countSound(child, depth - 1)
   return count
 }
@@ -206,9 +204,14 @@ function checkStorable(value: unknown): void {
   })
 }
 
+/** Whether text has neither U+0000, which PostgreSQL refuses, nor lone surrogates, which UTF-8 cannot carry. */
+function isStorable(text: string): boolean {
+  return text.isWellFormed() && !text.includes('\0')
+}
+
 function findUnstorable(value: unknown): ContentError | undefined {
   if (typeof value === 'string') {
-    return UNSTORABLE.test(value) ? { pointer: '', detail: 'U+0000 or a lone surrogate in a string.' } : undefined
+    return isStorable(value) ? undefined : { pointer: '', detail: 'U+0000 or a lone surrogate in a string.' }
   }
   if (typeof value === 'number') {
     return Number.isFinite(value) ? undefined : { pointer: '', detail: 'A number that is too large.' }
@@ -224,7 +227,7 @@ function findUnstorable(value: unknown): ContentError | undefined {
     return undefined
   }
   for (const name of Object.keys(value)) {
-    if (UNSTORABLE.test(name)) {
+    if (!isStorable(name)) {
       return { pointer: formatPointerStep(name), detail: 'U+0000 or a lone surrogate in a name.' }
     }
     const fault = findUnstorable((value as Readonly<Record<string, unknown>>)[name])
