@@ -9,7 +9,7 @@ import { declaredLength, findConsumedBody, hasBody, isCoded } from '../core/requ
 import { resumeStream } from '../core/resume-stream.ts'
 import { parseContentDisposition } from '../protocol/content-disposition.ts'
 import { isJsonType } from '../protocol/media-type.ts'
-import { type Content, type ContentFields, isStaged, type ResourceStore, type StagedBody } from '../stores/types.ts'
+import { type Content, isStaged, type ResourceStore, type StagedBody } from '../stores/types.ts'
 import { observesChanges } from './changes.ts'
 import { encodeConsumed, streamConsumed } from './consumed-content.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
@@ -181,7 +181,6 @@ export interface Proposal {
 export async function readRawContent(exchange: ResourceExchange): Promise<Proposal> {
   const isVerbatim = isAsSent(exchange)
   const { limits, store } = exchange.route.context
-  const fields = contentFields(exchange)
   const limit = exchange.action.content!.limit(exchange.contentType)
   const isJson = isJsonType(exchange.contentType)
   const most = isJson ? Math.max(limits.bodySize, SMALL) : SMALL
@@ -195,7 +194,7 @@ export async function readRawContent(exchange: ResourceExchange): Promise<Propos
       : streamContent(exchange, limit)
   if (content instanceof Uint8Array) {
     const body = isJson && content.length <= limits.bodySize ? checkJson(content, limits) : content
-    return { content: { ...fields, body }, isVerbatim: isVerbatim && body === content }
+    return { content: contentOf(exchange, body), isVerbatim: isVerbatim && body === content }
   }
   // A write that may have to be tried again, as one whose parent was missing, needs content that can be given twice.
   // The record of a first answer is made before the content is stored: its fingerprint has to be known by then.
@@ -203,21 +202,17 @@ export async function readRawContent(exchange: ResourceExchange): Promise<Propos
   const isCompared = isConditional || keyed !== undefined || route.conflict !== undefined || route.hasParent
   const mayRetry = isCompared || observesChanges(route)
   const body = mayRetry ? (await readSmall(content, limits, store, exchange.signal)).body : content
-  return { content: { ...fields, body }, isVerbatim }
+  return { content: contentOf(exchange, body), isVerbatim }
 }
 
-/** Text as content, with the fields that are stored with it. */
-export function contentOf(exchange: ResourceExchange, body: string): Content {
-  if (exchange.route.storedHeaders.length === 0) return { contentType: exchange.contentType, body }
-  return { ...contentFields(exchange), body }
-}
-
-function contentFields(exchange: ResourceExchange): ContentFields {
-  const { route } = exchange
-  const contentType = exchange.field('content-type')?.trim() ?? exchange.contentType
+/** Content with the fields that are stored with it. */
+export function contentOf(exchange: ResourceExchange, body: Content['body']): Content {
+  const { route, contentType } = exchange
+  const isJson = isJsonType(contentType)
+  if (route.storedHeaders.length === 0 && isJson) return { contentType, body }
   const disposition = exchange.field('content-disposition')
   return {
-    contentType: isJsonType(exchange.contentType) ? exchange.contentType : contentType,
+    contentType: isJson ? contentType : (exchange.field('content-type')?.trim() ?? contentType),
     contentLanguage: route.storedHeaders.includes('Content-Language')
       ? exchange.field('content-language') || undefined
       : undefined,
@@ -225,5 +220,6 @@ function contentFields(exchange: ResourceExchange): ContentFields {
       disposition !== undefined && route.storedHeaders.includes('Content-Disposition')
         ? parseContentDisposition(disposition)?.filename
         : undefined,
+    body,
   }
 }
