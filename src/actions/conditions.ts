@@ -11,26 +11,26 @@ import type { ResourceExchange } from './resource-exchange.ts'
  *   requires a condition and the request has none that counts
  */
 export function checkConditions(exchange: ResourceExchange): 'proceed' | 'not-modified' {
-  const { validators, route, method } = exchange
+  const { conditions, validators, route, method } = exchange
   if (exchange.foreseenVersion !== undefined) {
     exchange.isConditional = true
     return 'proceed'
   }
   if (route.preconditions === 'required' && validators !== undefined && !isSafeMethod(method) && method !== 'POST') {
-    requireCondition(exchange, validators, route.context.now())
+    requireCondition(conditions, validators, route.context.now())
   }
-  const outcome = evaluateConditions(exchange, validators, route.context.now())
-  if (outcome === 'unconditional') return 'proceed'
+  if (conditions === undefined) return 'proceed'
+  const outcome = evaluateConditions(exchange, conditions, validators, route.context.now())
   if (outcome === 'proceed') exchange.isConditional = true
   return outcome
 }
 
 /** The state in which a write may happen: the conditions are still met, and the hook that allowed it has seen that state. */
 export function expectationOf(exchange: ResourceExchange): Expectation {
-  const { current, route, foreseenVersion } = exchange
+  const { conditions, current, route, foreseenVersion } = exchange
   if (foreseenVersion !== undefined) return { version: foreseenVersion }
   if (!exchange.isConditional) return 'any'
-  const takesAny = exchange.field('if-match') === '*' && exchange.field('if-none-match') === undefined
+  const takesAny = conditions?.ifMatch === '*' && conditions.ifNoneMatch === undefined
   if (takesAny && route.authorize === undefined && exchange.scope === undefined) return 'present'
   return current === undefined ? 'absent' : { version: current.version }
 }

@@ -18,7 +18,7 @@ const SMALL = 16 * 1024
  * @returns whether the state need not be read now
  */
 export function foreseeVersion(exchange: ResourceExchange): boolean {
-  const tag = exchange.field('if-match')
+  const tag = exchange.conditions?.ifMatch
   // A condition that was judged once is judged anew by what is stored.
   if (tag === undefined || exchange.isStateRead || exchange.isConditional || !isDecidedByWrite(exchange)) return false
   const version = tag.slice(1, -1)
@@ -30,7 +30,7 @@ export function foreseeVersion(exchange: ResourceExchange): boolean {
 function isDecidedByWrite(exchange: ResourceExchange): boolean {
   const { route, req } = exchange
   if (route.context.store.supports?.tagsAreVersions !== true || !route.isJson) return false
-  if (exchange.field('if-none-match') !== undefined || exchange.field('expect') !== undefined) return false
+  if (exchange.conditions?.ifNoneMatch !== undefined || exchange.field('expect') !== undefined) return false
   if (route.authorize !== undefined || route.conflict !== undefined || route.beforeWrite !== undefined) return false
   if (route.hasParent || route.renditions.length > 0 || hasFileProperties(route) || observesChanges(route)) return false
   return (declaredLength(req) ?? Number.POSITIVE_INFINITY) <= SMALL && exchange.trace === undefined

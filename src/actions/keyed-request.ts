@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto'
 import { parseMultipart } from '../body-types/multipart.ts'
-import { hasConditions } from '../core/conditions.ts'
 import { HttpError, isHttpError } from '../core/errors.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import type { Reply } from '../core/reply.ts'
@@ -60,7 +59,7 @@ export function checkRepeated(exchange: ResourceExchange): MaybePromise<Reply | 
     })
   }
   exchange.keyed = { path: `${RECORDS}/${nameRecord(exchange, key)}`, fingerprint: beginFingerprint(exchange) }
-  if (isLeftToWrite(exchange, hasConditions(exchange))) return undefined
+  if (isLeftToWrite(exchange, exchange.conditions !== undefined)) return undefined
   // What was answered before tells of what is hidden now. It is read all the same: what is hidden takes the calls of the
   // store that an absent resource takes.
   if (exchange.concealed !== undefined) return andThen(readFirst(exchange), () => undefined)
@@ -83,7 +82,7 @@ function isLeftToWrite({ method, route, req }: ResourceExchange, isConditional: 
 /** POST, and PATCH that no condition protects; other methods are idempotent, or change nothing twice. */
 function takesKey(exchange: ResourceExchange): boolean {
   const { method } = exchange
-  return method === 'POST' || (method === 'PATCH' && exchange.field('if-match') === undefined)
+  return method === 'POST' || (method === 'PATCH' && exchange.conditions?.ifMatch === undefined)
 }
 
 /** Keys of different principals, methods and targets have nothing to do with each other. */

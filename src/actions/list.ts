@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto'
 import { decodeText } from '../body-types/text.ts'
-import { hasConditions } from '../core/conditions.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { readProperty } from '../core/options.ts'
 import { type KeptFields, keepFields, keptReply, type Reply, type ReplyBody } from '../core/reply.ts'
@@ -44,7 +43,7 @@ function loadListing(exchange: ResourceExchange, listing: Listing): MaybePromise
 
 /** A POST with conditions is judged by the collection's own representation (RFC 9110 §13.2.1, row H133). */
 export function loadPageIfConditional(exchange: ResourceExchange): MaybePromise<void> {
-  return hasConditions(exchange) ? loadPage(exchange) : undefined
+  return exchange.conditions !== undefined ? loadPage(exchange) : undefined
 }
 
 /** What is derived from one page, once, and kept beside it. */

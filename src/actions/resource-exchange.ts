@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { hasConditions } from '../core/conditions.ts'
+import { readConditions } from '../core/conditions.ts'
 import { type AddressFinder, Exchange, findExchange } from '../core/exchange.ts'
 import type { Place } from '../core/place.ts'
 import type { ByteRange } from '../protocol/byte-range.ts'
 import { type MediaType, NO_PARAMETERS } from '../protocol/media-type.ts'
 import { isSafeMethod } from '../protocol/methods.ts'
-import type { Validators } from '../protocol/preconditions.ts'
+import type { Conditions, Validators } from '../protocol/preconditions.ts'
 import { type Preferences, parsePrefer } from '../protocol/prefer.ts'
 import type { Page, StoredState } from '../stores/types.ts'
 import { isResource, type StoredResource } from '../stores/types.ts'
@@ -76,6 +76,7 @@ export class ResourceExchange extends Exchange {
   /** Set where the request has an Idempotency-Key that counts. */
   keyed: KeyedRequest | undefined = undefined
 
+  #conditions: Conditions | undefined | null = null
   #preferences: Preferences | undefined
   #params: Readonly<Record<string, string>> | undefined
 
@@ -97,6 +98,11 @@ export class ResourceExchange extends Exchange {
     if (settings.findAddress !== undefined) this.findAddress = settings.findAddress
   }
 
+  /** The conditions of the request; `undefined` where it has none. */
+  get conditions(): Conditions | undefined {
+    return this.#conditions === null ? (this.#conditions = readConditions(this)) : this.#conditions
+  }
+
   /** What the client would like; reading it is what makes a preference count. */
   get preferences(): Preferences {
     if (this.#preferences === undefined) {
@@ -114,7 +120,7 @@ export class ResourceExchange extends Exchange {
   override get revealsState(): boolean {
     const { method } = this
     if (isSafeMethod(method)) return false
-    if (method === 'PATCH' || hasConditions(this)) return true
+    if (method === 'PATCH' || this.conditions !== undefined) return true
     return (
       method === 'DELETE' && this.route.deleteResponse === 'representation' && this.preferences.return !== 'minimal'
     )

@@ -1,4 +1,3 @@
-import { hasConditions } from '../core/conditions.ts'
 import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
@@ -89,7 +88,7 @@ export function loadFileTarget(exchange: ResourceExchange): MaybePromise<void> {
 
 /** Reads the state of a target that need not exist (PUT), where a condition is about to ask for it. */
 export function loadIfPresent(exchange: ResourceExchange): MaybePromise<void> {
-  if (exchange.route.preconditions === 'optional' && !hasConditions(exchange)) return undefined
+  if (exchange.route.preconditions === 'optional' && exchange.conditions === undefined) return undefined
   return readMetadata(exchange)
 }
 

@@ -10,25 +10,28 @@ import { HttpError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import { countField } from './fields.ts'
 
-/** Whether a request carries a condition at all. */
-export function hasConditions(exchange: Exchange): boolean {
-  return (
-    exchange.field('if-none-match') !== undefined ||
-    exchange.field('if-match') !== undefined ||
-    exchange.field('if-modified-since') !== undefined ||
-    exchange.field('if-unmodified-since') !== undefined
-  )
-}
-
-/** The conditions of a request. A date that is given more than once is not a date, and is ignored (RFC 9110 §13.1.3). */
-function conditionsOf(exchange: Exchange): Conditions {
-  const { req } = exchange
+/**
+ * The conditions of a request; `undefined` where it carries none. A date that is given more than once is not a date, and is
+ * ignored (RFC 9110 §13.1.3).
+ */
+export function readConditions(exchange: Exchange): Conditions | undefined {
+  const ifMatch = exchange.field('if-match')
+  const ifNoneMatch = exchange.field('if-none-match')
   const modifiedSince = exchange.field('if-modified-since')
   const unmodifiedSince = exchange.field('if-unmodified-since')
+  if (
+    ifMatch === undefined &&
+    ifNoneMatch === undefined &&
+    modifiedSince === undefined &&
+    unmodifiedSince === undefined
+  ) {
+    return undefined
+  }
+  const { req } = exchange
   const isSingle = (name: string): boolean => countField(req, name) === 1
   return {
-    ifMatch: exchange.field('if-match'),
-    ifNoneMatch: exchange.field('if-none-match'),
+    ifMatch,
+    ifNoneMatch,
     ifModifiedSince: modifiedSince !== undefined && isSingle('if-modified-since') ? modifiedSince : undefined,
     ifUnmodifiedSince: unmodifiedSince !== undefined && isSingle('if-unmodified-since') ? unmodifiedSince : undefined,
   }
@@ -36,16 +39,17 @@ function conditionsOf(exchange: Exchange): Conditions {
 
 /**
  * Evaluates the conditions of a request (RFC 9110 §13.2.2).
- * @returns whether the client has the current representation already (304); `unconditional` without a condition
+ * @returns whether the client has the current representation already (304)
  * @throws HttpError 412; 400 for a malformed If-Match or, on an unsafe method, If-None-Match
  */
 export function evaluateConditions(
   exchange: Exchange,
+  conditions: Conditions | undefined,
   validators: Validators | undefined,
   now: number,
-): 'unconditional' | 'proceed' | 'not-modified' {
-  if (!hasConditions(exchange)) return 'unconditional'
-  const result = evaluatePreconditions(conditionsOf(exchange), validators, exchange.method, now)
+): 'proceed' | 'not-modified' {
+  if (conditions === undefined) return 'proceed'
+  const result = evaluatePreconditions(conditions, validators, exchange.method, now)
   if (exchange.trace !== undefined) note(exchange, describeResult(result))
   if (result.outcome === 'failed') throw new HttpError(412, 'ERR_PRECONDITION_FAILED')
   if (result.outcome === 'malformed') {
@@ -58,13 +62,15 @@ function describeResult(result: PreconditionResult): string {
   return result.field === undefined ? 'conditions met' : `${result.field} ${result.outcome}`
 }
 
+const NONE: Partial<Conditions> = {}
+
 /**
  * Refuses a change of what exists that comes without a condition. A condition that is ignored does not count: a date
  * that is none, or that meets a state without one (RFC 9110 §13.1.4).
  * @throws HttpError 428 (RFC 6585 §3)
  */
-export function requireCondition(exchange: Exchange, current: Validators, now: number): void {
-  const { ifMatch, ifNoneMatch, ifUnmodifiedSince } = conditionsOf(exchange)
+export function requireCondition(conditions: Conditions | undefined, current: Validators, now: number): void {
+  const { ifMatch, ifNoneMatch, ifUnmodifiedSince } = conditions ?? NONE
   if (ifMatch !== undefined || ifNoneMatch !== undefined) return
   if (ifUnmodifiedSince !== undefined && current.lastModified !== undefined) {
     if (parseHttpDate(ifUnmodifiedSince, now) !== undefined) return

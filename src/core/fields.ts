@@ -8,7 +8,8 @@ import type { Exchange } from './exchange.ts'
  */
 export function readField(headers: IncomingHttpHeaders, name: string): string | undefined {
   const value = headers[name]
-  return value !== undefined && Object.hasOwn(headers, name) ? String(value) : undefined
+  if (value === undefined || !Object.hasOwn(headers, name)) return undefined
+  return typeof value === 'string' ? value : String(value)
 }
 
 /** How often a field was sent. `req.headers` hides it: Node keeps the first of some fields and joins others. */
@@ -48,13 +49,11 @@ export function createRepeatedFieldSearch(
   }
 }
 
-/** Length and first letter settle nearly every comparison without a new string. */
+/** Whether a field name is `name`, in any case. The bit sets capitals apart from small letters; `-` and digits have it. */
 function isNamed(raw: string, name: string): boolean {
-  return (
-    raw.length === name.length &&
-    (raw.charCodeAt(0) | 0x20) === name.charCodeAt(0) &&
-    (raw === name || raw.toLowerCase() === name)
-  )
+  if (raw.length !== name.length) return false
+  for (let i = 0; i < raw.length; i++) if ((raw.charCodeAt(i) | 0x20) !== name.charCodeAt(i)) return false
+  return true
 }
 
 /** Whether a request carries one of the fields that mark a proxy. */

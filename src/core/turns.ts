@@ -50,26 +50,44 @@ const EMPTY: Line = new Set()
 export function createTurns({ perKey, total, patience }: TurnLimits = LIMITS): Turns {
   // A key stands here while a task is under way; it has a line of its own once another task waits.
   const lines = new Map<string, Line>()
+  // The key of a task that has not returned yet. Most tasks of a store in memory end so: a Map that is filled and emptied for
+  // each of them shrinks each time, which cost 800 instructions of the 150,000 of a small PUT.
+  let running: string | undefined
   let waiting = 0
 
+  function lineOf(key: string): Line | undefined {
+    const line = lines.size === 0 ? undefined : lines.get(key)
+    return line === undefined && key === running ? EMPTY : line
+  }
+
   function pass(key: string): void {
-    const line = lines.get(key)!
+    const line = lines.size === 0 ? undefined : lines.get(key)
+    if (line === undefined) return
     const [next] = line
     if (next === undefined) lines.delete(key)
     else next()
   }
 
   function hold<Result>(key: string, task: () => MaybePromise<Result>): MaybePromise<Result> {
+    const outer = running
+    // A task that this one interrupts is under way as well.
+    if (outer !== undefined && !lines.has(outer)) lines.set(outer, EMPTY)
+    running = key
     let result: MaybePromise<Result>
     try {
       result = task()
     } catch (error) {
+      running = outer
       pass(key)
       throw error
     }
-    if (isPromise(result)) return Promise.resolve(result).finally(() => pass(key))
-    pass(key)
-    return result
+    running = outer
+    if (!isPromise(result)) {
+      pass(key)
+      return result
+    }
+    if (!lines.has(key)) lines.set(key, EMPTY)
+    return Promise.resolve(result).finally(() => pass(key))
   }
 
   /** @returns whether the turn has come, or patience has ended */
@@ -90,14 +108,11 @@ export function createTurns({ perKey, total, patience }: TurnLimits = LIMITS): T
   }
 
   return {
-    isTaken: (key) => lines.has(key),
+    isTaken: (key) => lineOf(key) !== undefined,
 
     take(key, task, overflow) {
-      const line = lines.get(key)
-      if (line === undefined) {
-        lines.set(key, EMPTY)
-        return hold(key, () => task('at-once'))
-      }
+      const line = lineOf(key)
+      if (line === undefined) return hold(key, () => task('at-once'))
       if (line.size >= perKey || waiting >= total) {
         if (overflow === 'go-on') return task('at-once')
         throw new HttpError(503, 'ERR_UNAVAILABLE', { headers: { 'Retry-After': '1' } })

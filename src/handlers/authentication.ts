@@ -5,7 +5,7 @@ import type { Exchange, Principal, RequestView } from '../core/exchange.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import type { Log } from '../core/operator-log.ts'
 import { readProperty } from '../core/options.ts'
-import { addPending, addVary } from '../core/pending.ts'
+import { addPending, createVaryAdder } from '../core/pending.ts'
 import { askEachReading } from '../core/read-target.ts'
 import { asRead } from '../core/read-view.ts'
 import type { Step } from '../core/sequence.ts'
@@ -44,7 +44,9 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
   const { schemes, principal: findUser, isAmbient, challenge, needsCredentials } = readAuthenticationOptions(options)
   const byName = new Map(schemes.map((scheme) => [scheme.name.toLowerCase(), scheme]))
   // A host may find its users by a cookie.
-  const varyingFields = findUser !== undefined && isAmbient ? 'Authorization, Cookie' : 'Authorization'
+  const addVaryingFields = createVaryAdder(
+    findUser !== undefined && isAmbient ? 'Authorization, Cookie' : 'Authorization',
+  )
 
   function isRequired(exchange: Exchange, rule = needsCredentials): boolean {
     if (isPreflightRequest(exchange) || exchange.path === '*') return false
@@ -99,7 +101,7 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
   function authenticate(exchange: Exchange, require = needsCredentials): MaybePromise<undefined> {
     const field = exchange.field('authorization')
     // Caches must keep the answers for users apart from the anonymous one, and the anonymous one from theirs (RFC 9111 §4.1).
-    addVary(exchange, varyingFields)
+    addVaryingFields(exchange)
     const credentials = field === undefined || schemes.length === 0 ? undefined : parseAuthorization(field)
     const scheme = credentials === undefined ? undefined : byName.get(credentials.scheme)
     if (scheme === undefined) {

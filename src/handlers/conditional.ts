@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { evaluateConditions, requireCondition } from '../core/conditions.ts'
+import { evaluateConditions, readConditions, requireCondition } from '../core/conditions.ts'
 import type { Exchange, RequestView } from '../core/exchange.ts'
 import type { Handler } from '../core/handler.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
@@ -67,7 +67,7 @@ export function conditional(
         const time = now()
         if (known !== undefined) return checkState(exchange, known, { preconditions, time })
         // Only PUT may find nothing and go on under conditions; for others the route's 404 comes first (§13.2.1).
-        if (exchange.method === 'PUT') evaluateConditions(exchange, undefined, time)
+        if (exchange.method === 'PUT') evaluateConditions(exchange, readConditions(exchange), undefined, time)
         return undefined
       })
     },
@@ -85,8 +85,8 @@ function checkState(exchange: Exchange, known: KnownState, { preconditions, time
   const { method, res } = exchange
   const current = resolveValidators(known, time)
   const isRead = method === 'GET' || method === 'HEAD'
-  if (preconditions === 'required' && !isRead) requireCondition(exchange, current, time)
-  const outcome = evaluateConditions(exchange, current, time)
+  if (preconditions === 'required' && !isRead) requireCondition(readConditions(exchange), current, time)
+  const outcome = evaluateConditions(exchange, readConditions(exchange), current, time)
   if (!isRead) return undefined
   rememberValidators(exchange, current)
   const fields = formatValidators(current, time)

@@ -3,7 +3,7 @@ import { requireFewMembers } from '../body-types/json.ts'
 import { readLimits } from '../body-types/limits.ts'
 import { tooLarge } from '../body-types/read-body.ts'
 import type { BodyLimits } from '../body-types/types.ts'
-import { evaluateConditions, requireCondition } from '../core/conditions.ts'
+import { evaluateConditions, readConditions, requireCondition } from '../core/conditions.ts'
 import { HttpError } from '../core/errors.ts'
 import type { Exchange, HostRequest, RequestView } from '../core/exchange.ts'
 import type { Handler } from '../core/handler.ts'
@@ -130,8 +130,8 @@ export function patch<Target extends PatchTarget>(options: PatchOptions<Target>)
       if (current === undefined) throw new HttpError(404, 'ERR_NOT_FOUND')
       const time = now()
       const validators = resolveValidators(current, time)
-      if (preconditions === 'required') requireCondition(exchange, validators, time)
-      evaluateConditions(exchange, validators, time)
+      if (preconditions === 'required') requireCondition(readConditions(exchange), validators, time)
+      evaluateConditions(exchange, readConditions(exchange), validators, time)
       return current
     })
   }

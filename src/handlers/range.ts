@@ -1,4 +1,4 @@
-import { evaluateConditions } from '../core/conditions.ts'
+import { evaluateConditions, readConditions } from '../core/conditions.ts'
 import { HttpError } from '../core/errors.ts'
 import type { Exchange, RequestView } from '../core/exchange.ts'
 import type { Handler } from '../core/handler.ts'
@@ -90,7 +90,7 @@ function createReply(exchange: Exchange, source: RangeSource, now: number): Repl
   const validators = findValidators(exchange, source, now)
   const caching = formatCaching(exchange, source)
   const tags = formatValidators(validators, now)
-  if (evaluateConditions(exchange, validators, now) === 'not-modified') {
+  if (evaluateConditions(exchange, readConditions(exchange), validators, now) === 'not-modified') {
     return { status: 304, headers: [...tags.slice(0, 2), ...caching] }
   }
   const fields = ['Content-Type', source.contentType, ...tags, 'Accept-Ranges', 'bytes']

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type ProtectedResourceMetadataOptions, readResourceMetadata } from '../auth-schemes/resource-metadata.ts'
 import type { AuthScheme } from '../auth-schemes/types.ts'
-import { evaluateConditions } from '../core/conditions.ts'
+import { evaluateConditions, readConditions } from '../core/conditions.ts'
 import { HttpError } from '../core/errors.ts'
 import type { Exchange } from '../core/exchange.ts'
 import type { Handler } from '../core/handler.ts'
@@ -52,7 +52,9 @@ function createMetadataEndpoint(options: ProtectedResourceMetadataOptions): Meta
           headers: { Allow: METHODS, 'Access-Control-Allow-Origin': '*' },
         })
       }
-      return evaluateConditions(exchange, validators, Date.now()) === 'not-modified' ? unchanged : found
+      return evaluateConditions(exchange, readConditions(exchange), validators, Date.now()) === 'not-modified'
+        ? unchanged
+        : found
     },
   }
 }

