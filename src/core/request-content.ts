@@ -1,5 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from 'node:http2'
+import { splitList } from '../protocol/field-value.ts'
+import { HttpError } from './errors.ts'
 import { type Exchange, type HostRequest, isHttp2 } from './exchange.ts'
 import { readField } from './fields.ts'
 import { toOwnBytes } from './own-bytes.ts'
@@ -21,6 +23,32 @@ export function hasBody(req: IncomingMessage): boolean {
 export function declaredLength(req: IncomingMessage): number | undefined {
   const length = readField(req.headers, 'content-length')
   return length === undefined ? undefined : Number(length)
+}
+
+/** A content coding that can be decoded (RFC 9110 §8.4.1). */
+export type ContentCoding = 'gzip' | 'deflate' | 'br'
+
+/**
+ * Judges Content-Encoding, before any content is read.
+ * @param field the value of the field, or `undefined` when there is none
+ * @returns the coding to decode, `undefined` when there is none
+ * @throws HttpError 415 with Accept-Encoding for any other coding, and for more than one (RFC 9110 §15.5.16)
+ */
+export function checkContentCoding(
+  field: string | undefined,
+  accepted: readonly ContentCoding[],
+): ContentCoding | undefined {
+  if (field === undefined) return undefined
+  const members = splitList(field)
+  const name = members.length === 1 ? members[0]!.toLowerCase() : ''
+  if (name === 'identity') return undefined
+  // RFC 9110 §8.4.1.3: "x-gzip" is equivalent to "gzip"
+  const coding = accepted.find((coding) => coding === (name === 'x-gzip' ? 'gzip' : name))
+  if (coding !== undefined) return coding
+  throw new HttpError(415, 'ERR_UNSUPPORTED_CODING', {
+    detail: 'The content coding is not supported.',
+    headers: { 'Accept-Encoding': accepted.length === 0 ? 'identity' : accepted.join(', ') },
+  })
 }
 
 /** Whether the content has a content coding. */

@@ -1,5 +1,5 @@
 import type { Http2ServerResponse } from 'node:http2'
-import { type ContentCoding, checkContentCoding, decodeContent } from '../body-types/content-coding.ts'
+import { decodeContent } from '../body-types/content-coding.ts'
 import { collectFields, parseForm } from '../body-types/form.ts'
 import { parseJson } from '../body-types/json.ts'
 import { readLimits } from '../body-types/limits.ts'
@@ -14,7 +14,14 @@ import type { Handler } from '../core/handler.ts'
 import { createHandler, type ErrorHook } from '../core/node-handler.ts'
 import { BOOLEAN, CHECKED_LATER, FUNCTION, listOf, oneOf, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
-import { closeAnswered, declaredLength, findConsumedBody, hasBody } from '../core/request-content.ts'
+import {
+  type ContentCoding,
+  checkContentCoding,
+  closeAnswered,
+  declaredLength,
+  findConsumedBody,
+  hasBody,
+} from '../core/request-content.ts'
 import { isJsonType, type MediaType, parseMediaType } from '../protocol/media-type.ts'
 
 export type { CollectedParts } from '../body-types/multipart.ts'

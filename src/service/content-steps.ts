@@ -1,11 +1,10 @@
 import { isPatchType } from '../actions/replaced-state.ts'
 import type { ResourceExchange } from '../actions/resource-exchange.ts'
 import type { ContentRule } from '../actions/route.ts'
-import { checkContentCoding } from '../body-types/content-coding.ts'
 import { tooLarge } from '../body-types/read-body.ts'
 import { createContentVerifier, expectDigests } from '../core/content-digest.ts'
 import { HttpError } from '../core/errors.ts'
-import { declaredLength } from '../core/request-content.ts'
+import { checkContentCoding, declaredLength } from '../core/request-content.ts'
 import { isLanguageList } from '../protocol/content-language.ts'
 import { isInMediaRange, type MediaType, parseMediaType } from '../protocol/media-type.ts'
 
