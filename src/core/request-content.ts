@@ -6,6 +6,8 @@ import { type Exchange, type HostRequest, isHttp2 } from './exchange.ts'
 import { readField } from './fields.ts'
 import { toOwnBytes } from './own-bytes.ts'
 
+/** What is known of the content of a request before it is read, and what becomes of content that is not read. */
+
 /** How much of an unwanted body is read so that the client gets to read our answer. */
 const DRAIN_LIMIT = 512 * 1024
 /** How long, in milliseconds, a client that is still sending may take to notice the answer. */
