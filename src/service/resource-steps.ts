@@ -30,7 +30,9 @@ export const isAuthorized: Condition = ({ authorize }) => authorize !== undefine
 export const mayHaveContent: Condition = ({ actions }, method) =>
   actions[method]?.content !== undefined || method === 'DELETE'
 
-export const takesKeys: Condition = ({ idempotency }) => idempotency !== undefined
+/** Other methods are idempotent. */
+export const takesKeys: Condition = ({ idempotency }, method) =>
+  idempotency !== undefined && (method === 'POST' || method === 'PATCH')
 
 /** Hidden resources are shown where a hook decides who may see them; what is shown depends on Accept where there are renditions. */
 export const mayShowOther: Condition = ({ renditions, deletion, authorize }, method) =>

@@ -45,6 +45,37 @@ describe('turns (issue 17.6)', () => {
     expect([turns.isTaken('/a'), turns.isTaken('/b')]).toEqual([false, false])
   })
 
+  it('hold while a task has not returned: what it asks for at its own key waits, and at another goes on', async () => {
+    const turns = createTurns(LIMITS)
+    let inner: unknown
+    const outer = turns.take(
+      '/a',
+      () => {
+        inner = turns.take('/a', (entry) => entry, 'refuse')
+        const other = turns.take('/b', () => [turns.isTaken('/a'), turns.isTaken('/b')], 'refuse')
+        return [turns.isTaken('/a'), turns.isTaken('/b'), other]
+      },
+      'refuse',
+    )
+    expect(outer).toEqual([true, false, [true, true]])
+    expect(turns.isTaken('/a')).toBe(true)
+    expect(await inner).toBe('waited')
+    expect(turns.isTaken('/a')).toBe(false)
+  })
+
+  it('go on to those that wait where a task fails that others interrupted', async () => {
+    const turns = createTurns(LIMITS)
+    let inner: unknown
+    const fail = (): never => {
+      inner = turns.take('/a', (entry) => entry, 'refuse')
+      turns.take('/b', () => 'done', 'refuse')
+      throw new Error('failed')
+    }
+    expect(() => turns.take('/a', fail, 'refuse')).toThrow('failed')
+    expect(await inner).toBe('waited')
+    expect([turns.isTaken('/a'), turns.isTaken('/b')]).toEqual([false, false])
+  })
+
   it('pass on from a task that throws, at once or later', async () => {
     const turns = createTurns(LIMITS)
     const fail = () => {
