@@ -1,6 +1,8 @@
 import ts from 'typescript'
 
-const FILES = ['types', 'content-types', 'write-types', 'index-types'].map((name) => `src/stores/${name}.ts`)
+const FILES = ['types', 'content-types', 'read-types', 'write-types', 'index-types'].map(
+  (name) => `src/stores/${name}.ts`,
+)
 
 /** What a store is called with and returns, in the order of the page. */
 const CONTRACT = [

@@ -1,15 +1,15 @@
 /** The conformance kits for stores and for content stores: every sentence of their contracts as a test. */
-import { testStore } from './stores/conformance/test-store.ts'
-import type { TestStoreOptions } from './stores/conformance/types.ts'
+import { testStore } from './conformance/test-store.ts'
+import type { TestStoreOptions } from './conformance/types.ts'
 
-export { type ContentsFixture, type TestContentsOptions, testContents } from './stores/conformance/test-contents.ts'
+export { type ContentsFixture, type TestContentsOptions, testContents } from './conformance/test-contents.ts'
 export type {
   Capability,
   StoreCapabilities,
   StoreFixture,
   TestRunner,
   TestStoreOptions,
-} from './stores/conformance/types.ts'
+} from './conformance/types.ts'
 export { testStore }
 
 /** @deprecated The name of {@link testStore} in 0.1.0. */

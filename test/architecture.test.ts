@@ -19,6 +19,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   service: ['protocol', 'core', 'stores', 'patch-formats', 'body-types', 'handlers', 'actions', 'openapi'],
   adapters: ['protocol', 'core'],
   client: ['protocol', 'core', 'patch-formats'],
+  conformance: ['protocol', 'core', 'contents', 'stores'],
 }
 
 /** The one file that imports each npm package. */

@@ -1,13 +1,14 @@
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { contentReply, emptyReply, encodeText, type Reply } from '../core/reply.ts'
 import { formatPath } from '../protocol/request-target.ts'
-import { memberPath, splitPath } from '../stores/paths.ts'
 import {
   isLargeBody,
+  memberPath,
   type RemoveOptions,
   type RemoveResult,
   type ResourceStore,
   type StoredResource,
+  splitPath,
 } from '../stores/types.ts'
 import { beginRequestedChange, observesChanges, readForHooks } from './changes.ts'
 import { commit } from './commit.ts'

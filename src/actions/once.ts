@@ -1,6 +1,5 @@
 import type { Reply } from '../core/reply.ts'
-import { memberPath } from '../stores/paths.ts'
-import type { StoredResource, WriteConflict } from '../stores/types.ts'
+import { memberPath, type StoredResource, type WriteConflict } from '../stores/types.ts'
 import { foresee } from './foreseen-state.ts'
 import { recordAnswer, repeatAnswer } from './keyed-request.ts'
 import type { NewMember } from './new-member.ts'

@@ -10,8 +10,14 @@ import { selectPatchFormat } from '../patch-formats/select.ts'
 import type { ParsedPatch } from '../patch-formats/types.ts'
 import { isJsonType, parseMediaType } from '../protocol/media-type.ts'
 import { formatPath } from '../protocol/request-target.ts'
-import { splitPath } from '../stores/paths.ts'
-import type { Content, NewState, RelatedWrite, StoredResource, WriteResult } from '../stores/types.ts'
+import {
+  type Content,
+  type NewState,
+  type RelatedWrite,
+  type StoredResource,
+  splitPath,
+  type WriteResult,
+} from '../stores/types.ts'
 import { beginRequestedChange, readForHooks } from './changes.ts'
 import { commit } from './commit.ts'
 import { readJson } from './content.ts'

@@ -5,13 +5,14 @@ import { contentReply, emptyReply, encodeText, type Reply } from '../core/reply.
 import { MAX_ATTEMPTS, pause } from '../core/turns.ts'
 import { isJsonType } from '../protocol/media-type.ts'
 import { formatPath } from '../protocol/request-target.ts'
-import { memberPath, splitPath } from '../stores/paths.ts'
 import {
   type Content,
   type CreateResult,
   isStaged,
+  memberPath,
   type NewState,
   type StoredResource,
+  splitPath,
   type WriteConflict,
 } from '../stores/types.ts'
 import { beginRequestedChange, type PendingChange } from './changes.ts'

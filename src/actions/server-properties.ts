@@ -11,7 +11,7 @@ import {
   readMember,
 } from '../core/json.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
-import { nameOf } from '../stores/paths.ts'
+import { nameOf } from '../stores/types.ts'
 import { listFiles } from './delete.ts'
 import type { Route } from './route.ts'
 import { type Document, invalid, requireKeptNumbers, validateDocument, WrittenDocument } from './validation.ts'

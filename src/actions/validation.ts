@@ -11,7 +11,7 @@ import {
 import { keepsNumbers } from '../core/json-numbers.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import type { StandardIssue, StandardResult, StandardSchema } from '../core/standard-schema.ts'
-import { parseIntegerName } from '../stores/paths.ts'
+import { parseIntegerName } from '../stores/types.ts'
 import type { Route } from './route.ts'
 
 /** A JSON document that may be stored: the value, and its text. */

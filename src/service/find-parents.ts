@@ -1,5 +1,5 @@
 import type { Route } from '../actions/route.ts'
-import { splitPath } from '../stores/paths.ts'
+import { splitPath } from '../stores/types.ts'
 import type { RouteEntry, RouteTable } from './routes.ts'
 
 /**

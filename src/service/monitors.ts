@@ -3,8 +3,7 @@ import { parseStored } from '../actions/hooks.ts'
 import type { Principal, RequestView } from '../core/exchange.ts'
 import { isJsonObject, type JsonObject, type JsonValue, readMember } from '../core/json.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
-import { memberPath, nameOf } from '../stores/paths.ts'
-import type { Content, ResourceStore, StoredResource } from '../stores/types.ts'
+import { type Content, memberPath, nameOf, type ResourceStore, type StoredResource } from '../stores/types.ts'
 
 /** Without a slash in front, so that no pattern of a definition lists them. */
 const COLLECTION = 'monitors'

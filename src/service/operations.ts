@@ -12,7 +12,7 @@ import { COUNT, DURATION, FUNCTION, MILLISECONDS, PATH, shapedAs, withDefault } 
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { emptyReply, type Reply } from '../core/reply.ts'
 import { formatPath } from '../protocol/request-target.ts'
-import { memberPath, splitPath } from '../stores/paths.ts'
+import { memberPath, splitPath } from '../stores/types.ts'
 import { createMonitors, type Monitors } from './monitors.ts'
 import { createWorkHandler, type FindWorkRoute } from './work-handler.ts'
 import { createWorkQueue, type WorkRecord } from './work-queue.ts'

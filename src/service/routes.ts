@@ -1,5 +1,5 @@
 import type { CollectionFacts, Route } from '../actions/route.ts'
-import { parseIntegerName } from '../stores/paths.ts'
+import { parseIntegerName } from '../stores/types.ts'
 
 /** What a path leads to. */
 export interface RouteTable {

@@ -39,9 +39,17 @@ export function createWorkRunner(options: RunnerOptions): WorkRunner {
   async function perform(id: string, controller: AbortController): Promise<boolean> {
     const work = await queue.claim(id)
     if (work === undefined) return false
+    let isRenewing = false
     const renew = async (): Promise<void> => {
-      // The process that has it now may be doing it already.
-      if (!(await queue.renew(work))) controller.abort(new Error('The lease of the work has been lost.'))
+      // Beside one that the store has not answered, it would name a version that is replaced by then.
+      if (isRenewing) return
+      isRenewing = true
+      try {
+        // The process that has it now may be doing it already.
+        if (!(await queue.renew(work))) controller.abort(new Error('The lease of the work has been lost.'))
+      } finally {
+        isRenewing = false
+      }
     }
     const renewal = setInterval(() => renew().catch(reportFailure), LEASE / 3)
     renewal.unref()

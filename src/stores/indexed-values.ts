@@ -2,7 +2,7 @@
 
 import { HttpError } from '../core/errors.ts'
 import type { Condition, IndexedValue, IndexedValues, ListQuery } from './index-types.ts'
-import { parseIntegerName } from './paths.ts'
+import { parseIntegerName } from './types.ts'
 
 const NULL = 0
 const BOOLEAN = 1

@@ -1,24 +1,24 @@
 import { isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { CHECKED_LATER, CLOCK, SIZE, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
-import { isAborted, throwIfAborted } from './aborted.ts'
-import { createStoreClock } from './clock.ts'
 import { createContentHolder, type HeldBody, type TakenStreams } from './memory/held-content.ts'
 import type { MemberPlace } from './memory/member-index.ts'
 import { createStates } from './memory/states.ts'
-import { memberPath } from './paths.ts'
+import { createStoreClock } from './stamps.ts'
 import {
   type Content,
   type CreateOptions,
   type CreateResult,
   type Expectation,
+  isAborted,
   isResource,
-  type ReadOptions,
+  memberPath,
   type RelatedWrite,
   type RemoveOptions,
   type RemoveResult,
   type ResourceStore,
-  type StoredState,
+  type StoredResource,
+  throwIfAborted,
   type WriteOptions,
   type WriteResult,
 } from './types.ts'
@@ -38,7 +38,6 @@ const OPTIONS = {
   now: CLOCK,
 } satisfies OptionTable<MemoryStoreOptions>
 
-const NO_OPTIONS: ReadOptions = {}
 const NOTHING: readonly RelatedWrite[] = []
 const EMPTY: Content = { contentType: '', body: '' }
 
@@ -64,7 +63,7 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
     throw new TypeError('memoryStore: retention must be a number of milliseconds, 0 or more.')
 
   const { now } = createStoreClock(localNow)
-  const { members, nextVersion, stateOf, findConflict, put, putRelated, drop } = createStates(maxTombstones, now)
+  const { members, nextVersion, read, findConflict, put, putRelated, drop } = createStates(maxTombstones, now)
   const holder = createContentHolder()
 
   /** Takes a name and asks for what shall stand under it. */
@@ -129,11 +128,12 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
   ): WriteResult {
     const conflict = findConflict(path, related, requires)
     if (conflict !== undefined) return conflict
-    const current = stateOf(path, false)
-    if (!isExpected(current, expect)) return { outcome: 'conflict', current }
+    const current = read(path)
+    const present = isResource(current) ? current : undefined
+    if (!isExpected(present, expect)) return { outcome: 'conflict', current }
     const resource = put(path, content, held[0]!, version)
     putRelated(related, held)
-    return { outcome: isResource(current) ? 'replaced' : 'created', resource }
+    return { outcome: present === undefined ? 'created' : 'replaced', resource }
   }
 
   function commitRemoval(
@@ -144,9 +144,10 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
   ): RemoveResult {
     const conflict = findConflict(path, relatedWrites, undefined)
     if (conflict !== undefined) return conflict
-    const current = stateOf(path, false)
-    if (!isResource(current) && expect === 'any') return { outcome: 'absent', current }
-    if (!isResource(current) || !isExpected(current, expect)) return { outcome: 'conflict', current }
+    const current = read(path)
+    if (!isResource(current))
+      return expect === 'any' ? { outcome: 'absent', current } : { outcome: 'conflict', current }
+    if (!isExpected(current, expect)) return { outcome: 'conflict', current }
     drop(path, mode, keep)
     for (const other of related) drop(other, mode, keep)
     if (below) for (const other of members.below(path)) drop(other, 'erase', 0)
@@ -157,11 +158,7 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
   return {
     supports: { relatedExpect: true, queries: true, parents: true },
 
-    read(path, options) {
-      // Answered at once: the signal, which costs as much, is not looked at.
-      const { hidden = false } = options ?? NO_OPTIONS
-      return stateOf(path, hidden)
-    },
+    read,
 
     write(path, content, options) {
       if (isAborted(options)) return Promise.reject(options.signal!.reason)
@@ -200,18 +197,14 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
       return commitRemoval(path, options, relatedWrites, held)
     },
 
-    list(collection, options) {
-      return members.page(collection, options)
-    },
+    list: members.page,
 
-    stage(body, options) {
-      return holder.stage(body, options?.signal)
-    },
+    stage: (body, options) => holder.stage(body, options?.signal),
   }
 }
 
-function isExpected(current: StoredState, expect: Expectation): boolean {
+function isExpected(present: StoredResource | undefined, expect: Expectation): boolean {
   if (expect === 'any') return true
-  if (expect === 'absent') return !isResource(current)
-  return isResource(current) && (expect === 'present' || current.version === expect.version)
+  if (expect === 'absent') return present === undefined
+  return present !== undefined && (expect === 'present' || present.version === expect.version)
 }

@@ -1,8 +1,8 @@
 import { describeValue } from '../core/describe-value.ts'
 import { BOOLEAN, CHECKED_LATER, COUNT, MILLISECONDS, withDefault } from '../core/option-values.ts'
 import type { OptionTable } from '../core/options.ts'
-import { createPostgresChanges } from './postgres/changes.ts'
-import type { DatedRow } from './postgres/columns.ts'
+import { createPostgresChanges, createPostgresSteps } from './postgres/changes.ts'
+import { encodeKey } from './postgres/columns.ts'
 import { createPostgresConnection, type PostgresPool } from './postgres/connection.ts'
 import { BATCH_SIZE, createPostgresContents } from './postgres/contents.ts'
 import { createPostgresIndexes } from './postgres/indexes.ts'
@@ -11,18 +11,17 @@ import { createPglitePool, isPglite, type PgliteDatabase } from './postgres/pgli
 import { createPostgresQueries } from './postgres/queries.ts'
 import { connectWhenMigrated } from './postgres/schema.ts'
 import { nameStatements } from './postgres/statements.ts'
-import { createPostgresStates, encodeKey } from './postgres/states.ts'
-import { createPostgresSteps } from './postgres/steps.ts'
+import { createPostgresStates } from './postgres/states.ts'
 import { createRecentCache } from './recent-cache.ts'
 import { createSqlStore } from './sql/create-store.ts'
 import type { MovableContents } from './sql/move.ts'
-import { formatSortKey } from './sql/names.ts'
 import { readSqlOptions, SQL_OPTIONS, type SqlStoreOptions } from './sql/options.ts'
 import { createIndexer } from './sql/queries/indexer.ts'
-import { type Shown, type StateRow, toPage, toResource, toState } from './sql/rows.ts'
+import { formatSortKey, toPage, toResource } from './sql/rows.ts'
 import { createSweeper } from './sql/sweeper.ts'
-import type { ResourceStore, StoredState } from './types.ts'
-import { createVersions } from './versions.ts'
+import type { StateRow } from './sql/tables.ts'
+import { createVersions } from './stamps.ts'
+import type { ResourceStore } from './types.ts'
 
 export type { PostgresClient, PostgresPool, PostgresQuery } from './postgres/connection.ts'
 export type { PgliteDatabase, PgliteRunner } from './postgres/pglite.ts'
@@ -113,27 +112,20 @@ export function postgresStore(options: PostgresStoreOptions): ResourceStore & Mo
   })
   const indexer = createIndexer(indexes)
 
-  const toFoundState = (row: DatedRow | undefined, hidden: Shown = 'not-shown'): StoredState =>
-    toState(row, hidden, row?.now ?? 0, open)
-
-  const steps = createPostgresSteps(connection, states, names, indexes, { nextVersion, toFoundState })
+  const steps = createPostgresSteps(connection, states, names, indexes, nextVersion)
 
   return createSqlStore({
     owner: 'postgresStore',
     settings,
     nextVersion,
-    changes: createPostgresChanges(states, steps, names, open, toFoundState),
+    changes: createPostgresChanges(states, steps, names, open),
     queries: createPostgresQueries(connection, { prefix, indexes, indexer, open }),
     contents,
     batchSize: BATCH_SIZE,
     sweeper,
     indexer,
 
-    async read(path, options = {}) {
-      const { hidden = false, metadataOnly = false } = options
-      const row = await states.read(path, metadataOnly ? 'without-content' : 'with-content', options)
-      return toFoundState(row, hidden ? 'shown' : 'not-shown')
-    },
+    read: states.read,
 
     async list(collection, options) {
       const { after, limit, hidden = false } = options

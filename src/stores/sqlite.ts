@@ -1,27 +1,25 @@
 import { describeValue } from '../core/describe-value.ts'
 import { CLOCK, SIZE, type ValueRule, withDefault } from '../core/option-values.ts'
 import type { OptionTable } from '../core/options.ts'
-import { createRecentCache } from './recent-cache.ts'
+import { createKnownStates, createRecentCache } from './recent-cache.ts'
 import { createSqlStore } from './sql/create-store.ts'
 import type { MovableContents } from './sql/move.ts'
 import { readSqlOptions, SQL_OPTIONS, type SqlStoreOptions } from './sql/options.ts'
 import { createIndexer } from './sql/queries/indexer.ts'
 import { createSweeper } from './sql/sweeper.ts'
 import { createSqliteChanges } from './sqlite/changes.ts'
-import { createSqliteClock } from './sqlite/clock.ts'
 import { createSqliteContents } from './sqlite/contents.ts'
-import { blockWhileBusy, createSqliteConnection, type SqliteHandle } from './sqlite/handle.ts'
+import { blockWhileBusy, openSqliteHandle, type SqliteHandle } from './sqlite/handle.ts'
 import { prepareIndexStatements } from './sqlite/index-statements.ts'
 import { createSqliteIndexes } from './sqlite/indexes.ts'
-import { createKnownStates } from './sqlite/known-states.ts'
 import { createSqliteListings } from './sqlite/listings.ts'
 import { createSqliteNames } from './sqlite/names.ts'
 import { createSqliteQueries } from './sqlite/queries.ts'
 import { migrateSqlite } from './sqlite/schema.ts'
 import { prepareStatements } from './sqlite/statements.ts'
 import { createSqliteStates } from './sqlite/states.ts'
+import { createSqliteClock, createVersions } from './stamps.ts'
 import type { ResourceStore } from './types.ts'
-import { createVersions } from './versions.ts'
 
 export type { MovableContents, MoveOptions } from './sql/move.ts'
 export type { SqliteHandle, SqliteStatement, SqliteValue } from './sqlite/handle.ts'
@@ -72,7 +70,7 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
   }
   const settings = readSqlOptions('sqliteStore', options, OPTIONS)
   const { tablePrefix: prefix, busyTimeout, grace, cacheSize, reserve, contents: contentStore, now } = settings
-  const connection = createSqliteConnection(handle, {
+  const connection = openSqliteHandle(handle, {
     busyTimeout,
     reserve,
     onShortage: () => sweeper.hurry(),
@@ -110,10 +108,9 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
   const known = createKnownStates(cacheSize / 4)
   const names = createSqliteNames(statements)
   const nextVersion = createVersions()
-  const states = createSqliteStates(statements, {
+  const states = createSqliteStates(connection, statements, {
     contents,
     known,
-    space: connection.space,
     clock,
     names,
     indexes,
@@ -132,12 +129,7 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
     sweeper,
     indexer,
 
-    read(path, { hidden = false, metadataOnly = false } = {}) {
-      return connection.attempt(() =>
-        states.read(path, hidden ? 'shown' : 'not-shown', metadataOnly ? 'without-content' : 'with-content'),
-      )
-    },
-
+    read: states.read,
     list: (collection, options) => connection.attempt(() => listings.list(collection, options)),
   })
 }

@@ -8,12 +8,16 @@
  *
  * Every method may answer synchronously or with a promise.
  *
- * Content is described in `content-types.ts`, changes in `write-types.ts`, queries in `index-types.ts`.
+ * Content is described in `content-types.ts`, reads in `read-types.ts`, changes in `write-types.ts`, queries in
+ * `index-types.ts`. The functions below the interfaces apply the rules of the contract.
  */
 
+import { isAscii } from 'node:buffer'
 import type { MaybePromise } from '../core/maybe-promise.ts'
+import { UntilLeft } from '../core/until-left.ts'
 import type { Content, ContentFields, LargeBody, SmallBody, StagedBody } from './content-types.ts'
-import type { CollectionIndex, IndexedValues, ListQuery } from './index-types.ts'
+import type { CollectionIndex, IndexedValues } from './index-types.ts'
+import type { ListOptions, Page, ReadOptions } from './read-types.ts'
 import type {
   CreateOptions,
   CreateResult,
@@ -24,6 +28,7 @@ import type {
 } from './write-types.ts'
 
 export type { Content, ContentFields, LargeBody, SmallBody, StagedBody } from './content-types.ts'
+export type { ListOptions, Page, ReadOptions } from './read-types.ts'
 export type {
   CreateOptions,
   CreateResult,
@@ -83,46 +88,6 @@ export interface Tombstone {
 
 /** What `read` finds. */
 export type StoredState = StoredResource | Tombstone | undefined
-
-export interface ReadOptions {
-  /** Whether hidden resources are returned; otherwise they look like tombstones. Default false. */
-  readonly hidden?: boolean
-  /** The caller needs no content: a store may then leave `body` empty. Default false. */
-  readonly metadataOnly?: boolean
-  /** Aborts when the client has left: a call that waits may then end with its reason. */
-  readonly signal?: AbortSignal
-}
-
-export interface ListOptions {
-  /**
-   * The cursor of the page before; left out for the first page. It has been with the client: whatever it says, answer
-   * with some page or throw an `HttpError` below 500.
-   */
-  readonly after?: string | undefined
-  /** The most items to return, at least 1. */
-  readonly limit: number
-  /** Whether hidden resources are listed as well. Default false. */
-  readonly hidden?: boolean
-  /**
-   * Which members, and in which order; all of them where it is left out. Only with stores that support `queries`. While
-   * items that exist already are being indexed by its rules, throw `HttpError` 503 `ERR_INDEXING` with Retry-After.
-   */
-  readonly query?: ListQuery | undefined
-  /** As for `read`. */
-  readonly signal?: AbortSignal
-}
-
-export interface Page {
-  /**
-   * Direct members in a stable order: names that are integers by value, then all others in an order of the store's own; with
-   * a query in its order. A member that exists during the whole of a walk through the pages is seen exactly once.
-   */
-  readonly items: readonly StoredResource[]
-  /** Cursor of the next page; left out on the last one. */
-  readonly next?: string | undefined
-  /** How many members match the query, on whichever page; only where `query.count` asks for it. */
-  readonly total?: number | undefined
-}
 
 /** What a definition may need of its store: refused when the service is made where the store does not have it. */
 export interface StoreSupport {
@@ -196,6 +161,16 @@ export interface ResourceStore {
   close?(): MaybePromise<void>
 }
 
+/** Options of a call that its caller may give up. */
+export interface Abortable {
+  readonly signal?: AbortSignal | undefined
+}
+
+const SLASH = 0x2f
+
+/** Bytes up to this length that are ASCII are kept as text: half the memory, and sent without another copy. */
+const TEXT_LIMIT = 16 * 1024
+
 /** Whether `read` found a resource. */
 export function isResource(state: StoredState): state is StoredResource {
   return state !== undefined && !Object.hasOwn(state, 'removed')
@@ -214,4 +189,51 @@ export function isStaged(body: Content['body']): body is StagedBody {
 /** Length of small content in bytes. */
 export function sizeOf(body: SmallBody): number {
   return typeof body === 'string' ? Buffer.byteLength(body) : body.length
+}
+
+/** Small ASCII content as text; `undefined` for what stays bytes. */
+export function readAsText(bytes: Uint8Array): string | undefined {
+  if (bytes.length > TEXT_LIMIT || !isAscii(bytes)) return undefined
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
+}
+
+/** Path of a member of a collection. */
+export function memberPath(collection: string, name: string): string {
+  return `${collection}/${name}`
+}
+
+/** Splits a path into its collection and its name there. */
+export function splitPath(path: string): { readonly collection: string; readonly name: string } {
+  const name = nameOf(path)
+  return { collection: path.slice(0, Math.max(path.length - name.length - 1, 0)), name }
+}
+
+/** The name of a path in its collection. */
+export function nameOf(path: string): string {
+  let at = path.length
+  while (at > 0 && path.charCodeAt(at - 1) !== SLASH) at--
+  return at === 0 ? path : path.slice(at)
+}
+
+/** The value of a name that is an integer in its one canonical spelling, and safe; `undefined` for other names. */
+export function parseIntegerName(name: string): number | undefined {
+  const length = name.length
+  if (length === 0 || length > 16 || (length > 1 && name.charCodeAt(0) === 0x30)) return undefined
+  let value = 0
+  for (let i = 0; i < length; i++) {
+    const digit = name.charCodeAt(i) - 0x30
+    if (digit < 0 || digit > 9) return undefined
+    value = value * 10 + digit
+  }
+  return Number.isSafeInteger(value) ? value : undefined
+}
+
+/** Whether a call was aborted before it began. Options of the service tell it without making their signal. */
+export function isAborted(options: Abortable): boolean {
+  return options instanceof UntilLeft ? options.isAborted : options.signal?.aborted === true
+}
+
+/** @throws the reason of the signal */
+export function throwIfAborted(options: Abortable): void {
+  if (isAborted(options)) options.signal!.throwIfAborted()
 }

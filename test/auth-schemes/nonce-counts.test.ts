@@ -52,6 +52,15 @@ describe('createNonceCounts', () => {
     ])
   })
 
+  it('takes none that it forgot, also once it has forgotten older ones', () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: 100 })
+    const { claim } = createNonceCounts(3, 1000)
+    // Proofs arrive in another order than their nonces were made.
+    const claims = [claim('a', 1, 60), claim('b', 1, 50), claim('c', 1, 51), claim('d', 1, 70), claim('e', 1, 80)]
+    expect(claims).toEqual([true, true, true, true, true])
+    expect([claim('a', 1, 60), claim('b', 1, 50)]).toEqual([false, false])
+  })
+
   it('takes no new nonce either that is as old as the one that it forgets to make room for it', () => {
     vi.useFakeTimers({ toFake: ['Date'], now: 100 })
     const { claim } = createNonceCounts(1, 1000)

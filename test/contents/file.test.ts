@@ -2,8 +2,8 @@ import { mkdir, mkdtemp, readdir, rm, stat, truncate, writeFile } from 'node:fs/
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
+import { createBytes, stream } from '../../src/conformance/samples.ts'
 import { fileContents } from '../../src/contents/file.ts'
-import { createBytes, stream } from '../../src/stores/conformance/samples.ts'
 import { testContents } from '../../src/testing.ts'
 import { createKey, listKeys } from '../support/contents.ts'
 

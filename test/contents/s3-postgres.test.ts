@@ -1,5 +1,5 @@
 import { expect, it, vi } from 'vitest'
-import { createBytes, MEBIBYTE, stream } from '../../src/stores/conformance/samples.ts'
+import { createBytes, MEBIBYTE, stream } from '../../src/conformance/samples.ts'
 import { postgresStore } from '../../src/stores/postgres.ts'
 import type { StoredResource } from '../../src/stores/types.ts'
 import { createPrefix, listKeys, openS3Contents } from '../support/contents.ts'

@@ -114,4 +114,13 @@ describe('turns (issue 17.6)', () => {
     await held
     expect(turns.isTaken('/a')).toBe(false)
   })
+
+  it('counts a task that has gone on without its turn no more: another may wait in its place', async () => {
+    const turns = createTurns({ perKey: 2, total: 1, patience: 20 })
+    const hanging = createTask()
+    const held = turns.take('/a', hanging.run, 'refuse')
+    for (let i = 0; i < 3; i++) expect(await turns.take('/a', (entry) => entry, 'refuse')).toBe('waited')
+    hanging.end()
+    await held
+  })
 })

@@ -66,6 +66,15 @@ describe('digest before bodyParse', () => {
     expect((await send('DELETE', '/')).status).toBe(201)
     expect(reached).toEqual([{}, undefined, undefined])
   })
+
+  it('requires a digest also behind a piece that has begun to verify what a trailer will state', async () => {
+    const { send, reached } = await serve(digestFields(), digestFields({ required: true }), bodyParse())
+    const announced = { ...JSON_TYPE, 'Transfer-Encoding': 'chunked', Trailer: 'Content-Digest' }
+    const answer = await send('POST', '/', announced, '{}')
+    expect([answer.status, answer.field('Want-Content-Digest')]).toEqual([400, 'sha-256=10, sha-512=9'])
+    expect(reached).toEqual([])
+    expect((await send('POST', '/', { ...announced, 'Content-Digest': digestOf('{}') }, '{}')).status).toBe(201)
+  })
 })
 
 describe('digest before patch', () => {

@@ -58,6 +58,21 @@ describe.each(HOSTS)('requireHttps in %s', (_name, mount) => {
       )
     ).status
 
+  it('trusts the proxies of its own option, not those of another on the same connection', async () => {
+    const trusting = requireHttps({ trustProxy: 'loopback', log: false })
+    const strict = requireHttps({ log: false })
+    const statuses: number[] = []
+    for (const guards of [
+      [trusting, trusting],
+      [trusting, strict],
+      [strict, trusting],
+    ]) {
+      const served = mount(guards, () => 'secret')
+      statuses.push((await send(served, { headers: { [XFP]: 'https' } })).status)
+    }
+    expect(statuses).toEqual([200, 403, 403])
+  })
+
   it('refuses cleartext from elsewhere before credentials are looked at (RFC 9110 §4.2.2, row H3)', async () => {
     let seen = 0
     const listener = mount([requireHttps()], () => {

@@ -96,6 +96,26 @@ describe('afterCommit', () => {
     expect(JSON.stringify(change)).not.toContain('claims')
   })
 
+  it('is shown the state that was removed where another client had replaced the one that was read', async () => {
+    const inner = memoryStore()
+    let rivals = 1
+    const { afterCommit, waitForChanges } = collectChanges()
+    target = await startService(
+      { resources: { '/notes/{name}': document({ afterCommit }) } },
+      {
+        ...inner,
+        remove(path, options) {
+          if (rivals-- > 0) inner.write(path, json({ n: 2 }), { expect: 'any' })
+          return inner.remove(path, options)
+        },
+      },
+    )
+    inner.write('/notes/a', json({ n: 1 }), { expect: 'any' })
+    expect((await target.send('DELETE', '/notes/a')).status).toBe(204)
+    const [deleted] = await waitForChanges(1)
+    expect([deleted!.kind, deleted!.before!.value]).toEqual(['deleted', { n: 2 }])
+  })
+
   it('does not delay the response, and its failure changes none', async () => {
     const failures: FailureEvent[] = []
     const listen = (event: unknown): void => void failures.push(event as FailureEvent)

@@ -151,6 +151,17 @@ describe('the operations of a description', () => {
     expect(components.securitySchemes).toBeUndefined()
   })
 
+  it('have 401 where the host finds the users and credentials are needed, or may be', () => {
+    const auth = { principal: () => null, challenge: 'Session realm="app"' }
+    const refusals = (requireAuth: 'all' | 'writes' | (() => boolean)): boolean[] => {
+      const { paths } = describeOne(document(), { auth: { ...auth, requireAuth } })
+      return [paths['/a'].get, paths['/a'].put].map(({ responses }) => '401' in responses)
+    }
+    expect(refusals('all')).toEqual([true, true])
+    expect(refusals('writes')).toEqual([false, true])
+    expect(refusals(() => true)).toEqual([true, true])
+  })
+
   it('have paths without the mount, which is in servers (issue 21, point 8)', () => {
     const { paths, servers } = describeOne(document(), { mountPath: '/api' })
     expect([Object.keys(paths), servers]).toEqual([['/a'], [{ url: '/api' }]])

@@ -259,6 +259,38 @@ describe('items of a scope', () => {
     expect((await soft('ada', 'PUT', '/notes/7', [JSON_TYPE], '{"text":"b"}')).status).toBe(201)
   })
 
+  it.each([
+    ['PUT', JSON_TYPE, '{"text":"mine"}'],
+    ['PATCH', MERGE, '{"text":"mine"}'],
+    ['DELETE', 'Accept: */*', undefined],
+  ])(
+    'that are given to another user before a write are not written: %s with If-Match: *',
+    async (method, field, body) => {
+      const inner = memoryStore()
+      const others = await serveNotes({}, {}, inner)
+      const path = await post(others, 'ada', { text: 'a' })
+      let isDue = true
+      const give = async () => {
+        if (!isDue) return
+        isDue = false
+        const given = await others('boss', 'PUT', path, [JSON_TYPE], '{"text":"b","owner":"bob"}')
+        expect(given.status).toBe(204)
+      }
+      const as = await serveNotes(
+        {},
+        {},
+        {
+          ...inner,
+          write: (...write) => give().then(() => inner.write(...write)),
+          remove: (...removal) => give().then(() => inner.remove(...removal)),
+        },
+      )
+      const late = await as('ada', method, path, [field, 'If-Match: *'], body)
+      expect([late.status, isDue]).toEqual([404, false])
+      expect(JSON.parse((await others('bob', 'GET', path)).text)).toEqual({ id: 1, text: 'b', owner: 'bob' })
+    },
+  )
+
   it('of others may be written by a caller without a scope, with any owner', async () => {
     const as = await serveNotes()
     const path = await post(as, 'ada', { text: 'a' })

@@ -12,6 +12,7 @@ import { HttpError } from '../../src/core/errors.ts'
 import type { LogEntry } from '../../src/core/operator-log.ts'
 import { auth } from '../../src/handlers/auth.ts'
 import { requireHttps } from '../../src/handlers/require-https.ts'
+import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { collection, document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import { postgresStore } from '../../src/stores/postgres.ts'
@@ -115,6 +116,19 @@ describe('the log option', () => {
     expect(entries.map(({ state }) => state)).toEqual(['down', 'up'])
   })
 
+  it(`is called by the first read that works, where a write had failed after the reads ${POINT}`, async () => {
+    const { entries, log } = keep()
+    const { store, fails } = createFailingStore()
+    const { send } = await serve(store, { log })
+    fails(['read', 'write'])
+    expect((await send('GET', '/a')).status).toBe(503)
+    expect((await send('PUT', '/a', [JSON_TYPE], '{}')).status).toBe(503)
+    fails([])
+    expect((await send('GET', '/a')).status).toBe(404)
+    await until(() => entries.length > 1)
+    expect(entries.map(({ state }) => state)).toEqual(['down', 'up'])
+  })
+
   it(`reports that Postgres cannot be reached ${POINT}`, async () => {
     const { entries, log } = keep()
     const gone = createTcpServer()
@@ -188,6 +202,17 @@ describe('the log option', () => {
     await sendToPiece('GET', '/a', { Authorization: `Bearer ${token}` })
     await until(() => entries.length > 1)
     expect(entries[1]).toMatchObject({ level: 'info', part: 'keys', state: 'up' })
+  })
+
+  it(`is not called any more once its service is closed ${POINT}`, async () => {
+    const jwks = () => Promise.reject(new Error('no route'))
+    const scheme = bearer(jwt({ jwks, jwksTimes: { retryAfter: 0 }, issuer: 'i', audience: 'a' }))
+    const [closed, open] = [keep(), keep()]
+    await createResourceService(memoryStore(), { log: closed.log, auth: { schemes: [scheme] } }).close()
+    const { send } = await serve(memoryStore(), { log: open.log, auth: { schemes: [scheme] } })
+    expect((await send('GET', '/a', [`Authorization: Bearer ${token}`])).status).toBe(503)
+    expect(open.entries).toEqual([expect.objectContaining({ part: 'keys', state: 'down' })])
+    expect(closed.entries).toEqual([])
   })
 
   it(`reports that the queue of the user's own fails, and that it takes work again ${POINT}`, async () => {

@@ -1,16 +1,17 @@
 import fc from 'fast-check'
 import { expect } from 'vitest'
 import type { MaybePromise } from '../../src/core/maybe-promise.ts'
-import { parseIntegerName, splitPath } from '../../src/stores/paths.ts'
 import {
   type Content,
   type Expectation,
   isLargeBody,
   isResource,
+  parseIntegerName,
   type RemoveOptions,
   type ResourceStore,
   type StoredResource,
   type StoredState,
+  splitPath,
 } from '../../src/stores/types.ts'
 import { createMember } from '../support/create-member.ts'
 

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest'
-import { createPostgresChanges } from '../../src/stores/postgres/changes.ts'
-import type { PostgresSteps } from '../../src/stores/postgres/steps.ts'
+import { createPostgresChanges, type PostgresSteps } from '../../src/stores/postgres/changes.ts'
 
 it('gives a creation up whose reason to fail vanishes at every attempt', async () => {
   let attempts = 0
@@ -12,7 +11,7 @@ it('gives a creation up whose reason to fail vanishes at every attempt', async (
     explain: async () => undefined,
   } as unknown as PostgresSteps
   const names = { take: async () => String(attempts) }
-  const changes = createPostgresChanges({} as never, steps, names as never, {} as never, () => undefined)
+  const changes = createPostgresChanges({} as never, steps, names as never, {} as never)
   const draft = (name: string) => ({ name, content: { contentType: 'text/plain', body: '' }, related: [] })
   const creation = changes.create(
     { collection: '/a', requires: '/parents/1', draft } as never,

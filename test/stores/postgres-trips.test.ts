@@ -222,6 +222,22 @@ describe('postgresStore, calls that share a round trip', () => {
     expect(alone).toEqual(['plain'])
   })
 
+  it('runs nothing a second time where the connection was lost: it may have happened', async () => {
+    const direct = { connection: { parsedStatements: {}, stream: { write: () => true } } }
+    const lost = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
+    const alone: unknown[] = []
+    const runShared = createSharedTrips({
+      checkOut: (use) => use(() => Promise.reject(lost), direct as unknown as PostgresClient),
+      waiting: createWaitingCalls(10),
+      runAlone: async (_, values) => [alone.push(values)],
+      preparedStatements: true,
+    })
+    const statement = { name: 'put', text: 'put', decode: () => undefined }
+    const calls = ['a', 'b', 'c'].map((path) => runShared(statement, [Buffer.from(path)], {}))
+    expect(await Promise.allSettled(calls)).toEqual(calls.map(() => ({ status: 'rejected', reason: lost })))
+    expect(alone).toEqual([])
+  })
+
   it('keeps every kind of value on its way: text beyond ASCII, nothing, empty content', async () => {
     const { store } = await open()
     const contents = [

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Effect, explainHistory, type Operation } from '../../src/stores/conformance/register-history.ts'
+import { type Effect, explainHistory, type Operation } from '../../src/conformance/register-history.ts'
 
 const read = (saw: string | undefined): Effect => ({ kind: 'read', saw })
 const write = (to: string, isNew = false): Effect => ({ kind: 'write', isNew, to })

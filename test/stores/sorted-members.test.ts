@@ -1,15 +1,18 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { collectItems, createSortedList, deleteItem, setItem } from '../../src/stores/memory/sorted-list.ts'
 import {
+  collectItems,
   compareNames,
   countMembers,
+  createSortedList,
   createSortedMembers,
+  deleteItem,
   deleteMember,
   pageOfMembers,
+  setItem,
   setMember,
 } from '../../src/stores/memory/sorted-members.ts'
-import { parseIntegerName } from '../../src/stores/paths.ts'
+import { parseIntegerName } from '../../src/stores/types.ts'
 
 function pageThrough(members: ReturnType<typeof createSortedMembers>, limit: number): string[] {
   const paths: string[] = []

@@ -1,7 +1,7 @@
 import { startFauxqs } from 'fauxqs'
 import type { Pool } from 'pg'
 import { afterAll, beforeAll, describe, it } from 'vitest'
-import { MEBIBYTE } from '../../src/stores/conformance/samples.ts'
+import { MEBIBYTE } from '../../src/conformance/samples.ts'
 import { postgresStore } from '../../src/stores/postgres.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { testContents, testStore } from '../../src/testing.ts'

@@ -1,5 +1,5 @@
 import { expect, vi } from 'vitest'
-import { stream } from '../../src/stores/conformance/samples.ts'
+import { stream } from '../../src/conformance/samples.ts'
 import { isLargeBody, isResource, type StoredResource } from '../../src/stores/types.ts'
 import { listKeys } from './contents.ts'
 import type { StoreProgram } from './processes.ts'

@@ -1,4 +1,4 @@
-import { createBytes, MEBIBYTE, stream } from '../../src/stores/conformance/samples.ts'
+import { createBytes, MEBIBYTE, stream } from '../../src/conformance/samples.ts'
 import { isLargeBody, isResource, type ResourceStore, type StoredResource } from '../../src/stores/types.ts'
 import { changeIndexed } from './change-indexed.ts'
 import { createMember } from './create-member.ts'

@@ -110,6 +110,32 @@ describe('streams of one session that are not read', () => {
     await once(unread, 'close')
   })
 
+  it('hold no small answer up by what their source holds: of one answer 1 MiB counts at most', async () => {
+    const source = {
+      size: 1_000_000,
+      held: 64 * 1024 * 1024,
+      async *open() {
+        yield Buffer.alloc(1_000_000)
+      },
+    }
+    const handler = createHandler({
+      run: ({ req }) => {
+        if (req.url === '/small') return contentReply(200, 'x', TEXT)
+        return { status: 200, headers: [...TEXT, 'Content-Length', String(source.size)], body: source }
+      },
+      forwardErrors: false,
+    })
+    const session = await open(handler)
+    const unread = ask(session, '/')
+    await once(unread, 'response')
+    const stream = ask(session, '/small')
+    stream.resume()
+    await once(stream, 'end', { signal: AbortSignal.timeout(15_000) })
+    expect(unread.closed).toBe(false)
+    unread.close(8)
+    await once(unread, 'close')
+  })
+
   it('do not wait without bound: the thousandth is refused, to be tried again (RFC 9113 §8.7)', async () => {
     const { handler } = createAnswers()
     const session = await open(handler)

@@ -445,11 +445,17 @@ describe('Idempotency-Key', () => {
   it('gives up what a repetition has staged (issue 20, point 9)', async () => {
     const sound = memoryStore()
     let staged = 0
+    let goOn = (): void => {}
+    const areStaged = new Promise<void>((resolve) => {
+      goOn = resolve
+    })
     const store: ResourceStore = {
       ...sound,
       async stage(body, options) {
         const content = await sound.stage!(body, options)
-        staged++
+        // None is stored before all are here: a repetition that finds the record at once stages nothing.
+        if (++staged === 5) goOn()
+        await areStaged
         return { ...content, discard: () => void staged-- }
       },
       create: (collection, content, options) => {
@@ -520,6 +526,32 @@ describe('Idempotency-Key', () => {
       .poll(async () => (await store.list('idempotency', { limit: 999 })).items.length, { timeout: 8000 })
       .toBe(100)
     expect(Math.max(...pages)).toBeLessThan(100)
+  })
+
+  it('is not swept where its record was made anew after the sweep had listed the expired one', async () => {
+    const store = memoryStore()
+    const record = (expires: number) => ({
+      contentType: 'text/plain',
+      body: `{"expires":${expires},"fingerprint":"x","status":201,"headers":[]}\n`,
+    })
+    const path = 'idempotency/key'
+    await store.write(path, record(1), { expect: 'any' })
+    const outcomes: string[] = []
+    const target = await start(
+      {},
+      {
+        ...store,
+        async remove(removed, options) {
+          await store.write(removed, record(Date.now() + 60_000), { expect: 'any' })
+          const result = await store.remove(removed, options)
+          outcomes.push(result.outcome)
+          return result
+        },
+      },
+    )
+    await target.send('GET', '/plain')
+    await expect.poll(() => outcomes, { timeout: 8000 }).toEqual(['conflict'])
+    expect(await store.read(path)).toMatchObject({ path })
   })
 
   it('creates anew where the record expired, and repeats, on a store whose reads take time (issue 20, point 10)', async () => {

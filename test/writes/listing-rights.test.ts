@@ -294,6 +294,23 @@ describe('a page of entries that are judged (issue 16, 9)', () => {
     await other.close()
   })
 
+  it('reads the key of its cursors anew after the store has failed', async () => {
+    const inner = memoryStore()
+    let isAway = true
+    const store: ResourceStore = {
+      ...inner,
+      read(path, options) {
+        if (isAway && path === 'secrets/cursors') throw new HttpError(503, 'ERR_UNAVAILABLE')
+        return inner.read(path, options)
+      },
+    }
+    target = await startService({ resources: { '/notes': collection() } }, store)
+    const forged = `/notes?after=${Buffer.from('\0sealed:').toString('base64url')}`
+    expect((await list(forged)).status).toBe(503)
+    isAway = false
+    expect((await list(forged)).status).toBe(400)
+  })
+
   it('has no count where too much of it would have to be judged', async () => {
     const counted = { '/notes': collection({ authorize: ownersOnly, count: true }) }
     await startNotes(

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import { basic } from '../../src/auth-schemes/basic.ts'
 import { bearer } from '../../src/auth-schemes/bearer.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
 import type { ServiceOptions } from '../../src/service/service-options.ts'
@@ -52,6 +53,21 @@ describe('the monitor of accepted work', () => {
       }
     }
     expect(await statusOf('DELETE', monitor, 'ada')).toBe(204)
+  })
+
+  it('does not exist for the same name of another scheme', async () => {
+    target = await start({}, { auth: { schemes: [...schemes, basic({ accounts: { ada: 'b' } })] } })
+    const token = as('ada')
+    const password = { Authorization: `Basic ${Buffer.from('ada:b').toString('base64')}` }
+    for (const [owner, other] of [
+      [token, password],
+      [password, token],
+    ] as const) {
+      const item = (await target.send('POST', '/notes', jsonOf({}, owner))).field('location')!
+      const monitor = (await target.send('DELETE', item, { fields: owner })).field('location')!
+      const statuses = [owner, other].map(async (fields) => (await target!.send('GET', monitor, { fields })).status)
+      expect(await Promise.all(statuses)).toEqual([200, 404])
+    }
   })
 
   it('is for admins as well, where the service says who they are', async () => {

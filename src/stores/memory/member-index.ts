@@ -1,20 +1,22 @@
 import { HttpError } from '../../core/errors.ts'
 import type { CollectionIndex } from '../index-types.ts'
 import { parsePosition } from '../indexed-values.ts'
-import { parseIntegerName, splitPath } from '../paths.ts'
-import type { ListOptions, Page, StoredResource } from '../types.ts'
-import { createBoundedMap } from './bounded-map.ts'
+import { type ListOptions, type Page, parseIntegerName, type StoredResource, splitPath } from '../types.ts'
 import { type CollectionIndexes, createCollectionIndexes } from './collection-indexes.ts'
 import { createPageReader } from './member-pages.ts'
-import { createSortedList, deleteItem, itemsBelow, setItem } from './sorted-list.ts'
 import {
   countMembers,
+  createSortedList,
   createSortedMembers,
+  deleteItem,
   deleteMember,
+  itemsBelow,
   pageOfMembers,
   type SortedMembers,
+  setItem,
   setMember,
 } from './sorted-members.ts'
+import { createBoundedMap } from './tombstones.ts'
 
 const MAX_IDLE_COUNTERS = 10_000
 
@@ -62,6 +64,8 @@ export interface MemberIndex {
    * @param isNew whether it is the first state of the entry
    */
   index(entry: Entry, index: CollectionIndex | undefined, isNew: boolean): void
+  /** Whether any collection has indexes: until then only states with values of their own need `index`. */
+  readonly hasIndexes: boolean
   /** All paths below a path: those that begin with it and a slash. */
   below(path: string): readonly string[]
   page(collection: string, options: ListOptions): Page
@@ -91,7 +95,6 @@ export function createMemberIndex(): MemberIndex {
   const sorted = createSortedList<string, Collection>()
   /** Paths that are members of nothing. */
   const outside = createSortedList<string, string>()
-  let hasIndexes = false
 
   function open(path: string): Collection {
     const known = collections.get(path)
@@ -133,7 +136,7 @@ export function createMemberIndex(): MemberIndex {
   }
 
   function openIndexes(collection: Collection): CollectionIndexes {
-    hasIndexes = true
+    own.hasIndexes = true
     collection.indexes ??= createCollectionIndexes((name, limit, isHidden) => {
       const members = isHidden ? collection.hidden : collection.visible
       return members === undefined ? [] : pageOfMembers(members, name, limit)
@@ -141,7 +144,9 @@ export function createMemberIndex(): MemberIndex {
     return collection.indexes
   }
 
-  return {
+  const own: { -readonly [Name in keyof MemberIndex]: MemberIndex[Name] } = {
+    hasIndexes: false,
+
     add(entry, place = placeOf(entry.path)) {
       if (place === undefined) {
         setItem(outside, entry.path, entry.path)
@@ -178,7 +183,6 @@ export function createMemberIndex(): MemberIndex {
     },
 
     index(entry, index, isNew) {
-      if (!hasIndexes && index === undefined) return
       const collection = placeOf(entry.path)?.collection
       if (collection === undefined) return
       if (index === undefined) collection.indexes?.update(entry, undefined, isNew)
@@ -232,4 +236,5 @@ export function createMemberIndex(): MemberIndex {
       closeIfEmpty(collection)
     },
   }
+  return own
 }

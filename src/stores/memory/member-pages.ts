@@ -1,6 +1,5 @@
-import { nameOf } from '../paths.ts'
 import { createRecentCache } from '../recent-cache.ts'
-import type { ListOptions, Page } from '../types.ts'
+import { type ListOptions, nameOf, type Page } from '../types.ts'
 import type { Collection, Entry } from './member-index.ts'
 import { compareNames, pageOfMembers } from './sorted-members.ts'
 

@@ -1,6 +1,6 @@
 import type { CollectionIndex, IndexedValue, IndexedValues } from '../index-types.ts'
 import { compareText, compareValues, indexedValueOf } from '../indexed-values.ts'
-import { nameOf, parseIntegerName } from '../paths.ts'
+import { nameOf, parseIntegerName } from '../types.ts'
 import type { Entry } from './member-index.ts'
 import { createRankedList, type RankedList } from './ranked-list.ts'
 

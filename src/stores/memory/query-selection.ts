@@ -1,5 +1,5 @@
 import { compareValues, type ListPosition, meetsCondition } from '../indexed-values.ts'
-import { parseIntegerName } from '../paths.ts'
+import { parseIntegerName } from '../types.ts'
 import { BY_NAME, type IndexedMember } from './query-lists.ts'
 import { countRanks, type Range } from './query-ranges.ts'
 import {

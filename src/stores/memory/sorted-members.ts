@@ -1,5 +1,144 @@
-import { parseIntegerName } from '../paths.ts'
-import { collectItems, createSortedList, deleteItem, type SortedList, setItem } from './sorted-list.ts'
+import { parseIntegerName } from '../types.ts'
+
+const CHUNK = 512
+
+/**
+ * Items in the order of their keys.
+ * Chunks of at most 512 keep inserting and seeking cheap, however many items there are. A record and functions on it,
+ * for there may be as many lists as resources.
+ */
+export interface SortedList<Key extends number | string, Item> {
+  readonly size: number
+  readonly chunks: readonly Chunk<Key, Item>[]
+}
+
+/** Keys and items side by side: a search then touches keys only. */
+interface Chunk<Key, Item> {
+  readonly keys: Key[]
+  readonly items: Item[]
+}
+
+interface MutableList<Key extends number | string, Item> extends SortedList<Key, Item> {
+  size: number
+  readonly chunks: Chunk<Key, Item>[]
+}
+
+export function createSortedList<Key extends number | string, Item>(): SortedList<Key, Item> {
+  return { size: 0, chunks: [] }
+}
+
+/** Adds an item, or puts it in the place of the one with the same key. */
+export function setItem<Key extends number | string, Item>(list: SortedList<Key, Item>, key: Key, item: Item): void {
+  const own = list as MutableList<Key, Item>
+  const { chunks } = own
+  const index = findChunk(chunks, key)
+  const chunk = chunks[index]
+  if (chunk === undefined) {
+    chunks.push({ keys: [key], items: [item] })
+    own.size = 1
+    return
+  }
+  const at = lowerBound(chunk.keys, key)
+  if (chunk.keys[at] === key) {
+    chunk.items[at] = item
+    return
+  }
+  own.size++
+  if (at >= CHUNK && index === chunks.length - 1) {
+    chunks.push({ keys: [key], items: [item] }) // ascending keys fill whole chunks
+    return
+  }
+  if (at === chunk.keys.length) {
+    chunk.keys.push(key)
+    chunk.items.push(item)
+  } else {
+    chunk.keys.splice(at, 0, key)
+    chunk.items.splice(at, 0, item)
+  }
+  if (chunk.keys.length <= CHUNK) return
+  const half = CHUNK >> 1
+  chunks.splice(index + 1, 0, { keys: chunk.keys.splice(half), items: chunk.items.splice(half) })
+}
+
+/** Takes the item with a key away, if there is one. */
+export function deleteItem<Key extends number | string, Item>(list: SortedList<Key, Item>, key: Key): void {
+  const own = list as MutableList<Key, Item>
+  const { chunks } = own
+  const index = findChunk(chunks, key)
+  const chunk = chunks[index]
+  if (chunk === undefined) return
+  const at = lowerBound(chunk.keys, key)
+  if (chunk.keys[at] !== key) return
+  chunk.keys.splice(at, 1)
+  chunk.items.splice(at, 1)
+  if (chunk.keys.length === 0) chunks.splice(index, 1)
+  own.size--
+}
+
+/** Appends items whose keys come after one, from the first when it is left out, until there are `limit` of them. */
+export function collectItems<Key extends number | string, Item>(
+  { chunks }: SortedList<Key, Item>,
+  after: Key | undefined,
+  limit: number,
+  items: Item[],
+): void {
+  if (chunks.length === 0) return
+  let index = 0
+  let at = 0
+  if (after !== undefined) {
+    index = findChunk(chunks, after)
+    const { keys } = chunks[index]!
+    at = lowerBound(keys, after)
+    if (keys[at] === after) at++
+  }
+  for (; index < chunks.length && items.length < limit; index++, at = 0) {
+    const chunk = chunks[index]!
+    for (; at < chunk.items.length && items.length < limit; at++) items.push(chunk.items[at]!)
+  }
+}
+
+/** The items whose keys begin with a prefix. */
+export function itemsBelow<Item>({ chunks }: SortedList<string, Item>, prefix: string): Item[] {
+  const items: Item[] = []
+  if (chunks.length === 0) return items
+  let index = findChunk(chunks, prefix)
+  let at = lowerBound(chunks[index]!.keys, prefix)
+  for (; index < chunks.length; index++, at = 0) {
+    const chunk = chunks[index]!
+    for (; at < chunk.keys.length; at++) {
+      if (!chunk.keys[at]!.startsWith(prefix)) return items
+      items.push(chunk.items[at]!)
+    }
+  }
+  return items
+}
+
+/** Index of the chunk in which a key stands or would stand. */
+function findChunk<Key extends number | string, Item>(chunks: readonly Chunk<Key, Item>[], key: Key): number {
+  let low = 0
+  let high = chunks.length - 1
+  // Mostly it is the last one: names are assigned in ascending order.
+  if (high > 0 && key >= chunks[high]!.keys[0]!) return high
+  while (low < high) {
+    const middle = (low + high + 1) >>> 1
+    if (chunks[middle]!.keys[0]! <= key) low = middle
+    else high = middle - 1
+  }
+  return low
+}
+
+/** Index of the first key that is not before a given one. */
+function lowerBound<Key extends number | string>(keys: readonly Key[], key: Key): number {
+  let low = 0
+  let high = keys.length
+  if (high > 0 && key > keys[high - 1]!) return high
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (keys[middle]! < key) low = middle + 1
+    else high = middle
+  }
+  return low
+}
 
 /** Something that stands under a name in a collection. */
 export interface Member {

@@ -1,6 +1,14 @@
-import type { Content, ContentFields, RelatedWrite, RemoveOptions, StoredResource, StoredState } from '../types.ts'
-import { isResource } from '../types.ts'
-import { createVersions } from '../versions.ts'
+import { createVersions } from '../stamps.ts'
+import {
+  type Content,
+  type ContentFields,
+  isResource,
+  type ReadOptions,
+  type RelatedWrite,
+  type RemoveOptions,
+  type StoredResource,
+  type StoredState,
+} from '../types.ts'
 import { createExpiringStates } from './expiring.ts'
 import type { HeldBody } from './held-content.ts'
 import { createMemberIndex, type Entry, type MemberIndex, type Place } from './member-index.ts'
@@ -18,8 +26,8 @@ export type Conflict =
 export interface States {
   readonly members: MemberIndex
   readonly nextVersion: () => string
-  /** @param hidden whether hidden resources are seen */
-  stateOf(path: string, hidden: boolean): StoredState
+  /** As the store's own: at once, so the signal, which costs as much, is not looked at. */
+  read(path: string, options?: Pick<ReadOptions, 'hidden'>): StoredState
   /**
    * The conflict with a path that must be present and is not, or with a related path that must be absent and is not.
    * @param path that is to be written
@@ -46,11 +54,12 @@ export function createStates(maxTombstones: number, now: () => number): States {
     // It may have been removed and written anew.
     if (entries.get(entry.path) === entry) drop(entry.path, 'erase', 0)
   })
+  let hasRecords = false
 
-  function stateOf(path: string, hidden: boolean): StoredState {
+  function read(path: string, options?: Pick<ReadOptions, 'hidden'>): StoredState {
     const state = entries.get(path)?.state
     if (state === undefined) return tombstones.find(path, now())
-    if (hidden || state.hidden !== true) return state
+    if (state.hidden !== true || options?.hidden === true) return state
     return { removed: true, path, removedAt: state.lastModified! }
   }
 
@@ -62,32 +71,35 @@ export function createStates(maxTombstones: number, now: () => number): States {
     place?: Place,
     isHidden = false,
   ): StoredResource {
+    const time = now()
     const entry = entries.get(path)
-    const previous = entry === undefined ? tombstones.lastRemoval(path) : entry.state.lastModified
-    const state = createState(path, fields, body, previous, isHidden, version)
+    const previous = entry === undefined ? tombstones.unbury(path) : entry.state.lastModified
+    const state = createState(path, fields, body, previous, time, isHidden, version)
     const current = entry ?? { path, state, isListed: true }
     if (entry === undefined) {
       entries.set(path, current)
       members.add(current, place)
-      tombstones.unbury(path)
     } else {
       const { hidden = false } = entry.state
       entry.state = state
       if (hidden !== isHidden || !entry.isListed) members.add(entry)
       entry.isListed = true
     }
-    members.index(current, fields.indexed?.index, entry === undefined)
-    expiring.sweep(state.lastModified!)
+    if (members.hasIndexes || fields.indexed !== undefined) {
+      members.index(current, fields.indexed?.index, entry === undefined)
+    }
+    if (hasRecords) expiring.sweep(state.lastModified!)
     return state
   }
 
   /** Shows a state that no listing shows, for a time. */
   function putRecord(path: string, fields: KeptFields, body: HeldBody, retention: number): void {
     if (entries.has(path)) return void put(path, fields, body)
-    const state = createState(path, fields, body, tombstones.lastRemoval(path), false, nextVersion())
+    const time = now()
+    const state = createState(path, fields, body, tombstones.unbury(path), time, false, nextVersion())
     const added = { path, state, isListed: false }
     entries.set(path, added)
-    tombstones.unbury(path)
+    hasRecords = true
     expiring.add(added, retention, state.lastModified!)
     expiring.sweep(state.lastModified!)
   }
@@ -97,10 +109,10 @@ export function createStates(maxTombstones: number, now: () => number): States {
     fields: KeptFields,
     { body, size, sha256 }: HeldBody,
     previous: number | undefined,
+    time: number,
     isHidden: boolean,
     version: string,
   ): StoredResource {
-    const time = now()
     const state: { -readonly [Name in keyof StoredResource]: StoredResource[Name] } = {
       path,
       version,
@@ -128,12 +140,12 @@ export function createStates(maxTombstones: number, now: () => number): States {
     related: readonly RelatedWrite[],
     requires: string | undefined,
   ): Conflict | undefined {
-    if (requires !== undefined && !isResource(stateOf(requires, false))) {
+    if (requires !== undefined && !isResource(read(requires))) {
       return { outcome: 'conflict', current: undefined, missing: requires } as const
     }
     for (const write of related) {
-      const other = write.expect === 'absent' ? stateOf(write.path, false) : undefined
-      if (isResource(other)) return { outcome: 'conflict', current: stateOf(path, false), related: other } as const
+      const other = write.expect === 'absent' ? read(write.path) : undefined
+      if (isResource(other)) return { outcome: 'conflict', current: read(path), related: other } as const
     }
     return undefined
   }
@@ -162,5 +174,5 @@ export function createStates(maxTombstones: number, now: () => number): States {
     else tombstones.bury({ removed: true, path, removedAt }, removedAt + keep)
   }
 
-  return { members, nextVersion, stateOf, findConflict, put, putRelated, drop }
+  return { members, nextVersion, read, findConflict, put, putRelated, drop }
 }

@@ -1,13 +1,24 @@
-import { throwIfAborted } from '../aborted.ts'
-import { memberPath } from '../paths.ts'
-import type { SqlChanges } from '../sql/create-store.ts'
-import { type OpenContent, refuseRemoval, toResource } from '../sql/rows.ts'
-import { isResource, type RemoveResult, type StoredState, type WriteResult } from '../types.ts'
+import type { RemoveStep, SqlChanges, WriteStep } from '../sql/create-store.ts'
+import type { Taken } from '../sql/intake.ts'
+import { isExpected, type OpenContent, refuseRemoval, toResource } from '../sql/rows.ts'
+import {
+  type Abortable,
+  isResource,
+  memberPath,
+  parseIntegerName,
+  type RelatedWrite,
+  type RemoveResult,
+  splitPath,
+  throwIfAborted,
+  type WriteConflict,
+  type WriteResult,
+} from '../types.ts'
 import type { DatedRow } from './columns.ts'
+import { type PostgresConnection, ROLL_BACK, type RunStatement } from './connection.ts'
 import { createUnavailableError } from './errors.ts'
+import type { PostgresIndexes } from './indexes.ts'
 import type { NameSource } from './names.ts'
-import type { PostgresStates } from './states.ts'
-import type { PostgresSteps } from './steps.ts'
+import type { Description, NewRow, PostgresStates, PutExpectation, PutResult } from './states.ts'
 
 const MAX_ATTEMPTS = 10
 
@@ -17,7 +28,6 @@ export function createPostgresChanges(
   steps: PostgresSteps,
   names: NameSource,
   open: OpenContent,
-  toFoundState: (row: DatedRow | undefined) => StoredState,
 ): SqlChanges {
   return {
     async write(step, taken, call): Promise<WriteResult> {
@@ -58,10 +68,10 @@ export function createPostgresChanges(
         if (removed !== undefined && !('unexpected' in removed)) {
           return { outcome: 'removed', resource: toResource(removed, open) }
         }
-        const row = await states.read(path, 'with-content', call)
-        const current = toFoundState(row)
+        const row = await states.readRow(path, call)
+        const current = states.toFoundState(row)
         if (removed !== undefined) {
-          const related = toFoundState(await states.read(removed.unexpected, 'with-content', call))
+          const related = states.toFoundState(await states.readRow(removed.unexpected, call))
           if (isResource(related)) return { outcome: 'conflict', current, related }
           continue
         }
@@ -71,4 +81,156 @@ export function createPostgresChanges(
       throw createUnavailableError(new Error('The state changed at every attempt.'))
     },
   }
+}
+
+/** A write, also of a path that no row may be there for. */
+export type Step = Omit<WriteStep, 'content' | 'expect'> & {
+  readonly content: Description
+  readonly expect: PutExpectation
+}
+
+/** Where the state of a path was not the expected one. */
+export interface Unexpected {
+  readonly unexpected: string
+  /** Whether it is the path of `requires`. */
+  readonly isMissing?: boolean
+}
+
+/** Writes of several paths, all or nothing. */
+export interface PostgresSteps {
+  /** Writes content that has been taken in; a path instead of a result where its state was not the expected one. */
+  put(step: Step, taken: readonly Taken[], call: Abortable): Promise<PutResult | Unexpected>
+  /** Removes paths and writes others; `undefined` or a path where a state was not the expected one. */
+  remove(
+    path: string,
+    step: RemoveStep,
+    taken: readonly Taken[],
+    call: Abortable,
+  ): Promise<DatedRow | Unexpected | undefined>
+  /** What stood in the way of a step; `undefined` when it does not any more. */
+  explain(step: Step, place: Unexpected, call: Abortable): Promise<WriteConflict | undefined>
+}
+
+export function createPostgresSteps(
+  connection: PostgresConnection,
+  states: PostgresStates,
+  names: NameSource,
+  indexes: PostgresIndexes,
+  nextVersion: () => string,
+): PostgresSteps {
+  /** Statements that change something, and wait for a connection only until the call is given up. */
+  function runUntil(call: Abortable): RunStatement {
+    return (statement, values) => connection.run(statement, values, call)
+  }
+
+  /** Writes those of the related paths that expect the same. @returns the path whose state was not the expected one */
+  async function putRelated(
+    run: RunStatement,
+    writes: readonly RelatedWrite[],
+    taken: readonly Taken[],
+    which: 'any' | 'absent',
+    results: PutResult[],
+  ): Promise<string | undefined> {
+    for (const [index, { path, content, expect = 'any' }] of writes.entries()) {
+      if (expect !== which) continue
+      const result = await states.put(run, path, content, taken[index]!, expect)
+      if (result === undefined) return path
+      results.push(result)
+    }
+    return undefined
+  }
+
+  /** Once they are committed. */
+  function learnCounters(results: readonly PutResult[]): void {
+    for (const { counter } of results) if (counter !== undefined) names.learn(counter.collection, counter.next)
+  }
+
+  return {
+    async put({ path, version, content, expect, related, requires }, [first, ...others], call) {
+      if (isAnyIndexed(content, related)) await indexes.prepare([{ path, content }, ...related])
+      // One statement is atomic by itself, and costs one round trip.
+      if (requires === undefined && related.length === 0 && first!.id === undefined) {
+        const run = runUntil(call)
+        const result =
+          expect === 'vacant'
+            ? await states.create(run, { path, version, content, taken: first! })
+            : await states.put(run, path, content, first!, expect, version)
+        if (result === undefined) return { unexpected: path }
+        learnCounters([result])
+        return result
+      }
+      const beside = expect === 'vacant' && requires === undefined ? findBeside(related, others) : undefined
+      if (beside !== undefined && first!.id === undefined) {
+        const own = { path, version, content, taken: first! }
+        const result = await states.createBeside(runUntil(call), { ...beside, version: nextVersion() }, own)
+        if (result !== undefined) return result
+      }
+      let refused: Unexpected = { unexpected: path }
+      const written = await connection.transact(async (run) => {
+        if (requires !== undefined && !(await states.hold(run, requires))) {
+          refused = { unexpected: requires, isMissing: true }
+          return ROLL_BACK
+        }
+        const results: PutResult[] = []
+        // Those that must be absent come first: calls that race for one wait here, before they have locked anything else.
+        const occupied = await putRelated(run, related, others, 'absent', results)
+        refused = { unexpected: occupied ?? path }
+        if (occupied !== undefined) return ROLL_BACK
+        const own = await states.put(run, path, content, first!, expect, version)
+        if (own === undefined) return ROLL_BACK
+        await putRelated(run, related, others, 'any', results)
+        return { own, results }
+      }, call)
+      if (written === ROLL_BACK) return refused
+      learnCounters([written.own, ...written.results])
+      return written.own
+    },
+
+    async remove(path, { related, writes, below, ...options }, taken, call) {
+      const own = { ...options, reach: 'live' } as const
+      if (related.length === 0 && writes.length === 0 && !below) return states.drop(runUntil(call), path, own)
+      const other = { ...options, expect: 'any', reach: 'live-and-hidden' } as const
+      let occupied: string | undefined
+      const removed = await connection.transact(async (run) => {
+        const results: PutResult[] = []
+        // Those that must be absent come first, as in a write.
+        occupied = await putRelated(run, writes, taken, 'absent', results)
+        if (occupied !== undefined) return ROLL_BACK
+        const row = await states.drop(run, path, own)
+        if (row === undefined) return ROLL_BACK
+        for (const path of related) await states.drop(run, path, other)
+        if (below) await states.dropBelow(run, path)
+        await putRelated(run, writes, taken, 'any', results)
+        return { row, results }
+      }, call)
+      if (removed === ROLL_BACK) return occupied === undefined ? undefined : { unexpected: occupied }
+      learnCounters(removed.results)
+      return removed.row
+    },
+
+    async explain({ path, expect }, { unexpected, isMissing }, call) {
+      if (isMissing) return { outcome: 'conflict', current: undefined, missing: unexpected }
+      const row = await states.readRow(path, call)
+      const current = states.toFoundState(row)
+      if (unexpected === path) {
+        return expect !== 'vacant' && isExpected(row, expect) ? undefined : { outcome: 'conflict', current }
+      }
+      const related = states.toFoundState(await states.readRow(unexpected, call))
+      return isResource(related) ? { outcome: 'conflict', current, related } : undefined
+    },
+  }
+}
+
+/** The related write that can be made in one round trip with a creation: the only one, small, of what must be absent. */
+function findBeside(related: readonly RelatedWrite[], others: readonly Taken[]): Omit<NewRow, 'version'> | undefined {
+  const [write] = related
+  if (write === undefined || related.length > 1 || write.expect !== 'absent') return undefined
+  const taken = others[0]!
+  // A name that is an integer raises the counter of its collection.
+  if (taken.id !== undefined || parseIntegerName(splitPath(write.path).name) !== undefined) return undefined
+  return { path: write.path, content: write.content, taken }
+}
+
+function isAnyIndexed(content: Description, related: readonly RelatedWrite[]): boolean {
+  return content.indexed !== undefined || related.some((write) => write.content.indexed !== undefined)
 }

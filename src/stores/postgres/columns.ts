@@ -1,4 +1,8 @@
-import type { StateRow } from '../sql/rows.ts'
+import { encodeEntry, padEntry } from '../sql/queries/entry.ts'
+import { encodeText } from '../sql/rows.ts'
+import type { StateRow } from '../sql/tables.ts'
+import type { Content } from '../types.ts'
+import type { PostgresValue } from './connection.ts'
 import type { Fields } from './direct-query.ts'
 
 /** The clock of the database, in milliseconds: those of several machines differ. */
@@ -72,4 +76,19 @@ export function decodeWritten([changed, strong, was, content, isReleased, next]:
     is_released: isReleased === 't',
     next: next === null ? null : Number(next),
   }
+}
+
+/** What the index of a collection has of a row, in the order of the statements; nothing without values. */
+export function listIndexed({ indexed }: Pick<Content, 'indexed'>): readonly PostgresValue[] {
+  if (indexed === undefined) return []
+  return [
+    indexed.index.version,
+    JSON.stringify(indexed.values),
+    ...padEntry(encodeEntry(indexed.index, indexed.values)),
+  ]
+}
+
+/** Keys are bytes. */
+export function encodeKey(text: string): Uint8Array {
+  return Buffer.from(encodeText(text), 'utf8')
 }

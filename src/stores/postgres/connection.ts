@@ -1,4 +1,4 @@
-import { type Abortable, isAborted } from '../aborted.ts'
+import { type Abortable, isAborted } from '../types.ts'
 import { type CheckoutOptions, createCheckout, createWaitingCalls, type SendQuery } from './checkout.ts'
 import { DirectQuery, type DirectStatement, type Fields, takesDirectQueries } from './direct-query.ts'
 import { isConnectionLost, isRepeatable, toHttpError } from './errors.ts'

@@ -1,5 +1,5 @@
 import { ALL_SLOTS, KEY_COLUMNS } from '../sql/queries/entry.ts'
-import { HIDDEN, REMOVED } from '../sql/rows.ts'
+import { HIDDEN, REMOVED } from '../sql/tables.ts'
 
 /**
  * The tables by which members are selected, and the triggers that keep them; see `sql/queries/places.ts`. A trigger sees

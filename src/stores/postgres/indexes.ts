@@ -1,5 +1,4 @@
 import type { CollectionIndex } from '../index-types.ts'
-import { memberKeyOf, sortKeyOf } from '../sql/names.ts'
 import { padEntry } from '../sql/queries/entry.ts'
 import type { IndexSteps } from '../sql/queries/indexer.ts'
 import {
@@ -15,11 +14,13 @@ import {
   toPlace,
   toWalkedBatch,
 } from '../sql/queries/places.ts'
-import { placeOf, type StateRow } from '../sql/rows.ts'
+import { memberKeyOf, placeOf, sortKeyOf } from '../sql/rows.ts'
 import type { Swept } from '../sql/sweeper.ts'
+import type { StateRow } from '../sql/tables.ts'
+import { encodeKey } from './columns.ts'
 import { type PostgresConnection, type PostgresValue, ROLL_BACK, type RunStatement } from './connection.ts'
 import { writeIndexStatements } from './index-statements.ts'
-import { type Description, encodeKey } from './states.ts'
+import type { Description } from './states.ts'
 
 export interface PostgresIndexes extends IndexSteps<Position> {
   /** The place of an index; `undefined` when it is not known and the collection has no members. */

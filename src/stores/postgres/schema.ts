@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { findMigrations } from '../sql/migrations.ts'
+import { findMigrations } from '../sql/tables.ts'
 import { type PostgresConnection, unnamed } from './connection.ts'
 import { createUnavailableError, isRelationMissing, isSchemaRace } from './errors.ts'
 import { createIndexTables } from './index-schema.ts'
@@ -130,20 +130,17 @@ export function connectWhenMigrated(
 ): PostgresConnection {
   let waiting = 0
   let migration: Promise<void> | undefined
-  let isReady = false
 
   async function migrate(): Promise<void> {
     try {
       await migratePostgres(connection, prefix)
-      isReady = true
-      onReady()
-    } finally {
+      // Later calls need no look at this.
+      Object.assign(own, connection)
+    } catch (error) {
       migration = undefined
+      throw error
     }
-  }
-
-  function whenReady<Result>(action: () => Promise<Result>): Promise<Result> {
-    return isReady ? action() : waitForTables().then(action)
+    onReady()
   }
 
   async function waitForTables(): Promise<void> {
@@ -157,10 +154,11 @@ export function connectWhenMigrated(
     }
   }
 
-  return {
-    read: (statement, values, call) => whenReady(() => connection.read(statement, values, call)),
-    run: (statement, values, call) => whenReady(() => connection.run(statement, values, call)),
-    transact: (work, call) => whenReady(() => connection.transact(work, call)),
-    view: (work, call) => whenReady(() => connection.view(work, call)),
+  const own: PostgresConnection = {
+    read: (statement, values, call) => waitForTables().then(() => connection.read(statement, values, call)),
+    run: (statement, values, call) => waitForTables().then(() => connection.run(statement, values, call)),
+    transact: (work, call) => waitForTables().then(() => connection.transact(work, call)),
+    view: (work, call) => waitForTables().then(() => connection.view(work, call)),
   }
+  return own
 }

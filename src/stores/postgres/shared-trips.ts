@@ -1,5 +1,5 @@
 import { stopWatch, watchIdle } from '../../core/idle-watch.ts'
-import { type Abortable, isAborted } from '../aborted.ts'
+import { type Abortable, isAborted } from '../types.ts'
 import { type Checkout, LOOK_PERIOD, type WaitingCalls } from './checkout.ts'
 import type { PostgresStatement, PostgresValue } from './connection.ts'
 import { DirectQuery, type DirectStatement, takesDirectQueries } from './direct-query.ts'

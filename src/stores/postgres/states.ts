@@ -1,11 +1,26 @@
-import type { Abortable } from '../aborted.ts'
-import { parseIntegerName } from '../paths.ts'
 import type { Taken } from '../sql/intake.ts'
-import { encodeText, formatSortKey, rangeBelow } from '../sql/names.ts'
-import { encodeEntry, padEntry } from '../sql/queries/entry.ts'
-import { createWrittenResource, encodeBody, encodeFields, HIDDEN, LIVE, placeOf } from '../sql/rows.ts'
-import type { Content, Expectation, RemoveOptions, StoredResource } from '../types.ts'
-import type { DatedRow, WrittenRow } from './columns.ts'
+import {
+  createWrittenResource,
+  encodeBody,
+  encodeFields,
+  encodeText,
+  formatSortKey,
+  placeOf,
+  rangeBelow,
+  toState,
+} from '../sql/rows.ts'
+import { HIDDEN, LIVE } from '../sql/tables.ts'
+import {
+  type Abortable,
+  type Content,
+  type Expectation,
+  parseIntegerName,
+  type ReadOptions,
+  type RemoveOptions,
+  type StoredResource,
+  type StoredState,
+} from '../types.ts'
+import { type DatedRow, encodeKey, listIndexed, type WrittenRow } from './columns.ts'
 import type { PostgresConnection, PostgresValue, RunStatement } from './connection.ts'
 import type { PostgresContents } from './contents.ts'
 import { isDivisionByZero } from './errors.ts'
@@ -28,7 +43,11 @@ export interface PutResult {
 
 /** The rows of the paths. Each change is one statement, atomic by itself. */
 export interface PostgresStates {
-  read(path: string, content: 'with-content' | 'without-content', call?: Abortable): Promise<DatedRow | undefined>
+  /** As the store's own. */
+  read(path: string, options?: ReadOptions): Promise<StoredState>
+  readRow(path: string, call: Abortable): Promise<DatedRow | undefined>
+  /** What a reader finds who sees nothing hidden. */
+  toFoundState(row: DatedRow | undefined): StoredState
   /** Writes a path; `undefined` when its state was not the expected one. */
   put(
     run: RunStatement,
@@ -125,11 +144,19 @@ export function createPostgresStates(
   }
 
   return {
-    async read(path, content, call) {
-      const statement = content === 'with-content' ? statements.readState : statements.readFacts
-      const [row] = await connection.read<DatedRow>(statement, [encodeKey(path)], call)
+    async read(path, options = {}) {
+      const { hidden = false, metadataOnly = false } = options
+      const statement = metadataOnly ? statements.readFacts : statements.readState
+      const [row] = await connection.read<DatedRow>(statement, [encodeKey(path)], options)
+      return toState(row, hidden ? 'shown' : 'not-shown', row?.now ?? 0, contents.open)
+    },
+
+    async readRow(path, call) {
+      const [row] = await connection.read<DatedRow>(statements.readState, [encodeKey(path)], call)
       return row
     },
+
+    toFoundState: (row) => toState(row, 'not-shown', row?.now ?? 0, contents.open),
 
     async put(run, path, content, taken, expect, version = nextVersion()) {
       const [row] = await runPut(run, path, version, content, taken, expect)
@@ -199,26 +226,16 @@ function toCreation({ path, version, content, taken }: NewRow, row: CreatedRow):
 
 /** The values of a new row, in the order of `createState`. */
 function listValues({ path, version, content, taken }: NewRow): readonly PostgresValue[] {
-  const place = placeOf(path)
+  const key = encodeText(path)
+  // The parts of an encoded path are the encoded parts.
+  const place = placeOf(key)
   return [
-    ...[encodeKey(path), version, taken.size, ...encodeFields(content)],
+    Buffer.from(key),
+    version,
+    taken.size,
+    ...encodeFields(content),
     taken.id === undefined ? encodeBody(taken.body) : null,
-    place === undefined ? null : encodeKey(place.collection),
-    place === undefined ? null : encodeKey(formatSortKey(place.name)),
+    place === undefined ? null : Buffer.from(place.collection),
+    place === undefined ? null : Buffer.from(formatSortKey(place.name)),
   ]
-}
-
-/** What the index of a collection has of a row, in the order of the statements; nothing without values. */
-function listIndexed({ indexed }: Description): readonly PostgresValue[] {
-  if (indexed === undefined) return []
-  return [
-    indexed.index.version,
-    JSON.stringify(indexed.values),
-    ...padEntry(encodeEntry(indexed.index, indexed.values)),
-  ]
-}
-
-/** Keys are bytes. */
-export function encodeKey(text: string): Uint8Array {
-  return Buffer.from(encodeText(text), 'utf8')
 }

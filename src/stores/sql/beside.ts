@@ -1,12 +1,14 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { createGoneError } from '../../contents/errors.ts'
 import type { ContentStore } from '../../contents/types.ts'
+import { isHttpError } from '../../core/errors.ts'
 import { LONGEST_TIMER } from '../../core/longest-timer.ts'
 import { andThen, type MaybePromise } from '../../core/maybe-promise.ts'
 import { shapedAs, type ValueRule, writtenAs } from '../../core/option-values.ts'
+import { resumeStream } from '../../core/resume-stream.ts'
 import { untilAborted } from '../abortable-stream.ts'
 import type { LargeBody } from '../types.ts'
-import { type ContentId, isUnavailable, type Taken } from './intake.ts'
+import type { ContentId, Taken } from './intake.ts'
 import { createOrphanSearch } from './orphans.ts'
 import type { Swept } from './sweeper.ts'
 
@@ -116,6 +118,35 @@ export function createBesideContents(contents: ContentStore, ledger: ContentLedg
       await ledger.abandon(id)
     } catch {}
   }
+}
+
+/** The database or the content store is away. */
+export function isUnavailable(error: unknown): boolean {
+  return isHttpError(error) && error.status === 503
+}
+
+/** The beginning of a stream, and the stream itself unless that was all of it. */
+export interface SplitHead {
+  readonly head: Uint8Array
+  /** Length of the head in bytes. */
+  readonly size: number
+  /** The whole stream from its first byte on; `undefined` when it has ended within the limit. Read or close it. */
+  readonly rest: AsyncIterable<Uint8Array> | undefined
+}
+
+/** Reads a stream until it ends or is longer than a limit. */
+export async function splitHead(stream: AsyncIterable<Uint8Array>, limit: number): Promise<SplitHead> {
+  const source = stream[Symbol.asyncIterator]()
+  const head: Uint8Array[] = []
+  let size = 0
+  while (size <= limit) {
+    const next = await source.next()
+    if (next.done === true) return { head: Buffer.concat(head, size), size, rest: undefined }
+    size += next.value.length
+    // Its buffer may change when the next chunk is asked for; the chunk beyond the limit has been passed on by then.
+    head.push(size > limit ? next.value : Buffer.from(next.value))
+  }
+  return { head: new Uint8Array(0), size, rest: resumeStream(head, source) }
 }
 
 /** The content of a key, read exactly. */

@@ -1,20 +1,21 @@
 import { andThen, type MaybePromise } from '../../core/maybe-promise.ts'
-import { type Abortable, throwIfAborted } from '../aborted.ts'
-import type {
-  Content,
-  CreateResult,
-  ListOptions,
-  Page,
-  RelatedWrite,
-  RemoveOptions,
-  RemoveResult,
-  ResourceStore,
-  WriteOptions,
-  WriteResult,
+import {
+  type Abortable,
+  type Content,
+  type CreateResult,
+  type ListOptions,
+  type Page,
+  type RelatedWrite,
+  type RemoveOptions,
+  type RemoveResult,
+  type ResourceStore,
+  throwIfAborted,
+  type WriteOptions,
+  type WriteResult,
 } from '../types.ts'
 import { supportOf } from './beside.ts'
-import type { SqlContents } from './contents.ts'
-import { createIntakeFactory, type Intake, type Taken } from './intake.ts'
+import { createIntakeFactory, type Intake, type IntakeFactory, type Taken } from './intake.ts'
+import type { SqlContents } from './large-body.ts'
 import { type MovableContents, moveChunks } from './move.ts'
 import type { SqlSettings, SqlStoreOptions } from './options.ts'
 import type { Indexer } from './queries/indexer.ts'
@@ -106,7 +107,7 @@ export function createSqlStore(parts: SqlParts): ResourceStore & MovableContents
   const { owner, settings, nextVersion, changes, queries, contents, sweeper, indexer } = parts
   const { inlineLimit, retention } = settings
   const { beside } = contents
-  const { createIntake, stage } = createIntakeFactory(contents, { inlineLimit, batchSize: parts.batchSize, beside })
+  const intakes = createIntakeFactory(contents, { inlineLimit, batchSize: parts.batchSize, beside })
 
   return {
     supports: {
@@ -124,7 +125,7 @@ export function createSqlStore(parts: SqlParts): ResourceStore & MovableContents
       const version = nextVersion()
       const related = relatedTo === undefined ? given : relatedTo({ version })
       const step: WriteStep = { path, version, content, expect, related, requires }
-      return commitContents(createIntake(), contentsOf(step), options, (taken) => changes.write(step, taken, options))
+      return commitContents(intakes, contentsOf(step), options, (taken) => changes.write(step, taken, options))
     },
 
     create(collection, content, options = {}) {
@@ -136,7 +137,7 @@ export function createSqlStore(parts: SqlParts): ResourceStore & MovableContents
         return { name, version, content: own, related: related?.(name, { version }) ?? [] }
       }
       const creation: Creation = { collection, requires, draft }
-      return commitDraft(createIntake(), options, (drafted, findTaken) =>
+      return commitDraft(intakes, options, (drafted, findTaken) =>
         changes.create(creation, drafted, findTaken, options),
       )
     },
@@ -145,13 +146,13 @@ export function createSqlStore(parts: SqlParts): ResourceStore & MovableContents
       const { expect, mode, retention: keep = retention, related = [], relatedWrites = [], below = false } = options
       const step: RemoveStep = { mode, expect, keep, related, writes: relatedWrites, below }
       const written = relatedWrites.map((write) => write.content)
-      return commitContents(createIntake(), written, options, (taken) => changes.remove(path, step, taken, options))
+      return commitContents(intakes, written, options, (taken) => changes.remove(path, step, taken, options))
     },
 
     list: (collection, options) =>
       options.query === undefined ? parts.list(collection, options) : queries.list(collection, options, options.query),
 
-    stage: (body, { signal } = {}) => stage(body, signal),
+    stage: (body, { signal } = {}) => intakes.stage(body, signal),
 
     moveContents: (options) => moveChunks(owner, contents.chunkSource, beside, options),
 
@@ -169,14 +170,14 @@ function contentsOf({ content, related }: Written): readonly Content[] {
  * it failed or found a conflict, is given up.
  */
 function commitContents<Result extends { readonly outcome: string }>(
-  intake: Intake,
+  intakes: IntakeFactory,
   contents: readonly Content[],
   call: Abortable,
   commit: (taken: readonly Taken[]) => MaybePromise<Result>,
 ): MaybePromise<Result> {
   throwIfAborted(call)
-  const held = intake.held(contents)
-  return held === undefined ? takeAndCommit(intake, contents, call, commit) : commit(held)
+  const held = intakes.held(contents)
+  return held === undefined ? takeAndCommit(intakes.createIntake(), contents, call, commit) : commit(held)
 }
 
 async function takeAndCommit<Result extends { readonly outcome: string }>(
@@ -202,20 +203,23 @@ async function takeAndCommit<Result extends { readonly outcome: string }>(
  *   draft where the name of the one that it is called with is not free any more
  */
 function commitDraft(
-  intake: Intake,
+  intakes: IntakeFactory,
   call: Abortable,
   attempt: (drafted: Draft | undefined, findTaken: FindTaken) => MaybePromise<CreateResult | Draft>,
 ): MaybePromise<CreateResult> {
   let last: readonly Taken[] = []
+  /** From the first draft on whose content is not there. */
+  let intake: Intake | undefined
 
   function findTaken(draft: Draft): readonly Taken[] | undefined {
-    const taken = intake.held(contentsOf(draft))
+    const taken = (intake ?? intakes).held(contentsOf(draft))
     if (taken !== undefined) last = taken
     return taken
   }
 
   async function takeAndAttempt(draft: Draft): Promise<CreateResult> {
     let used: readonly Taken[] = []
+    intake = intakes.createIntake()
     try {
       for (;;) {
         await intake.take(contentsOf(draft), call.signal)

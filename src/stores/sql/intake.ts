@@ -1,10 +1,9 @@
 import { createHash, type Hash } from 'node:crypto'
-import { HttpError, isHttpError } from '../../core/errors.ts'
+import { HttpError } from '../../core/errors.ts'
 import type { MaybePromise } from '../../core/maybe-promise.ts'
 import { untilAborted } from '../abortable-stream.ts'
 import { type Content, isStaged, type LargeBody, type SmallBody, type StagedBody, sizeOf } from '../types.ts'
-import type { BesideContents } from './beside.ts'
-import { splitHead } from './split-head.ts'
+import { type BesideContents, isUnavailable, splitHead } from './beside.ts'
 
 /** Names a set of chunks. */
 export type ContentId = number | string
@@ -45,6 +44,8 @@ export interface Intake {
 }
 
 export interface IntakeFactory {
+  /** Content that is there already, as for an intake: without one, while nothing has to be taken in. */
+  held(contents: readonly Content[]): readonly Taken[] | undefined
   createIntake(): Intake
   stage(body: AsyncIterable<Uint8Array>, signal: AbortSignal | undefined): Promise<StagedBody>
 }
@@ -129,6 +130,16 @@ export function createIntakeFactory(sink: ChunkSink, { inlineLimit, batchSize, b
     return taken
   }
 
+  function held(contents: readonly Content[], taken?: ReadonlyMap<Content['body'], Taken>): Taken[] | undefined {
+    const found: Taken[] = []
+    for (const { body } of contents) {
+      const one = taken?.get(body) ?? heldBody(body)
+      if (one === undefined) return undefined
+      found.push(one)
+    }
+    return found
+  }
+
   function createIntake(): Intake {
     const taking = new Map<Content['body'], Promise<Taken>>()
     const taken = new Map<Content['body'], Taken>()
@@ -143,15 +154,8 @@ export function createIntakeFactory(sink: ChunkSink, { inlineLimit, batchSize, b
     }
 
     return {
-      held(contents) {
-        const held: Taken[] = []
-        for (const { body } of contents) {
-          const one = taken.get(body) ?? heldBody(body)
-          if (one === undefined) return undefined
-          held.push(one)
-        }
-        return held
-      },
+      held: (contents) => held(contents, taken),
+
       take(contents, signal) {
         // All are looked at before the first is read: a failure here must leave no stream under way.
         const missing = contents.filter(({ body }) => !taking.has(body) && heldBody(body) === undefined)
@@ -166,6 +170,7 @@ export function createIntakeFactory(sink: ChunkSink, { inlineLimit, batchSize, b
   }
 
   return {
+    held,
     createIntake,
 
     async stage(stream, signal) {
@@ -181,10 +186,6 @@ export function createIntakeFactory(sink: ChunkSink, { inlineLimit, batchSize, b
       return staged
     },
   }
-}
-
-export function isUnavailable(error: unknown): boolean {
-  return isHttpError(error) && error.status === 503
 }
 
 function createChunkWriter(sink: ChunkSink, batchSize: number) {

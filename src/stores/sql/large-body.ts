@@ -1,8 +1,31 @@
+import type { ContentStore } from '../../contents/types.ts'
 import { HttpError } from '../../core/errors.ts'
 import { andThen, isPromise, type MaybePromise } from '../../core/maybe-promise.ts'
 import type { Pieces } from '../../core/reply.ts'
 import { untilAborted } from '../abortable-stream.ts'
+import type { RecentCache } from '../recent-cache.ts'
 import type { LargeBody } from '../types.ts'
+import type { BesideContents } from './beside.ts'
+import type { ChunkSink, ContentId } from './intake.ts'
+import type { ChunkSource } from './move.ts'
+
+/** Large content that never changes: in chunks, or in a content store. */
+export interface SqlContents extends ChunkSink {
+  /** Content in the content store; `undefined` without one. */
+  readonly beside: BesideContents | undefined
+  /** Chunks to move to the content store. */
+  readonly chunkSource: ChunkSource
+}
+
+export interface SqlContentsOptions {
+  /** Milliseconds for which content that no path shows is kept: for readers that are still on it, and for slow uploads. */
+  readonly grace: number
+  readonly chunks: ChunkCache
+  /** Where content lies that has a key. */
+  readonly contentStore: ContentStore | undefined
+  /** Called when content was given up. */
+  readonly onRelease: () => void
+}
 
 /**
  * Reads `length` bytes from an offset in a chunk on, at most as many as a chunk has; they may end in the next chunk.
@@ -62,4 +85,41 @@ function requireBytes(pieces: Pieces | undefined, length: number): Pieces {
     detail: 'The content was replaced or removed while it was being read.',
     headers: { 'Retry-After': '0' },
   })
+}
+
+/** Chunks of large content. They never change, so nothing has to be asked before one is used. */
+export type ChunkCache = RecentCache<string, Uint8Array>
+
+/** Takes pieces from the chunks that are kept, and keeps those that are asked for again. */
+export function readThroughCache(
+  cache: ChunkCache,
+  id: ContentId,
+  size: number,
+  chunkSize: number,
+  readPiece: (index: number, offset: number, length: number) => MaybePromise<Uint8Array | undefined>,
+): ReadPiece {
+  function findChunk(index: number): MaybePromise<Uint8Array | undefined> {
+    const key = `${id}/${index}`
+    const length = Math.min(chunkSize, size - index * chunkSize)
+    const kept = cache.get(key)
+    if (kept !== undefined || !cache.isWanted(key, length)) return kept
+    return andThen(readPiece(index, 0, length), (bytes) => {
+      if (bytes?.length !== length) return undefined
+      cache.set(key, bytes, length)
+      return bytes
+    })
+  }
+
+  return (index, offset, length) => {
+    const end = offset + length
+    return andThen(findChunk(index), (first) => {
+      if (first === undefined) return readPiece(index, offset, length)
+      if (end <= chunkSize) return first.subarray(offset, end)
+      return andThen(findChunk(index + 1), (second) =>
+        second === undefined
+          ? readPiece(index, offset, length)
+          : [first.subarray(offset), second.subarray(0, end - chunkSize)],
+      )
+    })
+  }
 }

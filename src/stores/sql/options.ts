@@ -2,7 +2,6 @@ import type { ContentStore } from '../../contents/types.ts'
 import { CHECKED_LATER, SIZE, withDefault } from '../../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../../core/options.ts'
 import { CONTENT_STORE } from './beside.ts'
-import { checkTablePrefix } from './names.ts'
 
 /** The options that all stores on tables have. */
 export interface SqlStoreOptions {
@@ -57,4 +56,16 @@ export function readSqlOptions<Options extends SqlStoreOptions>(
   const read = resolveOptions(owner, options, table)
   checkTablePrefix(owner, read.tablePrefix!)
   return read as SqlSettings<Options>
+}
+
+/**
+ * Checks the prefix of table names: it becomes part of SQL text.
+ * @throws TypeError for anything but lower-case letters, digits and underscores, or more than 40 of them
+ */
+function checkTablePrefix(owner: string, prefix: string): string {
+  if (/^[a-z_][a-z0-9_]{0,39}$/.test(prefix)) return prefix
+  throw new TypeError(
+    `${owner}: tablePrefix must be 1 to 40 lower-case letters, digits and underscores and not begin with a digit; ` +
+      `it was ${JSON.stringify(prefix)}.`,
+  )
 }

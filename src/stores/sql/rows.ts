@@ -1,72 +1,22 @@
 import type { IndexedValues } from '../index-types.ts'
-import { nameOf, splitPath } from '../paths.ts'
-import { readAsText } from '../small-body.ts'
-import type {
-  Content,
-  ContentFields,
-  Expectation,
-  LargeBody,
-  Page,
-  RemoveOptions,
-  RemoveResult,
-  SmallBody,
-  StoredResource,
-  StoredState,
-  Tombstone,
+import {
+  type Content,
+  type ContentFields,
+  type Expectation,
+  type LargeBody,
+  nameOf,
+  type Page,
+  parseIntegerName,
+  type RemoveOptions,
+  type RemoveResult,
+  readAsText,
+  type SmallBody,
+  type StoredResource,
+  type StoredState,
+  splitPath,
+  type Tombstone,
 } from '../types.ts'
-import { decodeText, encodeText } from './names.ts'
-
-/** Anybody may read it. */
-export const LIVE = 0
-/** Kept, but shown only to reads that ask for hidden resources. */
-export const HIDDEN = 1
-/** A tombstone until it expires. After that it reads as if nothing had been there. */
-export const REMOVED = 2
-
-/**
- * How long the row of an expired tombstone stays, in milliseconds. It keeps a new state in the same second from being
- * given a strong date, and a name that lies in a leased block of ids from being assigned a second time.
- */
-export const KEPT_AFTER_EXPIRY: number = 10 * 60 * 1000
-
-/** What a write has to know of the row that it replaces. Drivers hand 64-bit integers over as numbers or strings. */
-export interface RowHead {
-  readonly path: string
-  readonly state: number
-  readonly version: string
-  readonly changed: number | string
-  /** Names the chunks of large content; null when the content lies in the row. */
-  readonly content_id: number | string | null
-}
-
-/** The row of one path. Drivers hand truth values over as booleans or integers. */
-export interface StateRow extends RowHead {
-  readonly strong: number | boolean
-  readonly expires: number | string | null
-  readonly size: number | string
-  readonly content_type: string | null
-  readonly content_encoding: string | null
-  readonly content_language: string | null
-  readonly filename: string | null
-  /** Of large content that was written since the column is there. */
-  readonly sha256: unknown
-  /** The version of the index that the values were made for. */
-  readonly indexed_by: string | null
-  /** The indexed values: as JSON in the table. */
-  readonly indexed: string | IndexedValues | null
-  readonly content?: unknown
-}
-
-/** The columns of a {@link RowHead}. */
-export const HEAD_COLUMNS = 'path, state, version, changed, content_id'
-
-/** The columns of a row, without the content. */
-export const FACTS: string =
-  'path, state, version, changed, strong, expires, size, content_type, content_encoding, content_language, filename, ' +
-  'content_id, sha256, indexed_by, indexed'
-
-/** The content stands last: SQLite then finds the other columns without passing over it. */
-export const FACTS_AND_CONTENT: string = `${FACTS}, content`
+import { HIDDEN, LIVE, REMOVED, type RowHead, type StateRow } from './tables.ts'
 
 /** Makes the object that opens large content. */
 export type OpenContent = (id: number | string, size: number) => LargeBody
@@ -221,4 +171,45 @@ function toSmallBody(value: unknown): SmallBody {
 /** The bytes to store. Text is never kept as text: databases differ on U+0000 and on collations. */
 export function encodeBody(body: SmallBody): Uint8Array {
   return typeof body === 'string' ? Buffer.from(body, 'utf8') : body
+}
+
+/**
+ * The key under which a name is sorted, to be compared by bytes: integers by value, then all others.
+ * The number of digits comes first, as one of the letters `a` to `p`.
+ */
+export function formatSortKey(name: string): string {
+  if (parseIntegerName(name) === undefined) return `z${name}`
+  return String.fromCharCode(0x60 + name.length) + name
+}
+
+/** The sort key of a path that is a member of a collection, as databases keep it. */
+export function sortKeyOf(path: string): string {
+  return encodeText(formatSortKey(nameOf(path)))
+}
+
+/** The path of a member, as databases keep it. @param sortKey as databases keep it */
+export function memberKeyOf(collection: string, sortKey: string): string {
+  return `${encodeText(collection)}/${sortKey.slice(1)}`
+}
+
+/** Where everything below a path stands, as databases keep it: from the first key up to the second, which is outside. */
+export function rangeBelow(path: string): readonly [string, string] {
+  const key = encodeText(path)
+  // `0` is the character behind the slash.
+  return [`${key}/`, `${key}0`]
+}
+
+const UNFIT = /[\0\u0001\ud800-\udfff]/u
+const ALL_UNFIT = /[\0\u0001\ud800-\udfff]/gu
+
+/** Text as databases keep it: some refuse U+0000, and lone surrogates would all become the same character. */
+export function encodeText(text: string): string {
+  if (!UNFIT.test(text)) return text
+  return text.replace(ALL_UNFIT, (unit) => '\u0001' + unit.charCodeAt(0).toString(16).padStart(4, '0'))
+}
+
+/** The text that `encodeText` was given. */
+export function decodeText(text: string): string {
+  if (!text.includes('\u0001')) return text
+  return text.replace(/\u0001([0-9a-f]{4})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
 }

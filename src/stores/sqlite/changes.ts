@@ -1,11 +1,10 @@
-import { memberPath } from '../paths.ts'
 import type { Draft, SqlChanges } from '../sql/create-store.ts'
-import { rangeBelow } from '../sql/names.ts'
-import { isExpected, LIVE, refuseRemoval } from '../sql/rows.ts'
-import type { CreateResult, RemoveResult, StoredResource, WriteResult } from '../types.ts'
-import type { SqliteClock } from './clock.ts'
+import { isExpected, rangeBelow, refuseRemoval } from '../sql/rows.ts'
+import { LIVE, REMOVED } from '../sql/tables.ts'
+import type { SqliteClock } from '../stamps.ts'
+import { type CreateResult, memberPath, type RemoveResult, type StoredResource, type WriteResult } from '../types.ts'
+import type { SqliteConnection } from './connection.ts'
 import type { SqliteContents } from './contents.ts'
-import type { SqliteConnection } from './handle.ts'
 import type { SqliteNames } from './names.ts'
 import type { SqliteStatements } from './statements.ts'
 import type { SqliteStates } from './states.ts'
@@ -53,7 +52,7 @@ export function createSqliteChanges(
         if (missing !== undefined) return missing
         const row = states.readHead(path)
         if (!isExpected(row, expect)) {
-          return states.findConflict(path, related) ?? { outcome: 'conflict', current: states.read(path, 'not-shown') }
+          return states.findConflict(path, related) ?? { outcome: 'conflict', current: states.find(path, 'not-shown') }
         }
         const resource = states.put({ path, row, content, version }, related, taken)
         if ('outcome' in resource) return resource
@@ -80,11 +79,14 @@ export function createSqliteChanges(
         const conflict = states.findConflict(path, writes)
         if (conflict !== undefined) return conflict
         const row = states.readHead(path)
-        const current = states.read(path, 'not-shown')
+        const current = states.find(path, 'not-shown')
         const refused = refuseRemoval(row, expect, current)
         if (refused !== undefined) return refused
         states.drop(row!, mode, keep)
-        states.dropRelated(related, mode, keep)
+        for (const other of related) {
+          const row = states.readHead(other)
+          if (row !== undefined && row.state !== REMOVED) states.drop(row, mode, keep)
+        }
         if (below) dropBelow(path)
         for (const [index, write] of writes.entries()) {
           states.put({ ...write, row: states.readHead(write.path) }, [], [taken[index]!])

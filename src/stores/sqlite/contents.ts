@@ -7,15 +7,13 @@ import {
   type LostContent,
   readWhole,
 } from '../sql/beside.ts'
-import { readThroughCache } from '../sql/chunk-cache.ts'
-import type { SqlContents, SqlContentsOptions } from '../sql/contents.ts'
 import { type ContentId, createLostContentError } from '../sql/intake.ts'
-import { createLargeBody } from '../sql/large-body.ts'
+import { createLargeBody, readThroughCache, type SqlContents, type SqlContentsOptions } from '../sql/large-body.ts'
 import type { ChunkSource } from '../sql/move.ts'
 import { toBytes } from '../sql/rows.ts'
 import type { Swept } from '../sql/sweeper.ts'
 import type { LargeBody } from '../types.ts'
-import type { SqliteConnection } from './handle.ts'
+import type { SqliteConnection } from './connection.ts'
 import { CHUNK_SIZE } from './schema.ts'
 import type { SqliteStatements } from './statements.ts'
 

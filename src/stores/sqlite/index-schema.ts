@@ -1,5 +1,5 @@
 import { ALL_SLOTS, KEY_COLUMNS } from '../sql/queries/entry.ts'
-import { HIDDEN, LIVE, REMOVED } from '../sql/rows.ts'
+import { HIDDEN, LIVE, REMOVED } from '../sql/tables.ts'
 
 /** The tables by which members are selected, and the triggers that keep them; see `sql/queries/places.ts`. */
 export function createIndexTables(prefix: string): string {

@@ -1,6 +1,5 @@
 import { andThen, type MaybePromise } from '../../core/maybe-promise.ts'
 import type { CollectionIndex, IndexedValues } from '../index-types.ts'
-import { encodeText, memberKeyOf, sortKeyOf } from '../sql/names.ts'
 import { type EntryKeys, encodeEntry } from '../sql/queries/entry.ts'
 import type { IndexSteps } from '../sql/queries/indexer.ts'
 import {
@@ -18,9 +17,11 @@ import {
   toWalkedBatch,
   UNUSED_AFTER,
 } from '../sql/queries/places.ts'
-import { LIVE, type RowHead, type StateRow } from '../sql/rows.ts'
+import { encodeText, memberKeyOf, sortKeyOf } from '../sql/rows.ts'
 import type { Swept } from '../sql/sweeper.ts'
-import type { SqliteConnection, SqliteValue } from './handle.ts'
+import { LIVE, type RowHead, type StateRow } from '../sql/tables.ts'
+import type { SqliteConnection } from './connection.ts'
+import type { SqliteValue } from './handle.ts'
 import type { SqliteIndexStatements } from './index-statements.ts'
 
 /** Where the values of members go within one transaction. */

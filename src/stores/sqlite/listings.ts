@@ -1,8 +1,8 @@
-import { encodeText, formatSortKey } from '../sql/names.ts'
-import { type StateRow, toPage, toResource } from '../sql/rows.ts'
+import type { KnownStates } from '../recent-cache.ts'
+import { decodeText, encodeText, formatSortKey, toPage, toResource } from '../sql/rows.ts'
+import type { StateRow } from '../sql/tables.ts'
 import type { ListOptions, Page, StoredResource } from '../types.ts'
 import type { SqliteContents } from './contents.ts'
-import type { KnownStates } from './known-states.ts'
 import type { SqliteStatements } from './statements.ts'
 
 /** The pages of the collections. */
@@ -32,8 +32,7 @@ export function createSqliteListings(
   }
 
   function toMember(row: StateRow): StoredResource {
-    const state = known.find(row.path)
-    return state?.head.version === row.version ? state.resource : toResource(row, contents.open)
+    return known.resourceOf(decodeText(row.path), row.version) ?? toResource(row, contents.open)
   }
 
   return { list }

@@ -1,13 +1,16 @@
 import { HttpError } from '../../core/errors.ts'
-import { parseIntegerName } from '../paths.ts'
-import { encodeText } from '../sql/names.ts'
+import { encodeText } from '../sql/rows.ts'
+import { parseIntegerName } from '../types.ts'
 import type { SqliteStatements } from './statements.ts'
 
 /** Assigns the names of new members, by a counter for each collection. All of it runs within a transaction. */
 export interface SqliteNames {
   /** @throws HttpError 507 when the collection has no names left */
   take(collection: string): string
-  /** Keeps a name that a client has written from being assigned. */
+  /**
+   * Keeps a name that a client has written from being assigned.
+   * @param collection as it stands in the table
+   */
   raiseFor(collection: string, name: string): void
 }
 
@@ -21,7 +24,7 @@ export function createSqliteNames(statements: SqliteStatements): SqliteNames {
 
     raiseFor(collection, name) {
       const id = parseIntegerName(name)
-      if (id !== undefined && id > 0) statements.raiseCounter.run(encodeText(collection), id + 1)
+      if (id !== undefined && id > 0) statements.raiseCounter.run(collection, id + 1)
     },
   }
 }

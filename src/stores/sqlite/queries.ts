@@ -1,8 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { andThen, isPromise, type MaybePromise } from '../../core/maybe-promise.ts'
-import { type Abortable, throwIfAborted } from '../aborted.ts'
 import type { ListQuery } from '../index-types.ts'
-import { memberKeyOf } from '../sql/names.ts'
+import type { KnownStates } from '../recent-cache.ts'
 import type { Indexer } from '../sql/queries/indexer.ts'
 import {
   createEmptyPage,
@@ -16,11 +15,12 @@ import { type FoundMember, planPage, type SelectedPage } from '../sql/queries/pa
 import { FURTHER_WINDOW } from '../sql/queries/selection.ts'
 import type { Found, Steps, WindowRequest } from '../sql/queries/steps.ts'
 import { type QueryDialect, writeMatch, writeWindow } from '../sql/queries/window.ts'
-import { FACTS_AND_CONTENT, HIDDEN, LIVE, type OpenContent, type StateRow, toResource } from '../sql/rows.ts'
-import type { ListOptions, StoredResource } from '../types.ts'
-import type { SqliteConnection, SqliteStatement, SqliteValue } from './handle.ts'
+import { decodeText, memberKeyOf, type OpenContent, toResource } from '../sql/rows.ts'
+import { FACTS_AND_CONTENT, HIDDEN, LIVE, type StateRow } from '../sql/tables.ts'
+import { type Abortable, type ListOptions, type StoredResource, throwIfAborted } from '../types.ts'
+import type { SqliteConnection } from './connection.ts'
+import type { SqliteStatement, SqliteValue } from './handle.ts'
 import type { SqliteIndexes } from './indexes.ts'
-import type { KnownStates } from './known-states.ts'
 
 export interface SqliteQueriesOptions {
   readonly indexes: SqliteIndexes
@@ -94,9 +94,7 @@ export function createSqliteQueries(
   function readMembers(collection: string, { range, found }: SelectedPage): readonly StoredResource[] {
     return found.flatMap((member) => {
       const row = readMember(collection, member, range!)
-      if (row === undefined) return []
-      const state = known.find(row.path)
-      return [state?.head.version === row.version ? state.resource : toResource(row, open)]
+      return row === undefined ? [] : [known.resourceOf(decodeText(row.path), row.version) ?? toResource(row, open)]
     })
   }
 

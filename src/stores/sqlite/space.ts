@@ -1,7 +1,96 @@
+import { randomFillSync } from 'node:crypto'
+import { closeSync, constants, ftruncateSync, openSync, rmSync, statfsSync, statSync, writeSync } from 'node:fs'
+import { publishFailure } from '../../core/diagnostics.ts'
 import { HttpError } from '../../core/errors.ts'
 import type { Swept } from '../sql/sweeper.ts'
 import type { SqliteDatabase } from './handle.ts'
-import type { Reserve } from './reserve.ts'
+
+/**
+ * A spare file beside the database. Its bytes are allocated, so other programs cannot take them, and they are given
+ * back when the disk is full: a log that cannot grow takes neither a removal nor the sweep.
+ */
+export interface Reserve {
+  /** The bytes that it should have, by the room that the disk had when `take` was last called; 0 for no reserve. */
+  readonly size: number
+  /** Whether all of them are allocated. Other processes share the file, so this asks the file system. */
+  isWhole(): boolean
+  /** Allocates it as far as there is room. */
+  take(): void
+  /** Gives its bytes back to the file system. @returns whether there were any */
+  release(): boolean
+}
+
+/** Below this size it would not hold what lies in the log and has to go into the database. */
+const SMALLEST = 2 * 1024 * 1024
+const BLOCK = 64 * 1024
+
+/**
+ * @param file the database; `''` for one in memory, which has no reserve
+ * @param most the bytes to keep; fewer on a disk that has less than four times as many
+ */
+export function createReserve(file: string, most: number): Reserve {
+  const path = `${file}-reserve`
+  let size = file === '' || most === 0 ? 0 : Math.max(most, SMALLEST)
+
+  function held(): number {
+    return statSync(path, { throwIfNoEntry: false })?.size ?? 0
+  }
+
+  function release(): boolean {
+    if (size === 0 || held() === 0) return false
+    rmSync(path, { force: true })
+    return true
+  }
+
+  function allocate(from: number, to: number): void {
+    const descriptor = openSync(path, constants.O_CREAT | constants.O_WRONLY, 0o600)
+    // Neither a hole nor anything that a file system compresses.
+    const block = randomFillSync(Buffer.allocUnsafe(BLOCK))
+    try {
+      for (let at = from; at < to; ) at += writeSync(descriptor, block, 0, Math.min(BLOCK, to - at), at)
+    } catch (error) {
+      ftruncateSync(descriptor, from)
+      throw error
+    } finally {
+      closeSync(descriptor)
+    }
+  }
+
+  function take(): void {
+    const before = held()
+    const { bavail, bsize } = statfsSync(file)
+    const room = bavail * bsize + before
+    const wanted = Math.min(Math.max(Math.floor(room / 4 / BLOCK) * BLOCK, SMALLEST), Math.max(most, SMALLEST))
+    size = Math.max(wanted, Math.min(before, most))
+    // The log needs room as well.
+    const target = Math.min(size, Math.floor((room - SMALLEST / 2) / BLOCK) * BLOCK)
+    if (target > before) allocate(before, target)
+  }
+
+  return {
+    get size() {
+      return size
+    },
+    isWhole: () => size === 0 || held() >= size,
+    release,
+    take() {
+      if (size === 0) return
+      try {
+        take()
+      } catch (error) {
+        if (isOutOfSpace(error)) return
+        // A folder in which the program may not make this file: the store works without.
+        size = 0
+        publishFailure({ error, stage: 'background' })
+      }
+    },
+  }
+}
+
+function isOutOfSpace(error: unknown): boolean {
+  const { code } = error as { code?: unknown }
+  return code === 'ENOSPC' || code === 'EDQUOT'
+}
 
 /** What the store may still allocate, and what it does when the disk is full. */
 export interface Space {

@@ -1,25 +1,34 @@
+import type { MaybePromise } from '../../core/maybe-promise.ts'
+import type { KnownState, KnownStates } from '../recent-cache.ts'
 import type { Taken } from '../sql/intake.ts'
-import { encodeText, formatSortKey } from '../sql/names.ts'
 import {
+  createWrittenResource,
   decideChange,
   encodeFields,
   encodeIndexed,
-  LIVE,
+  encodeText,
+  formatSortKey,
   placeOf,
-  REMOVED,
-  type RowHead,
   type Shown,
-  type StateRow,
-  toResource,
   toState,
 } from '../sql/rows.ts'
-import type { Content, CreateResult, RelatedWrite, RemoveOptions, StoredResource, StoredState } from '../types.ts'
-import type { SqliteClock } from './clock.ts'
+import { LIVE, type RowHead, type StateRow } from '../sql/tables.ts'
+import type { SqliteClock } from '../stamps.ts'
+import {
+  type Content,
+  type CreateResult,
+  type ReadOptions,
+  type RelatedWrite,
+  type RemoveOptions,
+  readAsText,
+  type StoredResource,
+  type StoredState,
+  splitPath,
+} from '../types.ts'
+import type { SqliteConnection } from './connection.ts'
 import type { SqliteContents } from './contents.ts'
 import type { SqliteIndexes } from './indexes.ts'
-import type { KnownState, KnownStates } from './known-states.ts'
 import type { SqliteNames } from './names.ts'
-import type { Space } from './space.ts'
 import type { SqliteStatements } from './statements.ts'
 
 type RelatedConflict = Extract<CreateResult, { related: StoredResource }>
@@ -37,8 +46,10 @@ interface OwnWrite {
 
 /** The rows of the paths. Whatever changes them runs within a transaction. */
 export interface SqliteStates {
+  /** As the store's own: waits, without blocking the process, while another process writes. */
+  read(path: string, options?: ReadOptions): MaybePromise<StoredState>
   /** The state that a reader finds. With `without-content` its body may be empty. */
-  read(path: string, hidden: Shown, content?: 'with-content' | 'without-content'): StoredState
+  find(path: string, hidden: Shown, content?: 'with-content' | 'without-content'): StoredState
   readHead(path: string): RowHead | undefined
   /** The conflict with a related path that must be absent and is not. */
   findConflict(path: string, related: readonly RelatedWrite[]): RelatedConflict | undefined
@@ -46,13 +57,11 @@ export interface SqliteStates {
   put(own: OwnWrite, related: readonly RelatedWrite[], taken: readonly Taken[]): StoredResource | RelatedConflict
   /** @param keep milliseconds for which a tombstone stays */
   drop(row: RowHead, mode: RemoveOptions['mode'], keep: number): void
-  dropRelated(paths: readonly string[], mode: RemoveOptions['mode'], keep: number): void
 }
 
 export interface SqliteStatesOptions {
   readonly contents: SqliteContents
   readonly known: KnownStates
-  readonly space: Space
   readonly clock: SqliteClock
   readonly names: SqliteNames
   readonly indexes: SqliteIndexes
@@ -60,28 +69,27 @@ export interface SqliteStatesOptions {
 }
 
 export function createSqliteStates(
+  connection: SqliteConnection,
   statements: SqliteStatements,
-  { contents, known, space, clock, names, indexes, nextVersion }: SqliteStatesOptions,
+  { contents, known, clock, names, indexes, nextVersion }: SqliteStatesOptions,
 ): SqliteStates {
   /** A state that is known and still there. */
-  function recall(key: string): KnownState | undefined {
-    const state = known.find(key)
+  function recall(path: string): KnownState | undefined {
+    const state = known.find(path)
     if (state === undefined) return undefined
-    const current = statements.readVersion.get(key) as { version: string } | undefined
+    const current = statements.readVersion.get(state.head.path) as { version: string } | undefined
     return current?.version === state.head.version ? state : undefined
   }
 
   function readHead(path: string): RowHead | undefined {
-    const key = encodeText(path)
-    return recall(key)?.head ?? (statements.readHead.get(key) as RowHead | undefined)
+    return recall(path)?.head ?? (statements.readHead.get(encodeText(path)) as RowHead | undefined)
   }
 
-  function read(path: string, hidden: Shown, content = 'with-content'): StoredState {
-    const key = encodeText(path)
-    const state = recall(key)
+  function find(path: string, hidden: Shown, content = 'with-content'): StoredState {
+    const state = recall(path)
     if (state !== undefined) return state.resource
     const isWhole = content === 'with-content'
-    const row = (isWhole ? statements.readState : statements.readFacts).get(key) as StateRow | undefined
+    const row = (isWhole ? statements.readState : statements.readFacts).get(encodeText(path)) as StateRow | undefined
     const found = toState(row, hidden, clock.now(), contents.open)
     if (isWhole && row?.state === LIVE) known.offer(row, found as StoredResource)
     return found
@@ -92,56 +100,45 @@ export function createSqliteStates(
     taken: Taken,
     time: number,
   ): StoredResource {
-    const { changed, strong } = decideChange(row, time)
-    const [type, coding, language, filename] = encodeFields(content)
+    const change = decideChange(row, time)
+    const key = row?.path ?? encodeText(path)
+    const id = taken.id ?? null
     // Copied: the buffer stays the caller's, and what was read or written again stays in memory.
     const bytes = taken.id === undefined ? Buffer.from(taken.body) : null
     // The sweep takes rows, and no chunks.
-    const expires = retention === undefined || taken.id !== undefined ? null : expiryOf(time, retention)
-    const place = expires === null ? placeOf(path) : undefined
+    const expires = retention === undefined || id !== null ? null : expiryOf(time, retention)
+    // The parts of an encoded path are the encoded parts.
+    const place = expires === null ? placeOf(key) : undefined
+    const sortKey = place === undefined ? null : formatSortKey(place.name)
     const indexed = place === undefined ? undefined : content.indexed
-    const [indexedBy, values] = encodeIndexed(indexed)
-    const written: StateRow = {
-      path: encodeText(path),
-      state: LIVE,
-      version,
-      changed,
-      strong,
-      expires,
-      size: taken.size,
-      content_type: type,
-      content_encoding: coding,
-      content_language: language,
-      filename,
-      content_id: taken.id ?? null,
-      sha256: taken.sha256 ?? null,
-      indexed_by: indexedBy,
-      // Copied: the object stays the caller's.
-      indexed: indexed === undefined ? null : { ...indexed.values },
-      content: bytes,
-    }
-    const sortKey = place === undefined ? null : encodeText(formatSortKey(place.name))
     // Before the state is there: the first member of a collection needs no search for others.
-    const entry = indexed === undefined ? undefined : indexes.prepare(place!.collection, indexed.index)
-    if (taken.id !== undefined) contents.link(taken.id)
+    const entry = indexed === undefined ? undefined : indexes.prepare(splitPath(path).collection, indexed.index)
+    if (id !== null) contents.link(id)
     statements.putState.run(
-      written.path,
-      place === undefined ? null : encodeText(place.collection),
+      key,
+      place === undefined ? null : place.collection,
       sortKey,
       version,
-      changed,
-      strong ? 1 : 0,
+      change.changed,
+      change.strong ? 1 : 0,
       expires,
       taken.size,
-      ...[type, coding, language, filename],
-      ...[written.content_id, bytes, taken.sha256 ?? null, indexedBy, values],
+      ...encodeFields(content),
+      id,
+      bytes,
+      taken.sha256 ?? null,
+      ...encodeIndexed(indexed),
     )
     entry?.put(sortKey!, indexed!.values)
     release(row)
     // A path that has a row has raised the counter before.
     if (row === undefined && place !== undefined) names.raiseFor(place.collection, place.name)
-    const resource = toResource(written, contents.open)
-    known.offer(written, resource)
+    const body = bytes === null ? contents.open(id!, taken.size) : (readAsText(bytes) ?? bytes)
+    const stored = { size: taken.size, body, sha256: taken.sha256 }
+    // A copy costs a write 3 % of its time.
+    const description = content.indexed === indexed ? content : { ...content, indexed }
+    const resource = createWrittenResource(path, version, description, stored, change)
+    known.offer({ path: key, state: LIVE, version, changed: change.changed, content_id: id }, resource)
     return resource
   }
 
@@ -158,8 +155,8 @@ export function createSqliteStates(
     for (const [index, write] of related.entries()) {
       const row = index === added ? undefined : readHead(write.path)
       if (write.expect === 'absent' && row?.state === LIVE) {
-        const resource = read(write.path, 'not-shown') as StoredResource
-        return { outcome: 'conflict', current: read(path, 'not-shown'), related: resource }
+        const resource = find(write.path, 'not-shown') as StoredResource
+        return { outcome: 'conflict', current: find(path, 'not-shown'), related: resource }
       }
       rows.push(row)
     }
@@ -209,7 +206,13 @@ export function createSqliteStates(
   }
 
   return {
-    read,
+    read(path, { hidden = false, metadataOnly = false } = {}) {
+      return connection.attempt(() =>
+        find(path, hidden ? 'shown' : 'not-shown', metadataOnly ? 'without-content' : 'with-content'),
+      )
+    },
+
+    find,
     readHead,
 
     findConflict(path, related) {
@@ -218,8 +221,9 @@ export function createSqliteStates(
     },
 
     put(own, related, taken) {
-      const bytes = taken.reduce((sum, { id, size }) => sum + (id === undefined ? size : 0), 0)
-      space.admit(bytes, taken.length, contents.reclaim)
+      let bytes = 0
+      for (const { id, size } of taken) if (id === undefined) bytes += size
+      connection.space.admit(bytes, taken.length, contents.reclaim)
       const time = clock.tick()
       if (related.length === 0) return putRow(own, taken[0]!, time)
       const added = addRecord(related, taken, time)
@@ -233,13 +237,6 @@ export function createSqliteStates(
     },
 
     drop,
-
-    dropRelated(paths, mode, keep) {
-      for (const path of paths) {
-        const row = readHead(path)
-        if (row !== undefined && row.state !== REMOVED) drop(row, mode, keep)
-      }
-    },
   }
 }
 

@@ -1,6 +1,7 @@
 import type { CollectionIndex } from '../../index-types.ts'
 import type { StoredResource } from '../../types.ts'
-import { LIVE, type OpenContent, REMOVED, type StateRow, toResource } from '../rows.ts'
+import { type OpenContent, toResource } from '../rows.ts'
+import { LIVE, REMOVED, type StateRow } from '../tables.ts'
 import type { Batch } from './indexer.ts'
 
 /**

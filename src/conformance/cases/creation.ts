@@ -1,0 +1,173 @@
+import { isHttpError } from '../../core/errors.ts'
+import { claim, claimContent, claimEqual, claimFails, claimResource } from '../claims.ts'
+import { binary, create, createBytes, created, nameOf, put, stream, text, times } from '../samples.ts'
+import type { Case } from '../types.ts'
+
+/** The value of a name that the store has assigned. */
+function claimAssigned(state: { readonly path: string }, collection: string): number {
+  const name = nameOf(state)
+  claimEqual(state.path, `${collection}/${name}`, 'A new member stands in another collection.')
+  claim(/^[1-9][0-9]*$/.test(name), `The name ${JSON.stringify(name)} is not a positive integer in decimal.`)
+  claim(Number.isSafeInteger(Number(name)), `The name ${name} is not a safe integer.`)
+  return Number(name)
+}
+
+export const creation: readonly Case[] = [
+  {
+    title: 'assigns positive integers, each larger than the one before',
+    async run({ store, collection, content }) {
+      let last = 0
+      for (let i = 0; i < 8; i++) {
+        const result = await store.create(collection, (name) => content(i, `${collection}/${name}`))
+        claimEqual(result.outcome, 'created', 'A creation creates.')
+        const id = claimAssigned(created(result), collection)
+        claim(id > last, `The name ${id} was assigned after ${last}.`)
+        last = id
+      }
+    },
+  },
+  {
+    title: 'passes the name to the function that makes the content',
+    async run({ store, collection, content }) {
+      let given = ''
+      const member = await create(store, collection, (name) => content(3, `${collection}/${(given = name)}`))
+      claimEqual(nameOf(member), given, 'The last name that was given is not the name of the member.')
+      await claimContent(await store.read(member.path), content(3, member.path), 'The member has other content.')
+    },
+  },
+  {
+    title: 'assigns different names to creations at the same time',
+    async run({ store, collection, content }) {
+      const members = await times(40, () => create(store, collection, (name) => content(1, `${collection}/${name}`)))
+      const names = new Set(members.map((member) => claimAssigned(member, collection)))
+      claimEqual(names.size, 40, 'A name was assigned twice.')
+    },
+  },
+  {
+    title: 'never assigns a name that a client has written',
+    async run({ store, collection, path, content }) {
+      const first = claimAssigned(await create(store, collection, (name) => content(1, path(name))), collection)
+      const taken = [first + 1, first + 2, first + 5, first + 20]
+      for (const id of taken) await put(store, path(id), content(99, path(id)))
+      for (let i = 0; i < 25; i++) {
+        const id = claimAssigned(await create(store, collection, (name) => content(2, path(name))), collection)
+        claim(!taken.includes(id), `The name ${id} was assigned although a client had written it.`)
+      }
+      for (const id of taken) {
+        await claimContent(await store.read(path(id)), content(99, path(id)), 'A creation overwrote a resource.')
+      }
+    },
+  },
+  {
+    title: 'never assigns a name again once its resource was removed',
+    async run({ modes, store, collection, path, content }) {
+      const used = new Set<number>()
+      for (const mode of modes) {
+        for (let i = 0; i < 3; i++) {
+          const member = await create(store, collection, (name) => content(1, path(name)))
+          const id = claimAssigned(member, collection)
+          claim(!used.has(id), `The name ${id} was assigned again after removal (${mode}).`)
+          used.add(id)
+          const written = id + 2
+          await put(store, path(written), content(1, path(written)))
+          used.add(written)
+          await store.remove(path(written), { expect: 'any', mode })
+          await store.remove(member.path, { expect: 'any', mode })
+        }
+      }
+    },
+  },
+  {
+    title: 'writes nothing when the content cannot be made, and goes on working',
+    async run({ store, collection, path, content }) {
+      const error = new Error('no content')
+      const thrown = await claimFails(
+        async () =>
+          store.create(collection, () => {
+            throw error
+          }),
+        'The error of the function that makes the content was swallowed.',
+      )
+      claim(thrown === error, 'The error of the function that makes the content was replaced by another one.')
+      claimEqual((await store.list(collection, { limit: 10 })).items.length, 0, 'A failed creation left something.')
+      await create(store, collection, (name) => content(1, path(name)))
+    },
+  },
+  {
+    title: 'takes content that does not depend on the name',
+    needs: ['contents'],
+    async run({ store, collection }) {
+      const bytes = createBytes(200_000, 4)
+      const small = await create(store, collection, text('note'))
+      const large = await create(store, collection, binary(stream(bytes, 40_000)))
+      await claimContent(await store.read(small.path), text('note'), 'The member has other content.')
+      await claimContent(await store.read(large.path), binary(bytes), 'The streamed member has other content.')
+    },
+  },
+  {
+    title: 'does not overwrite a name that a client writes while the content of the creation comes in',
+    needs: ['contents'],
+    async run({ store, collection, path }) {
+      const last = claimAssigned(await create(store, collection, text('first')), collection)
+      const taken = [last + 1, last + 2, last + 3]
+      async function* interrupted() {
+        yield createBytes(100, 1)
+        for (const id of taken) await store.write(path(id), text('client'), { expect: 'any' })
+        yield createBytes(100, 2)
+      }
+      const member = await create(store, collection, binary(interrupted()))
+      const expected = binary(Buffer.concat([createBytes(100, 1), createBytes(100, 2)]))
+      await claimContent(await store.read(member.path), expected, 'The member has other content.')
+      for (const id of taken) {
+        await claimContent(await store.read(path(id)), text('client'), 'A creation overwrote what a client wrote.')
+      }
+    },
+  },
+  {
+    title: 'counts every collection on its own, and counts past names that are not integers',
+    needs: ['paths'],
+    async run({ store, collection }) {
+      const other = `${collection}/1/parts`
+      for (const name of ['007', 'x', '1.5', '-3', '99999999999999999999']) {
+        await put(store, `${collection}/${name}`, text(name))
+      }
+      const first = claimAssigned(await create(store, collection, text('a')), collection)
+      const second = claimAssigned(await create(store, collection, text('b')), collection)
+      claim(second > first, `The name ${second} was assigned after ${first}.`)
+      claimAssigned(await create(store, other, text('c')), other)
+      claimAssigned(await create(store, '', text('d')), '')
+    },
+  },
+  {
+    title: 'fails with 507 rather than assign a name beyond the safe integers',
+    needs: ['paths'],
+    async run({ store, collection, path }) {
+      await put(store, path(Number.MAX_SAFE_INTEGER - 1), text('last but one'))
+      const last = await create(store, collection, text('last')).catch((error: unknown) => error)
+      if (!(last instanceof Error)) claimAssigned(claimResource(last as never, 'No member.'), collection)
+      const error = await claimFails(
+        async () => store.create(collection, text('one too many')),
+        'There is no safe integer left, and yet a name was assigned.',
+      )
+      claim(isHttpError(error) && error.status === 507, 'Out of names is not reported as HttpError 507.')
+      const { items } = await store.list(collection, { limit: 10 })
+      claim(items.length <= 2, 'A creation that failed has left something.')
+    },
+  },
+  {
+    title: 'makes content with the name that the member then has',
+    async run({ store, collection, path, content }) {
+      for (let i = 0; i < 4; i++) {
+        const given: string[] = []
+        const member = await create(store, collection, (name) => {
+          given.push(name)
+          return content(Number(name) % 100, path(name))
+        })
+        const name = nameOf(member)
+        claimEqual(given.at(-1), name, 'The name that content was made with is not the name of the member.')
+        const sentence = 'The member has other content than was made with its name.'
+        await claimContent(await store.read(member.path), content(Number(name) % 100, member.path), sentence)
+      }
+    },
+  },
+]

@@ -1,0 +1,142 @@
+import { isLargeBody } from '../../stores/types.ts'
+import { claim, claimContent, claimEqual, claimResource, claimSettles, readRange } from '../claims.ts'
+import { binary, createBytes, interrupt, listAll, put, stall, stream, text, written } from '../samples.ts'
+import type { Case } from '../types.ts'
+
+export const isolation: readonly Case[] = [
+  {
+    title: 'shows nothing of a write before all of its content is there',
+    needs: ['contents'],
+    async run({ store, path, collection }) {
+      const bytes = createBytes(400_000, 1)
+      await put(store, path(1), text('before'))
+      for (const name of [1, 2]) {
+        const source = stall(bytes)
+        const call = (async () => store.write(path(name), binary(source.body), { expect: 'any' }))()
+        await source.reached
+        const state = await store.read(path(name))
+        if (name === 1) await claimContent(state, text('before'), 'A write showed before its content was complete.')
+        else claimEqual(state, undefined, 'A write showed before its content was complete.')
+        const members = await listAll(store, collection, 10)
+        claimEqual(
+          members.map((item) => item.path),
+          [path(1)],
+          'An unfinished write shows in the listing.',
+        )
+        claimEqual(members[0]?.size, 6, 'An unfinished write shows in the listing.')
+        source.resume()
+        written(await call, 'The write was refused.')
+        await claimContent(await store.read(path(name)), binary(bytes), 'The finished write has other content.')
+        if (name === 1) await put(store, path(1), text('before'))
+      }
+    },
+  },
+  {
+    title: 'does not block other calls while the content of a write comes in slowly',
+    needs: ['contents'],
+    async run({ store, path, collection }) {
+      await put(store, path(1), text('before'))
+      const sources = [stall(createBytes(300_000, 1)), stall(createBytes(300_000, 2))]
+      const calls = [
+        (async () => store.write(path(1), binary(sources[0]!.body), { expect: 'any' }))(),
+        (async () => store.create(collection, binary(sources[1]!.body)))(),
+      ]
+      await Promise.all(sources.map((source) => source.reached))
+      await claimSettles(
+        (async () => {
+          await store.read(path(1))
+          await store.list(collection, { limit: 5 })
+          await put(store, path(1), text('meanwhile'))
+          await put(store, path(7), text('meanwhile'))
+          await store.create(collection, text('meanwhile'))
+          await store.remove(path(7), { expect: 'any', mode: 'erase' })
+        })(),
+        'Other calls wait for a write whose content comes in slowly.',
+      )
+      for (const source of sources) source.resume()
+      await Promise.all(calls)
+    },
+  },
+  {
+    title: 'judges what a write expects when its content is complete, not when it begins',
+    needs: ['contents'],
+    async run({ store, path }) {
+      const bytes = createBytes(300_000, 1)
+      const { version } = await put(store, path(1), text('first'))
+      const overtaken = await store.write(
+        path(1),
+        binary(interrupt(bytes, () => put(store, path(1), text('second')))),
+        { expect: { version } },
+      )
+      claimEqual(overtaken.outcome, 'conflict', 'The expected version was replaced while the content came in.')
+      await claimContent(await store.read(path(1)), text('second'), 'A write overwrote one that it had not expected.')
+      const late = await store.write(path(2), binary(interrupt(bytes, () => put(store, path(2), text('earlier')))), {
+        expect: 'absent',
+      })
+      claimEqual(late.outcome, 'conflict', 'Something was written to the path while the content came in.')
+      await claimContent(
+        await store.read(path(2)),
+        text('earlier'),
+        'A write that expected nothing overwrote something.',
+      )
+      const gone = await store.write(
+        path(2),
+        binary(interrupt(bytes, () => store.remove(path(2), { expect: 'any', mode: 'erase' }))),
+        { expect: 'present' },
+      )
+      claimEqual(gone.outcome, 'conflict', 'The expected resource was removed while the content came in.')
+      claimEqual(await store.read(path(2)), undefined, 'A write brought a removed resource back.')
+    },
+  },
+  {
+    title: 'keeps the content that a reader has open as it was, or fails: never a mixture of two states',
+    needs: ['contents'],
+    async run({ store, path }) {
+      const [before, after] = [createBytes(2_000_000, 1), createBytes(2_000_000, 2)]
+      const changes = [
+        () => put(store, path(1), binary(stream(after, 65_536))),
+        () => put(store, path(1), text('small')),
+        () => store.remove(path(1), { expect: 'any', mode: 'erase' }),
+      ]
+      for (const change of changes) {
+        await put(store, path(1), binary(stream(before, 65_536)))
+        const { body } = claimResource(await store.read(path(1)), 'The resource was not found.')
+        if (!isLargeBody(body)) continue
+        let at = 0
+        try {
+          for await (const chunk of body.open(0, before.length - 1)) {
+            const isOld = Buffer.compare(chunk, before.subarray(at, at + chunk.length)) === 0
+            claim(isOld, `A reader got bytes of another state from byte ${at} on.`)
+            if (at === 0) await change()
+            at += chunk.length
+          }
+        } catch (error) {
+          if (error instanceof Error && error.name === 'AssertionError') throw error
+          continue
+        }
+        claimEqual(at, before.length, 'The content that a reader had open ended early, without an error.')
+      }
+    },
+  },
+  {
+    title: 'serves a state that was read before it was replaced, or fails',
+    needs: ['contents'],
+    async run({ store, path }) {
+      const before = createBytes(1_200_000, 1)
+      await put(store, path(1), binary(stream(before, 65_536)))
+      const state = claimResource(await store.read(path(1)), 'The resource was not found.')
+      await put(store, path(1), binary(stream(createBytes(1_200_000, 2), 65_536)))
+      let bytes: Buffer
+      try {
+        bytes = await readRange(state, 600_000, 1_199_999)
+      } catch {
+        return
+      }
+      const expected = before.subarray(600_000)
+      claim(
+        Buffer.compare(bytes, expected) === 0,
+        'The object of a state gave the bytes of the state that replaced it.',
+      )
+    },
+  },
+]

@@ -1,0 +1,193 @@
+import { isResource } from '../../stores/types.ts'
+import { claim, claimContent, claimEqual, claimResource } from '../claims.ts'
+import { explainHistory, type Operation } from '../register-history.ts'
+import { binary, create, createBytes, nameOf, pause, put, stream, times } from '../samples.ts'
+import type { Case } from '../types.ts'
+
+const WRITERS = 16
+
+export const races: readonly Case[] = [
+  {
+    title: 'lets exactly one of many writers win that expect the same version',
+    async run({ store, path, content, reopen }) {
+      const stores = [store, await reopen()]
+      for (let round = 0; round < 4; round++) {
+        const { version } = await put(store, path(1), content(0, path(1)))
+        const results = await times(WRITERS, async (i) =>
+          stores[i % 2]!.write(path(1), content(i + 1, path(1)), { expect: { version } }),
+        )
+        const winners = results.flatMap(({ outcome }, i) => (outcome === 'conflict' ? [] : [i]))
+        claimEqual(winners.length, 1, 'Of the writers that expected the same version, exactly one may win.')
+        await claimContent(await store.read(path(1)), content(winners[0]! + 1, path(1)), 'The winner was overwritten.')
+      }
+    },
+  },
+  {
+    title: 'lets exactly one of many writers win that expect nothing to be there',
+    async run({ store, path, content, reopen }) {
+      const stores = [store, await reopen()]
+      for (let name = 1; name <= 4; name++) {
+        const results = await times(WRITERS, async (i) =>
+          stores[i % 2]!.write(path(name), content(i, path(name)), { expect: 'absent' }),
+        )
+        const winners = results.flatMap(({ outcome }, i) => (outcome === 'created' ? [i] : []))
+        claimEqual(winners.length, 1, 'Of the writers that expected nothing, exactly one may create.')
+        await claimContent(
+          await store.read(path(name)),
+          content(winners[0]!, path(name)),
+          'The winner was overwritten.',
+        )
+      }
+    },
+  },
+  {
+    title: 'lets exactly one win when large content races for the same version',
+    needs: ['contents'],
+    async run({ store, path, content, reopen }) {
+      const stores = [store, await reopen()]
+      const { version } = await put(store, path(1), content(0, path(1)))
+      const bodies = Array.from({ length: 5 }, (_, seed) => createBytes(300_000 + seed, seed))
+      const results = await times(bodies.length, async (i) =>
+        stores[i % 2]!.write(path(1), binary(stream(bodies[i]!, 65_536)), { expect: { version } }),
+      )
+      const winners = results.flatMap(({ outcome }, i) => (outcome === 'replaced' ? [i] : []))
+      claimEqual(winners.length, 1, 'Of the writers that expected the same version, exactly one may win.')
+      await claimContent(await store.read(path(1)), binary(bodies[winners[0]!]!), 'The winner has lost its content.')
+    },
+  },
+  {
+    title: 'lets exactly one of a write and many removals win that expect the same version',
+    async run({ store, path, content, reopen }) {
+      const stores = [store, await reopen()]
+      for (let round = 0; round < 6; round++) {
+        const { version } = await put(store, path(1), content(0, path(1)))
+        const results = await times(8, async (i) =>
+          i === round
+            ? stores[i % 2]!.write(path(1), content(1, path(1)), { expect: { version } })
+            : stores[i % 2]!.remove(path(1), { expect: { version }, mode: 'erase' }),
+        )
+        const winners = results.flatMap(({ outcome }) => (outcome === 'conflict' ? [] : [outcome]))
+        claimEqual(winners.length, 1, 'Of a write and removals that expected the same version, exactly one may win.')
+        const isThere = isResource(await store.read(path(1)))
+        claimEqual(
+          isThere,
+          winners[0] === 'replaced',
+          'The resource is there although it was removed, or not although it was kept.',
+        )
+      }
+    },
+  },
+  {
+    title: 'removes once, however many remove at the same time',
+    async run({ modes, store, path, content, reopen }) {
+      const stores = [store, await reopen()]
+      for (const mode of modes) {
+        await put(store, path(1), content(1, path(1)))
+        const results = await times(8, async (i) => stores[i % 2]!.remove(path(1), { expect: 'any', mode }))
+        const removed = results.filter(({ outcome }) => outcome === 'removed').length
+        claimEqual(removed, 1, `Of many removals of one resource, exactly one removes it (${mode}).`)
+        claim(
+          results.every(({ outcome }) => outcome !== 'conflict'),
+          'A removal without a condition met a conflict.',
+        )
+      }
+    },
+  },
+  {
+    title: 'loses no update among writers that read, change and swap',
+    async run({ store, path, content, reopen }) {
+      const stores = [store, await reopen()]
+      await put(store, path(1), content(0, path(1)))
+      let swaps = 0
+      let attempts = 0
+      const seen = new Map<string, string>()
+      await times(8, async (writer) => {
+        const own = stores[writer % 2]!
+        for (let done = 0; done < 5; ) {
+          claim(attempts++ < 5000, 'Writers that read, change and swap meet conflicts for ever.')
+          const before = claimResource(await own.read(path(1)), 'The resource is gone.')
+          await pause()
+          const { version } = before
+          const result = await own.write(path(1), content(swaps % 100, path(1)), { expect: { version } })
+          if (result.outcome === 'conflict') continue
+          claim(!seen.has(version), 'Two writers replaced the same state: the update of one of them is lost.')
+          seen.set(version, result.resource.version)
+          swaps++
+          done++
+        }
+      })
+      claimEqual(seen.size, 40, 'A swap was acknowledged that did not happen.')
+      const last = claimResource(await store.read(path(1)), 'The resource is gone.').version
+      claim(!seen.has(last), 'The current state is one that was replaced.')
+    },
+  },
+  {
+    title: 'assigns no name to two members while clients write names of their own',
+    async run({ store, collection, path, content, reopen }) {
+      const stores = [store, await reopen()]
+      const first = Number(nameOf(await create(store, collection, (name) => content(0, path(name)))))
+      const own = await Promise.all([
+        times(20, (i) => create(stores[i % 2]!, collection, (name) => content(7, path(name)))),
+        times(20, async (i) => {
+          const name = first + 1 + i * 2
+          return stores[i % 2]!.write(path(name), content(9, path(name)), { expect: 'absent' })
+        }),
+      ])
+      const paths = [
+        ...own[0].map((member) => member.path),
+        ...own[1].flatMap((result) => (result.outcome === 'created' ? [result.resource.path] : [])),
+      ]
+      claimEqual(new Set(paths).size, paths.length, 'A member was created under a name that a client had created.')
+      for (const member of own[0]) {
+        await claimContent(await store.read(member.path), content(7, member.path), 'A created member was overwritten.')
+      }
+    },
+  },
+  {
+    title: 'behaves, towards all who use one resource at once, as if one call came after the other',
+    async run({ store, path, content, reopen }) {
+      const stores = [store, await reopen()]
+      for (let round = 0; round < 3; round++) {
+        const history: Operation[] = []
+        let clock = 0
+        /** Runs a call and records what it saw, and between which moments. */
+        async function record(call: () => Promise<Operation['effect']>): Promise<void> {
+          const begin = clock++
+          const effect = await call()
+          history.push({ begin, end: clock++, effect })
+        }
+        const name = round + 1
+        await times(5, async (client) => {
+          const own = stores[client % 2]!
+          let known: string | undefined
+          for (let step = 0; step < 8; step++) {
+            await pause()
+            const choice = (client * 3 + step * 5 + round) % 7
+            await record(async () => {
+              if (choice <= 2) {
+                const state = await own.read(path(name))
+                known = isResource(state) ? state.version : undefined
+                return { kind: 'read', saw: known }
+              }
+              const expect = choice <= 4 && known !== undefined ? { version: known } : choice === 5 ? 'absent' : 'any'
+              if (choice === 6 && expect !== 'absent') {
+                const result = await own.remove(path(name), { expect, mode: 'erase' })
+                if (result.outcome === 'removed') return { kind: 'swap', from: result.resource.version, to: undefined }
+                return { kind: 'read', saw: undefined }
+              }
+              const result = await own.write(path(name), content(step, path(name)), { expect })
+              if (result.outcome === 'conflict') {
+                return { kind: 'read', saw: isResource(result.current) ? result.current.version : undefined }
+              }
+              known = result.resource.version
+              if (expect === 'any') return { kind: 'write', isNew: result.outcome === 'created', to: known }
+              return { kind: 'swap', from: expect === 'absent' ? undefined : expect.version, to: known }
+            })
+          }
+        })
+        const contradiction = explainHistory(history)
+        claim(contradiction === undefined, contradiction ?? '')
+      }
+    },
+  },
+]

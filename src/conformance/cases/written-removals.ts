@@ -1,0 +1,132 @@
+import { isResource, type RelatedWrite } from '../../stores/types.ts'
+import { claim, claimContent, claimEqual } from '../claims.ts'
+import { put, stream, text, times } from '../samples.ts'
+import type { Case } from '../types.ts'
+
+const RACERS = 12
+
+const record = (path: string, body = 'record'): RelatedWrite => ({ path, content: text(body), expect: 'absent' })
+
+/** Removals that write other resources in the same step. */
+export const writtenRemovals: readonly Case[] = [
+  {
+    title: 'writes what a removal brings with it, whatever its mode',
+    needs: ['relatedExpect', 'contents', 'paths'],
+    async run({ store, path, modes }) {
+      for (const mode of modes) {
+        await put(store, path(1), text('one'))
+        await put(store, path('log'), text('old'))
+        const large = { contentType: 'text/plain', body: stream(Buffer.alloc(100_000, 'x'), 60_000) }
+        const relatedWrites = [
+          record(path(`record-${mode}`)),
+          { path: path('log'), content: text(mode) },
+          { path: path('large'), content: large },
+        ]
+        const result = await store.remove(path(1), { expect: 'any', mode, relatedWrites })
+        claim(result.outcome === 'removed', 'A removal without a condition was refused.')
+        claim(!isResource(await store.read(path(1))), 'A removal that writes has left its path.')
+        await claimContent(
+          await store.read(path(`record-${mode}`)),
+          text('record'),
+          'A removal has not written a new path.',
+        )
+        await claimContent(await store.read(path('log')), text(mode), 'A removal has not replaced a path.')
+        await claimContent(
+          await store.read(path('large')),
+          text('x'.repeat(100_000)),
+          'A removal has not written the stream that it brought.',
+        )
+      }
+    },
+  },
+  {
+    title: 'writes nothing when the removal meets a conflict, or there is nothing to remove',
+    needs: ['relatedExpect', 'contents', 'paths'],
+    async run({ store, path, modes }) {
+      const [mode] = modes
+      await put(store, path(1), text('one'))
+      const relatedWrites = [record(path('record')), { path: path('log'), content: text('log') }]
+      const refused = await store.remove(path(1), { expect: { version: 'nonesuch' }, mode: mode!, relatedWrites })
+      claimEqual(refused.outcome, 'conflict', 'The version was none of this path, and the removal went on.')
+      const absent = await store.remove(path(2), { expect: 'any', mode: mode!, relatedWrites })
+      claimEqual(absent.outcome, 'absent', 'Nothing was there, and the removal says otherwise.')
+      claimEqual(await store.read(path('record')), undefined, 'A removal that did not happen has written a path.')
+      claimEqual(await store.read(path('log')), undefined, 'A removal that did not happen has written a path.')
+    },
+  },
+  {
+    title: 'removes nothing while a path that the removal writes must be absent and is not',
+    needs: ['relatedExpect', 'contents', 'paths'],
+    async run({ store, path, modes }) {
+      const { version } = await put(store, path(1), text('one'))
+      await put(store, path('record'), text('winner'))
+      const relatedWrites = [{ path: path('log'), content: text('log') }, record(path('record'), 'loser')]
+      for (const expect of ['any', 'present', { version }] as const) {
+        const related = [path('other')]
+        await put(store, path('other'), text('other'))
+        const result = await store.remove(path(1), { expect, mode: modes[0]!, related, relatedWrites })
+        claim(result.outcome === 'conflict', 'A removal went on although a path was not absent.')
+        claimEqual(result.related?.path, path('record'), 'The conflict does not name the path that was not absent.')
+        await claimContent(result.related, text('winner'), 'The conflict gives another state of the path.')
+        claim(isResource(result.current), 'The conflict does not give the state of the path itself.')
+      }
+      claim(isResource(await store.read(path(1))), 'A refused removal has removed its path.')
+      claim(isResource(await store.read(path('other'))), 'A refused removal has removed a related path.')
+      claimEqual(await store.read(path('log')), undefined, 'A refused removal has written a path.')
+    },
+  },
+  {
+    title: 'removes what is below a path and writes other paths in one step, or does neither',
+    needs: ['relatedExpect', 'parents', 'contents', 'paths'],
+    async run({ store, path, modes }) {
+      for (const mode of modes.filter((mode) => mode !== 'hide')) {
+        const { version } = await put(store, path(7), text('parent'))
+        await put(store, path('7/parts/1'), text('child'))
+        await put(store, path(`record-${mode}`), text('winner'))
+        const remove = (name: string) => {
+          const relatedWrites = [record(path(name)), { path: path('log'), content: text(mode) }]
+          return store.remove(path(7), { expect: { version }, mode, below: true, relatedWrites })
+        }
+        claimEqual((await remove(`record-${mode}`)).outcome, 'conflict', 'A removal went on although a path was there.')
+        await claimContent(
+          await store.read(path('7/parts/1')),
+          text('child'),
+          'A removal that was refused for what it writes has removed what is below its path.',
+        )
+        claimEqual((await remove(`other-${mode}`)).outcome, 'removed', 'A removal was refused without a reason.')
+        await claimContent(
+          await store.read(path('log')),
+          text(mode),
+          'A removal of all that is below a path has not written what it brings.',
+        )
+        claimEqual(
+          await store.read(path('7/parts/1'), { hidden: true }),
+          undefined,
+          'A removal that writes has left what is below its path.',
+        )
+      }
+    },
+  },
+  {
+    title: 'lets exactly one of many removals win that write the same path, which must be absent',
+    needs: ['relatedExpect', 'contents', 'paths'],
+    async run({ store, path, modes, reopen }) {
+      const stores = [store, await reopen()]
+      await times(RACERS, async (i) => put(store, path(i), text('one')))
+      const results = await times(RACERS, async (i) =>
+        stores[i % 2]!.remove(path(i), {
+          expect: 'any',
+          mode: modes[0]!,
+          relatedWrites: [record('/records/1', `${i}`)],
+        }),
+      )
+      const winners = results.flatMap(({ outcome }, i) => (outcome === 'removed' ? [i] : []))
+      claimEqual(winners.length, 1, 'Of removals that expected the same path to be absent, exactly one may happen.')
+      await claimContent(await store.read('/records/1'), text(`${winners[0]}`), 'The path is not that of the winner.')
+      for (let i = 0; i < RACERS; i++) {
+        const isThere = isResource(await store.read(path(i)))
+        claimEqual(isThere, i !== winners[0], 'A removal that lost has removed its path, or the winner has not.')
+      }
+    },
+  },
+]

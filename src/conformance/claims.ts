@@ -1,0 +1,138 @@
+import { AssertionError } from 'node:assert'
+import { createHash } from 'node:crypto'
+import { inspect, isDeepStrictEqual } from 'node:util'
+import { SHORT } from '../core/reply.ts'
+import { isEntityTag } from '../protocol/entity-tag.ts'
+import {
+  type Content,
+  isLargeBody,
+  isResource,
+  type SmallBody,
+  type StoredResource,
+  type StoredState,
+} from '../stores/types.ts'
+
+/** Fails with a sentence unless a condition holds. */
+export function claim(condition: boolean, sentence: string): asserts condition {
+  if (!condition) throw new AssertionError({ message: sentence, stackStartFn: claim })
+}
+
+/** Fails with a sentence and both values unless they are equal. */
+export function claimEqual(actual: unknown, expected: unknown, sentence: string): void {
+  if (isDeepStrictEqual(actual, expected)) return
+  const message = `${sentence} Expected: ${show(expected)}. Found: ${show(actual)}.`
+  throw new AssertionError({ message, actual, expected, operator: 'claimEqual', stackStartFn: claimEqual })
+}
+
+/** Fails with a sentence unless a call throws or rejects. */
+export async function claimFails(call: () => unknown, sentence: string): Promise<unknown> {
+  try {
+    await call()
+  } catch (error) {
+    return error
+  }
+  throw new AssertionError({ message: sentence, stackStartFn: claimFails })
+}
+
+/** The resource that a state is. */
+export function claimResource(state: StoredState, sentence: string): StoredResource {
+  claim(isResource(state), `${sentence} Found: ${show(state)}.`)
+  return state
+}
+
+/** Fails unless a state is the tombstone of a path. */
+export function claimTombstone(state: StoredState, path: string, sentence: string): void {
+  claim(state !== undefined && !isResource(state), `${sentence} Found: ${show(state)}.`)
+  claimEqual(state.path, path, `${sentence} It is that of another path.`)
+}
+
+/** Fails unless a resource has exactly this content. */
+export async function claimContent(state: StoredState, content: Content, sentence: string): Promise<void> {
+  const resource = claimResource(state, sentence)
+  const expected = toBuffer(content.body as SmallBody)
+  claimEqual(resource.contentType, content.contentType, `${sentence} The media type is another.`)
+  claimEqual(resource.size, expected.length, `${sentence} The size is wrong.`)
+  const { entityTag = '' } = resource
+  claim(entityTag === '' || isEntityTag(entityTag), `${sentence} The entity tag is malformed: ${show(entityTag)}.`)
+  claimBytes(await readContent(resource), expected, sentence)
+  const { sha256 } = resource
+  if (sha256 === undefined) return
+  claimEqual(Buffer.from(sha256), createHash('sha256').update(expected).digest(), `${sentence} The digest is wrong.`)
+}
+
+/** Fails unless two byte strings are equal; tells where they part. */
+export function claimBytes(actual: Uint8Array, expected: Uint8Array, sentence: string): void {
+  if (Buffer.compare(actual, expected) === 0) return
+  let at = 0
+  while (at < actual.length && actual[at] === expected[at]) at++
+  const message =
+    `${sentence} Expected ${expected.length} bytes and found ${actual.length}; ` + `they differ from byte ${at} on.`
+  throw new AssertionError({ message, stackStartFn: claimBytes })
+}
+
+/**
+ * Fails unless a call is settled in time.
+ * @param sentence what is said otherwise; a function makes it of what is known by then
+ * @param limit milliseconds
+ */
+export async function claimSettles<Result>(
+  call: Promise<Result>,
+  sentence: string | (() => string),
+  limit = 10_000,
+): Promise<Result> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      const message = typeof sentence === 'string' ? sentence : sentence()
+      reject(new AssertionError({ message, stackStartFn: claimSettles }))
+    }, limit)
+  })
+  try {
+    return await Promise.race([call, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Milliseconds for a range of content: less than for a case, so that it is the range that is named. */
+const READ_LIMIT = 20_000
+
+/** All bytes of a resource. */
+export function readContent(resource: StoredResource): Promise<Buffer> {
+  return readRange(resource, 0, resource.size - 1)
+}
+
+/** The bytes of a range, by whatever way the body offers. */
+export async function readRange({ path, body }: StoredResource, first: number, last: number): Promise<Buffer> {
+  if (!isLargeBody(body)) return toBuffer(body).subarray(first, last + 1)
+  if (last < first) return Buffer.alloc(0)
+  const range = `bytes ${first} to ${last} of ${path}`
+  const opened = readStream(body.open(first, last))
+  const bytes = await claimSettles(opened, `A call was never answered: open, for ${range}.`, READ_LIMIT)
+  if (body.read !== undefined && last - first < SHORT) {
+    const unanswered = `A call was never answered: read, for ${range}.`
+    const read = async (options?: { buffer: Uint8Array }) => body.read!(first, last, options)
+    const fresh = await claimSettles(read(), unanswered, READ_LIMIT)
+    const filled = await claimSettles(read({ buffer: Buffer.alloc(SHORT, 1) }), unanswered, READ_LIMIT)
+    for (const pieces of [fresh, filled]) {
+      const atOnce = pieces instanceof Uint8Array ? pieces : Buffer.concat(pieces)
+      claim(bytes.equals(atOnce), `Bytes ${first} to ${last} are other ones when they are read at once.`)
+    }
+  }
+  return bytes
+}
+
+async function readStream(stream: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  // Copied, because a store may use the buffer again for the next chunk.
+  for await (const chunk of stream) chunks.push(Buffer.from(chunk))
+  return Buffer.concat(chunks)
+}
+
+export function toBuffer(body: SmallBody): Buffer {
+  return typeof body === 'string' ? Buffer.from(body) : Buffer.from(body.buffer, body.byteOffset, body.length)
+}
+
+function show(value: unknown): string {
+  return inspect(value, { depth: 2, breakLength: Number.POSITIVE_INFINITY, maxStringLength: 200, maxArrayLength: 20 })
+}

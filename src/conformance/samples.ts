@@ -1,0 +1,150 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Content, CreateResult, ResourceStore, StoredResource, StoredState, WriteResult } from '../stores/types.ts'
+import { claim } from './claims.ts'
+
+/** Bytes that differ from place to place and from seed to seed, so that any mix-up shows. */
+export function createBytes(size: number, seed: number): Buffer {
+  const bytes = Buffer.allocUnsafe(size)
+  let state = (seed * 2_654_435_761 + 1) >>> 0
+  for (let i = 0; i < size; i++) {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    bytes[i] = state >>> 24
+  }
+  return bytes
+}
+
+export const MEBIBYTE = 1_048_576
+
+export function binary(body: Content['body']): Content {
+  return { contentType: 'application/octet-stream', body }
+}
+
+export function text(body: string): Content {
+  return { contentType: 'text/plain', body }
+}
+
+/** A stream in chunks of the sizes given, in turn. */
+export async function* stream(bytes: Uint8Array, ...sizes: number[]): AsyncGenerator<Uint8Array> {
+  for (let from = 0, i = 0; from < bytes.length; i++) {
+    const size = sizes[i % sizes.length] ?? 65_536
+    yield bytes.subarray(from, from + size)
+    from += size
+    // Chunks arrive over time, so that other calls come between.
+    if (i % 8 === 7) await sleep(0)
+  }
+}
+
+/** A stream that breaks off. */
+export async function* brokenStream(bytes: Uint8Array, error: Error): AsyncGenerator<Uint8Array> {
+  yield* stream(bytes, 30_000)
+  throw error
+}
+
+/** Writes without a condition. */
+export async function put(store: ResourceStore, path: string, content: Content): Promise<StoredResource> {
+  return written(await store.write(path, content, { expect: 'any' }), 'A write without a condition was refused.')
+}
+
+/** The state that a write has made. */
+export function written(result: WriteResult, sentence: string): StoredResource {
+  claim(result.outcome !== 'conflict', sentence)
+  return result.resource
+}
+
+/** The state that a creation has made. */
+export function created(result: CreateResult): StoredResource {
+  claim(result.outcome === 'created', 'A creation that has nothing to conflict with was refused.')
+  return result.resource
+}
+
+/** A member that the store names. */
+export async function create(
+  store: ResourceStore,
+  collection: string,
+  content: Content | ((name: string) => Content),
+): Promise<StoredResource> {
+  return created(await store.create(collection, content))
+}
+
+export function nameOf(state: { readonly path: string }): string {
+  return state.path.slice(state.path.lastIndexOf('/') + 1)
+}
+
+/** Every member of a collection, page by page. */
+export async function listAll(
+  store: ResourceStore,
+  collection: string,
+  limit: number,
+  hidden = false,
+): Promise<StoredResource[]> {
+  const items: StoredResource[] = []
+  for (let after: string | undefined, pages = 0; ; pages++) {
+    claim(pages < 10_000, 'The walk through the pages never ends.')
+    const page = await store.list(collection, { limit, after, hidden })
+    claim(page.items.length <= limit, `A page of at most ${limit} items has ${page.items.length}.`)
+    items.push(...page.items)
+    if (page.next === undefined) return items
+    after = page.next
+  }
+}
+
+/** Runs a task several times at once. */
+export function times<Result>(count: number, task: (index: number) => Promise<Result>): Promise<Result[]> {
+  return Promise.all(Array.from({ length: count }, (_, index) => task(index)))
+}
+
+/** Waits until a state is as wanted, for ten seconds at most: a machine may be busy. */
+export async function waitFor(
+  read: () => Promise<StoredState> | StoredState,
+  isReached: (state: StoredState) => boolean,
+  sentence: string,
+): Promise<void> {
+  for (const end = Date.now() + 10_000; !isReached(await read()); await sleep(5)) claim(Date.now() < end, sentence)
+}
+
+/** A stream that stops in the middle until `resume` is called. */
+export interface StalledStream {
+  readonly body: AsyncIterable<Uint8Array>
+  /** Fulfilled once the first half has been taken. */
+  readonly reached: Promise<void>
+  /** Whether the reader of the stream has finished with it. */
+  readonly isClosed: () => boolean
+  resume(): void
+}
+
+export function stall(bytes: Uint8Array): StalledStream {
+  let reach = () => {}
+  let resume = () => {}
+  let isClosed = false
+  const reached = new Promise<void>((resolve) => {
+    reach = resolve
+  })
+  const resumed = new Promise<void>((resolve) => {
+    resume = resolve
+  })
+  async function* read(): AsyncGenerator<Uint8Array> {
+    try {
+      const half = bytes.length >> 1
+      yield* stream(bytes.subarray(0, half), 50_000)
+      reach()
+      await resumed
+      yield* stream(bytes.subarray(half), 50_000)
+    } finally {
+      isClosed = true
+    }
+  }
+  return { body: read(), reached, isClosed: () => isClosed, resume }
+}
+
+/** The moments at which something changes while a stream is taken in: runs a task between two chunks. */
+export async function* interrupt(bytes: Uint8Array, task: () => unknown): AsyncGenerator<Uint8Array> {
+  const half = bytes.length >> 1
+  yield* stream(bytes.subarray(0, half), 50_000)
+  await task()
+  yield* stream(bytes.subarray(half), 50_000)
+}
+
+/** Lets others come between: a store that answers at once would otherwise never be interrupted. */
+export function pause(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}

@@ -1,0 +1,81 @@
+import { randomBytes } from 'node:crypto'
+import type { ContentStore } from '../contents/types.ts'
+import type { MaybePromise } from '../core/maybe-promise.ts'
+import { CHECKED_LATER, withDefault } from '../core/option-values.ts'
+import { type OptionTable, resolveOptions } from '../core/options.ts'
+import { claimSettles } from './claims.ts'
+import { type ContentsBench, keeping } from './contents/keeping.ts'
+import { removing } from './contents/removing.ts'
+import { findRunner } from './find-runner.ts'
+import type { TestRunner } from './types.ts'
+
+/** A content store without content, made for one case, and what belongs to it. */
+export interface ContentsFixture {
+  readonly contents: ContentStore
+  /** Opens the same place once more, as another process would. Left out: the same content store. */
+  readonly reopen?: () => MaybePromise<ContentStore>
+  /** Ends all that was opened and removes the content. */
+  readonly close?: () => MaybePromise<void>
+}
+
+export interface TestContentsOptions extends Partial<TestRunner> {
+  /**
+   * The largest content of the cases, in bytes, 2 000 000 or more: above the size from which a service takes content in
+   * parts. Default 9 MiB.
+   */
+  readonly largest?: number
+}
+
+const OPTIONS = {
+  describe: CHECKED_LATER,
+  it: CHECKED_LATER,
+  largest: withDefault(CHECKED_LATER, 9 * 1024 * 1024),
+} satisfies OptionTable<TestContentsOptions>
+
+/** Milliseconds for a case, and later for the runner, so that the kit itself says what it has waited for. */
+const CASE_LIMIT = 30_000
+const RUNNER_LIMIT = 2 * CASE_LIMIT
+
+/**
+ * Defines the conformance kit for a content store with the functions of a test runner.
+ *
+ * ```ts
+ * import { describe, it } from 'vitest' // or from 'node:test'
+ * import { testContents } from 'http-resource-service/testing'
+ *
+ * testContents('bucketContents', async () => ({ contents: bucketContents(await emptyBucket()) }), { describe, it })
+ * ```
+ *
+ * @param name the name of the content store
+ * @param create makes a content store without content; called for every case
+ * @param options the functions of the runner. Default: global ones, then those of node:test
+ * @throws TypeError for an unknown option, or when no runner is found
+ */
+export function testContents(
+  name: string,
+  create: () => MaybePromise<ContentsFixture>,
+  options?: TestContentsOptions,
+): void {
+  const given = resolveOptions('testContents', options, OPTIONS)
+  const { largest } = given
+  const { describe, it } = findRunner('testContents', given)
+
+  describe(name, () => {
+    for (const { title, run } of [...keeping, ...removing]) it(title, () => runCase(run), RUNNER_LIMIT)
+  })
+
+  async function runCase(run: (bench: ContentsBench) => Promise<void>): Promise<void> {
+    const { contents, reopen = () => contents, close } = await create()
+    try {
+      const done = run({
+        contents,
+        largest,
+        createKey: () => randomBytes(24).toString('hex'),
+        reopen: async () => reopen(),
+      })
+      await claimSettles(done, `The case did not come to its end in ${CASE_LIMIT / 1000} seconds.`, CASE_LIMIT)
+    } finally {
+      await close?.()
+    }
+  }
+}

@@ -1,0 +1,207 @@
+import type { MaybePromise } from '../core/maybe-promise.ts'
+import { readOptions } from '../core/options.ts'
+import { type Content, type RemoveOptions, type ResourceStore, splitPath } from '../stores/types.ts'
+import { absentRelated } from './cases/absent-related.ts'
+import { conditions } from './cases/conditions.ts'
+import { content } from './cases/content.ts'
+import { creation } from './cases/creation.ts'
+import { dates } from './cases/dates.ts'
+import { digests } from './cases/digests.ts'
+import { durability } from './cases/durability.ts'
+import { faults } from './cases/faults.ts'
+import { hiding } from './cases/hiding.ts'
+import { indexing } from './cases/indexing.ts'
+import { isolation } from './cases/isolation.ts'
+import { listing } from './cases/listing.ts'
+import { orders } from './cases/orders.ts'
+import { parents } from './cases/parents.ts'
+import { queryCounts } from './cases/query-counts.ts'
+import { queryPages } from './cases/query-pages.ts'
+import { queryWalks } from './cases/query-walks.ts'
+import { races } from './cases/races.ts'
+import { ranges } from './cases/ranges.ts'
+import { reading } from './cases/reading.ts'
+import { related } from './cases/related.ts'
+import { removal } from './cases/removal.ts'
+import { selection } from './cases/selection.ts'
+import { sharedIndexing } from './cases/shared-indexing.ts'
+import { staging } from './cases/staging.ts'
+import { versions } from './cases/versions.ts'
+import { walks } from './cases/walks.ts'
+import { writing } from './cases/writing.ts'
+import { writtenRemovals } from './cases/written-removals.ts'
+import { claimSettles } from './claims.ts'
+import { findRunner } from './find-runner.ts'
+import type { Capability, Case, StoreFixture, TestStoreOptions } from './types.ts'
+import { createCallWatch } from './watch-calls.ts'
+
+/** Milliseconds for a case. All of them take a fraction of it, but on a busy machine. */
+const CASE_LIMIT = 30_000
+/** Milliseconds after which the runner ends a case: later than the kit itself, which says what it has waited for. */
+const RUNNER_LIMIT = 2 * CASE_LIMIT
+
+const GROUPS: Readonly<Record<string, readonly Case[]>> = {
+  read: reading,
+  write: writing,
+  versions,
+  create: creation,
+  remove: removal,
+  'remove, hiding': hiding,
+  list: listing,
+  'list, page by page': walks,
+  content,
+  'content that fails': faults,
+  'content that takes time': isolation,
+  'ranges of content': ranges,
+  'digests of content': digests,
+  dates,
+  'related writes': related,
+  'related writes of what must be absent': absentRelated,
+  'removals that write': writtenRemovals,
+  'queries: conditions': conditions,
+  'queries: members and values': selection,
+  'queries: order': orders,
+  'queries: pages': queryPages,
+  'queries: walks': queryWalks,
+  'queries: counts and hidden members': queryCounts,
+  'queries: members that exist already': indexing,
+  'queries: members of several processes': sharedIndexing,
+  'parents and what is below them': parents,
+  stage: staging,
+  races,
+  durability,
+}
+
+/** `offered`: where the store or its fixture has what it takes. */
+const DEFAULTS: Readonly<Record<Capability, boolean | 'offered'>> = {
+  durable: 'offered',
+  contents: true,
+  paths: true,
+  dates: true,
+  tombstones: true,
+  hiding: true,
+  related: true,
+  relatedExpect: 'offered',
+  queries: 'offered',
+  parents: 'offered',
+  stage: 'offered',
+  digests: false,
+}
+
+/**
+ * Defines the conformance kit for a store with the functions of a test runner: one case for every sentence of the
+ * contract.
+ *
+ * ```ts
+ * import { describe, it } from 'vitest' // or from 'node:test'
+ * import { testStore } from 'http-resource-service/testing'
+ *
+ * testStore('userStore', async () => ({ store: userStore(pool), close: () => emptyTable() }), { describe, it })
+ * testStore('cacheStore', () => cacheStore(), { describe, it, hiding: false })
+ * ```
+ *
+ * @param name the name of the store
+ * @param create makes a store without data, alone or with what belongs to it; called for every case
+ * @param options what the store can do beyond the core of the contract, and the functions of the runner. Default for
+ *   these: global ones, then those of node:test
+ * @throws TypeError for an unknown option, or when no runner is found
+ */
+export function testStore(
+  name: string,
+  create: () => MaybePromise<StoreFixture | ResourceStore>,
+  options?: TestStoreOptions,
+): void {
+  const given = readOptions('testStore', options, [
+    ...(Object.keys(DEFAULTS) as Capability[]),
+    'describe',
+    'it',
+    'collection',
+    'content',
+  ])
+  const { describe, it } = findRunner('testStore', given)
+  const can = { ...DEFAULTS, ...given }
+  const modes: RemoveOptions['mode'][] = ['erase']
+  if (can.tombstones !== false) modes.push('tombstone')
+  if (can.hiding !== false) modes.push('hide')
+  const { collection = '/things', content: createContent = createSample } = given
+
+  describe(name, () => {
+    for (const [group, cases] of Object.entries(GROUPS)) {
+      const fitting = cases.filter(({ needs = [] }) => needs.every((capability) => can[capability] !== false))
+      if (fitting.length === 0) continue
+      describe(group, () => {
+        // A function that declares a parameter would be taken for one with a callback by some runners.
+        for (const one of fitting) it(one.title, (...context) => runCase(one, context[0]), RUNNER_LIMIT)
+      })
+    }
+  })
+
+  async function runCase({ needs = [], run }: Case, context: unknown): Promise<void> {
+    const created = await create()
+    const fixture: StoreFixture = 'store' in created ? created : { store: created }
+    const stores: ResourceStore[] = [fixture.store]
+    const calls = createCallWatch()
+    const watched = calls.watch(fixture.store)
+    const { reopen, crash } = fixture
+
+    async function open(): Promise<ResourceStore> {
+      if (reopen === undefined || can.durable === false) {
+        if (can.durable === true) throw new TypeError('A durable store needs `reopen` beside `store`.')
+        return watched
+      }
+      const store = await reopen()
+      stores.push(store)
+      return calls.watch(store)
+    }
+
+    try {
+      const offers: Partial<Record<Capability, boolean>> = {
+        durable: reopen !== undefined,
+        stage: fixture.store.stage !== undefined,
+        relatedExpect: fixture.store.supports?.relatedExpect === true,
+        queries: fixture.store.supports?.queries === true,
+        parents: fixture.store.supports?.parents === true,
+      }
+      const missing = needs.find((capability) => can[capability] === 'offered' && offers[capability] === false)
+      if (missing !== undefined) return skip(context, missing)
+      const done = run({
+        store: watched,
+        collection,
+        path: (name) => `${collection}/${name}`,
+        content: (seed, path) => createContent(seed, splitPath(path).name),
+        modes,
+        reopen: open,
+        async crash() {
+          if (crash !== undefined) {
+            await crash()
+            stores.splice(stores.indexOf(fixture.store), 1)
+          }
+          return open()
+        },
+      })
+      await claimSettles(done, () => describeSilence(calls.open), CASE_LIMIT)
+    } finally {
+      for (const store of stores) await store.close?.()
+      await fixture.close?.()
+    }
+  }
+}
+
+function describeSilence(open: ReadonlySet<string>): string {
+  const limit = `in ${CASE_LIMIT / 1000} seconds`
+  if (open.size > 0)
+    return `A call was never answered: ${[...open].join('; ')}. The case did not come to its end ${limit}.`
+  return `A call was never answered: the case did not come to its end ${limit}, although no call to the store is open.`
+}
+
+/** Sets the limit of the runner, where it has one. */
+function skip(context: unknown, missing: Capability): void {
+  const { skip } = (context ?? {}) as { skip?: (note: string) => void }
+  skip?.call(context, `The store does not offer this (${missing}).`)
+}
+
+function createSample(seed: number): Content {
+  const text = JSON.stringify({ seed, filling: '.'.repeat(seed % 100) })
+  // Both ways of passing small content are used in turn.
+  return { contentType: 'application/json', body: seed % 2 === 0 ? text : Buffer.from(text) }
+}

@@ -1,0 +1,39 @@
+import { HttpError } from '../../core/errors.ts'
+
+const BUSY = 5
+const LOCKED = 6
+const FULL = 13
+const CODES: Readonly<Record<string, number>> = { SQLITE_BUSY: BUSY, SQLITE_LOCKED: LOCKED, SQLITE_FULL: FULL }
+/** `SQLITE_IOERR_WRITE` and `SQLITE_IOERR_SHMSIZE`, as numbers and as names. */
+const IO_ERRORS: ReadonlySet<unknown> = new Set([778, 4874, 'SQLITE_IOERR_WRITE', 'SQLITE_IOERR_SHMSIZE'])
+
+/** Whether there is no room, or a write failed as it does for want of room under a quota. */
+export function isOutOfSpace(error: unknown): boolean {
+  if (codeOf(error) === FULL) return true
+  const { errcode, rawCode, code } = error as { errcode?: unknown; rawCode?: unknown; code?: unknown }
+  return IO_ERRORS.has(code) || IO_ERRORS.has(rawCode) || IO_ERRORS.has(errcode)
+}
+
+/** The primary result code of an error, which each library tells in its own way. */
+function codeOf(error: unknown): number | undefined {
+  if (!(error instanceof Error)) return undefined
+  const { errcode, rawCode, code } = error as { errcode?: unknown; rawCode?: unknown; code?: unknown }
+  if (typeof errcode === 'number') return errcode & 0xff
+  if (typeof rawCode === 'number') return rawCode & 0xff
+  if (typeof code !== 'string') return undefined
+  return CODES[code.split('_', 2).join('_')]
+}
+
+export function isBusy(error: unknown): boolean {
+  const code = codeOf(error)
+  return code === BUSY || code === LOCKED
+}
+
+/** 503 while another process holds the lock, 507 when the disk is full; any other error as it is. */
+export function toHttpError(error: unknown): unknown {
+  if (isBusy(error)) {
+    return new HttpError(503, 'ERR_UNAVAILABLE', { headers: { 'Retry-After': '1' }, cause: error })
+  }
+  if (codeOf(error) === FULL) return new HttpError(507, 'ERR_OUT_OF_SPACE', { cause: error })
+  return error
+}
