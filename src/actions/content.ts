@@ -1,13 +1,17 @@
-import { collectBytes } from '../body-types/collect-bytes.ts'
 import { readConsumedJson } from '../body-types/consumed-json.ts'
 import { decodeContent } from '../body-types/content-coding.ts'
-import { type ParsedJson, parseJson } from '../body-types/json.ts'
-import { findConsumedBody, readBytes, streamBytes, tooLarge } from '../body-types/read-body.ts'
-import { hasBody } from '../core/discard-body.ts'
-import { isJsonObject, type JsonObject, type JsonValue } from '../core/json.ts'
+import { checkJson, type ParsedJson, parseJson } from '../body-types/json.ts'
+import { collectBytes, readBytes, streamBytes, tooLarge } from '../body-types/read-body.ts'
+import type { BodyLimits } from '../body-types/types.ts'
+import { ByteBlocks } from '../core/byte-blocks.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
+import { declaredLength, findConsumedBody, hasBody, isCoded } from '../core/request-content.ts'
+import { resumeStream } from '../core/resume-stream.ts'
+import { parseContentDisposition } from '../protocol/content-disposition.ts'
 import { isJsonType } from '../protocol/media-type.ts'
-import { type Content, isStaged } from '../stores/types.ts'
+import { type Content, isStaged, type ResourceStore, type StagedBody } from '../stores/types.ts'
+import { observesChanges } from './changes.ts'
+import { encodeConsumed, streamConsumed } from './consumed-content.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 
 const EMPTY = new Uint8Array(0)
@@ -103,12 +107,6 @@ export function hasSchema({ route, contentType }: ResourceExchange): boolean {
   return route.schema !== undefined && isJsonType(contentType)
 }
 
-/** Whether the content has a content coding, which is decoded before it is stored. */
-export function isCoded(exchange: ResourceExchange): boolean {
-  const coding = exchange.field('content-encoding')
-  return coding !== undefined && coding.toLowerCase() !== 'identity'
-}
-
 /** Whether the bytes that are read here are those that were sent. To be asked before they are read. */
 export function isAsSent(exchange: ResourceExchange): boolean {
   const consumed = findConsumedBody(exchange.req)
@@ -120,37 +118,108 @@ export async function discardContent({ body }: Pick<Content, 'body'>): Promise<v
   if (isStaged(body)) await body.discard()
 }
 
-async function* streamConsumed(value: unknown, essence: string, limit: number): AsyncGenerator<Uint8Array> {
-  if (essence === 'multipart/form-data' && !(value instanceof Uint8Array)) {
-    throw new TypeError(
-      'The multipart content was parsed before http-resource-service saw it. Mount the service before that parser.',
-    )
+/** Content up to this size is passed to the store as one value. */
+export const SMALL: number = 64 * 1024
+
+/** Content that is ready to be stored. */
+export interface TakenContent {
+  readonly body: Uint8Array | StagedBody
+  readonly size: number
+}
+
+/** Takes in small content that is at hand. @throws HttpError 413 above what a store that stages nothing may be given */
+export function holdSmall(body: Uint8Array, limits: BodyLimits, store: ResourceStore): TakenContent {
+  if (store.stage === undefined && body.length > limits.bodySize) throw tooLarge(limits.bodySize)
+  return { body, size: body.length }
+}
+
+/** Takes in a stream of unknown length: a small one as a value, a large one by staging it. */
+export async function readSmall(
+  source: AsyncIterable<Uint8Array>,
+  limits: BodyLimits,
+  store: ResourceStore,
+  signal: AbortSignal,
+): Promise<TakenContent> {
+  if (store.stage === undefined) {
+    const body = await collectBytes(source, limits.bodySize)
+    return { body, size: body.length }
   }
-  yield encodeConsumed(value, essence, limit)
+  const content = await readUpTo(source, SMALL)
+  const body = content instanceof Uint8Array ? content : await store.stage(content, { signal })
+  return { body, size: body instanceof Uint8Array ? body.length : body.size }
 }
 
-/** Content that a parser before us consumed, as bytes again. */
-function encodeConsumed(value: unknown, essence: string, limit: number): Uint8Array {
-  const bytes = value instanceof Uint8Array ? value : Buffer.from(writeConsumed(value, essence))
-  if (bytes.length > limit) throw tooLarge(limit)
-  return bytes
+/**
+ * Reads a stream of unknown length: as one value where it has at most `most` bytes, else as a stream again, to be read or
+ * closed.
+ */
+export async function readUpTo(
+  source: AsyncIterable<Uint8Array>,
+  most: number,
+): Promise<Uint8Array | AsyncIterable<Uint8Array>> {
+  const iterator = source[Symbol.asyncIterator]()
+  const head = new ByteBlocks()
+  for (let next = await iterator.next(); !next.done; next = await iterator.next()) {
+    head.push(next.value)
+    if (head.size > most) return resumeStream(head, iterator)
+  }
+  return head.drain()
 }
 
-function writeConsumed(value: unknown, essence: string): string {
-  if (typeof value === 'string') return value
-  if (essence !== 'application/x-www-form-urlencoded' || !isJsonObject(value as JsonValue)) return JSON.stringify(value)
-  const parameters = new URLSearchParams()
-  addParameters(parameters, '', value as JsonObject)
-  return parameters.toString()
+/** Content that is ready to be stored. */
+export interface Proposal {
+  readonly content: Content
+  /** Whether it is stored as it was sent: only then may the answer carry validators (RFC 9110 §9.3.4). */
+  readonly isVerbatim: boolean
 }
 
-/** Names as they were sent: parsers with "extended" syntax make `a[b]` a member `b` of `a`. */
-function addParameters(parameters: URLSearchParams, prefix: string, members: JsonObject): void {
-  for (const [member, value] of Object.entries(members)) {
-    const name = prefix === '' ? member : `${prefix}[${member}]`
-    for (const item of Array.isArray(value) ? value : [value]) {
-      if (isJsonObject(item)) addParameters(parameters, name, item)
-      else parameters.append(name, String(item))
-    }
+/**
+ * The content as it is kept: bytes in, the same bytes out. JSON is checked to be JSON where it is small enough to be
+ * parsed, so that a broken document is refused here and not discovered by the next reader; it is stored verbatim all the
+ * same, but for a byte order mark.
+ */
+export async function readRawContent(exchange: ResourceExchange): Promise<Proposal> {
+  const isVerbatim = isAsSent(exchange)
+  const { limits, store } = exchange.route.context
+  const limit = exchange.action.content!.limit(exchange.contentType)
+  const isJson = isJsonType(exchange.contentType)
+  const most = isJson ? Math.max(limits.bodySize, SMALL) : SMALL
+  // The length of coded content is not known.
+  const length = isCoded(exchange) ? undefined : declaredLength(exchange.req)
+  const isSmall = findConsumedBody(exchange.req) !== undefined || (length !== undefined && length <= most)
+  const content = isSmall
+    ? await readContent(exchange, limit, (_, bytes) => bytes)
+    : length === undefined
+      ? await readUpTo(streamContent(exchange, limit), most)
+      : streamContent(exchange, limit)
+  if (content instanceof Uint8Array) {
+    const body = isJson && content.length <= limits.bodySize ? checkJson(content, limits) : content
+    return { content: contentOf(exchange, body), isVerbatim: isVerbatim && body === content }
+  }
+  // A write that may have to be tried again, as one whose parent was missing, needs content that can be given twice.
+  // The record of a first answer is made before the content is stored: its fingerprint has to be known by then.
+  const { isConditional, keyed, route } = exchange
+  const isCompared = isConditional || keyed !== undefined || route.conflict !== undefined || route.hasParent
+  const mayRetry = isCompared || observesChanges(route)
+  const body = mayRetry ? (await readSmall(content, limits, store, exchange.signal)).body : content
+  return { content: contentOf(exchange, body), isVerbatim }
+}
+
+/** Content with the fields that are stored with it. */
+export function contentOf(exchange: ResourceExchange, body: Content['body']): Content {
+  const { route, contentType } = exchange
+  const isJson = isJsonType(contentType)
+  if (route.storedHeaders.length === 0 && isJson) return { contentType, body }
+  const disposition = exchange.field('content-disposition')
+  return {
+    contentType: isJson ? contentType : (exchange.field('content-type')?.trim() ?? contentType),
+    contentLanguage: route.storedHeaders.includes('Content-Language')
+      ? exchange.field('content-language') || undefined
+      : undefined,
+    filename:
+      disposition !== undefined && route.storedHeaders.includes('Content-Disposition')
+        ? parseContentDisposition(disposition)?.filename
+        : undefined,
+    body,
   }
 }

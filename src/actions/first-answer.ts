@@ -1,4 +1,4 @@
-import { collectBytes } from '../body-types/collect-bytes.ts'
+import { collectBytes } from '../body-types/read-body.ts'
 import { encodeText, type Reply } from '../core/reply.ts'
 import { isLargeBody, type SmallBody, type StoredResource } from '../stores/types.ts'
 

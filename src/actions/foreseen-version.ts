@@ -1,7 +1,7 @@
-import { declaredLength } from '../core/discard-body.ts'
 import { isHttpError } from '../core/errors.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import type { Reply } from '../core/reply.ts'
+import { declaredLength } from '../core/request-content.ts'
 import { formatEntityTag } from '../protocol/entity-tag.ts'
 import { observesChanges } from './changes.ts'
 import { checkConditions } from './conditions.ts'

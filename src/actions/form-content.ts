@@ -1,18 +1,26 @@
 import { collectFields, parseForm } from '../body-types/form.ts'
 import { checkParsedJson } from '../body-types/json.ts'
 import { parseMultipart } from '../body-types/multipart.ts'
+import { splitMultipart } from '../body-types/multipart-parser.ts'
 import { decodeText } from '../body-types/text.ts'
 import type { FilePart, FormField } from '../body-types/types.ts'
-import { splitMultipart } from '../body-types/whole-multipart.ts'
-import { declaredLength } from '../core/discard-body.ts'
 import { type ContentError, HttpError } from '../core/errors.ts'
 import { defineMember, formatPointerStep, type JsonObject, type JsonValue } from '../core/json.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
+import { declaredLength } from '../core/request-content.ts'
 import type { StandardSchema } from '../core/standard-schema.ts'
 import type { MediaType } from '../protocol/media-type.ts'
-import { discardContent, isAsSent, readContent, streamContent } from './content.ts'
+import {
+  discardContent,
+  holdSmall,
+  isAsSent,
+  readContent,
+  readSmall,
+  SMALL,
+  streamContent,
+  type TakenContent,
+} from './content.ts'
 import { type MemberFile, type NewMember, newMemberOf } from './new-member.ts'
-import { holdSmall, readSmall, SMALL, type TakenContent } from './read-small.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import type { CollectionFacts } from './route.ts'
 import { invalid, toContentError, validateValue, WrittenDocument } from './validation.ts'

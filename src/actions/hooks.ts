@@ -1,4 +1,4 @@
-import { collectBytes } from '../body-types/collect-bytes.ts'
+import { collectBytes } from '../body-types/read-body.ts'
 import type { RequestView } from '../core/exchange.ts'
 import type { JsonValue } from '../core/json.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto'
 import { parseMultipart } from '../body-types/multipart.ts'
-import { declaredLength } from '../core/discard-body.ts'
 import { HttpError, isHttpError } from '../core/errors.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import type { Reply } from '../core/reply.ts'
 import { wantsDigests } from '../core/reply-digests.ts'
+import { declaredLength } from '../core/request-content.ts'
 import type { Step } from '../core/sequence.ts'
 import { parseIdempotencyKey } from '../protocol/idempotency-key.ts'
 import {
@@ -15,10 +15,9 @@ import {
   type StoredState,
 } from '../stores/types.ts'
 import { requireAuthorization } from './authorization.ts'
-import { streamContent, takeContent } from './content.ts'
+import { SMALL, streamContent, takeContent } from './content.ts'
 import { createFingerprint, type Fingerprint } from './fingerprint.ts'
 import { formatRecord, makeRepeatable, RECORDS, readRecord, replayedReply } from './first-answer.ts'
-import { SMALL } from './read-small.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import { addWantedDigests } from './response-digests.ts'
 import { readInScope, refuseTaken } from './scope.ts'

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../core/json.ts'
+import { isJsonObject, type JsonObject, joinMembers } from '../core/json.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import type { Content, NewState, RelatedWrite } from '../stores/types.ts'
 import { indexNewMember, takeBeforeId } from './indexing.ts'
@@ -82,5 +82,5 @@ function markPending({ value }: Document): Document {
   if (Object.hasOwn(value as JsonObject, 'state')) {
     throw invalid([{ pointer: '/state', detail: 'The server keeps the state.' }])
   }
-  return new WrittenDocument({ ...(value as JsonObject), state: 'pending' })
+  return new WrittenDocument(joinMembers(value as JsonObject, { state: 'pending' }))
 }

@@ -1,4 +1,4 @@
-import { collectBytes } from '../body-types/collect-bytes.ts'
+import { collectBytes } from '../body-types/read-body.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { rangeReply } from '../core/range-reply.ts'
 import type { Reply } from '../core/reply.ts'

@@ -7,6 +7,7 @@ import {
   isJsonObject,
   type JsonObject,
   type JsonValue,
+  joinMembers,
   readMember,
 } from '../core/json.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
@@ -63,7 +64,7 @@ export function splitProperties(
 export function addProperties(document: Document, owned: JsonObject): Document {
   const { value } = document
   if (!hasMembers(owned) || !isJsonObject(value)) return document
-  const complete = { ...value, ...owned }
+  const complete = joinMembers(value, owned)
   if (document instanceof WrittenDocument) return new WrittenDocument(complete)
   const head = document.text.slice(0, document.text.lastIndexOf('}'))
   return {

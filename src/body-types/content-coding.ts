@@ -1,12 +1,9 @@
 import type { Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { HttpError } from '../core/errors.ts'
-import { splitList } from '../protocol/field-value.ts'
+import { type ContentCoding, checkContentCoding } from '../core/request-content.ts'
 import { malformedBody } from './body-errors.ts'
 import { tooLarge } from './read-body.ts'
-
-/** A content coding that can be decoded (RFC 9110 §8.4.1). */
-export type ContentCoding = 'gzip' | 'deflate' | 'br'
 
 export interface DecodeOptions {
   /** Codings that are accepted; without any, content must come as it is. */
@@ -28,32 +25,9 @@ const DECODERS: Readonly<Record<ContentCoding, () => Transform & { readonly byte
 }
 
 /**
- * Judges Content-Encoding, before any content is read.
- * @param field the value of the field, or `undefined` when there is none
- * @returns the coding to decode, `undefined` when there is none
- * @throws HttpError 415 with Accept-Encoding for any other coding, and for more than one (RFC 9110 §15.5.16)
- */
-export function checkContentCoding(
-  field: string | undefined,
-  accepted: readonly ContentCoding[],
-): ContentCoding | undefined {
-  if (field === undefined) return undefined
-  const members = splitList(field)
-  const name = members.length === 1 ? members[0]!.toLowerCase() : ''
-  if (name === 'identity') return undefined
-  // RFC 9110 §8.4.1.3: "x-gzip" is equivalent to "gzip"
-  const coding = accepted.find((coding) => coding === (name === 'x-gzip' ? 'gzip' : name))
-  if (coding !== undefined) return coding
-  throw new HttpError(415, 'ERR_UNSUPPORTED_CODING', {
-    detail: 'The content coding is not supported.',
-    headers: { 'Accept-Encoding': accepted.length === 0 ? 'identity' : accepted.join(', ') },
-  })
-}
-
-/**
  * Decodes content, with back-pressure: the source is read no faster than the result, and no further than the limits.
  * @param codings the value of Content-Encoding, or `undefined` when there is none
- * @throws HttpError 415 as {@link checkContentCoding}, at once; while reading, 413 for content that grows too large and
+ * @throws HttpError 415 as `checkContentCoding`, at once; while reading, 413 for content that grows too large and
  *   400 for content that is damaged, cut short, or followed by anything else
  */
 export function decodeContent(

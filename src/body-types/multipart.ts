@@ -1,9 +1,8 @@
 import type { MediaType } from '../protocol/media-type.ts'
-import { readBoundary } from './boundary.ts'
-import { collectBytes } from './collect-bytes.ts'
 import { collectFields, type FormValues } from './form.ts'
 import { DEFAULT_LIMITS } from './limits.ts'
 import { type ArrivingFile, MultipartParser } from './multipart-parser.ts'
+import { collectBytes } from './read-body.ts'
 import type { BodyLimits, FilePart, FormField, FormPart } from './types.ts'
 
 const DONE = Object.freeze({ done: true, value: undefined })
@@ -26,9 +25,8 @@ export function parseMultipart(
   mediaType: MediaType,
   limits: BodyLimits = DEFAULT_LIMITS,
 ): AsyncIterable<FormPart> {
-  const boundary = readBoundary(mediaType)
   const parts: (FormField | ArrivingFile)[] = []
-  const parser = new MultipartParser(boundary, limits, parts)
+  const parser = new MultipartParser(mediaType, limits, parts)
   let input: AsyncIterator<Uint8Array> | undefined
   let pulling: Promise<void> | undefined
   let ended = false

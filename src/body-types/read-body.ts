@@ -1,38 +1,11 @@
-import type { IncomingMessage } from 'node:http'
 import { ByteBlocks } from '../core/byte-blocks.ts'
-import { declaredLength } from '../core/discard-body.ts'
 import { HttpError, RequestAborted } from '../core/errors.ts'
-import type { Exchange, HostRequest } from '../core/exchange.ts'
+import type { Exchange } from '../core/exchange.ts'
 import { stopWatch, watchIdle } from '../core/idle-watch.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
+import { contentGone, declaredLength, wasRead } from '../core/request-content.ts'
 
 const EMPTY = new Uint8Array(0)
-
-/** What a body parser before us left, or `undefined` while the content is still to be read. */
-export interface ConsumedBody {
-  readonly value: unknown
-}
-
-/**
- * What another body parser has made of the content, for hosts where one ran before us (`express.json()`, Nest).
- * @throws TypeError when the content has been read and nothing was left of it; waiting for it would never end
- */
-export function findConsumedBody(req: IncomingMessage & HostRequest): ConsumedBody | undefined {
-  if (!wasRead(req)) return undefined
-  if (req.body !== undefined) return { value: req.body }
-  throw gone()
-}
-
-function wasRead(req: IncomingMessage): boolean {
-  return req.readableDidRead || req.readableEnded
-}
-
-function gone(): TypeError {
-  return new TypeError(
-    'The request content was read before http-resource-service saw it, and req.body does not hold it. ' +
-      'Mount the service before the body parser, or let the parser set req.body.',
-  )
-}
 
 /** Tells a client that waits for it to send its content (RFC 9110 §10.1.1). */
 function sendContinue(exchange: Exchange): void {
@@ -64,7 +37,7 @@ export function readBytes<E extends Exchange, Result>(
   use: (exchange: E, bytes: Uint8Array) => MaybePromise<Result>,
 ): Promise<Result> {
   const { req, verifier } = exchange
-  if (wasRead(req)) throw gone()
+  if (wasRead(req)) throw contentGone()
   const length = declaredLength(req)
   if (length !== undefined && length > limit) throw tooLarge(limit)
   sendContinue(exchange)
@@ -130,7 +103,7 @@ export function streamBytes(exchange: Exchange, limit: number): AsyncIterable<Ui
 
 function createBodyIterator(exchange: Exchange, limit: number): AsyncIterator<Uint8Array, undefined> {
   const { req, verifier } = exchange
-  if (wasRead(req)) throw gone()
+  if (wasRead(req)) throw contentGone()
   const blocks = new ByteBlocks()
   let size = 0
   let ended = false
@@ -217,4 +190,18 @@ function createBodyIterator(exchange: Exchange, limit: number): AsyncIterator<Ui
       return { done: true, value: undefined }
     },
   }
+}
+
+/**
+ * Reads a stream into memory. Its chunks are copied: a source may use its buffer again.
+ * @param limit the most bytes; one more is 413, and the source is closed
+ * @param taken bytes that other streams have used of the limit
+ */
+export async function collectBytes(source: AsyncIterable<Uint8Array>, limit: number, taken = 0): Promise<Uint8Array> {
+  const blocks = new ByteBlocks()
+  for await (const chunk of source) {
+    if (taken + blocks.size + chunk.length > limit) throw tooLarge(limit)
+    blocks.copy(chunk)
+  }
+  return blocks.drain()
 }

@@ -11,6 +11,7 @@ import { splitList } from '../protocol/field-value.ts'
 import { HttpError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import { readField } from './fields.ts'
+import { findConsumedBody, hasBody, isCoded } from './request-content.ts'
 
 /** Both are of the same bytes here: a request carries its representation whole (RFC 9530 §2, §3). */
 const FIELDS = ['Content-Digest', 'Repr-Digest'] as const
@@ -64,6 +65,36 @@ export function createContentVerifier(exchange: Exchange, isRequired = false): C
       if (isRequired) requireDigest(all)
       compare(all, hashes)
     },
+  }
+}
+
+/**
+ * Has the content of a request compared with the digests that its fields state (RFC 9530 §2): at once where it is at
+ * hand, otherwise while `readBytes` or `streamBytes` reads it. Nothing happens where no field states one.
+ * @param isRequired whether the content needs a digest by an algorithm that is supported
+ * @throws HttpError 400 for malformed fields, for a digest that is required and missing, and for content at hand that
+ *   has another digest; TypeError for a required digest of content of which a parser has left no bytes
+ */
+export function expectDigests(exchange: Exchange, isRequired: boolean): void {
+  // A piece that ran before may have seen to it.
+  if (exchange.verifier !== undefined && !isRequired) return
+  const verifier = createContentVerifier(exchange, isRequired)
+  if (verifier === undefined) return
+  if (!hasBody(exchange.req)) return verifier.verify()
+  const consumed = findConsumedBody(exchange.req)
+  if (consumed === undefined) {
+    exchange.verifier = verifier
+    return
+  }
+  // A parser has decoded coded content, and its digest is that of the bytes as they came.
+  if (consumed.value instanceof Uint8Array && !isCoded(exchange)) {
+    verifier.update(consumed.value)
+    verifier.verify()
+  } else if (isRequired) {
+    throw new TypeError(
+      'The request content was parsed before http-resource-service saw it: its digest cannot be verified. ' +
+        'Mount the service before the body parser, or let the parser leave the bytes in req.body.',
+    )
   }
 }
 

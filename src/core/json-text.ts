@@ -63,19 +63,46 @@ function isEmpty(text: string, at: number): boolean {
   return before >= 0 && (text.charCodeAt(before) | 0x20) === 0x7b
 }
 
-/** Whether JSON text has more than `limit` members and array items together. */
-export function hasMoreEntries(text: string, limit: number): boolean {
+/** How often arrays and objects open in JSON text, strings included; `most + 1` where it is more often than that. */
+export function countOpenings(most: number, text: string): number {
+  const objects = countUpTo(most, text, '{')
+  return objects + countUpTo(most - objects, text, '[')
+}
+
+/**
+ * Whether JSON text has more than `limit` members and array items together.
+ * @param openings how often arrays and objects open in it, where that is known
+ */
+export function hasMoreEntries(text: string, limit: number, openings?: number): boolean {
+  const { length } = text
   // Each takes two characters at least, and comes after a comma or a bracket.
-  if (text.length <= 2 * limit) return false
-  let most = limit
-  for (const mark of [',', '{', '[']) most -= countUpTo(most, text, mark)
+  if (length <= 2 * limit) return false
+  let most = limit - (openings ?? countOpenings(limit, text))
+  for (let at = text.indexOf(','); at >= 0 && most >= 0; at = text.indexOf(',', at + 1)) {
+    // The rest is too short for more: of 256 KiB three quarters need not be searched.
+    if (2 * most >= length - at) return false
+    most--
+  }
   return most < 0 && scanJson(text, { depth: Number.POSITIVE_INFINITY, entries: limit }).entries > limit
 }
 
 /** How often a character occurs; `most + 1` where it is more often than that. */
-export function countUpTo(most: number, text: string, character: string): number {
+function countUpTo(most: number, text: string, character: string): number {
   let count = 0
   for (let at = text.indexOf(character); at >= 0 && count <= most; at = text.indexOf(character, at + 1)) count++
+  return count
+}
+
+/**
+ * How many colons of JSON text may follow the name of a member: those after a quote or a blank. Others are in strings,
+ * as in dates and URLs. `most + 1` where there are more than that.
+ */
+export function countNameColons(most: number, text: string): number {
+  let count = 0
+  for (let at = text.indexOf(':'); at >= 0 && count <= most; at = text.indexOf(':', at + 1)) {
+    const before = text.charCodeAt(at - 1)
+    if (before === 0x22 || before <= 0x20) count++
+  }
   return count
 }
 

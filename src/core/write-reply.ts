@@ -1,9 +1,9 @@
-import { discardUnreadBody, hasUnreadBody } from './discard-body.ts'
 import type { Exchange } from './exchange.ts'
 import { isPromise } from './maybe-promise.ts'
 import { toOwnBytes } from './own-bytes.ts'
 import { giveBack, takeBuffer } from './read-buffers.ts'
 import type { ContentSource, Pieces, Reply, ReplyBody } from './reply.ts'
+import { discardUnreadBody, hasUnreadBody } from './request-content.ts'
 import { noteSent } from './stalled-reader.ts'
 import { writeHead } from './write-head.ts'
 

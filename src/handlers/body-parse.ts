@@ -1,14 +1,12 @@
 import type { Http2ServerResponse } from 'node:http2'
-import { collectBytes } from '../body-types/collect-bytes.ts'
-import { type ContentCoding, checkContentCoding, decodeContent } from '../body-types/content-coding.ts'
+import { decodeContent } from '../body-types/content-coding.ts'
 import { collectFields, parseForm } from '../body-types/form.ts'
 import { parseJson } from '../body-types/json.ts'
 import { readLimits } from '../body-types/limits.ts'
 import { type CollectedParts, collectParts, parseMultipart } from '../body-types/multipart.ts'
-import { findConsumedBody, readBytes, streamBytes } from '../body-types/read-body.ts'
+import { collectBytes, readBytes, streamBytes } from '../body-types/read-body.ts'
 import { decodeText, isUtf8Charset } from '../body-types/text.ts'
 import type { BodyLimits, FormPart } from '../body-types/types.ts'
-import { closeAnswered, declaredLength, hasBody } from '../core/discard-body.ts'
 import { HttpError, isHttpError } from '../core/errors.ts'
 import type { Exchange, HostRequest } from '../core/exchange.ts'
 import { countField } from '../core/fields.ts'
@@ -16,6 +14,14 @@ import type { Handler } from '../core/handler.ts'
 import { createHandler, type ErrorHook } from '../core/node-handler.ts'
 import { BOOLEAN, CHECKED_LATER, FUNCTION, listOf, oneOf, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
+import {
+  type ContentCoding,
+  checkContentCoding,
+  closeAnswered,
+  declaredLength,
+  findConsumedBody,
+  hasBody,
+} from '../core/request-content.ts'
 import { isJsonType, type MediaType, parseMediaType } from '../protocol/media-type.ts'
 
 export type { CollectedParts } from '../body-types/multipart.ts'

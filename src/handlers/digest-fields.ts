@@ -1,9 +1,9 @@
-import { expectDigests } from '../body-types/expect-digests.ts'
-import { hasBody } from '../core/discard-body.ts'
+import { expectDigests } from '../core/content-digest.ts'
 import type { Handler } from '../core/handler.ts'
 import { createHandler, type ErrorHook } from '../core/node-handler.ts'
 import { BOOLEAN, FUNCTION, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
+import { hasBody } from '../core/request-content.ts'
 import { isSafeMethod } from '../protocol/methods.ts'
 
 export interface DigestFieldOptions {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { collectBytes } from '../../src/body-types/collect-bytes.ts'
+import { collectBytes } from '../../src/body-types/read-body.ts'
 
 it.each([1, 9000])('collects %d bytes a chunk of a source that uses its buffer again', async (size) => {
   const buffer = Buffer.alloc(size)

@@ -1,7 +1,8 @@
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { type ContentCoding, checkContentCoding, decodeContent } from '../../src/body-types/content-coding.ts'
+import { decodeContent } from '../../src/body-types/content-coding.ts'
 import { HttpError } from '../../src/core/errors.ts'
+import { type ContentCoding, checkContentCoding } from '../../src/core/request-content.ts'
 import { startProcessorClock } from '../support/processor-time.ts'
 import { gather, inBytes, splitAt, statusOf, stream, whole } from './feed.ts'
 

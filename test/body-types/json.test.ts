@@ -9,6 +9,8 @@ import { statusOf } from './feed.ts'
 const parse = (text: string | Uint8Array) => parseJson(Buffer.from(text))
 const refusal = (text: string | Uint8Array) => statusOf(() => parse(text))
 const nested = (depth: number, open = '[', close = ']') => open.repeat(depth) + close.repeat(depth)
+/** A document with so much text around a value that its brackets are few. */
+const padded = (text: string, size = 20_000) => `{"padding":"${'x'.repeat(size)}","a":${text}}`
 
 function errorOf(run: () => unknown): HttpError {
   try {
@@ -161,6 +163,17 @@ describe('parseJson', () => {
     expect(await refusal(leaf(101))).toBe(400)
   })
 
+  it.each([
+    ['[', ']'],
+    ['{"a":', '}'],
+  ])('takes 100 levels of %s in a long document, and refuses 101 with 400', async (open, close) => {
+    const leaf = (depth: number) => padded(open.repeat(depth - 1) + '1e400' + close.repeat(depth - 1))
+    expect(await refusal(leaf(100).replace('1e400', '1'))).toBeUndefined()
+    expect(await refusal(leaf(100))).toBe(422)
+    expect(await refusal(leaf(101))).toBe(400)
+    expect(errorOf(() => parse(`[1e400,${leaf(100)}]`)).detail).toBe('The content is nested more than 100 levels deep.')
+  })
+
   it('counts depth, not containers', async () => {
     expect(await refusal(`[${Array.from({ length: 500 }, () => nested(99)).join(',')}]`)).toBeUndefined()
     expect(await refusal(`"${nested(500)}"`)).toBeUndefined()
@@ -170,6 +183,7 @@ describe('parseJson', () => {
     ['100 000 arrays', nested(100_000)],
     ['100 000 arrays that never end', '['.repeat(100_000)],
     ['100 000 objects', '{"a":'.repeat(100_000)],
+    ['100 000 arrays that end in a document of 3 MB', padded(nested(100_000 - 4), 3_000_000)],
     ['a million brackets after an unterminated string', `"${'['.repeat(1_000_000)}`],
   ])('survives %s, soon (U10)', async (_, text) => {
     const elapsed = startProcessorClock()
@@ -213,6 +227,12 @@ describe('checkJson', () => {
     expect(await check(text)).toBe(400)
   })
 
+  it('refuses nesting in a member that another of the same name hides', async () => {
+    const text = padded(nested(101)).replace(/}$/, ',"a":1}')
+    expect(await statusOf(() => checkJson(Buffer.from(text)))).toBe(400)
+    expect(await statusOf(() => checkJson(Buffer.from(padded(nested(99)))))).toBeUndefined()
+  })
+
   it('refuses invalid UTF-8 with 400', async () => {
     expect(await statusOf(() => checkJson(Uint8Array.of(0x22, 0xff, 0x22)))).toBe(400)
   })
@@ -242,6 +262,10 @@ describe('member names that occur twice', () => {
     ['among few members', '{"a":1,"b":2}', '{"a":1,"a":2}'],
     ['beside colons in strings', '{"a":"::","b":2}', '{"a":"::","a":2}'],
     ['beside as many colons as are missing', '{"a":":","b":2}', '{"a":":","a":2}'],
+    ['beside dates and URLs', '{"a":"T12:30:00","b":"s://x"}', '{"a":"T12:30:00","a":"s://x"}'],
+    ['with blanks before a colon, beside a string that begins with one', '{"a" :1,"b":":"}', '{"a" :1,"a":":"}'],
+    ['with line breaks before a colon', '{"a"\n:1,"b"\t:":"}', '{"a"\r:1,"a"\n:"::"}'],
+    ['in a long document', padded('{"b":1,"c":2}'), padded('{"b":1,"b":2}')],
     ['among more brackets than may be nested', `[${'[],'.repeat(150)}{"a":1}]`, `[${'[],'.repeat(150)}{"a":1,"a":2}]`],
   ])('are refused, and others are not: %s', (_where, sound, twice) => {
     expect(parseJson(Buffer.from(sound)).value).toEqual(JSON.parse(sound))

@@ -49,6 +49,8 @@ describe('hasMoreEntries', () => {
     ['members', (count) => `{${Array.from({ length: count }, (_, i) => `"${i}":1`).join()}}`],
     ['arrays in arrays', (count) => '['.repeat(count) + '[]' + ']'.repeat(count)],
     ['strings of commas and brackets', (count) => `[${Array(count).fill('",[{"').join()}]`],
+    ['items at the end of a long text', (count) => `["${'x'.repeat(300)}"${',1'.repeat(count - 1)}]`],
+    ['items at the beginning of one', (count) => `[${'1,'.repeat(count - 1)}"${'x'.repeat(300)}"]`],
     ['blanks', (count) => `[${Array(count).fill(' 1 ').join()}]`],
   ])('is exact: %s', (_, write) => {
     for (const limit of [1, 2, 50]) {

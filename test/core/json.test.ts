@@ -6,6 +6,7 @@ import {
   isDeeperThan,
   isJsonObject,
   type JsonValue,
+  joinMembers,
   readMember,
 } from '../../src/core/json.ts'
 
@@ -79,5 +80,18 @@ describe('isDeeperThan', () => {
 describe('formatPointerStep', () => {
   it('escapes tilde before slash (RFC 6901 §3)', () => {
     expect(['a', 'a/b', 'm~n', '~1', '', 0].map(formatPointerStep)).toEqual(['/a', '/a~1b', '/m~0n', '/~01', '/', '/0'])
+  })
+})
+
+describe('joinMembers', () => {
+  it.each([
+    ['{"a":1,"b":2}', '{"c":3}', '{"a":1,"b":2,"c":3}'],
+    ['{"a":1,"b":2}', '{"b":3,"a":4}', '{"a":4,"b":3}'],
+    ['{"__proto__":1}', '{"toString":2}', '{"__proto__":1,"toString":2}'],
+    ['{"a":1}', '{"__proto__":{"b":2}}', '{"a":1,"__proto__":{"b":2}}'],
+  ])('joins %s and %s to %s', (a, b, joined) => {
+    const given = [a, b].map((text) => JSON.parse(text))
+    expect(JSON.stringify(joinMembers(given[0], given[1]))).toBe(joined)
+    expect(given.map((value) => JSON.stringify(value))).toEqual([a, b])
   })
 })

@@ -1,8 +1,12 @@
 import type { IncomingMessage } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from 'node:http2'
-import { type Exchange, isHttp2 } from './exchange.ts'
+import { splitList } from '../protocol/field-value.ts'
+import { HttpError } from './errors.ts'
+import { type Exchange, type HostRequest, isHttp2 } from './exchange.ts'
 import { readField } from './fields.ts'
 import { toOwnBytes } from './own-bytes.ts'
+
+/** What is known of the content of a request before it is read, and what becomes of content that is not read. */
 
 /** How much of an unwanted body is read so that the client gets to read our answer. */
 const DRAIN_LIMIT = 512 * 1024
@@ -21,6 +25,66 @@ export function hasBody(req: IncomingMessage): boolean {
 export function declaredLength(req: IncomingMessage): number | undefined {
   const length = readField(req.headers, 'content-length')
   return length === undefined ? undefined : Number(length)
+}
+
+/** A content coding that can be decoded (RFC 9110 §8.4.1). */
+export type ContentCoding = 'gzip' | 'deflate' | 'br'
+
+/**
+ * Judges Content-Encoding, before any content is read.
+ * @param field the value of the field, or `undefined` when there is none
+ * @returns the coding to decode, `undefined` when there is none
+ * @throws HttpError 415 with Accept-Encoding for any other coding, and for more than one (RFC 9110 §15.5.16)
+ */
+export function checkContentCoding(
+  field: string | undefined,
+  accepted: readonly ContentCoding[],
+): ContentCoding | undefined {
+  if (field === undefined) return undefined
+  const members = splitList(field)
+  const name = members.length === 1 ? members[0]!.toLowerCase() : ''
+  if (name === 'identity') return undefined
+  // RFC 9110 §8.4.1.3: "x-gzip" is equivalent to "gzip"
+  const coding = accepted.find((coding) => coding === (name === 'x-gzip' ? 'gzip' : name))
+  if (coding !== undefined) return coding
+  throw new HttpError(415, 'ERR_UNSUPPORTED_CODING', {
+    detail: 'The content coding is not supported.',
+    headers: { 'Accept-Encoding': accepted.length === 0 ? 'identity' : accepted.join(', ') },
+  })
+}
+
+/** Whether the content has a content coding. */
+export function isCoded(exchange: Exchange): boolean {
+  const coding = exchange.field('content-encoding')
+  return coding !== undefined && coding.toLowerCase() !== 'identity'
+}
+
+/** What a body parser before us left, or `undefined` while the content is still to be read. */
+export interface ConsumedBody {
+  readonly value: unknown
+}
+
+/**
+ * What another body parser has made of the content, for hosts where one ran before us (`express.json()`, Nest).
+ * @throws TypeError when the content has been read and nothing was left of it; waiting for it would never end
+ */
+export function findConsumedBody(req: IncomingMessage & HostRequest): ConsumedBody | undefined {
+  if (!wasRead(req)) return undefined
+  if (req.body !== undefined) return { value: req.body }
+  throw contentGone()
+}
+
+/** Whether the content of a request has been read, or some of it. */
+export function wasRead(req: IncomingMessage): boolean {
+  return req.readableDidRead || req.readableEnded
+}
+
+/** For content that was read before, of which nothing is left. */
+export function contentGone(): TypeError {
+  return new TypeError(
+    'The request content was read before http-resource-service saw it, and req.body does not hold it. ' +
+      'Mount the service before the body parser, or let the parser set req.body.',
+  )
 }
 
 /** Whether a request is about to be answered before its content was read to the end. */
