@@ -62,18 +62,15 @@ function describeResult(result: PreconditionResult): string {
   return result.field === undefined ? 'conditions met' : `${result.field} ${result.outcome}`
 }
 
-const NONE: Partial<Conditions> = {}
-
 /**
  * Refuses a change of what exists that comes without a condition. A condition that is ignored does not count: a date
  * that is none, or that meets a state without one (RFC 9110 §13.1.4).
  * @throws HttpError 428 (RFC 6585 §3)
  */
 export function requireCondition(conditions: Conditions | undefined, current: Validators, now: number): void {
-  const { ifMatch, ifNoneMatch, ifUnmodifiedSince } = conditions ?? NONE
-  if (ifMatch !== undefined || ifNoneMatch !== undefined) return
-  if (ifUnmodifiedSince !== undefined && current.lastModified !== undefined) {
-    if (parseHttpDate(ifUnmodifiedSince, now) !== undefined) return
+  if (conditions?.ifMatch !== undefined || conditions?.ifNoneMatch !== undefined) return
+  if (conditions?.ifUnmodifiedSince !== undefined && current.lastModified !== undefined) {
+    if (parseHttpDate(conditions.ifUnmodifiedSince, now) !== undefined) return
   }
   throw new HttpError(428, 'ERR_PRECONDITION_REQUIRED', { detail: 'Send the ETag you have in If-Match.' })
 }

@@ -106,7 +106,7 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
     exchange.undecided?.decided()
     if (decision !== undefined && decision !== PASS) {
       if (decision === 'gone') return decision
-      if (exchange.trace !== undefined) publishTrace(exchange, decision.status)
+      publishTrace(exchange, decision.status)
       expectAnswer(exchange, decision)
       return decision
     }

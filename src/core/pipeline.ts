@@ -122,7 +122,7 @@ class InFlight implements Undecided {
     this.decision = decision
   }
 
-  /** Lets go of what is decided: a connection may live for days. */
+  /** Drops the references to decided requests: a connection may stay open for days. */
   decided(): void {
     this.isDecided = true
     this.decision = undefined

@@ -85,8 +85,9 @@ function checkState(exchange: Exchange, known: KnownState, { preconditions, time
   const { method, res } = exchange
   const current = resolveValidators(known, time)
   const isRead = method === 'GET' || method === 'HEAD'
-  if (preconditions === 'required' && !isRead) requireCondition(readConditions(exchange), current, time)
-  const outcome = evaluateConditions(exchange, readConditions(exchange), current, time)
+  const conditions = readConditions(exchange)
+  if (preconditions === 'required' && !isRead) requireCondition(conditions, current, time)
+  const outcome = evaluateConditions(exchange, conditions, current, time)
   if (!isRead) return undefined
   rememberValidators(exchange, current)
   const fields = formatValidators(current, time)

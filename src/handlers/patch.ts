@@ -130,8 +130,9 @@ export function patch<Target extends PatchTarget>(options: PatchOptions<Target>)
       if (current === undefined) throw new HttpError(404, 'ERR_NOT_FOUND')
       const time = now()
       const validators = resolveValidators(current, time)
-      if (preconditions === 'required') requireCondition(readConditions(exchange), validators, time)
-      evaluateConditions(exchange, readConditions(exchange), validators, time)
+      const conditions = readConditions(exchange)
+      if (preconditions === 'required') requireCondition(conditions, validators, time)
+      evaluateConditions(exchange, conditions, validators, time)
       return current
     })
   }

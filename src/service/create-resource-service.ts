@@ -21,16 +21,16 @@ import { compileService } from './compile-service.ts'
 import { checkContent } from './content-steps.ts'
 import { createExplainer } from './explain.ts'
 import {
+  canRefuseType,
   createResourceSteps,
   dependsOnScope,
+  hasHiddenOrRenditions,
   isAuthorized,
   isBelowParent,
   isRead,
   isUnsafe,
-  mayChooseType,
   mayHaveContent,
-  mayRefuseType,
-  mayShowOther,
+  negotiatesStored,
   takesKeys,
 } from './resource-steps.ts'
 import {
@@ -94,15 +94,15 @@ export function createResourceService(store: ResourceStore, options?: ServiceOpt
   const resourceSteps = createResourceSteps([
     { step: access.authenticate }, // 401
     { step: access.checkCrossSite, when: isUnsafe }, // 403
-    { step: seeHidden, when: mayShowOther },
+    { step: seeHidden, when: hasHiddenOrRenditions },
     { step: checkParent, when: isBelowParent }, // 404
     { step: applyScope, when: dependsOnScope }, // 403
     { step: checkAuthorization, when: isAuthorized }, // 403
     { step: checkContent, when: mayHaveContent }, // 415 413 400
     { step: checkRepeated, when: takesKeys }, // 400 422, or the first answer once more
-    { step: negotiate, when: mayRefuseType }, // 406 by the definition
+    { step: negotiate, when: canRefuseType }, // 406 by the definition
     { step: loadCurrent }, // 404 410, 415 for a patch of what is not JSON
-    { step: negotiateStored, when: mayChooseType }, // 406 by what is stored
+    { step: negotiateStored, when: negotiatesStored }, // 406 by what is stored
     { step: evaluateConditions }, // 428 412 304
     { step: selectContent, when: isRead }, // 416
     { step: perform }, // 100, then 400 408 413 422, then 409 412; 200 201 202 204 206

@@ -7,26 +7,24 @@ import { isReadMethod, isSafeMethod, type Method } from '../protocol/methods.ts'
 export interface ResourceStep {
   /** `undefined` where an option leaves it out. */
   readonly step: Step<ResourceExchange> | undefined
-  /**
-   * Whether requests of a method to a route take the step, by what is the same for all of them. For others it has nothing
-   * to decide. Default: all take it.
-   */
+  /** Which requests take the step; for all others it would change nothing. Default: all take it. */
   readonly when?: Condition
 }
 
+/** Decided once for a route and a method, so by nothing that one request alone has. */
 type Condition = (route: Route, method: Method) => boolean
 
 export const isUnsafe: Condition = (_, method) => !isSafeMethod(method)
 
 export const isBelowParent: Condition = ({ hasParent }) => hasParent
 
-/** Whose items exist for the caller; an outbox, that of the item for a file, may write into any collection. */
+/** An outbox may write into any collection, whose scope then counts. A file has the outbox of its item. */
 export const dependsOnScope: Condition = ({ indexing, outbox, isFile }) =>
   indexing?.scope !== undefined || outbox !== undefined || isFile
 
 export const isAuthorized: Condition = ({ authorize }) => authorize !== undefined
 
-/** Content of DELETE means nothing, and may have digests. */
+/** The content of DELETE is not read, but its digest fields have to be well-formed. */
 export const mayHaveContent: Condition = ({ actions }, method) =>
   actions[method]?.content !== undefined || method === 'DELETE'
 
@@ -34,15 +32,16 @@ export const mayHaveContent: Condition = ({ actions }, method) =>
 export const takesKeys: Condition = ({ idempotency }, method) =>
   idempotency !== undefined && (method === 'POST' || method === 'PATCH')
 
-/** Hidden resources are shown where a hook decides who may see them; what is shown depends on Accept where there are renditions. */
-export const mayShowOther: Condition = ({ renditions, deletion, authorize }, method) =>
+/** `?deleted=true` needs an `authorize` that decides who may see hidden resources; renditions add Accept to Vary. */
+export const hasHiddenOrRenditions: Condition = ({ renditions, deletion, authorize }, method) =>
   isReadMethod(method) && (renditions.length > 0 || (deletion === 'soft' && authorize !== undefined))
 
-/** 406 needs a type that the definition names. */
-export const mayRefuseType: Condition = ({ accept, usualType }, method) =>
+/** Where the definition alone can tell that nothing is acceptable. */
+export const canRefuseType: Condition = ({ accept, usualType }, method) =>
   isReadMethod(method) && accept === 'strict' && usualType !== undefined
 
-export const mayChooseType: Condition = ({ accept, offers }, method) =>
+/** Where Accept selects a rendition, or refuses what is stored. */
+export const negotiatesStored: Condition = ({ accept, offers }, method) =>
   isReadMethod(method) && (accept === 'strict' || offers.length > 0)
 
 export const isRead: Condition = (_, method) => isReadMethod(method)

@@ -70,6 +70,7 @@ describe('createRepeatedFieldSearch', () => {
     expect(find(raw('Host', 'a', 'HOST', 'a'))).toBe('host')
     expect(find(raw('Authorization', 'a', 'Host', 'b', 'authorization', 'c'))).toBe('authorization')
     expect(find(raw('Hast', 'a', 'Host', 'b', 'x', 'c', 'hosT', 'd'))).toBe('host')
+    expect(find(raw('Hast', 'a', 'Hist', 'b', 'Content-Typo', 'c', 'Host', 'd', 'Hust', 'e', 'HOST', 'f'))).toBe('host')
   })
 
   it('finds nothing where each occurs once, or others twice', () => {

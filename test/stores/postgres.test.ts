@@ -37,23 +37,7 @@ testStore(
 /** A pool that tells of every statement that passes through it. */
 function watchPool(pool: Pool): { pool: PostgresPool; statements: string[] } {
   const statements: string[] = []
-  return {
-    statements,
-    pool: {
-      on() {},
-      async connect() {
-        const client = await pool.connect()
-        return {
-          on() {},
-          release: (destroy) => client.release(destroy),
-          query(query) {
-            statements.push(query.text)
-            return client.query(query as never)
-          },
-        }
-      },
-    },
-  }
+  return { statements, pool: createPlainPool(pool, async ({ text }) => statements.push(text)) }
 }
 
 /** The statements of an action, once the store has settled. */

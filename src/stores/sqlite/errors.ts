@@ -7,7 +7,7 @@ const CODES: Readonly<Record<string, number>> = { SQLITE_BUSY: BUSY, SQLITE_LOCK
 /** `SQLITE_IOERR_WRITE` and `SQLITE_IOERR_SHMSIZE`, as numbers and as names. */
 const IO_ERRORS: ReadonlySet<unknown> = new Set([778, 4874, 'SQLITE_IOERR_WRITE', 'SQLITE_IOERR_SHMSIZE'])
 
-/** Whether there is no room, or a write failed as it does for want of room under a quota. */
+/** Whether the disk is full, or a write failed with one of the errors that a quota causes. */
 export function isOutOfSpace(error: unknown): boolean {
   if (codeOf(error) === FULL) return true
   const { errcode, rawCode, code } = error as { errcode?: unknown; rawCode?: unknown; code?: unknown }
