@@ -44,7 +44,7 @@ function readUnconsumed<Result>(
   use: Use<Uint8Array, Result>,
 ): MaybePromise<Result> {
   const fingerprint = exchange.keyed?.fingerprint
-  if (!hasBody(exchange.req)) {
+  if (!hasBody(exchange)) {
     fingerprint?.addWhole(EMPTY)
     return use(exchange, EMPTY)
   }
@@ -78,7 +78,7 @@ export async function takeContent(exchange: ResourceExchange): Promise<void> {
   // Coded, it may be a little larger than what it stands for.
   const most = isCoded(exchange) ? 2 * limit : limit
   const consumed = findConsumedBody(exchange.req)
-  if (consumed === undefined && hasBody(exchange.req)) {
+  if (consumed === undefined && hasBody(exchange)) {
     for await (const _ of exchange.keyed!.fingerprint.tap(streamBytes(exchange, most)));
   } else await readContent(exchange, limit, () => undefined)
 }
@@ -185,7 +185,7 @@ export async function readRawContent(exchange: ResourceExchange): Promise<Propos
   const isJson = isJsonType(exchange.contentType)
   const most = isJson ? Math.max(limits.bodySize, SMALL) : SMALL
   // The length of coded content is not known.
-  const length = isCoded(exchange) ? undefined : declaredLength(exchange.req)
+  const length = isCoded(exchange) ? undefined : declaredLength(exchange)
   const isSmall = findConsumedBody(exchange.req) !== undefined || (length !== undefined && length <= most)
   const content = isSmall
     ? await readContent(exchange, limit, (_, bytes) => bytes)

@@ -28,12 +28,12 @@ export function foreseeVersion(exchange: ResourceExchange): boolean {
 }
 
 function isDecidedByWrite(exchange: ResourceExchange): boolean {
-  const { route, req } = exchange
+  const { route } = exchange
   if (route.context.store.supports?.tagsAreVersions !== true || !route.isJson) return false
   if (exchange.conditions?.ifNoneMatch !== undefined || exchange.field('expect') !== undefined) return false
   if (route.authorize !== undefined || route.conflict !== undefined || route.beforeWrite !== undefined) return false
   if (route.hasParent || route.renditions.length > 0 || hasFileProperties(route) || observesChanges(route)) return false
-  return (declaredLength(req) ?? Number.POSITIVE_INFINITY) <= SMALL && exchange.trace === undefined
+  return (declaredLength(exchange) ?? Number.POSITIVE_INFINITY) <= SMALL && exchange.trace === undefined
 }
 
 /**

@@ -47,7 +47,7 @@ export function readForm(exchange: ResourceExchange): MaybePromise<NewMember> {
 
 /** A form that says that it is small is taken apart in one go; any other as it arrives. */
 function readMultipart(exchange: ResourceExchange, type: MediaType): MaybePromise<NewMember> {
-  const length = declaredLength(exchange.req)
+  const length = declaredLength(exchange)
   if (length === undefined || length > SMALL || !isAsSent(exchange)) return streamMultipart(exchange, type)
   return readContent(exchange, SMALL, (exchange, content) => {
     const { limits, store } = exchange.route.context

@@ -74,9 +74,10 @@ const slowStores = new WeakSet<ResourceStore>()
  * creation. No state stands between, and a refusal looks for the record before it is sent. A repetition then takes a name
  * that stays unused.
  */
-function isLeftToWrite({ method, route, req }: ResourceExchange, isConditional: boolean): boolean {
+function isLeftToWrite(exchange: ResourceExchange, isConditional: boolean): boolean {
+  const { method, route } = exchange
   if (method !== 'POST' || isConditional || !slowStores.has(route.context.store)) return false
-  return (declaredLength(req) ?? Number.POSITIVE_INFINITY) <= SMALL
+  return (declaredLength(exchange) ?? Number.POSITIVE_INFINITY) <= SMALL
 }
 
 /** POST, and PATCH that no condition protects; other methods are idempotent, or change nothing twice. */

@@ -1,4 +1,4 @@
-import { isUtf8 } from 'node:buffer'
+import { Buffer, isUtf8 } from 'node:buffer'
 import { type ContentError, HttpError } from '../core/errors.ts'
 import { formatPointerStep, isDeeperThan, type JsonObject, type JsonValue } from '../core/json.ts'
 import { countNameColons, countOpenings, hasMoreEntries, type JsonScan, scanJson } from '../core/json-text.ts'
@@ -37,9 +37,9 @@ export function parseJson(bytes: Uint8Array, limits: JsonLimits = DEFAULT_LIMITS
   const content = dropMark(bytes)
   if (!isUtf8(content)) throw malformedBody('The content is not valid UTF-8.')
   const text = decodeText(content)
-  const most = mostOpenings(text, limits)
-  const openings = countOpenings(most, text)
-  const written = openings > most ? scan(text, limits).members : undefined
+  const openings = text.length <= SMALL ? undefined : countOpenings(mostOpenings(text, limits), text)
+  const isNested = openings !== undefined && openings > mostOpenings(text, limits)
+  const written = isNested ? scan(text, limits).members : undefined
   if (written === undefined) requireFewMembers(text, limits, openings)
   const value = parseText(text)
   // Of members with one name JSON.parse keeps the last, so an object has fewer than were written.
@@ -124,6 +124,9 @@ function maxDepth(limits: Pick<JsonLimits, 'depth'>): number {
 function tooDeep(limits: Pick<JsonLimits, 'depth'>): HttpError {
   return malformedBody(`The content is nested more than ${maxDepth(limits)} levels deep.`)
 }
+
+/** Characters of text that is parsed without counting what it opens: `JSON.parse` takes 50 us where it only nests. */
+const SMALL = 512
 
 /**
  * How many arrays and objects text may open and be parsed at once: no more than may be nested, or one in 16 characters.

@@ -38,7 +38,7 @@ export function readBytes<E extends Exchange, Result>(
 ): Promise<Result> {
   const { req, verifier } = exchange
   if (wasRead(req)) throw contentGone()
-  const length = declaredLength(req)
+  const length = declaredLength(exchange)
   if (length !== undefined && length > limit) throw tooLarge(limit)
   sendContinue(exchange)
   exchange.bodyState = 'reading'
@@ -161,7 +161,7 @@ function createBodyIterator(exchange: Exchange, limit: number): AsyncIterator<Ui
     else fail(new HttpError(408, 'ERR_TIMEOUT'))
   })
 
-  const length = declaredLength(req)
+  const length = declaredLength(exchange)
   if (length !== undefined && length > limit) fail(tooLarge(limit))
   else if (req.destroyed) onClose()
   else {

@@ -80,7 +80,7 @@ export function expectDigests(exchange: Exchange, isRequired: boolean): void {
   if (exchange.verifier !== undefined && !isRequired) return
   const verifier = createContentVerifier(exchange, isRequired)
   if (verifier === undefined) return
-  if (!hasBody(exchange.req)) return verifier.verify()
+  if (!hasBody(exchange)) return verifier.verify()
   const consumed = findConsumedBody(exchange.req)
   if (consumed === undefined) {
     exchange.verifier = verifier

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from 'node:http2'
 import type { Sharing } from '../protocol/cache-control.ts'
 import type { ContentVerifier } from './content-digest.ts'
-import { joinSplitLists, readField } from './fields.ts'
+import { ALL_LENGTHS, joinSplitLists, lengthsOfNames, readField } from './fields.ts'
 import { findPlace, type Place } from './place.ts'
 import { SLOWEST_READER } from './read-pace.ts'
 import type { HostAccess, HostRequest, Principal, RequestView } from './request-view.ts'
@@ -95,6 +95,7 @@ export class Exchange implements RequestView {
   /** Names of the steps taken and reasons found; only while somebody listens. */
   trace: string[] | undefined = undefined
 
+  #lengths: number = ALL_LENGTHS
   #query: URLSearchParams | undefined
   #controller: AbortController | undefined
   #addressFinder: AddressFinder | undefined
@@ -110,6 +111,13 @@ export class Exchange implements RequestView {
     this.isHttp2 = isHttp2(req)
     if (this.isHttp2) joinSplitLists(req)
     this.method = req.method ?? ''
+    this.noteFields()
+  }
+
+  /** Notes which fields there are; anew for each middleware, because the host may set fields between two of them. */
+  noteFields(): void {
+    // HTTP/2 has its fields in an object that is slow to enumerate.
+    if (!this.isHttp2) this.#lengths = lengthsOfNames(this.headers)
   }
 
   /**
@@ -118,6 +126,8 @@ export class Exchange implements RequestView {
    * @param name in lower case
    */
   field(name: string): string | undefined {
+    // A PUT looks for thirty fields and finds five. A search in vain takes 150 instructions, this 5.
+    if ((this.#lengths & (1 << name.length)) === 0) return undefined
     return readField(this.headers, name)
   }
 
@@ -225,6 +235,7 @@ export function sharedExchange(req: IncomingMessage, res: ServerResponse, place:
   if (known !== undefined) {
     known.place = place
     known.mount = place.mount
+    known.noteFields()
     return known
   }
   const exchange = new Exchange(req, res, place)

@@ -12,6 +12,17 @@ export function readField(headers: IncomingHttpHeaders, name: string): string | 
   return typeof value === 'string' ? value : String(value)
 }
 
+/** The bits of all lengths. */
+export const ALL_LENGTHS: number = ~0
+
+/** The lengths of the names of fields, a bit for each, modulo 32: most fields that a request lacks have another. */
+export function lengthsOfNames(headers: IncomingHttpHeaders): number {
+  let lengths = 0
+  // A name that is inherited sets a bit too many, and `readField` looks for own ones.
+  for (const name in headers) lengths |= 1 << name.length
+  return lengths
+}
+
 /** How often a field was sent. `req.headers` hides it: Node keeps the first of some fields and joins others. */
 export function countField(req: Pick<IncomingMessage, 'rawHeaders'>, name: string): number {
   const { rawHeaders } = req

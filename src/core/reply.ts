@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import type { MaybePromise } from './maybe-promise.ts'
 
 /** A reply is data: what will be answered, not the act of answering. The writer alone acts (`write-reply.ts`). */

@@ -2,8 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from 'node:http2'
 import { splitList } from '../protocol/field-value.ts'
 import { HttpError } from './errors.ts'
-import { type Exchange, type HostRequest, isHttp2 } from './exchange.ts'
-import { readField } from './fields.ts'
+import type { Exchange, HostRequest } from './exchange.ts'
 import { toOwnBytes } from './own-bytes.ts'
 
 /** What is known of the content of a request before it is read, and what becomes of content that is not read. */
@@ -14,16 +13,16 @@ const DRAIN_LIMIT = 512 * 1024
 const LINGER = 1000
 
 /** Whether a request announces content (RFC 9112 §6.3). */
-export function hasBody(req: IncomingMessage): boolean {
-  if (readField(req.headers, 'transfer-encoding') !== undefined) return true
-  const length = readField(req.headers, 'content-length')
+export function hasBody(exchange: Exchange): boolean {
+  if (exchange.field('transfer-encoding') !== undefined) return true
+  const length = exchange.field('content-length')
   if (length !== undefined) return length !== '0'
-  return isHttp2(req) && !(req as unknown as Http2ServerRequest).stream.endAfterHeaders
+  return exchange.isHttp2 && !(exchange.req as unknown as Http2ServerRequest).stream.endAfterHeaders
 }
 
 /** The declared length of the content, or `undefined` when it is not declared. */
-export function declaredLength(req: IncomingMessage): number | undefined {
-  const length = readField(req.headers, 'content-length')
+export function declaredLength(exchange: Exchange): number | undefined {
+  const length = exchange.field('content-length')
   return length === undefined ? undefined : Number(length)
 }
 
@@ -88,8 +87,8 @@ export function contentGone(): TypeError {
 }
 
 /** Whether a request is about to be answered before its content was read to the end. */
-export function hasUnreadBody({ bodyState, req }: Exchange): boolean {
-  return bodyState !== 'read' && hasBody(req) && !req.readableEnded
+export function hasUnreadBody(exchange: Exchange): boolean {
+  return exchange.bodyState !== 'read' && hasBody(exchange) && !exchange.req.readableEnded
 }
 
 /**
@@ -129,7 +128,7 @@ export function discardUnreadBody(
     return false
   }
   const waitsForContinue = exchange.sendContinue !== undefined
-  const isLarge = exchange.bodyState === 'reading' || (declaredLength(req) ?? 0) > DRAIN_LIMIT
+  const isLarge = exchange.bodyState === 'reading' || (declaredLength(exchange) ?? 0) > DRAIN_LIMIT
   // A connection that ends anyway must not end before the content does either: proxies ask for one request on each.
   if (!waitsForContinue && !isLarge && res.shouldKeepAlive) {
     drain(req, DRAIN_LIMIT, () => {

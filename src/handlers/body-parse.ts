@@ -111,7 +111,7 @@ export function bodyParse(options?: BodyParseOptions): Handler {
   /** Content without a type is refused, unless it turns out to be empty. */
   function expectNothing(exchange: Exchange): Promise<undefined> {
     const refusal = unsupported('The content has no Content-Type.')
-    if (declaredLength(exchange.req) !== undefined) throw refusal
+    if (declaredLength(exchange) !== undefined) throw refusal
     return readBytes(exchange, 0, () => undefined).catch((error) => {
       throw isHttpError(error) && error.status === 413 ? refusal : error
     })
@@ -124,8 +124,8 @@ export function bodyParse(options?: BodyParseOptions): Handler {
       // RFC 9110 §9.3.1, §9.3.2: content of GET and HEAD means nothing
       if (method === 'GET' || method === 'HEAD') return undefined
       const host = req as HostRequest
-      const hasContent = hasBody(req)
-      if (!hasContent && !CONTENT_METHODS.includes(method) && declaredLength(req) === undefined) return undefined
+      const hasContent = hasBody(exchange)
+      if (!hasContent && !CONTENT_METHODS.includes(method) && declaredLength(exchange) === undefined) return undefined
       // Of empty content nothing can have been lost.
       if ((hasContent || host.body !== undefined) && findConsumedBody(req) !== undefined) return undefined
       const type = readMediaType(exchange)

@@ -42,10 +42,10 @@ export function digestFields(options?: DigestFieldOptions): Handler {
   return createHandler({
     role: 'guard',
     run(exchange) {
-      const { method, req } = exchange
+      const { method } = exchange
       exchange.answersDigests = true
       if (isSafeMethod(method)) return undefined
-      expectDigests(exchange, required && (CONTENT_METHODS.includes(method) || hasBody(req)))
+      expectDigests(exchange, required && (CONTENT_METHODS.includes(method) || hasBody(exchange)))
       return undefined
     },
     onError,

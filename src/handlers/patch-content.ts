@@ -36,7 +36,7 @@ export function selectFormat(exchange: Exchange, formats: readonly PatchFormat[]
   // A parser before us has decoded what it consumed.
   if (findConsumedBody(req) === undefined) {
     checkContentCoding(exchange.field('content-encoding'), [])
-    if ((declaredLength(req) ?? 0) > limits.bodySize) throw tooLarge(limits.bodySize)
+    if ((declaredLength(exchange) ?? 0) > limits.bodySize) throw tooLarge(limits.bodySize)
   }
   return format
 }
@@ -48,7 +48,7 @@ export function selectFormat(exchange: Exchange, formats: readonly PatchFormat[]
 export function readPatch(exchange: Exchange, limits: BodyLimits): MaybePromise<JsonValue> {
   const consumed = findConsumedBody(exchange.req)
   if (consumed === undefined) {
-    if (!hasBody(exchange.req)) return parseJson(EMPTY, limits).value
+    if (!hasBody(exchange)) return parseJson(EMPTY, limits).value
     return readBytes(exchange, limits.bodySize, (_, bytes) => parseJson(bytes, limits).value)
   }
   return readConsumedJson(consumed.value, limits).value

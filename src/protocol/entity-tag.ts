@@ -30,11 +30,20 @@ export function isWeakTag(tag: string): boolean {
  * Characters that a tag cannot hold are percent-encoded, so that different versions give different tags.
  */
 export function formatEntityTag(version: string): string {
-  return OPAQUE.test(version) ? `"${version}"` : `"${encodeURIComponent(version)}"`
+  return isOpaque(version) ? `"${version}"` : `"${encodeURIComponent(version)}"`
 }
 
-/** What can stand in a tag as it is: visible ASCII without quotes, and without "%", which marks what was encoded. */
-const OPAQUE = /^[!#$&-~]*$/
+/**
+ * Whether a version can stand in a tag as it is: visible ASCII without quotes, and without "%", which marks what was
+ * encoded. A loop, because a regular expression takes 700 instructions for ten characters.
+ */
+function isOpaque(version: string): boolean {
+  for (let i = 0; i < version.length; i++) {
+    const code = version.charCodeAt(i)
+    if (code < 0x21 || code > 0x7e || code === 0x22 || code === 0x25) return false
+  }
+  return true
+}
 
 /** Whether two tags are equal and neither is weak (RFC 9110 §8.8.3.2). */
 export function matchesStrongly(a: string, b: string): boolean {

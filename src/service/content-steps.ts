@@ -19,10 +19,9 @@ export function checkContent(exchange: ResourceExchange): undefined {
     if (exchange.method === 'DELETE') createContentVerifier(exchange)
     return undefined
   }
-  const { req } = exchange
   takeType(exchange, exchange.field('content-type'), rule)
   checkContentCoding(exchange.field('content-encoding'), exchange.route.context.contentCodings)
-  const length = declaredLength(req)
+  const length = declaredLength(exchange)
   if (length !== undefined) {
     const limit = rule.limit(exchange.contentType)
     if (length > limit) throw tooLarge(limit)

@@ -12,7 +12,7 @@
  * `index-types.ts`. The functions below the interfaces apply the rules of the contract.
  */
 
-import { isAscii } from 'node:buffer'
+import { Buffer, isAscii } from 'node:buffer'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import { UntilLeft } from '../core/until-left.ts'
 import type { Content, ContentFields, LargeBody, SmallBody, StagedBody } from './content-types.ts'

@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import { createHash, type Hash } from 'node:crypto'
 import type { MaybePromise } from '../../core/maybe-promise.ts'
 import { untilAborted } from '../abortable-stream.ts'
