@@ -106,7 +106,7 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
   })
   const indexer = createIndexer(indexes)
   const known = createKnownStates(cacheSize / 4)
-  const names = createSqliteNames(statements)
+  const names = createSqliteNames(connection, statements)
   const nextVersion = createVersions()
   const states = createSqliteStates(connection, statements, {
     contents,

@@ -125,6 +125,45 @@ for (const [library, open] of Object.entries(sqliteLibraries)) {
       expect(store.read('/a/1')).toBeUndefined()
     })
 
+    it('replaces a member that it remembers by one statement, and reads the row where another has changed it', async () => {
+      const file = await createFile()
+      const watched = watchHandle(file.open())
+      const [store, other] = [openStore(watched.handle), openStore(file.open())]
+      await store.write('/a/1', text('1'), { expect: 'any' })
+      for (let i = 0; i < 3; i++) store.read('/a/1')
+      watched.runs.length = 0
+      const second = await store.write('/a/1', text('2'), { expect: 'present' })
+      const ofStates = watched.runs.filter((sql) => sql.includes('resource_states'))
+      expect(ofStates).toEqual([expect.stringMatching(/^UPDATE/)])
+      const { version } = (second as { resource: StoredResource }).resource
+      expect(second).toMatchObject({ outcome: 'replaced', resource: { body: '2' } })
+      await other.write('/a/1', text('3'), { expect: { version } })
+      expect(await store.write('/a/1', text('4'), { expect: { version } })).toMatchObject({
+        outcome: 'conflict',
+        current: { body: '3' },
+      })
+      await other.write('/a/1', { ...text('5'), filename: 'five.txt' }, { expect: 'present' })
+      expect(await store.write('/a/1', text('6'), { expect: 'any' })).toMatchObject({ outcome: 'replaced' })
+      expect(other.read('/a/1')).toMatchObject({ body: '6' })
+      expect(other.read('/a/1')).not.toHaveProperty('filename')
+      await other.remove('/a/1', { expect: 'any', mode: 'tombstone' })
+      expect(await store.write('/a/1', text('7'), { expect: 'any' })).toMatchObject({ outcome: 'created' })
+      expect(other.list('/a', { limit: 5 })).toMatchObject({ items: [{ body: '7' }] })
+    })
+
+    it('assigns no name that a client has written after the transaction that had taken it was undone', async () => {
+      const store = openStore((await createFile()).open())
+      let isFull = true
+      const failing = store.create('/a', () => {
+        if (isFull) throw new Error('no content')
+        return text('never')
+      })
+      await expect(failing).rejects.toThrow('no content')
+      isFull = false
+      expect(await store.write('/a/1', text('by a client'), { expect: 'absent' })).toMatchObject({ outcome: 'created' })
+      expect(await store.create('/a', text('new'))).toMatchObject({ resource: { path: '/a/2' } })
+    })
+
     it('remembers nothing of a write that is undone', async () => {
       const handle = (await createFile()).open()
       let isDiskFull = false

@@ -50,6 +50,10 @@ export function createSqliteChanges(
       return connection.transact((): WriteResult => {
         const missing = findMissing(requires)
         if (missing !== undefined) return missing
+        const [only] = taken
+        const replaced =
+          related.length === 0 ? states.replaceKnown({ path, content, version }, expect, only!) : undefined
+        if (replaced !== undefined) return { outcome: 'replaced', resource: replaced }
         const row = states.readHead(path)
         if (!isExpected(row, expect)) {
           return states.findConflict(path, related) ?? { outcome: 'conflict', current: states.find(path, 'not-shown') }

@@ -63,6 +63,7 @@ export function createSqliteConnection(handle: SqliteDatabase, space: Space, bus
 
   function runOnce<Result>(work: () => Result): Result {
     transactions++
+    space.begin()
     // Not prepared: libsql does not reset a statement that found the database busy, and the read transaction that it
     // keeps open would show every later read the same old state.
     handle.exec('BEGIN IMMEDIATE')

@@ -13,9 +13,16 @@ export function createIndexTables(prefix: string): string {
     CREATE INDEX ${entries}_s${slot} ON ${entries} (place, scope, v${slot}, sort_key)
       WHERE scope IS NOT NULL AND v${slot} IS NOT NULL;`,
   )
+  const placesOf = (row: 'NEW' | 'OLD', id: string, condition = '') =>
+    `SELECT ${id} FROM ${places} WHERE collection = ${row}.collection${condition}`
   const of = (row: 'NEW' | 'OLD', id: string, condition = '') =>
-    `sort_key = ${row}.sort_key AND place IN (SELECT ${id} FROM ${places} WHERE collection = ${row}.collection${condition})`
+    `sort_key = ${row}.sort_key AND place IN (${placesOf(row, id, condition)})`
+  const byThis = ' AND index_version IS NEW.indexed_by'
   const byOthers = ' AND index_version IS NOT NEW.indexed_by'
+  // The table has 33 indexes: to open them for no entry takes longer than all else that a write does. So each trigger
+  // looks for places first.
+  const isIndexed = (row: 'NEW' | 'OLD', condition = '') =>
+    `${row}.collection IS NOT NULL AND EXISTS (${placesOf(row, '1', condition)})`
   // Not "OR IGNORE": the clause for conflicts of the statement that fires a trigger holds for the trigger as well.
   const becomesPending = `INSERT INTO ${pending} SELECT id, NEW.sort_key FROM ${places} AS p
         WHERE collection = NEW.collection${byOthers}
@@ -45,33 +52,41 @@ export function createIndexTables(prefix: string): string {
     ) WITHOUT ROWID;${indexes.join('')}
     CREATE TABLE ${pending} (place INTEGER NOT NULL, sort_key TEXT NOT NULL, PRIMARY KEY (place, sort_key)) WITHOUT ROWID;
     CREATE TRIGGER ${states}_created AFTER INSERT ON ${states}
-      WHEN NEW.collection IS NOT NULL AND NEW.state <> ${REMOVED}
+      WHEN NEW.state <> ${REMOVED} AND ${isIndexed('NEW', byOthers)}
     BEGIN
       ${becomesPending}
     END;
-    CREATE TRIGGER ${states}_shown AFTER UPDATE OF revision ON ${states}
-      WHEN NEW.collection IS NOT NULL AND NEW.state = ${LIVE}
+    CREATE TRIGGER ${states}_outdated AFTER UPDATE OF revision ON ${states}
+      WHEN NEW.state = ${LIVE} AND ${isIndexed('NEW', byOthers)}
     BEGIN
       DELETE FROM ${entries} WHERE ${of('NEW', 'id', byOthers)};
-      DELETE FROM ${entries} WHERE ${of('NEW', '-id')};
-      DELETE FROM ${pending} WHERE ${of('NEW', 'id', ' AND index_version IS NEW.indexed_by')};
       ${becomesPending}
     END;
+    CREATE TRIGGER ${states}_indexed AFTER UPDATE OF revision ON ${states}
+      WHEN NEW.state = ${LIVE} AND EXISTS (SELECT 1 FROM ${pending} WHERE ${of('NEW', 'id', byThis)})
+    BEGIN
+      DELETE FROM ${pending} WHERE ${of('NEW', 'id', byThis)};
+    END;
+    CREATE TRIGGER ${states}_shown AFTER UPDATE OF revision ON ${states}
+      WHEN NEW.state = ${LIVE} AND OLD.state = ${HIDDEN} AND ${isIndexed('NEW')}
+    BEGIN
+      DELETE FROM ${entries} WHERE ${of('NEW', '-id')};
+    END;
     CREATE TRIGGER ${states}_hidden AFTER UPDATE OF revision ON ${states}
-      WHEN NEW.collection IS NOT NULL AND NEW.state = ${HIDDEN}
+      WHEN NEW.state = ${HIDDEN} AND ${isIndexed('NEW')}
     BEGIN
       UPDATE ${entries} SET place = -place WHERE ${of('NEW', 'id')};
     END;
     CREATE TRIGGER ${states}_removed AFTER UPDATE OF revision ON ${states}
-      WHEN NEW.collection IS NOT NULL AND NEW.state = ${REMOVED}
+      WHEN NEW.state = ${REMOVED} AND ${isIndexed('NEW')}
     BEGIN${forget('NEW')}
     END;
     CREATE TRIGGER ${states}_unlisted AFTER UPDATE OF collection ON ${states}
-      WHEN OLD.collection IS NOT NULL AND NEW.collection IS NULL
+      WHEN NEW.collection IS NULL AND ${isIndexed('OLD')}
     BEGIN${forget('OLD')}
     END;
     CREATE TRIGGER ${states}_erased AFTER DELETE ON ${states}
-      WHEN OLD.collection IS NOT NULL AND OLD.state <> ${REMOVED}
+      WHEN OLD.state <> ${REMOVED} AND ${isIndexed('OLD')}
     BEGIN${forget('OLD')}
     END;`
 }

@@ -94,6 +94,8 @@ function isOutOfSpace(error: unknown): boolean {
 
 /** What the store may still allocate, and what it does when the disk is full. */
 export interface Space {
+  /** A transaction begins: what `admit` has found out holds until the next one. */
+  begin(): void
   /**
    * Within a transaction, before rows with content are added. While the reserve that a removal may need is not whole, content may
    * take the free pages of the database only; `reclaim` is run for more of them.
@@ -118,6 +120,8 @@ export function createSpace(handle: SqliteDatabase, reserve: Reserve, onShortage
   const pageSize = (handle.prepare('PRAGMA page_size').get() as { page_size: number }).page_size
   const freePages = handle.prepare('PRAGMA freelist_count')
   let pagesInLog = MOST_PAGES_IN_LOG
+  // To look at the file of the reserve takes a system call: once for the writes of one transaction.
+  let isWhole = false
 
   /** The log is emptied into the database before it holds more than the reserve could take. */
   function limitLog(): void {
@@ -134,10 +138,16 @@ export function createSpace(handle: SqliteDatabase, reserve: Reserve, onShortage
   }
 
   return {
+    begin() {
+      isWhole = false
+    },
+
     admit(bytes, rows, reclaim) {
-      if (reserve.isWhole()) return
+      isWhole ||= reserve.isWhole()
+      if (isWhole) return
       tend()
-      if (reserve.isWhole()) return
+      isWhole = reserve.isWhole()
+      if (isWhole) return
       const needed = Math.ceil(bytes / (pageSize - PAGES_BESIDE)) + rows * PAGES_BESIDE
       for (let step = 0; (freePages.get() as { freelist_count: number }).freelist_count < needed; step++) {
         if (step === MAX_STEPS || reclaim() === 'all') throw new HttpError(507, 'ERR_OUT_OF_SPACE')
@@ -145,6 +155,7 @@ export function createSpace(handle: SqliteDatabase, reserve: Reserve, onShortage
     },
 
     makeRoom() {
+      isWhole = false
       reserve.release()
       try {
         handle.exec('PRAGMA wal_checkpoint(TRUNCATE)')
