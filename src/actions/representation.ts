@@ -113,6 +113,12 @@ export function selectedValidators(exchange: ResourceExchange, resource: StoredR
   return { entityTags: entityTags.slice(rendition + 1), lastModified, dateIsStrong }
 }
 
+/** What was derived from the state when it was read; derived now for another state. */
+function preparedFor(exchange: ResourceExchange, resource: StoredResource): Prepared {
+  const known = exchange.validators as Partial<Prepared> | undefined
+  return known?.resource === resource ? (known as Prepared) : prepare(resource, exchange.route)
+}
+
 /**
  * Adds ETag and Last-Modified of a state, and the Date that goes with them.
  * @param tag of the rendition that is sent; default: that of the stored representation
@@ -131,10 +137,7 @@ function addDate(fields: string[], { lastModified }: StoredResource, now: number
 // The accessor of the global costs 350 instructions each time.
 const { performance } = globalThis
 
-/**
- * Whether a date is before the Date that Node sends. That may be some milliseconds behind, and is the machine's, which
- * `now` need not be.
- */
+/** Whether a date is before the Date that Node sends, which is the machine's and may be some milliseconds behind. */
 function isBeforeDate(lastModified: number | undefined, now: number): boolean {
   if (lastModified === undefined) return true
   return isSecondOver(lastModified, Math.min(now, performance.timeOrigin + performance.now()))
@@ -158,7 +161,7 @@ export function representationFields(resource: StoredResource, route: Route): re
 /** 200 with the stored representation, or 206 with the selected ranges of it. */
 export function representationReply(exchange: ResourceExchange, resource: StoredResource): Reply {
   const now = exchange.route.context.now()
-  const prepared = prepare(resource, exchange.route, now)
+  const prepared = preparedFor(exchange, resource)
   const fields = (prepared.fields ??= describeContent(resource, prepared))
   // A HEAD sends none, and the store may not have read it.
   const body = exchange.method === 'HEAD' ? '' : (prepared.body ??= replyBodyOf(resource))
@@ -206,10 +209,10 @@ export function writtenReply(
 export function notModifiedReply(exchange: ResourceExchange, resource: StoredResource): Reply {
   if (exchange.rendition >= 0) {
     const tag = renditionTag(resource, exchange.rendition)
-    const validator = tag === undefined ? validatorOf(prepare(resource, exchange.route)) : ['ETag', tag]
+    const validator = tag === undefined ? validatorOf(preparedFor(exchange, resource)) : ['ETag', tag]
     return { status: 304, headers: [...validator, 'Cache-Control', cacheControlFor(exchange)] }
   }
-  const prepared = prepare(resource, exchange.route)
+  const prepared = preparedFor(exchange, resource)
   const kept = ((prepared.notModified ??= keepNone())[exchange.sharing] ??= keepNotModified(exchange, prepared))
   return keptReply(304, kept)
 }
