@@ -23,7 +23,18 @@ export function hasBody(exchange: Exchange): boolean {
 /** The declared length of the content, or `undefined` when it is not declared. */
 export function declaredLength(exchange: Exchange): number | undefined {
   const length = exchange.field('content-length')
-  return length === undefined ? undefined : Number(length)
+  return length === undefined ? undefined : parseDigits(length)
+}
+
+/** A number of digits, as Node lets through in Content-Length: `Number` takes 330 instructions to read three. */
+function parseDigits(text: string): number {
+  let value = 0
+  for (let i = 0; i < text.length; i++) {
+    const digit = text.charCodeAt(i) - 0x30
+    if (digit < 0 || digit > 9) return Number(text)
+    value = value * 10 + digit
+  }
+  return value
 }
 
 /** A content coding that can be decoded (RFC 9110 §8.4.1). */

@@ -1,6 +1,6 @@
-import { isPatchType } from '../actions/replaced-state.ts'
 import type { ResourceExchange } from '../actions/resource-exchange.ts'
 import type { ContentRule } from '../actions/route.ts'
+import { isPatchType } from '../actions/state.ts'
 import { tooLarge } from '../body-types/read-body.ts'
 import { createContentVerifier, expectDigests } from '../core/content-digest.ts'
 import { HttpError } from '../core/errors.ts'

@@ -168,4 +168,12 @@ describe('formatPath', () => {
     expect(formatPath(path)).toBe(expected)
     expect(parseRequestTarget(expected)?.path).toBe(path)
   })
+
+  it('writes unreserved characters and slashes as they are, and encodes every other one (RFC 3986 §2.3)', () => {
+    for (let code = 0x20; code < 0x180; code++) {
+      const character = String.fromCharCode(code)
+      const expected = /[\w\-.~/]/.test(character) ? character : encodeURIComponent(character)
+      expect(formatPath(`/a${character}b`)).toBe(`/a${expected}b`)
+    }
+  })
 })
