@@ -162,7 +162,7 @@ function complete(
   fields: readonly FormField[],
   files: readonly FormFile[],
 ): MaybePromise<NewMember> {
-  const { schema, collection } = exchange.route
+  const { schema, collection, context } = exchange.route
   const document = collectFields(mapNames(fields, collection!.formFields)) as Record<string, JsonValue>
   const facts: Record<string, JsonValue> = {}
   for (const { name, summary } of files) {
@@ -171,7 +171,7 @@ function complete(
     if (summary !== undefined) defineMember(facts, name, summary)
   }
   // What JSON is refused for is refused in a form as well: U+0000, which not every store can keep.
-  checkParsedJson(document)
+  checkParsedJson(document, context.limits)
   if (files.length > 0) checkParsedJson(facts)
   return andThen(schema === undefined ? document : coerce(document, schema), (value) =>
     newMemberOf(exchange, new WrittenDocument(value), files, facts),

@@ -46,7 +46,7 @@ export function stamp(
     }
     if (equalJson(given, rest)) return document
     requireKeptNumbers(document)
-    checkParsedJson(given)
+    checkParsedJson(given, route.context.limits)
     const draft = new WrittenDocument(given)
     return andThen(validateDocument(draft, { schema, idMember: undefined }, 'strip'), (valid) => {
       requireAllKept(given, valid.value, definition)

@@ -49,6 +49,19 @@ describe('attach with a piece', () => {
     )
   })
 
+  it('has no 100 Continue sent once the response has begun (RFC 9110 §10.1.1)', async () => {
+    const server = createServer((req, res) => {
+      res.writeHead(200, { 'Content-Length': 2 }).flushHeaders()
+      req.resume().on('data', () => {})
+      res.end('ok')
+    })
+    attach(server, auth({ schemes: [basic({ realm: 'test', accounts: { ada: 'lovelace' } })] }))
+    const port = await listen(server)
+    const fields = ['Expect: 100-continue', 'Content-Length: 3']
+    const answer = await send(port, { method: 'PUT', target: '/x', fields })
+    expect([answer.status, answer.text]).toEqual([200, 'ok'])
+  })
+
   it('leaves OPTIONS * to the host, and refuses * with any other method (RFC 9112 §3.2.4)', async () => {
     const server = createServer((_req, res) => void res.end('host'))
     attach(server, auth({ schemes: [basic({ realm: 'test', accounts: { ada: 'lovelace' } })] }), { direct: '/api' })

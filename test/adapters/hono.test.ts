@@ -66,6 +66,20 @@ describe('honoMiddleware', () => {
     client.socket.destroy()
   })
 
+  it('keeps every cookie of earlier middleware beside content that is streamed', async () => {
+    const app = new Hono()
+    app.use('*', async (context, next) => {
+      for (const cookie of ['a=1', 'b=2']) context.header('Set-Cookie', cookie, { append: true })
+      await next()
+    })
+    app.use(honoMiddleware(createService()))
+    const port = await listen(serverOf(app))
+    const body = 'x'.repeat(1024 * 1024 + 1)
+    await send(port, { method: 'PUT', target: '/files/a', fields: ['Content-Type: text/plain'], body })
+    const answer = await send(port, { target: '/files/a' })
+    expect([answer.text.length, valuesOf(answer, 'set-cookie')]).toEqual([body.length, ['a=1', 'b=2']])
+  })
+
   it('shows every status that was sent to the middleware around, of streams and refused content too', async () => {
     const seen: number[] = []
     const app = new Hono()

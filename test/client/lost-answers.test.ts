@@ -137,6 +137,14 @@ describe('a client whose answer was lost after the server had done its work', ()
     expect(await client.upload(uploaded.resource, content)).toMatchObject({ ok: false, status: 412 })
   })
 
+  it('does not take the beginning of its content for its own upload', async () => {
+    const { client, safe } = await open('PUT')
+    const content = new Uint8Array(100_000).fill(7)
+    expectSuccess(await safe.upload('/files/{name}', { name: 'a' }, 'absent', content.subarray(1)))
+    const uploaded = await client.upload('/files/{name}', { name: 'a' }, 'absent', content)
+    expect(uploaded).toMatchObject({ ok: false, status: 412 })
+  })
+
   it('does not repeat a creation whose key the server may not keep: it throws, since the item may exist', async () => {
     const { client, safe } = await open('POST')
     const creation = client.create('/users', { name: 'Ada' })

@@ -1,5 +1,5 @@
 import { copyFile } from 'node:fs/promises'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { memoryStore } from '../../src/stores/memory.ts'
 import { postgresStore } from '../../src/stores/postgres.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
@@ -214,6 +214,27 @@ describe('a clock that is set back', () => {
       expect(new Set(strong).size).toBe(strong.length)
     },
   )
+})
+
+describe('the clock of a store whose machine was set back', () => {
+  afterEach(() => void vi.useRealTimers())
+
+  it('goes on at the pace of the machine', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] })
+    const clock = { time: NOON }
+    const store = memoryStore({ now: () => clock.time })
+    const write = async () => {
+      const result = await store.write('/a', { contentType: 'text/plain', body: 'a' }, { expect: 'any' })
+      return 'resource' in result ? result.resource.lastModified! - NOON : undefined
+    }
+    const dates = [await write()]
+    clock.time -= HOUR
+    for (let second = 0; second <= 3; second++) {
+      dates.push(await write())
+      vi.advanceTimersByTime(1000)
+    }
+    expect(dates).toEqual([0, 0, 1000, 2000, 3000])
+  })
 })
 
 describe('sqliteStore with clocks hours apart', () => {

@@ -121,6 +121,12 @@ describe('createErrorReply', () => {
     expect(String(reply.body)).toContain('Nothing is here.')
   })
 
+  it.each([undefined, 'text/plain'])('keeps the detail of a 5xx to itself, for Accept %j', (accept) => {
+    const failure = (expose: boolean) => new HttpError(503, 'ERR_UNAVAILABLE', { detail: 'db7 is down.', expose })
+    expect(String(createErrorReply(failure(false), asking(accept)).body)).not.toContain('db7')
+    expect(String(createErrorReply(failure(true), asking(accept)).body)).toContain('db7 is down.')
+  })
+
   it('answers 412 with nothing (interface Errors, row H118)', () => {
     const reply = createErrorReply(new HttpError(412, 'ERR_PRECONDITION_FAILED', { detail: 'x' }), asking())
     expect([reply.body, fieldOf(reply, 'content-length'), fieldOf(reply, 'content-type')]).toEqual([

@@ -115,6 +115,20 @@ describe('turns (issue 17.6)', () => {
     expect(turns.isTaken('/a')).toBe(false)
   })
 
+  it('count a task that got its turn once: after its patience no more tasks wait than before', async () => {
+    const turns = createTurns({ perKey: 2, total: 1, patience: 20 })
+    const first = createTask()
+    const all = [turns.take('/a', first.run, 'refuse'), turns.take('/a', (entry) => entry, 'refuse')]
+    first.end()
+    await Promise.all(all)
+    await new Promise((resolve) => setTimeout(resolve, 40))
+    const hanging = createTask()
+    const held = [turns.take('/a', hanging.run, 'refuse'), turns.take('/a', (entry) => entry, 'refuse')]
+    expect(() => turns.take('/a', () => 'x', 'refuse')).toThrow(expect.objectContaining({ status: 503 }))
+    hanging.end()
+    await Promise.all(held)
+  })
+
   it('counts a task that has gone on without its turn no more: another may wait in its place', async () => {
     const turns = createTurns({ perKey: 2, total: 1, patience: 20 })
     const hanging = createTask()

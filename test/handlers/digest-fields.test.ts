@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib'
 import express, { type RequestHandler } from 'express'
 import { describe, expect, it } from 'vitest'
 import type { Handler } from '../../src/core/handler.ts'
@@ -56,6 +57,12 @@ describe('digest before bodyParse', () => {
     expect(reached).toEqual([parsed, parsed])
   })
 
+  it('has the parser verify content that is empty and has no type', async () => {
+    const { send } = await serve(digestFields(), bodyParse())
+    const post = (digest: string) => send('POST', '/', { 'Transfer-Encoding': 'chunked', 'Content-Digest': digest })
+    expect([(await post(digestOf('other'))).status, (await post(digestOf(''))).status]).toEqual([400, 201])
+  })
+
   it('refuses malformed fields, and where it is required content without a digest (RFC 9530 §4)', async () => {
     const { send, reached } = await serve(digestFields({ required: true }), bodyParse())
     const answer = await send('POST', '/', JSON_TYPE, '{}')
@@ -110,6 +117,16 @@ describe('digest behind a parser of the host', () => {
     const send = await listen(app)
     expect((await send('POST', '/', { ...JSON_TYPE, 'Content-Digest': digestOf('b') }, 'a')).status).toBe(400)
     expect((await send('POST', '/', { ...JSON_TYPE, 'Content-Digest': digestOf('a') }, 'a')).status).toBe(201)
+  })
+
+  it('lets coded content pass that the parser has decoded: its digest is of the coded bytes (RFC 9530 §2)', async () => {
+    const app = express().use(express.raw({ type: '*/*' }), digestFields() as unknown as RequestHandler, (_, res) => {
+      res.status(201).end()
+    })
+    const send = await listen(app)
+    const coded = gzipSync('a')
+    const fields = { 'Content-Encoding': 'gzip', 'Content-Digest': digestOf(coded) }
+    expect((await send('POST', '/', { ...JSON_TYPE, ...fields }, coded)).status).toBe(201)
   })
 
   it('lets a parsed value pass, but fails where a digest is required', async () => {

@@ -228,6 +228,14 @@ describe('patch, options', () => {
     expect(record.writes).toBe(1)
   })
 
+  it('makes a document of as many members as the limit, and of no more', async () => {
+    const record = createRecord({ list: [1, 2, 3] })
+    await start(pieceFor(record, { limits: { jsonMembers: 5 } }))
+    expect((await send({ a: 1 })).status).toBe(200)
+    expect((await send({ b: 1 })).status).toBe(413)
+    expect(record.writes).toBe(1)
+  })
+
   it('answers with what was stored, where that is something else', async () => {
     await start(
       patch({

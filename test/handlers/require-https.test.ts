@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type RequestListener, request, type Server } from 'node:http'
+import { connect, createServer as createHttp2Server } from 'node:http2'
 import { createServer as createHttpsServer, request as httpsRequest } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -191,6 +192,19 @@ describe('requireHttps', () => {
     const answer = await send(requireHttps({ status: 426 }), { peer: STRANGER })
     expect([answer.status, answer.headers.upgrade]).toEqual([426, 'TLS/1.2, HTTP/1.1'])
     expect(answer.headers.connection!.toLowerCase()).toContain('upgrade')
+  })
+
+  it('answers 403 over HTTP/2, which has no Upgrade (RFC 9113 §8.6)', async () => {
+    const server = createHttp2Server(requireHttps({ status: 426 })).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    closers.push(
+      () => server.close(),
+      () => session.destroy(),
+    )
+    const stream = session.request({ ':path': '/', 'x-forwarded-for': STRANGER })
+    const [answer] = (await once(stream, 'response')) as [Record<string, unknown>]
+    expect([answer[':status'], answer['upgrade']]).toEqual([403, undefined])
   })
 
   it('lets a Unix socket pass', async () => {

@@ -25,7 +25,7 @@ export interface Answer {
 export type Fields = Readonly<Record<string, string | readonly string[]>>
 
 /** Sends one request to a server. */
-export type Send = (method: string, path: string, fields?: Fields, body?: string) => Promise<Answer>
+export type Send = (method: string, path: string, fields?: Fields, body?: string | Uint8Array) => Promise<Answer>
 
 /** Listens on a free port until the test ends. */
 export async function listen(listener: RequestListener): Promise<number> {
@@ -45,7 +45,13 @@ export async function serve(listener: RequestListener): Promise<Send> {
   return (method, path, fields, body) => ask(port, method, path, fields, body)
 }
 
-export async function ask(port: number, method: string, path: string, fields?: Fields, body?: string): Promise<Answer> {
+export async function ask(
+  port: number,
+  method: string,
+  path: string,
+  fields?: Fields,
+  body?: string | Uint8Array,
+): Promise<Answer> {
   const headers = fields as Record<string, string | string[]> | undefined
   const req = request({ host: '127.0.0.1', port, method, path, agent: false, ...(headers && { headers }) })
   req.end(body)

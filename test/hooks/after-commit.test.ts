@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { type AfterCommit, type Change, json } from '../../src/actions/change-types.ts'
@@ -153,6 +154,18 @@ describe('afterCommit', () => {
       unsubscribe('http-resource-service:failure', listen)
       release()
     }
+  })
+
+  it('knows the address of a client that has left meanwhile', async () => {
+    const addresses: unknown[] = []
+    const afterCommit: AfterCommit = async ({ request }) => {
+      if (!request!.req.socket.destroyed) await once(request!.req.socket, 'close')
+      addresses.push(request!.clientAddress)
+    }
+    target = await startService({ https: 'optional', resources: { '/tasks': collection({ afterCommit }) } })
+    await target.send('POST', '/tasks', jsonOf({}, { Connection: 'close' }))
+    await target.close()
+    expect(addresses).toEqual(['127.0.0.1'])
   })
 
   it('is waited for by close(), with the changes that it causes', async () => {

@@ -50,6 +50,16 @@ describe('beforeWrite', () => {
     expect((await target.send('GET', '/tasks/1')).json()).toEqual(patched.json())
   })
 
+  it('is bounded by the limits of the service, as what was sent is', async () => {
+    const tasks = collection({ beforeWrite: (value) => ({ ...value, stamped: true }) })
+    target = await startService({ resources: { '/tasks': tasks }, limits: { depth: 200, jsonMembers: 300 } })
+    const nest = (depth: number) => `{"a":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}`
+    const post = async (body: string) => (await target!.send('POST', '/tasks', { fields: JSON_TYPE, body })).status
+    expect([await post(nest(150)), await post(nest(201))]).toEqual([201, 400])
+    const list = (count: number) => JSON.stringify({ a: new Array(count).fill(0) })
+    expect([await post(list(298)), await post(list(299))]).toEqual([201, 413])
+  })
+
   it('sees forms, multipart, singletons and documents of JSON', async () => {
     const seen: unknown[] = []
     const beforeWrite = (value: unknown, context: WriteContext<never>) => {

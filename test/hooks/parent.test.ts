@@ -20,6 +20,7 @@ const as = (user: string) => ({ Authorization: `Bearer ${user}` })
 const resources = {
   '/tasks': collection({ files: { photo: {} } }),
   '/tasks/{task}/comments': collection({ parent: true, files: { photo: {} } }),
+  '/tasks/{task}/tags': collection({ parent: true, ids: 'uuid' }),
   '/tasks/{task}/comments/{comment}/votes': collection({ parent: true, ids: 'uuid' }),
 }
 
@@ -58,6 +59,26 @@ describe.each(stores)('a collection with parent: true on %s', (_, createStore) =
     const vote = await target.send('POST', '/tasks/1/comments/2/votes', jsonOf({}))
     expect(vote.status).toBe(201)
     expect((await target.send('POST', '/tasks/1/comments/9/votes', jsonOf({}))).status).toBe(404)
+  })
+
+  it.each(['comments', 'tags'])('takes no new item where the parent is removed before the write: %s', async (name) => {
+    const store = createStore()
+    const remove = () => store.remove('/tasks/1', { expect: 'any', mode: 'erase' })
+    const racing: ResourceStore = {
+      ...store,
+      async create(...request) {
+        await remove()
+        return store.create(...request)
+      },
+      async write(...request) {
+        await remove()
+        return store.write(...request)
+      },
+    }
+    await store.write('/tasks/1', { contentType: 'application/json', body: '{"id":1}' }, { expect: 'any' })
+    target = await startService({ resources }, racing)
+    expect((await target.send('POST', `/tasks/1/${name}`, jsonOf({}))).status).toBe(404)
+    expect((await store.list(`/tasks/1/${name}`, { limit: 9 })).items).toEqual([])
   })
 
   it('is removed with the parent, and one that is created again does not bring it back', async () => {

@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { type Change, json } from '../../src/actions/change-types.ts'
+import { HttpError } from '../../src/core/errors.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
+import { memoryStore } from '../../src/stores/memory.ts'
+import type { ResourceStore } from '../../src/stores/types.ts'
 import { jsonOf, multipartOf, waitFor } from '../writes/support.ts'
 import { as, list, patchOf, png, scope, shown, start } from './scoped.ts'
 import { STORES } from './stores.ts'
@@ -199,5 +202,24 @@ describe.each(Object.entries(STORES))('a scope beside hooks on %s', (_, createSt
     expect(await list(target, 'bob', '/notes')).toEqual([])
     expect((await target.send('PUT', '/notes/1', jsonOf({ n: 'y' }, as('ada')))).status).toBe(204)
     expect(await list(target, 'ada', '/notes?size=4')).toMatchObject([{ n: 'y', owner: 'ada' }])
+  })
+})
+
+describe('the properties that a scope has had', () => {
+  it('are read anew after the store has failed', async () => {
+    const inner = memoryStore()
+    let isAway = true
+    const store: ResourceStore = {
+      ...inner,
+      read: (path, options) =>
+        isAway && path.startsWith('scopes/')
+          ? Promise.reject(new HttpError(503, 'ERR_UNAVAILABLE'))
+          : inner.read(path, options),
+    }
+    const target = await start(store, { '/tasks': collection({ scope }) })
+    const statusOfList = async () => (await target.send('GET', '/tasks', { fields: as('ann') })).status
+    expect(await statusOfList()).toBe(503)
+    isAway = false
+    expect(await statusOfList()).toBe(200)
   })
 })

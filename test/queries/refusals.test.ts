@@ -182,4 +182,12 @@ describe('a query whose next page might have a target that is too long', () => {
     expect((await send('GET', `/tasks?${values(4)}&sort=status`)).status).toBe(400)
     expect((await send('GET', `/tasks?${values(4)}&sort=done`)).status).toBe(200)
   })
+
+  it('is reckoned with the path as a Link has it: percent-encoded', async () => {
+    const resources = { '/{team}/tasks': collection({ query: QUERY }) }
+    const { send } = await serve(memoryStore(), { resources, maxTargetLength: 300 })
+    const values = Array.from({ length: 5 }, (_, i) => `status=${'v'.repeat(20)}${i}`).join('&')
+    expect((await send('GET', `/${'u'.repeat(10)}/tasks?${values}`)).status).toBe(200)
+    expect((await send('GET', `/${'%C3%BC'.repeat(10)}/tasks?${values}`)).status).toBe(400)
+  })
 })

@@ -1,4 +1,5 @@
 import { createServer } from 'node:http'
+import { setTimeout as wait } from 'node:timers/promises'
 import { createAdaptorServer } from '@hono/node-server'
 import fastify from 'fastify'
 import { Hono } from 'hono'
@@ -77,12 +78,17 @@ describe('errors that are forwarded', () => {
     ['fastify', '/late', 500],
     ['hono', '/now', 599],
     ['hono', '/late', 500],
-  ] as const)('on %s, of %s, end in %i with the fields of CORS', async (host, path, status) => {
-    const server = await runServer(await hosts[host](createFailing()))
-    closeAfterTest(() => server.close())
-    // The hosts' own answers: they need not please our linter.
-    const answer = await fetch(`http://127.0.0.1:${server.port}${path}`, { headers: { Origin: 'https://a.example' } })
-    const allowed = answer.headers.get('Access-Control-Allow-Origin')
-    expect([answer.status, allowed, answer.headers.get('Vary')]).toEqual([status, 'https://a.example', 'Origin'])
-  })
+  ] as const)(
+    'on %s, of %s, end in %i with the fields of CORS, and close() awaits them no more',
+    async (host, path, status) => {
+      const service = createFailing()
+      const server = await runServer(await hosts[host](service))
+      closeAfterTest(() => server.close())
+      // The hosts' own answers: they need not please our linter.
+      const answer = await fetch(`http://127.0.0.1:${server.port}${path}`, { headers: { Origin: 'https://a.example' } })
+      const allowed = answer.headers.get('Access-Control-Allow-Origin')
+      expect([answer.status, allowed, answer.headers.get('Vary')]).toEqual([status, 'https://a.example', 'Origin'])
+      expect(await Promise.race([service.close().then(() => 'closed'), wait(5000, 'waits')])).toBe('closed')
+    },
+  )
 })

@@ -112,6 +112,14 @@ describe('a connection whose requests are not taken', () => {
     expect(await settled(() => requests)).toBeLessThan(10_000)
   })
 
+  it('is read from again once few enough wait', async () => {
+    const run = () => Promise.resolve(contentReply(200, 'x', TEXT))
+    const { socket } = await open('plain', createHandler({ run, forwardErrors: false }))
+    const seen = countAnswers(socket)
+    socket.write(get('/').repeat(10_000))
+    await expect.poll(() => seen.count, { timeout: 20_000 }).toBe(10_000)
+  })
+
   it('still gives the content of the requests that were taken (RFC 9112 §9.3.2)', async () => {
     const store = memoryStore()
     const slow = {

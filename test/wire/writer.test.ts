@@ -160,6 +160,18 @@ describe.each(TRANSPORTS)('the writer on $name', (transport) => {
     },
   )
 
+  it('sends no field of the answer with that 500, beside those of the host', async () => {
+    const run: Run = () => contentReply(200, 'x', ['X-First', 'a', 'X-Name', '日本'])
+    const { port } = await serveOn(transport, run, (handler) => (req, res) => {
+      res.setHeader('X-Host', 'kept')
+      handler(req, res)
+    })
+    const client = await open(port)
+    client.send(request('GET'))
+    const response = await client.read()
+    expect([response.status, valuesOf(response, 'x-host'), valuesOf(response, 'x-first')]).toEqual([500, ['kept'], []])
+  })
+
   it('writes nothing where the answer has already been given', async () => {
     const { port, errors } = await serve(({ res }) => {
       res.setHeader('Content-Length', '6')

@@ -114,3 +114,18 @@ describe('POST of text to a collection with a text member', () => {
     await target.close()
   })
 })
+
+describe('a form and the limits of the service', () => {
+  it('has as many values as formFields and jsonMembers allow, whatever their defaults are', async () => {
+    const post = async (limits: { formFields: number; jsonMembers: number }, count: number) => {
+      const target = await startService({ resources: { '/jobs': collection() }, limits })
+      const { status } = await target.send('POST', '/jobs', { fields: FORM, body: 'x&'.repeat(count) })
+      await target.close()
+      return status
+    }
+    const large = { formFields: 200_000, jsonMembers: Number.POSITIVE_INFINITY }
+    expect([await post(large, 100_001), await post(large, 200_001)]).toEqual([201, 413])
+    const small = { formFields: 200_000, jsonMembers: 10 }
+    expect([await post(small, 9), await post(small, 10)]).toEqual([201, 413])
+  })
+})

@@ -294,6 +294,12 @@ describe('a page of entries that are judged (issue 16, 9)', () => {
     await other.close()
   })
 
+  it('goes on where an entry behind a full page was left unjudged', async () => {
+    await startNotes(owners(19, (n) => n === 1 || n === 19))
+    for (let n = 2; n <= 18; n++) await seed(target.store, `/notes/${n}`, { owner: 'bob', text: 'x'.repeat(1_000_000) })
+    expect((await walk('/notes?limit=1', 'ann')).ids).toEqual([1, 19])
+  })
+
   it('reads the key of its cursors anew after the store has failed', async () => {
     const inner = memoryStore()
     let isAway = true

@@ -83,3 +83,25 @@ describe.each(Object.keys(parsers))('a service behind %s', (name) => {
     await service.close()
   })
 })
+
+describe('text that a parser has left', () => {
+  it('is bounded in bytes', async () => {
+    const service = createResourceService(memoryStore(), {
+      resources: { '/c': collection() },
+      limits: { bodySize: 100 },
+    })
+    const app = express()
+      .disable('x-powered-by')
+      .use(express.text({ type: '*/*' }), service)
+    const server = app.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const post = async (count: number) => {
+      const body = JSON.stringify({ a: 'ü'.repeat(count) })
+      return (await send(port, 'POST', '/c', { fields: JSON_TYPE, body, chunked: true })).status
+    }
+    expect([await post(46), await post(47)]).toEqual([201, 413])
+    server.close()
+    await service.close()
+  })
+})

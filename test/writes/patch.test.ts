@@ -297,6 +297,13 @@ describe('PATCH', () => {
     await target.close()
   })
 
+  it('bounds the patched document in bytes', async () => {
+    const target = await startService({ limits: { bodySize: 100 } })
+    await target.send('PUT', '/a', jsonOf({ a: 'ü'.repeat(40) }))
+    await expectRefused(target, '/a', { b: 'ü'.repeat(10) }, 413, MERGE_PATCH)
+    await target.close()
+  })
+
   it('keeps a copy apart from its original (row J14, threat 94)', async () => {
     const path = await createUser({ a: { b: 1 } })
     const patch = [

@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { andThen, type MaybePromise } from '../../src/core/maybe-promise.ts'
+import { document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
+import { isResource, type ResourceStore, type StoredState } from '../../src/stores/types.ts'
 import { createDatabaseFile } from '../support/sqlite.ts'
 import {
   ADMIN,
@@ -11,6 +14,7 @@ import {
   MERGE_PATCH,
   type SendOptions,
   startDemo,
+  startService,
   type Target,
   USER,
   uploadOf,
@@ -43,6 +47,40 @@ const setups: Readonly<Record<string, () => Promise<{ targets: Target[]; close()
     }
   },
 }
+
+/** A store whose entity tags are the content itself, in which somebody else writes right before the second write. */
+function createRace(): ResourceStore {
+  const inner = memoryStore()
+  let writes = 0
+  const tagged = (state: StoredState): StoredState =>
+    isResource(state) ? { ...state, entityTag: `"${state.body}"` } : state
+  const race = async <Result extends { outcome: string }>(request: () => MaybePromise<Result>): Promise<Result> => {
+    const theirs = { contentType: 'text/plain', body: 'theirs' }
+    if (++writes === 2) await inner.write('/docs/a', theirs, { expect: 'any' })
+    const result = await request()
+    return 'current' in result ? { ...result, current: tagged(result.current as StoredState) } : result
+  }
+  return {
+    ...inner,
+    read: (...request) => andThen(inner.read(...request), tagged),
+    write: (...request) => race(() => inner.write(...request)),
+    remove: (...request) => race(() => inner.remove(...request)),
+  }
+}
+
+describe('a write under If-Match: * and If-None-Match', () => {
+  it.each(['PUT', 'DELETE'])('finds the very state that was judged: %s (RFC 9110 §13.2)', async (method) => {
+    const target = await startService(
+      { resources: { '/docs/{name}': document({ types: ['text/plain'] }) } },
+      createRace(),
+    )
+    const fields = { 'Content-Type': 'text/plain', 'If-Match': '*', 'If-None-Match': '"theirs"' }
+    await target.send('PUT', '/docs/a', { fields: { 'Content-Type': 'text/plain' }, body: 'first' })
+    const answer = await target.send(method, '/docs/a', method === 'PUT' ? { fields, body: 'mine' } : { fields })
+    expect([answer.status, (await target.send('GET', '/docs/a')).text]).toEqual([412, 'theirs'])
+    await target.close()
+  })
+})
 
 describe.each(Object.keys(setups))('parallel writers on %s', (name) => {
   let targets: Target[] = []
