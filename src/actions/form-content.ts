@@ -172,7 +172,7 @@ function complete(
   }
   // What JSON is refused for is refused in a form as well: U+0000, which not every store can keep.
   checkParsedJson(document, context.limits)
-  if (files.length > 0) checkParsedJson(facts)
+  if (files.length > 0) checkParsedJson(facts, context.limits)
   return andThen(schema === undefined ? document : coerce(document, schema), (value) =>
     newMemberOf(exchange, new WrittenDocument(value), files, facts),
   )

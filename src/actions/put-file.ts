@@ -1,4 +1,4 @@
-import { checkParsedJson } from '../body-types/json.ts'
+import { checkParsedJson, type JsonLimits } from '../body-types/json.ts'
 import { HttpError } from '../core/errors.ts'
 import { defineMember, isJsonObject, type JsonObject, type JsonValue } from '../core/json.ts'
 import { keepsNumbers } from '../core/json-numbers.ts'
@@ -61,7 +61,7 @@ async function attempt(
   const contentType = exchange.field('content-type')?.trim() ?? exchange.contentType
   const facts = { name: filename, type: exchange.contentType, size }
   const file: RelatedWrite = { path: storePath, content: { contentType, filename, body } }
-  const document = describeFile(item, name, describe === undefined ? facts : describe(facts))
+  const document = describeFile(item, name, describe === undefined ? facts : describe(facts), limits)
   const about = { kind: 'patched', current: item, properties: propertiesOfServer(own, keptNamesOf(own)) } as const
   const { value, text } = await stamp(exchange, document, about, own)
   const change = beginChange(own, 'patched', item, { principal: exchange.principal, request: exchange })
@@ -80,8 +80,13 @@ async function attempt(
  * The item with what it says of a file.
  * @throws HttpError 409 for an item that cannot be written anew as it is
  */
-function describeFile(item: StoredResource, name: string, summary: JsonValue | undefined): Document {
-  checkParsedJson(summary ?? null)
+function describeFile(
+  item: StoredResource,
+  name: string,
+  summary: JsonValue | undefined,
+  limits: JsonLimits,
+): Document {
+  checkParsedJson(summary ?? null, limits)
   const value = parseStored(item)
   if (!isJsonObject(value) || !keepsNumbers({ value, text: textOf(item)! })) {
     throw new HttpError(409, 'ERR_CONFLICT', {

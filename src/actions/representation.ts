@@ -113,7 +113,7 @@ export function selectedValidators(exchange: ResourceExchange, resource: StoredR
   return { entityTags: entityTags.slice(rendition + 1), lastModified, dateIsStrong }
 }
 
-/** What was derived from the state when it was read; derived now for another state. */
+/** The fields that were derived when the state was read. For another state they are derived now. */
 function preparedFor(exchange: ResourceExchange, resource: StoredResource): Prepared {
   const known = exchange.validators as Partial<Prepared> | undefined
   return known?.resource === resource ? (known as Prepared) : prepare(resource, exchange.route)

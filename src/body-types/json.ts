@@ -37,9 +37,10 @@ export function parseJson(bytes: Uint8Array, limits: JsonLimits = DEFAULT_LIMITS
   const content = dropMark(bytes)
   if (!isUtf8(content)) throw malformedBody('The content is not valid UTF-8.')
   const text = decodeText(content)
-  const openings = text.length <= SMALL ? undefined : countOpenings(mostOpenings(text, limits), text)
-  const isNested = openings !== undefined && openings > mostOpenings(text, limits)
-  const written = isNested ? scan(text, limits).members : undefined
+  const most = mostOpenings(text, limits)
+  const openings = text.length <= UNCOUNTED ? undefined : countOpenings(most, text)
+  const opensMany = openings !== undefined && openings > most
+  const written = opensMany ? scan(text, limits).members : undefined
   if (written === undefined) requireFewMembers(text, limits, openings)
   const value = parseText(text)
   // Of members with one name JSON.parse keeps the last, so an object has fewer than were written.
@@ -126,7 +127,7 @@ function tooDeep(limits: Pick<JsonLimits, 'depth'>): HttpError {
 }
 
 /** Characters of text that is parsed without counting what it opens: `JSON.parse` takes 50 us where it only nests. */
-const SMALL = 512
+const UNCOUNTED = 512
 
 /**
  * How many arrays and objects text may open and be parsed at once: no more than may be nested, or one in 16 characters.

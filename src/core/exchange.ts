@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from 'node:http2'
 import type { Sharing } from '../protocol/cache-control.ts'
 import type { ContentVerifier } from './content-digest.ts'
-import { ALL_LENGTHS, joinSplitLists, lengthsOfNames, readField } from './fields.ts'
+import { ALL_LENGTHS, joinSplitLists, measureNames, readField } from './fields.ts'
 import { findPlace, type Place } from './place.ts'
 import { SLOWEST_READER } from './read-pace.ts'
 import type { HostAccess, HostRequest, Principal, RequestView } from './request-view.ts'
@@ -38,7 +38,7 @@ export interface Undecided {
 export class Exchange implements RequestView {
   readonly req: IncomingMessage
   readonly res: ServerResponse
-  readonly headers: IncomingHttpHeaders
+  headers: IncomingHttpHeaders
   /** Whether HTTP/2 carries the exchange: no Connection field, no status text. */
   readonly isHttp2: boolean
   method: string
@@ -111,13 +111,14 @@ export class Exchange implements RequestView {
     this.isHttp2 = isHttp2(req)
     if (this.isHttp2) joinSplitLists(req)
     this.method = req.method ?? ''
-    this.noteFields()
+    this.takeFields()
   }
 
-  /** Notes which fields there are; anew for each middleware, because the host may set fields between two of them. */
-  noteFields(): void {
+  /** Takes the request fields as they are now. Called for each middleware: a host may set fields between two of them. */
+  takeFields(): void {
+    this.headers = this.req.headers
     // HTTP/2 has its fields in an object that is slow to enumerate.
-    if (!this.isHttp2) this.#lengths = lengthsOfNames(this.headers)
+    if (!this.isHttp2) this.#lengths = measureNames(this.headers)
   }
 
   /**
@@ -235,7 +236,7 @@ export function sharedExchange(req: IncomingMessage, res: ServerResponse, place:
   if (known !== undefined) {
     known.place = place
     known.mount = place.mount
-    known.noteFields()
+    known.takeFields()
     return known
   }
   const exchange = new Exchange(req, res, place)

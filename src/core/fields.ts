@@ -15,10 +15,10 @@ export function readField(headers: IncomingHttpHeaders, name: string): string | 
 /** The bits of all lengths. */
 export const ALL_LENGTHS: number = ~0
 
-/** The lengths of the names of fields, a bit for each, modulo 32: most fields that a request lacks have another. */
-export function lengthsOfNames(headers: IncomingHttpHeaders): number {
+/** A bit for each length of a name, modulo 32. A field is absent where its length has no bit. */
+export function measureNames(headers: IncomingHttpHeaders): number {
   let lengths = 0
-  // A name that is inherited sets a bit too many, and `readField` looks for own ones.
+  // An inherited name sets a bit too many. `readField` reads own properties only.
   for (const name in headers) lengths |= 1 << name.length
   return lengths
 }

@@ -26,7 +26,7 @@ export function declaredLength(exchange: Exchange): number | undefined {
   return length === undefined ? undefined : parseDigits(length)
 }
 
-/** A number of digits, as Node lets through in Content-Length: `Number` takes 330 instructions to read three. */
+/** Reads a decimal number, as in Content-Length: `Number` takes 330 instructions for three digits. */
 function parseDigits(text: string): number {
   let value = 0
   for (let i = 0; i < text.length; i++) {

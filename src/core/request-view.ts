@@ -26,7 +26,7 @@ export interface RequestView {
   readonly mount: string
   /** The query, parsed when first asked for. */
   readonly query: URLSearchParams
-  /** Request fields by lower-case name, as Node gives them. */
+  /** Request fields by lower-case name, as Node gives them. Do not change them: the handler has read some already. */
   readonly headers: IncomingHttpHeaders
   /**
    * Values of the `{names}` in the pattern of the resource; for standalone middleware, what the router of the host has

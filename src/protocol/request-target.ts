@@ -93,11 +93,11 @@ export function pathOfTarget(target: string): string {
 
 /** Writes a decoded path as the path of a URI reference: each segment percent-encoded (RFC 3986 §3.3). */
 export function formatPath(path: string): string {
-  return isUnreserved(path) ? path : path.split('/').map(encodeURIComponent).join('/')
+  return isWrittenAsIs(path) ? path : path.split('/').map(encodeURIComponent).join('/')
 }
 
-/** Whether nothing in a path has to be encoded. A loop: a regular expression takes 500 instructions for a short path. */
-function isUnreserved(path: string): boolean {
+/** Whether a path has unreserved characters and slashes only. A regular expression takes 500 instructions for a short one. */
+function isWrittenAsIs(path: string): boolean {
   for (let i = 0; i < path.length; i++) {
     const code = path.charCodeAt(i)
     const letter = code | 0x20

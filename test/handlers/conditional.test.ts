@@ -1,7 +1,9 @@
+import type { IncomingMessage } from 'node:http'
 import express from 'express'
 import { describe, expect, it } from 'vitest'
 import { koaMiddleware } from '../../src/adapters/koa.ts'
 import { conditional, type KnownState } from '../../src/handlers/conditional.ts'
+import { preflight } from '../../src/handlers/preflight.ts'
 import { type Fields, HOSTS, type Send, serve } from './serve.ts'
 
 const NOW = Date.UTC(2026, 5, 15, 12)
@@ -272,5 +274,27 @@ describe('conditional', () => {
   it('refuses at construction what cannot work', () => {
     expect(() => conditional(undefined as never)).toThrow(TypeError)
     expect(() => conditional(() => ({}), { requird: true } as never)).toThrow('no option "requird"')
+  })
+})
+
+describe('request fields that a host sets between two handlers', () => {
+  const changes: Readonly<Record<string, (req: IncomingMessage) => void>> = {
+    'one by one': (req) => {
+      req.headers['if-none-match'] = E
+    },
+    'all at once': (req) => {
+      req.headers = { ...req.headers, 'if-none-match': E }
+    },
+  }
+  it.each(Object.entries(changes))('count for the second, set %s', async (_, change) => {
+    const first = preflight({ origins: '*' })
+    const second = conditional(() => STRONG)
+    const send = await serve((req, res) =>
+      first(req, res, () => {
+        change(req)
+        second(req, res, () => res.end('whole'))
+      }),
+    )
+    expect(await send('GET', '/a')).toMatchObject({ status: 304 })
   })
 })

@@ -19,8 +19,8 @@ export function createIndexTables(prefix: string): string {
     `sort_key = ${row}.sort_key AND place IN (${placesOf(row, id, condition)})`
   const byThis = ' AND index_version IS NEW.indexed_by'
   const byOthers = ' AND index_version IS NOT NEW.indexed_by'
-  // The table has 33 indexes: to open them for no entry takes longer than all else that a write does. So each trigger
-  // looks for places first.
+  // The table of entries has 32 indexes, and a statement opens them all, also where no entry matches. That takes longer than
+  // the write itself, so a trigger looks for places or pending members first.
   const isIndexed = (row: 'NEW' | 'OLD', condition = '') =>
     `${row}.collection IS NOT NULL AND EXISTS (${placesOf(row, '1', condition)})`
   // Not "OR IGNORE": the clause for conflicts of the statement that fires a trigger holds for the trigger as well.

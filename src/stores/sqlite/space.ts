@@ -94,8 +94,10 @@ function isOutOfSpace(error: unknown): boolean {
 
 /** What the store may still allocate, and what it does when the disk is full. */
 export interface Space {
-  /** A transaction begins: what `admit` has found out holds until the next one. */
+  /** A transaction begins. Until the next one the file of the reserve is looked at once. */
   begin(): void
+  /** Whether the reserve is whole. `admit` then takes everything. */
+  isWhole(): boolean
   /**
    * Within a transaction, before rows with content are added. While the reserve that a removal may need is not whole, content may
    * take the free pages of the database only; `reclaim` is run for more of them.
@@ -121,7 +123,7 @@ export function createSpace(handle: SqliteDatabase, reserve: Reserve, onShortage
   const freePages = handle.prepare('PRAGMA freelist_count')
   let pagesInLog = MOST_PAGES_IN_LOG
   // To look at the file of the reserve takes a system call: once for the writes of one transaction.
-  let isWhole = false
+  let wasWhole = false
 
   /** The log is emptied into the database before it holds more than the reserve could take. */
   function limitLog(): void {
@@ -132,6 +134,11 @@ export function createSpace(handle: SqliteDatabase, reserve: Reserve, onShortage
     pagesInLog = limit
   }
 
+  function isWhole(): boolean {
+    wasWhole ||= reserve.isWhole()
+    return wasWhole
+  }
+
   function tend(): void {
     reserve.take()
     limitLog()
@@ -139,15 +146,15 @@ export function createSpace(handle: SqliteDatabase, reserve: Reserve, onShortage
 
   return {
     begin() {
-      isWhole = false
+      wasWhole = false
     },
 
+    isWhole,
+
     admit(bytes, rows, reclaim) {
-      isWhole ||= reserve.isWhole()
-      if (isWhole) return
+      if (isWhole()) return
       tend()
-      isWhole = reserve.isWhole()
-      if (isWhole) return
+      if (isWhole()) return
       const needed = Math.ceil(bytes / (pageSize - PAGES_BESIDE)) + rows * PAGES_BESIDE
       for (let step = 0; (freePages.get() as { freelist_count: number }).freelist_count < needed; step++) {
         if (step === MAX_STEPS || reclaim() === 'all') throw new HttpError(507, 'ERR_OUT_OF_SPACE')
@@ -155,7 +162,7 @@ export function createSpace(handle: SqliteDatabase, reserve: Reserve, onShortage
     },
 
     makeRoom() {
-      isWhole = false
+      wasWhole = false
       reserve.release()
       try {
         handle.exec('PRAGMA wal_checkpoint(TRUNCATE)')

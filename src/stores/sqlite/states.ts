@@ -136,8 +136,8 @@ export function createSqliteStates(
 
     replaceKnown(own, expect, taken) {
       const row = known.find(own.path)?.head
-      if (row === undefined || !isExpected(row, expect)) return undefined
-      admit([taken])
+      // A conflict comes before a full disk: where there may be no room, the row is read first.
+      if (row === undefined || !isExpected(row, expect) || !connection.space.isWhole()) return undefined
       return rows.replace({ ...own, row }, taken, clock.tick())
     },
 
