@@ -131,6 +131,22 @@ describe.each(diskKinds)('sqliteStore on a full disk (%s)', (kind) => {
     }
   })
 
+  it('finds that another process has replaced a state before it finds that there is no room', async () => {
+    const disk = createDisk(16 * MEGABYTE)
+    const [{ store }, other] = [openStore(disk), openStore(disk)]
+    await write(store, '/a')
+    for (let i = 0; i < 3; i++) store.read('/a')
+    const { version } = (await store.read('/a')) as StoredResource
+    await write(store, '/b')
+    await fill(store)
+    expect(await remove(other.store, '/a')).toBe('removed')
+    for (const size of [20_000, 500]) {
+      for (let i = 0; (await write(store, `/rest/${size}-${i}`, 'x'.repeat(size))) === 'created'; i++);
+    }
+    expect(await write(store, '/b')).toBe(507)
+    expect(await outcomeOf(() => store.write('/a', text('a'), { expect: { version } }))).toBe('conflict')
+  })
+
   it('keeps content whole beside uploads that fail (issue 17.5)', async () => {
     const disk = createDisk(16 * MEGABYTE)
     const { store } = openStore(disk)
