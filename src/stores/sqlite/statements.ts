@@ -1,11 +1,10 @@
 import { FACTS, FACTS_AND_CONTENT, HEAD_COLUMNS, HIDDEN, KEPT_AFTER_EXPIRY, LIVE, REMOVED } from '../sql/tables.ts'
-import type { SqliteDatabase, SqliteStatement } from './handle.ts'
+import { prepareValue, type SqliteDatabase, type SqliteStatement } from './handle.ts'
 
 type StatementName =
   | 'readState'
   | 'readFacts'
   | 'readHead'
-  | 'readVersion'
   | 'readClock'
   | 'setClock'
   | 'putState'
@@ -50,13 +49,17 @@ type StatementName =
 const REPLACED = ['revision', 'changed', 'strong', 'size', 'content_type', 'content', 'indexed_by', 'indexed']
 const WRITTEN = [...REPLACED, 'content_encoding', 'content_language', 'filename', 'content_id', 'sha256']
 
-export type SqliteStatements = Readonly<Record<StatementName, SqliteStatement>>
+export interface SqliteStatements extends Readonly<Record<StatementName, SqliteStatement>> {
+  /** The version of the row of a path; `undefined` where there is none. */
+  versionOf(key: string): unknown
+}
 
 /** Every statement of the store, prepared once. */
 export function prepareStatements(handle: SqliteDatabase, prefix: string): SqliteStatements {
   const statements: Record<string, SqliteStatement> = {}
   for (const [name, sql] of Object.entries(writeStatements(prefix))) statements[name] = handle.prepare(sql)
-  return statements as SqliteStatements
+  const versionOf = prepareValue(handle, `SELECT version FROM ${prefix}states WHERE path = ?`)
+  return { ...(statements as Record<StatementName, SqliteStatement>), versionOf }
 }
 
 function writeStatements(prefix: string): Readonly<Record<StatementName, string>> {
@@ -78,7 +81,6 @@ function writeStatements(prefix: string): Readonly<Record<StatementName, string>
     readState: `SELECT ${FACTS_AND_CONTENT} FROM ${states} WHERE path = ?`,
     readFacts: `SELECT ${FACTS} FROM ${states} WHERE path = ?`,
     readHead: `SELECT ${HEAD_COLUMNS} FROM ${states} WHERE path = ?`,
-    readVersion: `SELECT version FROM ${states} WHERE path = ?`,
     readClock: `SELECT second FROM ${prefix}clock`,
     setClock: `UPDATE ${prefix}clock SET second = ?`,
     // `revision` is the version, under the name that release 0.1 does not know.

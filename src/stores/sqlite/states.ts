@@ -62,8 +62,7 @@ export function createSqliteStates(
   function recall(path: string): KnownState | undefined {
     const state = known.find(path)
     if (state === undefined) return undefined
-    const current = statements.readVersion.get(state.head.path) as { version: string } | undefined
-    return current?.version === state.head.version ? state : undefined
+    return statements.versionOf(state.head.path) === state.head.version ? state : undefined
   }
 
   function readHead(path: string): RowHead | undefined {
