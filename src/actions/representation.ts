@@ -113,7 +113,7 @@ export function selectedValidators(exchange: ResourceExchange, resource: StoredR
   return { entityTags: entityTags.slice(rendition + 1), lastModified, dateIsStrong }
 }
 
-/** The fields that were derived when the state was read. For another state they are derived now. */
+/** What answers need from a state: as it was derived when the request read that state, or derived now. */
 function preparedFor(exchange: ResourceExchange, resource: StoredResource): Prepared {
   const known = exchange.validators as Partial<Prepared> | undefined
   return known?.resource === resource ? (known as Prepared) : prepare(resource, exchange.route)

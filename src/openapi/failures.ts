@@ -25,7 +25,10 @@ export function findFailures(view: ServiceView, facts: Facts, method: DescribedM
   const isKeyed = takesKey(facts, method)
   add(400, 'ERR_IDEMPOTENCY_KEY_REQUIRED', isKeyed && facts.idempotency === 'required')
   add(400, 'ERR_MALFORMED_QUERY', readsPage)
-  add(400, 'ERR_MALFORMED_BODY', content !== undefined && parses(facts, method))
+  const isHooked = !isRead && (content === undefined ? facts.hooksMayRefuse.any : facts.hooksMayRefuse.content)
+  // The facts of a file, and what beforeWrite makes of its item, are held to the rules of JSON.
+  const isParsed = parses(facts, method) || (facts.kind === 'file' && isHooked)
+  add(400, 'ERR_MALFORMED_BODY', content !== undefined && isParsed)
   add(400, 'ERR_MALFORMED_PATCH', method === 'PATCH')
   add(400, 'ERR_DIGEST_INVALID', method !== 'GET')
   add(400, 'ERR_DIGEST_MISMATCH', content !== undefined)
@@ -37,7 +40,6 @@ export function findFailures(view: ServiceView, facts: Facts, method: DescribedM
   add(403, 'ERR_CLEARTEXT', view.refusesCleartext)
   add(403, 'ERR_CROSS_SITE', !isRead || view.refusesOrigins)
   const isScoped = facts.scope !== 'none'
-  const isHooked = !isRead && (content === undefined ? facts.hooksMayRefuse.any : facts.hooksMayRefuse.content)
   add(403, 'ERR_FORBIDDEN', facts.isGuarded || isScoped || schemes?.includes('Bearer') || isHooked)
 
   const isHiddenFromOthers = facts.isGuarded || facts.hasParent || (isScoped && method === 'PUT')

@@ -5,6 +5,7 @@ import { collection, document, type ResourceDefinition, singleton } from '../../
 import type { ServiceOptions } from '../../src/service/service-options.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
+import { beforeWrites } from '../support/before-writes.ts'
 import { type Answer, jsonOf, MERGE_PATCH, multipartOf, startService, type Target, waitFor } from '../writes/support.ts'
 import { STORES } from './stores.ts'
 
@@ -63,18 +64,7 @@ describe.each(stores)('a collection with parent: true on %s', (_, createStore) =
 
   it.each(['comments', 'tags'])('takes no new item where the parent is removed before the write: %s', async (name) => {
     const store = createStore()
-    const remove = () => store.remove('/tasks/1', { expect: 'any', mode: 'erase' })
-    const racing: ResourceStore = {
-      ...store,
-      async create(...request) {
-        await remove()
-        return store.create(...request)
-      },
-      async write(...request) {
-        await remove()
-        return store.write(...request)
-      },
-    }
+    const racing = beforeWrites(store, () => store.remove('/tasks/1', { expect: 'any', mode: 'erase' }))
     await store.write('/tasks/1', { contentType: 'application/json', body: '{"id":1}' }, { expect: 'any' })
     target = await startService({ resources }, racing)
     expect((await target.send('POST', `/tasks/1/${name}`, jsonOf({}))).status).toBe(404)

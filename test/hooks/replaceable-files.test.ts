@@ -127,6 +127,18 @@ describe('PUT of a file of an item', () => {
     expect((await target.store.list('/audit', { limit: 9 })).items).toHaveLength(2)
   })
 
+  it('has facts within the limits of the service, in a form as well', async () => {
+    // As many lists in one another as the file has bytes.
+    const describeFile = ({ size }: { size: number }) => JSON.parse(`${'['.repeat(size)}0${']'.repeat(size)}`)
+    const resources = { '/tasks': collection({ files: { photo: { replaceable: true, describe: describeFile } } }) }
+    target = await startService({ resources, limits: { depth: 200 } })
+    const upload = (size: number) =>
+      target!.send('POST', '/tasks', multipartOf([{ name: 'photo', filename: 'a', content: 'x'.repeat(size) }]))
+    const put = (size: number) => target!.send('PUT', '/tasks/1/photo', png('x'.repeat(size)))
+    expect([(await upload(150)).status, (await upload(201)).status]).toEqual([201, 400])
+    expect([(await put(151)).status, (await put(201)).status]).toEqual([204, 400])
+  })
+
   it('asks beforeWrite once where it waited for another one: about the item that that one left', async () => {
     const seen: unknown[] = []
     let goOn: (() => void) | undefined

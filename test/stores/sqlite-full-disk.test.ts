@@ -131,6 +131,16 @@ describe.each(diskKinds)('sqliteStore on a full disk (%s)', (kind) => {
     }
   })
 
+  it('makes its reserve anew after another process has given it up', async () => {
+    const disk = createDisk(32 * MEGABYTE)
+    const { store } = openStore(disk)
+    await write(store, '/a')
+    expect(existsSync(spare(disk))).toBe(true)
+    rmSync(spare(disk))
+    await write(store, '/a')
+    expect(existsSync(spare(disk))).toBe(true)
+  })
+
   it('finds that another process has replaced a state before it finds that there is no room', async () => {
     const disk = createDisk(16 * MEGABYTE)
     const [{ store }, other] = [openStore(disk), openStore(disk)]

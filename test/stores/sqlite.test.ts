@@ -153,15 +153,29 @@ for (const [library, open] of Object.entries(sqliteLibraries)) {
 
     it('assigns no name that a client has written after the transaction that had taken it was undone', async () => {
       const store = openStore((await createFile()).open())
-      let isFull = true
       const failing = store.create('/a', () => {
-        if (isFull) throw new Error('no content')
-        return text('never')
+        throw new Error('no content')
       })
       await expect(failing).rejects.toThrow('no content')
-      isFull = false
       expect(await store.write('/a/1', text('by a client'), { expect: 'absent' })).toMatchObject({ outcome: 'created' })
       expect(await store.create('/a', text('new'))).toMatchObject({ resource: { path: '/a/2' } })
+    })
+
+    it('leaves no member to be indexed that was written with the values of its index', async () => {
+      const handle = (await createFile()).open()
+      const store = openStore(handle)
+      const createIndex = (version: string) => ({ version, properties: ['n'], scope: [], valuesOf: () => ({ n: 1 }) })
+      const [older, newer] = [createIndex('older'), createIndex('newer')]
+      const write = (index: typeof older) =>
+        store.write('/a/1', { ...text('1'), indexed: { index, values: { n: 1 } } }, { expect: 'any' })
+      const countPending = () => countRows(handle, 'resource_pending')
+      await write(older)
+      await write(newer)
+      expect(countPending()).toBe(1) // for the older index
+      await write(older)
+      expect(
+        handle.prepare('SELECT index_version AS v FROM resource_pending JOIN resource_places ON id = place').all(),
+      ).toMatchObject([{ v: 'newer' }])
     })
 
     it('remembers nothing of a write that is undone', async () => {

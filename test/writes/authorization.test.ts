@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { collection } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
+import { beforeWrites } from '../support/before-writes.ts'
 import { jsonOf, startService, type Target } from './support.ts'
 
 let target: Target | undefined
@@ -17,19 +18,8 @@ function createRace(): { store: ResourceStore; interfere(): void } {
     const body = '{"id":1,"owner":"ada"}'
     await inner.write('/notes/1', { contentType: 'application/json', body }, { expect: 'any' })
   }
-  const store: ResourceStore = {
-    ...inner,
-    async write(...request) {
-      await interfere()
-      return inner.write(...request)
-    },
-    async remove(...request) {
-      await interfere()
-      return inner.remove(...request)
-    },
-  }
   return {
-    store,
+    store: beforeWrites(inner, interfere),
     interfere: () => {
       isDue = true
     },

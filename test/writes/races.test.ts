@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { andThen, type MaybePromise } from '../../src/core/maybe-promise.ts'
+import { andThen } from '../../src/core/maybe-promise.ts'
 import { document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { isResource, type ResourceStore, type StoredState } from '../../src/stores/types.ts'
+import { beforeWrites } from '../support/before-writes.ts'
 import { createDatabaseFile } from '../support/sqlite.ts'
 import {
   ADMIN,
@@ -54,17 +55,15 @@ function createRace(): ResourceStore {
   let writes = 0
   const tagged = (state: StoredState): StoredState =>
     isResource(state) ? { ...state, entityTag: `"${state.body}"` } : state
-  const race = async <Result extends { outcome: string }>(request: () => MaybePromise<Result>): Promise<Result> => {
-    const theirs = { contentType: 'text/plain', body: 'theirs' }
-    if (++writes === 2) await inner.write('/docs/a', theirs, { expect: 'any' })
-    const result = await request()
-    return 'current' in result ? { ...result, current: tagged(result.current as StoredState) } : result
-  }
+  const theirs = { contentType: 'text/plain', body: 'theirs' }
+  const racing = beforeWrites(inner, () => ++writes === 2 && inner.write('/docs/a', theirs, { expect: 'any' }))
+  const tagCurrent = <Result extends { outcome: string }>(result: Result): Result =>
+    'current' in result ? { ...result, current: tagged(result.current as StoredState) } : result
   return {
-    ...inner,
+    ...racing,
     read: (...request) => andThen(inner.read(...request), tagged),
-    write: (...request) => race(() => inner.write(...request)),
-    remove: (...request) => race(() => inner.remove(...request)),
+    write: (...request) => andThen(racing.write(...request), tagCurrent),
+    remove: (...request) => andThen(racing.remove(...request), tagCurrent),
   }
 }
 

@@ -50,15 +50,14 @@ export function createSqliteChanges(
       return connection.transact((): WriteResult => {
         const missing = findMissing(requires)
         if (missing !== undefined) return missing
-        const [only] = taken
-        const replaced =
-          related.length === 0 ? states.replaceKnown({ path, content, version }, expect, only!) : undefined
+        const own = { path, content, version }
+        const replaced = related.length === 0 ? states.replaceKnown(own, expect, taken[0]!) : undefined
         if (replaced !== undefined) return { outcome: 'replaced', resource: replaced }
         const row = states.readHead(path)
         if (!isExpected(row, expect)) {
           return states.findConflict(path, related) ?? { outcome: 'conflict', current: states.find(path, 'not-shown') }
         }
-        const resource = states.put({ path, row, content, version }, related, taken)
+        const resource = states.put(own, row, related, taken)
         if ('outcome' in resource) return resource
         return { outcome: row?.state === LIVE ? 'replaced' : 'created', resource }
       })
@@ -73,7 +72,7 @@ export function createSqliteChanges(
         const missing = findMissing(requires)
         if (missing !== undefined) return missing
         const path = memberPath(collection, draft.name)
-        const resource = states.put({ ...draft, path, row: undefined }, draft.related, taken)
+        const resource = states.put({ ...draft, path }, undefined, draft.related, taken)
         return 'outcome' in resource ? resource : { outcome: 'created', resource }
       })
     },
@@ -93,7 +92,7 @@ export function createSqliteChanges(
         }
         if (below) dropBelow(path)
         for (const [index, write] of writes.entries()) {
-          states.put({ ...write, row: states.readHead(write.path) }, [], [taken[index]!])
+          states.put(write, states.readHead(write.path), [], [taken[index]!])
         }
         return { outcome: 'removed', resource: current as StoredResource }
       })

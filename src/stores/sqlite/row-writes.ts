@@ -26,9 +26,8 @@ import type { SqliteNames } from './names.ts'
 import type { SqliteStatements } from './statements.ts'
 
 /** A state to write at a path. */
-export interface OwnWrite {
+export interface StateWrite {
   readonly path: string
-  readonly row: RowHead | undefined
   readonly content: Omit<Content, 'body'>
   /** Default: a new one. */
   readonly version?: string | undefined
@@ -36,19 +35,16 @@ export interface OwnWrite {
   readonly retention?: number | undefined
 }
 
-/** A state to write in place of a row. */
-export type Replacement = OwnWrite & { readonly row: RowHead }
-
 /** Writes rows, within a transaction. */
 export interface SqliteRows {
   /** Writes a path whose row, if any, has been read in the same transaction. */
-  put(own: OwnWrite, taken: Taken, time: number): StoredResource
+  put(own: StateWrite, row: RowHead | undefined, taken: Taken, time: number): StoredResource
   /**
-   * Replaces a live member whose row still has the version of `own.row`, by content that has no field but its type. Takes three
+   * Replaces a live member whose row still has the version of `row`, by content that has no field but its type. Takes three
    * quarters of the time of `put`: it writes no entry of the list.
    * @returns `undefined` where nothing was written
    */
-  replace(own: Replacement, taken: Taken, time: number): StoredResource | undefined
+  replace(own: StateWrite, row: RowHead, taken: Taken, time: number): StoredResource | undefined
   /**
    * Adds the one related path that must be absent, without a look at it first, which would cost as much again. Not where
    * there are several: the conflict with one would leave the others behind.
@@ -72,7 +68,8 @@ export function createSqliteRows(
   { contents, known, names, indexes, nextVersion }: SqliteRowsOptions,
 ): SqliteRows {
   function upsert(
-    { path, row, content, version = nextVersion(), retention }: OwnWrite,
+    { path, content, version = nextVersion(), retention }: StateWrite,
+    row: RowHead | undefined,
     taken: Taken,
     time: number,
   ): StoredResource {
@@ -89,36 +86,35 @@ export function createSqliteRows(
     const entry = prepareEntry(path, indexed)
     if (id !== null) contents.link(id)
     const [type, ...fields] = encodeFields(content)
-    statements.putState.run(
-      ...[key, place?.collection ?? null, sortKey, expires, version, change.changed, change.strong ? 1 : 0, taken.size],
-      ...[type, bytes, ...encodeIndexed(indexed), ...fields, id, taken.sha256 ?? null],
-    )
+    const written: Written = { version, key, change, taken, bytes }
+    const values = [...valuesOf(written, type, indexed), ...fields, id, taken.sha256 ?? null]
+    statements.putState.run(key, place?.collection ?? null, sortKey, expires, ...values)
     entry?.put(sortKey!, indexed!.values)
     release(row)
     // A path that has a row has raised the counter before.
     if (row === undefined && place !== undefined) names.raiseFor(place.collection, place.name)
     // A copy costs a write 3 % of its time.
     const description = content.indexed === indexed ? content : { ...content, indexed }
-    return remember({ path, content: description, version }, { key, change, taken, bytes })
+    return remember(path, description, written)
   }
 
   function replace(
-    { path, row, content, version = nextVersion(), retention }: Replacement,
+    { path, content, version = nextVersion(), retention }: StateWrite,
+    row: RowHead,
     taken: Taken,
     time: number,
   ): StoredResource | undefined {
     const [type, ...fields] = encodeFields(content)
     const place = retention === undefined ? placeOf(row.path) : undefined
     if (place === undefined || taken.id !== undefined || fields.some((value) => value !== null)) return undefined
-    const bytes = copyOf(taken)
-    const change = decideChange(row, time)
-    const entry = prepareEntry(path, content.indexed)
-    const values = [version, change.changed, change.strong ? 1 : 0, taken.size, type, bytes]
-    const replaced = [...values, ...encodeIndexed(content.indexed), row.path, row.version]
-    if (countChanges(statements.replaceState, replaced) === 0) return undefined
-    entry?.put(formatSortKey(place.name), content.indexed!.values)
+    const { indexed } = content
+    const entry = prepareEntry(path, indexed)
+    const written = { version, key: row.path, change: decideChange(row, time), taken, bytes: copyOf(taken) }
+    const values = [...valuesOf(written, type, indexed), row.path, row.version]
+    if (countChanges(statements.replaceState, values) === 0) return undefined
+    entry?.put(formatSortKey(place.name), indexed!.values)
     release(row)
-    return remember({ path, content, version }, { key: row.path, change, taken, bytes })
+    return remember(path, content, written)
   }
 
   /** Before the state is there: the first member of a collection needs no search for others. */
@@ -126,10 +122,8 @@ export function createSqliteRows(
     return indexed === undefined ? undefined : indexes.prepare(splitPath(path).collection, indexed.index)
   }
 
-  function remember(
-    { path, content, version }: Pick<OwnWrite, 'path' | 'content'> & { readonly version: string },
-    { key, change, taken, bytes }: Written,
-  ): StoredResource {
+  function remember(path: string, content: StateWrite['content'], written: Written): StoredResource {
+    const { version, key, change, taken, bytes } = written
     const { size, sha256 } = taken
     const body = taken.id === undefined ? (readAsText(bytes!) ?? bytes!) : contents.open(taken.id, size)
     const resource = createWrittenResource(path, version, content, { size, body, sha256 }, change)
@@ -155,10 +149,8 @@ export function createSqliteRows(
   }
 
   return {
-    put(own, taken, time) {
-      const { row } = own
-      return (row?.state === LIVE ? replace({ ...own, row }, taken, time) : undefined) ?? upsert(own, taken, time)
-    },
+    put: (own, row, taken, time) =>
+      (row?.state === LIVE ? replace(own, row, taken, time) : undefined) ?? upsert(own, row, taken, time),
 
     replace,
     addRecord,
@@ -168,11 +160,21 @@ export function createSqliteRows(
 
 /** A row as it was written. */
 interface Written {
+  readonly version: string
   readonly key: string
   readonly change: Change
   readonly taken: Taken
   /** `null` for content in chunks. */
   readonly bytes: Buffer | null
+}
+
+/** The values of the columns that every write sets. */
+function valuesOf(
+  { version, change, taken, bytes }: Written,
+  type: string,
+  indexed: Content['indexed'],
+): readonly SqliteValue[] {
+  return [version, change.changed, change.strong ? 1 : 0, taken.size, type, bytes, ...encodeIndexed(indexed)]
 }
 
 /** Copied: the buffer stays the caller's, and what was read or written again stays in memory. */

@@ -94,7 +94,7 @@ function isOutOfSpace(error: unknown): boolean {
 
 /** What the store may still allocate, and what it does when the disk is full. */
 export interface Space {
-  /** A transaction begins. Until the next one the file of the reserve is looked at once. */
+  /** A transaction begins. A reserve that it finds whole counts as whole until the next one. */
   begin(): void
   /** Whether the reserve is whole. `admit` then takes everything. */
   isWhole(): boolean
@@ -122,7 +122,7 @@ export function createSpace(handle: SqliteDatabase, reserve: Reserve, onShortage
   const pageSize = (handle.prepare('PRAGMA page_size').get() as { page_size: number }).page_size
   const freePages = handle.prepare('PRAGMA freelist_count')
   let pagesInLog = MOST_PAGES_IN_LOG
-  // To look at the file of the reserve takes a system call: once for the writes of one transaction.
+  // Kept for one transaction: to look at the file takes a system call.
   let wasWhole = false
 
   /** The log is emptied into the database before it holds more than the reserve could take. */

@@ -94,7 +94,7 @@ function writeStatements(prefix: string): Readonly<Record<StatementName, string>
     replaceState:
       `UPDATE ${states} SET ${REPLACED.map((name) => `${name} = ?`).join(', ')}, ` +
       'content_encoding = NULL, content_language = NULL, filename = NULL, content_id = NULL, sha256 = NULL ' +
-      `WHERE path = ? AND revision = ? AND state = ${LIVE} AND expires IS NULL AND collection IS NOT NULL`,
+      `WHERE path = ? AND revision = ? AND state = ${LIVE} AND collection IS NOT NULL`,
     // Of what a record needs only, for each parameter costs: path, version, changed, expires, size, content_type, content.
     addRecord:
       `INSERT INTO ${states} (path, state, revision, changed, strong, expires, size, content_type, content) ` +

@@ -17,7 +17,7 @@ import type { SqliteConnection } from './connection.ts'
 import type { SqliteContents } from './contents.ts'
 import type { SqliteIndexes } from './indexes.ts'
 import type { SqliteNames } from './names.ts'
-import { createSqliteRows, expiryOf, type OwnWrite } from './row-writes.ts'
+import { createSqliteRows, expiryOf, type StateWrite } from './row-writes.ts'
 import type { SqliteStatements } from './statements.ts'
 
 type RelatedConflict = Extract<CreateResult, { related: StoredResource }>
@@ -35,9 +35,14 @@ export interface SqliteStates {
    * Replaces the state that is known of a path, where it is expected and still there: one statement instead of two.
    * @returns `undefined` where the row has to be read
    */
-  replaceKnown(own: Omit<OwnWrite, 'row'>, expect: Expectation, taken: Taken): StoredResource | undefined
+  replaceKnown(own: StateWrite, expect: Expectation, taken: Taken): StoredResource | undefined
   /** Writes a path whose row, if any, has been read in the same transaction, and those that go with it. */
-  put(own: OwnWrite, related: readonly RelatedWrite[], taken: readonly Taken[]): StoredResource | RelatedConflict
+  put(
+    own: StateWrite,
+    row: RowHead | undefined,
+    related: readonly RelatedWrite[],
+    taken: readonly Taken[],
+  ): StoredResource | RelatedConflict
   /** @param keep milliseconds for which a tombstone stays */
   drop(row: RowHead, mode: RemoveOptions['mode'], keep: number): void
 }
@@ -137,19 +142,19 @@ export function createSqliteStates(
       const row = known.find(own.path)?.head
       // A conflict comes before a full disk: where there may be no room, the row is read first.
       if (row === undefined || !isExpected(row, expect) || !connection.space.isWhole()) return undefined
-      return rows.replace({ ...own, row }, taken, clock.tick())
+      return rows.replace(own, row, taken, clock.tick())
     },
 
-    put(own, related, taken) {
+    put(own, row, related, taken) {
       admit(taken)
       const time = clock.tick()
-      if (related.length === 0) return rows.put(own, taken[0]!, time)
+      if (related.length === 0) return rows.put(own, row, taken[0]!, time)
       const added = rows.addRecord(related, taken, time)
       const others = readRelated(own.path, related, added)
       if ('outcome' in others) return others
-      const resource = rows.put(own, taken[0]!, time)
+      const resource = rows.put(own, row, taken[0]!, time)
       for (const [index, write] of related.entries()) {
-        if (index !== added) rows.put({ ...write, row: others[index] }, taken[index + 1]!, time)
+        if (index !== added) rows.put(write, others[index], taken[index + 1]!, time)
       }
       return resource
     },
