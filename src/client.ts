@@ -1,5 +1,6 @@
 /** A client of a service, for browsers, Node, Bun and Deno. */
 
+export type { ResourceClientOptions } from './client/client-options.ts'
 export type {
   DocumentChange,
   ResourceClient,
@@ -13,7 +14,7 @@ export type { ContentReader, Fetch, FetchOptions, FetchResponse } from './client
 export type { List, ListedContent, ListOptions, PageResult } from './client/list.ts'
 export { type Conflict, type Merge, merge } from './client/merge.ts'
 export type { ReadResult, RequestOptions } from './client/read.ts'
-export { createResourceClient, type ResourceClientOptions } from './client/resource-client.ts'
+export { createResourceClient } from './client/resource-client.ts'
 export { ResponseError } from './client/response-error.ts'
 export {
   type ChangeConflict,

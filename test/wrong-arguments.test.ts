@@ -176,7 +176,7 @@ const cases: [string, () => unknown, string | RegExp][] = [
   [
     'headers: text',
     () => (createResourceClient as Loose)('http://a.example', { headers: 'x' }),
-    'takes headers as an object or a function',
+    'createResourceClient takes as headers: object, function.',
   ],
 ]
 

@@ -38,7 +38,8 @@ function judgeState(exchange: ResourceExchange): MaybePromise<void> {
  */
 export function checkAuthorization(exchange: ResourceExchange): MaybePromise<undefined> {
   const { method, route } = exchange
-  const mayCreate = method === 'POST' || (method === 'PUT' && route.createsByPut)
+  // A file is created below an item that is there.
+  const mayCreate = method === 'POST' || (method === 'PUT' && route.createsByPut && !route.isFile)
   if (route.authorize === undefined || mayCreate || !isAboutState(exchange)) {
     return requireAuthorization(exchange) as MaybePromise<undefined>
   }
@@ -105,7 +106,7 @@ function ask(
   const { route, principal } = exchange
   const limit = route.context.limits.bodySize
   const verdict = askAbout(resource, limit, route.authorize!, principal, request)
-  if (isPromise(verdict)) return verdict.then((verdict) => requireConsent(exchange, verdict))
+  if (isPromise(verdict)) return Promise.resolve(verdict).then((verdict) => requireConsent(exchange, verdict))
   return requireConsent(exchange, verdict)
 }
 

@@ -4,11 +4,12 @@ import { checkJson, type ParsedJson, parseJson } from '../body-types/json.ts'
 import { collectBytes, readBytes, streamBytes, tooLarge } from '../body-types/read-body.ts'
 import type { BodyLimits } from '../body-types/types.ts'
 import { ByteBlocks } from '../core/byte-blocks.ts'
+import type { HostRequest } from '../core/exchange.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
-import { declaredLength, findConsumedBody, hasBody, isCoded } from '../core/request-content.ts'
+import { type ConsumedBody, declaredLength, findConsumedBody, hasBody, isCoded } from '../core/request-content.ts'
 import { resumeStream } from '../core/resume-stream.ts'
 import { parseContentDisposition } from '../protocol/content-disposition.ts'
-import { isJsonType } from '../protocol/media-type.ts'
+import { isJsonType, withUtf8 } from '../protocol/media-type.ts'
 import { type Content, isStaged, type ResourceStore, type StagedBody } from '../stores/types.ts'
 import { observesChanges } from './changes.ts'
 import { encodeConsumed, streamConsumed } from './consumed-content.ts'
@@ -18,6 +19,11 @@ const EMPTY = new Uint8Array(0)
 
 /** Goes on with what was read. */
 type Use<Input, Result> = (exchange: ResourceExchange, input: Input) => MaybePromise<Result>
+
+/** What a parser before us has left of content. Of no bytes there is nothing to leave: JSON parsers make `{}` of them. */
+function findConsumed(exchange: ResourceExchange): ConsumedBody | undefined {
+  return declaredLength(exchange) === 0 ? undefined : findConsumedBody(exchange.req)
+}
 
 /**
  * Reads the whole content, decoded from its content coding.
@@ -29,7 +35,7 @@ export function readContent<Result>(
   limit: number,
   use: Use<Uint8Array, Result>,
 ): MaybePromise<Result> {
-  const consumed = findConsumedBody(exchange.req)
+  const consumed = findConsumed(exchange)
   if (consumed !== undefined) {
     const bytes = encodeConsumed(consumed.value, exchange.contentType, limit)
     exchange.keyed?.fingerprint.addWhole(bytes)
@@ -61,7 +67,7 @@ function readUnconsumed<Result>(
 /** The content as a stream, decoded from its content coding. */
 export function streamContent(exchange: ResourceExchange, limit: number): AsyncIterable<Uint8Array> {
   const { contentCodings } = exchange.route.context
-  const consumed = findConsumedBody(exchange.req)
+  const consumed = findConsumed(exchange)
   const tap = (source: AsyncIterable<Uint8Array>) => exchange.keyed?.fingerprint.tap(source) ?? source
   if (consumed !== undefined) return tap(streamConsumed(consumed.value, exchange.contentType, limit))
   if (!isCoded(exchange)) return tap(streamBytes(exchange, limit))
@@ -77,7 +83,7 @@ export async function takeContent(exchange: ResourceExchange): Promise<void> {
   const limit = exchange.action.content!.limit(exchange.contentType)
   // Coded, it may be a little larger than what it stands for.
   const most = isCoded(exchange) ? 2 * limit : limit
-  const consumed = findConsumedBody(exchange.req)
+  const consumed = findConsumed(exchange)
   if (consumed === undefined && hasBody(exchange)) {
     for await (const _ of exchange.keyed!.fingerprint.tap(streamBytes(exchange, most)));
   } else await readContent(exchange, limit, () => undefined)
@@ -86,7 +92,7 @@ export async function takeContent(exchange: ResourceExchange): Promise<void> {
 /** Reads the content as a JSON document. @see readContent */
 export function readJson<Result>(exchange: ResourceExchange, use: Use<ParsedJson, Result>): MaybePromise<Result> {
   const { limits } = exchange.route.context
-  const consumed = findConsumedBody(exchange.req)
+  const consumed = findConsumed(exchange)
   if (consumed !== undefined) {
     const parsed = readConsumedJson(consumed.value, limits)
     exchange.keyed?.fingerprint.addWhole(encodeConsumed(consumed.value, exchange.contentType, limits.bodySize))
@@ -109,7 +115,7 @@ export function hasSchema({ route, contentType }: ResourceExchange): boolean {
 
 /** Whether the bytes that are read here are those that were sent. To be asked before they are read. */
 export function isAsSent(exchange: ResourceExchange): boolean {
-  const consumed = findConsumedBody(exchange.req)
+  const consumed = findConsumed(exchange)
   return !isCoded(exchange) && (consumed === undefined || consumed.value instanceof Uint8Array)
 }
 
@@ -186,7 +192,7 @@ export async function readRawContent(exchange: ResourceExchange): Promise<Propos
   const most = isJson ? Math.max(limits.bodySize, SMALL) : SMALL
   // The length of coded content is not known.
   const length = isCoded(exchange) ? undefined : declaredLength(exchange)
-  const isSmall = findConsumedBody(exchange.req) !== undefined || (length !== undefined && length <= most)
+  const isSmall = findConsumed(exchange) !== undefined || (length !== undefined && length <= most)
   const content = isSmall
     ? await readContent(exchange, limit, (_, bytes) => bytes)
     : length === undefined
@@ -205,6 +211,18 @@ export async function readRawContent(exchange: ResourceExchange): Promise<Propos
   return { content: contentOf(exchange, body), isVerbatim }
 }
 
+/** Whether a parser before us has decoded the content from its charset: it is stored as UTF-8. */
+export function isDecodedText({ req }: ResourceExchange): boolean {
+  return typeof (req as HostRequest).body === 'string'
+}
+
+/** The Content-Type that is stored with content that is not JSON. */
+export function storedType(exchange: ResourceExchange): string {
+  const { contentType, contentParameters } = exchange
+  const field = exchange.field('content-type')?.trim() ?? contentType
+  return contentParameters.has('charset') && isDecodedText(exchange) ? withUtf8(field) : field
+}
+
 /** Content with the fields that are stored with it. */
 export function contentOf(exchange: ResourceExchange, body: Content['body']): Content {
   const { route, contentType } = exchange
@@ -212,7 +230,7 @@ export function contentOf(exchange: ResourceExchange, body: Content['body']): Co
   if (route.storedHeaders.length === 0 && isJson) return { contentType, body }
   const disposition = exchange.field('content-disposition')
   return {
-    contentType: isJson ? contentType : (exchange.field('content-type')?.trim() ?? contentType),
+    contentType: isJson ? contentType : storedType(exchange),
     contentLanguage: route.storedHeaders.includes('Content-Language')
       ? exchange.field('content-language') || undefined
       : undefined,

@@ -6,21 +6,19 @@ import {
   memberPath,
   type RemoveOptions,
   type RemoveResult,
-  type ResourceStore,
   type StoredResource,
   splitPath,
 } from '../stores/types.ts'
 import { beginRequestedChange, observesChanges, readForHooks } from './changes.ts'
-import { commit } from './commit.ts'
+import { commit, removeChange } from './commit.ts'
 import { expectationOf } from './conditions.ts'
-import { appliedPreferences, preferredReturn } from './preferences.ts'
+import { isOwnPath } from './own-paths.ts'
 import { cacheControlFor, tagFields, writtenReply } from './representation.ts'
-import type { ResourceExchange } from './resource-exchange.ts'
+import { appliedPreferences, preferredReturn, type ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'
 import { requirePresent } from './state.ts'
 import { RemoveUntilLeft } from './store-options.ts'
 import { idOf } from './validation.ts'
-import { removeChange } from './write-change.ts'
 
 /** DELETE: removes the target as its definition says (interface, DELETE 1 and 2). Content of the request is ignored. */
 export function remove(exchange: ResourceExchange): MaybePromise<Reply> {
@@ -67,13 +65,16 @@ const NO_PATHS: readonly string[] = []
 
 /** The files below an item, which are removed with it. One that is softly deleted keeps them: they are as hidden as it. */
 export function relatedPaths(
-  { fileNames, deletion, context }: Route,
+  route: Route,
   path: string,
   request?: { readonly signal: AbortSignal },
 ): MaybePromise<readonly string[]> {
+  const { fileNames, deletion } = route
   if (deletion === 'soft' || fileNames.length === 0) return NO_PATHS
-  if (typeof fileNames !== 'string') return fileNames.map((name) => memberPath(path, name))
-  return listFiles(context.store, path, fileNames, request?.signal)
+  if (typeof fileNames !== 'string') {
+    return fileNames.map((name) => memberPath(path, name)).filter((path) => isOwnPath(route, path))
+  }
+  return listFiles(route, path, request?.signal)
 }
 
 const PAGE = 100
@@ -82,22 +83,22 @@ const MAX_PAGES = 10
 
 /** Paths of the files below an item, as far as they are looked for. */
 export function listFiles(
-  store: ResourceStore,
+  route: Route,
   path: string,
-  which: 'any' | 'filename',
   signal: AbortSignal | undefined,
   found: readonly string[] = NO_PATHS,
   after?: string,
   pages = 1,
 ): MaybePromise<readonly string[]> {
+  const { fileNames, context } = route
   return andThen(
-    store.list(path, { limit: PAGE, hidden: true, after, ...(signal && { signal }) }),
+    context.store.list(path, { limit: PAGE, hidden: true, after, ...(signal && { signal }) }),
     ({ items, next }) => {
-      const files = items.filter((item) => which === 'any' || item.filename !== undefined).map((item) => item.path)
+      const isFile = ({ path, filename }: StoredResource): boolean =>
+        fileNames === 'any' ? isOwnPath(route, path) : filename !== undefined
+      const files = items.filter(isFile).map((item) => item.path)
       const all = [...found, ...files]
-      return next === undefined || pages === MAX_PAGES
-        ? all
-        : listFiles(store, path, which, signal, all, next, pages + 1)
+      return next === undefined || pages === MAX_PAGES ? all : listFiles(route, path, signal, all, next, pages + 1)
     },
   )
 }

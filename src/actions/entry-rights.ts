@@ -113,7 +113,7 @@ function orRefusal(ask: () => MaybePromise<boolean>): MaybePromise<boolean> {
   }
   try {
     const verdict = ask()
-    return isPromise(verdict) ? verdict.then(undefined, refuse) : verdict
+    return isPromise(verdict) ? Promise.resolve(verdict).then(undefined, refuse) : verdict
   } catch (error) {
     return refuse(error)
   }

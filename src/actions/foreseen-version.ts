@@ -5,8 +5,8 @@ import { declaredLength } from '../core/request-content.ts'
 import { formatEntityTag } from '../protocol/entity-tag.ts'
 import { observesChanges } from './changes.ts'
 import { checkConditions } from './conditions.ts'
-import { hasFileProperties } from './item-files.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
+import { hasFileProperties } from './server-properties.ts'
 
 /** Bytes of content that arrive no later than the answer of a store about the state would. */
 const SMALL = 16 * 1024

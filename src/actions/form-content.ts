@@ -14,12 +14,14 @@ import {
   discardContent,
   holdSmall,
   isAsSent,
+  isDecodedText,
   readContent,
   readSmall,
   SMALL,
   streamContent,
   type TakenContent,
 } from './content.ts'
+import { summarizeFile } from './item-files.ts'
 import { type MemberFile, type NewMember, newMemberOf } from './new-member.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import type { CollectionFacts } from './route.ts'
@@ -35,7 +37,7 @@ export function readForm(exchange: ResourceExchange): MaybePromise<NewMember> {
       return readMultipart(exchange, type)
     case 'text/plain':
       return readContent(exchange, limits.bodySize, (exchange, bytes) => {
-        const value = decodeText(bytes, type.parameters.get('charset'))
+        const value = decodeText(bytes, isDecodedText(exchange) ? 'utf-8' : type.parameters.get('charset'))
         return complete(exchange, [{ kind: 'field', name: textProperty!, value }], [])
       })
     default:
@@ -120,7 +122,7 @@ function createForm(exchange: ResourceExchange): Form {
       if (filename === undefined && size === 0) return
       const facts = { name: filename ?? name, type: contentType, size }
       const describe = collection.files === 'any' ? undefined : collection.files.get(name)?.describe
-      const summary = describe === undefined ? facts : describe(facts)
+      const summary = summarizeFile(describe, facts)
       files.push({ name, content: { contentType, filename: facts.name, body }, summary })
     },
     complete() {

@@ -65,7 +65,7 @@ export function askAbout(
   }
   try {
     const verdict = authorize(principal, request, view)
-    if (isPromise(verdict)) return verdict.then((verdict) => (isWanted ? askAgain() : verdict), fail)
+    if (isPromise(verdict)) return Promise.resolve(verdict).then((verdict) => (isWanted ? askAgain() : verdict), fail)
     return isWanted ? askAgain() : verdict
   } catch (error) {
     return fail(error)

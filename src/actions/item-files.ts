@@ -1,10 +1,10 @@
-import type { JsonObject } from '../core/json.ts'
+import type { JsonObject, JsonValue } from '../core/json.ts'
+import { atOnce, isPromise } from '../core/maybe-promise.ts'
 import type { StoredResource } from '../stores/types.ts'
 import { checkReading } from './authorization.ts'
+import type { FileFacts, FileOptions } from './hook-types.ts'
 import { parseStored } from './hooks.ts'
-import { unknownMembers } from './preferences.ts'
-import type { ResourceExchange } from './resource-exchange.ts'
-import type { Route } from './route.ts'
+import { type ResourceExchange, unknownMembers } from './resource-exchange.ts'
 import { addProperties, requireSameFacts, splitProperties, validateItem } from './server-properties.ts'
 import type { Document } from './validation.ts'
 
@@ -15,9 +15,15 @@ export interface ItemContent {
   readonly given: JsonObject
 }
 
-/** Whether items of a route say something of files, by names that the definition knows. */
-export function hasFileProperties({ idMember, fileNames }: Route): boolean {
-  return idMember !== undefined && typeof fileNames !== 'string' && fileNames.length > 0
+/**
+ * What an item says of a file.
+ * @throws TypeError for a promise: it would be stored as an empty object
+ */
+export function summarizeFile(describe: FileOptions['describe'], facts: FileFacts): JsonValue | undefined {
+  if (describe === undefined) return { ...facts }
+  const summary = atOnce(describe(facts))
+  if (!isPromise(summary)) return summary
+  throw new TypeError('"describe" of a file must return its description, not a promise: the item does not wait for it.')
 }
 
 /** @throws HttpError 422 */

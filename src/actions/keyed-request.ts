@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto'
 import { parseMultipart } from '../body-types/multipart.ts'
 import { HttpError, isHttpError } from '../core/errors.ts'
+import type { Step } from '../core/handler.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import type { Reply } from '../core/reply.ts'
 import { wantsDigests } from '../core/reply-digests.ts'
 import { declaredLength } from '../core/request-content.ts'
-import type { Step } from '../core/sequence.ts'
 import { parseIdempotencyKey } from '../protocol/idempotency-key.ts'
 import {
   isResource,

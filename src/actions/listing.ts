@@ -52,8 +52,8 @@ function readPlain(exchange: ResourceExchange): Listing {
   const shared = { query, counting: undefined, key, cursorKey: key, isQueried: false, target: '', isSecret: false }
   if (exchange.queryText === '') return { ...shared, limit: usual, after: undefined, sentAfter: undefined }
   const { query: parameters } = exchange
-  const limit = Math.min(max, parseLimit(parameters.get('limit')) ?? usual)
-  const cursor = parameters.get('after')
+  const limit = Math.min(max, parseLimit(takeParameter(parameters, 'limit')) ?? usual)
+  const cursor = takeParameter(parameters, 'after')
   if (cursor === null) return { ...shared, limit, after: undefined, sentAfter: undefined }
   return { ...shared, limit, after: openBound(cursor, key), sentAfter: cursor }
 }
@@ -133,11 +133,20 @@ function refuseSensitive({ properties }: ParsedQuery): void {
   )
 }
 
+/** The value of a parameter that has one; `null` where it is absent. @throws HttpError 400 for a second value */
+function takeParameter(parameters: URLSearchParams, name: string): string | null {
+  const [value = null, ...others] = parameters.getAll(name)
+  if (others.length > 0) refuseParameters([{ parameter: name, detail: `${name} is given once.` }])
+  return value
+}
+
 /** @throws HttpError 400 */
 function parseLimit(text: string | null): number | undefined {
   if (text === null) return undefined
-  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
-  throw new HttpError(400, 'ERR_MALFORMED_QUERY', { detail: 'limit is a positive integer.' })
+  if (!/^[1-9]\d{0,8}$/.test(text)) {
+    refuseParameters([{ parameter: 'limit', detail: 'limit is a positive integer.' }])
+  }
+  return Number(text)
 }
 
 /** Bytes of the hash in a cursor. */
@@ -155,7 +164,7 @@ export function formatCursor(cursor: string, key: string): string {
 /** The same for a list whose cursors are sealed where its query is secret: the seal has the rest of what it is bound to. */
 function openSealedBound(text: string, key: string, isSecret: boolean): string {
   const cursor = openBound(text, key)
-  if (isSecret && !isSealed(cursor)) throw foreignCursor(key)
+  if (isSecret && !isSealed(cursor)) throw foreignCursor()
   return cursor
 }
 
@@ -167,13 +176,12 @@ function openBound(text: string, key: string): string {
   if (isWhole && bytes.length > BINDING && bytes.subarray(0, BINDING).equals(bindingOf(key))) {
     return bytes.subarray(BINDING).toString()
   }
-  throw foreignCursor(key)
+  throw foreignCursor()
 }
 
-function foreignCursor(key: string): HttpError {
+function foreignCursor(): HttpError {
   const detail = 'after is a cursor taken from a Link field of a response to the same query.'
-  const errors = [{ parameter: 'after', detail }]
-  return new HttpError(400, 'ERR_MALFORMED_QUERY', { detail, ...(key !== '' && { errors }) })
+  return new HttpError(400, 'ERR_MALFORMED_QUERY', { detail, errors: [{ parameter: 'after', detail }] })
 }
 
 function bindingOf(key: string): Buffer {

@@ -1,11 +1,17 @@
 import { isJsonObject, type JsonObject, joinMembers } from '../core/json.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
-import type { Content, NewState, RelatedWrite } from '../stores/types.ts'
+import { type Content, memberPath, type NewState, type RelatedWrite } from '../stores/types.ts'
 import { indexNewMember, takeBeforeId } from './indexing.ts'
-import { unknownMembers } from './preferences.ts'
-import type { ResourceExchange } from './resource-exchange.ts'
-import { scopeNamesOf, splitScope } from './scope-properties.ts'
-import { addProperties, propertiesOfServer, refuseFacts, validateItem } from './server-properties.ts'
+import { requireOwnFile, requireOwnItem } from './own-paths.ts'
+import { type ResourceExchange, unknownMembers } from './resource-exchange.ts'
+import {
+  addProperties,
+  propertiesOfServer,
+  refuseFacts,
+  scopeNamesOf,
+  splitScope,
+  validateItem,
+} from './server-properties.ts'
 import { stamp } from './stamp.ts'
 import { type Document, idOf, insertId, invalid, WrittenDocument } from './validation.ts'
 
@@ -28,10 +34,23 @@ export interface MemberFile {
   readonly content: Content
 }
 
+/** Makes a member of content that is kept as it came. */
+export function rawMemberOf({ route, storePath }: ResourceExchange, content: Content): NewMember {
+  return {
+    content: (name) => {
+      requireOwnItem(route, storePath === '/' ? '' : storePath, name)
+      return content
+    },
+    related: () => [],
+    taken: [content],
+  }
+}
+
 /**
  * Makes a member of a JSON document: validated, then given what the server says of its files and the id that the store
  * assigns.
- * @throws HttpError 422 for an invalid document, or one that brings an id of its own
+ * @throws HttpError 422 for an invalid document, or one that brings an id of its own; once it has a name, 409 and 422 for
+ *   paths of other definitions
  */
 export function newMemberOf(
   exchange: ResourceExchange,
@@ -58,12 +77,18 @@ export function newMemberOf(
     const taken = isFinal ? takeBeforeId(route, base, valid.value) : undefined
     return {
       content: (name) => {
+        requireOwnItem(route, base, name)
         const id = idOf(name, kind)
         const value = valid.value as JsonObject
         const content = { contentType: 'application/json', body: insertId(valid.text, value, id) }
         return indexNewMember(route, base, name, content, () => ({ id, ...value }), taken)
       },
-      related: (name) => files.map((file) => ({ path: `${base}/${name}/${file.name}`, content: file.content })),
+      related: (name) =>
+        files.map((file) => {
+          const path = memberPath(memberPath(base, name), file.name)
+          requireOwnFile(route, path, file.name)
+          return { path, content: file.content }
+        }),
       taken: files.map(({ content }) => content),
     }
   }

@@ -4,7 +4,7 @@ import { HttpError } from '../core/errors.ts'
 import { equalJson, isJsonObject, type JsonValue, readMember } from '../core/json.ts'
 import { keepsNumbers } from '../core/json-numbers.ts'
 import { hasMoreEntries } from '../core/json-text.ts'
-import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
+import { andThen, atOnce, type MaybePromise } from '../core/maybe-promise.ts'
 import { emptyReply, type Reply } from '../core/reply.ts'
 import { selectPatchFormat } from '../patch-formats/select.ts'
 import type { ParsedPatch } from '../patch-formats/types.ts'
@@ -19,22 +19,22 @@ import {
   type WriteResult,
 } from '../stores/types.ts'
 import { beginRequestedChange, readForHooks } from './changes.ts'
-import { commit } from './commit.ts'
+import { commit, writeChange } from './commit.ts'
 import { readJson } from './content.ts'
 import { foresee } from './foreseen-state.ts'
 import { fetchJson, textOf } from './hooks.ts'
 import { indexContent } from './indexing.ts'
 import { answerOfWinner, recordAnswer } from './keyed-request.ts'
-import { parentOf } from './parent.ts'
+import { parentOf, requireParent } from './parent.ts'
 import { recallDocument, rememberDocument } from './parsed-documents.ts'
-import { appliedPreferences, preferredReturn, unknownMembers } from './preferences.ts'
 import { addStateFields, cacheControlFor, writtenReply } from './representation.ts'
-import type { ResourceExchange } from './resource-exchange.ts'
-import { requireScope, scopeNamesOf } from './scope-properties.ts'
+import { appliedPreferences, preferredReturn, type ResourceExchange, unknownMembers } from './resource-exchange.ts'
 import {
   filePropertiesOf,
   propertiesOfServer,
   requireSameFacts,
+  requireScope,
+  scopeNamesOf,
   splitProperties,
   validateItem,
 } from './server-properties.ts'
@@ -42,7 +42,6 @@ import { stamp } from './stamp.ts'
 import { loadPresent, requirePresent } from './state.ts'
 import { WriteUntilLeft } from './store-options.ts'
 import { type Document, idOf, invalid, requireKeptNumbers } from './validation.ts'
-import { writeChange } from './write-change.ts'
 
 /** `unchanged`: the patch asks for what is there already, and nothing was written. */
 type Patched =
@@ -61,7 +60,7 @@ export function patch(exchange: ResourceExchange): MaybePromise<Reply> {
   const format = selectPatchFormat(exchange.field('content-type'), exchange.route.patchFormats)
   return readJson(exchange, (exchange, document) => {
     requireKeptNumbers(document)
-    const parsed = format.parse(document.value)
+    const parsed = atOnce(format.parse(document.value))
     return andThen(commit(exchange, attempt, parsed), (result) =>
       result.outcome === 'answered' ? result.reply : createReply(exchange, result),
     )
@@ -81,9 +80,12 @@ function attempt(exchange: ResourceExchange, parsed: ParsedPatch): MaybePromise<
   requirePresent(exchange)
   const resource = exchange.current!
   requireDocument(resource)
-  return andThen(currentDocument(exchange, resource), (document) =>
-    andThen(readForHooks(exchange, resource), (resource) =>
-      write(exchange, resource, document, parsed.apply(document)),
+  // Before the patch is applied: what comes of it tells of the item.
+  return andThen(requireParent(exchange), () =>
+    andThen(currentDocument(exchange, resource), (document) =>
+      andThen(readForHooks(exchange, resource), (resource) =>
+        write(exchange, resource, document, atOnce(parsed.apply(document))),
+      ),
     ),
   )
 }

@@ -16,18 +16,17 @@ import {
   type WriteConflict,
 } from '../stores/types.ts'
 import { beginRequestedChange, type PendingChange } from './changes.ts'
+import { refuseOutboxConflict } from './commit.ts'
 import { contentOf, discardContent, hasSchema, type Proposal, readJson, readRawContent } from './content.ts'
 import { foresee } from './foreseen-state.ts'
 import { readForm } from './form-content.ts'
-import { type NewMember, newMemberOf } from './new-member.ts'
+import { type NewMember, newMemberOf, rawMemberOf } from './new-member.ts'
 import { createOnce, type Once } from './once.ts'
 import { checkParent, requireParent } from './parent.ts'
-import { appliedPreferences, preferredReturn, unknownMembers } from './preferences.ts'
 import { writtenReply } from './representation.ts'
-import type { ResourceExchange } from './resource-exchange.ts'
+import { appliedPreferences, preferredReturn, type ResourceExchange, unknownMembers } from './resource-exchange.ts'
 import { CreateUntilLeft } from './store-options.ts'
 import { type Document, idOf, validateDocument } from './validation.ts'
-import { refuseOutboxConflict } from './write-change.ts'
 
 type ToReply = (exchange: ResourceExchange, resource: StoredResource) => Reply
 
@@ -36,10 +35,7 @@ export function post(exchange: ResourceExchange): MaybePromise<Reply> {
   const { collection } = exchange.route
   if (collection!.content === 'raw' || isText(exchange)) {
     const content = hasSchema(exchange) ? readJson(exchange, validContent) : readRawContent(exchange).then(contentIn)
-    return andThen(content, (content) => {
-      const member = { content: () => content, related: () => [], taken: [content] }
-      return store(exchange, member, createRawReply)
-    })
+    return andThen(content, (content) => store(exchange, rawMemberOf(exchange, content), createRawReply))
   }
   if (!isJsonType(exchange.contentType)) return andThen(readForm(exchange), (member) => create(exchange, member))
   return readJson(exchange, postDocument)

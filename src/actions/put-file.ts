@@ -8,12 +8,13 @@ import { parseContentDisposition } from '../protocol/content-disposition.ts'
 import { formatPath } from '../protocol/request-target.ts'
 import { nameOf, type RelatedWrite, type StoredResource, type StoredState } from '../stores/types.ts'
 import { beginChange } from './changes.ts'
-import { commit } from './commit.ts'
-import { discardContent, readSmall, streamContent, type TakenContent } from './content.ts'
+import { commit, writeChange } from './commit.ts'
+import { discardContent, readSmall, storedType, streamContent, type TakenContent } from './content.ts'
 import type { FileOptions } from './hook-types.ts'
 import { fetchJson, parseStored, textOf } from './hooks.ts'
 import { indexContent } from './indexing.ts'
-import { parentOf } from './parent.ts'
+import { summarizeFile } from './item-files.ts'
+import { requireParent } from './parent.ts'
 import { cacheControlFor } from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'
@@ -21,7 +22,6 @@ import { addProperties, propertiesOfServer, splitProperties } from './server-pro
 import { stamp } from './stamp.ts'
 import { loadFileTarget } from './state.ts'
 import { type Document, WrittenDocument } from './validation.ts'
-import { writeChange } from './write-change.ts'
 
 type Stored = { readonly outcome: 'created' | 'replaced' }
 type Attempted = Stored | { readonly outcome: 'conflict'; readonly current: StoredState }
@@ -54,21 +54,22 @@ async function attempt(
 ): Promise<Attempted> {
   const { route, storePath, signal, current } = exchange
   const { store, limits, findRoute } = route.context
+  const requires = await requireParent(exchange)
   const item = await fetchJson(exchange.item as StoredResource, limits.bodySize, exchange)
   const own = findRoute(item.path)!
   const name = nameOf(storePath)
   const filename = filenameOf(exchange) ?? current?.filename ?? name
-  const contentType = exchange.field('content-type')?.trim() ?? exchange.contentType
+  const contentType = storedType(exchange)
   const facts = { name: filename, type: exchange.contentType, size }
   const file: RelatedWrite = { path: storePath, content: { contentType, filename, body } }
-  const document = describeFile(item, name, describe === undefined ? facts : describe(facts), limits)
+  const document = describeFile(item, name, summarizeFile(describe, facts), limits)
   const about = { kind: 'patched', current: item, properties: propertiesOfServer(own, keptNamesOf(own)) } as const
   const { value, text } = await stamp(exchange, document, about, own)
   const change = beginChange(own, 'patched', item, { principal: exchange.principal, request: exchange })
   const { contentLanguage } = item
   const plain = { contentType: item.contentType, contentLanguage, filename: item.filename, body: text }
   const content = indexContent(own, item.path, plain, value)
-  const options = { expect: { version: item.version }, requires: parentOf(exchange), related: [file], signal }
+  const options = { expect: { version: item.version }, requires, related: [file], signal }
   const written = await writeChange(store, item.path, content, options, change)
   if (written.outcome !== 'conflict') return { outcome: current === undefined ? 'created' : 'replaced' }
   if (written.missing !== undefined) return written

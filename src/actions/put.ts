@@ -6,27 +6,24 @@ import { formatPath } from '../protocol/request-target.ts'
 import { type Content, type Expectation, isStaged, nameOf, type WriteResult } from '../stores/types.ts'
 import { recheckAbsence, requireAuthorization } from './authorization.ts'
 import { beginRequestedChange, observesChanges } from './changes.ts'
-import { commit, commitWithoutTurn } from './commit.ts'
+import { commit, commitWithoutTurn, writeChange } from './commit.ts'
 import { checkConditions, expectationOf } from './conditions.ts'
 import { contentOf, discardContent, hasSchema, type Proposal, readJson, readRawContent } from './content.ts'
 import { performForeseen } from './foreseen-version.ts'
 import type { ConflictHook } from './hook-types.ts'
 import { loadView, viewState } from './hooks.ts'
 import { indexContent } from './indexing.ts'
-import { completeItem, fileNamesOf, hasFileProperties, validateItemContent } from './item-files.ts'
+import { completeItem, fileNamesOf, validateItemContent } from './item-files.ts'
 import { requireParent } from './parent.ts'
-import { appliedPreferences, preferredReturn, unknownMembers } from './preferences.ts'
 import { addStateFields, cacheControlFor, writtenReply } from './representation.ts'
-import type { ResourceExchange } from './resource-exchange.ts'
+import { appliedPreferences, preferredReturn, type ResourceExchange, unknownMembers } from './resource-exchange.ts'
 import { readInScope, refuseTaken } from './scope.ts'
-import { scopeNamesOf, splitScope } from './scope-properties.ts'
 import { readSeenState, type SeenState } from './seen-state.ts'
-import { addProperties, propertiesOfServer } from './server-properties.ts'
+import { addProperties, hasFileProperties, propertiesOfServer, scopeNamesOf, splitScope } from './server-properties.ts'
 import { stamp } from './stamp.ts'
-import { setState } from './state.ts'
+import { requirePresent, setState } from './state.ts'
 import { ReadUntilLeft, WriteUntilLeft } from './store-options.ts'
 import { type Document, idOf, insertId, validateDocument } from './validation.ts'
-import { writeChange } from './write-change.ts'
 
 type Written = Exclude<WriteResult, { outcome: 'conflict' }>
 
@@ -157,6 +154,9 @@ function replace(
   seen: SeenState | undefined,
 ): MaybePromise<WriteResult> {
   const { route, storePath } = exchange
+  const replaced = seen === undefined ? (exchange.current ?? exchange.hidden) : seen.resource
+  // It may have been removed while the content arrived.
+  if (!route.createsByPut && exchange.foreseenVersion === undefined && replaced === undefined) requirePresent(exchange)
   return andThen(requireParent(exchange), (requires) => {
     const change = seen && beginRequestedChange(exchange, kindOf(seen), seen.resource)
     const options = new WriteUntilLeft(exchange, seen?.expect ?? expect, requires)

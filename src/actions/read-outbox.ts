@@ -1,4 +1,4 @@
-import { isPromise } from '../core/maybe-promise.ts'
+import { atOnce, isPromise } from '../core/maybe-promise.ts'
 import { isLanguageList } from '../protocol/content-language.ts'
 import { parseMediaType } from '../protocol/media-type.ts'
 import { type RelatedWrite, sizeOf } from '../stores/types.ts'
@@ -12,10 +12,9 @@ import type { Route } from './route.ts'
  * @throws TypeError for an outbox that gives anything but writes: a step must not go on without them
  */
 export function readOutbox(route: Route, outbox: Outbox, change: Change): readonly RelatedWrite[] {
-  const writes: unknown = outbox(change)
+  const writes: unknown = atOnce(outbox(change))
   const owner = `The outbox of ${route.definition}`
   if (isPromise(writes)) {
-    writes.then(undefined, () => undefined)
     throw new TypeError(`${owner} must return a list of writes, not a promise: the commit does not wait for it.`)
   }
   if (!Array.isArray(writes)) throw new TypeError(`${owner} must return a list of writes such as [{ path, content }].`)

@@ -7,8 +7,7 @@ import { type MediaType, NO_PARAMETERS } from '../protocol/media-type.ts'
 import { isSafeMethod } from '../protocol/methods.ts'
 import type { Conditions, Validators } from '../protocol/preconditions.ts'
 import { type Preferences, parsePrefer } from '../protocol/prefer.ts'
-import type { Page, StoredState } from '../stores/types.ts'
-import { isResource, type StoredResource } from '../stores/types.ts'
+import { isResource, type Page, type StoredResource, type StoredState } from '../stores/types.ts'
 import type { KeyedRequest } from './keyed-request.ts'
 import type { Listing } from './listing.ts'
 import type { Action, Route } from './route.ts'
@@ -146,4 +145,27 @@ export function readParams(pattern: string, path: string): Readonly<Record<strin
     else if (name.startsWith('{')) params[name.slice(1, -1)] = values[index] ?? ''
   }
   return Object.freeze(params)
+}
+
+/** What Prefer says about the content of an answer to a write (RFC 7240 §4.2). */
+export function preferredReturn({ preferences }: ResourceExchange): 'minimal' | 'representation' | undefined {
+  return preferences.return
+}
+
+/** What becomes of members that a schema does not know (RFC 7240 §4.4). */
+export function unknownMembers(exchange: ResourceExchange): 'strip' | 'refuse' {
+  return exchange.preferences.handling === 'strict' ? 'refuse' : 'strip'
+}
+
+/** Preference-Applied for the preferences that had a part in the answer to a write (RFC 7240 §3). */
+export function appliedPreferences(exchange: ResourceExchange, answer: 'done' | 'accepted' = 'done'): string[] {
+  if (exchange.field('prefer') === undefined) return []
+  const { return: wanted, handling, respondAsync } = exchange.preferences
+  const applied: string[] = []
+  if (answer === 'done' && wanted !== undefined) applied.push(`return=${wanted}`)
+  if (answer === 'accepted' && respondAsync === true) applied.push('respond-async')
+  if (handling === 'strict' && exchange.route.schema !== undefined && exchange.method !== 'DELETE') {
+    applied.push('handling=strict')
+  }
+  return applied.length === 0 ? [] : ['Preference-Applied', applied.join(', ')]
 }

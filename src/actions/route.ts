@@ -135,8 +135,8 @@ export interface Route {
   /** Whether representations tell of accepted work in a member `state`. */
   readonly showsWork: boolean
   /**
-   * Names of the files that an item may have below it. `any`: everything below it. `filename`: each resource below it that has
-   * a file name, where other resources may be there as well.
+   * Names of the files that an item may have below it. `any`: everything below it that has no definition of its own.
+   * `filename`: each resource below it that has a file name, where other resources may be there as well.
    */
   readonly fileNames: 'any' | 'filename' | readonly string[]
   /** Whether the target is a file of an item: it is there as long as the item is, and for those who may read that. */

@@ -147,7 +147,8 @@ function judgeState(
     )
   }
   const isInScope = isCurrent ? matchesValues(indexing, scope, state.indexed!.values) : matches(indexing, scope, state)
-  if (isPromise(isInScope)) return isInScope.then((isInScope) => showState(exchange, path, options, state, isInScope))
+  if (isPromise(isInScope))
+    return Promise.resolve(isInScope).then((isInScope) => showState(exchange, path, options, state, isInScope))
   return showState(exchange, path, options, state, isInScope)
 }
 

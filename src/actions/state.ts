@@ -3,6 +3,7 @@ import { HttpError } from '../core/errors.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { isJsonType, parseMediaType } from '../protocol/media-type.ts'
 import { isResource, type StoredState, splitPath } from '../stores/types.ts'
+import { isOthersResource } from './own-paths.ts'
 import { selectedValidators } from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'
@@ -50,7 +51,10 @@ export function readWithHidden(exchange: ResourceExchange): MaybePromise<void> {
 function readItem(exchange: ResourceExchange): MaybePromise<void> {
   if (exchange.isItemRead) return undefined
   const { collection: path } = splitPath(exchange.storePath)
-  return andThen(readInScope(exchange, path, new ReadUntilLeft(exchange, HIDDEN)), (state) => {
+  // An item of another definition has rights of its own, and none of these files.
+  const isOthers = isOthersResource(exchange.route, path)
+  const read = isOthers ? undefined : readInScope(exchange, path, new ReadUntilLeft(exchange, HIDDEN))
+  return andThen(read, (state) => {
     exchange.isItemRead = true
     exchange.item = splitHidden(exchange, state)
   })
@@ -118,11 +122,11 @@ export function loadReplaced(exchange: ResourceExchange): MaybePromise<void> {
 }
 
 /**
- * Reads the state of a target that PUT replaces where items have a scope. One that is out of scope does not exist, and is
- * not replaced either; a hidden one that is in scope is restored.
+ * Reads the state of a target that PUT replaces, a hidden one as well, which it restores. Where items have a scope, one that
+ * is out of it does not exist, and is not replaced either.
  * @throws HttpError 404, 410
  */
-export function loadReplacedInScope(exchange: ResourceExchange): MaybePromise<void> {
+export function loadReplacedOrHidden(exchange: ResourceExchange): MaybePromise<void> {
   return andThen(readWithHidden(exchange), () => {
     refuseTaken(exchange)
     if (!exchange.route.createsByPut && exchange.hidden === undefined) requirePresent(exchange)

@@ -185,9 +185,12 @@ function findCut(
   return isEnd ? undefined : items.indexOf(last) + 1
 }
 
-/** The page of the store itself, where all of it is shown: what was derived from it is used again. */
+/** The page of the store itself, where it is what is shown: what was derived from it is used again. */
 function keepWhole(page: Page, shown: Page): Page {
-  return page.next === shown.next && page.items.length === shown.items.length ? page : shown
+  const { items, next } = shown
+  // As many entries may be others: some of an earlier page, in place of some that are refused.
+  const isShown = next === page.next && items.length === page.items.length
+  return isShown && items.every((item, index) => item === page.items[index]) ? page : shown
 }
 
 /** Whether an entry behind a cursor is shown. Where that takes too long to find out, there may be one. */

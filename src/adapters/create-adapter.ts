@@ -194,7 +194,7 @@ export function createAdapter<Context, Result>(
   function goOn(context: Context, exchange: Exchange, next: () => MaybePromise<Result>): MaybePromise<Result> {
     const result = next()
     if (!isPromise(result)) return complete(context, exchange, result)
-    return result.then(
+    return Promise.resolve(result).then(
       (result) => complete(context, exchange, result),
       (error) => fail(context, exchange, error),
     )

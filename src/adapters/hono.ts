@@ -79,7 +79,7 @@ export function honoMiddleware(handler: Handler, options: HonoOptions = {}): Hon
   const { prefix = '' } = resolveOptions('honoMiddleware', options, OPTIONS)
   // The pattern of the route, for the prefix of it.
   const path = typeof prefix === 'string' ? prefix.replace(/\/\*$/, '') : prefix
-  checkPrefix('honoMiddleware', path)
+  checkPrefix('honoMiddleware', path, 'prefix')
   const serve = adapt(path === '' ? handler : mount(path, handler))
   return async (context, next) => {
     return serve(context, async () => {

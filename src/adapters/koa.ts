@@ -66,7 +66,7 @@ export function koaMiddleware(handler: Handler, options: KoaOptions = {}): KoaMi
   checkHandler('koaMiddleware', handler)
   refusePlainPrefix('koaMiddleware', options)
   const { prefix = '' } = resolveOptions('koaMiddleware', options, OPTIONS)
-  checkPrefix('koaMiddleware', prefix)
+  checkPrefix('koaMiddleware', prefix, 'prefix')
   const serve = adapt(prefix === '' ? handler : mount(prefix, handler))
   return (context, next) => {
     // Koa keeps both on its own objects.

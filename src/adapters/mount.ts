@@ -1,22 +1,27 @@
 import type { IncomingMessage } from 'node:http'
+import { quoteValue } from '../core/describe-value.ts'
 import type { AnyRequest, AnyResponse } from '../core/exchange.ts'
 import { checkHandler, type Handler, type Next } from '../core/handler.ts'
 import { createHandler } from '../core/node-handler.ts'
 import { findPlace, type Place, placeBelow } from '../core/place.ts'
 import { parseRequestTarget } from '../protocol/request-target.ts'
 
-/** @throws TypeError for a prefix that could never match */
-export function checkPrefix(owner: string, prefix: unknown): string {
+/**
+ * @param owner the public name that takes the prefix, for the message
+ * @param option the name of the option; left out where the prefix is the first argument
+ * @throws TypeError for a prefix that could never match
+ */
+export function checkPrefix(owner: string, prefix: unknown, option?: string): string {
+  const subject = option === undefined ? `${owner} takes a prefix` : `${owner} takes as ${option}: a path`
   if (typeof prefix === 'string' && /^(?:\/(?::\w+|[^/:?#*\s][^/?#*\s]*))*$/.test(prefix)) {
     // Dot segments, backslashes, and what is not ASCII are in no request target that the prefix could begin.
     if (parseRequestTarget(prefix || '/') !== undefined) return prefix
-    throw new TypeError(
-      `${owner} takes a prefix as it is sent, with escapes and without dot segments, not ${JSON.stringify(prefix)}.`,
-    )
+    throw new TypeError(`${subject} as it is sent, with escapes and without dot segments, not ${quoteValue(prefix)}.`)
   }
-  if (typeof prefix === 'function') throw new TypeError(`${owner} takes the prefix first: ${owner}('/api', service).`)
+  if (typeof prefix === 'function' && option === undefined)
+    throw new TypeError(`${owner} takes the prefix first: ${owner}('/api', service).`)
   throw new TypeError(
-    `${owner} takes a prefix such as '/api' or '/t/:tenant', without a slash or a star at the end, not ${JSON.stringify(prefix)}.`,
+    `${subject} such as '/api' or '/t/:tenant', without a slash or a star at the end, not ${quoteValue(prefix)}.`,
   )
 }
 

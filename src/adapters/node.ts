@@ -38,7 +38,7 @@ export function attach(server: AnyServer, service: Handler, options: AttachOptio
   checkServer(server)
   checkHandler('attach', service)
   const { direct } = resolveOptions('attach', options, OPTIONS)
-  if (direct !== undefined) checkPrefix('attach', direct)
+  if (direct !== undefined) checkPrefix('attach', direct, 'direct')
   const emitter = server as Server
   const hosts = (emitter.listeners('request') as Listener[]).filter((listener) => listener !== service)
   emitter.removeAllListeners('request')
@@ -73,12 +73,13 @@ function checkServer(server: unknown): void {
   )
 }
 
-/** Sends 100 Continue when somebody starts to read the content, and not before. */
+/** Sends 100 Continue when the content is read or discarded, and not before. */
 function holdContinue(req: IncomingMessage, res: ServerResponse): void {
   const exchange = sharedExchange(req, res)
   const send = (): void => {
     exchange.sendContinue = undefined
     req.off('newListener', onListener)
+    req.off('resume', send)
     if (!res.headersSent) res.writeContinue()
   }
   const onListener = (event: string | symbol): void => {
@@ -86,4 +87,6 @@ function holdContinue(req: IncomingMessage, res: ServerResponse): void {
   }
   exchange.sendContinue = send
   req.on('newListener', onListener)
+  // A host that discards content before it answers, as Express does for its 404, has no listener for it.
+  req.on('resume', send)
 }

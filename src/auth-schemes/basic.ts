@@ -1,14 +1,14 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { Exchange, RequestView } from '../core/exchange.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
-import { ACCOUNTS, FUNCTION, PERIOD, RECORD, withDefault } from '../core/option-values.ts'
+import { ACCOUNTS, FUNCTION, PERIOD, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { formatChallenge } from '../protocol/authorization.ts'
 import { parseBase64 } from './base64.ts'
 import { createMemory } from './memory.ts'
 import { parsePasswordHash, verifyLikeStranger } from './password-hash.ts'
 import { digestText, indexAccounts, normalizeName } from './secrets.ts'
-import { passThrottle, reportAttempt, type Throttle } from './throttle.ts'
+import { passThrottle, reportAttempt, THROTTLE, type Throttle } from './throttle.ts'
 import { type AuthResult, type AuthScheme, REALM, toPrincipal, type Verdict } from './types.ts'
 
 /**
@@ -37,7 +37,7 @@ const OPTIONS = {
   realm: REALM,
   verify: FUNCTION,
   accounts: ACCOUNTS,
-  throttle: RECORD,
+  throttle: THROTTLE,
   cacheLifetime: withDefault(PERIOD, 0),
 } satisfies OptionTable<BasicOptions>
 

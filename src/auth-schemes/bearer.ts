@@ -1,6 +1,6 @@
 import { HttpError } from '../core/errors.ts'
 import type { Exchange, Principal, RequestView } from '../core/exchange.ts'
-import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
+import { andThen, atOnce, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import type { Log } from '../core/operator-log.ts'
 import { CHECKED_LATER, FUNCTION, PERIOD, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
@@ -110,18 +110,20 @@ export function bearer(verifier: TokenVerifier | OpaqueTokenVerifier, options: B
       }
       if (value.length > MAX_LENGTH) return conclude(MALFORMED, exchange)
       const result = tokens.verifyToken(value, exchange)
-      return isPromise(result) ? result.then((result) => conclude(result, exchange)) : conclude(result, exchange)
+      return isPromise(result)
+        ? Promise.resolve(result).then((result) => conclude(result, exchange))
+        : conclude(result, exchange)
     },
   }
 }
 
 /** The scopes that a request needs, whichever way its path is read. */
 function wantedScopes(scope: NonNullable<BearerOptions['scope']>, exchange: Exchange): readonly string[] {
-  if (exchange.readings === undefined && !exchange.revealsState) return scope(exchange)
+  if (exchange.readings === undefined && !exchange.revealsState) return atOnce(scope(exchange))
   const wanted = new Set<string>()
   const collect = (): void => {
-    for (const name of scope(exchange)) wanted.add(name)
-    if (exchange.revealsState) for (const name of scope(asRead(exchange))) wanted.add(name)
+    for (const name of atOnce(scope(exchange))) wanted.add(name)
+    if (exchange.revealsState) for (const name of atOnce(scope(asRead(exchange)))) wanted.add(name)
   }
   askEachReading(exchange, collect, () => false)
   return [...wanted]

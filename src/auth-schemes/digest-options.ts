@@ -1,22 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import type { RequestView } from '../core/exchange.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
-import {
-  ACCOUNTS,
-  CHECKED_LATER,
-  FUNCTION,
-  listOf,
-  oneOf,
-  RECORD,
-  type ValueRule,
-  withDefault,
-} from '../core/option-values.ts'
+import { ACCOUNTS, FUNCTION, listOf, oneOf, RECORD, type ValueRule, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { DIGEST_ALGORITHMS, type DigestAlgorithm, hashAccount } from './digest-response.ts'
 import { createNonceCounts } from './nonce-counts.ts'
 import { createNonces, type Nonces } from './nonces.ts'
 import { indexAccounts, type NamedAccount, normalizeName } from './secrets.ts'
-import type { Throttle } from './throttle.ts'
+import { THROTTLE, type Throttle } from './throttle.ts'
 import { REALM, type Verdict } from './types.ts'
 
 /** Stands for a password in one realm: it is enough to log in there, but does not reveal the password. */
@@ -98,6 +89,15 @@ const LIFETIME: ValueRule = {
   text: 'milliseconds, a finite number above 0',
 }
 
+const SHARED: ValueRule = {
+  accepts(value) {
+    if (!RECORD.accepts(value)) return false
+    const { key, claim } = value as Partial<SharedNonces>
+    return key instanceof Uint8Array && key.length >= MIN_KEY && typeof claim === 'function'
+  },
+  text: `{ key, claim }, a secret of at least ${MIN_KEY} bytes and a function`,
+}
+
 const OPTIONS = {
   realm: REALM,
   accounts: ACCOUNTS,
@@ -105,8 +105,8 @@ const OPTIONS = {
   principal: FUNCTION,
   algorithms: withDefault(listOf(oneOf(...DIGEST_ALGORITHMS), 1), ['SHA-256']),
   nonceLifetime: withDefault(LIFETIME, 300_000),
-  throttle: RECORD,
-  shared: CHECKED_LATER,
+  throttle: THROTTLE,
+  shared: SHARED,
   targetOf: FUNCTION,
 } satisfies OptionTable<DigestOptions>
 
@@ -130,19 +130,11 @@ export function resolveDigestOptions(options: DigestOptions): DigestSettings {
 
 /** A key of the process is drawn at its first use: Workers may not draw random bytes while a module is loaded. */
 function createKeySource(shared: SharedNonces | undefined): () => Uint8Array {
-  let key = shared === undefined ? undefined : readKey(shared)
+  let key = shared === undefined ? undefined : Uint8Array.from(shared.key)
   return () => {
     key ??= randomBytes(MIN_KEY)
     return key
   }
-}
-
-function readKey({ key, claim }: SharedNonces): Uint8Array {
-  if (!(key instanceof Uint8Array) || key.length < MIN_KEY) {
-    throw new TypeError(`digest takes a shared "key" of at least ${MIN_KEY} bytes.`)
-  }
-  if (typeof claim !== 'function') throw new TypeError('digest needs "claim" beside a shared "key".')
-  return Uint8Array.from(key)
 }
 
 function createClaim(shared: SharedNonces | undefined, lifetime: number): DigestSettings['claim'] {

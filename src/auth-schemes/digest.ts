@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Exchange, HostRequest } from '../core/exchange.ts'
-import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
+import { andThen, atOnce, type MaybePromise } from '../core/maybe-promise.ts'
 import { type ChallengeParameter, formatChallenge } from '../protocol/authorization.ts'
 import { formatQuotedString } from '../protocol/field-value.ts'
 import { type Account, type DigestHashes, type DigestOptions, resolveDigestOptions } from './digest-options.ts'
@@ -98,7 +98,7 @@ export function digest(options: DigestOptions): AuthScheme {
       if (credentials === undefined) return MALFORMED
       const { user, algorithm, uri } = credentials
       if (credentials.realm !== realm || !algorithms.includes(algorithm)) return NOT_OFFERED
-      if (uri !== targetOf(exchange)) return MOVED
+      if (uri !== atOnce(targetOf(exchange))) return MOVED
       return passThrottle(throttle, normalizeName(user), exchange, () =>
         andThen(findAccount(user, algorithm, exchange), (account) => judge(credentials, account, exchange)),
       )

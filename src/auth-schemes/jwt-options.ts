@@ -184,7 +184,9 @@ function createSource(
   algorithms: readonly string[],
 ): KeySource {
   if ((keys === undefined) === (jwks === undefined)) throw new TypeError('jwt takes either "keys" or "jwks".')
+  const times = resolveOptions('jwksTimes', jwksTimes, JWKS_TIMES)
   if (keys !== undefined) {
+    if (jwksTimes !== undefined) throw new TypeError('jwt has "jwksTimes" without "jwks".')
     const list = readKeys(keys)
     const source = createStaticKeySource(list)
     for (const alg of algorithms) requireLongSecrets(list, alg)
@@ -196,7 +198,6 @@ function createSource(
   }
   // Anybody can read the key set of an issuer: nothing in it can be a secret.
   if (algorithms.some((alg) => alg.startsWith('HS'))) throw new TypeError('HMAC algorithms cannot be used with "jwks".')
-  const times = resolveOptions('jwksTimes', jwksTimes, JWKS_TIMES)
   if (typeof jwks === 'function') return createRemoteKeySource(jwks, times, algorithms)
   const url = readUrl(jwks)
   const isLoopback = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname)

@@ -1,6 +1,6 @@
 import { subtle, type webcrypto } from 'node:crypto'
 import type { RequestView } from '../core/exchange.ts'
-import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
+import { andThen, atOnce, type MaybePromise } from '../core/maybe-promise.ts'
 import { MALFORMED, readScopes, type TokenResult, type TokenVerifier } from './bearer.ts'
 import { type Claims, type JwtOptions, resolveJwtOptions } from './jwt-options.ts'
 import { createMemory } from './memory.ts'
@@ -24,7 +24,11 @@ let library: Promise<Jose> | undefined
 
 /** Loaded by the first verifier, not by everybody who imports this package: it takes longer than all the rest. */
 function loadJose(): Promise<Jose> {
-  library ??= import('jose')
+  library ??= import('jose').catch((error: unknown) => {
+    // As with too many open files: the next request tries again.
+    library = undefined
+    throw error
+  })
   return library
 }
 
@@ -102,7 +106,7 @@ export function jwt(options: JwtOptions): TokenVerifier {
     const name = claims['sub'] ?? claims['client_id']
     const principal = toPrincipal('bearer', verdict, typeof name === 'string' ? name : '')
     if (principal === undefined) return undefined
-    const scopes = settings.scopes === undefined ? readScopes(claims) : settings.scopes(claims)
+    const scopes = settings.scopes === undefined ? readScopes(claims) : atOnce(settings.scopes(claims))
     const oldest =
       settings.maxTokenAge === undefined ? Number.POSITIVE_INFINITY : (iat + 1) * 1000 + settings.maxTokenAge
     return {

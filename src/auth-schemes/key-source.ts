@@ -72,17 +72,16 @@ export function createRemoteKeySource(
       const select = () => keys.filter((key) => isKeyFor(key, alg, kid))
       return andThen(refresh(), () => {
         const found = select()
-        if (found.length > 0 || Date.now() < fetchedAt + cooldown) return found
+        if (found.length > 0 || isWithin(fetchedAt, cooldown)) return found
         return andThen(fetchKeys(), select)
       })
     },
   }
 
   function refresh(): MaybePromise<void> {
-    const now = Date.now()
-    if (now < source.freshUntil) return undefined
-    if (now >= fetchedAt + freshFor + staleFor) return fetchKeys()
-    if (pending === undefined && now >= failedAt + retryAfter) {
+    if (isWithin(fetchedAt, freshFor)) return undefined
+    if (Date.now() >= fetchedAt + freshFor + staleFor) return fetchKeys()
+    if (pending === undefined && !isWithin(failedAt, retryAfter)) {
       fetchKeys().catch(() => {}) // has been published
     }
     return undefined
@@ -91,7 +90,7 @@ export function createRemoteKeySource(
   function fetchKeys(): Promise<void> {
     if (pending !== undefined) return pending
     // The endpoint is left alone for a moment after a failure: with nothing to use, every request would ask it.
-    if (Date.now() < failedAt + retryAfter) return Promise.reject(createUnavailable(retryAfter))
+    if (isWithin(failedAt, retryAfter)) return Promise.reject(createUnavailable(retryAfter))
     pending = loadKeys().finally(() => {
       pending = undefined
     })
@@ -153,6 +152,12 @@ export function createRemoteKeySource(
   }
 
   return source
+}
+
+/** Whether less than a time has passed since a moment. One that lies ahead comes from a clock that was put back. */
+function isWithin(moment: number, time: number): boolean {
+  const now = Date.now()
+  return now >= moment && now < moment + time
 }
 
 /** The public keys of a JWK Set (RFC 7517 §5); those that are not for signatures, or not understood, are left out. */

@@ -6,8 +6,6 @@ export interface Memory<Value> {
   keyOf(credentials: string): string
   get(key: string): Value | undefined
   set(key: string, value: Value): void
-  delete(key: string): void
-  clear(): void
 }
 
 /**
@@ -38,13 +36,5 @@ export function createMemory<Value>(limit: number): Memory<Value> {
       return older
     },
     set,
-    delete(key) {
-      young.delete(key)
-      old.delete(key)
-    },
-    clear() {
-      young.clear()
-      old.clear()
-    },
   }
 }

@@ -1,3 +1,4 @@
+import { quoteValue } from '../core/describe-value.ts'
 import { CHECKED_LATER, listOf, type ValueRule, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { toOriginForm } from '../protocol/request-target.ts'
@@ -74,7 +75,7 @@ function readResource(resource: unknown): URL {
   const url = parseHttpsUrl(resource)
   if (url === undefined || (resource as string).includes('#')) {
     throw new TypeError(
-      `metadata takes as resource: an https URL without fragment and user information (RFC 9728 section 1.2), such as "https://api.example/notes", not ${JSON.stringify(resource)}.`,
+      `metadata takes as resource: an https URL without fragment and user information (RFC 9728 section 1.2), such as "https://api.example/notes", not ${quoteValue(resource)}.`,
     )
   }
   if (url.href !== resource && url.href !== `${resource}/`) {

@@ -2,8 +2,8 @@ import { hash } from 'node:crypto'
 import { networkOf } from '../core/client-address.ts'
 import { HttpError } from '../core/errors.ts'
 import type { RequestView } from '../core/exchange.ts'
-import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
-import { FUNCTION, POSITIVE, withDefault } from '../core/option-values.ts'
+import { andThen, atOnce, type MaybePromise } from '../core/maybe-promise.ts'
+import { FUNCTION, POSITIVE, shapedAs, type ValueRule, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 
 /** Slows down guessing of passwords. Users are named in one spelling, whatever spelling was sent. */
@@ -20,6 +20,8 @@ export interface Throttle {
    */
   report(user: string, outcome: 'accepted' | 'rejected', request: RequestView): number | undefined | void
 }
+
+export const THROTTLE: ValueRule = shapedAs({ check: 'function', report: 'function' })
 
 /**
  * Goes on with `next` unless the throttle says to wait.
@@ -96,7 +98,8 @@ export function attemptLimit(options: AttemptLimitOptions = {}): Throttle {
   const counts = new Map<string, Failures>()
   const describe = keyOf ?? ((user, request) => `${networkOf(request.clientAddress ?? '')} ${user}`)
   // Hashed: names are as long as clients like.
-  const toKey = (user: string, request: RequestView): string => hash('sha256', describe(user, request), 'base64')
+  const toKey = (user: string, request: RequestView): string =>
+    hash('sha256', atOnce(describe(user, request)), 'base64')
 
   function find(key: string): Failures | undefined {
     const entry = counts.get(key)

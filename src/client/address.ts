@@ -28,7 +28,7 @@ export function readAddress<Handle extends ResourceHandle>(
   const path = hasParameters ? fillPath(target, Object(rest[0])) : target
   const url = new URL(base + path).href
   // `..` would lead out of the service, `//` to other names of its resources.
-  if (!url.startsWith(base)) throw new TypeError(`The path leads out of ${base}: ${path}.`)
+  if (!url.startsWith(`${base}/`)) throw new TypeError(`The path leads out of ${base}: ${path}.`)
   return { url, handle: undefined, rest: hasParameters ? rest.slice(1) : rest }
 }
 

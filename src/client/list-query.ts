@@ -1,3 +1,4 @@
+import { isJsonObject, type JsonValue } from '../core/json.ts'
 import type { AnyTraits, Trait } from './definition-paths.ts'
 
 type Scalar = string | number | boolean | Date
@@ -57,13 +58,13 @@ export function formatQuery({ query = {}, sort, limit, count }: ListQuery): stri
     }
   }
   for (const [name, value] of Object.entries(query)) {
-    if (typeof value === 'object' && !Array.isArray(value) && !(value instanceof Date)) {
-      for (const [operator, operand] of Object.entries(value)) add(`${name}[${operator}]`, operand)
+    if (isJsonObject(value as JsonValue | undefined) && !(value instanceof Date)) {
+      for (const [operator, operand] of Object.entries(value as object)) add(`${name}[${operator}]`, operand)
     } else add(name, value)
   }
-  if (sort !== undefined) add('sort', typeof sort === 'string' ? sort : sort.join())
+  add('sort', sort && String(sort))
   add('limit', limit)
-  if (count === true) add('count', true)
+  add('count', count || undefined)
   const text = String(pairs)
   return text === '' ? '' : `?${text}`
 }

@@ -57,7 +57,7 @@ export function listItems<Value>(
       const total = answer.headers.get('x-total-count')
       const items = parseContent(answer) as unknown as readonly Value[]
       if (!Array.isArray(items)) throw createError(answer, 'The content of the response is not a list.')
-      yield { ok: true, status: 200, items, total: total === null ? undefined : Number(total) }
+      yield { ok: true, status: 200, items, total: total ? Number(total) : undefined }
       const target = findNext(answer.headers.get('link'))
       const following: string | undefined = target === undefined ? undefined : resolveReference(answer, target)
       if (count === keepAt) {
@@ -82,7 +82,7 @@ const LINK = /<([^<>]*)>((?:\s*;\s*[\w!#$&+.^`|~*-]+(?:=(?:"(?:[^"\\]|\\.)*"|[^\
 export function findNext(field: string | null): string | undefined {
   for (const [, target, parameters] of (field ?? '').matchAll(LINK)) {
     const relation = /;\s*rel=(?:"([^"]*)"|([^\s;]+))/i.exec(parameters!)
-    if ((relation?.[1] ?? relation?.[2] ?? '').toLowerCase().split(/\s+/).includes('next')) return target
+    if (/(^|\s)next(\s|$)/i.test(relation?.[1] ?? relation?.[2] ?? '')) return target
   }
   return undefined
 }

@@ -12,7 +12,8 @@ export interface ClientContext {
   readonly base: string
   readonly send: Send
   readonly cache: TagCache
-  readonly prefer: 'merge' | 'json'
+  /** `undefined`: that of `createPatch`. */
+  readonly prefer: 'merge' | 'json' | undefined
   readonly maxAttempts: number
   /** Paths of collections that keep keys of creations. */
   readonly keyed: readonly string[]
@@ -25,13 +26,13 @@ export type ReadResult<Value, Path extends string> =
 /** GET of JSON. What has not changed since it was last read comes from memory. */
 export async function getJson({ send, cache }: ClientContext, url: string, options?: RequestOptions): Promise<Answer> {
   const known = cache.find(url)
-  const entityTag = known?.headers.get('etag')
   const request = (condition: Readonly<Record<string, string>>): Promise<Answer> =>
     send({ method: 'GET', url, headers: { Accept: 'application/json, */*;q=0.5', ...condition }, options })
-  let answer = await request(typeof entityTag === 'string' ? { 'If-None-Match': entityTag } : {})
+  // Only answers with a tag are kept.
+  let answer = await request(known ? { 'If-None-Match': known.headers.get('etag')! } : {})
   // The tag of another resource is of no use. Under this condition, which always holds, the service does not redirect.
   if (answer.target !== undefined) answer = await request(conditionOn('any'))
-  if (answer.status === 304 && known !== undefined) {
+  if (answer.status === 304 && known) {
     cache.keep(known)
     return known
   }

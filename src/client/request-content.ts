@@ -49,7 +49,7 @@ function streamBlob(blob: Blob, onProgress: NonNullable<RequestContent['onProgre
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        if (sent > 0) onProgress(sent, blob.size)
+        if (sent) onProgress(sent, blob.size)
         if (sent >= blob.size) return controller.close()
         const chunk = await blob.slice(sent, sent + CHUNK).arrayBuffer()
         sent += chunk.byteLength

@@ -1,11 +1,11 @@
 import type { JsonValue } from '../core/json.ts'
 import { readAddress } from './address.ts'
+import { check, type FieldValues, type ResourceClientOptions, readClientOptions } from './client-options.ts'
 import type { ResourceClient } from './client-types.ts'
 import { type CreateOptions, createItem } from './create.ts'
-import type { AnyResources, ClientDefinitions, Paths } from './definition-paths.ts'
+import type { AnyResources, ClientDefinitions } from './definition-paths.ts'
 import { type DownloadOptions, openContent } from './download.ts'
 import { type EditOptions, editDocument } from './edit.ts'
-import type { Fetch } from './fetch.ts'
 import { listItems } from './list.ts'
 import { type ClientContext, type RequestOptions, readDocument } from './read.ts'
 import type { ResourceDocument } from './results.ts'
@@ -14,49 +14,6 @@ import { createTransport } from './transport.ts'
 import { type UploadContent, type UploadOptions, uploadContent } from './upload.ts'
 import { waitForEnd } from './wait.ts'
 import { type Match, removeResource, replaceDocument } from './write.ts'
-
-type Later<Value> = Value | Promise<Value>
-type FieldValues = Readonly<Record<string, string>>
-
-/** The collections whose definitions have the option `idempotency`. */
-type KeyedPaths<Resources> = Resources extends AnyResources
-  ? string
-  : {
-      [Path in keyof Paths<Resources>]: Paths<Resources>[Path] extends {
-        readonly kind: 'collection'
-        readonly traits: { readonly idempotency: string }
-      }
-        ? Path
-        : never
-    }[keyof Paths<Resources>]
-
-export interface ResourceClientOptions<Resources = AnyResources> {
-  /** Default: the global `fetch`. */
-  readonly fetch?: Fetch
-  /** The token for `Authorization: Bearer`, or a function that is called before each attempt. Default: none. */
-  readonly token?: string | (() => Later<string | undefined>)
-  /** Header fields of every request, or a function that is called before each attempt. Default: none. */
-  readonly headers?: FieldValues | (() => Later<FieldValues>)
-  /** The patch format to prefer: see {@link createPatch}. Default `'merge'`. */
-  readonly prefer?: 'merge' | 'json'
-  /** How often an edit is tried while others change the document. Default 10. */
-  readonly maxAttempts?: number
-  /** Milliseconds for one attempt at a request, until its answer is complete; of a download, until each piece. Default
-   * 30 000. */
-  readonly timeout?: number
-  /**
-   * How often a request that may be repeated is sent again after 429, 502, 503, 504 or no answer, with growing random
-   * pauses and after Retry-After. Default 3.
-   */
-  readonly retries?: number
-  /**
-   * Paths of collections whose definitions have the option `idempotency`: creations in them are repeated when no answer
-   * comes. Types do not exist at run time, so they have to be named. Default: none.
-   */
-  readonly keyed?: readonly KeyedPaths<Resources>[]
-  /** How many answers are kept with their tags, so that what has not changed is not sent again. Default 100; 0: none. */
-  readonly cacheSize?: number
-}
 
 /**
  * Makes a client of a service. With the type of the service's definitions, paths and documents have types.
@@ -78,21 +35,11 @@ export function createResourceClient<Resources extends ClientDefinitions | AnyRe
 }
 
 function readContext(base: string | URL, options: ResourceClientOptions | undefined): ClientContext {
-  // A copy that inherits nothing, as `readOptions` makes it, without its messages: each byte is loaded by browsers.
-  const given = Object.assign(Object.create(null), options) as ResourceClientOptions
-  const { fetch, token, headers, prefer = 'merge', maxAttempts = 10, timeout = 30_000, ...others } = given
-  const { retries = 3, keyed = [], cacheSize = 100, ...unknown } = others
-  for (const name of Object.keys(unknown)) check(false, `has no option "${name}"`)
-  check(fetch === undefined || typeof fetch === 'function', 'takes a fetch function')
-  check(/^(?:undefined|string|function)$/.test(typeof token), 'takes a token as text or a function')
-  check(/^(?:undefined|object|function)$/.test(typeof headers), 'takes headers as an object or a function')
-  check(/^(?:merge|json)$/.test(prefer), "takes prefer: 'merge' or 'json'")
-  check(maxAttempts >= 1, 'takes a maxAttempts of at least 1')
-  check(timeout > 0, 'takes a positive timeout')
-  check(retries >= 0 && cacheSize >= 0, 'takes retries and a cacheSize of at least 0')
-  const { location } = globalThis as { readonly location?: { readonly href: string } }
-  const { href, search, hash } = new URL(base, location?.href)
-  check(search === '' && hash === '', 'takes a base without query and fragment')
+  const given = readClientOptions(options)
+  const { fetch, prefer, maxAttempts = 10, timeout = 30_000, retries = 3, keyed = [], cacheSize = 100 } = given
+  const page = (globalThis as { readonly location?: { readonly href: string } }).location?.href
+  const { href, search, hash } = new URL(base, page)
+  check(search + hash === '', 'takes a base without query and fragment')
   return {
     base: href.replace(/\/$/, ''),
     send: createTransport({ fetch, findHeaders: () => findHeaders(given), timeout, retries }),
@@ -101,10 +48,6 @@ function readContext(base: string | URL, options: ResourceClientOptions | undefi
     maxAttempts,
     keyed,
   }
-}
-
-function check(holds: boolean, text: string): void {
-  if (!holds) throw new TypeError(`createResourceClient ${text}.`)
 }
 
 async function findHeaders({ token, headers }: ResourceClientOptions): Promise<FieldValues> {

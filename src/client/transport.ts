@@ -96,6 +96,12 @@ export function createTransport({ fetch, findHeaders, timeout, retries }: Transp
       let wait: number | undefined
       try {
         const headers = { ...(await untilAborted(findHeaders(), signal)), ...request.headers }
+        try {
+          new Headers(headers)
+        } catch {
+          // `fetch` would put the value, a secret, into its message. Returned: what is thrown here is tried again.
+          return Promise.reject(new TypeError('The token or a header is malformed.'))
+        }
         isSent = true
         const answer = await attempt(request, headers, mayHaveTakenEffect)
         if (isLast || !isTemporary(answer.status)) return answer
@@ -109,7 +115,7 @@ export function createTransport({ fetch, findHeaders, timeout, retries }: Transp
         if (cause instanceof ResponseError) throw cause
         mayHaveTakenEffect ||= isSent
         if (isLast) {
-          const reason = cause instanceof Error ? cause.message : String(cause)
+          const reason = (cause as Error | undefined)?.message ?? String(cause)
           const options = { cause, mayHaveTakenEffect: mayHaveTakenEffect && !isSafe(method) }
           throw new ResponseError(0, undefined, `No response to ${method} ${url}: ${reason}`, options)
         }

@@ -46,7 +46,7 @@ export async function uploadContent(
   }
   if (status === 412 && answer.isRepeated) {
     // The attempt whose answer was lost may be what changed the state.
-    const current = await openContent(context, url, signal === undefined ? {} : { signal })
+    const current = await openContent(context, url, signal && { signal })
     if (current.ok) {
       const { file } = current
       const { entityTag, lastModified } = file

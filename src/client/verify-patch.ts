@@ -29,7 +29,7 @@ export function applyMergePatch(document: JsonValue | undefined, patch: JsonValu
  */
 export function applyOperations(document: JsonValue, operations: JsonArray): JsonValue {
   for (const operation of operations as readonly JsonObject[]) {
-    const tokens = String(operation['path']).split('/').slice(1).map(unescapeToken)
+    const tokens = (operation['path'] as string).split('/').slice(1).map(unescapeToken)
     const last = tokens.pop()!
     const parent = tokens.reduce<JsonValue>((value, token) => childOf(value, token), document)
     change(parent, last, operation)
@@ -47,7 +47,7 @@ function change(parent: JsonValue, token: string, { op, value }: JsonObject): vo
 }
 
 function childOf(value: JsonValue, token: string): JsonValue {
-  const child = Array.isArray(value) ? value[Number(token)] : isJsonObject(value) ? readMember(value, token) : undefined
+  const child = readMember(value as JsonObject, token)
   if (typeof child !== 'object' || child === null) throw new TypeError()
   return child
 }

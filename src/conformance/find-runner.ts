@@ -1,4 +1,8 @@
+import { FUNCTION } from '../core/option-values.ts'
+import type { OptionTable } from '../core/options.ts'
 import type { TestRunner } from './types.ts'
+
+export const RUNNER_OPTIONS: OptionTable<TestRunner> = { describe: FUNCTION, it: FUNCTION }
 
 /**
  * The functions that were passed, or global ones, or those of node:test.

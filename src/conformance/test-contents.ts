@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import type { ContentStore } from '../contents/types.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
-import { CHECKED_LATER, withDefault } from '../core/option-values.ts'
+import { type ValueRule, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { claimSettles } from './claims.ts'
 import { type ContentsBench, keeping } from './contents/keeping.ts'
 import { removing } from './contents/removing.ts'
-import { findRunner } from './find-runner.ts'
+import { findRunner, RUNNER_OPTIONS } from './find-runner.ts'
 import type { TestRunner } from './types.ts'
 
 /** A content store without content, made for one case, and what belongs to it. */
@@ -26,10 +26,14 @@ export interface TestContentsOptions extends Partial<TestRunner> {
   readonly largest?: number
 }
 
+const LARGEST: ValueRule = {
+  accepts: (value) => Number.isSafeInteger(value) && (value as number) >= 2_000_000,
+  text: 'a number of bytes, 2000000 or more',
+}
+
 const OPTIONS = {
-  describe: CHECKED_LATER,
-  it: CHECKED_LATER,
-  largest: withDefault(CHECKED_LATER, 9 * 1024 * 1024),
+  ...RUNNER_OPTIONS,
+  largest: withDefault(LARGEST, 9 * 1024 * 1024),
 } satisfies OptionTable<TestContentsOptions>
 
 /** Milliseconds for a case, and later for the runner, so that the kit itself says what it has waited for. */

@@ -1,5 +1,6 @@
 import type { MaybePromise } from '../core/maybe-promise.ts'
-import { readOptions } from '../core/options.ts'
+import { BOOLEAN, FUNCTION, PATH, type ValueRule, writtenAs } from '../core/option-values.ts'
+import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { type Content, type RemoveOptions, type ResourceStore, splitPath } from '../stores/types.ts'
 import { absentRelated } from './cases/absent-related.ts'
 import { conditions } from './cases/conditions.ts'
@@ -31,7 +32,7 @@ import { walks } from './cases/walks.ts'
 import { writing } from './cases/writing.ts'
 import { writtenRemovals } from './cases/written-removals.ts'
 import { claimSettles } from './claims.ts'
-import { findRunner } from './find-runner.ts'
+import { findRunner, RUNNER_OPTIONS } from './find-runner.ts'
 import type { Capability, Case, StoreFixture, TestStoreOptions } from './types.ts'
 import { createCallWatch } from './watch-calls.ts'
 
@@ -88,6 +89,17 @@ const DEFAULTS: Readonly<Record<Capability, boolean | 'offered'>> = {
   digests: false,
 }
 
+const CAPABILITIES = Object.fromEntries(Object.keys(DEFAULTS).map((name) => [name, BOOLEAN])) as Record<
+  Capability,
+  ValueRule
+>
+const OPTIONS: OptionTable<TestStoreOptions> = {
+  ...RUNNER_OPTIONS,
+  ...CAPABILITIES,
+  collection: writtenAs(PATH, "a path, such as '/things'"),
+  content: FUNCTION,
+}
+
 /**
  * Defines the conformance kit for a store with the functions of a test runner: one case for every sentence of the
  * contract.
@@ -111,13 +123,7 @@ export function testStore(
   create: () => MaybePromise<StoreFixture | ResourceStore>,
   options?: TestStoreOptions,
 ): void {
-  const given = readOptions('testStore', options, [
-    ...(Object.keys(DEFAULTS) as Capability[]),
-    'describe',
-    'it',
-    'collection',
-    'content',
-  ])
+  const given = resolveOptions('testStore', options, OPTIONS)
   const { describe, it } = findRunner('testStore', given)
   const can = { ...DEFAULTS, ...given }
   const modes: RemoveOptions['mode'][] = ['erase']

@@ -122,9 +122,13 @@ export function fileContents(options: FileContentsOptions): ContentStore {
     async read(key, first, last, { buffer = Buffer.allocUnsafeSlow(last - first + 1) } = {}) {
       const acquired = files.acquire(fileOf(key))
       const file = isPromise(acquired) ? await acquired.catch(refuseAbsent) : acquired
+      let count = 0
       try {
-        return buffer.subarray(0, await readAt(file.descriptor, buffer, first, last))
+        count = await readAt(file.descriptor, buffer, first, last)
+        return buffer.subarray(0, count)
       } finally {
+        // A whole file may be put back under its name: the next reader opens it.
+        if (count <= last - first) files.forget(fileOf(key))
         files.release(file)
       }
     },

@@ -4,12 +4,11 @@ import {
   either,
   FUNCTION,
   MILLISECONDS,
+  RECORD,
   required,
-  shapedAs,
   TEXT,
   type ValueRule,
   withDefault,
-  writtenAs,
 } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { checkKey, createGoneError } from './errors.ts'
@@ -55,7 +54,14 @@ const BUCKET: ValueRule = {
   text: 'the name of a bucket',
 }
 const CREDENTIALS: ValueRule = either(
-  writtenAs(shapedAs({ accessKeyId: 'string', secretAccessKey: 'string' }), '{ accessKeyId, secretAccessKey }'),
+  {
+    accepts(value) {
+      if (!RECORD.accepts(value)) return false
+      const { accessKeyId, secretAccessKey, sessionToken } = value as Partial<S3Credentials>
+      return [accessKeyId, secretAccessKey, sessionToken ?? ''].every((text) => typeof text === 'string')
+    },
+    text: '{ accessKeyId, secretAccessKey, sessionToken }',
+  },
   FUNCTION,
 )
 

@@ -7,28 +7,52 @@ export interface Activity {
   end(exchange: Exchange): void
   /**
    * From now on every answer is the last on its connection.
-   * @returns fulfilled when nothing is under way
+   * @returns fulfilled when nothing is under way, or nothing but requests whose clients left 5 seconds ago: a hook or a
+   *   store that hangs must not keep the process from ending
    */
   drain(): Promise<void>
 }
 
-export function createActivity(): Activity {
-  let running = 0
+/** Milliseconds for which a request is waited for whose client has left. */
+const PATIENCE = 5000
+const LOOKS = 20
+
+export function createActivity(patience: number = PATIENCE): Activity {
+  // Each exchange knows its place in the list: to find it in a Set took 2 % of a small GET.
+  const running: Exchange[] = []
   let isDraining = false
   let settle: (() => void) | undefined
 
   /** An answer that is decided may still be on its way to the writer, which begins anew: the turn has to be over. */
   function settleLater(): void {
-    if (running === 0) setImmediate(() => running === 0 && settle?.())
+    if (running.length === 0) setImmediate(() => running.length === 0 && settle?.())
+  }
+
+  /** Ends the drain when the clients of all that is under way have left for long enough. @returns what stops it */
+  function watchAbandoned(): () => void {
+    let looks = 0
+    const timer = setInterval(() => {
+      looks = running.every(({ hasLeft }) => hasLeft) ? looks + 1 : 0
+      if (looks > LOOKS) settle?.()
+    }, patience / LOOKS)
+    return () => clearInterval(timer)
   }
 
   return {
     begin(exchange) {
-      running++
+      if (exchange.activityIndex < 0) exchange.activityIndex = running.push(exchange) - 1
       if (isDraining) endConnection(exchange)
     },
     end(exchange) {
-      running--
+      const { activityIndex } = exchange
+      if (activityIndex >= 0) {
+        const last = running.pop()!
+        if (last !== exchange) {
+          running[activityIndex] = last
+          last.activityIndex = activityIndex
+        }
+        exchange.activityIndex = -1
+      }
       if (!isDraining) return
       endConnection(exchange)
       settleLater()
@@ -37,7 +61,9 @@ export function createActivity(): Activity {
       isDraining = true
       return new Promise((resolve) => {
         const before = settle
+        const stop = watchAbandoned()
         settle = () => {
+          stop()
           before?.()
           resolve()
         }

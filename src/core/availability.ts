@@ -2,6 +2,7 @@ import { publishFailure } from './diagnostics.ts'
 import { isHttpError } from './errors.ts'
 import { formatLogText } from './log-text.ts'
 import type { Log, LogEntry } from './operator-log.ts'
+import { readThrown } from './thrown.ts'
 
 /** Whether something that requests depend on works. The operator hears of each change, and of nothing else. */
 export interface Availability {
@@ -70,12 +71,12 @@ export function createAvailability(part: LogEntry['part'], recovered: string, lo
 
 /** Why something failed, in a few words: the error that the driver threw, not the answer that was made of it. */
 function reasonOf(error: unknown): string {
-  const cause = (isHttpError(error) ? (error.cause ?? error.detail) : error) as
+  const cause = readThrown(isHttpError(error) ? (error.cause ?? error.detail) : error) as
     | { readonly message?: unknown; readonly code?: unknown; readonly cause?: unknown }
     | undefined
     | null
   // Node's message for an address that cannot be connected to is empty, that of `fetch` says nothing but "fetch failed".
-  const texts = [cause, cause?.cause as typeof cause].flatMap((link) => [link?.message, link?.code])
+  const texts = [cause, readThrown(cause?.cause) as typeof cause].flatMap((link) => [link?.message, link?.code])
   const known = [...new Set(texts)].filter((text) => typeof text === 'string' && text !== '')
   const text = known.length > 0 ? known.join(', ') : typeof cause === 'string' ? cause : 'no reason is known'
   return text.slice(0, LONGEST_REASON).replace(/\.$/, '')

@@ -1,5 +1,5 @@
 import { isToken } from '../protocol/field-value.ts'
-import { parseMediaType } from '../protocol/media-type.ts'
+import { withUtf8 } from '../protocol/media-type.ts'
 import type { HttpError } from './errors.ts'
 import { emptyReply, encodeText, type Reply, type ReplyBody } from './reply.ts'
 
@@ -53,16 +53,4 @@ function sizeOf(content: ReplyBody): number {
   if (typeof content === 'string' || content instanceof Uint8Array) return content.length
   if (Number.isSafeInteger(content.size) && typeof content.open === 'function') return content.size
   throw new TypeError('formatError: the body of a reply must be a string, a Uint8Array or a ContentSource.')
-}
-
-/** The type of text that is sent as UTF-8. Only text has a charset by default; JSON has none (RFC 8259 §11). */
-function withUtf8(field: string): string {
-  const type = parseMediaType(field)
-  if (type === undefined) return field
-  const { essence, parameters } = type
-  const charset = parameters.get('charset')
-  if (charset === undefined ? !essence.startsWith('text/') : /^utf-?8$/i.test(charset)) return field
-  const others = [...parameters].filter(([name]) => name !== 'charset')
-  const kept = others.map(([name, value]) => `; ${name}=${isToken(value) ? value : JSON.stringify(value)}`)
-  return `${essence}${kept.join('')}; charset=utf-8`
 }

@@ -6,7 +6,25 @@ export function describeValue(value: unknown): string {
   if (typeof value === 'function') return value.name === '' ? 'a function' : `the function ${value.name}`
   if (Array.isArray(value)) return 'a list'
   if (isThenable(value)) return 'a promise, which has to be awaited first'
-  return typeof value === 'object' ? 'an object' : `a value of type ${typeof value}`
+  return typeof value === 'object' ? `a${builtInName(value) ?? 'n object'}` : `a value of type ${typeof value}`
+}
+
+/** Names the class, after a space, of an object whose content is not in its properties: copies of these are empty. */
+function builtInName(value: object): string | undefined {
+  // By its tag, since it may come from another realm.
+  return /^\[object( (?:Map|Set|Date|RegExp|String|Number|Boolean|Headers|FormData|URLSearchParams))\]$/.exec(
+    Object.prototype.toString.call(value),
+  )?.[1]
+}
+
+/** Whether a value is an object with properties: no list, no `Map` and the like, and no promise. */
+export function hasProperties(value: unknown): value is object {
+  return describeValue(value) === 'an object'
+}
+
+/** Text and numbers as JSON has them, and the kind of any other value: for values that are not secret. */
+export function quoteValue(value: unknown): string {
+  return typeof value === 'string' || typeof value === 'number' ? JSON.stringify(value) : describeValue(value)
 }
 
 /** Whether a value is a promise that was not awaited. */

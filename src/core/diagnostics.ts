@@ -64,12 +64,22 @@ export function note(exchange: Exchange, text: string): void {
 /** Adds why a request failed: what the client learns about it, or an unexpected error as it is. */
 export function noteError(exchange: Exchange, error: unknown): void {
   if (exchange.trace === undefined) return
-  if (!isHttpError(error)) return note(exchange, String(error))
-  if (error.detail !== undefined) note(exchange, error.detail)
-  for (const fault of error.errors ?? []) {
-    const place = 'parameter' in fault ? fault.parameter : fault.pointer || 'content'
-    note(exchange, `${place} ${fault.detail}`)
+  try {
+    for (const text of describeError(error)) note(exchange, text)
+  } catch {
+    note(exchange, 'an error that has no text') // an object without a prototype, for example
   }
+}
+
+function describeError(error: unknown): readonly string[] {
+  if (!isHttpError(error)) return [String(error)]
+  // The detail of an error with one fault may be that of the fault.
+  const others = (error.errors ?? []).filter((fault) => fault.detail !== error.detail)
+  const faults = others.map((fault) => {
+    const place = 'parameter' in fault ? fault.parameter : fault.pointer || 'content'
+    return `${place} ${fault.detail}`
+  })
+  return error.detail === undefined ? faults : [String(error.detail), ...faults]
 }
 
 /** Publishes the trace of a request. */

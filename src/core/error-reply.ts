@@ -1,5 +1,5 @@
 import { selectMediaType } from '../protocol/accept.ts'
-import { createProblem, type ErrorHeaders, HttpError, isHttpError } from './errors.ts'
+import { createProblem, type ErrorHeaders, HttpError, isErrorStatus, isHttpError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import { contentReply, emptyReply, encodeText, type Reply } from './reply.ts'
 
@@ -43,7 +43,8 @@ function listFields(headers: ErrorHeaders): string[] {
 
 /** What an error of the system or of a store means for the client; anything unknown is 500 and says nothing. */
 export function toHttpError(error: unknown): HttpError {
-  if (isHttpError(error)) return error
+  // One of another copy, or one that was changed, may have any status.
+  if (isHttpError(error) && isErrorStatus(error.status)) return error
   const code = (error as { code?: unknown } | null)?.code
   if (code === 'ENOSPC' || code === 'EDQUOT' || code === 'SQLITE_FULL') {
     return new HttpError(507, 'ERR_OUT_OF_SPACE', { cause: error })

@@ -1,5 +1,6 @@
 import { ERROR_PHRASES } from '../protocol/error-phrases.ts'
-import { describeValue, findNearName } from './describe-value.ts'
+import { describeValue } from './describe-value.ts'
+import { checkErrorOptions, readErrorHeaders } from './error-options.ts'
 
 /**
  * The stable name of a failure: compare this, not the message. Codes of your own are welcome; they begin with `ERR_`.
@@ -87,40 +88,6 @@ const canLimitTraces = Object.getOwnPropertyDescriptor(Error, 'stackTraceLimit')
 
 const BRAND = Symbol.for('http-resource-service.HttpError')
 
-const OPTION_NAMES: readonly string[] = ['detail', 'headers', 'errors', 'type', 'extensions', 'expose', 'cause']
-
-function checkErrorOptions(given: unknown): void {
-  if (given === undefined) return
-  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
-    throw new TypeError(`HttpError takes options such as { detail: 'why' }, not ${describeValue(given)}.`)
-  }
-  for (const name of Object.keys(given)) {
-    if (OPTION_NAMES.includes(name)) continue
-    const near = findNearName(name, OPTION_NAMES)
-    const hint = near === undefined ? '' : ` Did you mean "${near}"?`
-    throw new TypeError(`HttpError has no option "${name}".${hint} It has: ${OPTION_NAMES.join(', ')}.`)
-  }
-}
-
-const NO_HEADERS: ErrorHeaders = Object.freeze({})
-
-/** A copy that shares nothing with what was passed. @throws TypeError for anything that could not be sent */
-function readHeaders(given: ErrorHeaders | undefined): ErrorHeaders {
-  if (given === undefined) return NO_HEADERS
-  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
-    throw new TypeError(`HttpError takes headers as an object: { 'Retry-After': '5' }, not ${describeValue(given)}.`)
-  }
-  const headers: Record<string, string | readonly string[]> = Object.create(null)
-  for (const [name, value] of Object.entries(given)) {
-    const isList = Array.isArray(value)
-    if (typeof value !== 'string' && !(isList && value.every((item) => typeof item === 'string'))) {
-      throw new TypeError(`HttpError takes as header ${name}: text, or a list of texts; it is ${describeValue(value)}.`)
-    }
-    headers[name] = isList ? Object.freeze([...value]) : value
-  }
-  return Object.freeze(headers)
-}
-
 /**
  * The failure of one request. Throw it from any hook or store to choose the answer.
  *
@@ -148,7 +115,7 @@ export class HttpError extends Error {
     // Own properties only: what pollutes Object.prototype must not become a field or a detail of every error.
     checkErrorOptions(given)
     const options: HttpErrorOptions = Object.assign(Object.create(null), given)
-    if (!(Number.isInteger(status) && status >= 400 && status <= 599)) {
+    if (!isErrorStatus(status)) {
       throw new TypeError(`HttpError takes a status of 400 to 599, not ${describeValue(status)}.`)
     }
     if (typeof code !== 'string' || !code.startsWith('ERR_')) {
@@ -166,7 +133,7 @@ export class HttpError extends Error {
     this.code = code
     this.expose = options.expose ?? status < 500
     this.detail = options.detail
-    this.headers = readHeaders(options.headers)
+    this.headers = readErrorHeaders(options.headers)
     this.errors = options.errors
     this.type = options.type ?? problemType(code)
     this.extensions = options.extensions
@@ -179,9 +146,19 @@ export class HttpError extends Error {
   }
 }
 
+/** Whether a status is one of an error. */
+export function isErrorStatus(status: unknown): boolean {
+  return Number.isInteger(status) && (status as number) >= 400 && (status as number) <= 599
+}
+
 /** Whether a value is an {@link HttpError}, also one of another copy of this package. */
 export function isHttpError(value: unknown): value is HttpError {
-  return typeof value === 'object' && value !== null && (value as { [BRAND]?: unknown })[BRAND] === true
+  if (typeof value !== 'object' || value === null) return false
+  try {
+    return (value as { [BRAND]?: unknown })[BRAND] === true
+  } catch {
+    return false // a proxy that throws
+  }
 }
 
 /** The client went away before its request was complete. There is no client left to answer: it ends the exchange silently. */

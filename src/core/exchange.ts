@@ -3,7 +3,7 @@ import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from 
 import type { Sharing } from '../protocol/cache-control.ts'
 import type { ContentVerifier } from './content-digest.ts'
 import { ALL_LENGTHS, joinSplitLists, measureNames, readField } from './fields.ts'
-import { findPlace, type Place } from './place.ts'
+import { findPlace, isHttp2, type Place } from './place.ts'
 import { SLOWEST_READER } from './read-pace.ts'
 import type { HostAccess, HostRequest, Principal, RequestView } from './request-view.ts'
 
@@ -92,6 +92,8 @@ export class Exchange implements RequestView {
   sendContinue: (() => void) | undefined = undefined
   /** Notified once it is decided how the request is answered, by the service or the host; for the requests behind it. */
   undecided: Undecided | undefined = undefined
+  /** Where the service has it in the list of what is under way; -1 where it is not. */
+  activityIndex = -1
   /** Names of the steps taken and reasons found; only while somebody listens. */
   trace: string[] | undefined = undefined
 
@@ -211,11 +213,6 @@ export class Exchange implements RequestView {
     if (this.isHttp2) this.#stream.close(INTERNAL_ERROR)
     else this.res.destroy()
   }
-}
-
-/** Whether HTTP/2 carries a request. The version alone does not tell: over HTTP/1 a client may write what it likes. */
-export function isHttp2(req: IncomingMessage): boolean {
-  return req.httpVersionMajor === 2 && 'stream' in req
 }
 
 /**

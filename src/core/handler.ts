@@ -18,6 +18,9 @@ export type HandlerRole =
   /** A guard that changes the method: it has to run before the host chooses the route. */
   | 'method-override'
 
+/** One decision of a request. A reply ends the request; `undefined` goes on to the next step. */
+export type Step<E extends Exchange = Exchange> = (exchange: E) => MaybePromise<Reply | undefined>
+
 /**
  * The decision about a request. `undefined`: the request goes on to the host. `'gone'`: nothing is to be sent any more;
  * the client has left, or has its answer.

@@ -1,7 +1,10 @@
 /** A value, or a promise of one. Only promises are awaited: a synchronous store keeps the whole request in one turn. */
 export type MaybePromise<Value> = Value | PromiseLike<Value>
 
-/** Whether a value must be awaited. */
+/**
+ * Whether a value must be awaited. What a function of the user gives may be any object with a `then`, which need not return a
+ * promise, and may settle twice: `Promise.resolve` makes a promise of it, and leaves a promise as it is.
+ */
 export function isPromise<Value>(value: MaybePromise<Value>): value is PromiseLike<Value> {
   return typeof value === 'object' && value !== null && typeof (value as PromiseLike<Value>).then === 'function'
 }
@@ -14,5 +17,11 @@ export function andThen<Value, Result>(
   value: MaybePromise<Value>,
   next: (value: Value) => MaybePromise<Result>,
 ): MaybePromise<Result> {
-  return isPromise(value) ? value.then(next) : next(value)
+  return isPromise(value) ? Promise.resolve(value).then(next) : next(value)
+}
+
+/** A value that is needed at once, as it is. Where it is a promise all the same, its rejection must not end the process. */
+export function atOnce<Value>(value: Value): Value {
+  if (isPromise(value)) Promise.resolve(value).then(undefined, () => undefined)
+  return value
 }

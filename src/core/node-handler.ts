@@ -6,7 +6,7 @@ import { createErrorReply, toHttpError } from './error-reply.ts'
 import { HttpError, isHttpError, RequestAborted } from './errors.ts'
 import { type AnyRequest, type AnyResponse, type Exchange, sharedExchange } from './exchange.ts'
 import type { Decision, Handler, HandlerRole, Next } from './handler.ts'
-import { isPromise, type MaybePromise } from './maybe-promise.ts'
+import { atOnce, isPromise, type MaybePromise } from './maybe-promise.ts'
 import { passOnPending } from './pending.ts'
 import { waitInPipeline } from './pipeline.ts'
 import { findPlace, type Place } from './place.ts'
@@ -14,6 +14,7 @@ import type { Reply } from './reply.ts'
 import { createFailureReport, type ErrorHook } from './report-failure.ts'
 import { countAnswer, waitInSession } from './session-load.ts'
 import { unwatchReader, watchReader } from './stalled-reader.ts'
+import { readThrown } from './thrown.ts'
 import { type WriteOptions, writeReply } from './write-reply.ts'
 
 export type { ErrorHook } from './report-failure.ts'
@@ -66,9 +67,11 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
   }
 
   function format(error: HttpError, exchange: Exchange): Reply {
-    if (formatError === undefined) return createErrorReply(error, exchange)
     try {
-      return completeReply(formatError(error, exchange), error)
+      // The extensions of an error may be what JSON cannot hold.
+      return formatError === undefined
+        ? createErrorReply(error, exchange)
+        : completeReply(atOnce(formatError(error, exchange)), error)
     } catch (formatFailure) {
       report(formatFailure, exchange, 'request')
       return createErrorReply(new HttpError(500, 'ERR_INTERNAL'), exchange)
@@ -83,7 +86,7 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
   function decide(exchange: Exchange): MaybePromise<Decision> {
     const decision = start(exchange)
     if (!isPromise(decision)) return conclude(exchange, decision)
-    return decision.then(
+    return Promise.resolve(decision).then(
       (decision) => conclude(exchange, decision),
       (error) => conclude(exchange, fail(exchange, error)),
     )
@@ -122,7 +125,8 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
     watchReader(exchange)
   }
 
-  function fail(exchange: Exchange, error: unknown): Decision {
+  function fail(exchange: Exchange, thrown: unknown): Decision {
+    const error = readThrown(thrown)
     if (isForwarded(error, exchange)) {
       activity?.end(exchange)
       exchange.undecided?.decided()
@@ -146,8 +150,9 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
   }
 
   /** The reply could not be written: a source that failed before its first byte, or a field that no message may hold. */
-  function recover(exchange: Exchange, error: unknown, next: Next | undefined): undefined {
+  function recover(exchange: Exchange, thrown: unknown, next: Next | undefined): undefined {
     const { res } = exchange
+    const error = readThrown(thrown)
     if (next !== undefined && !res.headersSent && isForwarded(error, exchange)) {
       passOnPending(exchange)
       return void next(error)
@@ -198,7 +203,7 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
       return refuse(exchange, error, next)
     }
     if (!isPromise(decision)) return send(exchange, conclude(exchange, decision), next)
-    decision.then(
+    Promise.resolve(decision).then(
       (decision) => send(exchange, conclude(exchange, decision), next),
       (error) => sendFailure(exchange, error, next),
     )

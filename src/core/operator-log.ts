@@ -37,7 +37,7 @@ export function createLog(log: Log | boolean | undefined): Log {
   return (entry) => {
     try {
       const written = write(entry)
-      if (isPromise(written)) written.then(undefined, reportFailure)
+      if (isPromise(written)) Promise.resolve(written).then(undefined, reportFailure)
     } catch (error) {
       reportFailure(error)
     }

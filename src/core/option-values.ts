@@ -1,4 +1,4 @@
-import { describeValue, isThenable } from './describe-value.ts'
+import { describeValue, hasProperties } from './describe-value.ts'
 
 /** What the value of an option must be. */
 export interface ValueRule {
@@ -91,15 +91,7 @@ export const LOG: ValueRule = {
 }
 
 /** An object with members of its own; a `Map` has none. */
-export const RECORD: ValueRule = {
-  accepts: (value) =>
-    typeof value === 'object' &&
-    value !== null &&
-    !Array.isArray(value) &&
-    !(value instanceof Map) &&
-    !isThenable(value),
-  text: 'an object',
-}
+export const RECORD: ValueRule = { accepts: hasProperties, text: 'an object' }
 
 export function oneOf(...values: readonly string[]): ValueRule {
   const text = values.map((value) => `'${value}'`).join(', ')

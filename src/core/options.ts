@@ -108,7 +108,8 @@ export function readOptions<Options extends object>(
       throw new TypeError(`${owner} has no option "${name}".${hint} It has: ${names.join(', ')}.`)
     }
     refuseRenamedValue(`${owner} ${name}`, name, value)
-    if (value !== undefined) copy[name] = value
+    // Lists are copied too: what is added to one later has passed no check.
+    if (value !== undefined) copy[name] = Array.isArray(value) ? [...value] : value
   }
   return Object.freeze(copy) as Options
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP, Socket } from 'node:net'
-import { isHttp2 } from './exchange.ts'
+import { atOnce } from './maybe-promise.ts'
+import { isHttp2 } from './place.ts'
 
 /** Who is at the other end of a connection. */
 export interface Peer {
@@ -49,7 +50,7 @@ export type TrustProxy = string | readonly string[] | ((address: string | undefi
  */
 export function createProxyTrust(trust: TrustProxy | undefined): (peer: Peer) => boolean {
   if (trust === undefined) return () => false
-  if (typeof trust === 'function') return ({ address }) => trust(address) === true
+  if (typeof trust === 'function') return ({ address }) => atOnce(trust(address)) === true
   const entries = typeof trust === 'string' ? [trust] : trust
   if (!Array.isArray(entries)) {
     throw new TypeError('"trustProxy" names the proxies: addresses, CIDR blocks, "loopback", or a function.')

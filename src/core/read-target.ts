@@ -51,7 +51,7 @@ export function askEachReading<Answer>(
   const askFrom = (index: number): MaybePromise<Answer> => {
     exchange.path = readings[index]!
     const answer = ask()
-    return isPromise(answer) ? answer.then((answer) => goOn(answer, index)) : goOn(answer, index)
+    return isPromise(answer) ? Promise.resolve(answer).then((answer) => goOn(answer, index)) : goOn(answer, index)
   }
   const goOn = (answer: Answer, index: number): MaybePromise<Answer> => {
     exchange.path = path

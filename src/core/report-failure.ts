@@ -17,7 +17,7 @@ export function createFailureReport(onError: ErrorHook = logError): ReportFailur
     publishFailure({ error, stage, exchange })
     try {
       const told: unknown = onError(error, exchange)
-      if (isPromise(told)) told.then(undefined, (failure) => logError(failure, exchange))
+      if (isPromise(told)) Promise.resolve(told).then(undefined, (failure) => logError(failure, exchange))
     } catch (failure) {
       // A hook that fails must not cause another failure: the request still has to be answered.
       logError(failure, exchange)

@@ -11,6 +11,8 @@ import { toOwnBytes } from './own-bytes.ts'
 const DRAIN_LIMIT = 512 * 1024
 /** How long, in milliseconds, a client that is still sending may take to notice the answer. */
 const LINGER = 1000
+/** How long, in milliseconds, an answer waits for the end of content whose length is not declared. */
+const END_WAIT = 100
 
 /** Whether a request announces content (RFC 9112 §6.3). */
 export function hasBody(exchange: Exchange): boolean {
@@ -110,6 +112,32 @@ export function closeAnswered(stream: ServerHttp2Stream): void {
   const timer = setTimeout(() => stream.close(0), LINGER)
   timer.unref()
   stream.once('close', () => clearTimeout(timer))
+}
+
+/**
+ * Waits for the end of chunked content that is not read. The connection lives on only where that end comes soon, and
+ * the head of the answer has to say which (RFC 9112 §9.6): so it is drained before the answer, not after it.
+ * @returns `undefined` where nothing has to be awaited
+ */
+export function awaitChunkedEnd(exchange: Exchange): undefined | Promise<void> {
+  const { req, res } = exchange
+  if (exchange.isHttp2 || exchange.bodyState !== 'unread' || req.readableEnded) return undefined
+  if (exchange.field('transfer-encoding') === undefined) return undefined
+  // Either way the answer is the last on its connection.
+  if (exchange.sendContinue !== undefined || !res.shouldKeepAlive) return undefined
+  return new Promise((resolve) => {
+    const goOn = () => {
+      clearTimeout(timer)
+      req.off('end', goOn).off('close', goOn)
+      exchange.bodyState = req.readableEnded ? 'read' : 'reading'
+      resolve()
+    }
+    // What has arrived meanwhile is read first: the process may have been busy.
+    const timer = setTimeout(() => setImmediate(goOn), END_WAIT)
+    timer.unref()
+    req.once('end', goOn).once('close', goOn)
+    drain(req, DRAIN_LIMIT, goOn)
+  })
 }
 
 /**

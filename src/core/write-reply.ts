@@ -3,7 +3,7 @@ import { isPromise } from './maybe-promise.ts'
 import { toOwnBytes } from './own-bytes.ts'
 import { giveBack, takeBuffer } from './read-buffers.ts'
 import type { ContentSource, Pieces, Reply, ReplyBody } from './reply.ts'
-import { discardUnreadBody, hasUnreadBody } from './request-content.ts'
+import { awaitChunkedEnd, discardUnreadBody, hasUnreadBody } from './request-content.ts'
 import { noteSent } from './stalled-reader.ts'
 import { writeHead } from './write-head.ts'
 
@@ -25,12 +25,14 @@ export interface WriteOptions {
  *
  * HEAD sends the same fields and opens no content. A source that fails before its first byte rejects, so that the
  * caller can still answer 500; later the connection is broken off, because a body that ends early must not look whole.
- * @returns a promise only for content that takes time; it is fulfilled when everything has been handed to the host
+ * @returns a promise only for content that takes time, or for an answer that waits for the end of chunked content; it is fulfilled when everything has been handed to the host
  */
 export function writeReply(exchange: Exchange, reply: Reply, options: WriteOptions): undefined | Promise<void> {
   const { res } = exchange
   const { body } = reply
   if (res.headersSent || exchange.isClosed) return undefined
+  const chunkedEnd = awaitChunkedEnd(exchange)
+  if (chunkedEnd !== undefined) return chunkedEnd.then(() => writeReply(exchange, reply, options))
   if (body !== undefined && exchange.method !== 'HEAD') {
     if (isInOnePiece(exchange, body)) return writePiece(exchange, reply, body)
     const source = sourceOf(body)
@@ -73,7 +75,7 @@ function writeShort(
     writePieces(exchange, reply, size, pieces, isInBuffer ? () => giveBack(buffer) : undefined)
   }
   const pieces = read(buffer)
-  return isPromise(pieces) ? Promise.resolve(pieces.then(write)) : write(pieces)
+  return isPromise(pieces) ? Promise.resolve(pieces).then(write) : write(pieces)
 }
 
 function writePieces(
@@ -131,6 +133,8 @@ async function writeSource(
     if (exchange.isClosed) return
     writeHead(exchange, reply, undefined)
     drain = createDrain(exchange)
+    // Compressing middleware replaces the method, and drops the function that is to be called.
+    const isWrapped = Object.hasOwn(res, 'write')
     let rest = source.size
     if (rest === 0) res.end()
     while (rest > 0 && !exchange.isClosed) {
@@ -145,7 +149,7 @@ async function writeSource(
         const written = drain.next(piece.length)
         // The last piece ends the message in the same write.
         if (rest === 0 && at + most >= bytes.length) res.end(piece, written)
-        else res.write(piece, written)
+        else if (res.write(piece, written) && isWrapped) written()
         await drain.promise
       }
       // A source that has given all is not asked again; it is closed.
@@ -171,7 +175,10 @@ async function closeIterator(iterator: AsyncIterator<Uint8Array>): Promise<void>
   }
 }
 
-/** Waits until one write has left, or the connection has closed. */
+/**
+ * Waits until one write has left, or the connection has closed. 'drain' and 'finish' count as well, because compressing
+ * middleware emits them and calls no function.
+ */
 interface Drain {
   readonly promise: Promise<void>
   /** Starts to wait for a write. */
@@ -183,7 +190,7 @@ function createDrain(exchange: Exchange): Drain {
   const { req, res } = exchange
   let settle = () => {}
   const onClose = () => settle()
-  res.once('close', onClose)
+  res.once('close', onClose).once('finish', onClose).on('drain', onClose)
   // A pipelined response has no socket until its turn, and gets no 'close' on Node 20 and 22: the request's socket does.
   const connection = !exchange.isHttp2 && res.socket === null ? req.socket : undefined
   connection?.setMaxListeners(0).once('close', onClose)
@@ -200,7 +207,7 @@ function createDrain(exchange: Exchange): Drain {
       }
     },
     close() {
-      res.off('close', onClose)
+      res.off('close', onClose).off('finish', onClose).off('drain', onClose)
       connection?.off('close', onClose)
     },
   }

@@ -51,7 +51,7 @@ const OPTIONS = {
  * @returns a handler for Express and Connect; a request that passes goes on to `next`
  * @throws TypeError without a scheme or a `principal`, with two schemes of one name, or without a challenge for 401
  * @example
- * app.use('/api', auth({ schemes: [basic({ verify })], require: 'writes' }))
+ * app.use('/api', auth({ schemes: [basic({ verify })], requireAuth: 'writes' }))
  */
 export function auth(options: AuthOptions): Handler {
   checkSchemes(options)

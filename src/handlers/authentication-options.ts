@@ -1,7 +1,7 @@
 import type { AuthScheme } from '../auth-schemes/types.ts'
 import { describeValue } from '../core/describe-value.ts'
 import type { RequestView } from '../core/exchange.ts'
-import type { MaybePromise } from '../core/maybe-promise.ts'
+import { atOnce, type MaybePromise } from '../core/maybe-promise.ts'
 import { BOOLEAN, CHECKED_LATER, either, FUNCTION, oneOf, type ValueRule, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { parseAuthorization } from '../protocol/authorization.ts'
@@ -109,6 +109,21 @@ function checkEachScheme(schemes: readonly AuthScheme[]): void {
   if (names.size < schemes.length) throw new TypeError('auth has two schemes of one name.')
 }
 
+/**
+ * Options that have these among others, checked.
+ * @throws TypeError for a list of schemes in the place of the options, and for a scheme that is none
+ */
+export function readAuth<Options extends AuthenticationOptions>(
+  given: Options | undefined,
+  table: OptionTable<Options>,
+): Readonly<Options> | undefined {
+  if (given === undefined) return undefined
+  checkSchemes(given)
+  const options: Readonly<Options> = resolveOptions('auth', given, table)
+  checkEachScheme(options.schemes ?? [])
+  return options
+}
+
 /** @throws TypeError for a scheme, or a list of them, in the place of the options */
 export function checkSchemes(options: unknown): void {
   const isScheme = typeof (options as Partial<AuthScheme> | null | undefined)?.authenticate === 'function'
@@ -119,6 +134,10 @@ export function checkSchemes(options: unknown): void {
 function compileRule(rule: RequireRule): (request: RequestView) => boolean {
   if (rule === 'all') return () => true
   if (rule === 'writes') return ({ method }) => !isSafeMethod(method)
-  // Anything but false needs credentials: a function that forgets to return must not open everything.
-  return (request) => rule(request) !== false
+  return askRule(rule)
+}
+
+/** Anything but false needs credentials: a function that forgets to return must not open everything. */
+export function askRule(rule: (request: RequestView) => boolean): (request: RequestView) => boolean {
+  return (request) => atOnce(rule(request)) !== false
 }

@@ -2,13 +2,13 @@ import { type AuthResult, type AuthScheme, toPrincipal } from '../auth-schemes/t
 import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import type { Exchange, Principal, RequestView } from '../core/exchange.ts'
+import type { Step } from '../core/handler.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import type { Log } from '../core/operator-log.ts'
 import { readProperty } from '../core/options.ts'
 import { addPending, createVaryAdder } from '../core/pending.ts'
 import { askEachReading } from '../core/read-target.ts'
 import { asRead } from '../core/read-view.ts'
-import type { Step } from '../core/sequence.ts'
 import { formatChallenge, parseAuthorization } from '../protocol/authorization.ts'
 import { type AuthenticationOptions, type HostUser, readAuthenticationOptions } from './authentication-options.ts'
 import { isPreflightRequest } from './preflight-request.ts'
@@ -113,7 +113,7 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
     }
     const result = scheme.authenticate(credentials!.value, exchange)
     return isPromise(result)
-      ? result.then((result) => conclude(exchange, scheme, result))
+      ? Promise.resolve(result).then((result) => conclude(exchange, scheme, result))
       : conclude(exchange, scheme, result)
   }
 

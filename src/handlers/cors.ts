@@ -1,9 +1,9 @@
-import { isOwnOrigin } from '../core/authority.ts'
 import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import { BASE_FIELDS, type Exchange } from '../core/exchange.ts'
 import { isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { addPending, addVary } from '../core/pending.ts'
+import { isOwnOrigin } from '../core/place.ts'
 import { emptyReply, keepFields, keptReply, type Reply } from '../core/reply.ts'
 import { formatAllowedMethods, isOrigin } from '../protocol/cors.ts'
 import type { Method } from '../protocol/methods.ts'
@@ -130,7 +130,7 @@ export function createCors(options: CorsOptions): Cors {
       }
       const isAllowed = allows(origin)
       return isPromise(isAllowed)
-        ? isAllowed.then((isAllowed) => decide(exchange, methods, origin, isAllowed === true))
+        ? Promise.resolve(isAllowed).then((isAllowed) => decide(exchange, methods, origin, isAllowed === true))
         : decide(exchange, methods, origin, isAllowed === true)
     },
   }

@@ -1,9 +1,9 @@
-import { isOwnOrigin } from '../core/authority.ts'
 import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import type { Exchange } from '../core/exchange.ts'
+import type { Step } from '../core/handler.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
-import type { Step } from '../core/sequence.ts'
+import { isOwnOrigin } from '../core/place.ts'
 import { parseAuthorization } from '../protocol/authorization.ts'
 import { isSafeMethod } from '../protocol/methods.ts'
 

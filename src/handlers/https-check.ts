@@ -3,11 +3,11 @@ import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import { connectionOf, type Exchange } from '../core/exchange.ts'
 import { isForwarded } from '../core/fields.ts'
+import type { Step } from '../core/handler.ts'
 import type { Log } from '../core/operator-log.ts'
 import { CHECKED_LATER, oneOf, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { createProxyTrust, readPeer, type TrustProxy } from '../core/peer.ts'
-import type { Step } from '../core/sequence.ts'
 import { decideForwardedTransport } from '../protocol/forwarded.ts'
 
 export interface HttpsOptions {

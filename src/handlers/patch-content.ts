@@ -46,7 +46,8 @@ export function selectFormat(exchange: Exchange, formats: readonly PatchFormat[]
  * @throws HttpError 400, 408, 413, 422
  */
 export function readPatch(exchange: Exchange, limits: BodyLimits): MaybePromise<JsonValue> {
-  const consumed = findConsumedBody(exchange.req)
+  // A parser before us makes `{}` of no bytes.
+  const consumed = declaredLength(exchange) === 0 ? undefined : findConsumedBody(exchange.req)
   if (consumed === undefined) {
     if (!hasBody(exchange)) return parseJson(EMPTY, limits).value
     return readBytes(exchange, limits.bodySize, (_, bytes) => parseJson(bytes, limits).value)

@@ -8,7 +8,7 @@ import { HttpError } from '../core/errors.ts'
 import type { Exchange, HostRequest, RequestView } from '../core/exchange.ts'
 import type { Handler } from '../core/handler.ts'
 import type { JsonValue } from '../core/json.ts'
-import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
+import { andThen, atOnce, type MaybePromise } from '../core/maybe-promise.ts'
 import { createHandler, type ErrorHook } from '../core/node-handler.ts'
 import {
   CHECKED_LATER,
@@ -163,7 +163,7 @@ export function patch<Target extends PatchTarget>(options: PatchOptions<Target>)
   }
 
   function attempt(exchange: Exchange, parsed: ParsedPatch, current: Target): MaybePromise<Reply | 'conflict'> {
-    const document = parsed.apply(current.document)
+    const document = atOnce(parsed.apply(current.document))
     if (document === current.document) return createReply(exchange, current, 'minimal')
     const text = JSON.stringify(document)
     if (Buffer.byteLength(text) > limits.bodySize) throw tooLarge(limits.bodySize)
@@ -207,7 +207,7 @@ export function patch<Target extends PatchTarget>(options: PatchOptions<Target>)
       const format = selectFormat(exchange, formats, limits)
       return andThen(load(exchange), (current) =>
         andThen(readPatch(exchange, limits), (document) => {
-          const parsed = format.parse(document)
+          const parsed = atOnce(format.parse(document))
           return perform(exchange, parsed, current)
         }),
       )

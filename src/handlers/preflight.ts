@@ -1,5 +1,6 @@
 import type { RequestView } from '../core/exchange.ts'
 import type { Handler } from '../core/handler.ts'
+import { atOnce } from '../core/maybe-promise.ts'
 import { createHandler, type ErrorHook } from '../core/node-handler.ts'
 import { either, FUNCTION, listOf, oneOf, withDefault } from '../core/option-values.ts'
 import { type OptionTable, omitOptions, resolveOptions } from '../core/options.ts'
@@ -40,7 +41,7 @@ export function preflight(options: PreflightOptions): Handler {
     methods: ['OPTIONS'],
     run(exchange) {
       readTarget(exchange)
-      return cors.apply(exchange, typeof methods === 'function' ? methods(exchange) : methods)
+      return cors.apply(exchange, typeof methods === 'function' ? atOnce(methods(exchange)) : methods)
     },
     onError,
     forwardErrors: true,

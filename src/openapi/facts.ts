@@ -1,4 +1,5 @@
 import type { FileOptions } from '../actions/hook-types.ts'
+import { createsBesideOthers } from '../actions/own-paths.ts'
 import type { QueryRules } from '../actions/query-rules.ts'
 import type { Documentation, Route, RouteKind } from '../actions/route.ts'
 import { isJsonType } from '../protocol/media-type.ts'
@@ -76,6 +77,8 @@ export interface Facts {
   /** Whether content needs a digest. */
   readonly needsDigests: boolean
   readonly hasConflicts: boolean
+  /** Whether POST may come upon a path that another definition is for. */
+  readonly createsBesideOthers: boolean
   /** Whether a hook of the definition may refuse a write. */
   readonly hooksMayRefuse: { readonly content: boolean; readonly any: boolean }
   /** Whether POST, and PATCH without If-Match, are done once for a key, and need one. */
@@ -130,7 +133,7 @@ export function readFacts(view: ServiceView, pattern: string, route: Route): Fac
     redirects: context.store.supports?.redirects === true && kind !== 'operation' && kind !== 'description',
     showsWork: route.showsWork || collection?.create === 'accepted',
     createsByPut: route.createsByPut,
-    restoresByPut: kind === 'item' && route.indexing?.scope !== undefined && deletion === 'soft',
+    restoresByPut: kind === 'item' && deletion === 'soft',
     negotiatesStrictly: route.accept === 'strict',
     putResponse: route.putResponse,
     deletion: {
@@ -145,6 +148,7 @@ export function readFacts(view: ServiceView, pattern: string, route: Route): Fac
     needsCondition: route.preconditions === 'required',
     needsDigests: route.needsDigests,
     hasConflicts: route.conflict !== undefined,
+    createsBesideOthers: createsBesideOthers(route),
     hooksMayRefuse: {
       // A file is replaced together with its item, which has hooks and an index.
       content: route.beforeWrite !== undefined || route.outbox !== undefined || kind === 'file',

@@ -59,7 +59,8 @@ export function findFailures(view: ServiceView, facts: Facts, method: DescribedM
   }
   add(422, 'ERR_IDEMPOTENCY_KEY_REUSED', isKeyed)
   // A write that compares gives up when the resource changes all the time.
-  add(409, 'ERR_CONFLICT', (!isRead && !isCreation && !(method === 'DELETE' && facts.deletion.isQueued)) || isHooked)
+  const compares = !isRead && !isCreation && !(method === 'DELETE' && facts.deletion.isQueued)
+  add(409, 'ERR_CONFLICT', compares || isHooked || (isCreation && facts.createsBesideOthers))
   add(409, 'ERR_PATCH_CONFLICT', method === 'PATCH')
   return found
 }

@@ -56,3 +56,15 @@ export function isMediaRange(text: string): boolean {
 export function isJsonRange(range: string): boolean {
   return isJsonType(range) || range === '*/*+json'
 }
+
+/** The type of text that is encoded as UTF-8. Only text has a charset by default; JSON has none (RFC 8259 §11). */
+export function withUtf8(field: string): string {
+  const type = parseMediaType(field)
+  if (type === undefined) return field
+  const { essence, parameters } = type
+  const charset = parameters.get('charset')
+  if (charset === undefined ? !essence.startsWith('text/') : /^utf-?8$/i.test(charset)) return field
+  const others = [...parameters].filter(([name]) => name !== 'charset')
+  const kept = others.map(([name, value]) => `; ${name}=${isToken(value) ? value : JSON.stringify(value)}`)
+  return `${essence}${kept.join('')}; charset=utf-8`
+}

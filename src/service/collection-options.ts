@@ -39,7 +39,7 @@ export interface AcceptedMember<Value = JsonObject> {
 
 /**
  * The work behind an accepted creation. It may run more than once (after a crash, on a failure), but ends once.
- * @returns members to add to the representation, or nothing
+ * @returns members to add to the representation, or nothing; the `id` and the properties of the scope stay as they are
  * @throws HttpError below 500 to fail for good; anything else is tried again
  */
 export type Process<Value = JsonObject> = (member: AcceptedMember<Value>) => MaybePromise<JsonObject | undefined | void>

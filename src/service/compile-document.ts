@@ -6,7 +6,7 @@ import { loadDocument, patch } from '../actions/patch.ts'
 import { put } from '../actions/put.ts'
 import { createFileReplacement } from '../actions/put-file.ts'
 import type { Action, ContentRule, Route } from '../actions/route.ts'
-import { loadFile, loadFileTarget, loadPresent, loadReplaced, loadReplacedInScope } from '../actions/state.ts'
+import { loadFile, loadFileTarget, loadPresent, loadReplaced, loadReplacedOrHidden } from '../actions/state.ts'
 import { changeOptions } from '../core/options.ts'
 import type { PatchFormat } from '../patch-formats/types.ts'
 import { isJsonRange, isJsonType, isMediaRange, NO_PARAMETERS, parseMediaType } from '../protocol/media-type.ts'
@@ -68,7 +68,7 @@ export function compileDocument(
     GET: { load: facts.isFile === true ? loadFile : loadPresent, perform: get, content: undefined },
     PUT:
       file === undefined
-        ? { load: loadForPut(facts), perform: put, content: replacement }
+        ? { load: loadForPut(facts, options), perform: put, content: replacement }
         : { load: loadFileTarget, perform: createFileReplacement(file), content: replacement },
     DELETE: { load: loadPresent, perform: remove, content: undefined },
   }
@@ -88,8 +88,12 @@ export function compileDocument(
   })
 }
 
-function loadForPut({ indexing, createsByPut }: DocumentFacts): Action['load'] {
-  if (indexing?.scope !== undefined) return loadReplacedInScope
+function loadForPut(
+  { indexing, createsByPut }: DocumentFacts,
+  { deletion }: Readonly<DocumentOptions>,
+): Action['load'] {
+  const onlyRestores = createsByPut === false && deletion === 'soft'
+  if (indexing?.scope !== undefined || onlyRestores) return loadReplacedOrHidden
   const load = createsByPut === false ? loadPresent : loadReplaced
   return (exchange) => (foreseeVersion(exchange) ? undefined : load(exchange))
 }

@@ -2,7 +2,7 @@ import type { Authorize } from '../actions/hook-types.ts'
 import { acceptQueryOf, capabilitiesOf } from '../actions/options.ts'
 import type { Action, Route, RouteContext } from '../actions/route.ts'
 import type { RequestView } from '../core/exchange.ts'
-import type { RequireRule } from '../handlers/authentication-options.ts'
+import { askRule, type RequireRule } from '../handlers/authentication-options.ts'
 import { formatCacheControls } from '../protocol/cache-control.ts'
 import { completeMethods, isSafeMethod, type Method } from '../protocol/methods.ts'
 import type { DocumentOptions } from './document-options.ts'
@@ -99,7 +99,8 @@ export function restrict(
 }
 
 function compileRequire(require: DocumentOptions['requireAuth']): Route['requiresCredentials'] {
-  if (require === undefined || typeof require === 'function') return require
+  if (typeof require === 'function') return askRule(require)
+  if (require === undefined) return undefined
   if (require === 'all') return () => true
   return require === 'none' ? () => false : (request: RequestView) => !isSafeMethod(request.method)
 }
@@ -109,6 +110,6 @@ function compileReadRule(
   own: DocumentOptions['requireAuth'],
   usual: ServiceDefaults['requireAuth'],
 ): Route['readsNeedCredentials'] {
-  if (own === undefined) return typeof usual === 'function' ? (request) => usual(request) !== false : usual === 'all'
-  return typeof own === 'function' ? own : own === 'all'
+  if (own === undefined) return typeof usual === 'function' ? askRule(usual) : usual === 'all'
+  return typeof own === 'function' ? askRule(own) : own === 'all'
 }

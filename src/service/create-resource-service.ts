@@ -7,13 +7,12 @@ import { addWantedDigests } from '../actions/response-digests.ts'
 import { applyScope } from '../actions/scope.ts'
 import { createActivity } from '../core/activity.ts'
 import type { Exchange } from '../core/exchange.ts'
-import type { Handler } from '../core/handler.ts'
+import type { Handler, Step } from '../core/handler.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { createHandler } from '../core/node-handler.ts'
 import { decideInOrder } from '../core/pipeline.ts'
 import type { Reply } from '../core/reply.ts'
 import { wantsDigests } from '../core/reply-digests.ts'
-import { type Step, sequence } from '../core/sequence.ts'
 import { rememberView } from '../openapi/service-view.ts'
 import type { ResourceStore } from '../stores/types.ts'
 import { createAccess } from './access.ts'
@@ -31,6 +30,7 @@ import {
   isUnsafe,
   mayHaveContent,
   negotiatesStored,
+  sequence,
   takesKeys,
 } from './resource-steps.ts'
 import {
@@ -50,8 +50,9 @@ export interface ResourceService extends Handler {
   runOperation(id: string): Promise<boolean>
   /**
    * Drains the service: takes no more accepted work, and makes every further answer the last on its connection.
-   * @returns fulfilled when the requests and the work that are under way are done, and the store is needed no more. New
-   *   connections are the server's to refuse: call its `close` first
+   * @returns fulfilled when the requests and the work that are under way are done, and the store is needed no more. It
+   *   waits at most 5 seconds for work, and for requests whose clients have left. New connections are the server's to
+   *   refuse: call its `close` first
    */
   close(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>

@@ -23,7 +23,7 @@ export function createExplainer(
     // What a subscriber of a channel throws is uncaught, and would end the process.
     try {
       const written = write(`${event.method} ${event.target} ${event.status}: ${event.reason}`)
-      if (isPromise(written)) written.then(undefined, fail)
+      if (isPromise(written)) Promise.resolve(written).then(undefined, fail)
     } catch (error) {
       fail(error)
     }

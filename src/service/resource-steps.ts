@@ -1,6 +1,9 @@
 import type { ResourceExchange } from '../actions/resource-exchange.ts'
 import type { Route } from '../actions/route.ts'
-import { type Step, sequence } from '../core/sequence.ts'
+import type { Exchange } from '../core/exchange.ts'
+import type { Step } from '../core/handler.ts'
+import { isPromise, type MaybePromise } from '../core/maybe-promise.ts'
+import type { Reply } from '../core/reply.ts'
 import { isReadMethod, isSafeMethod, type Method } from '../protocol/methods.ts'
 
 /** A step of the requests to a resource. */
@@ -67,4 +70,28 @@ export function createResourceSteps(steps: readonly ResourceStep[]): Step<Resour
     if (own === undefined) plans.set(route, (own = {}))
     return (own[method] ??= plan(route, method))(exchange)
   }
+}
+
+/**
+ * Makes one step of several: they run in order until one replies. Control only moves forward.
+ * @param rest goes on where none of them replies, and notes its own steps
+ */
+export function sequence<E extends Exchange>(steps: readonly Step<E>[], rest?: Step<E>): Step<E> {
+  // Bundlers tell functions of one name apart by a number.
+  const names = steps.map(({ name }) => name.replace(/\$?\d+$/, ''))
+  const last = rest === undefined ? steps.length - 1 : steps.length
+
+  function runFrom(exchange: E, first: number): MaybePromise<Reply | undefined> {
+    for (let i = first; i < steps.length; i++) {
+      exchange.trace?.push(names[i]!)
+      const reply = steps[i]!(exchange)
+      if (reply === undefined) continue
+      return i < last && isPromise(reply)
+        ? Promise.resolve(reply).then((reply) => reply ?? runFrom(exchange, i + 1))
+        : reply
+    }
+    return rest === undefined ? undefined : rest(exchange)
+  }
+
+  return (exchange) => runFrom(exchange, 0)
 }

@@ -37,7 +37,7 @@ import {
 } from '../core/options.ts'
 import type { TrustProxy } from '../core/peer.ts'
 import type { Reply } from '../core/reply.ts'
-import { AUTHENTICATION_OPTIONS, type AuthenticationOptions, checkSchemes } from '../handlers/authentication-options.ts'
+import { AUTHENTICATION_OPTIONS, type AuthenticationOptions, readAuth } from '../handlers/authentication-options.ts'
 import { CORS_OPTIONS, type CorsOptions } from '../handlers/cors-options.ts'
 import { OPENAPI_OPTIONS, type OpenApiOptions } from '../openapi/options.ts'
 import { createDefaultFormats } from '../patch-formats/default-formats.ts'
@@ -214,11 +214,10 @@ export function readServiceOptions(given: ServiceOptions | undefined): ServiceSe
     throw new TypeError('createResourceService needs a mountPath for strictMount to compare with.')
   }
   const limits = readLimits('createResourceService', options.limits)
-  checkSchemes(options.auth)
-  const auth = options.auth && resolveOptions('auth', options.auth, AUTH_OPTIONS)
+  const auth = readAuth(options.auth, AUTH_OPTIONS)
   return Object.freeze({
     ...completeOptions(options, SERVICE_OPTIONS),
-    cors: options.cors && resolveOptions('cors', options.cors, CORS_OPTIONS),
+    cors: options.cors === undefined ? undefined : resolveOptions('cors', options.cors, CORS_OPTIONS),
     authentication: auth && omitOptions(auth, 'authorize'),
     authorize: auth?.authorize,
     findAddress: createAddressFinder(options.trustProxy),

@@ -55,7 +55,7 @@ export function watchStore(store: ResourceStore, log: Log): ResourceStore {
       } catch (error) {
         return failed(error)
       }
-      return isPromise(result) ? result.then(done, failed) : done(result)
+      return isPromise(result) ? Promise.resolve(result).then(done, failed) : done(result)
     }
   }
 

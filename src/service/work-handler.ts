@@ -1,11 +1,11 @@
 import { beginChange, observesChanges, type PendingChange } from '../actions/changes.ts'
+import { removeChange, writeChange } from '../actions/commit.ts'
 import { relatedPaths, removalOf } from '../actions/delete.ts'
 import { fetchJson, parseStored } from '../actions/hooks.ts'
 import { indexOwnContent } from '../actions/indexing.ts'
 import type { Route, RouteContext } from '../actions/route.ts'
 import { splitProperties } from '../actions/server-properties.ts'
 import { idOf } from '../actions/validation.ts'
-import { removeChange, writeChange } from '../actions/write-change.ts'
 import { createProblem, HttpError, isHttpError } from '../core/errors.ts'
 import type { JsonObject } from '../core/json.ts'
 import { PATIENT_ATTEMPTS, pause } from '../core/turns.ts'
@@ -134,9 +134,9 @@ export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute
   }
 }
 
-/** The properties of an item that its work cannot change: an item never leaves its scope. */
+/** The properties of an item that its work cannot change: its id is that of its path, and it never leaves its scope. */
 function keptOf(route: Route | undefined, value: JsonObject): JsonObject {
-  return splitProperties(value, route?.indexing?.scopeNames ?? []).owned
+  return splitProperties(value, ['id', ...(route?.indexing?.scopeNames ?? [])]).owned
 }
 
 function changedMeanwhile(): HttpError {

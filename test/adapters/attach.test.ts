@@ -11,7 +11,10 @@ import { basic } from '../../src/auth-schemes/basic.ts'
 import { auth } from '../../src/handlers/auth.ts'
 import { methodOverride } from '../../src/handlers/method-override.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
+import { collection } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
+import { formatRequest } from '../support/ask.ts'
+import { openRawClient } from '../wire/raw-client.ts'
 import { listen, send } from './raw.ts'
 
 const routed: Readonly<Record<string, () => Promise<Server>>> = {
@@ -47,6 +50,23 @@ describe('attach with a piece', () => {
     expect((await send(port, { method: 'POST', target: '/x', fields: ['X-HTTP-Method-Override: GET'] })).status).toBe(
       400,
     )
+  })
+
+  it.each([
+    ['Express', (service: unknown) => express().use(service as express.RequestHandler)],
+    ['Connect', (service: unknown) => connect().use(service as connect.NextHandleFunction)],
+  ])('has 100 Continue sent where %s discards content by resume() (RFC 9110 §10.1.1)', async (_name, createApp) => {
+    const service = createResourceService(memoryStore(), { resources: { '/notes': collection() } })
+    const server = createServer(createApp(service))
+    attach(server, service)
+    const client = await openRawClient(await listen(server))
+    client.send(
+      formatRequest({ method: 'POST', target: '/other', fields: ['Expect: 100-continue', 'Content-Length: 3'] }),
+    )
+    expect((await client.read()).status).toBe(100)
+    client.send('abc')
+    expect((await client.read()).status).toBe(404)
+    client.socket.destroy()
   })
 
   it('has no 100 Continue sent once the response has begun (RFC 9110 §10.1.1)', async () => {
@@ -94,7 +114,9 @@ describe('attach', () => {
     expect(() => attach(createServer(), undefined as never)).toThrow(
       'attach takes a service or a standalone middleware, as ',
     )
-    expect(() => attach(createServer(), service, { direct: '/api/' })).toThrow('attach takes a prefix such as ')
+    expect(() => attach(createServer(), service, { direct: '/api/' })).toThrow(
+      'attach takes as direct: a path such as ',
+    )
     expect(() => attach(createServer(), service, '/api' as never)).toThrow(
       'attach takes an object of options, not text.',
     )

@@ -1,6 +1,6 @@
 import 'reflect-metadata'
 import { once } from 'node:events'
-import type { Server } from 'node:http'
+import { createServer, type Server } from 'node:http'
 import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2'
 import { type AddressInfo, connect } from 'node:net'
 import { Module } from '@nestjs/common'
@@ -13,7 +13,7 @@ import { createResourceService, type ResourceService } from '../../src/service/c
 import { collection, document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import { hosts } from '../support/hosts.ts'
-import { openRawClient, valuesOf } from '../wire/raw-client.ts'
+import { openRawClient } from '../wire/raw-client.ts'
 import { closeAfterTest } from './raw.ts'
 
 /** A host that listens, and what its documentation says to do on SIGTERM. */
@@ -96,7 +96,7 @@ describe.each(Object.keys(starts))('close of a service on %s', (name) => {
 
     upload.send('half')
     const answer = await upload.read('PUT')
-    expect([answer.status, valuesOf(answer, 'connection')]).toEqual([201, ['close']])
+    expect([answer.status, answer.values('connection')]).toEqual([201, ['close']])
     await Promise.all([upload.closed, stopped, closed])
     expect(events.sort()).toEqual(['closed', 'stopped'])
   })
@@ -143,6 +143,27 @@ describe('close of a service', () => {
     stream.resume()
     await Promise.all([once(session, 'close'), stopped, closed])
   })
+
+  it.each(['authorize', 'store'] as const)(
+    'ends though a call never settles, once its client has left: %s',
+    async (which) => {
+      const never = () => new Promise<never>(() => {})
+      const store = memoryStore()
+      const service = createResourceService(which === 'store' ? { ...store, read: never } : store, {
+        resources: { '/a': collection(which === 'authorize' ? { authorize: never } : {}) },
+      })
+      const server = createServer(service).listen(0)
+      await once(server, 'listening')
+      const socket = connect((server.address() as AddressInfo).port)
+      socket.on('error', () => {}).write('GET /a/1 HTTP/1.1\r\nHost: a\r\n\r\n')
+      await once(server, 'request')
+      server.close()
+      server.closeAllConnections()
+      const late = new Promise((resolve) => setTimeout(resolve, 15_000, 'waits'))
+      expect(await Promise.race([service.close().then(() => 'closed'), late])).toBe('closed')
+    },
+    20_000,
+  )
 
   it('is done at once where nothing is under way, and can be asked for twice', async () => {
     const service = createService()

@@ -13,7 +13,8 @@ import { requireHttps } from '../../src/handlers/require-https.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { collection, document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
-import { type HostAnswer, listen, send } from './raw.ts'
+import type { Answer } from '../support/answer.ts'
+import { listen, send } from './raw.ts'
 
 const ada = `Authorization: Basic ${btoa('ada:lovelace')}`
 const schemes = [basic({ realm: 'test', accounts: { ada: 'lovelace' } })]
@@ -199,7 +200,7 @@ describe('fastifyPlugin with a piece', () => {
           { prefix: '/api' },
         )
       })
-      const answer = (target: string): Promise<HostAnswer> => send(port, { method: 'OPTIONS', target, fields: asking })
+      const answer = (target: string): Promise<Answer> => send(port, { method: 'OPTIONS', target, fields: asking })
       expect((await answer('/api/x')).field('access-control-allow-origin')).toBe('https://app.example')
       expect((await answer('/api/rest/x')).status).toBe(204)
       expect((await answer('/other')).status).toBe(404)

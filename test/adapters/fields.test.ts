@@ -151,7 +151,7 @@ describe.each(Object.entries(varyHosts))('Vary on %s (RFC 9110 §12.5.5)', (_nam
     const port = await listen(create(pieces, (...args) => seen.push(args)))
     const answer = await send(port, { target: '/', fields })
     expect(answer.text).toBe(content)
-    expect(namesOf(answer.field('vary'))).toEqual(expected)
+    expect(namesOf(answer.values('vary').join(', '))).toEqual(expected)
     expect(answer.fields.filter(([name]) => name === 'access-control-allow-origin')).toEqual([
       ['access-control-allow-origin', ORIGIN],
     ])
@@ -162,7 +162,7 @@ describe.each(Object.entries(varyHosts))('Vary on %s (RFC 9110 §12.5.5)', (_nam
     const port = await listen(create(pieces, () => {}))
     const answer = await send(port, { target: '/fail', fields })
     expect([answer.status, answer.field('access-control-allow-origin')]).toEqual([500, ORIGIN])
-    expect(namesOf(answer.field('vary'))).toEqual(expect.arrayContaining(['Authorization', 'Origin']))
+    expect(namesOf(answer.values('vary').join(', '))).toEqual(expect.arrayContaining(['Authorization', 'Origin']))
   })
 
   it('shows the status of a refusal to what runs afterwards', async () => {

@@ -13,7 +13,7 @@ import { createResourceService } from '../../src/service/create-resource-service
 import { collection, document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import { formatRequest } from '../support/ask.ts'
-import { openRawClient, valuesOf } from '../wire/raw-client.ts'
+import { openRawClient } from '../wire/raw-client.ts'
 import { listen, send } from './raw.ts'
 
 const serverOf = (app: Hono): Server => createAdaptorServer({ fetch: app.fetch }) as Server
@@ -59,9 +59,9 @@ describe('honoMiddleware', () => {
       client.send(formatRequest({ target: '/users' }))
       const answer = await client.read()
       expect([answer.status, answer.body.toString()]).toEqual([200, '[]'])
-      expect(valuesOf(answer, 'set-cookie')).toEqual(['a=1', 'b=2'])
-      expect(valuesOf(answer, 'vary')).toEqual(['Cookie'])
-      expect(valuesOf(answer, 'x-after')).toEqual(['200'])
+      expect(answer.values('set-cookie')).toEqual(['a=1', 'b=2'])
+      expect(answer.values('vary')).toEqual(['Cookie'])
+      expect(answer.values('x-after')).toEqual(['200'])
     }
     client.socket.destroy()
   })
@@ -77,7 +77,7 @@ describe('honoMiddleware', () => {
     const body = 'x'.repeat(1024 * 1024 + 1)
     await send(port, { method: 'PUT', target: '/files/a', fields: ['Content-Type: text/plain'], body })
     const answer = await send(port, { target: '/files/a' })
-    expect([answer.text.length, valuesOf(answer, 'set-cookie')]).toEqual([body.length, ['a=1', 'b=2']])
+    expect([answer.text.length, answer.values('set-cookie')]).toEqual([body.length, ['a=1', 'b=2']])
   })
 
   it('shows every status that was sent to the middleware around, of streams and refused content too', async () => {
@@ -191,7 +191,9 @@ describe('honoMiddleware', () => {
     expect(() => honoMiddleware(undefined as never)).toThrow(
       'honoMiddleware takes a service or a standalone middleware, as ',
     )
-    expect(() => honoMiddleware(createService(), { prefix: '/api/' })).toThrow('honoMiddleware takes a prefix such as ')
+    expect(() => honoMiddleware(createService(), { prefix: '/api/' })).toThrow(
+      'honoMiddleware takes as prefix: a path such as ',
+    )
     expect(() => honoMiddleware(createService(), { mount: '/api' } as never)).toThrow(
       'honoMiddleware has no option "mount"',
     )

@@ -44,7 +44,9 @@ describe('koaMiddleware', () => {
     expect(() => koaMiddleware(new Koa() as never, { prefix: '/api' })).toThrow(
       'koaMiddleware takes a service or a standalone middleware, as createResourceService(store) or auth(options) return it, not an object.',
     )
-    expect(() => koaMiddleware(createService(), { prefix: 'api' })).toThrow('koaMiddleware takes a prefix such as ')
+    expect(() => koaMiddleware(createService(), { prefix: 'api' })).toThrow(
+      'koaMiddleware takes as prefix: a path such as ',
+    )
     expect(() => koaMiddleware('/api' as never, createService() as never)).toThrow('koaMiddleware takes a')
   })
 })

@@ -1,8 +1,9 @@
 import type { Server } from 'node:http'
 import { afterEach } from 'vitest'
+import type { Answer } from '../support/answer.ts'
 import { formatRequest, type RawRequest } from '../support/ask.ts'
 import { type RunningHost, runServer } from '../support/hosts.ts'
-import { openRawClient, type RawResponse, valuesOf } from '../wire/raw-client.ts'
+import { openRawClient } from '../wire/raw-client.ts'
 
 const closers: (() => unknown)[] = []
 afterEach(async () => {
@@ -21,21 +22,12 @@ export async function listen(server: Server | Promise<Server>): Promise<number> 
   return host.port
 }
 
-/** What a host has answered. */
-export interface HostAnswer extends RawResponse {
-  /** All values of a field, joined. */
-  field(name: string): string | undefined
-  readonly text: string
-}
-
 /** Sends one request, byte by byte, over a connection of its own. */
-export async function send(port: number, request: RawRequest): Promise<HostAnswer> {
+export async function send(port: number, request: RawRequest): Promise<Answer> {
   const client = await openRawClient(port)
   try {
     client.send(formatRequest(request))
-    const response = await client.read(request.method)
-    const field = (name: string): string | undefined => valuesOf(response, name).join(', ') || undefined
-    return { ...response, field, text: response.body.toString() }
+    return await client.read(request.method)
   } finally {
     client.socket.destroy()
   }

@@ -158,6 +158,21 @@ describe('basic', () => {
     expect([await ask('p'), verify.mock.calls.length]).toEqual([200, 4])
   })
 
+  it('remembers at most 1000 passwords, and at least the last 500', () => {
+    const verify = vi.fn(() => true)
+    const scheme = basic({ verify, cacheLifetime: 60_000 })
+    const exchange = {} as Parameters<typeof scheme.authenticate>[1]
+    const ask = (user: string): number => {
+      const before = verify.mock.calls.length
+      const value = Buffer.from(`${user}:p`).toString('base64')
+      expect(scheme.authenticate(value, exchange)).toMatchObject({ outcome: 'accepted' })
+      return verify.mock.calls.length - before
+    }
+    ask('first')
+    for (let i = 0; i < 1000; i++) ask(`u${i}`)
+    expect([ask('u999'), ask('u501'), ask('first')]).toEqual([0, 0, 1])
+  })
+
   it.each([
     ['neither verify nor accounts', {}],
     ['both', { verify: () => true, accounts: { u: 'p' } }],
@@ -227,6 +242,19 @@ describe('attemptLimit', () => {
     expect(
       statuses.filter((status) => status === 429).length + statuses.filter((status) => status === 200).length,
     ).toBe(2)
+  })
+
+  it('lets no password be remembered that was guessed beyond the limit', async () => {
+    const verify = async (_: string, password: string) => password === 'right'
+    const scheme = basic({ verify, cacheLifetime: 60_000, throttle: attemptLimit({ failures: 2 }) })
+    const exchange = {} as Parameters<typeof scheme.authenticate>[1]
+    const guess = async (password: string): Promise<unknown> =>
+      Promise.resolve(scheme.authenticate(Buffer.from(`ada:${password}`).toString('base64'), exchange)).then(
+        ({ outcome }) => outcome,
+        ({ status }) => status,
+      )
+    expect(await Promise.all(['x', 'y', 'right'].map(guess))).toEqual(['rejected', 'rejected', 429])
+    await expect(guess('right')).rejects.toMatchObject({ status: 429 })
   })
 
   it('counts by the result of keyOf', async () => {

@@ -149,6 +149,20 @@ describe('bearer', () => {
     expect([await ask('tok'), verify.mock.calls.length]).toEqual([200, 4])
   })
 
+  it('remembers at most 10 000 opaque tokens, and at least the last 5000', () => {
+    const verify = vi.fn(() => true)
+    const scheme = bearer(verify, { cacheLifetime: 60_000 })
+    const exchange = { queryText: '' } as Parameters<typeof scheme.authenticate>[1]
+    const ask = (token: string): number => {
+      const before = verify.mock.calls.length
+      expect(scheme.authenticate(token, exchange)).toMatchObject({ outcome: 'accepted' })
+      return verify.mock.calls.length - before
+    }
+    ask('first')
+    for (let i = 0; i < 10_000; i++) ask(`t${i}`)
+    expect([ask('t9999'), ask('t5001'), ask('first')]).toEqual([0, 0, 1])
+  })
+
   it.each<[string, () => unknown]>([
     ['no verifier', () => bearer(undefined as never)],
     ['a verifier that is none', () => bearer({} as never)],

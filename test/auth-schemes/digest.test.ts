@@ -268,6 +268,14 @@ describe('digest', () => {
       expect([await ask(3), await ask(1), await ask(10), await ask(5), await ask(4)]).toEqual([401, 401, 401, 401, 200])
     })
 
+    it('have no count used up by credentials with a wrong password', async () => {
+      const { send } = await serve()
+      const { challenges } = await send()
+      const ask = async (password: string): Promise<number> =>
+        (await send({ headers: { Authorization: answerChallenge(challenges[0], { password }) } })).status
+      expect([await ask('x'), await ask('secret'), await ask('secret')]).toEqual([401, 200, 401])
+    })
+
     it('take fifty requests at once', async () => {
       const { send } = await serve()
       const { challenges } = await send()

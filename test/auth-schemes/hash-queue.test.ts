@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { basic } from '../../src/auth-schemes/basic.ts'
+import { hashInTurn } from '../../src/auth-schemes/hash-queue.ts'
 import { hashPassword, verifyLikeStranger, verifyPassword } from '../../src/auth-schemes/password-hash.ts'
 import { isHttpError } from '../../src/core/errors.ts'
 import { basicCredentials, type GuardedServer, serveGuarded } from './guarded-server.ts'
@@ -59,5 +60,41 @@ describe('hashes of passwords', () => {
     const full = [verify('ada', 'x', known), verify('stranger', 'x', undefined), verify('ada', 'a', known)]
     expect(await Promise.all(full)).toEqual([503, 503, true])
     await Promise.all(flood)
+  })
+})
+
+describe('hashInTurn', () => {
+  /** Asks for a hash that is made only when `finish` is called. */
+  function askFor(lane: string) {
+    let finish = (): void => {}
+    let isStarted = false
+    const made = hashInTurn(lane, () => {
+      isStarted = true
+      return new Promise<boolean>((resolve) => (finish = () => resolve(true)))
+    })
+    return { isStarted: () => isStarted, finish: () => finish(), result: settle(made) }
+  }
+
+  it('makes 2 hashes at a time, and lets 64 wait in a lane and 256 in all', async () => {
+    // The pause of a refusal is as long as the last hash took.
+    await hashInTurn('a', async () => true)
+    const first = Array.from({ length: 3 }, () => askFor('a'))
+    expect(first.map(({ isStarted }) => isStarted())).toEqual([true, true, false])
+    const waiting = ['a', 'b', 'c', 'd'].flatMap((lane) => {
+      const free = lane === 'a' ? 63 : 64
+      const held = Array.from({ length: free }, () => askFor(lane))
+      return lane === 'd' ? held : [...held, askFor(lane)]
+    })
+    // One beyond each of the first three lanes, and one beyond the 256.
+    const refused = [...waiting.filter((_, i) => [63, 128, 193].includes(i)), askFor('e')]
+    expect(await Promise.all(refused.map(({ result }) => result))).toEqual([503, 503, 503, 503])
+    const placed = [...first, ...waiting].filter((one) => !refused.includes(one))
+    expect(placed).toHaveLength(2 + 256)
+    while (placed.some(({ isStarted }) => !isStarted())) {
+      for (const one of placed) one.finish()
+      await new Promise(setImmediate)
+    }
+    for (const one of placed) one.finish()
+    expect(new Set(await Promise.all(placed.map(({ result }) => result)))).toEqual(new Set([true]))
   })
 })

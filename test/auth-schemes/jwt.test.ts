@@ -51,6 +51,28 @@ describe('jwt', () => {
     expect((await (await serve({ keys })).send(bearerHeader(issue(ec)))).status).toBe(200)
   })
 
+  it('tries four keys for a token that names none, and no fifth', async () => {
+    const others = Array.from({ length: 4 }, () => createIssuer('ES256', undefined).jwk)
+    const nameless = createIssuer('ES256', undefined)
+    for (const [before, status] of [
+      [3, 200],
+      [4, 401],
+    ] as const) {
+      const { send, close } = await serve({ keys: [...others.slice(0, before), nameless.jwk] })
+      expect((await send(bearerHeader(issue(nameless)))).status).toBe(status)
+      await close()
+    }
+  })
+
+  it('is not made with a CryptoKey that is an HMAC secret of fewer than 256 bits', async () => {
+    const importSecret = (length: number) =>
+      webcrypto.subtle.importKey('raw', Buffer.alloc(length, 1), { name: 'HMAC', hash: 'SHA-256' }, false, ['verify'])
+    const [short, long] = [await importSecret(31), await importSecret(32)]
+    const make = (keys: KeyInput) => () => jwt({ ...SETTINGS, keys, algorithms: ['HS256'] })
+    expect(make(long)).not.toThrow()
+    expect(make(short)).toThrow('An HMAC secret has at least 32 bytes.')
+  })
+
   it('takes a CryptoKey', async () => {
     const key = await webcrypto.subtle.importKey(
       'jwk',

@@ -83,6 +83,17 @@ describe('the fetch of a key set', () => {
     await closed
   })
 
+  it('takes a key set of 1 MiB, and none of a byte more', async () => {
+    const text = setOf(issuer.jwk)
+    for (const [size, outcome] of [
+      [1 << 20, 'accepted'],
+      [(1 << 20) + 1, 503],
+    ] as const) {
+      expect((await fetchKeysFrom((_, res) => void res.end(text.padEnd(size)))).outcome).toBe(outcome)
+      server!.close()
+    }
+  })
+
   it('counts what a coding expands to, and stops to decode there', async () => {
     const bomb = gzipSync(Buffer.alloc(64 << 20, 0x20))
     expect(bomb.length).toBeLessThan(1 << 17)

@@ -257,6 +257,24 @@ describe('jwt with jwks', () => {
     expect(await ask(token)).toBe(200)
   })
 
+  it('fetches again after a failure though the clock has gone back', async () => {
+    await serve({ jwksTimes: { retryAfter: 10_000 } })
+    const { respond } = endpoint
+    endpoint.respond = (_, res) => void res.writeHead(500).end()
+    expect(await ask(make())).toBe(503)
+    endpoint.respond = respond
+    pass(-3600)
+    expect(await ask(make())).toBe(200)
+  })
+
+  it('fetches keys for an unknown one though the clock has gone back', async () => {
+    await serve()
+    expect(await ask(make())).toBe(200)
+    endpoint.respond = sendKeys(first.jwk, second.jwk)
+    pass(-3600)
+    expect(await ask(make(second))).toBe(200)
+  })
+
   it('answers 503 for an unknown key while keys cannot be fetched, and 200 for a known one', async () => {
     await serve()
     expect(await ask(make())).toBe(200)

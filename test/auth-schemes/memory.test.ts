@@ -15,7 +15,13 @@ describe('createMemory', () => {
     for (const key of ['a', 'b', 'c']) memory.set(key, 1)
     expect(memory.get('a')).toBe(1)
     for (const key of ['d', 'e']) memory.set(key, 1)
-    expect([memory.get('b'), memory.get('e')]).toEqual([undefined, 1])
+    expect([memory.get('b'), memory.get('a'), memory.get('e')]).toEqual([undefined, 1, 1])
+  })
+
+  it('takes no room for a key that it has', () => {
+    const memory = createMemory<number>(2)
+    for (const key of ['a', 'b', 'b']) memory.set(key, 1)
+    expect(memory.get('a')).toBe(1)
   })
 
   it('keeps nothing with the size 0', () => {

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { resolveDigestOptions } from '../../src/auth-schemes/digest-options.ts'
 import { createNonceCounts } from '../../src/auth-schemes/nonce-counts.ts'
 import { createNonces } from '../../src/auth-schemes/nonces.ts'
 
@@ -15,6 +16,12 @@ describe('createNonceCounts', () => {
     expect(claim('n', 873, 1)).toBe(false)
     expect([claim('n', 0xffffffff, 1), claim('n', 1000, 1), claim('n', 0xffffffff, 1)]).toEqual([true, false, false])
     expect([claim('n', 0xffffffff - 127, 1), claim('n', 0xffffffff - 128, 1)]).toEqual([true, false])
+  })
+
+  it('takes the lowest count of the window after a jump, whatever was taken one window before', () => {
+    const { claim } = createNonceCounts(10, 1000)
+    expect([claim('n', 1000, 1), claim('n', 1128 + 127, 1)]).toEqual([true, true])
+    expect([claim('n', 1128, 1), claim('n', 1128, 1), claim('n', 1127, 1)]).toEqual([true, false, false])
   })
 
   it('never takes a count twice, and takes every new one that is not too far back', () => {
@@ -50,6 +57,14 @@ describe('createNonceCounts', () => {
       true,
       false,
     ])
+  })
+
+  it('keeps 10 000 nonces for digest', () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: 20_000 })
+    const { claim } = resolveDigestOptions({ accounts: { ada: 'p' } })
+    for (let i = 0; i < 10_000; i++) claim(`n${i}`, 1, i)
+    expect([claim('n0', 2, 0), claim('one more', 1, 10_000)]).toEqual([true, true])
+    expect([claim('n0', 3, 0), claim('n1', 2, 1)]).toEqual([false, true])
   })
 
   it('takes none that it forgot, also once it has forgotten older ones', () => {

@@ -58,6 +58,10 @@ describe('verifyPassword', () => {
     expect(await verifyPassword('pleaseletmeiN', hash)).toBe(false)
   })
 
+  it.each(['ln=20,r=1,p=1', 'ln=1,r=32,p=1', 'ln=1,r=1,p=16'])('takes a hash of the cost %s', (cost) => {
+    expect(parsePasswordHash(`$scrypt$${cost}$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAA`)).toBeDefined()
+  })
+
   it.each([
     '',
     'p',

@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { connect, createServer } from 'node:http2'
 import type { AddressInfo } from 'node:net'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { basic } from '../../src/auth-schemes/basic.ts'
 import { digest } from '../../src/auth-schemes/digest.ts'
 import { hashPassword } from '../../src/auth-schemes/password-hash.ts'
-import { attemptLimit } from '../../src/auth-schemes/throttle.ts'
+import { attemptLimit, passThrottle } from '../../src/auth-schemes/throttle.ts'
 import { type AuthOptions, auth } from '../../src/handlers/auth.ts'
 import { requireHttps } from '../../src/handlers/require-https.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
@@ -16,6 +16,7 @@ import { basicCredentials, type GuardedServer, serveGuarded } from './guarded-se
 
 const closers: (() => unknown)[] = []
 afterEach(async () => {
+  vi.useRealTimers()
   for (const close of closers.splice(0)) await close()
 })
 
@@ -195,5 +196,45 @@ describe('wrong passwords behind a trusted proxy', () => {
       statuses.push(fields[':status'])
     }
     expect(statuses).toEqual([401, 401, 429])
+  })
+})
+
+describe('attemptLimit', () => {
+  const request = {} as Parameters<ReturnType<typeof attemptLimit>['check']>[1]
+
+  it('remembers 10 000 accounts, and forgets the oldest first', () => {
+    const limit = attemptLimit({ failures: 1 })
+    for (let i = 0; i < 10_000; i++) limit.report(`user${i}`, 'rejected', request)
+    expect([limit.check('user0', request), limit.check('user1', request)]).toEqual([
+      expect.any(Number),
+      expect.any(Number),
+    ])
+    limit.report('one more', 'rejected', request)
+    expect(limit.check('user0', request)).toBeUndefined()
+    expect(limit.check('user1', request)).toBeGreaterThan(0)
+  })
+
+  it('ends with its window: a failure then is the first of another', () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    const limit = attemptLimit({ failures: 1, window: 1000 })
+    limit.report('ada', 'rejected', request)
+    vi.setSystemTime(Date.now() + 999)
+    expect(limit.check('ada', request)).toBe(1)
+    vi.setSystemTime(Date.now() + 1)
+    expect(limit.check('ada', request)).toBeUndefined()
+    limit.report('ada', 'rejected', request)
+    expect(limit.check('ada', request)).toBe(1000)
+  })
+
+  it('is asked before a password is verified: an attempt that it refuses costs no hash', () => {
+    const verify = vi.fn(() => 'judged')
+    expect(() => passThrottle({ check: () => 1, report: () => {} }, 'ada', request, verify)).toThrow(
+      expect.objectContaining({ status: 429, headers: { 'Retry-After': '1' } }),
+    )
+    expect(verify).not.toHaveBeenCalled()
+  })
+
+  it.each([undefined, 0, -1, Number.NaN])('lets an attempt pass where a throttle of the user returns %s', (wait) => {
+    expect(passThrottle({ check: () => wait, report: () => {} }, 'ada', request, () => 'judged')).toBe('judged')
   })
 })

@@ -124,6 +124,16 @@ describe('decodeContent', () => {
       expect(await decode(CODERS[coding](plain), coding)).toEqual(plain)
     })
 
+    it('lets no more than 64 KiB grow beyond 100 times what was sent, or another ratio', async () => {
+      const plain = Buffer.alloc(256 * 1024)
+      const sent = CODERS[coding](plain)
+      const ratio = plain.length / sent.length
+      expect(ratio).toBeGreaterThan(100)
+      expect(await statusOf(() => decode(sent, coding))).toBe(413)
+      expect(await decode(sent, coding, { ratio })).toEqual(plain)
+      expect(await statusOf(() => decode(sent, coding, { ratio: ratio * 0.999 }))).toBe(413)
+    })
+
     it('closes its source when the reader leaves, and stops reading it at the limit', async () => {
       let asked = 0
       let closed = 0

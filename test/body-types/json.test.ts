@@ -213,6 +213,21 @@ describe('parseJson', () => {
   })
 })
 
+describe('the limit of members and array items', () => {
+  it('is exact in text that opens too many arrays to be parsed before it is scanned', () => {
+    const text = `[${new Array(300).fill('[]').join(',')}]`
+    const parse = (jsonMembers: number) => parseJson(Buffer.from(text), { ...DEFAULT_LIMITS, jsonMembers })
+    expect(parse(300).value).toHaveLength(300)
+    expect(errorOf(() => parse(299)).status).toBe(413)
+  })
+
+  it('comes before a text that cannot be stored, and only where there are more', () => {
+    const check = (jsonMembers: number) => checkParsedJson(['\ud800', 1], { ...DEFAULT_LIMITS, jsonMembers })
+    expect(errorOf(() => check(2)).status).toBe(422)
+    expect(errorOf(() => check(1)).status).toBe(413)
+  })
+})
+
 describe('checkJson', () => {
   const check = (text: string) => statusOf(() => checkJson(Buffer.from(text)))
 

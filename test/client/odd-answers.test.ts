@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
+import { inspect } from 'node:util'
 import { describe, expect, it, vi } from 'vitest'
 import { createResourceClient, expectSuccess } from '../../src/client.ts'
 import { start } from './servers.ts'
@@ -194,6 +195,39 @@ describe('createResourceClient with a server that answers oddly', () => {
     const lost = createResourceClient(base, { token: () => Promise.reject(new Error('no token')), retries: 0 })
     await expect(lost.create('/a', {})).rejects.toMatchObject({ status: 0, mayHaveTakenEffect: false })
     expect(requests).toBe(1)
+  })
+
+  it.each([
+    ['a token', 'secret\nkey', {}],
+    ['a token of a function', async () => 'secret\r\nkey', {}],
+    ['a token beyond Latin-1', 'secret\u20ac', {}],
+    ['another header', undefined, { 'X-Api-Key': 'secret\0key' }],
+  ])(
+    'throws a TypeError at the first attempt for %s that no request can hold (RFC 9110 §5.5)',
+    async (_, token, fields) => {
+      let requests = 0
+      let attempts = 0
+      const base = await start((_req, res) => {
+        requests++
+        res.writeHead(204).end()
+      })
+      const headers = () => {
+        attempts++
+        return fields as Record<string, string>
+      }
+      const error = await createResourceClient(base, { ...(token && { token }), headers })
+        .read('/a')
+        .catch((error) => error)
+      expect(error).toEqual(new TypeError('The token or a header is malformed.'))
+      expect(inspect(error)).not.toContain('secret')
+      expect([attempts, requests]).toEqual([1, 0])
+    },
+  )
+
+  it('sends a token that was read from a file with the end of its line (Fetch §2.2.2)', async () => {
+    const base = await start(({ headers }, res) => sendJson(res, 200, {}, headers.authorization))
+    const { document } = expectSuccess(await createResourceClient(base, { token: 'key\n' }).read('/a'))
+    expect(document.value).toBe('Bearer key')
   })
 
   it('rejects for a page of a proxy, half a body and redirections without end', async () => {

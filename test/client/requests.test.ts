@@ -198,6 +198,20 @@ describe('createResourceClient with definitions', () => {
 })
 
 describe('createResourceClient', () => {
+  it('refuses a path whose dots lead to a neighbour of its base', async () => {
+    const requests: string[] = []
+    const fetch = (async (url: string) => {
+      requests.push(url)
+      return Response.json({})
+    }) as unknown as Fetch
+    const client = createResourceClient('https://example.org/api', { fetch })
+    await expect(client.read('/../api-admin/keys')).rejects.toThrow('The path leads out of https://example.org/api')
+    await expect(client.read('/../api')).rejects.toThrow('The path leads out of https://example.org/api')
+    expect(requests).toEqual([])
+    await client.read('/')
+    expect(requests).toEqual(['https://example.org/api/'])
+  })
+
   it('refuses options that make no sense', () => {
     const create = createResourceClient as (base: unknown, options?: unknown) => unknown
     for (const options of [

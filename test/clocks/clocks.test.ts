@@ -4,11 +4,12 @@ import { memoryStore } from '../../src/stores/memory.ts'
 import { postgresStore } from '../../src/stores/postgres.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { isResource, type ResourceStore, type StoredResource } from '../../src/stores/types.ts'
+import type { Answer } from '../support/answer.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { buildServiceProgram, type ServiceProgram } from '../support/processes.ts'
 import type { StorePlace } from '../support/sql-stores.ts'
 import { createDatabaseFile } from '../support/sqlite.ts'
-import { type Answer, type SendOptions, send, startService } from '../writes/support.ts'
+import { type SendOptions, send, startService } from '../writes/support.ts'
 
 const HOUR = 3_600_000
 const NOON = Date.UTC(2026, 0, 1, 12, 0, 0, 500)

@@ -1,6 +1,18 @@
 import { execFileSync } from 'node:child_process'
 import { constants, existsSync } from 'node:fs'
-import { mkdir, mkdtemp, open, readdir, readlink, rm, symlink, writeFile } from 'node:fs/promises'
+import {
+  mkdir,
+  mkdtemp,
+  open,
+  readdir,
+  readFile,
+  readlink,
+  rename,
+  rm,
+  symlink,
+  truncate,
+  writeFile,
+} from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it, vi } from 'vitest'
@@ -126,6 +138,22 @@ describe('fileContents with files that are lost', () => {
     expect((await get('/kept')).status).toBe(503)
     expect(errors).toHaveLength(1)
     expect((errors[0] as Error).cause).toMatchObject({ code: 'ENOENT' })
+  })
+
+  it('serves content that was cut short as soon as it is put back, however often it is asked for', async () => {
+    const directory = await createFolder()
+    const contents = fileContents({ directory })
+    const key = createKey()
+    const file = join(directory, key.slice(-2), key)
+    await contents.put(key, stream(createBytes(1000, 1)))
+    const read = async () => (await contents.read!(key, 0, 999)).length
+    expect(await read()).toBe(1000)
+    const content = await readFile(file)
+    await truncate(file, 10)
+    expect(await read()).toBe(10)
+    await writeFile(`${file}.part`, content)
+    await rename(`${file}.part`, file)
+    expect(await read()).toBe(1000)
   })
 
   it('reports content that was cut short to the operator', async () => {

@@ -62,6 +62,18 @@ describe('s3Contents, its own ways', () => {
     await contents.remove(createKey())
   })
 
+  it('takes credentials whose properties are getters of their class', async () => {
+    class Provided {
+      get accessKeyId() {
+        return CREDENTIALS.accessKeyId
+      }
+      get secretAccessKey() {
+        return CREDENTIALS.secretAccessKey
+      }
+    }
+    await open({ prefix: createPrefix(), credentials: new Provided() }).remove(createKey())
+  })
+
   it('takes complete options, and nothing that it does not know', () => {
     const good = { endpoint: 'https://s3.example', region: 'x', bucket: 'b', credentials: CREDENTIALS }
     expect(() => s3Contents({ ...good, endpoint: 's3.example' })).toThrow(/takes as endpoint: the address/)

@@ -2,10 +2,11 @@ import express from 'express'
 import { describe, expect, it } from 'vitest'
 import { HttpError, RequestAborted } from '../../src/core/errors.ts'
 import type { Exchange } from '../../src/core/exchange.ts'
+import type { Step } from '../../src/core/handler.ts'
 import { andThen, isPromise } from '../../src/core/maybe-promise.ts'
 import { createHandler, PASS } from '../../src/core/node-handler.ts'
 import { contentReply, emptyReply, type Reply } from '../../src/core/reply.ts'
-import { type Step, sequence } from '../../src/core/sequence.ts'
+import { sequence } from '../../src/service/resource-steps.ts'
 import { serve } from '../handlers/serve.ts'
 
 const REPLY = emptyReply(204, [])

@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest'
+import { basic } from '../../src/auth-schemes/basic.ts'
 import { BOOLEAN, required, SIZE, TEXT, withDefault } from '../../src/core/option-values.ts'
 import { completeOptions, type OptionTable, readOptions, resolveOptions } from '../../src/core/options.ts'
+import { document } from '../../src/service/resource-definitions.ts'
+import { memoryStore } from '../../src/stores/memory.ts'
+import { serve } from '../service/serve.ts'
 
 interface Options {
   readonly a?: number
@@ -121,5 +125,28 @@ describe('completeOptions', () => {
       ['a', 7],
       ['b', undefined],
     ])
+  })
+})
+
+describe('a list in the options', () => {
+  it('is copied: a later change of it has no effect', () => {
+    const given = { names: ['a'] }
+    const read = readOptions('f', given, ['names'])
+    given.names.push('b')
+    expect(read.names).toEqual(['a'])
+  })
+
+  it('is copied by a definition, which would not check what is added', () => {
+    const types = ['text/plain']
+    const { options } = document({ types })
+    types.push('*/*')
+    expect(options.types).toEqual(['text/plain'])
+  })
+
+  it('is copied for the schemes of a service, which goes on to ask for credentials', async () => {
+    const schemes = [basic({ accounts: { ada: 'lovelace' } })]
+    const { send } = await serve(memoryStore(), { auth: { schemes } })
+    schemes.length = 0
+    expect((await send('GET', '/a')).status).toBe(401)
   })
 })

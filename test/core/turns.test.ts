@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createTurns } from '../../src/core/turns.ts'
 
 const LIMITS = { perKey: 2, total: 3, patience: 10_000 }
@@ -18,6 +18,10 @@ function createTask() {
 }
 
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
+afterEach(() => {
+  vi.useRealTimers()
+})
 
 describe('turns (issue 17.6)', () => {
   it('come at once, and without a promise, where no other task is under way', () => {
@@ -102,6 +106,34 @@ describe('turns (issue 17.6)', () => {
     for (const { end } of tasks) end()
     expect(await Promise.all(waiting)).toHaveLength(5)
     expect(turns.take('/a', (entry) => entry, 'refuse')).toBe('at-once')
+  })
+
+  it('have 256 tasks wait at one key, and 4096 in all, by default', async () => {
+    const turns = createTurns()
+    const { run, end } = createTask()
+    const refused = expect.objectContaining({ status: 503 })
+    const results: unknown[] = []
+    for (let key = 0; key < 16; key++) {
+      results.push(turns.take(`/${key}`, run, 'refuse'))
+      for (let i = 0; i < 256; i++) results.push(turns.take(`/${key}`, run, 'refuse'))
+      expect(() => turns.take(`/${key}`, run, 'refuse')).toThrow(refused)
+    }
+    results.push(turns.take('/another', run, 'refuse'))
+    expect(() => turns.take('/another', run, 'refuse')).toThrow(refused)
+    end()
+    expect(new Set(await Promise.all(results))).toEqual(new Set(['done']))
+  })
+
+  it('wait for 10 s, by default', async () => {
+    vi.useFakeTimers()
+    const turns = createTurns()
+    const [hanging, waiting] = [createTask(), createTask()]
+    void turns.take('/a', hanging.run, 'refuse')
+    void turns.take('/a', waiting.run, 'refuse')
+    await vi.advanceTimersByTimeAsync(9999)
+    expect(waiting.entries).toEqual([])
+    await vi.advanceTimersByTimeAsync(1)
+    expect(waiting.entries).toEqual(['waited'])
   })
 
   it('are not waited for without an end: a task that hangs stops no other', async () => {

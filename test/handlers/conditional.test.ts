@@ -163,7 +163,7 @@ describe.each(HOSTS)('conditional in %s', (_name, mount) => {
     const { send } = await start()
     const answer = await send('GET', '/a')
     expect([answer.field('etag'), answer.field('last-modified'), answer.text]).toEqual([E, L, 'content'])
-    expect([answer.count('etag'), answer.count('last-modified')]).toEqual([1, 1])
+    expect([answer.values('etag').length, answer.values('last-modified').length]).toEqual([1, 1])
     expect((await send('PUT', '/a', {}, 'x')).field('last-modified')).toBeUndefined()
   })
 

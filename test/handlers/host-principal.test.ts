@@ -19,7 +19,8 @@ import type { AuthenticationOptions } from '../../src/handlers/authentication-op
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import type { ServiceAuthOptions } from '../../src/service/service-options.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
-import { type Answer, type Request, runServer } from '../support/hosts.ts'
+import type { Answer } from '../support/answer.ts'
+import { type Request, runServer } from '../support/hosts.ts'
 
 const closers: (() => unknown)[] = []
 afterEach(async () => {

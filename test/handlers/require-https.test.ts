@@ -74,6 +74,14 @@ describe.each(HOSTS)('requireHttps in %s', (_name, mount) => {
     expect(statuses).toEqual([200, 403, 403])
   })
 
+  it('judges each connection by itself: cleartext after TLS is refused, and TLS after cleartext passes', async () => {
+    const served = mount([requireHttps({ log: false })], () => 'secret')
+    const statuses: number[] = []
+    for (const over of ['https', 'http', 'https'] as const)
+      statuses.push((await send(served, { over, peer: STRANGER })).status)
+    expect(statuses).toEqual([200, 403, 200])
+  })
+
   it('refuses cleartext from elsewhere before credentials are looked at (RFC 9110 §4.2.2, row H3)', async () => {
     let seen = 0
     const listener = mount([requireHttps()], () => {

@@ -1,26 +1,18 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type RequestListener, request } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import express from 'express'
 import Koa from 'koa'
 import { afterEach } from 'vitest'
 import { koaMiddleware } from '../../src/adapters/koa.ts'
 import type { Handler } from '../../src/core/handler.ts'
+import type { Answer } from '../support/answer.ts'
+import { sendHttp } from '../support/hosts.ts'
 
 const closers: (() => unknown)[] = []
 afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close()
 })
-
-export interface Answer {
-  readonly status: number
-  /** The value of a field, several joined by `, `; `undefined` when it is absent. */
-  field(name: string): string | undefined
-  /** How often a field was sent. */
-  count(name: string): number
-  readonly body: Buffer
-  readonly text: string
-}
 
 export type Fields = Readonly<Record<string, string | readonly string[]>>
 
@@ -45,7 +37,8 @@ export async function serve(listener: RequestListener): Promise<Send> {
   return (method, path, fields, body) => ask(port, method, path, fields, body)
 }
 
-export async function ask(
+/** Sends one request. */
+export function ask(
   port: number,
   method: string,
   path: string,
@@ -53,21 +46,7 @@ export async function ask(
   body?: string | Uint8Array,
 ): Promise<Answer> {
   const headers = fields as Record<string, string | string[]> | undefined
-  const req = request({ host: '127.0.0.1', port, method, path, agent: false, ...(headers && { headers }) })
-  req.end(body)
-  const [res] = (await once(req, 'response')) as [IncomingMessage]
-  const chunks: Buffer[] = []
-  for await (const chunk of res) chunks.push(chunk)
-  const content = Buffer.concat(chunks)
-  const values = (name: string): string[] =>
-    res.rawHeaders.filter((_, i, all) => i % 2 === 1 && all[i - 1]!.toLowerCase() === name.toLowerCase())
-  return {
-    status: res.statusCode!,
-    field: (name) => (values(name).length === 0 ? undefined : values(name).join(', ')),
-    count: (name) => values(name).length,
-    body: content,
-    text: content.toString(),
-  }
+  return sendHttp(port, { method, path, ...(headers && { headers }), ...(body !== undefined && { body }) })
 }
 
 /** A server with pieces before a route that has never heard of them. */

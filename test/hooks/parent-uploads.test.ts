@@ -12,8 +12,9 @@ import { collection } from '../../src/service/resource-definitions.ts'
 import { type PgliteDatabase, postgresStore } from '../../src/stores/postgres.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
+import type { Answer } from '../support/answer.ts'
 import { watchStaged } from '../support/watch-staged.ts'
-import { openRawClient, type RawResponse } from '../wire/raw-client.ts'
+import { openRawClient } from '../wire/raw-client.ts'
 import { jsonOf, multipartOf, type SendOptions, startService, type Target } from '../writes/support.ts'
 import { as, list, scope } from './scoped.ts'
 
@@ -100,7 +101,7 @@ async function sendSlowly(
   { port }: Target,
   [method, path, { fields = {}, body, chunked }]: Upload,
   meanwhile: () => Promise<unknown>,
-): Promise<RawResponse> {
+): Promise<Answer> {
   const content = Buffer.from(body!)
   const size = chunked ? 'Transfer-Encoding: chunked' : `Content-Length: ${content.length}`
   const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}`)
@@ -231,7 +232,7 @@ describe.each(Object.entries(PLACES))('an upload below a parent that is removed 
       const answer = await sendSlowly(target, upload, async () => undefined)
       expect([answer.status, attempts]).toEqual([201, 2])
       const location = answer.fields.find(([name]) => name === 'location')![1]
-      const { status, bytes } = await target.send(
+      const { status, body: bytes } = await target.send(
         'GET',
         upload[1].endsWith('comments') ? `${location}/photo` : location,
       )

@@ -5,8 +5,9 @@ import { collection, document, type ResourceDefinition, singleton } from '../../
 import type { ServiceOptions } from '../../src/service/service-options.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
+import type { Answer } from '../support/answer.ts'
 import { beforeWrites } from '../support/before-writes.ts'
-import { type Answer, jsonOf, MERGE_PATCH, multipartOf, startService, type Target, waitFor } from '../writes/support.ts'
+import { jsonOf, MERGE_PATCH, multipartOf, startService, type Target, waitFor } from '../writes/support.ts'
 import { STORES } from './stores.ts'
 
 let target: Target | undefined

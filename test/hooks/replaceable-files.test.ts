@@ -4,7 +4,8 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import { type Change, json } from '../../src/actions/change-types.ts'
 import { bearer, insufficientScope } from '../../src/auth-schemes/bearer.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
-import { type Answer, jsonOf, MERGE_PATCH, multipartOf, startService, type Target } from '../writes/support.ts'
+import type { Answer } from '../support/answer.ts'
+import { jsonOf, MERGE_PATCH, multipartOf, startService, type Target } from '../writes/support.ts'
 import { STORES } from './stores.ts'
 
 let target: Target | undefined
@@ -34,7 +35,7 @@ describe.each(Object.entries(STORES))('PUT of a file of an item on %s', (_, crea
       )
       expect([put.status, put.field('etag'), put.text]).toEqual([204, undefined, ''])
       const photo = await target.send('GET', '/tasks/1/photo')
-      expect([photo.bytes.equals(Buffer.from(body)), photo.field('content-type')]).toEqual([true, 'image/png'])
+      expect([photo.body.equals(Buffer.from(body)), photo.field('content-type')]).toEqual([true, 'image/png'])
       expect(photo.field('content-disposition')).toContain('b.png')
       const item = await target.send('GET', '/tasks/1')
       const known = { name: 'b.png', type: 'image/png', size: body.length }
@@ -97,7 +98,7 @@ describe.each(Object.entries(STORES))('PUT of a file of an item on %s', (_, crea
       )
       expect(answers.filter(({ status }) => ![200, 201, 204].includes(status))).toEqual([])
       const item = (await services[0]!.send('GET', '/tasks/1')).json()
-      expect(item.photo.size).toBe((await services[0]!.send('GET', '/tasks/1/photo')).bytes.length)
+      expect(item.photo.size).toBe((await services[0]!.send('GET', '/tasks/1/photo')).body.length)
       expect(item).toMatchObject({ n3: 3, n7: 7, n11: 11, n15: 15 })
     } finally {
       for (const service of services) await service.close()

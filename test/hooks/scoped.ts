@@ -2,7 +2,8 @@ import { afterEach } from 'vitest'
 import type { CollectionOptions } from '../../src/service/collection-options.ts'
 import type { ServiceOptions } from '../../src/service/service-options.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
-import { type Answer, MERGE_PATCH, startService, type Target } from '../writes/support.ts'
+import type { Answer } from '../support/answer.ts'
+import { MERGE_PATCH, startService, type Target } from '../writes/support.ts'
 
 const targets: Target[] = []
 afterEach(() => Promise.all(targets.splice(0).map((target) => target.close())))

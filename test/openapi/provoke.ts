@@ -2,8 +2,9 @@ import type { JsonValue } from '../../src/core/json.ts'
 import type { ResourceService } from '../../src/service/create-resource-service.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
+import type { Answer } from '../support/answer.ts'
 import { digestOf } from '../support/digests.ts'
-import { type Answer, type RunningHost, startHost } from '../support/hosts.ts'
+import { type RunningHost, startHost } from '../support/hosts.ts'
 import type { Case } from './cases.ts'
 
 /** A store whose writes and removals can be made to lose every race. */

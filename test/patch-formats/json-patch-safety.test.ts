@@ -148,6 +148,17 @@ describe('jsonPatch, limits (row J24, threats 87 and 88)', () => {
     expect(faultOf(() => run(7, 2))).toMatchObject(tooLarge)
   })
 
+  it('lets copies add 8 Mi characters and 100 000 members, unless an option says otherwise', () => {
+    const copies = (times: number): JsonValue[] =>
+      Array.from({ length: times }, (_, i) => ({ op: 'copy', from: '/a', path: `/${i}` }))
+    const text = { a: 'x'.repeat(1024 * 1024 - 11) }
+    expect(Object.keys(apply(text, ...copies(8)) as object)).toHaveLength(9)
+    expect(faultOf(() => apply(text, ...copies(9)))).toMatchObject(tooLarge)
+    const items = { a: new Array<number>(1000).fill(1) }
+    expect(Object.keys(apply(items, ...copies(99)) as object)).toHaveLength(100)
+    expect(faultOf(() => apply(items, ...copies(101)))).toMatchObject(tooLarge)
+  })
+
   const bombs: [string, JsonValue, (index: number) => JsonValue][] = [
     ['objects', { x: 'x'.repeat(1000) }, (index) => ({ op: 'copy', from: '', path: `/k${index}` })],
     ['arrays', [1], () => ({ op: 'copy', from: '', path: '/-' })],

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parseAccept, refusesIdentity, selectMediaType } from '../../src/protocol/accept.ts'
-import { formatOrigin, parseAuthority, parseTargetAuthority } from '../../src/protocol/authority.ts'
 import { isToken68, parseAuthorization, parseAuthParameters } from '../../src/protocol/authorization.ts'
 import { selectRanges } from '../../src/protocol/byte-range.ts'
 import {
@@ -39,7 +38,13 @@ import {
   type Validators,
 } from '../../src/protocol/preconditions.ts'
 import { parsePrefer } from '../../src/protocol/prefer.ts'
-import { formatPath, parseRequestTarget } from '../../src/protocol/request-target.ts'
+import {
+  formatOrigin,
+  formatPath,
+  parseAuthority,
+  parseRequestTarget,
+  parseTargetAuthority,
+} from '../../src/protocol/request-target.ts'
 import { mergeVary } from '../../src/protocol/vary.ts'
 import { startProcessorClock } from '../support/processor-time.ts'
 

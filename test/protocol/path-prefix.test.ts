@@ -124,6 +124,8 @@ describe('listReadings', () => {
     expect(placeTarget(many, '/api')).toBe('unclear')
     expect(listReadings(`/${'a'.repeat(9000)}`)).toHaveLength(1)
     expect(listReadings(`/%61${'a'.repeat(9000)}`)).toBeUndefined()
+    expect(listReadings(`/%61${'a'.repeat(4092)}`)).toHaveLength(2)
+    expect(listReadings(`/%61${'a'.repeat(4093)}`)).toBeUndefined()
   })
 
   it('is done with 64 kB of anything in a moment, by count of readings', () => {

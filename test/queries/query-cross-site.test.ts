@@ -5,7 +5,7 @@ import { collection } from '../../src/service/resource-definitions.ts'
 import type { ServiceOptions } from '../../src/service/service-options.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import { type Served, serve } from '../service/serve.ts'
-import type { RawAnswer } from '../support/ask.ts'
+import type { Answer } from '../support/answer.ts'
 import { JSON_TYPE, QUERY } from './tasks.ts'
 
 const FRIEND = 'https://app.test'
@@ -35,7 +35,7 @@ async function serveTasks(cors?: CorsOptions, options: ServiceOptions = {}): Pro
 const from = (origin: string, site: string) => [`Origin: ${origin}`, `Sec-Fetch-Site: ${site}`]
 
 /** What lets a script of another origin read a response. */
-const grantOf = (answer: RawAnswer) => [
+const grantOf = (answer: Answer) => [
   answer.field('Access-Control-Allow-Origin'),
   answer.field('Access-Control-Allow-Credentials'),
 ]

@@ -53,6 +53,14 @@ describe('QUERY (RFC 10008)', () => {
     expect([wrong.status, JSON.parse(wrong.text).errors[0].parameter]).toEqual([400, 'stauts'])
   })
 
+  it('is no longer than the service takes content: limits.bodySize, where that is below 64 KiB', async () => {
+    const { send } = await serveTasks({}, { limits: { bodySize: 200 } })
+    const query = `status=${'x'.repeat(193)}`
+    expect((await send('QUERY', '/tasks', [FORM], query)).status).toBe(200)
+    const refused = await send('QUERY', '/tasks', [FORM], `${query}x`)
+    expect([refused.status, refused.text]).toEqual([413, expect.stringContaining('200 bytes')])
+  })
+
   it('is announced by Accept-Query and Allow where lists take queries, 405 elsewhere, and 501 where no list does', async () => {
     const { send } = await serve(memoryStore(), {
       resources: {

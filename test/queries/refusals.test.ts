@@ -71,6 +71,14 @@ describe('a query that a collection does not know', () => {
     }
   })
 
+  it('is none of four conditions, and of eight values of one', async () => {
+    const { send } = await serveTasks()
+    const values = Array.from({ length: 8 }, (_, i) => `status=${i}`).join('&')
+    for (const query of ['status=a&status[ne]=b&priority[gt]=1&priority[lt]=3', values]) {
+      expect((await send('GET', `/tasks?${query}`)).status).toBe(200)
+    }
+  })
+
   it('is the document of docs/collections.md', async () => {
     const { send } = await serveTasks()
     const block = readBlocks('docs/collections.md').find(({ language }) => language === 'json')!

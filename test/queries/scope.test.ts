@@ -5,21 +5,21 @@ import { collection } from '../../src/service/resource-definitions.ts'
 import type { ServiceOptions } from '../../src/service/service-options.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import { type Served, serve } from '../service/serve.ts'
-import type { RawAnswer } from '../support/ask.ts'
+import type { Answer } from '../support/answer.ts'
 import { idsOf, JSON_TYPE, linkOf } from './tasks.ts'
 
 const MERGE = 'Content-Type: application/merge-patch+json'
 const JSON_PATCH = 'Content-Type: application/json-patch+json'
 
 /** Everything that a client could tell two answers apart by. */
-const shown = ({ status, fields, text }: RawAnswer) => ({
+const shown = ({ status, fields, text }: Answer) => ({
   status,
   fields: fields.filter(([name]) => name !== 'date'),
   text,
 })
 
 /** Sends a request as a user; the boss sees all items. */
-type As = (user: string, ...request: Parameters<Served['send']>) => Promise<RawAnswer>
+type As = (user: string, ...request: Parameters<Served['send']>) => Promise<Answer>
 
 async function serveNotes(
   options: Omit<CollectionOptions, 'files'> & { readonly files?: { readonly photo: object } } = {},

@@ -6,7 +6,8 @@ import { createResourceService } from '../../src/service/create-resource-service
 import { document } from '../../src/service/resource-definitions.ts'
 import type { ServiceOptions } from '../../src/service/service-options.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
-import { type Answer, type RunningHost, runListener, sendHttp } from '../support/hosts.ts'
+import type { Answer } from '../support/answer.ts'
+import { type RunningHost, runListener, sendHttp } from '../support/hosts.ts'
 import { findProgram } from './programs.ts'
 import { type RunningProxy, type StartProxy, startNginx, startSquid, startVarnish } from './proxies.ts'
 

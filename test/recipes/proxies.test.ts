@@ -4,7 +4,8 @@ import { resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { findProgram } from '../real/programs.ts'
 import { type StartProxy, startNginxWith, startVarnish } from '../real/proxies.ts'
-import { type Answer, type Request, sendHttp } from '../support/hosts.ts'
+import { Answer, pairFields } from '../support/answer.ts'
+import { type Request, sendHttp } from '../support/hosts.ts'
 import { startRecipe } from '../support/recipes.ts'
 
 const nginx = findProgram('nginx')
@@ -48,8 +49,9 @@ function sendSecurely(port: number, { method = 'GET', path, headers = {}, body }
     const fields = { Host: 'api.example', ...headers } as Record<string, string>
     const outgoing = request({ ...options, headers: fields }, async (incoming) => {
       const chunks: Buffer[] = await incoming.toArray()
-      const { statusCode, headers } = incoming
-      resolve({ status: statusCode!, headers, body: Buffer.concat(chunks) })
+      const { statusCode, statusMessage, rawHeaders } = incoming
+      const fields = pairFields(rawHeaders)
+      resolve(new Answer({ status: statusCode!, phrase: statusMessage!, fields, body: Buffer.concat(chunks) }))
     })
     outgoing.on('error', reject).end(body)
   })

@@ -1,8 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { ask, checkAnswer, formatRequest, type RawAnswer } from '../support/ask.ts'
+import type { Answer } from '../support/answer.ts'
+import { ask, checkAnswer, formatRequest } from '../support/ask.ts'
 import { basicCredentials, type RunningDemo, startDemo } from '../support/demo.ts'
-import { openRawClient, type RawClient, valuesOf } from '../wire/raw-client.ts'
+import { openRawClient, type RawClient } from '../wire/raw-client.ts'
 
 const me = `Authorization: ${basicCredentials}`
 const text = 'Content-Type: text/plain'
@@ -21,7 +22,7 @@ describe.each(['plain', 'Express 5', 'Koa 3'])('connections to the demo on %s', 
   })
 
   const send = (lines: readonly string[], body = ''): void => client.send(`${lines.join('\r\n')}\r\n\r\n${body}`)
-  const read = async (method = 'GET'): Promise<RawAnswer> => checkAnswer(method, await client.read(method))
+  const read = async (method = 'GET'): Promise<Answer> => checkAnswer(method, await client.read(method))
 
   it.each(['2.0', '0.9'])('answers 505 to HTTP/%s over HTTP/1, and lives on (RFC 9110 §15.6.6)', async (version) => {
     send([`GET / HTTP/${version}`, 'Host: demo.test'])
@@ -168,6 +169,6 @@ describe.each(['plain', 'Express 5', 'Koa 3'])('connections to the demo on %s', 
       await new Promise((resolve) => reader.socket.once('data', resolve))
       reader.socket.destroy()
     }
-    expect(valuesOf(await ask(demo.port, { target: '/file.bin' }), 'content-length')).toEqual(['1048576'])
+    expect((await ask(demo.port, { target: '/file.bin' })).values('content-length')).toEqual(['1048576'])
   })
 })

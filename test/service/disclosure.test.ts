@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { basic } from '../../src/auth-schemes/basic.ts'
 import { collection, document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
-import type { RawAnswer } from '../support/ask.ts'
+import type { Answer } from '../support/answer.ts'
 import { formatRequest } from '../support/ask.ts'
 import { basicCredentials, bearerCredentials, startDemo } from '../support/demo.ts'
 import { openRawClient } from '../wire/raw-client.ts'
@@ -14,7 +14,7 @@ const credentials = (user: string): string => `Authorization: Basic ${btoa(`${us
 const schemes = [basic({ realm: 'test', accounts: { ada: 'ada', eve: 'eve' } })]
 
 /** Everything that a client could tell two answers apart by. */
-const shown = ({ status, fields, text }: RawAnswer) => ({
+const shown = ({ status, fields, text }: Answer) => ({
   status,
   fields: fields.filter(([name]) => name !== 'date').map(([name, value]) => [name, value.replace(/nonce="[^"]+"/, '')]),
   text,

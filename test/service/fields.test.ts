@@ -43,6 +43,22 @@ describe('fields', () => {
     expect((await send('PUT', '/d/a', [text, ...more])).status).toBe(400)
   })
 
+  it('may say a boundary of 70 characters, and of no more (RFC 2046 §5.1.1)', async () => {
+    const { send } = await serve(memoryStore(), { resources: { '/users': collection() } })
+    const post = async (boundary: string): Promise<number> => {
+      const type = `Content-Type: multipart/form-data; boundary=${boundary}`
+      const part = `--${boundary}\r\nContent-Disposition: form-data; name="a"\r\n\r\nx\r\n--${boundary}--\r\n`
+      return (await send('POST', '/users', [type], part)).status
+    }
+    expect([await post('b'.repeat(70)), await post('b'.repeat(71)), await post('b')]).toEqual([201, 400, 201])
+  })
+
+  it('come after a target of 2048 characters, and of no more', async () => {
+    const { send } = await serve(memoryStore(), {})
+    const target = (length: number): string => `/x?${'a'.repeat(length - 3)}`
+    expect([(await send('GET', target(2048))).status, (await send('GET', target(2049))).status]).toEqual([404, 414])
+  })
+
   it('that name a transfer coding that is not decoded are refused (RFC 9112 §6.1)', async () => {
     const { send } = await serve(memoryStore(), {})
     const answer = await send('PUT', '/x', [text, 'Transfer-Encoding: gzip, chunked'], '1\r\nx\r\n0\r\n\r\n')

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Answer } from '../support/answer.ts'
 import { formatRequest } from '../support/ask.ts'
 import { basicCredentials, bearerCredentials, type RunningDemo, startDemo } from '../support/demo.ts'
 import { lintResponse } from '../support/lint-response.ts'
-import { openRawClient, type RawClient, type RawResponse, valuesOf } from '../wire/raw-client.ts'
+import { openRawClient, type RawClient } from '../wire/raw-client.ts'
 
 const json = 'Content-Type: application/json'
 const ORIGIN = 'Origin: https://app.example'
@@ -83,21 +84,21 @@ describe.each(['plain', 'Express 5', 'Koa 3'])('every kind of answer of the demo
     await demo.close()
   })
 
-  async function ask(method: string, target: string, fields: readonly string[], body?: string): Promise<RawResponse> {
+  async function ask(method: string, target: string, fields: readonly string[], body?: string): Promise<Answer> {
     const [tag, date] = validators.get(target) ?? ['"none"', 'Mon, 01 Jan 1990 00:00:00 GMT']
     const sent = fields.map((field) => field.replace('$E', tag).replace('$L', date))
     client ??= await openRawClient(demo.port)
     client.send(formatRequest({ method, target, fields: sent, ...(body === undefined ? {} : { body }) }))
     const answer = await client.read(method)
-    if (valuesOf(answer, 'connection')[0] === 'close') {
+    if (answer.values('connection')[0] === 'close') {
       await client.closed
       client = undefined
     }
     if (method === 'GET' && answer.status === 200) {
-      validators.set(target, [valuesOf(answer, 'etag')[0] ?? tag, valuesOf(answer, 'last-modified')[0] ?? date])
+      validators.set(target, [answer.values('etag')[0] ?? tag, answer.values('last-modified')[0] ?? date])
     }
     statuses.add(answer.status)
-    const drift = Math.abs(Date.parse(valuesOf(answer, 'date')[0] ?? '') - Date.now())
+    const drift = Math.abs(Date.parse(answer.values('date')[0] ?? '') - Date.now())
     const found = [...lintResponse(method, answer), ...(drift < 10_000 ? [] : [`Date is ${drift} ms off`])]
     for (const fault of found) faults.add(`${method} ${target.slice(0, 40)} ${sent.join(', ')}: ${fault}`)
     return answer
@@ -120,7 +121,7 @@ describe.each(['plain', 'Express 5', 'Koa 3'])('every kind of answer of the demo
   }, 120_000)
 
   it('gives HEAD the fields of GET, and 304 those of 200 that caches keep (RFC 9110 §9.3.2, §15.4.5)', async () => {
-    const pick = ({ fields }: RawResponse, names: readonly string[]) => fields.filter(([key]) => names.includes(key))
+    const pick = ({ fields }: Answer, names: readonly string[]) => fields.filter(([key]) => names.includes(key))
     const kept = ['etag', 'cache-control', 'vary', 'content-location', 'expires', 'access-control-allow-origin']
     for (const target of ['/', '/file.bin', '/users', '/config/app', '/docs', '/articles'])
       for (const more of [[], [ORIGIN], [`Authorization: ${basicCredentials}`]]) {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { ask, checkAnswer, formatRequest, type RawAnswer, type RawRequest } from '../support/ask.ts'
+import type { Answer } from '../support/answer.ts'
+import { ask, checkAnswer, formatRequest, type RawRequest } from '../support/ask.ts'
 import { basicCredentials, type RunningDemo, startDemo } from '../support/demo.ts'
 import { openRawClient } from '../wire/raw-client.ts'
 
@@ -149,7 +150,7 @@ const title = ([status, { method = 'GET', target, fields = [] }]: Row): string =
 }
 
 /** What may differ between two runs and two hosts. */
-function comparable(answer: RawAnswer, prefix: string): unknown {
+function comparable(answer: Answer, prefix: string): unknown {
   const fields = answer.fields.filter(([name]) => !/^(?:date|connection|keep-alive|etag|last-modified)$/.test(name))
   const stable = fields.map(([name, value]) => [name.toLowerCase(), value.replace(/nonce="[^"]*"/, 'nonce')] as const)
   const shown = JSON.stringify({ status: answer.status, fields: stable.sort(), text: answer.text })

@@ -254,4 +254,11 @@ describe('the order of decisions (section 17 of the requirements)', () => {
     const isWrite = method === 'PUT' || method === 'PATCH'
     expect((await send(method, target, fields, isWrite ? '{"broken":' : undefined)).status).toBe(status)
   })
+
+  it('names the types, and not the codings, where both are refused with 415', async () => {
+    const { send } = await serve(memoryStore(), { resources: { '/users': collection() } })
+    const answer = await send('POST', '/users', ['Content-Type: x/y', 'Content-Encoding: foo'], '{')
+    expect([answer.status, answer.field('Accept-Encoding')]).toEqual([415, undefined])
+    expect(answer.text).toContain('unsupported-media-type')
+  })
 })

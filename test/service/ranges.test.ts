@@ -3,7 +3,7 @@ import { createResourceService } from '../../src/service/create-resource-service
 import { document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { LargeBody, ResourceStore } from '../../src/stores/types.ts'
-import type { RawAnswer } from '../support/ask.ts'
+import type { Answer } from '../support/answer.ts'
 import { ALPHABET, createFixtureStore, DATE, EARLIER, GZIPPED, LATER, TAG } from '../support/fixture-store.ts'
 import { hosts, startHost } from '../support/hosts.ts'
 import { closeAfterTest, serve, serveFixtures } from './serve.ts'
@@ -11,7 +11,7 @@ import { closeAfterTest, serve, serveFixtures } from './serve.ts'
 const A = '/docs/a.bin'
 
 /** The parts of a multipart/byteranges answer. */
-function partsOf(answer: RawAnswer): { readonly head: Readonly<Record<string, string>>; readonly text: string }[] {
+function partsOf(answer: Answer): { readonly head: Readonly<Record<string, string>>; readonly text: string }[] {
   const boundary = /^multipart\/byteranges; boundary=([\w-]+)$/.exec(answer.field('Content-Type') ?? '')?.[1]
   const pieces = answer.text.split(`--${boundary}`)
   expect(pieces.at(0)).toBe('\r\n')

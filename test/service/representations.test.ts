@@ -371,9 +371,15 @@ describe('a listing', () => {
     'after=',
     'after=*',
     'after=Mw==',
-  ])('refuses ?%s with 400', async (query) => {
+    'limit=1&limit=2',
+    'limit=2&limit=x',
+    'after=Mw&after=Mw',
+  ])('refuses ?%s with 400 that names the parameter', async (query) => {
     const { send } = await serve(memoryStore(), { resources: { '/users': collection() } })
-    expect((await send('GET', `/users?${query}`)).status).toBe(400)
+    const refusal = await send('GET', `/users?${query}`)
+    expect(refusal.status).toBe(400)
+    const { detail, errors } = JSON.parse(refusal.text)
+    expect(errors).toEqual([{ parameter: query.slice(0, 5), detail }])
     expect((await send('HEAD', `/users?${query}`)).status).toBe(400)
   })
 

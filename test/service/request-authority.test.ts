@@ -1,12 +1,12 @@
 import { once } from 'node:events'
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import { connect, createServer as createHttp2Server } from 'node:http2'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { connect, createServer as createHttp2Server, createSecureServer } from 'node:http2'
 import { describe, expect, it } from 'vitest'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { document } from '../../src/service/resource-definitions.ts'
 import type { ServiceOptions } from '../../src/service/service-options.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
-import { runServer } from '../support/hosts.ts'
+import { runServer, TLS } from '../support/hosts.ts'
 import { openRawClient } from '../wire/raw-client.ts'
 import { closeAfterTest, serve } from './serve.ts'
 
@@ -30,6 +30,20 @@ describe('an https target over cleartext (RFC 9110 §7.4)', () => {
   })
 })
 
+it.each(['https', 'HTTPS'])(
+  'a request of HTTP/2 with the scheme %s over cleartext is 421 (RFC 3986 §3.1)',
+  async (scheme) => {
+    const service = createResourceService(memoryStore(), { resources, https: 'optional' })
+    const running = await runServer(createHttp2Server(service as never) as unknown as Server)
+    closeAfterTest(running.close)
+    const session = connect(`http://localhost:${running.port}`)
+    closeAfterTest(async () => session.destroy())
+    const stream = session.request({ ':path': '/a', ':scheme': scheme })
+    const [head] = await once(stream, 'response')
+    expect(head[':status']).toBe(421)
+  },
+)
+
 describe('a request of HTTP/1.0 (RFC 9112 §3.2)', () => {
   it('is served without Host, and refused with a malformed one', async () => {
     const { port } = await start()
@@ -43,6 +57,28 @@ describe('a request of HTTP/1.0 (RFC 9112 §3.2)', () => {
       client.send(`GET /a HTTP/1.0\r\n${fields}\r\n`)
       expect([fields, (await client.read()).status]).toEqual([fields, status])
       await client.closed
+    }
+  })
+})
+
+describe('a request of HTTP/1.1 without Host (RFC 9112 §3.2)', () => {
+  const service = () => createResourceService(memoryStore(), { resources, fallthrough: false, https: 'optional' })
+  it.each([
+    ['http2 with allowHTTP1', () => createSecureServer({ ...TLS, allowHTTP1: true }, service() as never), 'secure'],
+    ['http without requireHostHeader', () => createServer({ requireHostHeader: false }, service()), undefined],
+  ] as const)('is 400 on a server that takes it: %s', async (_name, createHost, isSecure) => {
+    const running = await runServer(createHost() as Server)
+    closeAfterTest(running.close)
+    for (const [head, status] of [
+      ['GET /a HTTP/1.1\r\n\r\n', 400],
+      ['GET http://a.test/a HTTP/1.1\r\n\r\n', 400],
+      ['GET /a HTTP/1.1\r\nHost: a.test\r\n\r\n', 404],
+      ['GET /a HTTP/1.0\r\n\r\n', 404],
+    ] as const) {
+      const client = await openRawClient(running.port, isSecure)
+      client.send(head.replace(/\r\n\r\n$/, '\r\nConnection: close\r\n\r\n'))
+      // Node 26 refuses such requests by itself, with no Content-Length.
+      expect([head, (await client.readToEnd()).toString('latin1', 0, 12)]).toEqual([head, `HTTP/1.1 ${status}`])
     }
   })
 })

@@ -3,7 +3,7 @@ import { collection, document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import type { LargeBody, ResourceStore } from '../../src/stores/types.ts'
-import type { RawAnswer } from '../support/ask.ts'
+import type { Answer } from '../support/answer.ts'
 import { digestOf } from '../support/digests.ts'
 import { ALPHABET } from '../support/fixture-store.ts'
 import { createDatabaseFile } from '../support/sqlite.ts'
@@ -12,7 +12,7 @@ import { closeAfterTest, serve, serveFixtures } from './serve.ts'
 const A = '/docs/a.bin'
 const BOTH = ['Want-Repr-Digest: sha-256=1', 'Want-Content-Digest: sha-256=1']
 
-const fieldsOf = (answer: RawAnswer): readonly (string | undefined)[] => [
+const fieldsOf = (answer: Answer): readonly (string | undefined)[] => [
   answer.field('Repr-Digest'),
   answer.field('Content-Digest'),
 ]
@@ -34,6 +34,14 @@ describe('Want-Repr-Digest and Want-Content-Digest', () => {
       'Want-Content-Digest: md5=1',
     ])
     expect(fieldsOf(answer)).toEqual([digestOf(ALPHABET, 'sha-512'), undefined])
+  })
+
+  it('get the algorithm that each request wants, whichever was wanted before', async () => {
+    const { send } = await serveFixtures()
+    for (const algorithm of ['sha-256', 'sha-512', 'sha-256'] as const) {
+      const answer = await send('GET', A, [`Want-Repr-Digest: ${algorithm}=1`])
+      expect(fieldsOf(answer)).toEqual([digestOf(ALPHABET, algorithm), undefined])
+    }
   })
 
   it('get the digest of the whole and that of the part on a 206 (RFC 9530 §3, Appendix B.5)', async () => {

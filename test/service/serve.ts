@@ -5,14 +5,15 @@ import { createResourceService } from '../../src/service/create-resource-service
 import { collection, document } from '../../src/service/resource-definitions.ts'
 import type { ServiceOptions } from '../../src/service/service-options.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
-import { ask, type RawAnswer } from '../support/ask.ts'
+import type { Answer } from '../support/answer.ts'
+import { ask } from '../support/ask.ts'
 import { createFixtureStore, type FixtureStore } from '../support/fixture-store.ts'
 import { runServer } from '../support/hosts.ts'
 
 export interface Served {
   readonly port: number
   /** Sends one request, with field lines as they are sent; the answer has passed the linter. */
-  send(method: string, target: string, fields?: readonly string[], body?: string | Uint8Array): Promise<RawAnswer>
+  send(method: string, target: string, fields?: readonly string[], body?: string | Uint8Array): Promise<Answer>
 }
 
 const closers: (() => Promise<unknown>)[] = []

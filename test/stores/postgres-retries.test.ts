@@ -44,3 +44,37 @@ describe('postgresStore, another failure of a statement', () => {
     expect(counts).toEqual({ attempts: 1, released: 1 })
   })
 })
+
+describe('postgresStore, a transaction that fails while it begins', () => {
+  it('is rolled back before its connection is given back: the next call would fail in it', async () => {
+    const sent: string[] = []
+    let isRefused = true
+    const client = {
+      on() {},
+      async query({ text }: { readonly text: string }) {
+        sent.push(text.split(' ', 1)[0]!.replace(';', ''))
+        if (isRefused && text.startsWith('BEGIN')) throw Object.assign(new Error('canceled'), { code: '57014' })
+        return { rows: [] }
+      },
+      release: (isBroken: boolean) => void sent.push(isBroken ? 'destroyed' : 'released'),
+    }
+    const pool: PostgresPool = { on() {}, connect: async () => client }
+    const { transact, view } = createPostgresConnection(pool, { ...limits, statementTimeout: 1000 })
+    for (const begin of [transact, view]) {
+      isRefused = true
+      await expect(begin(async (run) => run(statement, []))).rejects.toMatchObject({ status: 503 })
+      isRefused = false
+      await begin(async (run) => run(statement, []))
+      const whole = ['BEGIN', 'SELECT', 'COMMIT', 'released']
+      expect(sent.splice(0)).toEqual(['BEGIN', 'ROLLBACK', 'released', ...whole])
+    }
+  })
+})
+
+describe('postgresStore, a transaction that the server ends because it took too long', () => {
+  it.each(['25P03', '25P04'])('is 503: it may succeed when it is tried again (SQLSTATE %s)', async (code) => {
+    const { pool } = createFailingPool(code, 0)
+    const { run } = createPostgresConnection(pool, { ...limits, statementTimeout: 1000 })
+    await expect(run(statement, [])).rejects.toMatchObject({ status: 503, headers: { 'Retry-After': '1' } })
+  })
+})

@@ -26,6 +26,20 @@ describe('createRecentCache', () => {
     }
   })
 
+  it('holds half of its limit, however much has come before', () => {
+    const cache = createRecentCache<number, number>(100)
+    for (let key = 0; key < 50; key++) cache.set(key, key, 10)
+    const last = [45, 46, 47, 48, 49]
+    expect(last.map((key) => cache.get(key))).toEqual(last)
+  })
+
+  it('counts a key that is set again once', () => {
+    const cache = createRecentCache<string, number>(100)
+    cache.set('other', 1, 10)
+    for (let i = 0; i < 50; i++) cache.set('same', i, 10)
+    expect(cache.get('other')).toBe(1)
+  })
+
   it('gives the last value or none, and never holds more than its limit', () => {
     const change = fc.record({ key: fc.nat(20), size: fc.integer({ min: 1, max: 60 }), isUse: fc.boolean() })
     fc.assert(

@@ -8,10 +8,17 @@ import type { LargeBody, ResourceStore, StoredResource } from '../../src/stores/
 import { createSmallDisk, diskKinds, findSimulatedRoom, type SmallDisk } from '../support/small-disk.ts'
 import { createDatabaseFile, sqliteLibraries } from '../support/sqlite.ts'
 
+/** The code with which files cannot be opened now. */
+const opening = vi.hoisted(() => ({ failure: undefined as string | undefined }))
+
 vi.mock('node:fs', async (load) => {
   const fs = await load<typeof import('node:fs')>()
   return {
     ...fs,
+    openSync(...values: Parameters<typeof fs.openSync>) {
+      if (opening.failure !== undefined) throw Object.assign(new Error('open'), { code: opening.failure })
+      return fs.openSync(...values)
+    },
     statfsSync(path: string) {
       const room = findSimulatedRoom(path)
       return room === undefined ? fs.statfsSync(path) : { bsize: 1, bavail: room }
@@ -233,6 +240,42 @@ describe('sqliteStore, the reserve', () => {
     expect(existsSync('-reserve')).toBe(false)
     expect(() => sqliteStore(handle, { reserve: -1 })).toThrow(/reserve: a number of bytes, 0 or more/)
     handle.close()
+  })
+
+  it.each(['EMFILE', 'ENFILE', 'ENOMEM'])('is made once files can be opened again: %s', async (code) => {
+    const file = await createDatabaseFile()
+    const reserve = `${file.path}-reserve`
+    const store = sqliteStore(file.open(), { sweepInterval: 20 })
+    const write = () => outcomeOf(() => store.write('/a', text('a'), { expect: 'any' }))
+    opening.failure = code
+    try {
+      rmSync(reserve)
+      // Without the reserve the store goes on.
+      expect(await write()).toBe('created')
+    } finally {
+      opening.failure = undefined
+    }
+    await until(() => existsSync(reserve), 'The reserve is not there again.')
+    expect(await write()).toBe('replaced')
+    await store.close?.()
+    await file.remove()
+  })
+
+  it('is not tried again in a folder where the program may make no file', async () => {
+    const file = await createDatabaseFile()
+    const reserve = `${file.path}-reserve`
+    const store = sqliteStore(file.open(), { sweepInterval: 20 })
+    opening.failure = 'EACCES'
+    try {
+      rmSync(reserve)
+      expect(await outcomeOf(() => store.write('/a', text('a'), { expect: 'any' }))).toBe('created')
+    } finally {
+      opening.failure = undefined
+    }
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    expect(existsSync(reserve)).toBe(false)
+    await store.close?.()
+    await file.remove()
   })
 
   it('is not needed to give an upload back that failed at once (issue 17.5)', async () => {

@@ -210,6 +210,14 @@ for (const [library, open] of Object.entries(sqliteLibraries)) {
       expect(store.read('/a')).toMatchObject({ body: Buffer.from([200, 201, 202]) })
     })
 
+    it('keeps no state that was read without its content', async () => {
+      const file = await createFile()
+      await openStore(file.open()).write('/a', text('content'), { expect: 'any' })
+      const store = openStore(file.open())
+      for (let i = 0; i < 3; i++) await store.read('/a', { metadataOnly: true })
+      expect(await store.read('/a')).toMatchObject({ size: 7, body: 'content' })
+    })
+
     it('remembers chunks that are read again, across their edges too, up to cacheSize', async () => {
       const bytes = Buffer.from(Uint8Array.from({ length: 400_000 }, (_, i) => (i * 7919) & 0xff))
       for (const [cacheSize, statements] of [

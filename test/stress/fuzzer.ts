@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import type { RawResponse } from '../wire/raw-client.ts'
+import { Answer } from '../support/answer.ts'
 
 /** A request as bytes, and what is needed to read its answer. */
 export interface FuzzedRequest {
@@ -313,7 +313,7 @@ export function createFuzzer(seed: number, authorization: string): () => FuzzedR
 interface Connection {
   readonly socket: Socket
   /** The next response; `undefined` when the server closes the connection without one. */
-  read(method: string): Promise<RawResponse | undefined>
+  read(method: string): Promise<Answer | undefined>
 }
 
 async function openConnection(port: number): Promise<Connection> {
@@ -362,7 +362,7 @@ async function openConnection(port: number): Promise<Connection> {
       await waitFor(() => (received.length >= size ? true : undefined))
       const body = received.subarray(0, Math.min(size, received.length))
       received = received.subarray(body.length)
-      return { status, phrase: line.slice(13), fields, body }
+      return new Answer({ status, phrase: line.slice(13), fields, body })
     },
   }
 }
@@ -375,7 +375,7 @@ export async function runFuzzer(
   port: number,
   next: () => FuzzedRequest,
   count: number,
-  check: (request: FuzzedRequest, response: RawResponse | undefined) => void,
+  check: (request: FuzzedRequest, response: Answer | undefined) => void,
 ): Promise<void> {
   let connection: Connection | undefined
   for (let n = 0; n < count; n++) {

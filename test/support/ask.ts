@@ -1,5 +1,6 @@
 import { expect } from 'vitest'
-import { openRawClient, type RawResponse, valuesOf } from '../wire/raw-client.ts'
+import { openRawClient } from '../wire/raw-client.ts'
+import type { Answer } from './answer.ts'
 import { lintResponse } from './lint-response.ts'
 
 export interface RawRequest {
@@ -8,13 +9,6 @@ export interface RawRequest {
   /** Field lines as they are sent; Host comes by itself unless one of them is Host. */
   readonly fields?: readonly string[]
   readonly body?: string | Uint8Array
-}
-
-/** A response with what tests look at most. */
-export interface RawAnswer extends RawResponse {
-  /** The value of a field that may not be repeated; `undefined` when it is absent. */
-  field(name: string): string | undefined
-  readonly text: string
 }
 
 /** The bytes of a request. Content-Length comes by itself with content. */
@@ -27,18 +21,17 @@ export function formatRequest({ method = 'GET', target, fields = [], body }: Raw
   return Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), content])
 }
 
-/** Gives a response its short accessors, once it has passed the linter. */
-export function checkAnswer(method: string, response: RawResponse): RawAnswer {
-  expect(lintResponse(method, response)).toEqual([])
-  const field = (name: string): string | undefined => valuesOf(response, name.toLowerCase())[0]
-  return { ...response, field, text: response.body.toString() }
+/** An answer that has passed the linter. */
+export function checkAnswer(method: string, answer: Answer): Answer {
+  expect(lintResponse(method, answer)).toEqual([])
+  return answer
 }
 
 /**
  * Sends one request over a connection of its own and reads the answer, which must pass the linter; then asks for `/` on
  * the same connection, unless the answer closes it: whatever was refused, the next request is understood (row K4).
  */
-export async function ask(port: number, request: RawRequest): Promise<RawAnswer> {
+export async function ask(port: number, request: RawRequest): Promise<Answer> {
   const { method = 'GET' } = request
   const client = await openRawClient(port)
   try {

@@ -1,4 +1,4 @@
-import type { Answer } from './hosts.ts'
+import type { Answer } from './answer.ts'
 
 /** What may differ: time, the connection, versions (which are never reused). */
 const VARYING = new Set(['date', 'connection', 'keep-alive', 'last-modified', 'etag', 'transfer-encoding'])

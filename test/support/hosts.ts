@@ -13,18 +13,12 @@ import { koaMiddleware } from '../../src/adapters/koa.ts'
 import { mount } from '../../src/adapters/mount.ts'
 import { type AnyServer, attach } from '../../src/adapters/node.ts'
 import type { Handler } from '../../src/core/handler.ts'
+import { Answer, pairFields } from './answer.ts'
 
 /** For servers of `node:https`. */
 export const TLS = {
   key: readFileSync(new URL('./tls/key.pem', import.meta.url)),
   cert: readFileSync(new URL('./tls/cert.pem', import.meta.url)),
-}
-
-export interface Answer {
-  readonly status: number
-  /** By lower-case name; repeated fields have all their values. */
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  readonly body: Buffer
 }
 
 export interface Request {
@@ -164,17 +158,12 @@ async function exchange(outgoing: ReturnType<typeof httpRequest>, { body }: Requ
   const [incoming] = (await once(outgoing, 'response')) as [IncomingMessage]
   const chunks: Buffer[] = []
   for await (const chunk of incoming) chunks.push(chunk as Buffer)
-  return { status: incoming.statusCode!, headers: groupRaw(incoming.rawHeaders), body: Buffer.concat(chunks) }
-}
-
-function groupRaw(raw: readonly string[]): Answer['headers'] {
-  const groups: Record<string, string | string[]> = {}
-  for (let i = 0; i < raw.length; i += 2) {
-    const name = raw[i]!.toLowerCase()
-    const known = groups[name]
-    groups[name] = known === undefined ? raw[i + 1]! : [known, raw[i + 1]!].flat()
-  }
-  return groups
+  return new Answer({
+    status: incoming.statusCode!,
+    phrase: incoming.statusMessage!,
+    fields: pairFields(incoming.rawHeaders),
+    body: Buffer.concat(chunks),
+  })
 }
 
 async function sendHttp2(port: number, { method = 'GET', path, headers = {}, body }: Request): Promise<Answer> {
@@ -188,7 +177,8 @@ async function sendHttp2(port: number, { method = 'GET', path, headers = {}, bod
     const [fields] = (await once(stream, 'response')) as [Record<string, string | string[]>]
     if (!stream.readableEnded) await once(stream, 'end')
     const { ':status': status, ...rest } = fields
-    return { status: Number(status), headers: rest, body: Buffer.concat(chunks) }
+    const pairs = Object.entries(rest).flatMap(([name, value]) => [value].flat().map((one) => [name, one] as const))
+    return new Answer({ status: Number(status), phrase: '', fields: pairs, body: Buffer.concat(chunks) })
   } finally {
     session.close()
   }

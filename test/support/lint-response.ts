@@ -1,4 +1,4 @@
-import type { RawResponse } from '../wire/raw-client.ts'
+import type { Answer } from './answer.ts'
 
 const IMF_DATE =
   /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d{4} \d\d:\d\d:\d\d GMT$/
@@ -44,7 +44,7 @@ const KNOWN = new Set([
  * @param method of the request
  * @returns a sentence for each fault
  */
-export function lintResponse(method: string, { status, fields, body }: RawResponse): readonly string[] {
+export function lintResponse(method: string, { status, fields, body }: Answer): readonly string[] {
   const faults: string[] = []
   const all = (name: string): string[] => fields.filter(([key]) => key === name).map(([, value]) => value)
   const one = (name: string): string | undefined => all(name)[0]

@@ -6,6 +6,7 @@ import {
   constants,
   type IncomingHttpHeaders,
 } from 'node:http2'
+import { Answer } from '../support/answer.ts'
 import type { WireClient } from './raw-client.ts'
 
 /** One request of the text that a client of HTTP/1.1 would send. */
@@ -91,7 +92,7 @@ export async function openHttp2Client(port: number, isSecure: boolean): Promise<
       flow(record)
       await Promise.race([record.closed, record.stream.readableEnded ? undefined : once(record.stream, 'end')])
       if (record.head === undefined) throw new Error('The stream ended without an answer.')
-      return { ...record.head, phrase: '', body: Buffer.concat(record.chunks) }
+      return new Answer({ ...record.head, phrase: '', body: Buffer.concat(record.chunks) })
     },
     async readBroken() {
       const record = sent[unread++]!

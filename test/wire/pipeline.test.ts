@@ -9,6 +9,7 @@ import { createResourceService } from '../../src/service/create-resource-service
 import { memoryStore } from '../../src/stores/memory.ts'
 import { type RunningHost, startHost } from '../support/hosts.ts'
 import { countAnswers, get, HTTP1_HOSTS, openSilent } from './connections.ts'
+import { endless, HUGE, recordedSource, sourceReply } from './transports.ts'
 
 const closers: (() => unknown)[] = []
 afterEach(async () => {
@@ -39,6 +40,45 @@ async function settled(read: () => number): Promise<number> {
 const TEXT = ['Content-Type', 'text/plain']
 
 describe.each(HTTP1_HOSTS)('requests that are pipelined on %s', (name) => {
+  it('leave no listeners on their connection, and cause no warning of too many', async () => {
+    const warnings: Error[] = []
+    const onWarning = (warning: Error): number => warnings.push(warning)
+    process.on('warning', onWarning)
+    closers.push(() => process.off('warning', onWarning))
+    let served: Socket | undefined
+    const handler = createHandler({
+      run({ req }) {
+        served = req.socket
+        return sourceReply(recordedSource(4, () => [Buffer.from('ab'), Buffer.from('cd')]).source)
+      },
+      forwardErrors: false,
+    })
+    const { socket } = await open(name, handler)
+    const seen = countAnswers(socket)
+    const countListeners = async (): Promise<number> => {
+      const expected = seen.count + 14
+      socket.write(get('/').repeat(14))
+      await expect.poll(() => seen.count, { timeout: 15_000 }).toBe(expected)
+      return served!.listenerCount('close')
+    }
+    expect(await countListeners()).toBe(await countListeners())
+    expect(warnings).toEqual([])
+  })
+
+  it('have their sources closed when the client leaves before it is their turn', async () => {
+    const { source, record, closed } = recordedSource(HUGE, endless)
+    const handler = createHandler({
+      run: ({ req }) => (req.url === '/source' ? sourceReply(source) : new Promise<never>(() => {})),
+      forwardErrors: false,
+    })
+    const { socket } = await open(name, handler)
+    socket.write(get('/silent') + get('/source'))
+    await expect.poll(() => record.opened, { timeout: 15_000 }).toBe(1)
+    socket.destroy()
+    await closed
+    expect(record).toEqual({ opened: 1, closed: 1 })
+  })
+
   it('are not taken while 256 KiB of answers wait, and go on when the client reads (issue 16)', async () => {
     let taken = 0
     const body = 'x'.repeat(100_000)

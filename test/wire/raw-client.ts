@@ -2,16 +2,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { connect as connectSecurely } from 'node:tls'
-
-/** One response as it came over the wire. */
-export interface RawResponse {
-  readonly status: number
-  /** The reason phrase. */
-  readonly phrase: string
-  /** Names in lower case and values, in order, repeated fields as often as they were sent. */
-  readonly fields: readonly (readonly [name: string, value: string])[]
-  readonly body: Buffer
-}
+import { Answer, type ReceivedResponse } from '../support/answer.ts'
 
 /** A client of any version of HTTP, which is given requests as text of HTTP/1.1. */
 export interface WireClient {
@@ -19,7 +10,7 @@ export interface WireClient {
   /** Sends requests, or more of the content of the last. */
   send(text: string | Uint8Array): void
   /** Reads the next response; `method` tells whether content follows the header section. */
-  read(method?: string): Promise<RawResponse>
+  read(method?: string): Promise<Answer>
   /** Reads what there is of the next response; rejects when it looks whole (RFC 9112 §8, RFC 9113 §8.1.1). */
   readBroken(): Promise<{ readonly status: number | undefined; readonly body: Buffer }>
   /** What follows the last response that was read, until the connection closes; nothing on HTTP/2. */
@@ -44,11 +35,6 @@ export interface RawClient extends WireClient {
   readonly socket: Socket
   /** Everything that arrives until the connection closes. */
   readToEnd(): Promise<Buffer>
-}
-
-/** The values of a field in a response. */
-export function valuesOf(response: RawResponse, name: string): string[] {
-  return response.fields.filter(([key]) => key === name).map(([, value]) => value)
 }
 
 export async function openRawClient(port: number, isSecure?: 'secure'): Promise<RawClient> {
@@ -98,7 +84,7 @@ export async function openRawClient(port: number, isSecure?: 'secure'): Promise<
     }
   }
 
-  function takeHead(): Omit<RawResponse, 'body'> | undefined {
+  function takeHead(): Omit<ReceivedResponse, 'body'> | undefined {
     const end = joined().indexOf('\r\n\r\n')
     if (end < 0) return undefined
     const [statusLine = '', ...lines] = joined().toString('latin1', 0, end).split('\r\n')
@@ -144,13 +130,12 @@ export async function openRawClient(port: number, isSecure?: 'secure'): Promise<
       const head = await waitFor(takeHead)
       const { status } = head
       if (method === 'HEAD' || status === 204 || status === 304 || status < 200)
-        return { ...head, body: Buffer.alloc(0) }
-      const response = { ...head, body: Buffer.alloc(0) }
-      const [length] = valuesOf(response, 'content-length')
+        return new Answer({ ...head, body: Buffer.alloc(0) })
+      const length = head.fields.find(([name]) => name === 'content-length')?.[1]
       if (length === undefined) throw new Error('The response has no Content-Length.')
       const body = await waitFor(() => (size >= Number(length) ? joined().subarray(0, Number(length)) : undefined))
       drop(Number(length))
-      return { ...response, body }
+      return new Answer({ ...head, body })
     },
     rest: readToEnd,
     readToEnd,

@@ -1,14 +1,16 @@
 import { setImmediate as immediate } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { HttpError } from '../../src/core/errors.ts'
-import { contentReply, emptyReply } from '../../src/core/reply.ts'
-import { valuesOf, type WireClient } from './raw-client.ts'
+import { takeBuffer } from '../../src/core/read-buffers.ts'
+import { type ContentSource, contentReply, emptyReply } from '../../src/core/reply.ts'
+import type { WireClient } from './raw-client.ts'
 import {
   closeAfterTest,
   countConnections,
   endless,
   FAST,
   failing,
+  HTTP1,
   HUGE,
   openOn,
   type Run,
@@ -124,8 +126,8 @@ describe.each(TRANSPORTS)('content from a source on $name', (transport) => {
     client.send(request('GET') + request('GET', '/ok'))
     const response = await client.read()
     expect(response.status).toBe(500)
-    expect(valuesOf(response, 'content-type')).toEqual(['application/problem+json'])
-    expect(valuesOf(response, 'cache-control')).toEqual(['no-store'])
+    expect(response.values('content-type')).toEqual(['application/problem+json'])
+    expect(response.values('cache-control')).toEqual(['no-store'])
     expect(response.body.toString()).not.toMatch(/secret|disk/)
     expect((await client.read()).status).toBe(204)
     expect(errors).toEqual([failure])
@@ -139,7 +141,7 @@ describe.each(TRANSPORTS)('content from a source on $name', (transport) => {
     const client = await open(port)
     client.send(request('GET'))
     const response = await client.read()
-    expect([response.status, valuesOf(response, 'retry-after')]).toEqual([503, ['7']])
+    expect([response.status, response.values('retry-after')]).toEqual([503, ['7']])
     expect(errors).toEqual([])
   })
 
@@ -202,16 +204,24 @@ describe.each(TRANSPORTS)('content from a source on $name', (transport) => {
     await closed
   })
 
-  it('whose end fails does not spoil an answer that is complete', async () => {
-    const { source } = recordedSource(3, async function* () {
-      yield Buffer.from('two')
-      throw new Error('close failed')
-    })
-    const { port } = await serve(() => sourceReply(source))
+  it('whose end fails does not spoil an answer that is complete, nor the next on its connection', async () => {
+    const source: ContentSource = {
+      size: 3,
+      open: () => ({
+        [Symbol.asyncIterator]: () => ({
+          next: async () => ({ done: false, value: Buffer.from('two') }),
+          return: async () => Promise.reject(new Error('close failed')),
+        }),
+      }),
+    }
+    const { port, errors } = await serve(() => sourceReply(source))
     const client = await open(port)
-    client.send(request('GET', '/', 'Connection: close\r\n'))
-    expect((await client.read()).body.toString()).toBe('two')
-    expect((await client.rest()).toString()).toBe('')
+    for (const _ of [1, 2]) {
+      client.send(request('GET'))
+      expect((await client.read()).body.toString()).toBe('two')
+      await immediate()
+    }
+    expect(errors).toEqual([])
   })
 
   it('is closed when the client goes away, and no failure is reported (threat 12, row K3)', async () => {
@@ -329,5 +339,41 @@ describe.each(TRANSPORTS)('content from a source on $name', (transport) => {
     await expect.poll(() => received >= size || client.incoming.destroyed, { timeout: 60_000 }).toBe(true)
     expect(received).toBeGreaterThanOrEqual(size)
     expect(errors).toEqual([])
+  })
+})
+
+describe.each(HTTP1)('short content that is read into a buffer on $name', (transport) => {
+  it('leaves the buffer to later requests, once, also where the client leaves while it is read', async () => {
+    const lent: Uint8Array[] = []
+    let release = (): void => {}
+    const isReleased = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    let isOver = (): void => {}
+    const over = new Promise<void>((resolve) => {
+      isOver = resolve
+    })
+    const { port } = await serveOn(transport, ({ req, res }) => {
+      const read: NonNullable<ContentSource['read']> = async (buffer) => {
+        lent.push(buffer!)
+        if (req.url === '/late') await isReleased.finally(() => setImmediate(isOver))
+        return buffer!.subarray(0, 3).fill(0x61)
+      }
+      if (req.url === '/late') res.once('close', release)
+      return sourceReply({ size: 3, read, open: () => failing(new Error('not opened')) })
+    })
+    const client = await openOn(transport, port)
+    for (const _ of [1, 2]) {
+      client.send(request('GET'))
+      expect((await client.read()).body.toString()).toBe('aaa')
+      await immediate()
+    }
+    expect(lent[1]).toBe(lent[0])
+    client.send(request('GET', '/late'))
+    await expect.poll(() => lent.length).toBe(3)
+    client.leave()
+    await over
+    await immediate()
+    expect(new Set(Array.from({ length: 40 }, takeBuffer)).size).toBe(40)
   })
 })

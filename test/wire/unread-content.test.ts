@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { setImmediate as immediate } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { contentReply, emptyReply } from '../../src/core/reply.ts'
-import { type RawClient, valuesOf, type WireClient } from './raw-client.ts'
+import type { RawClient, WireClient } from './raw-client.ts'
 import {
   countConnections,
   HTTP1,
@@ -118,7 +118,7 @@ describe.each(HTTP1)('a request body that costs a connection, on $name', (transp
     feed()
     const response = await client.read()
     expect([response.status, response.body.toString()]).toEqual([413, 'too much'])
-    expect(valuesOf(response, 'connection')).toEqual(['close'])
+    expect(response.values('connection')).toEqual(['close'])
     await client.closed
     await expect.poll(() => read).toBeGreaterThan(0)
     expect(read).toBeLessThan(2_000_000)
@@ -148,6 +148,22 @@ describe.each(HTTP1)('a request body that costs a connection, on $name', (transp
     expect(read).toBeLessThan(4_000_000)
   })
 
+  it.each([
+    ['2 MB', 32],
+    ['content that does not end', 1],
+  ])('of %s, chunked, is answered as the last request of its connection (RFC 9112 §9.6)', async (_, count) => {
+    for (const run of [() => contentReply(401, 'who?', TEXT), () => emptyReply(204, [])]) {
+      const { port } = await serve(run)
+      const client = await open(port)
+      client.send(request('PUT', '/', 'Transfer-Encoding: chunked\r\n'))
+      for (let i = 0; i < count; i++) client.send(`10000\r\n${'x'.repeat(0x10000)}\r\n`)
+      const response = await client.read()
+      expect([401, 204]).toContain(response.status)
+      expect(response.values('connection')).toEqual(['close'])
+      await client.closed
+    }
+  })
+
   it('that was refused while it was being read ends the connection, and the answer arrives (row H177)', async () => {
     const { port } = await serve(async (exchange) => {
       exchange.bodyState = 'reading'
@@ -159,7 +175,7 @@ describe.each(HTTP1)('a request body that costs a connection, on $name', (transp
     client.send(request('PUT', '/', 'Content-Length: 1000000\r\n', 'x'.repeat(1000)))
     const response = await client.read()
     expect([response.status, response.body.toString()]).toEqual([413, 'too much'])
-    expect(valuesOf(response, 'connection')).toEqual(['close'])
+    expect(response.values('connection')).toEqual(['close'])
     await client.closed
   })
 
@@ -171,7 +187,7 @@ describe.each(HTTP1)('a request body that costs a connection, on $name', (transp
     client.send(`PUT / ${version}\r\nHost: a\r\nContent-Length: 400000\r\nConnection: close\r\n\r\n`)
     client.send(new Uint8Array(1000))
     const response = await client.read()
-    expect([response.status, response.body.toString(), valuesOf(response, 'connection')]).toEqual([
+    expect([response.status, response.body.toString(), response.values('connection')]).toEqual([
       ...[400, 'no', ['close']],
     ])
     for (let i = 0; i < 399; i++) {
@@ -213,7 +229,7 @@ describe.each(HTTP1)('a client that waits for 100 Continue, on $name', (transpor
         client.send(expecting(method, 50_000_000))
         const response = await client.read()
         expect(response.status).toBeGreaterThanOrEqual(200)
-        expect(valuesOf(response, 'connection')).toEqual(['close'])
+        expect(response.values('connection')).toEqual(['close'])
         await client.closed
       }
     },

@@ -7,17 +7,8 @@ import { collection } from '../../src/service/resource-definitions.ts'
 import type { ServiceOptions } from '../../src/service/service-options.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
-import {
-  ADMIN,
-  type Answer,
-  jsonOf,
-  MERGE_PATCH,
-  startDemo,
-  startService,
-  type Target,
-  uploadOf,
-  waitFor,
-} from './support.ts'
+import type { Answer } from '../support/answer.ts'
+import { ADMIN, jsonOf, MERGE_PATCH, startDemo, startService, type Target, uploadOf, waitFor } from './support.ts'
 
 function start(
   process: Process,
@@ -59,6 +50,13 @@ describe('an accepted creation', () => {
     expect([stateOf(pending), pending.field('retry-after')]).toEqual(['pending', '1'])
     open()
     expect((await until(target, '/jobs/1', 'ready')).json()).toEqual({ id: 1, text: 'abc', state: 'ready', length: 3 })
+    await target.close()
+  })
+
+  it('keeps the id of its path, whatever the work returns', async () => {
+    const target = await start(() => ({ id: 99, pages: 3 }))
+    await target.send('POST', '/jobs', jsonOf({}))
+    expect((await until(target, '/jobs/1', 'ready')).json()).toEqual({ id: 1, state: 'ready', pages: 3 })
     await target.close()
   })
 

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import type { RequestView } from '../../src/core/request-view.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
@@ -54,4 +55,31 @@ describe('authorisation by the state', () => {
       })
     },
   )
+
+  it.each(['PUT', 'DELETE', 'PATCH'])(
+    'comes before the condition where %s has lost a race: 403, as 412 would tell of the state',
+    async (method) => {
+      const { store, interfere } = createRace()
+      const authorize = (_: unknown, { headers }: RequestView, current: { value?: unknown } | undefined): boolean =>
+        current === undefined || (current.value as { owner: string }).owner === headers['x-user']
+      target = await startService({ resources: { '/notes': collection({ authorize }) } }, store)
+      const tag = (await target.send('POST', '/notes', jsonOf({ owner: 'eve' }))).field('etag')!
+      interfere()
+      const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'
+      const body = method === 'DELETE' ? {} : { body: '{"owner":"eve","mine":true}' }
+      const fields = { 'x-user': 'eve', 'If-Match': tag, 'Content-Type': type }
+      expect((await target.send(method, '/notes/1', { fields, ...body })).status).toBe(403)
+    },
+  )
+
+  it('comes before the content: 403, as 415, 413 and 400 would tell that the method is there', async () => {
+    target = await startService({ resources: { '/notes': collection({ authorize: () => false }) } })
+    for (const fields of [
+      { 'Content-Type': 'x/y' },
+      { 'Content-Type': 'application/json', 'Content-Encoding': 'zstd' },
+      { 'Content-Type': 'application/json', 'Content-Range': 'bytes 0-1/2' },
+    ]) {
+      expect((await target.send('PUT', '/notes/1', { fields, body: '{' })).status).toBe(403)
+    }
+  })
 })

@@ -37,6 +37,6 @@ describe('answers that list faults of the content (RFC 9457 §3)', () => {
     const refused = await target.send('POST', '/items', { fields: strict, body: below(1) })
     const { errors } = refused.json()
     expect([refused.status, errors.length, errors[0].pointer]).toEqual([422, 100, ''])
-    expect(refused.bytes.length).toBeLessThan(20_000)
+    expect(refused.body.length).toBeLessThan(20_000)
   })
 })

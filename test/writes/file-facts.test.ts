@@ -206,3 +206,28 @@ describe('PUT of an item with files (issue 17, 9)', () => {
     expect((await put({ title: 'V', file: FACTS }, as('admin'))).status).toBe(204)
   })
 })
+
+describe('a "describe" that returns a promise, which the item does not wait for', () => {
+  it.each([
+    ['fulfilled', () => Promise.resolve({ size: 5 })],
+    ['rejected', () => Promise.reject(new Error('away'))],
+  ])('is 500, and ends no process: %s', async (_, promise) => {
+    const rejected: unknown[] = []
+    const onRejection = (error: unknown): void => void rejected.push(error)
+    process.on('unhandledRejection', onRejection)
+    try {
+      const onError = (): void => {}
+      const files = { file: { replaceable: true, describe: promise as never } }
+      await start({ files, methods: ['POST', 'GET'] }, { onError })
+      expect((await target.send('POST', '/docs', UPLOAD)).status).toBe(500)
+      const none = await target.send('POST', '/docs', multipartOf([{ name: 'title', content: 'U' }]))
+      expect(none.status).toBe(201)
+      const replacement = { headers: { 'Content-Type': 'text/plain' }, body: 'bytes' }
+      expect((await target.send('PUT', '/docs/1/file', replacement)).status).toBe(500)
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      expect(rejected).toEqual([])
+    } finally {
+      process.off('unhandledRejection', onRejection)
+    }
+  })
+})

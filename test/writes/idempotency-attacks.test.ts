@@ -4,7 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
 import { collection } from '../../src/service/resource-definitions.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
-import { type Answer, jsonOf, startService, type Target, USER } from './support.ts'
+import type { Answer } from '../support/answer.ts'
+import { jsonOf, startService, type Target, USER } from './support.ts'
 
 const KEY = { 'Idempotency-Key': 'a-key-of-16-chars' }
 

@@ -5,7 +5,8 @@ import { createResourceService } from '../../src/service/create-resource-service
 import { collection } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
-import { type Answer, hosts, type RunningHost, runServer, startHost } from '../support/hosts.ts'
+import type { Answer } from '../support/answer.ts'
+import { hosts, type RunningHost, runServer, startHost } from '../support/hosts.ts'
 import { JSON_TYPE, multipartOf } from './support.ts'
 
 const KEY = { 'Idempotency-Key': 'a-key-of-16-chars' }

@@ -2,7 +2,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { collection, document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
-import { type Answer, jsonOf, MERGE_PATCH, startService, type Target } from './support.ts'
+import type { Answer } from '../support/answer.ts'
+import { jsonOf, MERGE_PATCH, startService, type Target } from './support.ts'
 
 // The scenarios that other implementations publish for draft-ietf-httpapi-idempotency-key-header-07: idempot-js (I, its
 // Gherkin features), hono-idempotency (H), universal-idempotent-request (U), node-idempotency (N). Each stands beside the

@@ -41,6 +41,23 @@ describe('Idempotency-Key of principals without an id', () => {
   })
 })
 
+describe('Idempotency-Key of principals of two schemes', () => {
+  it('is tied to the scheme: one name may be that of two principals', async () => {
+    const schemes = [basic({ realm: 'r', accounts: { ann: 'secret' } }), bearer((token) => ({ id: token }))]
+    const { send } = await start({ resources: users, auth: { schemes } })
+    const locations: unknown[] = []
+    for (const Authorization of [`Basic ${btoa('ann:secret')}`, 'Bearer ann', `Basic ${btoa('ann:secret')}`]) {
+      const answer = await send('POST', '/users', jsonOf(USER, { ...keyed(), Authorization }))
+      locations.push([answer.field('location'), answer.field('idempotency-replayed')])
+    }
+    expect(locations).toEqual([
+      ['/users/1', undefined],
+      ['/users/2', undefined],
+      ['/users/1', '?1'],
+    ])
+  })
+})
+
 describe('Idempotency-Key and authorize', () => {
   const accounts = { ann: 'secret', bob: 'secret' }
   const auth = { schemes: [basic({ realm: 'r', accounts })] }
@@ -87,6 +104,21 @@ describe('Idempotency-Key and authorize', () => {
     expect(await create()).toEqual([403, undefined, undefined])
     expect(await create()).toEqual([201, '/users/1', '?1'])
     expect((await target.store.list('/users', { limit: 5 })).items.filter(isResource)).toHaveLength(1)
+  })
+
+  it('does not show a response once authorize hides the resource', async () => {
+    let isHidden = false
+    const owned = document({ idempotency: 'optional', authorize: () => (isHidden ? 'not-found' : true) })
+    const { send } = await start({ auth, resources: { '/docs/{name}': owned } })
+    await send('PUT', '/docs/a', jsonOf({ a: 1 }, by('ann')))
+    const patch = () => {
+      const fields = { ...keyed('key'), ...by('ann'), 'Content-Type': 'application/merge-patch+json' }
+      return send('PATCH', '/docs/a', { fields, body: '{"a":2}' })
+    }
+    expect([(await patch()).status, (await patch()).field('idempotency-replayed')]).toEqual([200, '?1'])
+    isHidden = true
+    const hidden = await patch()
+    expect([hidden.status, hidden.field('idempotency-replayed')]).toEqual([404, undefined])
   })
 
   it('does not show a response to the same principal in another scope', async () => {

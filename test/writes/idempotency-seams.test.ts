@@ -9,8 +9,9 @@ import { collection, document } from '../../src/service/resource-definitions.ts'
 import type { ServiceOptions } from '../../src/service/service-options.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
+import type { Answer } from '../support/answer.ts'
 import { startHost } from '../support/hosts.ts'
-import { type Answer, jsonOf, MERGE_PATCH, type SendOptions, send, startService, type Target, USER } from './support.ts'
+import { jsonOf, MERGE_PATCH, type SendOptions, send, startService, type Target, USER } from './support.ts'
 
 const KEY = { 'Idempotency-Key': 'a-key-of-16-chars' }
 
@@ -84,7 +85,7 @@ describe('Idempotency-Key across definitions, services and mounts', () => {
       }
       const path = req.url!.replace(/^\/public/, '')
       const answer = await target.send(req.method!, path, { fields, body: Buffer.concat(chunks) })
-      res.writeHead(answer.status, answer.fields.flat()).end(answer.bytes)
+      res.writeHead(answer.status, answer.fields.flat()).end(answer.body)
     }).listen(0, '127.0.0.1')
     closers.push(() => proxy.close())
     await once(proxy, 'listening')

@@ -7,10 +7,10 @@ import type { ServiceOptions } from '../../src/service/service-options.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { isResource, type ResourceStore } from '../../src/stores/types.ts'
+import type { Answer } from '../support/answer.ts'
 import { listRecords } from '../support/list-records.ts'
 import { sqliteLibraries } from '../support/sqlite.ts'
 import {
-  type Answer,
   JSON_PATCH,
   jsonOf,
   MERGE_PATCH,
@@ -257,6 +257,15 @@ describe('Idempotency-Key', () => {
     expect(await countOf(target, '/users')).toBe(1)
   })
 
+  it('refuses the same bytes without their coding: 422 (issue 20, point 3)', async () => {
+    const target = await start({ contentCodings: ['gzip'] })
+    const body = gzipSync('text')
+    const fields = { 'Content-Type': 'application/octet-stream', ...keyed() }
+    const coded = await target.send('POST', '/notes', { fields: { ...fields, 'Content-Encoding': 'gzip' }, body })
+    const plain = await target.send('POST', '/notes', { fields, body })
+    expect([coded.status, plain.status]).toEqual([201, 422])
+  })
+
   it('repeats coded content by its coded bytes (issue 20, point 3)', async () => {
     const target = await start({ contentCodings: ['gzip'] })
     const options = {
@@ -384,7 +393,7 @@ describe('Idempotency-Key', () => {
     const value = { name: '' }
     value.name = 'x'.repeat(size - JSON.stringify({ id: 1, ...value }).length)
     const first = await send('POST', '/users', jsonOf(value, keyed()))
-    expect([first.status, first.field('location'), first.bytes.length]).toEqual([
+    expect([first.status, first.field('location'), first.body.length]).toEqual([
       status,
       '/users/1',
       hasContent ? size : 0,
@@ -393,7 +402,7 @@ describe('Idempotency-Key', () => {
     await send('PUT', '/docs/d', jsonOf({ ...value, id: 2 }))
     const patch = () => send('PATCH', '/docs/d', { fields: { ...MERGE_PATCH, ...keyed() }, body: '{"id":3}' })
     const patched = await patch()
-    expect([patched.status, patched.bytes.length]).toEqual(hasContent ? [200, size] : [204, 0])
+    expect([patched.status, patched.body.length]).toEqual(hasContent ? [200, size] : [204, 0])
     expectReplay(patched, await patch())
   })
 

@@ -44,6 +44,19 @@ describe('what PATCH says nothing of', () => {
   })
 })
 
+describe('Content-Language', () => {
+  it('has at most 256 characters', async () => {
+    target = await startService({ resources: { '/docs/{name}': document({ storedHeaders: ['Content-Language'] }) } })
+    const put = async (length: number): Promise<number> => {
+      const value = `${'de, '.repeat(63)}en-${'a'.repeat(length - 255)}`
+      expect(value).toHaveLength(length)
+      const fields = { 'Content-Type': 'text/plain', 'Content-Language': value }
+      return (await target!.send('PUT', '/docs/f', { fields, body: 'x' })).status
+    }
+    expect([await put(257), await put(256)]).toEqual([400, 201])
+  })
+})
+
 describe('PATCH on what is not JSON', () => {
   it('is 415 before any condition is looked at (row H100)', async () => {
     target = await startService({ resources: { '/docs/{name}': document({ preconditions: 'required' }) } })

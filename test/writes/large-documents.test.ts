@@ -44,6 +44,22 @@ describe('a document that the store keeps in pieces', () => {
     expect([read.text === TEXT, read.list.sort()]).toEqual([true, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]])
   })
 
+  it('of exactly the limit is patched, and a patch makes one of exactly the limit', async () => {
+    const small = await startService({ limits: { bodySize: 100 } })
+    const put = async (size: number): Promise<void> => {
+      const answer = await small.send('PUT', '/a', jsonOf({ a: 'x'.repeat(size - '{"a":""}'.length) }))
+      expect(answer.status).toBeLessThan(300)
+    }
+    const patch = async (document: object) => (await small.send('PATCH', '/a', jsonOf(document, MERGE_PATCH))).status
+    await put(100)
+    expect(await patch({ a: null })).toBe(200)
+    await put(100 - ',"b":1'.length)
+    expect(await patch({ b: 1 })).toBe(200)
+    await put(101 - ',"b":1'.length)
+    expect(await patch({ b: 1 })).toBe(413)
+    await small.close()
+  })
+
   it('too large to be parsed is not patched: 413', async () => {
     const small = await startService({ limits: { bodySize: 100_000 } }, target.store)
     await small.send('PUT', '/big', jsonOf({ text: TEXT }))

@@ -6,7 +6,8 @@ import { collection, document } from '../../src/service/resource-definitions.ts'
 import type { ServiceOptions } from '../../src/service/service-options.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
-import { type Answer, startService, type Target } from './support.ts'
+import type { Answer } from '../support/answer.ts'
+import { startService, type Target } from './support.ts'
 
 let target: Target
 afterEach(() => target.close())
@@ -92,7 +93,7 @@ describe('a listing and the definitions of its entries (issue 16, 9)', () => {
       expect(await ids('/other', name)).toEqual([2])
       expect(
         (await target.send('HEAD', '/acme', { fields: name === undefined ? {} : as(name) })).field('content-length'),
-      ).toBe(String(answer.bytes.length))
+      ).toBe(String(answer.body.length))
     }
   })
 
@@ -175,6 +176,16 @@ describe('a listing and the definitions of its entries (issue 16, 9)', () => {
     expect(await ids('/acme?deleted=true', 'ann')).toEqual([7, 'hidden'])
     expect(await ids('/acme', 'ann')).toEqual([])
   })
+
+  it('is private for a principal who sees all of its entries, where others may see fewer (RFC 9111 §5.2.2.7)', async () => {
+    const cacheControl = 'public, max-age=60'
+    const resources = { '/notes': collection({ types: ['application/json'], cacheControl, authorize: ownersOnly }) }
+    const store = memoryStore()
+    await seed(store, '/notes/1', { owner: 'ann' })
+    target = await startService({ auth, resources }, store)
+    const answer = await list('/notes', 'ann')
+    expect([answer.json().length, answer.field('cache-control')]).toEqual([1, 'private, max-age=60'])
+  })
 })
 
 describe('a page of entries that are judged (issue 16, 9)', () => {
@@ -210,6 +221,22 @@ describe('a page of entries that are judged (issue 16, 9)', () => {
       expect(walked.cursors).toHaveLength(pages.length - 1)
       for (const [index, cursor] of walked.cursors.entries())
         expect(cursor).toContain(String(expected[(index + 1) * limit - 1]))
+    }
+  })
+
+  it('shows no refused entry, and each allowed one once, however the two alternate', async () => {
+    await startNotes([])
+    const count = 7
+    for (let pattern = 0; pattern < 2 ** count; pattern++) {
+      const isOwn = (n: number) => (pattern & (1 << (n - 1))) !== 0
+      for (const [index, owner] of owners(count, isOwn).entries()) {
+        await seed(target.store, `/notes/${index + 1}`, { owner })
+      }
+      const expected = Array.from({ length: count }, (_, index) => index + 1).filter(isOwn)
+      for (const limit of [2, 3]) {
+        const walked = await walk(`/notes?limit=${limit}`, 'ann')
+        expect([pattern, limit, walked.ids]).toEqual([pattern, limit, expected])
+      }
     }
   })
 
@@ -317,6 +344,47 @@ describe('a page of entries that are judged (issue 16, 9)', () => {
     expect((await list(forged)).status).toBe(400)
   })
 
+  it('reads the key of its cursors once', async () => {
+    const store = memoryStore()
+    const reads = vi.spyOn(store, 'read')
+    target = await startService({ resources: { '/notes': collection() } }, store)
+    const forged = `/notes?after=${Buffer.from('\0sealed:').toString('base64url')}`
+    for (let count = 0; count < 3; count++) expect((await list(forged)).status).toBe(400)
+    expect(reads.mock.calls.filter(([path]) => path === 'secrets/cursors')).toHaveLength(1)
+  })
+
+  it('asks once about an entry, also where a page is read again to end elsewhere', async () => {
+    const asked: unknown[] = []
+    const authorize: Authorize = (_principal, _request, current) => {
+      const { id } = (current?.value ?? {}) as { id?: number }
+      if (id !== undefined) asked.push(id)
+      return id === undefined || id > 4
+    }
+    await startNotes(Array(12).fill('ann'), { resources: { '/notes': collection({ authorize }) } })
+    expect(await ids('/notes?limit=5')).toEqual([5, 6, 7, 8, 9])
+    expect(asked).toEqual([...new Set(asked)])
+  })
+
+  it('lets others have their turn between many entries, and not between any two', async () => {
+    let turn = 0
+    let isOver = false
+    const turns = new Set<number>()
+    const authorize: Authorize = (_principal, _request, current) => {
+      if (current !== undefined) turns.add(turn)
+      return true
+    }
+    await startNotes(Array(400).fill('ann'), { resources: { '/notes': collection({ authorize }) } })
+    const count = (): void => {
+      turn++
+      if (!isOver) setImmediate(count)
+    }
+    count()
+    expect(await ids('/notes?limit=400')).toHaveLength(400)
+    isOver = true
+    expect(turns.size).toBeGreaterThan(3)
+    expect(turns.size).toBeLessThan(50)
+  })
+
   it('has no count where too much of it would have to be judged', async () => {
     const counted = { '/notes': collection({ authorize: ownersOnly, count: true }) }
     await startNotes(
@@ -329,6 +397,15 @@ describe('a page of entries that are judged (issue 16, 9)', () => {
     expect(await count()).toBeUndefined()
     for (let n = 3; n <= 17; n++) await seed(target.store, `/notes/${n}`, { owner: 'bob' })
     expect(await count()).toBe('63')
+  })
+
+  it('has a count of 1000 entries that are judged, and none of more', async () => {
+    const notes = Array.from({ length: 1000 }, (_, n) => (n % 2 === 0 ? 'ann' : 'bob'))
+    await startNotes(notes, { resources: { '/notes': collection({ authorize: ownersOnly, count: true }) } })
+    const count = async () => (await list('/notes?limit=5&count=true', 'ann')).field('x-total-count')
+    expect(await count()).toBe('500')
+    await seed(target.store, '/notes/1001', { owner: 'ann' })
+    expect(await count()).toBeUndefined()
   })
 
   it('costs one reading of the store and no hook where no definition refuses anything', async () => {

@@ -3,7 +3,8 @@ import { basic } from '../../src/auth-schemes/basic.ts'
 import { bearer } from '../../src/auth-schemes/bearer.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
 import type { ServiceOptions } from '../../src/service/service-options.ts'
-import { type Answer, jsonOf, startService, type Target, waitFor } from './support.ts'
+import type { Answer } from '../support/answer.ts'
+import { jsonOf, startService, type Target, waitFor } from './support.ts'
 
 let target: Target | undefined
 afterEach(() => target?.close())

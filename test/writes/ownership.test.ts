@@ -6,8 +6,8 @@ import { collection, document, singleton } from '../../src/service/resource-defi
 import type { ServiceOptions } from '../../src/service/service-options.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
+import type { Answer } from '../support/answer.ts'
 import {
-  type Answer,
   JSON_PATCH,
   JSON_TYPE,
   jsonOf,

@@ -2,19 +2,12 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import express, { type RequestHandler } from 'express'
 import { describe, expect, it } from 'vitest'
+import { patch } from '../../src/handlers/patch.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
-import {
-  type Answer,
-  FORM,
-  JSON_PATCH,
-  JSON_TYPE,
-  MERGE_PATCH,
-  multipartOf,
-  type SendOptions,
-  send,
-} from './support.ts'
+import type { Answer } from '../support/answer.ts'
+import { FORM, JSON_PATCH, JSON_TYPE, MERGE_PATCH, multipartOf, type SendOptions, send } from './support.ts'
 
 const json = express.json({ type: ['application/json', 'application/*+json'] })
 const parsers: Readonly<Record<string, RequestHandler>> = {
@@ -101,6 +94,69 @@ describe('text that a parser has left', () => {
       return (await send(port, 'POST', '/c', { fields: JSON_TYPE, body, chunked: true })).status
     }
     expect([await post(46), await post(47)]).toEqual([201, 413])
+    server.close()
+    await service.close()
+  })
+})
+
+describe('content of length 0 behind a parser', () => {
+  it.each([
+    ['PUT', '/c/1', JSON_TYPE],
+    ['POST', '/c', JSON_TYPE],
+    ['PUT', '/docs/x', JSON_TYPE],
+    ['PATCH', '/c/1', MERGE_PATCH],
+    ['PATCH', '/patched', MERGE_PATCH],
+  ])('is 400 as without it, and changes nothing: %s %s (RFC 8259 §2)', async (method, path, fields) => {
+    const writes: unknown[] = []
+    const service = createResourceService(memoryStore(), {
+      resources: {
+        '/c': collection({ afterCommit: (change) => writes.push(change.path) }),
+        '/docs': collection({ types: ['*/*'] }),
+      },
+    })
+    const app = express().disable('x-powered-by').use(json)
+    app.use('/patched', patch({ read: () => ({ document: {} }), write: () => void writes.push('/patched') }))
+    app.use(service)
+    const server = app.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    expect((await send(port, 'PUT', '/c/1', { fields: JSON_TYPE, body: '{"a":1}' })).status).toBe(201)
+    const answer = await send(port, method, path, { fields: { ...fields, 'Content-Length': '0' } })
+    expect([answer.status, answer.json().type, writes]).toEqual([
+      400,
+      'urn:problem-type:http-resource-service:malformed-body',
+      ['/c/1'],
+    ])
+    expect((await send(port, 'GET', '/c/1')).json()).toEqual({ id: 1, a: 1 })
+    server.close()
+    await service.close()
+  })
+})
+
+describe('text that a parser has decoded from another charset', () => {
+  it('is stored as UTF-8, and says so (RFC 9110 §8.3.2)', async () => {
+    const service = createResourceService(memoryStore(), {
+      resources: {
+        '/docs': collection({ types: ['*/*'] }),
+        '/notes': collection({ textProperty: 'text' }),
+        '/u': collection({ files: { file: { replaceable: true } } }),
+      },
+    })
+    const app = express().disable('x-powered-by')
+    app.use(express.text({ type: 'text/*' }), service)
+    const server = app.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const fields = { 'Content-Type': 'text/plain;Charset="ISO-8859-1"; format=flowed' }
+    const body = Buffer.from('grün', 'latin1')
+    await send(port, 'POST', '/u', multipartOf([{ name: 'file', filename: 'a', content: 'xyz' }]))
+    for (const path of ['/docs/a', '/u/1/file']) {
+      const put = await send(port, 'PUT', path, { fields, body })
+      expect([put.status < 300, put.field('etag')]).toEqual([true, undefined])
+      const read = await send(port, 'GET', path)
+      expect([read.field('content-type'), read.text]).toEqual(['text/plain; format=flowed; charset=utf-8', 'grün'])
+    }
+    expect((await send(port, 'POST', '/notes', { fields, body })).json()).toEqual({ id: 1, text: 'grün' })
     server.close()
     await service.close()
   })

@@ -137,7 +137,7 @@ describe('POST to a collection', () => {
 
   it('tolerates a byte order mark and does not store it (row U6)', async () => {
     const answer = await demo.send('POST', '/users', { fields: JSON_TYPE, body: `\ufeff${JSON.stringify(USER)}` })
-    expect([answer.status, answer.bytes[0]]).toEqual([201, 0x7b])
+    expect([answer.status, answer.body[0]]).toEqual([201, 0x7b])
   })
 
   it('refuses a content coding with a hint (rows H33, H178, threat 69)', async () => {

@@ -1,17 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { collection } from '../../src/service/resource-definitions.ts'
-import {
-  ADMIN,
-  type Answer,
-  jsonOf,
-  MERGE_PATCH,
-  startDemo,
-  startService,
-  type Target,
-  USER,
-  uploadOf,
-} from './support.ts'
+import type { Answer } from '../support/answer.ts'
+import { ADMIN, jsonOf, MERGE_PATCH, startDemo, startService, type Target, USER, uploadOf } from './support.ts'
 
 let demo: Target
 beforeAll(async () => {

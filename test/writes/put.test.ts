@@ -366,9 +366,10 @@ describe('the conflict hook of PUT', () => {
 
   it('is not a way around If-Match: a state that came after the condition was judged is judged anew', async () => {
     const store = memoryStore()
+    const seen: unknown[] = []
     let meddle = false
     const target = await startService(
-      { resources: { '/a/{name}': document({ conflict: () => undefined }) } },
+      { resources: { '/a/{name}': document({ conflict: (_, current) => void seen.push(current) }) } },
       {
         ...store,
         read(path, options) {
@@ -385,6 +386,8 @@ describe('the conflict hook of PUT', () => {
     meddle = true
     const answer = await target.send('PUT', '/a/x', { fields: { ...TEXT, 'If-Match': tag }, body: 'v2' })
     expect([answer.status, (await target.send('GET', '/a/x')).text]).toEqual([412, 'meddled'])
+    // Asked about the creation, and not about a state that the client does not know.
+    expect(seen).toEqual([undefined])
     await target.close()
   })
 
@@ -416,6 +419,11 @@ describe('the conflict hook of PUT', () => {
     expect((await target.send('PUT', '/a', jsonOf({ owner: 'ann' }))).status).toBe(201)
     meddle = true
     expect((await target.send('PUT', '/a', jsonOf({ owner: 'eve' }))).status).toBe(403)
+    // Nor does a condition tell of it.
+    store.write('/a', { contentType: 'application/json', body: '{"owner":"ann"}' }, { expect: 'any' })
+    const tag = (await target.send('GET', '/a')).field('etag')!
+    meddle = true
+    expect((await target.send('PUT', '/a', jsonOf({ owner: 'eve' }, { 'If-Match': tag }))).status).toBe(403)
     expect(seen).toEqual([undefined])
     const kept = await store.read('/a')
     expect(kept).toMatchObject({ body: '{"owner":"bob"}' })

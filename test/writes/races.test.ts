@@ -4,11 +4,11 @@ import { document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { isResource, type ResourceStore, type StoredState } from '../../src/stores/types.ts'
+import type { Answer } from '../support/answer.ts'
 import { beforeWrites } from '../support/before-writes.ts'
 import { createDatabaseFile } from '../support/sqlite.ts'
 import {
   ADMIN,
-  type Answer,
   FORM,
   JSON_PATCH,
   jsonOf,

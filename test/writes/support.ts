@@ -11,21 +11,8 @@ import type { ServiceOptions } from '../../src/service/service-options.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import { type SqliteHandle, sqliteStore } from '../../src/stores/sqlite.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
+import { Answer } from '../support/answer.ts'
 import { lintResponse } from '../support/lint-response.ts'
-
-/** A response as it came over the wire. */
-export interface Answer {
-  readonly status: number
-  readonly phrase: string
-  readonly text: string
-  readonly bytes: Buffer
-  /** Names in lower case, in the order they were sent. */
-  readonly fields: readonly (readonly [name: string, value: string])[]
-  /** The one value of a field, `undefined` when it is absent. */
-  field(name: string): string | undefined
-  // biome-ignore lint/suspicious/noExplicitAny: a parsed body, looked at member by member
-  json(): any
-}
 
 export interface SendOptions {
   /** Fields as they are sent; a name may repeat. */
@@ -106,8 +93,7 @@ export async function sendBytes(port: number, ...pieces: readonly (string | Uint
   await new Promise((resolve) => socket.once('close', resolve))
   const answer = parseAnswer(Buffer.concat(chunks))
   // What is wrong with any answer whatever is wrong with this one; a refusal by Node itself is not from the service.
-  const faults =
-    answer.field('x-content-type-options') === undefined ? [] : lintResponse(method, { ...answer, body: answer.bytes })
+  const faults = answer.field('x-content-type-options') === undefined ? [] : lintResponse(method, answer)
   if (faults.length > 0) throw new Error(faults.join('\n'))
   return answer
 }
@@ -142,15 +128,14 @@ function parseAnswer(received: Buffer): Answer {
     const colon = line.indexOf(': ')
     return [line.slice(0, colon).toLowerCase(), line.slice(colon + 2)] as const
   })
-  const field = (name: string): string | undefined => {
-    const values = fields.filter(([key]) => key === name.toLowerCase()).map(([, value]) => value)
-    if (values.length > 1) throw new Error(`The field ${name} was sent ${values.length} times.`)
-    return values[0]
-  }
-  const bytes = field('transfer-encoding') === 'chunked' ? joinChunks(rest) : rest
-  const text = bytes.toString()
+  const isChunked = fields.some(([name, value]) => name === 'transfer-encoding' && value === 'chunked')
   const [, status, ...phrase] = statusLine.split(' ')
-  return { status: Number(status), phrase: phrase.join(' '), fields, field, bytes, text, json: () => JSON.parse(text) }
+  return new Answer({
+    status: Number(status),
+    phrase: phrase.join(' '),
+    fields,
+    body: isChunked ? joinChunks(rest) : rest,
+  })
 }
 
 function joinChunks(rest: Buffer): Buffer {

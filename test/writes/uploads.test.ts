@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { collection } from '../../src/index.ts'
+import type { Answer } from '../support/answer.ts'
 import { startProcessorClock } from '../support/processor-time.ts'
 import {
-  type Answer,
   multipartOf,
   type Part,
   sendBytes,

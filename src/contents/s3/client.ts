@@ -104,7 +104,9 @@ export function createS3Client({ endpoint, region, bucket, readCredentials, time
     signal: AbortSignal,
   ) {
     const Signer = await loadSigner()
-    const credentials = await beforeAbort(readCredentials(), signal)
+    // Of whatever class they are: a copy would be without its getters.
+    const { accessKeyId, secretAccessKey, sessionToken } = await beforeAbort(readCredentials(), signal)
+    const credentials = { accessKeyId, secretAccessKey, sessionToken }
     const datetime = new Date(Date.now() + clockOffset).toISOString().replace(/[:-]|\.\d{3}/g, '')
     return new Signer({ ...credentials, ...values, region, service: 's3', datetime, headers }).sign()
   }

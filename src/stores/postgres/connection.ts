@@ -146,8 +146,8 @@ export function createPostgresConnection(
     work: (run: RunStatement) => Promise<Result>,
     opening: string = begin,
   ): Promise<Result> {
-    await send({ text: opening })
     try {
+      await send({ text: opening })
       const result = await work((statement, values) => execute(send, client, statement, values))
       await send({ text: result === ROLL_BACK ? 'ROLLBACK' : 'COMMIT' })
       return result

@@ -4,7 +4,10 @@ import { HttpError, isHttpError } from '../../core/errors.ts'
 const REPEATABLE: readonly string[] = ['40001', '40P01']
 
 /** The server cannot serve now: it stops, starts, is overloaded, read-only after a failover, or took too long. */
-const UNAVAILABLE = /^(?:08...|57P..|57014|55P03|53[234]00|25006|40...)$/
+const UNAVAILABLE = /^(?:08...|57P..|57014|55P03|53[234]00|25006|25P0[34]|40...)$/
+
+/** The server ends the connection with these: a lost one, a shutdown, and the limits of a transaction. */
+const ENDED = /^(?:08...|57P..|25P0[34])$/
 
 const DISK_FULL = '53100'
 /** A path that is too long for an index. */
@@ -24,7 +27,7 @@ export function isRepeatable(error: unknown): boolean {
 /** Whether the connection can serve further statements after an error. */
 export function isConnectionIntact(error: unknown): boolean {
   const state = sqlStateOf(error)
-  return state !== undefined && !state.startsWith('08') && !state.startsWith('57P')
+  return state !== undefined && !ENDED.test(state)
 }
 
 /** Whether there was no connection, or it broke: nothing is known about the statement. */

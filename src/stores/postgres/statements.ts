@@ -130,9 +130,10 @@ function writeStatements(prefix: string): Readonly<Record<StatementName, string>
     // Content in a content store: its id is its key behind a mark.
     readIdentity: `SELECT id FROM ${prefix}identity`,
     touchContent: `UPDATE ${contents} SET expires = ${NOW} + $2::bigint WHERE id = $1::text AND expires > 0`,
+    /** Rows that were not claimed before come first: content that can never be removed keeps no other content waiting. */
     claimKeys:
       `UPDATE ${contents} SET expires = 0 WHERE id IN (SELECT id FROM ${contents} WHERE expires < ${NOW} ` +
-      `AND left(id, 1) = '${KEY_MARK}' ORDER BY expires LIMIT 16) AND expires < ${NOW} RETURNING id`,
+      `AND left(id, 1) = '${KEY_MARK}' ORDER BY expires DESC, random() LIMIT 16) AND expires < ${NOW} RETURNING id`,
     findChunked:
       `SELECT encode(path, 'base64') AS path, content_id AS id, size FROM ${states} WHERE path > $1::bytea ` +
       `AND content_id IS NOT NULL AND left(content_id, 1) <> '${KEY_MARK}' ORDER BY path LIMIT 1`,

@@ -1,5 +1,5 @@
 import type { ContentStore } from '../../contents/types.ts'
-import { CHECKED_LATER, SIZE, withDefault } from '../../core/option-values.ts'
+import { SIZE, type ValueRule, withDefault } from '../../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../../core/options.ts'
 import { CONTENT_STORE } from './beside.ts'
 
@@ -32,9 +32,15 @@ export type SqlSettings<Options extends SqlStoreOptions> = Readonly<
   Required<Omit<Options, 'contents'>> & Pick<SqlStoreOptions, 'contents'>
 >
 
+/** It becomes part of SQL text. */
+const TABLE_PREFIX: ValueRule = {
+  accepts: (value) => typeof value === 'string' && /^[a-z_][a-z0-9_]{0,39}$/.test(value),
+  text: '1 to 40 lower-case letters, digits and underscores, the first not a digit',
+}
+
 /** A store puts its own options beside these. */
 export const SQL_OPTIONS: OptionTable<SqlStoreOptions> = {
-  tablePrefix: withDefault(CHECKED_LATER, 'resource_'),
+  tablePrefix: withDefault(TABLE_PREFIX, 'resource_'),
   inlineLimit: withDefault(SIZE, 65_536),
   retention: withDefault(SIZE, 30 * 24 * 60 * 60 * 1000),
   grace: withDefault(SIZE, 10 * 60 * 1000),
@@ -53,19 +59,5 @@ export function readSqlOptions<Options extends SqlStoreOptions>(
   options: Options | undefined,
   table: OptionTable<Options>,
 ): SqlSettings<Options> {
-  const read = resolveOptions(owner, options, table)
-  checkTablePrefix(owner, read.tablePrefix!)
-  return read as SqlSettings<Options>
-}
-
-/**
- * Checks the prefix of table names: it becomes part of SQL text.
- * @throws TypeError for anything but lower-case letters, digits and underscores, or more than 40 of them
- */
-function checkTablePrefix(owner: string, prefix: string): string {
-  if (/^[a-z_][a-z0-9_]{0,39}$/.test(prefix)) return prefix
-  throw new TypeError(
-    `${owner}: tablePrefix must be 1 to 40 lower-case letters, digits and underscores and not begin with a digit; ` +
-      `it was ${JSON.stringify(prefix)}.`,
-  )
+  return resolveOptions(owner, options, table) as SqlSettings<Options>
 }

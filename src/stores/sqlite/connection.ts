@@ -1,6 +1,5 @@
-import { HttpError } from '../../core/errors.ts'
 import type { MaybePromise } from '../../core/maybe-promise.ts'
-import { isBusy, isOutOfSpace, toHttpError } from './errors.ts'
+import { createUnavailableError, isBusy, isNoTransaction, isOutOfSpace, toHttpError } from './errors.ts'
 import type { SqliteDatabase } from './handle.ts'
 import type { Space } from './space.ts'
 
@@ -50,6 +49,33 @@ export function createSqliteConnection(handle: SqliteDatabase, space: Space, bus
   let transactions = 0
   let queue: Entry[] = []
   let isScheduled = false
+  /** Whether a transaction could not be rolled back: reads would see its writes, which were not committed. */
+  let isLeftOpen = false
+  let isDurable = true
+
+  function rollBack(): void {
+    try {
+      handle.exec('ROLLBACK')
+      isLeftOpen = false
+    } catch (error) {
+      // SQLite may have rolled back by itself, as it does when the disk is full.
+      isLeftOpen = !isNoTransaction(error)
+    }
+  }
+
+  /** @throws HttpError 503 while a transaction cannot be rolled back */
+  function leaveTransaction(): void {
+    if (!isLeftOpen) return
+    rollBack()
+    if (isLeftOpen) throw createUnavailableError(new Error('A transaction cannot be rolled back.'))
+  }
+
+  /** Commits wait for the disk from here on. */
+  function makeDurable(): void {
+    if (isDurable) return
+    handle.exec('PRAGMA synchronous = FULL')
+    isDurable = true
+  }
 
   function runTransaction<Result>(work: () => Result): Result {
     try {
@@ -72,22 +98,28 @@ export function createSqliteConnection(handle: SqliteDatabase, space: Space, bus
       handle.exec('COMMIT')
       return result
     } catch (error) {
-      rollBack(handle)
+      rollBack()
       throw error
     }
   }
 
   function runLazily<Result>(work: () => Result): Result {
+    isDurable = false
     handle.exec('PRAGMA synchronous = NORMAL')
     try {
       return runTransaction(work)
     } finally {
-      handle.exec('PRAGMA synchronous = FULL')
+      try {
+        makeDurable()
+      } catch {
+        // The next durable transaction tries again before it begins.
+      }
     }
   }
 
   function attempt<Result>(action: () => Result): MaybePromise<Result> {
     try {
+      leaveTransaction()
       return action()
     } catch (error) {
       if (!isBusy(error)) throw toHttpError(error)
@@ -100,6 +132,7 @@ export function createSqliteConnection(handle: SqliteDatabase, space: Space, bus
     for (let pause = 1; ; pause = Math.min(2 * pause, LONGEST_PAUSE)) {
       await sleep(pause * (0.5 + Math.random()))
       try {
+        leaveTransaction()
         return action()
       } catch (error) {
         if (!isBusy(error) || performance.now() > deadline) throw toHttpError(error)
@@ -127,15 +160,16 @@ export function createSqliteConnection(handle: SqliteDatabase, space: Space, bus
     const results: unknown[] = []
     let culprit: Entry | undefined
     try {
-      await attempt(() =>
+      await attempt(() => {
+        makeDurable()
         runTransaction(() => {
           for (const [index, entry] of batch.entries()) {
             culprit = entry
             results[index] = entry.work()
           }
           culprit = undefined
-        }),
-      )
+        })
+      })
     } catch (error) {
       if (culprit === undefined) {
         for (const entry of batch) entry.reject(error)
@@ -171,8 +205,7 @@ export function createSqliteConnection(handle: SqliteDatabase, space: Space, bus
 
     transact<Result>(work: () => Result): Promise<Result> {
       return new Promise<Result>((resolve, reject) => {
-        if (queue.length >= MAX_WAITING)
-          throw new HttpError(503, 'ERR_UNAVAILABLE', { headers: { 'Retry-After': '1' } })
+        if (queue.length >= MAX_WAITING) throw createUnavailableError()
         const since = performance.now()
         queue.push({ work, resolve: resolve as (result: unknown) => void, reject, since })
         if (isScheduled) return
@@ -180,14 +213,6 @@ export function createSqliteConnection(handle: SqliteDatabase, space: Space, bus
         setImmediate(gather, 0, 1)
       })
     },
-  }
-}
-
-function rollBack(handle: SqliteDatabase): void {
-  try {
-    handle.exec('ROLLBACK')
-  } catch {
-    // SQLite has rolled back by itself, as it does when the disk is full.
   }
 }
 

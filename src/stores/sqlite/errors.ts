@@ -29,11 +29,19 @@ export function isBusy(error: unknown): boolean {
   return code === BUSY || code === LOCKED
 }
 
+/** Whether a rollback found no transaction: SQLite has ended it by itself. Its code is that of many errors. */
+export function isNoTransaction(error: unknown): boolean {
+  return error instanceof Error && error.message.includes('no transaction is active')
+}
+
+export function createUnavailableError(cause?: unknown): HttpError {
+  const headers = { 'Retry-After': '1' }
+  return new HttpError(503, 'ERR_UNAVAILABLE', cause === undefined ? { headers } : { headers, cause })
+}
+
 /** 503 while another process holds the lock, 507 when the disk is full; any other error as it is. */
 export function toHttpError(error: unknown): unknown {
-  if (isBusy(error)) {
-    return new HttpError(503, 'ERR_UNAVAILABLE', { headers: { 'Retry-After': '1' }, cause: error })
-  }
+  if (isBusy(error)) return createUnavailableError(error)
   if (codeOf(error) === FULL) return new HttpError(507, 'ERR_OUT_OF_SPACE', { cause: error })
   return error
 }

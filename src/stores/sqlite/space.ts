@@ -30,14 +30,15 @@ const BLOCK = 64 * 1024
  */
 export function createReserve(file: string, most: number): Reserve {
   const path = `${file}-reserve`
-  let size = file === '' || most === 0 ? 0 : Math.max(most, SMALLEST)
+  let isPossible = file !== '' && most !== 0
+  let size = isPossible ? Math.max(most, SMALLEST) : 0
 
   function held(): number {
     return statSync(path, { throwIfNoEntry: false })?.size ?? 0
   }
 
   function release(): boolean {
-    if (size === 0 || held() === 0) return false
+    if (!isPossible || held() === 0) return false
     rmSync(path, { force: true })
     return true
   }
@@ -74,12 +75,14 @@ export function createReserve(file: string, most: number): Reserve {
     isWhole: () => size === 0 || held() >= size,
     release,
     take() {
-      if (size === 0) return
+      if (!isPossible) return
       try {
         take()
       } catch (error) {
         if (isOutOfSpace(error)) return
-        // A folder in which the program may not make this file: the store works without.
+        // A folder in which the program may not make this file: the store works without. Too many open files end by
+        // themselves, and the next sweep tries again.
+        isPossible = isPassing(error)
         size = 0
         publishFailure({ error, stage: 'background' })
       }
@@ -90,6 +93,10 @@ export function createReserve(file: string, most: number): Reserve {
 function isOutOfSpace(error: unknown): boolean {
   const { code } = error as { code?: unknown }
   return code === 'ENOSPC' || code === 'EDQUOT'
+}
+
+function isPassing(error: unknown): boolean {
+  return ['EMFILE', 'ENFILE', 'ENOMEM'].includes((error as { code?: string }).code ?? '')
 }
 
 /** What the store may still allocate, and what it does when the disk is full. */

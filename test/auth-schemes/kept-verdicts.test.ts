@@ -1,0 +1,54 @@
+import { describe, expect, it, vi } from 'vitest'
+import { basic } from '../../src/auth-schemes/basic.ts'
+import { bearer } from '../../src/auth-schemes/bearer.ts'
+import type { AuthScheme, Verdict } from '../../src/auth-schemes/types.ts'
+import type { Exchange } from '../../src/core/exchange.ts'
+
+type Verify = () => Verdict
+
+/** Schemes that keep verdicts, how many they keep, and what they are sent for a name. */
+const SCHEMES: readonly [string, (verify: Verify) => AuthScheme, number, (name: string) => string][] = [
+  [
+    'basic',
+    (verify) => basic({ verify, cacheLifetime: 60_000 }),
+    1000,
+    (name) => Buffer.from(`${name}:p`).toString('base64'),
+  ],
+  ['bearer', (verify) => bearer(verify, { cacheLifetime: 60_000 }), 10_000, (name) => name],
+]
+
+const EXCHANGE = { queryText: '' } as Exchange
+
+describe.each(SCHEMES)('the verdicts that %s keeps', (_, create, most, credentialsOf) => {
+  it('are forgotten when there are too many', () => {
+    const verify = vi.fn(() => true)
+    const scheme = create(verify)
+    const names = ['first', ...Array.from({ length: most }, (_, index) => `other${index}`)]
+    for (const name of names) scheme.authenticate(credentialsOf(name), EXCHANGE)
+    expect(verify).toHaveBeenCalledTimes(most + 1)
+    scheme.authenticate(credentialsOf(names.at(-1)!), EXCHANGE)
+    expect(verify).toHaveBeenCalledTimes(most + 1)
+    scheme.authenticate(credentialsOf('first'), EXCHANGE)
+    expect(verify).toHaveBeenCalledTimes(most + 2)
+  })
+
+  it('are those of one scheme, and not of another with other users', () => {
+    expect(create(() => true).authenticate(credentialsOf('ada'), EXCHANGE)).toMatchObject({ outcome: 'accepted' })
+    expect(create(() => false).authenticate(credentialsOf('ada'), EXCHANGE)).toMatchObject({ outcome: 'rejected' })
+  })
+})
+
+describe('bearer with cacheLifetime', () => {
+  it('checks the scope of every request with a token that it keeps (RFC 6750 §3.1)', () => {
+    const verify = vi.fn(() => ({ id: 'ada', claims: { scope: 'read' } }))
+    const scheme = bearer(verify, {
+      cacheLifetime: 60_000,
+      scope: ({ method }) => [method === 'GET' ? 'read' : 'write'],
+    })
+    const read = { ...EXCHANGE, method: 'GET' } as Exchange
+    const write = { ...EXCHANGE, method: 'PUT' } as Exchange
+    expect(scheme.authenticate('tok', read)).toMatchObject({ outcome: 'accepted' })
+    expect(() => scheme.authenticate('tok', write)).toThrow(expect.objectContaining({ status: 403 }))
+    expect(verify).toHaveBeenCalledTimes(1)
+  })
+})

@@ -1,0 +1,35 @@
+import { expect, it } from 'vitest'
+import { collection } from '../../src/service/resource-definitions.ts'
+import { memoryStore } from '../../src/stores/memory.ts'
+import { jsonOf } from '../writes/support.ts'
+import { as, png, shown, start } from './scoped.ts'
+
+it('PUT of a file tells nothing of an item that authorize hides, also where the request has another fault', async () => {
+  const notes = collection({
+    ids: 'string',
+    files: { photo: { replaceable: true } },
+    maxSize: 10,
+    authorize: (_, { headers }, current) =>
+      (current?.value as { owner?: string } | undefined)?.owner === headers['x-user'] ||
+      current === undefined ||
+      'not-found',
+  })
+  const target = await start(memoryStore(), { '/notes': notes })
+  expect((await target.send('PUT', '/notes/a', jsonOf({ owner: 'ada' }, as('ada')))).status).toBe(201)
+  const faults = [
+    [413, { body: Buffer.alloc(11) }],
+    [415, { fields: { 'Content-Encoding': 'zstd' } }],
+    [400, { fields: { 'Content-Range': 'bytes 0-0/1' } }],
+    [400, { fields: { 'Content-Digest': 'sha-256=:AAAA:' } }],
+    [404, {}],
+  ] as const
+  for (const [status, fault] of faults) {
+    const { fields, body } = png('bob', 'x', 'fields' in fault ? fault.fields : {})
+    const options = { fields, body: 'body' in fault ? fault.body : body }
+    const [other, none] = [
+      await target.send('PUT', '/notes/a/photo', options),
+      await target.send('PUT', '/notes/b/photo', options),
+    ]
+    expect([none.status, shown(other, '/notes/a')]).toEqual([status, shown(none, '/notes/b')])
+  }
+})

@@ -1,0 +1,60 @@
+import { describe, expect, it } from 'vitest'
+import { collection } from '../../src/service/resource-definitions.ts'
+import { openRawClient } from '../wire/raw-client.ts'
+import { jsonOf, type Target } from '../writes/support.ts'
+import { as, png, scope, start } from './scoped.ts'
+import { STORES } from './stores.ts'
+
+const MINUTE = 60_000
+
+/** Sends a request whose content is sent once the service has asked for it and something else has happened. */
+async function sendLate(
+  { port }: Target,
+  [method, path, type, body]: readonly [string, string, string, string],
+  meanwhile: () => Promise<unknown>,
+): Promise<number> {
+  const client = await openRawClient(port)
+  try {
+    const fields = [`Content-Type: ${type}`, `Content-Length: ${body.length}`, 'X-User: ada', 'Expect: 100-continue']
+    client.send([`${method} ${path} HTTP/1.1`, 'Host: localhost', ...fields, '', ''].join('\r\n'))
+    expect((await client.read(method)).status).toBe(100)
+    await meanwhile()
+    client.send(body)
+    return (await client.read(method)).status
+  } finally {
+    await client.leave()
+  }
+}
+
+describe.each(Object.entries(STORES))('a parent that another caller is given, on %s', (_, createStore) => {
+  async function startBelow() {
+    let time = Date.now()
+    const resources = {
+      '/tasks': collection({ scope, clientIds: true }),
+      '/tasks/{task}/comments': collection({ parent: true, files: { photo: { replaceable: true } } }),
+    }
+    const target = await start(createStore(), resources, { now: () => time })
+    expect((await target.send('PUT', '/tasks/1', jsonOf({}, as('ada')))).status).toBe(201)
+    expect((await target.send('PUT', '/tasks/1/comments/7', jsonOf({ n: 1 }, as('ada')))).status).toBe(201)
+    return {
+      target,
+      async handOver() {
+        expect((await target.send('PUT', '/tasks/1', jsonOf({ owner: 'bob' }, as('boss')))).status).toBe(204)
+        time += MINUTE
+      },
+    }
+  }
+
+  it.each([
+    ['a patch', ['PATCH', '/tasks/1/comments/7', 'application/merge-patch+json', '{"n":2}']],
+    ['a patch that changes nothing', ['PATCH', '/tasks/1/comments/7', 'application/merge-patch+json', '{"n":1}']],
+    ['a replacement', ['PUT', '/tasks/1/comments/7', 'application/json', '{"n":2}']],
+    ['a file', ['PUT', '/tasks/1/comments/7/photo', 'image/png', 'png']],
+  ] as const)('hides the items below it from %s that arrives late', async (_, request) => {
+    const { target, handOver } = await startBelow()
+    expect(await sendLate(target, request, handOver)).toBe(404)
+    const item = await target.send('GET', '/tasks/1/comments/7', { fields: as('bob') })
+    expect(item.json()).toEqual({ id: 7, n: 1 })
+    expect((await target.send('PUT', '/tasks/1/comments/7/photo', png('bob', 'png'))).status).toBe(201)
+  })
+})

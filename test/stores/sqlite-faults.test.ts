@@ -1,0 +1,72 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { sqliteStore } from '../../src/stores/sqlite.ts'
+import type { ResourceStore } from '../../src/stores/types.ts'
+import { createDatabaseFile, type DatabaseFile, sqliteLibraries } from '../support/sqlite.ts'
+
+const text = (body: string) => ({ contentType: 'text/plain', body })
+const broken = Object.assign(new Error('disk I/O error'), { code: 'SQLITE_IOERR_FSYNC', rawCode: 1034, errcode: 1034 })
+
+describe.each(Object.entries(sqliteLibraries))('sqliteStore on a disk that fails (%s)', (_, open) => {
+  let file: DatabaseFile
+  let store: ResourceStore
+  /** The commands that fail now. */
+  let failing: Set<string>
+  let synchronous: () => unknown
+  beforeEach(async () => {
+    file = await createDatabaseFile(open)
+    failing = new Set()
+    const handle = file.open()
+    store = sqliteStore(
+      {
+        exec(sql) {
+          if (failing.has(sql)) throw broken
+          return handle.exec(sql)
+        },
+        prepare: (sql) => handle.prepare(sql),
+      },
+      { sweepInterval: 0 },
+    )
+    synchronous = () => (handle.prepare('PRAGMA synchronous').get() as { synchronous: number }).synchronous
+    await store.write('/a', text('before'), { expect: 'any' })
+  })
+  afterEach(async () => {
+    failing.clear()
+    await store.close?.()
+    await file.remove()
+  })
+
+  const write = (body: string) => store.write('/a', text(body), { expect: 'any' })
+  const read = async () => store.read('/a')
+
+  it('shows nothing of a transaction that can be neither committed nor rolled back, and goes on by itself', async () => {
+    failing = new Set(['COMMIT', 'ROLLBACK'])
+    await expect(write('lost')).rejects.toBe(broken)
+    const unavailable = { status: 503, code: 'ERR_UNAVAILABLE', headers: { 'Retry-After': '1' } }
+    await expect(read()).rejects.toMatchObject(unavailable)
+    await expect(write('lost')).rejects.toMatchObject(unavailable)
+    failing.clear()
+    expect(await read()).toMatchObject({ body: 'before' })
+    expect(await write('after')).toMatchObject({ outcome: 'replaced' })
+    expect(await read()).toMatchObject({ body: 'after' })
+  })
+
+  it('commits what is written after it, though the first call is a write', async () => {
+    failing = new Set(['COMMIT', 'ROLLBACK'])
+    await expect(write('lost')).rejects.toBe(broken)
+    failing.clear()
+    expect(await write('after')).toMatchObject({ outcome: 'replaced' })
+    expect(await read()).toMatchObject({ body: 'after' })
+  })
+
+  it('acknowledges no write before it waits for the disk again, after it could not return to that', async () => {
+    failing.add('PRAGMA synchronous = FULL')
+    // Large content comes in steps that need no wait for the disk.
+    const content = { contentType: 'application/octet-stream', body: new Uint8Array(200_000) }
+    await expect((async () => store.write('/large', content, { expect: 'any' }))()).rejects.toBe(broken)
+    await expect(write('lost')).rejects.toBe(broken)
+    expect(await read()).toMatchObject({ body: 'before' })
+    failing.clear()
+    expect(await write('after')).toMatchObject({ outcome: 'replaced' })
+    expect(synchronous()).toBe(2)
+  })
+})

@@ -1,0 +1,78 @@
+import Libsql from 'libsql'
+import { afterEach, describe, expect, it } from 'vitest'
+import type { ContentStore } from '../../src/contents/types.ts'
+import { postgresStore } from '../../src/stores/postgres.ts'
+import { sqliteStore } from '../../src/stores/sqlite.ts'
+import type { ResourceStore } from '../../src/stores/types.ts'
+import { memoryContents } from '../contents/mutants.ts'
+import { listKeys } from '../support/contents.ts'
+import { startPostgres } from '../support/postgres.ts'
+
+interface Opened {
+  readonly store: ResourceStore
+  close(): Promise<void>
+}
+
+const options = { inlineLimit: 10, grace: 100, sweepInterval: 20 }
+const openers: Readonly<Record<string, (contents: ContentStore) => Promise<Opened>>> = {
+  async sqliteStore(contents) {
+    const handle = new Libsql(':memory:')
+    const store = sqliteStore(handle, { ...options, contents })
+    return {
+      store,
+      async close() {
+        await store.close?.()
+        handle.close()
+      },
+    }
+  },
+  async postgresStore(contents) {
+    const server = await startPostgres()
+    const store = postgresStore({ pool: server.createPool({ max: 2 }), ...options, contents })
+    return {
+      store,
+      async close() {
+        await store.close?.()
+        await server.stop()
+      },
+    }
+  },
+}
+
+const closers: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close()
+})
+
+describe.each(Object.entries(openers))('%s, content that cannot be removed', (_, open) => {
+  it('keeps no other content from being removed, neither released after it nor with it', async () => {
+    const contents = memoryContents()
+    let isStuck = (_key: string): boolean => true
+    const { store, close } = await open({
+      ...contents,
+      async remove(key) {
+        if (isStuck(key)) throw new Error('The object is locked.')
+        await contents.remove(key)
+      },
+    })
+    closers.push(close)
+    const content = { contentType: 'text/plain', body: 'x'.repeat(100) }
+    async function write(count: number): Promise<void> {
+      for (let i = 0; i < count; i++) await store.write('/a', content, { expect: 'any' })
+    }
+    const countRemovable = async () => (await listKeys(contents)).filter((key) => !isStuck(key)).length
+    /** All but the one that is shown. */
+    const untilRemoved = () => expect.poll(countRemovable, { timeout: 10_000 }).toBe(1)
+
+    // More than a step of the sweep takes.
+    await write(31)
+    const stuck = (await listKeys(contents)).slice(0, 30)
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    await write(20)
+    isStuck = (key) => stuck.includes(key)
+    await untilRemoved()
+    stuck.splice(-5)
+    await untilRemoved()
+    expect(await listKeys(contents)).toHaveLength(26)
+  })
+})

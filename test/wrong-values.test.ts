@@ -1,0 +1,141 @@
+import { createServer } from 'node:http'
+import pg from 'pg'
+import { describe, expect, it } from 'vitest'
+import { createResourceClient } from '../src/client.ts'
+import { s3Contents } from '../src/contents/s3.ts'
+import * as library from '../src/index.ts'
+import { postgresStore } from '../src/stores/postgres.ts'
+import { testContents, testStore } from '../src/testing.ts'
+
+/** The functions as a program in JavaScript sees them: they take anything. */
+type Loose = (...values: unknown[]) => unknown
+const loose = library as unknown as Record<keyof typeof library, Loose>
+const { attach, basic, collection, createResourceService, digest, jwt, memoryStore, mount } = loose
+const { protectedResourceMetadata } = loose
+
+const accounts = { ada: 'lovelace' }
+const issuer = { issuer: 'https://issuer.example', audience: 'a' }
+const secret = { keys: new Uint8Array(32), algorithms: ['HS256'] }
+const bucket = { endpoint: 'https://s3.example', region: 'r', bucket: 'b' }
+const runner = { describe() {}, it() {} }
+
+const service = (options: unknown) => () => createResourceService(memoryStore(), options)
+const client = (options: unknown) => () => (createResourceClient as Loose)('http://a.example', options)
+const postgres = (options: object) => () => (postgresStore as Loose)({ pool: new pg.Pool(), ...options })
+const credentials = (options: object) => () => (s3Contents as Loose)({ ...bucket, credentials: options })
+const kit = (options: unknown) => () => (testStore as Loose)('a', () => library.memoryStore(), options)
+const contentsKit = (options: unknown) => () => (testContents as Loose)('a', () => ({}), options)
+const error = (options: unknown) => () => Reflect.construct(library.HttpError, [400, 'ERR_ODD', options])
+const attached = (direct: unknown) => () => attach(createServer(), service({})(), { direct })
+
+const TWO_FUNCTIONS = 'takes as throttle: an object with check (function), report (function)'
+const PREFIX = 'tablePrefix: 1 to 40 lower-case letters, digits and underscores, the first not a digit'
+
+const cases: [string, () => unknown, string][] = [
+  ['auth: null', service({ auth: null }), 'auth takes an object of options, not null.'],
+  ['cors: null', service({ cors: null }), 'cors takes an object of options, not null.'],
+  ['auth.schemes: [null]', service({ auth: { schemes: [null] } }), 'auth: schemes[0] must be an AuthScheme'],
+  ['resources: a Set', service({ resources: new Set() }), "such as { '/users': collection() }; it is a Set."],
+  [
+    'limits: a Date',
+    service({ limits: new Date() }),
+    'createResourceService limits takes an object of options, not a Date.',
+  ],
+  ['collection(a Set)', () => collection(new Set()), 'collection takes an object of options, not a Set.'],
+  ['files: a Map', () => collection({ files: new Map() }), 'collection takes as files: '],
+  ['basic, throttle: {}', () => basic({ accounts, throttle: {} }), `basic ${TWO_FUNCTIONS}`],
+  ['digest, throttle: {}', () => digest({ accounts, throttle: {} }), `digest ${TWO_FUNCTIONS}`],
+  ['shared: null', () => digest({ accounts, shared: null }), 'digest takes as shared: '],
+  [
+    'shared: without claim',
+    () => digest({ accounts, shared: { key: new Uint8Array(32) } }),
+    'digest takes as shared: ',
+  ],
+  [
+    'jwksTimes: 5',
+    () => jwt({ ...issuer, ...secret, jwksTimes: 5 }),
+    'jwksTimes takes an object of options, not the number 5.',
+  ],
+  [
+    'jwksTimes without jwks',
+    () => jwt({ ...issuer, ...secret, jwksTimes: { timeout: 1000 } }),
+    'jwt has "jwksTimes" without "jwks".',
+  ],
+  ['resource: 5n', () => protectedResourceMetadata({ resource: 5n }), 'metadata takes as resource: an https URL'],
+  ['mount(5n)', () => mount(5n, service({})()), "mount takes a prefix such as '/api'"],
+  ["direct: 'api'", attached('api'), "attach takes as direct: a path such as '/api' or '/t/:tenant'"],
+  ['direct: a function', attached(() => '/api'), "attach takes as direct: a path such as '/api' or '/t/:tenant'"],
+  ...[null, ['x'], true, 5n, Symbol('x')].map((tablePrefix): (typeof cases)[number] => [
+    `tablePrefix: ${typeof tablePrefix}`,
+    postgres({ tablePrefix }),
+    `postgresStore takes as ${PREFIX}`,
+  ]),
+  ['tablePrefix: upper case', postgres({ tablePrefix: 'My_' }), `postgresStore takes as ${PREFIX}; it is text.`],
+  [
+    'sessionToken: 5',
+    credentials({ accessKeyId: 'a', secretAccessKey: 'b', sessionToken: 5 }),
+    's3Contents takes as credentials: { accessKeyId, secretAccessKey, sessionToken }, or a function.',
+  ],
+  ['accessKeyId: 5', credentials({ accessKeyId: 5, secretAccessKey: 'b' }), 's3Contents takes as credentials: '],
+  ['kit, content: 5', kit({ ...runner, content: 5 }), 'testStore takes as content: a function; it is the number 5.'],
+  ["kit, collection: 'things'", kit({ ...runner, collection: 'things' }), 'testStore takes as collection: a path'],
+  ["kit, hiding: 'no'", kit({ ...runner, hiding: 'no' }), 'testStore takes as hiding: true or false; it is text.'],
+  ['kit, describe: 5', kit({ ...runner, describe: 5 }), 'testStore takes as describe: a function; it is the number 5.'],
+  [
+    'contents kit, largest: 5',
+    contentsKit({ ...runner, largest: 5 }),
+    'testContents takes as largest: a number of bytes, 2000000 or more; it is the number 5.',
+  ],
+  ['detail: 5', error({ detail: 5 }), 'HttpError takes as detail: text; it is the number 5.'],
+  ['detail: null', error({ detail: null }), 'HttpError takes as detail: text; it is null.'],
+  ["errors: 'x'", error({ errors: 'x' }), 'HttpError takes as errors: a list'],
+  ['errors: [null]', error({ errors: [null] }), 'HttpError takes as errors: a list'],
+  [
+    "errors: [{ path: '/a' }]",
+    error({ errors: [{ path: '/a', detail: 'x' }] }),
+    '{ pointer, detail } or { parameter, detail }',
+  ],
+  ['type: 5', error({ type: 5 }), 'HttpError takes as type: text; it is the number 5.'],
+  ['extensions: a Map', error({ extensions: new Map() }), 'HttpError takes as extensions: an object; it is a Map.'],
+  ["expose: 'false'", error({ expose: 'false' }), 'HttpError takes as expose: true or false; it is text.'],
+  [
+    'headers: a Headers',
+    error({ headers: new Headers({ 'Retry-After': '5' }) }),
+    'HttpError takes headers as an object',
+  ],
+  [
+    'HttpError(a Map)',
+    error(new Map([['detail', 'x']])),
+    "HttpError takes options such as { detail: 'why' }, not a Map.",
+  ],
+  ...[null, [], true, new Map()].map((options): (typeof cases)[number] => [
+    `client(${String(options)})`,
+    client(options),
+    'createResourceClient takes as options: object.',
+  ]),
+  ...Object.entries({
+    fetch: ['function', null, 'fetch', {}],
+    token: ['string, function', null, 5, {}],
+    headers: ['object, function', null, 'a', [['a', 'b']], new Headers(), new Map()],
+    prefer: ['merge, json', null, 'patch', Symbol('merge'), ['merge']],
+    maxAttempts: ['number from 1', null, '5', 0, Number.NaN, 5n],
+    timeout: ['number from 1', null, true, 0, Number.NaN],
+    retries: ['number from 0', null, '', [], -1, Number.NaN],
+    keyed: ['list of paths', null, '/orders', {}],
+    cacheSize: ['number from 0', null, [], Symbol('a'), -1],
+  }).flatMap(([name, [text, ...values]]) =>
+    values.map((value): (typeof cases)[number] => [
+      `client, ${name}: ${String(value)}`,
+      client({ [name]: value }),
+      `createResourceClient takes as ${name}: ${String(text)}.`,
+    ]),
+  ),
+  ['client, timeuot', client({ timeuot: 5 }), 'createResourceClient has no option "timeuot".'],
+]
+
+describe('values of options that could not work', () => {
+  it.each(cases)('are a TypeError that names the option and its values: %s', (_, call, message) => {
+    expect(call).toThrow(TypeError)
+    expect(call).toThrow(message)
+  })
+})
