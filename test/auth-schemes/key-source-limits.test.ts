@@ -5,6 +5,7 @@ import { gzipSync } from 'node:zlib'
 import { afterEach, describe, expect, it } from 'vitest'
 import { type JwtOptions, jwt } from '../../src/auth-schemes/jwt.ts'
 import { isHttpError } from '../../src/core/errors.ts'
+import { MEASURED } from '../support/measured.ts'
 import { createIssuer, issue } from './tokens.ts'
 
 const issuer = createIssuer('ES256', 'first')
@@ -94,7 +95,7 @@ describe('the fetch of a key set', () => {
     }
   })
 
-  it('counts what a coding expands to, and stops to decode there', async () => {
+  it('counts what a coding expands to, and stops to decode there', MEASURED, async () => {
     const bomb = gzipSync(Buffer.alloc(64 << 20, 0x20))
     expect(bomb.length).toBeLessThan(1 << 17)
     const before = process.memoryUsage().arrayBuffers
@@ -108,7 +109,7 @@ describe('the fetch of a key set', () => {
     expect(peak).toBeLessThan(16 << 20)
   })
 
-  it('refuses codings of codings, whose inner sizes nothing counts', async () => {
+  it('refuses codings of codings, whose inner sizes nothing counts', MEASURED, async () => {
     const twice = gzipSync(gzipSync(setOf(issuer.jwk)))
     const { outcome, closed, time } = await fetchKeysFrom((_, res) => {
       res.writeHead(200, { 'Content-Encoding': 'gzip, gzip' }).write(twice)
@@ -119,7 +120,7 @@ describe('the fetch of a key set', () => {
     await closed
   })
 
-  it('ends at its time where the endpoint drips, or falls silent', async () => {
+  it('ends at its time where the endpoint drips, or falls silent', MEASURED, async () => {
     const endpoints: readonly RequestListener[] = [
       () => {},
       (_, res) => void res.writeHead(200).flushHeaders(),

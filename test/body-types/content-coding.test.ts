@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { decodeContent } from '../../src/body-types/content-coding.ts'
 import { HttpError } from '../../src/core/errors.ts'
 import { type ContentCoding, checkContentCoding } from '../../src/core/request-content.ts'
+import { MEASURED } from '../support/measured.ts'
 import { startProcessorClock } from '../support/processor-time.ts'
 import { gather, inBytes, splitAt, statusOf, stream, whole } from './feed.ts'
 
@@ -107,7 +108,7 @@ describe('decodeContent', () => {
       expect(await statusOf(() => decode(Buffer.from('not coded at all'), coding))).toBe(400)
     })
 
-    it('refuses content that grows too much with 413, soon (threat 69)', async () => {
+    it('refuses content that grows too much with 413, soon (threat 69)', MEASURED, async () => {
       const bomb = CODERS[coding](Buffer.alloc(32 * 1024 * 1024))
       let read = 0
       const elapsed = startProcessorClock()

@@ -3,6 +3,7 @@ import { collectFields, parseForm } from '../../src/body-types/form.ts'
 import { DEFAULT_LIMITS } from '../../src/body-types/limits.ts'
 import type { FormField } from '../../src/body-types/types.ts'
 import { HttpError } from '../../src/core/errors.ts'
+import { MEASURED } from '../support/measured.ts'
 import { startProcessorClock } from '../support/processor-time.ts'
 import { statusOf } from './feed.ts'
 
@@ -127,7 +128,7 @@ describe('parseForm', () => {
     expect(await refusal(flood(1001))).toBe(413)
   })
 
-  it('counts parameters before it makes anything of them (threat 78)', async () => {
+  it('counts parameters before it makes anything of them (threat 78)', MEASURED, async () => {
     const elapsed = startProcessorClock()
     expect(await refusal('&'.repeat(8 * 1024 * 1024))).toBe(413)
     expect(elapsed()).toBeLessThan(1000)
@@ -140,6 +141,7 @@ describe('parseForm', () => {
 
   it.each(['+', '%', 'a+', '%4', '%41', '%41x%', '%c3%a9+'])(
     'reads 4 MB of %j for at most three times what the URL Standard costs (issue "One anonymous connection")',
+    MEASURED,
     (unit) => {
       const content = Buffer.from(`a=${unit.repeat(4e6 / unit.length)}`)
       const time = startProcessorClock()

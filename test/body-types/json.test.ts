@@ -3,6 +3,7 @@ import { checkJson, checkParsedJson, parseJson } from '../../src/body-types/json
 import { DEFAULT_LIMITS } from '../../src/body-types/limits.ts'
 import { HttpError } from '../../src/core/errors.ts'
 import type { JsonValue } from '../../src/core/json.ts'
+import { MEASURED } from '../support/measured.ts'
 import { startProcessorClock } from '../support/processor-time.ts'
 import { statusOf } from './feed.ts'
 
@@ -185,7 +186,7 @@ describe('parseJson', () => {
     ['100 000 objects', '{"a":'.repeat(100_000)],
     ['100 000 arrays that end in a document of 3 MB', padded(nested(100_000 - 4), 3_000_000)],
     ['a million brackets after an unterminated string', `"${'['.repeat(1_000_000)}`],
-  ])('survives %s, soon (U10)', async (_, text) => {
+  ])('survives %s, soon (U10)', MEASURED, async (_, text) => {
     const elapsed = startProcessorClock()
     expect(await refusal(text)).toBe(400)
     expect(elapsed()).toBeLessThan(500)

@@ -5,6 +5,7 @@ import { splitMultipart } from '../../src/body-types/multipart-parser.ts'
 import type { BodyLimits, FormPart } from '../../src/body-types/types.ts'
 import { isHttpError } from '../../src/core/errors.ts'
 import { parseMediaType } from '../../src/protocol/media-type.ts'
+import { MEASURED } from '../support/measured.ts'
 import { startProcessorClock } from '../support/processor-time.ts'
 import { type Feeding, gather, inBytes, splitAt, statusOf, stream, whole } from './feed.ts'
 import { BODIES, BOUNDARY, type Expected, lines, part } from './multipart-bodies.ts'
@@ -196,7 +197,7 @@ describe('parseMultipart', () => {
       }
     })
 
-    it('refuses 100 000 parts soon, and holds none of them (threat 75)', async () => {
+    it('refuses 100 000 parts soon, and holds none of them (threat 75)', MEASURED, async () => {
       const body = Buffer.from(lines('--', ...field('a', ''), '').repeat(100_000))
       const elapsed = startProcessorClock()
       expect(await statusOf(() => collectParts(parseBody(body), 0))).toBe(413)
@@ -412,7 +413,7 @@ describe('parseMultipart', () => {
     })
   })
 
-  it('keeps memory constant for a file of any size (rows F11, threat 58)', async () => {
+  it('keeps memory constant for a file of any size (rows F11, threat 58)', MEASURED, async () => {
     const chunk = Buffer.alloc(64 * 1024, 'x')
     const source = async function* () {
       yield Buffer.from(`--${BOUNDARY}\r\n${file('f', '')[0]}\r\n\r\n`)

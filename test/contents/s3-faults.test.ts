@@ -4,6 +4,7 @@ import { createBytes, MEBIBYTE, stream } from '../../src/conformance/samples.ts'
 import type { S3ContentsOptions } from '../../src/contents/s3.ts'
 import type { ContentStore } from '../../src/contents/types.ts'
 import { createKey, createPrefix, listKeys, openS3Contents } from '../support/contents.ts'
+import { MEASURED } from '../support/measured.ts'
 import { runS3 } from '../support/running-s3.ts'
 import { CREDENTIALS } from '../support/s3-signatures.ts'
 
@@ -109,7 +110,7 @@ describe('s3Contents, when the service or the source fails', () => {
     await expect(contents.remove(createKey())).rejects.toMatchObject({ status: 503 })
   })
 
-  it('gives up credentials that never come, and waits no longer than the client', async () => {
+  it('gives up credentials that never come, and waits no longer than the client', MEASURED, async () => {
     const away = { status: 503, headers: { 'Retry-After': '1' } }
     const request = { method: 'GET', headers: {} } as const
     const silent = open({ timeout: 50, redirect: true, credentials: () => new Promise<never>(() => {}) })

@@ -7,6 +7,7 @@ import { listObjects } from '../../src/contents/s3/listing.ts'
 import type { S3ContentsOptions } from '../../src/contents/s3.ts'
 import type { ContentStore } from '../../src/contents/types.ts'
 import { createKey, createPrefix, listKeys, openS3Contents } from '../support/contents.ts'
+import { MEASURED } from '../support/measured.ts'
 import { runS3 } from '../support/running-s3.ts'
 import { BUCKET } from '../support/s3-service.ts'
 import { CREDENTIALS, REGION } from '../support/s3-signatures.ts'
@@ -120,7 +121,7 @@ function breakRange(): () => boolean {
 }
 
 describe('s3Contents with a service that falls silent', () => {
-  it('breaks a reader off in the midst of content, and closes the connection', async () => {
+  it('breaks a reader off in the midst of content, and closes the connection', MEASURED, async () => {
     const contents = open({ timeout: 200 })
     const { key } = await putOne(contents, 500_000)
     const isClosed = breakRange()
@@ -140,13 +141,17 @@ describe('s3Contents with a service that falls silent', () => {
     await expect(listKeys(contents)).rejects.toMatchObject(AWAY)
   })
 
-  it('waits for about the time of one attempt before it fails, and not for the removal of what it has sent', async () => {
-    const contents = open({ timeout: 500 })
-    service.interfere = () => 'done'
-    const begin = performance.now()
-    await expect(putOne(contents, 1000)).rejects.toMatchObject(AWAY)
-    expect(performance.now() - begin).toBeLessThan(1900)
-  })
+  it(
+    'waits for about the time of one attempt before it fails, and not for the removal of what it has sent',
+    MEASURED,
+    async () => {
+      const contents = open({ timeout: 500 })
+      service.interfere = () => 'done'
+      const begin = performance.now()
+      await expect(putOne(contents, 1000)).rejects.toMatchObject(AWAY)
+      expect(performance.now() - begin).toBeLessThan(1900)
+    },
+  )
 
   it('waits for a reader that is slow, however short the timeout', async () => {
     const contents = open({ timeout: 500 })

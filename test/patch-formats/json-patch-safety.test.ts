@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { JsonValue } from '../../src/core/json.ts'
 import { createDefaultFormats } from '../../src/patch-formats/default-formats.ts'
 import { jsonPatch } from '../../src/patch-formats/json-patch.ts'
+import { MEASURED } from '../support/measured.ts'
 import { startProcessorClock } from '../support/processor-time.ts'
 import { faultOf } from './fault.ts'
 
@@ -165,14 +166,14 @@ describe('jsonPatch, limits (row J24, threats 87 and 88)', () => {
     ['escapes', { x: ['\u0001'.repeat(1000)] }, (index) => ({ op: 'copy', from: '/x', path: `/x/${index}` })],
     ['names', { x: { ['\u0001'.repeat(1000)]: 1 } }, (index) => ({ op: 'copy', from: '', path: `/k${index}` })],
   ]
-  it.each(bombs)('stops copies that double the document, made of %s', (_, document, copy) => {
+  it.each(bombs)('stops copies that double the document, made of %s', MEASURED, (_, document, copy) => {
     const operations = Array.from({ length: 30 }, (_, index) => copy(index + 1))
     const elapsed = startProcessorClock()
     expect(faultOf(() => apply(document, ...operations))).toMatchObject(tooLarge)
     expect(elapsed()).toBeLessThan(1000)
   })
 
-  it('copies what it changes once, not once per operation (threat 88)', () => {
+  it('copies what it changes once, not once per operation (threat 88)', MEASURED, () => {
     const document = Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`k${index}`, index]))
     const operations = Array.from({ length: 1000 }, (_, index) => ({ op: 'replace', path: `/k${index}`, value: 'x' }))
     const elapsed = startProcessorClock()

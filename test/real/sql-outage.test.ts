@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { isHttpError } from '../../src/core/errors.ts'
 import { postgresStore } from '../../src/stores/postgres.ts'
 import { isResource, type ResourceStore } from '../../src/stores/types.ts'
+import { MEASURED } from '../support/measured.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 
 let server: PostgresServer
@@ -61,34 +62,38 @@ async function until(condition: () => boolean): Promise<void> {
 }
 
 describe('postgresStore', () => {
-  it('answers 503 with Retry-After while the database is away, never hangs, and works again once it is back', async () => {
-    const store = postgresStore({ pool: server.createPool({ max: 4 }), tablePrefix: 'outage_', connectTimeout: 2000 })
-    let isOver = false
-    const clients = Array.from({ length: 8 }, (_, id) => startClient(store, id, () => isOver))
-    await until(() => clients.every((client) => client.rounds > 3))
+  it(
+    'answers 503 with Retry-After while the database is away, never hangs, and works again once it is back',
+    MEASURED,
+    async () => {
+      const store = postgresStore({ pool: server.createPool({ max: 4 }), tablePrefix: 'outage_', connectTimeout: 2000 })
+      let isOver = false
+      const clients = Array.from({ length: 8 }, (_, id) => startClient(store, id, () => isOver))
+      await until(() => clients.every((client) => client.rounds > 3))
 
-    await server.crash()
-    await until(() => clients.every((client) => client.failures.length > 20))
-    const before = clients.map((client) => client.rounds)
-    await server.restart()
-    await until(() => clients.every((client, id) => client.rounds > before[id]! + 3))
-    isOver = true
-    await Promise.all(clients.map((client) => client.done))
+      await server.crash()
+      await until(() => clients.every((client) => client.failures.length > 20))
+      const before = clients.map((client) => client.rounds)
+      await server.restart()
+      await until(() => clients.every((client, id) => client.rounds > before[id]! + 3))
+      isOver = true
+      await Promise.all(clients.map((client) => client.done))
 
-    for (const client of clients) {
-      for (const error of client.failures) {
-        if (!isHttpError(error)) throw error
-        expect(error).toMatchObject({ status: 503, code: 'ERR_UNAVAILABLE', headers: { 'Retry-After': '1' } })
+      for (const client of clients) {
+        for (const error of client.failures) {
+          if (!isHttpError(error)) throw error
+          expect(error).toMatchObject({ status: 503, code: 'ERR_UNAVAILABLE', headers: { 'Retry-After': '1' } })
+        }
+        expect(client.longest).toBeLessThan(6000)
+        for (const [path, number] of client.acknowledged) {
+          const state = await store.read(path)
+          if (!isResource(state)) throw new Error(`${path} was acknowledged and is gone.`)
+          expect(Number(Buffer.from(state.body as Uint8Array).toString())).toBeGreaterThanOrEqual(number)
+        }
       }
-      expect(client.longest).toBeLessThan(6000)
-      for (const [path, number] of client.acknowledged) {
-        const state = await store.read(path)
-        if (!isResource(state)) throw new Error(`${path} was acknowledged and is gone.`)
-        expect(Number(Buffer.from(state.body as Uint8Array).toString())).toBeGreaterThanOrEqual(number)
-      }
-    }
-    await store.close?.()
-  })
+      await store.close?.()
+    },
+  )
 
   it('can be made before the database is there', async () => {
     await server.crash()
@@ -141,27 +146,31 @@ describe('postgresStore', () => {
     await store.close?.()
   })
 
-  it('answers 503 in bounded time while the host is paused, and works again by itself (issue 17.4)', async () => {
-    const pool = server.createPool({ max: 4 })
-    const limits = { statementTimeout: 800, connectTimeout: 500 }
-    const store = postgresStore({ pool, tablePrefix: 'paused_', ...limits })
-    let isOver = false
-    const clients = Array.from({ length: 8 }, (_, id) => startClient(store, id, () => isOver))
-    await until(() => clients.every((client) => client.rounds > 3))
-    server.freeze()
-    try {
-      await until(() => clients.every((client) => client.failures.length > 5))
-    } finally {
-      server.thaw()
-    }
-    const before = clients.map((client) => client.rounds)
-    await until(() => clients.every((client, id) => client.rounds > before[id]! + 3))
-    isOver = true
-    await Promise.all(clients.map((client) => client.done))
-    for (const client of clients) {
-      for (const error of client.failures) expect(error).toMatchObject({ status: 503, code: 'ERR_UNAVAILABLE' })
-      expect(client.longest).toBeLessThan(limits.statementTimeout + limits.connectTimeout + 3000)
-    }
-    await store.close?.()
-  })
+  it(
+    'answers 503 in bounded time while the host is paused, and works again by itself (issue 17.4)',
+    MEASURED,
+    async () => {
+      const pool = server.createPool({ max: 4 })
+      const limits = { statementTimeout: 800, connectTimeout: 500 }
+      const store = postgresStore({ pool, tablePrefix: 'paused_', ...limits })
+      let isOver = false
+      const clients = Array.from({ length: 8 }, (_, id) => startClient(store, id, () => isOver))
+      await until(() => clients.every((client) => client.rounds > 3))
+      server.freeze()
+      try {
+        await until(() => clients.every((client) => client.failures.length > 5))
+      } finally {
+        server.thaw()
+      }
+      const before = clients.map((client) => client.rounds)
+      await until(() => clients.every((client, id) => client.rounds > before[id]! + 3))
+      isOver = true
+      await Promise.all(clients.map((client) => client.done))
+      for (const client of clients) {
+        for (const error of client.failures) expect(error).toMatchObject({ status: 503, code: 'ERR_UNAVAILABLE' })
+        expect(client.longest).toBeLessThan(limits.statementTimeout + limits.connectTimeout + 3000)
+      }
+      await store.close?.()
+    },
+  )
 })

@@ -10,6 +10,7 @@ import { collection, document, singleton } from '../../src/service/resource-defi
 import { memoryStore } from '../../src/stores/memory.ts'
 import { listen } from '../handlers/serve.ts'
 import { chunkedRequest, cpuOf, openWith } from '../support/chunked.ts'
+import { MEASURED } from '../support/measured.ts'
 
 const MIB = 1024 * 1024
 const JSON_TYPE = 'Content-Type: application/json'
@@ -87,6 +88,7 @@ const JSON_READERS: readonly Row[] = [
 describe('content in small chunks', () => {
   it.each(JSON_READERS)(
     'costs little more than to join and parse it: JSON in chunks of 32 bytes, %s (issue 16)',
+    MEASURED,
     async (_, listener, line, type) => {
       const content = jsonOf(2 * MIB)
       const wire = chunkedRequest(line, [type], content, 32)
@@ -99,34 +101,46 @@ describe('content in small chunks', () => {
   it.each<Row>([
     ['POST to a collection', service, 'POST /items HTTP/1.1', `multipart/form-data; boundary=${BOUNDARY}`],
     ['bodyParse', parsed, 'POST / HTTP/1.1', `multipart/form-data; boundary=${BOUNDARY}`],
-  ])('costs little more than to join it: a file of a form in chunks of 1 byte, %s (issue 16)', async (_, ...row) => {
-    const [listener, line, type] = row
-    const wire = chunkedRequest(line, [`Content-Type: ${type}`], formOf(Buffer.alloc(128 * 1024, 'x')), 1)
-    const least = await lowestCost(joinBare, wire, [204])
-    expect(await lowestCost(listener, wire, [201, 204])).toBeLessThan(2.5 * least)
-  })
+  ])(
+    'costs little more than to join it: a file of a form in chunks of 1 byte, %s (issue 16)',
+    MEASURED,
+    async (_, ...row) => {
+      const [listener, line, type] = row
+      const wire = chunkedRequest(line, [`Content-Type: ${type}`], formOf(Buffer.alloc(128 * 1024, 'x')), 1)
+      const least = await lowestCost(joinBare, wire, [204])
+      expect(await lowestCost(listener, wire, [201, 204])).toBeLessThan(2.5 * least)
+    },
+  )
 
   it.each<Row>([
     ['PUT of a document', service, 'PUT /any/1 HTTP/1.1', 'application/octet-stream'],
     ['a urlencoded form', parsed, 'POST / HTTP/1.1', 'application/x-www-form-urlencoded'],
     ['text', parsed, 'POST / HTTP/1.1', 'text/plain'],
-  ])('costs little more than to join it: other content in chunks of 1 byte, %s (issue 16)', async (_, ...row) => {
-    const [listener, line, type] = row
-    const wire = chunkedRequest(line, [`Content-Type: ${type}`], Buffer.from(`a=${'x'.repeat(128 * 1024)}`), 1)
-    const least = await lowestCost(joinBare, wire, [204])
-    expect(await lowestCost(listener, wire, [201, 204])).toBeLessThan(2.5 * least)
-  })
+  ])(
+    'costs little more than to join it: other content in chunks of 1 byte, %s (issue 16)',
+    MEASURED,
+    async (_, ...row) => {
+      const [listener, line, type] = row
+      const wire = chunkedRequest(line, [`Content-Type: ${type}`], Buffer.from(`a=${'x'.repeat(128 * 1024)}`), 1)
+      const least = await lowestCost(joinBare, wire, [204])
+      expect(await lowestCost(listener, wire, [201, 204])).toBeLessThan(2.5 * least)
+    },
+  )
 
   it.each<Row>([
     ['PUT of a document', service, 'PUT /any/1 HTTP/1.1', JSON_TYPE],
     ['bodyParse', parsed, 'POST / HTTP/1.1', JSON_TYPE],
-  ])('costs little more than to join it: coded content in chunks of 1 byte, %s (issue 16)', async (_, ...row) => {
-    const [listener, line, type] = row
-    const content = gzipSync(JSON.stringify(Array.from({ length: 15_000 }, () => Math.random())))
-    const wire = chunkedRequest(line, [type, 'Content-Encoding: gzip'], content, 1)
-    const least = await lowestCost(joinBare, wire, [204])
-    expect(await lowestCost(listener, wire, [200, 201, 204])).toBeLessThan(3 * least)
-  })
+  ])(
+    'costs little more than to join it: coded content in chunks of 1 byte, %s (issue 16)',
+    MEASURED,
+    async (_, ...row) => {
+      const [listener, line, type] = row
+      const content = gzipSync(JSON.stringify(Array.from({ length: 15_000 }, () => Math.random())))
+      const wire = chunkedRequest(line, [type, 'Content-Encoding: gzip'], content, 1)
+      const least = await lowestCost(joinBare, wire, [204])
+      expect(await lowestCost(listener, wire, [200, 201, 204])).toBeLessThan(3 * least)
+    },
+  )
 })
 
 describe('memory of content that arrives', () => {
@@ -144,6 +158,7 @@ describe('memory of content that arrives', () => {
 
   it.each(JSON_READERS)(
     'grows by at most twice the content: JSON in chunks of 1 byte, %s (issue 16)',
+    MEASURED,
     async (_, listener, line, type) => {
       const content = jsonOf(MIB / 2)
       const wire = chunkedRequest(line, [type], content, 1)

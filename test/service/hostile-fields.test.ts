@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { basic } from '../../src/auth-schemes/basic.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
+import { MEASURED } from '../support/measured.ts'
 import { serve, serveFixtures } from './serve.ts'
 
 const text = 'Content-Type: text/plain'
@@ -44,7 +45,7 @@ const names = [
 ]
 
 describe('15 000 characters in a field (threat 39)', () => {
-  it.each(names)('cost no time and no 500 in %s', async (name) => {
+  it.each(names)('cost no time and no 500 in %s', MEASURED, async (name) => {
     const { send } = await serve(memoryStore(), {
       auth: { schemes: [basic({ realm: 'test', accounts: { ada: 'lovelace' } })], requireAuth: () => false },
       cors: { origins: ['https://app.example', 'https://*.example.test'] },

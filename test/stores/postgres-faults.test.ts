@@ -8,6 +8,7 @@ import { collection, createResourceService } from '../../src/index.ts'
 import { postgresStore } from '../../src/stores/postgres.ts'
 import { isLargeBody, isResource, type ResourceStore, type StoredResource } from '../../src/stores/types.ts'
 import { type FakePostgres, startFakePostgres } from '../support/fake-postgres.ts'
+import { MEASURED } from '../support/measured.ts'
 import { type PausableProxy, startProxy } from '../support/pausable-proxy.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 
@@ -142,26 +143,30 @@ describe('postgresStore, a database that falls silent', () => {
     return store.read(path)
   }
 
-  it('fails every call with 503 in bounded time and number, and works again by itself (issue 17.4)', async () => {
-    await Promise.all([1, 2, 3, 4].map((i) => store.read(`/${i}`)))
-    proxy.pause()
-    for (let round = 0; round < 3; round++) {
-      const calls = await Promise.all(
-        Array.from({ length: 100 }, (_, i) =>
-          time(() => (i % 2 === 0 ? store.read('/a') : store.write('/a', text('b'), { expect: 'any' }))),
-        ),
-      )
-      for (const { elapsed, error } of calls) {
-        expect(error).toMatchObject(UNAVAILABLE)
-        expect(elapsed).toBeLessThan(limits.statementTimeout + limits.connectTimeout + 1500)
+  it(
+    'fails every call with 503 in bounded time and number, and works again by itself (issue 17.4)',
+    MEASURED,
+    async () => {
+      await Promise.all([1, 2, 3, 4].map((i) => store.read(`/${i}`)))
+      proxy.pause()
+      for (let round = 0; round < 3; round++) {
+        const calls = await Promise.all(
+          Array.from({ length: 100 }, (_, i) =>
+            time(() => (i % 2 === 0 ? store.read('/a') : store.write('/a', text('b'), { expect: 'any' }))),
+          ),
+        )
+        for (const { elapsed, error } of calls) {
+          expect(error).toMatchObject(UNAVAILABLE)
+          expect(elapsed).toBeLessThan(limits.statementTimeout + limits.connectTimeout + 1500)
+        }
+        // More than may wait fail at once.
+        expect(calls.filter(({ elapsed }) => elapsed < limits.connectTimeout / 2).length).toBeGreaterThanOrEqual(70)
+        await until(() => pool.waitingCount === 0, 'Calls that are over wait in the pool.')
       }
-      // More than may wait fail at once.
-      expect(calls.filter(({ elapsed }) => elapsed < limits.connectTimeout / 2).length).toBeGreaterThanOrEqual(70)
-      await until(() => pool.waitingCount === 0, 'Calls that are over wait in the pool.')
-    }
-    proxy.resume()
-    expect(await readAgain('/a')).toMatchObject({ size: 1 })
-  })
+      proxy.resume()
+      expect(await readAgain('/a')).toMatchObject({ size: 1 })
+    },
+  )
 
   it('gives up hosts that accept connections and say nothing, also with a pool without a limit (issue 17.4)', async () => {
     const fake = await startFakePostgres()
@@ -207,7 +212,7 @@ describe('postgresStore, a database that falls silent', () => {
     expect(waiting).toBeLessThanOrEqual(limits.maxWaiting)
   })
 
-  it('breaks off the answer in the middle of a large read in bounded time (issue 17.4)', async () => {
+  it('breaks off the answer in the middle of a large read in bounded time (issue 17.4)', MEASURED, async () => {
     await store.write('/files/1', binary(Buffer.alloc(6_000_000, 1)), { expect: 'any' })
     const service = createResourceService(store, { resources: { '/files': collection({ types: ['*/*'] }) } })
     const host = createServer(service).listen(0)
@@ -266,7 +271,7 @@ describe('postgresStore, a database that falls silent', () => {
     }
   })
 
-  it('ends an upload in bounded time, and closes its source (issue 17.4)', async () => {
+  it('ends an upload in bounded time, and closes its source (issue 17.4)', MEASURED, async () => {
     const source = new PassThrough()
     source.write(Buffer.alloc(600_000))
     const writing = time(() => store.write('/u', binary(source), { expect: 'any' }))
@@ -295,7 +300,7 @@ describe('postgresStore, a database that falls silent', () => {
     expect(Buffer.concat(chunks).equals(content)).toBe(true)
   })
 
-  it('ends a wait for a connection when the signal aborts, with its reason', async () => {
+  it('ends a wait for a connection when the signal aborts, with its reason', MEASURED, async () => {
     const clients = await Promise.all([1, 2, 3, 4].map(() => pool.connect()))
     const controller = new AbortController()
     const reason = new Error('The client has left.')

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { type SqliteHandle, sqliteStore } from '../../src/stores/sqlite.ts'
 import { isResource, type LargeBody, type StoredResource } from '../../src/stores/types.ts'
 import { testStore } from '../../src/testing.ts'
+import { MEASURED } from '../support/measured.ts'
 import { ownStores } from '../support/owned-stores.ts'
 import { type ClosableHandle, createDatabaseFile, sqliteLibraries } from '../support/sqlite.ts'
 
@@ -280,7 +281,7 @@ for (const [library, open] of Object.entries(sqliteLibraries)) {
       expect((await store.list('/b', { limit: 5 })).items).toHaveLength(2)
     })
 
-    it('waits for another process that writes, and goes on with other things meanwhile', async () => {
+    it('waits for another process that writes, and goes on with other things meanwhile', MEASURED, async () => {
       const file = await createFile()
       const store = openStore(file.open())
       await store.write('/a', text('a'), { expect: 'any' })
@@ -317,7 +318,7 @@ for (const [library, open] of Object.entries(sqliteLibraries)) {
       expect(await store.write('/a', text('b'), { expect: 'any' })).toMatchObject({ outcome: 'created' })
     })
 
-    it('answers 503 to every write that waited for the lock, in bounded time (issue 17.4)', async () => {
+    it('answers 503 to every write that waited for the lock, in bounded time (issue 17.4)', MEASURED, async () => {
       const file = await createFile()
       const store = openStore(file.open(), { busyTimeout: 200, sweepInterval: 0 })
       const other = file.open()

@@ -6,6 +6,7 @@ import { createResourceService } from '../../src/service/create-resource-service
 import { collection } from '../../src/service/resource-definitions.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import { startHost } from '../support/hosts.ts'
+import { MEASURED } from '../support/measured.ts'
 import { createDatabaseFile } from '../support/sqlite.ts'
 
 /** More by hand: `UPLOAD_MIB=1024 npx vitest run test/stress/uploads.test.ts`. */
@@ -43,32 +44,31 @@ async function measureGrowth(run: () => Promise<void>): Promise<number> {
 }
 
 describe('a multipart upload', () => {
-  it(
-    `of ${MIB} MiB reaches the store whole, with memory growing by less than 64 MiB (row F11, threat 58)`,
-    async () => {
-      const file = await createDatabaseFile()
-      const store = sqliteStore(file.open())
-      const service = createResourceService(store, {
-        resources: { '/uploads': collection({ create: 'accepted', files: { file: { required: true } } }) },
-      })
-      const host = await startHost('plain', service)
-      cleanups.push(async () => {
-        await host.close()
-        await service.close()
-        await store.close?.()
-        await file.remove()
-      })
-      await sendUpload(host.port, 8)
-      let location = ''
-      const growth = await measureGrowth(async () => {
-        const answer = await sendUpload(host.port, MIB)
-        expect(answer.status).toBe(202)
-        location = answer.location
-      })
-      expect(growth).toBeLessThan(64 * 1024 * 1024)
-      const { headers } = await host.send({ method: 'HEAD', path: `${location}/file` })
-      expect(headers['content-length']).toBe(String(MIB * 1024 * 1024))
-    },
-    TIMEOUT,
-  )
+  it(`of ${MIB} MiB reaches the store whole, with memory growing by less than 64 MiB (row F11, threat 58)`, {
+    ...MEASURED,
+    timeout: TIMEOUT,
+  }, async () => {
+    const file = await createDatabaseFile()
+    const store = sqliteStore(file.open())
+    const service = createResourceService(store, {
+      resources: { '/uploads': collection({ create: 'accepted', files: { file: { required: true } } }) },
+    })
+    const host = await startHost('plain', service)
+    cleanups.push(async () => {
+      await host.close()
+      await service.close()
+      await store.close?.()
+      await file.remove()
+    })
+    await sendUpload(host.port, 8)
+    let location = ''
+    const growth = await measureGrowth(async () => {
+      const answer = await sendUpload(host.port, MIB)
+      expect(answer.status).toBe(202)
+      location = answer.location
+    })
+    expect(growth).toBeLessThan(64 * 1024 * 1024)
+    const { headers } = await host.send({ method: 'HEAD', path: `${location}/file` })
+    expect(headers['content-length']).toBe(String(MIB * 1024 * 1024))
+  })
 })

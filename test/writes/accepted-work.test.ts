@@ -8,6 +8,7 @@ import type { ServiceOptions } from '../../src/service/service-options.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
 import type { Answer } from '../support/answer.ts'
+import { MEASURED } from '../support/measured.ts'
 import { ADMIN, jsonOf, MERGE_PATCH, startDemo, startService, type Target, uploadOf, waitFor } from './support.ts'
 
 function start(
@@ -299,7 +300,7 @@ describe('the life of accepted work', () => {
     await second.close()
   })
 
-  it('does not wait for a store that is silent when it is asked for a file', async () => {
+  it('does not wait for a store that is silent when it is asked for a file', MEASURED, async () => {
     const inner = memoryStore()
     const begun = gate()
     const silent: ResourceStore = {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { collection, document } from '../../src/service/resource-definitions.ts'
+import { MEASURED } from '../support/measured.ts'
 import { startProcessorClock } from '../support/processor-time.ts'
 import {
   JSON_PATCH,
@@ -264,7 +265,7 @@ describe('PATCH', () => {
     expect([within.status, (await demo.send('GET', path)).json().role]).toEqual([412, 'y'])
   })
 
-  it('bounds what a patch may cost (rows P14, J24, threats 87, 88)', async () => {
+  it('bounds what a patch may cost (rows P14, J24, threats 87, 88)', MEASURED, async () => {
     const target = await startService({ limits: { bodySize: 100_000 } })
     await target.send('PUT', '/a', jsonOf({ a: 'x'.repeat(1000), list: [] }))
     const add = { op: 'add', path: '/b', value: 1 }

@@ -10,6 +10,7 @@ import { document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import { type SqliteHandle, sqliteStore } from '../../src/stores/sqlite.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
+import { MEASURED } from '../support/measured.ts'
 import { JSON_TYPE, jsonOf, MERGE_PATCH, sendBytes, startDemo, startService, type Target, uploadOf } from './support.ts'
 
 const MIB = 1024 * 1024
@@ -84,7 +85,7 @@ async function pour(
 describe('large content', () => {
   const size = process.env['LARGE'] === '1' ? 1024 * MIB : 128 * MIB
 
-  it('is stored by PUT in bounded memory, with a declared length and without (threat 58)', async () => {
+  it('is stored by PUT in bounded memory, with a declared length and without (threat 58)', MEASURED, async () => {
     const { store, sizes } = createSink()
     const target = await startService({}, store)
     const head = 'PUT /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Type: text/plain\r\n'
@@ -99,7 +100,7 @@ describe('large content', () => {
     await target.close()
   })
 
-  it('is stored by multipart POST in bounded memory (row F11)', async () => {
+  it('is stored by multipart POST in bounded memory (row F11)', MEASURED, async () => {
     const { store, sizes } = createSink()
     const target = await startDemo(store)
     const part = (name: string): string => `--b\r\nContent-Disposition: form-data; name="${name}"`
