@@ -106,8 +106,7 @@ function ask(
   const { route, principal } = exchange
   const limit = route.context.limits.bodySize
   const verdict = askAbout(resource, limit, route.authorize!, principal, request)
-  if (isPromise(verdict)) return Promise.resolve(verdict).then((verdict) => requireConsent(exchange, verdict))
-  return requireConsent(exchange, verdict)
+  return andThen(verdict, (verdict) => requireConsent(exchange, verdict))
 }
 
 function requireConsent(exchange: ResourceExchange, verdict: boolean | 'not-found'): void {

@@ -31,17 +31,16 @@ export function checkConditions(exchange: ResourceExchange): 'proceed' | 'not-mo
 export function expectationOf(exchange: ResourceExchange): Expectation {
   const { conditions, current, route, foreseenVersion } = exchange
   if (foreseenVersion !== undefined) return { version: foreseenVersion }
-  if (!exchange.isConditional) return isToExist(exchange) ? presenceOf(exchange) : 'any'
+  if (!exchange.isConditional) {
+    if (!isPutWithoutCreation(exchange)) return 'any'
+    return current === undefined ? 'absent' : 'present'
+  }
   const takesAny = conditions?.ifMatch === '*' && conditions.ifNoneMatch === undefined
   if (takesAny && route.authorize === undefined && exchange.scope === undefined) return 'present'
   return current === undefined ? 'absent' : { version: current.version }
 }
 
 /** Whether PUT replaces what there is, or restores it, and creates nothing. */
-function isToExist({ method, route }: ResourceExchange): boolean {
+function isPutWithoutCreation({ method, route }: ResourceExchange): boolean {
   return method === 'PUT' && !route.createsByPut
-}
-
-function presenceOf({ current }: ResourceExchange): Expectation {
-  return current === undefined ? 'absent' : 'present'
 }

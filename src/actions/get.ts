@@ -54,7 +54,7 @@ const ANSWERED_HERE = [
  * The response is not stored: the address is short-lived, and the next request is authorized again.
  * @returns `undefined` where this service sends the content
  */
-export function redirectReply(exchange: ResourceExchange, resource: StoredResource): MaybePromise<Reply> | undefined {
+function redirectReply(exchange: ResourceExchange, resource: StoredResource): MaybePromise<Reply> | undefined {
   const { body } = resource
   if (!isLargeBody(body) || body.locate === undefined) return undefined
   if (ANSWERED_HERE.some((name) => exchange.field(name) !== undefined)) return undefined

@@ -9,7 +9,7 @@ import { invalid } from './validation.ts'
  * a schema and rights of its own, which the request has not been judged by.
  */
 
-/** Whether a path below a resource belongs to the definition of that. */
+/** Whether a path below a resource is one of the same definition. */
 export function isOwnPath({ context, definition }: Route, path: string): boolean {
   return context.findRoute(path)?.definition === definition
 }
@@ -20,16 +20,21 @@ export function isOthersResource({ context, definition }: Route, path: string): 
   return own !== undefined && own.definition !== definition && own.kind !== 'collection'
 }
 
-/** Whether other definitions are for paths right below a collection: few have any, and to find a route costs a POST 2 %. */
+/** The last segments of what other definitions are for right below a collection. */
+function othersBelow({ context, pattern, definition }: Route): readonly string[] {
+  const others = context.findRoutesBelow(pattern).filter((route) => route.definition !== definition)
+  return others.map(({ pattern }) => nameOf(pattern))
+}
+
+/** Whether there are any: few collections have some, and to find a route costs a POST 2 %. */
 const neighbours = new WeakMap<Route, boolean>()
 
 function hasNeighbours(route: Route): boolean {
-  let has = neighbours.get(route)
-  if (has === undefined) {
-    has = route.context.findRoutesBelow(route.pattern).some(({ definition }) => definition !== route.definition)
-    neighbours.set(route, has)
-  }
-  return has
+  const known = neighbours.get(route)
+  if (known !== undefined) return known
+  const isBeside = othersBelow(route).length > 0
+  neighbours.set(route, isBeside)
+  return isBeside
 }
 
 /** @throws HttpError 409 for a new item at a path that another definition is for */
@@ -45,9 +50,8 @@ export function requireOwnFile(route: Route, path: string, name: string): void {
 }
 
 /** Whether another definition may be for the path of a new item. */
-export function createsBesideOthers({ pattern, definition, kind, context }: Route): boolean {
-  if (kind !== 'collection') return false
-  return context.findRoutesBelow(pattern).some((own) => own.definition !== definition && mayBeNew(nameOf(own.pattern)))
+export function createsBesideOthers(route: Route): boolean {
+  return route.kind === 'collection' && othersBelow(route).some(mayBeNew)
 }
 
 /** Whether a segment of a pattern is for names that the server gives. */

@@ -147,9 +147,7 @@ function judgeState(
     )
   }
   const isInScope = isCurrent ? matchesValues(indexing, scope, state.indexed!.values) : matches(indexing, scope, state)
-  if (isPromise(isInScope))
-    return Promise.resolve(isInScope).then((isInScope) => showState(exchange, path, options, state, isInScope))
-  return showState(exchange, path, options, state, isInScope)
+  return andThen(isInScope, (isInScope) => showState(exchange, path, options, state, isInScope))
 }
 
 function showState(

@@ -92,7 +92,7 @@ export function loadFileTarget(exchange: ResourceExchange): MaybePromise<void> {
 }
 
 /** Reads the state of a target that need not exist (PUT), where a condition is about to ask for it. */
-export function loadIfPresent(exchange: ResourceExchange): MaybePromise<void> {
+function loadIfPresent(exchange: ResourceExchange): MaybePromise<void> {
   if (exchange.route.preconditions === 'optional' && exchange.conditions === undefined) return undefined
   return readMetadata(exchange)
 }
@@ -134,7 +134,7 @@ export function loadReplacedOrHidden(exchange: ResourceExchange): MaybePromise<v
 }
 
 /** Reads what describes the current state, without its content. */
-export function readMetadata(exchange: ResourceExchange): MaybePromise<void> {
+function readMetadata(exchange: ResourceExchange): MaybePromise<void> {
   return readState(exchange, METADATA)
 }
 

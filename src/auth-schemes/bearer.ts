@@ -1,6 +1,6 @@
 import { HttpError } from '../core/errors.ts'
 import type { Exchange, Principal, RequestView } from '../core/exchange.ts'
-import { andThen, atOnce, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
+import { andThen, atOnce, type MaybePromise } from '../core/maybe-promise.ts'
 import type { Log } from '../core/operator-log.ts'
 import { CHECKED_LATER, FUNCTION, PERIOD, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
@@ -109,10 +109,7 @@ export function bearer(verifier: TokenVerifier | OpaqueTokenVerifier, options: B
         })
       }
       if (value.length > MAX_LENGTH) return conclude(MALFORMED, exchange)
-      const result = tokens.verifyToken(value, exchange)
-      return isPromise(result)
-        ? Promise.resolve(result).then((result) => conclude(result, exchange))
-        : conclude(result, exchange)
+      return andThen(tokens.verifyToken(value, exchange), (result) => conclude(result, exchange))
     },
   }
 }

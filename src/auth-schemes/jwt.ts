@@ -25,7 +25,7 @@ let library: Promise<Jose> | undefined
 /** Loaded by the first verifier, not by everybody who imports this package: it takes longer than all the rest. */
 function loadJose(): Promise<Jose> {
   library ??= import('jose').catch((error: unknown) => {
-    // As with too many open files: the next request tries again.
+    // As with too many open files: the next request tries again. Node 20 remembers the failure until the process ends.
     library = undefined
     throw error
   })

@@ -19,6 +19,10 @@ function builtInName(value: object): string | undefined {
 
 /** Whether a value is an object with properties: no list, no `Map` and the like, and no promise. */
 export function hasProperties(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null) return false
+  // Most are plain: they need no name, which would be half the cost of a refusal.
+  const prototype: unknown = Object.getPrototypeOf(value)
+  if (prototype === Object.prototype || prototype === null) return !isThenable(value)
   return describeValue(value) === 'an object'
 }
 
@@ -28,7 +32,7 @@ export function quoteValue(value: unknown): string {
 }
 
 /** Whether a value is a promise that was not awaited. */
-export function isThenable(value: unknown): boolean {
+function isThenable(value: unknown): boolean {
   return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
 }
 

@@ -1,6 +1,7 @@
-import { describeValue, findNearName, hasProperties } from './describe-value.ts'
+import { describeValue, hasProperties } from './describe-value.ts'
 import type { ContentError, ErrorHeaders, HttpErrorOptions, ParameterError } from './errors.ts'
-import { BOOLEAN, CHECKED_LATER, checkValues, listOf, RECORD, type ValueRule } from './option-values.ts'
+import { BOOLEAN, CHECKED_LATER, checkValue, listOf, RECORD, type ValueRule } from './option-values.ts'
+import { createUnknownOption } from './options.ts'
 
 const TEXT: ValueRule = { accepts: (value) => typeof value === 'string', text: 'text' }
 const FAULT: ValueRule = {
@@ -28,14 +29,10 @@ export function checkErrorOptions(given: unknown): void {
   if (!hasProperties(given)) {
     throw new TypeError(`HttpError takes options such as { detail: 'why' }, not ${describeValue(given)}.`)
   }
-  for (const name of Object.keys(given)) {
-    if (Object.hasOwn(RULES, name)) continue
-    const names = Object.keys(RULES)
-    const near = findNearName(name, names)
-    const hint = near === undefined ? '' : ` Did you mean "${near}"?`
-    throw new TypeError(`HttpError has no option "${name}".${hint} It has: ${names.join(', ')}.`)
+  for (const [name, value] of Object.entries(given)) {
+    if (!Object.hasOwn(RULES, name)) throw createUnknownOption('HttpError', name, Object.keys(RULES))
+    checkValue('HttpError', name, RULES[name as keyof HttpErrorOptions], value)
   }
-  checkValues('HttpError', given, RULES)
 }
 
 const NO_HEADERS: ErrorHeaders = Object.freeze({})

@@ -1,5 +1,5 @@
 import { ERROR_PHRASES } from '../protocol/error-phrases.ts'
-import { describeValue } from './describe-value.ts'
+import { describeValue, quoteValue } from './describe-value.ts'
 import { checkErrorOptions, readErrorHeaders } from './error-options.ts'
 
 /**
@@ -119,7 +119,7 @@ export class HttpError extends Error {
       throw new TypeError(`HttpError takes a status of 400 to 599, not ${describeValue(status)}.`)
     }
     if (typeof code !== 'string' || !code.startsWith('ERR_')) {
-      throw new TypeError(`HttpError takes a code such as 'ERR_CONFLICT', not ${JSON.stringify(code)}.`)
+      throw new TypeError(`HttpError takes a code such as 'ERR_CONFLICT', not ${quoteValue(code)}.`)
     }
     // Where a refusal was decided is of no interest, and finding it out would cost more than the rest of the request.
     const { stackTraceLimit } = Error

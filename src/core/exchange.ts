@@ -92,7 +92,7 @@ export class Exchange implements RequestView {
   sendContinue: (() => void) | undefined = undefined
   /** Notified once it is decided how the request is answered, by the service or the host; for the requests behind it. */
   undecided: Undecided | undefined = undefined
-  /** Where the service has it in the list of what is under way; -1 where it is not. */
+  /** Its index in the list of requests under way; -1 outside of it. */
   activityIndex = -1
   /** Names of the steps taken and reasons found; only while somebody listens. */
   trace: string[] | undefined = undefined

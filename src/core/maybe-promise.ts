@@ -20,8 +20,13 @@ export function andThen<Value, Result>(
   return isPromise(value) ? Promise.resolve(value).then(next) : next(value)
 }
 
-/** A value that is needed at once, as it is. Where it is a promise all the same, its rejection must not end the process. */
+/** Waits for nothing: where a value is a promise, its rejection goes to `fail` and does not end the process. */
+export function catchRejection(value: unknown, fail: (error: unknown) => void): void {
+  if (isPromise(value)) Promise.resolve(value).then(undefined, fail)
+}
+
+/** A value that is needed at once, as it is. Where it is a promise all the same, its rejection is passed over. */
 export function atOnce<Value>(value: Value): Value {
-  if (isPromise(value)) Promise.resolve(value).then(undefined, () => undefined)
+  catchRejection(value, () => undefined)
   return value
 }

@@ -1,6 +1,6 @@
 import { writeToConsole } from './console-line.ts'
 import { publishFailure } from './diagnostics.ts'
-import { isPromise } from './maybe-promise.ts'
+import { catchRejection } from './maybe-promise.ts'
 
 /**
  * A change in what the requests depend on, for the operator. Each is reported once: when it stops working, and when it works
@@ -36,8 +36,7 @@ export function createLog(log: Log | boolean | undefined): Log {
   const write = typeof log === 'function' ? log : writeLine
   return (entry) => {
     try {
-      const written = write(entry)
-      if (isPromise(written)) Promise.resolve(written).then(undefined, reportFailure)
+      catchRejection(write(entry), reportFailure)
     } catch (error) {
       reportFailure(error)
     }

@@ -65,12 +65,13 @@ export function refuseRenamedValue(subject: string, option: string, value: unkno
   if (now !== undefined) throw new TypeError(`${subject}: '${value}' is '${now}' since 0.2.0.`)
 }
 
-/** What to say of an option that does not exist. */
-function explainUnknown(name: string, names: readonly string[]): string {
+/** The error for an option that does not exist. */
+export function createUnknownOption(owner: string, name: string, names: readonly string[]): TypeError {
   const renamed = lookUp(RENAMED_OPTIONS, name)?.find((option) => names.includes(option.name))
-  if (renamed !== undefined) return ` It is "${renamed.name}" since 0.2.0${renamed.note ?? ''}.`
-  const near = findNearName(name, names)
-  return near === undefined ? '' : ` Did you mean "${near}"?`
+  const near = renamed === undefined ? findNearName(name, names) : undefined
+  let hint = near === undefined ? '' : ` Did you mean "${near}"?`
+  if (renamed !== undefined) hint = ` It is "${renamed.name}" since 0.2.0${renamed.note ?? ''}.`
+  return new TypeError(`${owner} has no option "${name}".${hint} It has: ${names.join(', ')}.`)
 }
 
 function lookUp<Value>(table: Readonly<Record<string, Value>> | undefined, name: string): Value | undefined {
@@ -103,10 +104,7 @@ export function readOptions<Options extends object>(
   }
   const copy = Object.create(null) as Record<string, unknown>
   for (const [name, value] of Object.entries(options ?? {})) {
-    if (!(names as readonly string[]).includes(name)) {
-      const hint = explainUnknown(name, names)
-      throw new TypeError(`${owner} has no option "${name}".${hint} It has: ${names.join(', ')}.`)
-    }
+    if (!(names as readonly string[]).includes(name)) throw createUnknownOption(owner, name, names)
     refuseRenamedValue(`${owner} ${name}`, name, value)
     // Lists are copied too: what is added to one later has passed no check.
     if (value !== undefined) copy[name] = Array.isArray(value) ? [...value] : value

@@ -2,7 +2,7 @@ import { leadsOut, listReadings } from '../protocol/path-prefix.ts'
 import { parseRequestTarget, pathOfTarget } from '../protocol/request-target.ts'
 import { HttpError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
-import { isPromise, type MaybePromise } from './maybe-promise.ts'
+import { andThen, type MaybePromise } from './maybe-promise.ts'
 
 /** What is left in a decoded path that programs read differently: an escape that was escaped, and `;` parameters. */
 const AMBIGUOUS = /%[0-9a-f]{2}|;/i
@@ -50,8 +50,7 @@ export function askEachReading<Answer>(
   if (readings === undefined) return ask()
   const askFrom = (index: number): MaybePromise<Answer> => {
     exchange.path = readings[index]!
-    const answer = ask()
-    return isPromise(answer) ? Promise.resolve(answer).then((answer) => goOn(answer, index)) : goOn(answer, index)
+    return andThen(ask(), (answer) => goOn(answer, index))
   }
   const goOn = (answer: Answer, index: number): MaybePromise<Answer> => {
     exchange.path = path

@@ -3,7 +3,7 @@ import { writeToConsole } from './console-line.ts'
 import { type FailureEvent, publishFailure } from './diagnostics.ts'
 import type { Exchange } from './exchange.ts'
 import { formatLogText } from './log-text.ts'
-import { isPromise } from './maybe-promise.ts'
+import { catchRejection } from './maybe-promise.ts'
 
 /** The failure of a request, seen by the operator. */
 export type ErrorHook = (error: unknown, exchange: Exchange) => void
@@ -16,8 +16,7 @@ export function createFailureReport(onError: ErrorHook = logError): ReportFailur
   return (error, exchange, stage) => {
     publishFailure({ error, stage, exchange })
     try {
-      const told: unknown = onError(error, exchange)
-      if (isPromise(told)) Promise.resolve(told).then(undefined, (failure) => logError(failure, exchange))
+      catchRejection(onError(error, exchange), (failure) => logError(failure, exchange))
     } catch (failure) {
       // A hook that fails must not cause another failure: the request still has to be answered.
       logError(failure, exchange)

@@ -25,7 +25,8 @@ export interface WriteOptions {
  *
  * HEAD sends the same fields and opens no content. A source that fails before its first byte rejects, so that the
  * caller can still answer 500; later the connection is broken off, because a body that ends early must not look whole.
- * @returns a promise only for content that takes time, or for an answer that waits for the end of chunked content; it is fulfilled when everything has been handed to the host
+ * @returns a promise only for content that takes time, or for an answer that waits for the end of chunked content; it is
+ *   fulfilled when everything has been handed to the host
  */
 export function writeReply(exchange: Exchange, reply: Reply, options: WriteOptions): undefined | Promise<void> {
   const { res } = exchange

@@ -110,7 +110,8 @@ function checkEachScheme(schemes: readonly AuthScheme[]): void {
 }
 
 /**
- * Options that have these among others, checked.
+ * Reads the option `auth` of a service or a definition, which has the options of this file and others.
+ * @param table the rules of all of them
  * @throws TypeError for a list of schemes in the place of the options, and for a scheme that is none
  */
 export function readAuth<Options extends AuthenticationOptions>(

@@ -3,7 +3,7 @@ import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import type { Exchange, Principal, RequestView } from '../core/exchange.ts'
 import type { Step } from '../core/handler.ts'
-import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
+import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import type { Log } from '../core/operator-log.ts'
 import { readProperty } from '../core/options.ts'
 import { addPending, createVaryAdder } from '../core/pending.ts'
@@ -112,9 +112,7 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
       return andThen(findUser(exchange), (user) => takeUser(exchange, user, isNeeded))
     }
     const result = scheme.authenticate(credentials!.value, exchange)
-    return isPromise(result)
-      ? Promise.resolve(result).then((result) => conclude(exchange, scheme, result))
-      : conclude(exchange, scheme, result)
+    return andThen(result, (result) => conclude(exchange, scheme, result))
   }
 
   return {

@@ -1,7 +1,7 @@
 import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import { BASE_FIELDS, type Exchange } from '../core/exchange.ts'
-import { isPromise, type MaybePromise } from '../core/maybe-promise.ts'
+import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { addPending, addVary } from '../core/pending.ts'
 import { isOwnOrigin } from '../core/place.ts'
 import { emptyReply, keepFields, keptReply, type Reply } from '../core/reply.ts'
@@ -128,10 +128,7 @@ export function createCors(options: CorsOptions): Cors {
         addFields(exchange, refused)
         return undefined
       }
-      const isAllowed = allows(origin)
-      return isPromise(isAllowed)
-        ? Promise.resolve(isAllowed).then((isAllowed) => decide(exchange, methods, origin, isAllowed === true))
-        : decide(exchange, methods, origin, isAllowed === true)
+      return andThen(allows(origin), (isAllowed) => decide(exchange, methods, origin, isAllowed === true))
     },
   }
 }

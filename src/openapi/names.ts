@@ -1,5 +1,5 @@
 /** A name for identifiers: `/config/app` becomes `ConfigApp`, `User account` becomes `UserAccount`. */
-export function pascalCase(text: string): string {
+function pascalCase(text: string): string {
   const words = text.match(/[\p{L}\p{N}]+/gu) ?? []
   const name = words.map((word) => word[0]!.toUpperCase() + word.slice(1)).join('')
   return name.replaceAll(/[^A-Za-z0-9]/g, '') || 'Root'

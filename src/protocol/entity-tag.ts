@@ -50,11 +50,6 @@ export function matchesStrongly(a: string, b: string): boolean {
   return a === b && !isWeakTag(a)
 }
 
-/** Whether two tags have the same opaque part (RFC 9110 §8.8.3.2). */
-export function matchesWeakly(a: string, b: string): boolean {
-  return (isWeakTag(a) ? a.slice(2) : a) === (isWeakTag(b) ? b.slice(2) : b)
-}
-
 /** What an If-Match or If-None-Match value says about the tags of the current state. */
 export type EntityTagMatch = 'any' | 'match' | 'no-match' | 'malformed'
 

@@ -8,11 +8,6 @@ export const METHODS: readonly Method[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH'
 /** With QUERY, which collections alone have, and only those that take queries. */
 export const METHODS_AND_QUERY: readonly Method[] = ['GET', 'HEAD', 'QUERY', ...METHODS.slice(2)]
 
-/** Whether `method` is one of those that are known. Names are case-sensitive (RFC 9110 §9.1). */
-export function isKnownMethod(method: string, known: readonly Method[] = METHODS): method is Method {
-  return (known as readonly string[]).includes(method)
-}
-
 /** Whether a method is safe: the client does not ask for a change of state (RFC 9110 §9.2.1, RFC 10008 §2). */
 export function isSafeMethod(method: string): boolean {
   return method === 'GET' || method === 'HEAD' || method === 'OPTIONS' || method === 'QUERY'

@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { writeToConsole } from '../core/console-line.ts'
 import { publishFailure, type RequestEvent } from '../core/diagnostics.ts'
 import type { Exchange } from '../core/exchange.ts'
-import { isPromise } from '../core/maybe-promise.ts'
+import { catchRejection } from '../core/maybe-promise.ts'
 
 /**
  * Writes one line per request that says why it was answered as it was: `PUT /docs/a 412: evaluateConditions: If-Match
@@ -22,8 +22,7 @@ export function createExplainer(
     if (!owns(event.exchange)) return
     // What a subscriber of a channel throws is uncaught, and would end the process.
     try {
-      const written = write(`${event.method} ${event.target} ${event.status}: ${event.reason}`)
-      if (isPromise(written)) Promise.resolve(written).then(undefined, fail)
+      catchRejection(write(`${event.method} ${event.target} ${event.status}: ${event.reason}`), fail)
     } catch (error) {
       fail(error)
     }

@@ -79,11 +79,6 @@ export function compareNames(a: string, b: string): number {
   return y !== undefined ? 1 : compareText(a, b)
 }
 
-/** Whether an item with these values meets all conditions. */
-export function meetsConditions(values: IndexedValues, conditions: readonly Condition[]): boolean {
-  return conditions.every((condition) => meetsCondition(indexedValueOf(values, condition.property), condition))
-}
-
 /** The value of a property; `null` where an item has none. */
 export function indexedValueOf(values: IndexedValues, property: string): IndexedValue {
   return Object.hasOwn(values, property) ? (values[property] ?? null) : null
@@ -113,20 +108,6 @@ export function meetsCondition(value: IndexedValue, condition: Condition): boole
 export interface ListPosition {
   readonly keys: readonly IndexedValue[]
   readonly name: string
-}
-
-/** Compares two positions in the order of a query. */
-export function comparePositions(a: ListPosition, b: ListPosition, orderBy: ListQuery['orderBy']): number {
-  for (const [index, { direction }] of orderBy.entries()) {
-    const order = compareValues(a.keys[index] ?? null, b.keys[index] ?? null)
-    if (order !== 0) return direction === 'ascending' ? order : -order
-  }
-  return compareNames(a.name, b.name)
-}
-
-/** The position of an item with these values. */
-export function positionOf(values: IndexedValues, name: string, { orderBy }: ListQuery): ListPosition {
-  return { keys: orderBy.map(({ property }) => indexedValueOf(values, property)), name }
 }
 
 /** The cursor that stands behind a position. */

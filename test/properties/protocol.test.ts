@@ -10,13 +10,7 @@ import {
   parseExtendedValue,
 } from '../../src/protocol/content-disposition.ts'
 import { isOrigin, matchesOriginPattern, parseOriginPattern } from '../../src/protocol/cors.ts'
-import {
-  formatEntityTag,
-  isEntityTag,
-  matchEntityTags,
-  matchesStrongly,
-  matchesWeakly,
-} from '../../src/protocol/entity-tag.ts'
+import { formatEntityTag, isEntityTag, matchEntityTags, matchesStrongly } from '../../src/protocol/entity-tag.ts'
 import {
   formatQuotedString,
   isToken,
@@ -30,7 +24,6 @@ import {
 import { decideForwardedTransport, parseForwarded } from '../../src/protocol/forwarded.ts'
 import { formatHttpDate, parseHttpDate } from '../../src/protocol/http-date.ts'
 import { isMediaRange, parseMediaType } from '../../src/protocol/media-type.ts'
-import { isKnownMethod } from '../../src/protocol/methods.ts'
 import {
   type Conditions,
   evaluateIfRange,
@@ -59,7 +52,6 @@ const PARSERS: Readonly<Record<string, (text: string) => unknown>> = {
   isToken68,
   isEntityTag,
   isMediaRange,
-  isKnownMethod,
   trimWhitespace,
   splitList,
   parseQuotedString: (text) => parseQuotedString(text, 0),
@@ -611,6 +603,8 @@ const tag = fc.tuple(fc.boolean(), opaque).map(([weak, text]) => `${weak ? 'W/' 
 const separator = fc.constantFrom(',', ', ', ' , ', '\t,\t', ',,', ', ,', ' ,, ,')
 const padding = fc.constantFrom('', '', ' ', ',', ', ', '\t')
 
+const withoutWeak = (tag: string): string => tag.replace(/^W\//, '')
+
 describe('matchEntityTags', () => {
   it('agrees with comparing the members of the list one by one (RFC 9110 §13.1, rows H42, H43 and H105)', () => {
     fc.assert(
@@ -623,7 +617,7 @@ describe('matchEntityTags', () => {
         (members, current, separator, before, after) => {
           const field = before + members.join(separator) + after
           const strong = members.some((member) => current.some((tag) => matchesStrongly(member, tag)))
-          const weak = members.some((member) => current.some((tag) => matchesWeakly(member, tag)))
+          const weak = members.some((member) => current.some((tag) => withoutWeak(member) === withoutWeak(tag)))
           expect(matchEntityTags(field, current, 'strong')).toBe(strong ? 'match' : 'no-match')
           expect(matchEntityTags(field, current, 'weak')).toBe(weak ? 'match' : 'no-match')
         },

@@ -6,7 +6,6 @@ import {
   isWeakTag,
   matchEntityTags,
   matchesStrongly,
-  matchesWeakly,
 } from '../../src/protocol/entity-tag.ts'
 
 describe('isEntityTag', () => {
@@ -108,7 +107,8 @@ describe('comparison', () => {
     ['""', 'W/""', false, true],
   ])('of %s and %s: strong %s, weak %s (RFC 9110 §8.8.3.2, row H42)', (a, b, strong, weak) => {
     expect(matchesStrongly(a, b)).toBe(strong)
-    expect(matchesWeakly(a, b)).toBe(weak)
+    expect(matchEntityTags(a, [b], 'strong')).toBe(strong ? 'match' : 'no-match')
+    expect(matchEntityTags(a, [b], 'weak')).toBe(weak ? 'match' : 'no-match')
   })
 })
 

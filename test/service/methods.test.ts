@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { basic } from '../../src/auth-schemes/basic.ts'
+import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { collection, document, singleton } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import { basicCredentials, type RunningDemo, startDemo } from '../support/demo.ts'
+import { startHost } from '../support/hosts.ts'
 import { type Served, senderTo, serve, serveFixtures } from './serve.ts'
 
 const json = 'Content-Type: application/json'
@@ -261,4 +263,19 @@ describe('the order of decisions (section 17 of the requirements)', () => {
     expect([answer.status, answer.field('Accept-Encoding')]).toEqual([415, undefined])
     expect(answer.text).toContain('unsupported-media-type')
   })
+})
+
+describe('a method that is not known', () => {
+  // HTTP/2 passes any name on; the parser of HTTP/1.1 refuses most of them.
+  it.each(['get', 'Get', 'CONNECTED', 'PROPFIND', 'LINK', 'QUERY', 'constructor', '__proto__', '0'])(
+    'is 501: %s (RFC 9110 §9.1, rows H47 and H49, threat 16)',
+    async (method) => {
+      const service = createResourceService(memoryStore(), { resources: { '/a': document() } })
+      const host = await startHost('http2', service)
+      const { status } = await host.send({ method, path: '/a' })
+      await host.close()
+      await service.close()
+      expect(status).toBe(501)
+    },
+  )
 })

@@ -1,3 +1,4 @@
+import { runInNewContext } from 'node:vm'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
@@ -11,16 +12,23 @@ describe.each(Object.entries(sqliteLibraries))('sqliteStore on a disk that fails
   let store: ResourceStore
   /** The commands that fail now. */
   let failing: Set<string>
+  /** What ROLLBACK throws where there is no transaction. */
+  let endsByItself: Error | undefined
   let synchronous: () => unknown
   beforeEach(async () => {
     file = await createDatabaseFile(open)
     failing = new Set()
+    endsByItself = undefined
     const handle = file.open()
     store = sqliteStore(
       {
         exec(sql) {
           if (failing.has(sql)) throw broken
-          return handle.exec(sql)
+          if (sql !== 'ROLLBACK' || endsByItself === undefined) return handle.exec(sql)
+          try {
+            handle.exec(sql)
+          } catch {}
+          throw endsByItself
         },
         prepare: (sql) => handle.prepare(sql),
       },
@@ -48,6 +56,16 @@ describe.each(Object.entries(sqliteLibraries))('sqliteStore on a disk that fails
     expect(await read()).toMatchObject({ body: 'before' })
     expect(await write('after')).toMatchObject({ outcome: 'replaced' })
     expect(await read()).toMatchObject({ body: 'after' })
+  })
+
+  it('goes on where SQLite has ended the transaction by itself, and says so with an error of another realm', async () => {
+    const ended: Error = runInNewContext('new Error("cannot rollback - no transaction is active")')
+    failing = new Set(['COMMIT'])
+    endsByItself = ended
+    await expect(write('lost')).rejects.toBe(broken)
+    failing.clear()
+    expect(await read()).toMatchObject({ body: 'before' })
+    expect(await write('after')).toMatchObject({ outcome: 'replaced' })
   })
 
   it('commits what is written after it, though the first call is a write', async () => {

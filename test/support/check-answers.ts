@@ -135,7 +135,8 @@ function checkAnswer(answer: RecordedAnswer, document: JsonObject): readonly str
   const pattern = patterns.find((pattern) => pattern === answer.path) ?? patterns[0]!
   const item = (document['paths'] as JsonObject)[templateOf(pattern)] as Readonly<Record<string, Operation>> | undefined
   if (item === undefined && isDeep({ pattern })) return []
-  const operation = item![method === 'HEAD' ? 'get' : method.toLowerCase()]
+  const name = method === 'HEAD' ? 'get' : method.toLowerCase()
+  const operation = Object.hasOwn(item!, name) ? item![name] : undefined
   if (operation === undefined) {
     // Decided before the method is known to be allowed; OPTIONS answers with Allow.
     const isKnown = [400, 403, 405, ...GENERAL_FAILURES].includes(status) || (method === 'OPTIONS' && status === 204)

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import express, { type RequestHandler } from 'express'
 import { describe, expect, it } from 'vitest'
@@ -157,6 +158,23 @@ describe('text that a parser has decoded from another charset', () => {
       expect([read.field('content-type'), read.text]).toEqual(['text/plain; format=flowed; charset=utf-8', 'grün'])
     }
     expect((await send(port, 'POST', '/notes', { fields, body })).json()).toEqual({ id: 1, text: 'grün' })
+    server.close()
+    await service.close()
+  })
+
+  it('is stored as it came where the host keeps other text in `body`', async () => {
+    const service = createResourceService(memoryStore(), { resources: { '/docs': collection({ types: ['*/*'] }) } })
+    const server = createServer((req, res) => service(Object.assign(req, { body: 'set by another plugin' }), res))
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const fields = { 'Content-Type': 'text/plain; charset=iso-8859-1' }
+    await send(port, 'PUT', '/docs/a', { fields, body: Buffer.from('grün', 'latin1') })
+    const read = await send(port, 'GET', '/docs/a')
+    expect([read.field('content-type'), [...read.body]]).toEqual([
+      fields['Content-Type'],
+      [...Buffer.from('grün', 'latin1')],
+    ])
     server.close()
     await service.close()
   })

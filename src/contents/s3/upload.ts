@@ -5,7 +5,7 @@ import { createS3Error, type S3Client, type S3Response } from './client.ts'
 import { readElement } from './listing.ts'
 
 /** Bytes of a part, all but the last: one is in memory for each upload that is under way. */
-export const PART_SIZE: number = 8 * 1024 * 1024
+const PART_SIZE: number = 8 * 1024 * 1024
 const MAX_PARTS = 10_000
 
 /** A part that the service has. */

@@ -34,10 +34,7 @@ export interface Budget {
 }
 
 /** Members by the value of a property, and the part of them that belongs to the source. */
-export function openList(
-  { lists, scope }: Source,
-  position: number,
-): { list: RankedList<IndexedMember>; whole: Range } {
+function openList({ lists, scope }: Source, position: number): { list: RankedList<IndexedMember>; whole: Range } {
   const list = lists.list(position, scope !== undefined)
   if (scope === undefined) return { list, whole: { from: 0, to: list.size } }
   const compareScope = (member: IndexedMember): number => {

@@ -1,3 +1,4 @@
+import { hasProperties } from '../../core/describe-value.ts'
 import { HttpError, isHttpError } from '../../core/errors.ts'
 
 /** Rolled back for the sake of another transaction: doing the same again may succeed. */
@@ -15,7 +16,7 @@ const LIMIT_EXCEEDED = '54000'
 
 /** The code by which the server names an error; `undefined` for errors that did not come from it. */
 function sqlStateOf(error: unknown): string | undefined {
-  if (!(error instanceof Error)) return undefined
+  if (!hasProperties(error)) return undefined
   const { code } = error as { code?: unknown }
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && !code.startsWith('E') ? code : undefined
 }

@@ -73,7 +73,7 @@ const MAX_ATTEMPTS = 20
  * that may not create tables does well when they are there already.
  * @throws Error when the tables were made by a newer release
  */
-export async function migratePostgres(connection: PostgresConnection, prefix: string): Promise<void> {
+async function migratePostgres(connection: PostgresConnection, prefix: string): Promise<void> {
   const table = `${prefix}schema`
   const readVersion = unnamed(`SELECT version FROM ${table} WHERE id = 1`)
 

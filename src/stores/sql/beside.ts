@@ -150,7 +150,7 @@ export async function splitHead(stream: AsyncIterable<Uint8Array>, limit: number
 }
 
 /** The content of a key, read exactly. */
-export function openBeside(contents: ContentStore, key: string): LargeBody {
+function openBeside(contents: ContentStore, key: string): LargeBody {
   return {
     open(first, last, { signal } = {}) {
       return untilAborted(exactly(contents.open(key, first, last, { signal }), last - first + 1), signal)

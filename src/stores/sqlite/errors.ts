@@ -1,3 +1,4 @@
+import { hasProperties } from '../../core/describe-value.ts'
 import { HttpError } from '../../core/errors.ts'
 
 const BUSY = 5
@@ -16,7 +17,7 @@ export function isOutOfSpace(error: unknown): boolean {
 
 /** The primary result code of an error, which each library tells in its own way. */
 function codeOf(error: unknown): number | undefined {
-  if (!(error instanceof Error)) return undefined
+  if (!hasProperties(error)) return undefined
   const { errcode, rawCode, code } = error as { errcode?: unknown; rawCode?: unknown; code?: unknown }
   if (typeof errcode === 'number') return errcode & 0xff
   if (typeof rawCode === 'number') return rawCode & 0xff
@@ -31,7 +32,7 @@ export function isBusy(error: unknown): boolean {
 
 /** Whether a rollback found no transaction: SQLite has ended it by itself. Its code is that of many errors. */
 export function isNoTransaction(error: unknown): boolean {
-  return error instanceof Error && error.message.includes('no transaction is active')
+  return hasProperties(error) && String((error as { message?: unknown }).message).includes('no transaction is active')
 }
 
 export function createUnavailableError(cause?: unknown): HttpError {

@@ -2,7 +2,7 @@ import type { CollectionIndex, IndexedValue, IndexedValues } from '../../index-t
 import { encodeValue, indexedValueOf, isValue } from '../../indexed-values.ts'
 
 /** Columns for values that a row of the entries has; the columns are `v1` to `v16`. */
-export const SLOTS = 16
+const SLOTS = 16
 
 /** The numbers of all slots: 1 to 16. */
 export const ALL_SLOTS: readonly number[] = Array.from({ length: SLOTS }, (_, i) => i + 1)

@@ -19,7 +19,7 @@ import {
 import type { Window } from './window.ts'
 
 /** Rows that a page may look at. It ends early after that, with a cursor, where everything it has seen is in scope. */
-export const PAGE_BUDGET = 100_000
+const PAGE_BUDGET = 100_000
 
 /** The page that a query asks for, before the members are read. */
 export interface SelectedPage {

@@ -117,7 +117,7 @@ export interface StatementWriter {
   filter(filter: Filter): string
 }
 
-export function createWriter(dialect: QueryDialect): StatementWriter {
+function createWriter(dialect: QueryDialect): StatementWriter {
   const values: WindowValue[] = []
 
   function value(value: WindowValue, type: 'key' | 'name' | 'number'): string {
