@@ -17,8 +17,8 @@ export default defineConfig({
     globalSetup: ['test/support/build.ts', 'test/support/compare-answers.ts'],
     setupFiles: ['test/support/record-answers.ts'],
     // Beside ten busy processes: a test that hangs is found all the same.
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
     teardownTimeout: 60_000,
     pool: 'forks',
     // Vitest leaves one processor free, which is half of two.

@@ -83,7 +83,7 @@ describe('documentation', () => {
   it('has TypeScript that compiles under "strict"', () => {
     const checked = blocks.filter(({ language }) => language === 'ts')
     expect(findTypeErrors(checked, 'ts', {})).toEqual([])
-  }, 120_000)
+  })
 
   it('names the steps of a request as the built package does', async () => {
     const page = readFileSync('docs/how-a-request-flows.md', 'utf8')

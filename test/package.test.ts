@@ -252,7 +252,7 @@ describe('the built package', () => {
       const exported = Object.keys((await import(resolve('dist', `${name}.js`))) as object)
       expect([name, declared.map((symbol) => symbol.name).sort()]).toEqual([name, exported.sort()])
     }
-  }, 120_000)
+  }, 600_000)
 
   it.each([
     'body-parse',

@@ -107,7 +107,7 @@ type Played = Awaited<ReturnType<typeof play>>
 let reference: Played
 beforeAll(async () => {
   reference = await play('plain', '')
-}, 60_000)
+})
 
 describe('the hooks of a service on a plain server', () => {
   it('lead to the responses that they are for', () => {

@@ -9,7 +9,7 @@ import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { createDatabaseFile } from '../support/sqlite.ts'
 import { contentOf, indexByStatus, listWhenIndexed, namesOf, queryByStatus } from '../support/statuses.ts'
 
-const LIMIT = 120_000
+const LIMIT = 180_000
 const createPrefix = () => `r${randomBytes(4).toString('hex')}_`
 
 /** An item that is written anew, without values, while an indexing reads its values of before. */

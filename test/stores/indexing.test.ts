@@ -14,7 +14,7 @@ import { openStore, type StorePlace } from '../support/sql-stores.ts'
 import { createDatabaseFile, sqliteLibraries } from '../support/sqlite.ts'
 import { contentOf, indexByStatus, listWhenIndexed, queryByStatus } from '../support/statuses.ts'
 
-const LIMIT = 120_000
+const LIMIT = 180_000
 const STATUSES = ['open', 'done', 'late']
 const createPrefix = () => `i${randomBytes(4).toString('hex')}_`
 

@@ -79,7 +79,7 @@ describe.each(Object.entries(sqliteLibraries))('a database of release 0.1.0, ope
     await checkContents(store)
     await checkQueries(store)
     checkSqliteEntries(handle)
-  }, 60_000)
+  })
 
   it('is migrated in one step: a process that dies in its midst leaves the tables of 0.1.0', async () => {
     const file = await createFile()
@@ -123,7 +123,7 @@ describe('tables of release 0.1.0 in Postgres', () => {
   let server: PostgresServer
   beforeAll(async () => {
     server = await startPostgres()
-  }, 60_000)
+  })
   afterAll(() => server.stop())
 
   async function createTables(): Promise<{ pool: pg.Pool; statements: Record<string, string> }> {

@@ -10,7 +10,7 @@ const INDEX: CollectionIndex = {
   valuesOf: () => ({}),
 }
 const COUNT_STEPS = { inIndex: 50_000, byEntry: 10_000 }
-const LIMIT = 60_000
+const LIMIT = 180_000
 
 interface Question {
   readonly where: readonly Condition[]

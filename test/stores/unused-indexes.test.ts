@@ -41,7 +41,7 @@ describe('an index that has not been used for a day', () => {
   let server: PostgresServer
   beforeAll(async () => {
     server = await startPostgres()
-  }, 120_000)
+  })
   afterAll(() => server.stop())
 
   it('is removed from SQLite once another one is used, or its collection is empty', async () => {

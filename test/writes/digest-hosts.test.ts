@@ -109,7 +109,7 @@ describe('content that was damaged on its way', () => {
     expect(count('states')).toBe(0)
   })
 
-  it('leaves nothing in Postgres that the next sweep does not take', { timeout: 120_000 }, async () => {
+  it('leaves nothing in Postgres that the next sweep does not take', { timeout: 180_000 }, async () => {
     const server = await startPostgres()
     closers.push(() => server.stop())
     const pool = server.createPool({ max: 4 })
