@@ -205,6 +205,8 @@ const keepVary: ContentHook = (_request, reply, payload, done) => {
 }
 
 function answer(reply: FastifyReplyLike, { status, fields, body }: HostAnswer): void {
+  // `@fastify/compress` does not read Cache-Control, and up to version 8 it compresses parts: it obeys this field of a request.
+  if (/no-transform/i.test(String(fields.get('Cache-Control')))) reply.request.headers = { 'x-no-compression': 'true' }
   reply.code(status)
   for (const [name, value] of fields) reply.header(name, value)
   // Text would be given a charset.

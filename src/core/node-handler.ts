@@ -157,8 +157,10 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
       passOnPending(exchange)
       return void next(error)
     }
-    // Content that is lost or away: the state was read, so no call of the store has failed.
-    if (isHttpError(error) && error.status >= 500 && error.cause !== undefined) report(error, exchange, 'late')
+    // Content that is lost or away: the state was read, so no call of the store has failed. After the head it is an error of
+    // middleware that wraps the methods that write.
+    const isLost = isHttpError(error) && error.status >= 500 && error.cause !== undefined
+    if (isLost || res.headersSent) report(error, exchange, 'late')
     const reply = res.headersSent ? 'gone' : replyTo(error, exchange)
     if (reply === 'gone') return void exchange.breakOff()
     try {

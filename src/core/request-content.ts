@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from 'node:http2'
 import { splitList } from '../protocol/field-value.ts'
 import { HttpError } from './errors.ts'
@@ -180,6 +180,8 @@ export function discardUnreadBody(
   if (body !== undefined) {
     if (typeof body === 'string') res.write(body, 'latin1')
     else res.write(toOwnBytes(body))
+    // Middleware that compresses would hold it back until the end.
+    if (Object.hasOwn(res, 'flush')) (res as ServerResponse & { flush(): void }).flush()
   } else res.flushHeaders()
   if (waitsForContinue) {
     res.end()

@@ -29,7 +29,8 @@ export function completeHeaders(exchange: Exchange, reply: Reply, present: strin
 /** Writes the status line and the header section. @param more fields beside those of the reply */
 export function writeHead(exchange: Exchange, reply: Reply, more: readonly string[] | undefined): void {
   const { res } = exchange
-  const isPlain = !exchange.isHttp2 && res.getHeaderNames().length === 0
+  const isWrapped = Object.hasOwn(res, 'writeHead') || Object.hasOwn(res, 'end')
+  const isPlain = !exchange.isHttp2 && !isWrapped && res.getHeaderNames().length === 0
   const headers = completeHeaders(exchange, reply, isPlain ? '' : String(res.getHeader('vary') ?? ''))
   const all = more === undefined ? headers : headers.concat(more)
   // The phrase too: a head that could not be written leaves its own behind, and 500 would be called "OK".
@@ -41,6 +42,8 @@ export function writeHead(exchange: Exchange, reply: Reply, more: readonly strin
     // Left to what writes or ends: without content the header section then ends the stream. A client that stops its
     // upload at an error would otherwise be reset for content shorter than it said, before it sees the answer's end.
     if (exchange.isHttp2) res.statusCode = reply.status
+    // Middleware that wraps the methods may set fields until it writes, and `on-headers` up to 1.0.2 loses those of a list.
+    else if (isWrapped) Object.assign(res, { statusCode: reply.status, statusMessage: phrase })
     else res.writeHead(reply.status, phrase)
   } else res.writeHead(reply.status, phrase, all as string[])
 }

@@ -1,3 +1,4 @@
+import type { Http2ServerResponse } from 'node:http2'
 import type { Exchange } from './exchange.ts'
 import { isPromise } from './maybe-promise.ts'
 import { toOwnBytes } from './own-bytes.ts'
@@ -67,7 +68,7 @@ function writeShort(
   { size }: ContentSource,
   read: NonNullable<ContentSource['read']>,
 ): undefined | Promise<void> {
-  const buffer = exchange.isHttp2 ? undefined : takeBuffer()
+  const buffer = exchange.isHttp2 || isWrapped(exchange) ? undefined : takeBuffer()
   const write = (pieces: Pieces): undefined => {
     if (buffer === undefined) return exchange.isClosed ? undefined : writePieces(exchange, reply, size, pieces)
     const isInBuffer = pieces instanceof Uint8Array && pieces.buffer === buffer.buffer
@@ -134,8 +135,9 @@ async function writeSource(
     if (exchange.isClosed) return
     writeHead(exchange, reply, undefined)
     drain = createDrain(exchange)
-    // Compressing middleware replaces the method, and drops the function that is to be called.
-    const isWrapped = Object.hasOwn(res, 'write')
+    const isKept = isWrapped(exchange)
+    // Compressing middleware drops the function that is to be called.
+    const isDropped = Object.hasOwn(res, 'write')
     let rest = source.size
     if (rest === 0) res.end()
     while (rest > 0 && !exchange.isClosed) {
@@ -146,11 +148,12 @@ async function writeSource(
       rest -= bytes.length
       if (rest < 0) throw new Error('A content source gave more bytes than its size.')
       for (let at = 0; at < bytes.length && !exchange.isClosed; at += most) {
-        const piece = toOwnBytes(bytes.length <= most ? bytes : bytes.subarray(at, at + most))
+        const part = bytes.length <= most ? bytes : bytes.subarray(at, at + most)
+        const piece = isKept ? Buffer.from(part) : toOwnBytes(part)
         const written = drain.next(piece.length)
         // The last piece ends the message in the same write.
         if (rest === 0 && at + most >= bytes.length) res.end(piece, written)
-        else if (res.write(piece, written) && isWrapped) written()
+        else if (takesMore(exchange, res.write(piece, written)) && isDropped) written()
         await drain.promise
       }
       // A source that has given all is not asked again; it is closed.
@@ -166,6 +169,23 @@ async function writeSource(
     drain?.close()
     await closeIterator(iterator)
   }
+}
+
+/**
+ * Whether middleware has put its own methods in place of those that write. It may gather, cache or compress what it is given
+ * after the call, so that it gets bytes that nothing else is read into.
+ */
+function isWrapped({ res }: Exchange): boolean {
+  return Object.hasOwn(res, 'write') || Object.hasOwn(res, 'end')
+}
+
+/**
+ * Whether to go on after a write. Middleware that wraps the method may return nothing: as with `pipe` of Node, that does not
+ * mean to wait. The response behind it knows whether it has room.
+ */
+function takesMore({ isHttp2, res }: Exchange, taken: boolean | undefined): boolean {
+  if (typeof taken === 'boolean') return taken
+  return !(isHttp2 ? (res as unknown as Http2ServerResponse).stream : res).writableNeedDrain
 }
 
 async function closeIterator(iterator: AsyncIterator<Uint8Array>): Promise<void> {
@@ -202,10 +222,15 @@ function createDrain(exchange: Exchange): Drain {
         settle = resolve
       })
       if (!exchange.isHttp2) return settle
-      return () => {
-        noteSent(exchange, size)
-        settle()
+      const resolve = settle
+      let isNoted = false
+      // By 'drain' too: a client that reads what was compressed would otherwise look as if it did not read.
+      settle = () => {
+        if (!isNoted) noteSent(exchange, size)
+        isNoted = true
+        resolve()
       }
+      return settle
     },
     close() {
       res.off('close', onClose).off('finish', onClose).off('drain', onClose)

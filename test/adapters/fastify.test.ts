@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib'
 import fastify, { type FastifyInstance } from 'fastify'
 import { describe, expect, it } from 'vitest'
 import { fastifyPlugin } from '../../src/adapters/fastify.ts'
@@ -90,6 +91,25 @@ describe('fastifyPlugin with a service', () => {
       await expect.poll(() => seen.at(-1)).toBe(`onResponse ${method} ${status}`)
       expect(seen.splice(0)).toHaveLength(added === undefined ? 1 : 2)
     }
+  })
+
+  it('has parts and answers with digests left alone by a hook that compresses as @fastify/compress does', async () => {
+    const port = await serve((app) => {
+      app.addHook('onSend', async (request, reply, payload) => {
+        if (request.headers['x-no-compression'] !== undefined || !Buffer.isBuffer(payload)) return payload
+        reply.header('Content-Encoding', 'gzip').removeHeader('Content-Length')
+        return gzipSync(payload)
+      })
+      app.register(fastifyPlugin(createService()))
+    })
+    const put = { method: 'PUT', target: '/files/a', fields: ['Content-Type: text/plain'], body: 'abcdef' }
+    expect((await send(port, put)).status).toBe(201)
+    const get = (...fields: string[]) => send(port, { target: '/files/a', fields })
+    expect((await get()).field('content-encoding')).toBe('gzip')
+    const part = await get('Range: bytes=1-2')
+    expect([part.status, part.field('content-encoding'), part.text]).toEqual([206, undefined, 'bc'])
+    const whole = await get('Want-Content-Digest: sha-256=1')
+    expect([whole.field('content-encoding'), whole.text]).toEqual([undefined, 'abcdef'])
   })
 
   it('works below a prefix with names, and tells it in Location', async () => {

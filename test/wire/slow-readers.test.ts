@@ -1,13 +1,18 @@
 import { type EventEmitter, once } from 'node:events'
-import { type ClientHttp2Session, connect as connectHttp2, type ServerHttp2Session } from 'node:http2'
-import type { Socket } from 'node:net'
+import {
+  type ClientHttp2Session,
+  connect as connectHttp2,
+  createServer as createHttp2Server,
+  type ServerHttp2Session,
+} from 'node:http2'
+import type { Server, Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Handler } from '../../src/core/handler.ts'
 import { createHandler } from '../../src/core/node-handler.ts'
 import { createReadPace } from '../../src/core/read-pace.ts'
 import { contentReply } from '../../src/core/reply.ts'
-import { runListener, startHost } from '../support/hosts.ts'
+import { runListener, runServer, startHost } from '../support/hosts.ts'
 import { get, HTTP1_HOSTS, openSilent, readSlowly } from './connections.ts'
 
 const closers: (() => unknown)[] = []
@@ -157,6 +162,25 @@ describe('answers on HTTP/2', () => {
 
   it('are sent to the end where the client reads slowly, but steadily (issue 16, issue 17)', async () => {
     const { session } = await open(createAnswers(400, 1_000_000))
+    const stream = session.request({ ':path': '/' })
+    const seen = readSlowly(stream, 1_100_000)
+    closers.push(seen.stop)
+    await closed(stream)
+    expect([stream.rstCode, seen.bytes]).toEqual([0, SIZE])
+  })
+
+  it('are sent to the end behind middleware that wraps the methods and calls nothing after a write', async () => {
+    const handler = createAnswers(400, 1_000_000)
+    const server = createHttp2Server((req, res) => {
+      const native = { write: res.write.bind(res), end: res.end.bind(res) }
+      res.write = (chunk: unknown) => native.write(chunk as Uint8Array)
+      res.end = ((chunk: unknown) => native.end(chunk as Uint8Array)) as typeof res.end
+      handler(req, res)
+    })
+    const host = await runServer(server as unknown as Server, 'http2')
+    closers.push(() => host.close())
+    const session = connectHttp2(`http://127.0.0.1:${host.port}`)
+    closers.push(() => session.destroy())
     const stream = session.request({ ':path': '/' })
     const seen = readSlowly(stream, 1_100_000)
     closers.push(seen.stop)

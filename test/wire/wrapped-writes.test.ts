@@ -1,10 +1,17 @@
+import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { createGzip } from 'node:zlib'
-import { afterEach, expect, it } from 'vitest'
+import { createServer as createHttp2Server } from 'node:http2'
+import type { Server } from 'node:net'
+import { createBrotliCompress, createGzip } from 'node:zlib'
+import { afterEach, describe, expect, it } from 'vitest'
+import type { Handler } from '../../src/core/handler.ts'
+import { createHandler } from '../../src/core/node-handler.ts'
+import { range } from '../../src/handlers/range.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
-import { document } from '../../src/service/resource-definitions.ts'
+import { collection, document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
-import { runServer } from '../support/hosts.ts'
+import { type RunningHost, runServer } from '../support/hosts.ts'
+import { openRawClient } from './raw-client.ts'
 
 let close = async (): Promise<void> => {}
 afterEach(() => close())
@@ -68,3 +75,176 @@ it.each([100, 1_500_000, 9_000_000])(
     expect(Buffer.from(await answer.arrayBuffer()).equals(content)).toBe(true)
   },
 )
+
+type Wrap = (res: ServerResponse) => void
+/** A method of a response as middleware replaces it: with the arguments that it was written for. */
+type Method = (this: ServerResponse, ...given: unknown[]) => unknown
+
+/** Replaces a method, as middleware does. */
+function replace(res: ServerResponse, name: 'write' | 'end' | 'writeHead', make: (native: Method) => Method): void {
+  Object.assign(res, { [name]: make(res[name] as Method) })
+}
+
+/** What `on-headers` 1.0.2 does, and with it `compression` 1.7, `morgan` 1.10 and `express-session` 1.17. */
+const withOldHeaders: Wrap = (res) =>
+  replace(
+    res,
+    'writeHead',
+    (native) =>
+      function (status, ...rest) {
+        const fields = rest.at(-1)
+        if (Array.isArray(fields)) for (const pair of fields as string[]) this.setHeader(pair[0]!, pair[1]!)
+        this.setHeader('X-Wrapped', 'yes')
+        return native.call(this, status)
+      },
+  )
+
+/** Sets a field when the answer ends, as middleware for routes that do not write a head by themselves. */
+const withLateField: Wrap = (res) =>
+  replace(
+    res,
+    'end',
+    (native) =>
+      function (...given) {
+        this.setHeader('X-Wrapped', 'yes')
+        return native.apply(this, given)
+      },
+  )
+
+/** Gathers what is written, returns nothing and sends all of it at the end. */
+const withGathered: Wrap = (res) => {
+  const chunks: Uint8Array[] = []
+  replace(res, 'write', () => (chunk) => void chunks.push(chunk as Uint8Array))
+  replace(
+    res,
+    'end',
+    (native) =>
+      function (chunk) {
+        if (typeof chunk === 'string') chunks.push(Buffer.from(chunk))
+        else if (chunk instanceof Uint8Array) chunks.push(chunk)
+        // The one of HTTP/2 writes by the method.
+        Reflect.deleteProperty(this, 'write')
+        this.setHeader('X-Wrapped', 'yes')
+        return native.call(this, Buffer.concat(chunks))
+      },
+  )
+}
+
+async function serve(handler: Handler, wrap: Wrap, isHttp2 = false): Promise<RunningHost> {
+  const listener = (req: IncomingMessage, res: ServerResponse): void => {
+    wrap(res)
+    handler(req, res)
+  }
+  const server = isHttp2 ? createHttp2Server(listener as never) : createServer(listener)
+  const running = await runServer(server as Server, isHttp2 ? 'http2' : 'http')
+  close = running.close
+  return running
+}
+
+describe('behind middleware that wraps the methods of a response', () => {
+  it.each([
+    ['that reads no list of fields', withOldHeaders],
+    ['that sets fields at the end', withLateField],
+    ['that gathers content', withGathered],
+  ])('answers are those of the service: one %s', async (_, wrap) => {
+    const resources = { '/notes': collection(), '/{name}': document() }
+    const { send } = await serve(createResourceService(memoryStore(), { resources, https: 'optional' }), wrap)
+    const headers = { 'Content-Type': 'application/json' }
+    const created = await send({ method: 'POST', path: '/notes', headers, body: '{"a":1}' })
+    expect([created.status, created.field('location'), created.text]).toEqual([201, '/notes/1', '{"id":1,"a":1}'])
+    const got = await send({ path: '/notes/1' })
+    expect([got.status, got.field('content-type'), got.field('x-wrapped')]).toEqual([200, 'application/json', 'yes'])
+    expect((await send({ path: '/notes/1', headers: { 'If-None-Match': got.field('etag')! } })).status).toBe(304)
+    expect((await send({ path: '/notes/2' })).status).toBe(404)
+    expect((await send({ method: 'DELETE', path: '/notes/1', headers: { 'If-Match': '"no"' } })).status).toBe(412)
+    expect((await send({ method: 'HEAD', path: '/notes/1' })).field('content-length')).toBe(got.field('content-length'))
+  })
+
+  it.each([
+    ['HTTP/1.1', false],
+    ['HTTP/2', true],
+  ])(
+    'content of a source that uses one buffer repeatedly is gathered whole, though a write returns nothing: %s',
+    async (_, isHttp2) => {
+      const content = Buffer.from(Array.from({ length: 100_000 }, (_, i) => `${i} `).join(''))
+      async function* open(): AsyncGenerator<Uint8Array> {
+        const buffer = Buffer.alloc(40_000)
+        for (let at = 0; at < content.length; at += buffer.length) {
+          yield buffer.subarray(0, content.copy(buffer, 0, at, at + buffer.length))
+        }
+      }
+      const film = range(() => ({ contentType: 'text/plain', content: { size: content.length, open } }))
+      const { send } = await serve(film, withGathered, isHttp2)
+      const answer = await send({ path: '/' })
+      expect([answer.status, answer.field('x-wrapped')]).toEqual([200, 'yes'])
+      expect(answer.body.equals(content)).toBe(true)
+    },
+  )
+
+  it('short content that is read at once is read into memory that nothing else is read into', async () => {
+    const kept: Uint8Array[] = []
+    const letters = ['a', 'b', 'c']
+    const handler = createHandler({
+      run() {
+        const letter = letters.shift()!
+        const read = (buffer: Uint8Array = Buffer.alloc(3)) => buffer.fill(letter.charCodeAt(0), 0, 3).subarray(0, 3)
+        return { status: 200, headers: ['Content-Length', '3'], body: { size: 3, read, open: () => expect.fail() } }
+      },
+      forwardErrors: false,
+    })
+    const { send } = await serve(handler, (res) =>
+      replace(
+        res,
+        'end',
+        (native) =>
+          function (...given) {
+            kept.push(given[0] as Uint8Array)
+            return native.apply(this, given)
+          },
+      ),
+    )
+    for (const letter of [...letters]) expect((await send({ path: '/' })).text).toBe(letter.repeat(3))
+    expect(kept.map(String)).toEqual(['a', 'b', 'c'].map((letter) => String(Buffer.from(letter.repeat(3)))))
+  })
+
+  it('a refused upload gets its answer at once where the middleware has a method to flush', async () => {
+    const resources = { '/{name}': document({ types: ['text/plain'] }) }
+    const service = createResourceService(memoryStore(), { resources, https: 'optional' })
+    const coder = createBrotliCompress()
+    const flushed = once(coder, 'data')
+    const running = await serve(service, (res) => {
+      replace(res, 'write', () => (chunk) => coder.write(chunk))
+      replace(
+        res,
+        'end',
+        (native) =>
+          function () {
+            return native.call(this)
+          },
+      )
+      Object.assign(res, { flush: () => coder.flush() })
+    })
+    const client = await openRawClient(running.port)
+    client.send('PUT /a HTTP/1.1\r\nHost: a\r\nContent-Type: image/png\r\nContent-Length: 9000000\r\n\r\nx')
+    expect((await flushed)[0].length).toBeGreaterThan(0)
+    client.socket.destroy()
+  })
+
+  it('an error of the middleware after the answer has begun reaches onError', async () => {
+    const errors: unknown[] = []
+    const service = createResourceService(memoryStore(), { https: 'optional', onError: (error) => errors.push(error) })
+    const { send } = await serve(service, (res) =>
+      replace(
+        res,
+        'end',
+        (native) =>
+          function (...given) {
+            native.apply(this, given)
+            throw new Error('after the end')
+          },
+      ),
+    )
+    await send({ path: '/a' }).catch(() => {})
+    expect(errors.map(String)).toEqual(['Error: after the end'])
+  })
+})
