@@ -76,7 +76,7 @@ async function writeOpenApiTypes() {
 
 try {
   const [{ filename }] = JSON.parse(
-    execFileSync('npm', ['pack', '--json', '--pack-destination', folder], { encoding: 'utf8' }),
+    execFileSync('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', folder], { encoding: 'utf8' }),
   )
   writeFileSync(join(folder, 'package.json'), '{ "private": true, "type": "module" }')
   cpSync('test/consumer/index.ts', join(folder, 'index.ts'))

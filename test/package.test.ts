@@ -92,6 +92,11 @@ async function measureBundle(file: string, name: string): Promise<number> {
 }
 
 describe('package.json', () => {
+  it('is built whole whenever it is packed: a build of `npm start` has no declarations, a fresh clone nothing', () => {
+    expect(manifest.scripts.prepack).toContain('npm run -s build ')
+    expect(manifest.scripts.build).toMatch(/^tsup && /)
+  })
+
   it('exports exactly what is built', () => {
     const built = Object.keys(entries).map((entry) => (entry === 'index' ? '.' : `./${entry}`))
     expect(subpaths.sort()).toEqual(built.sort())

@@ -44,8 +44,9 @@ export type Authorize<Value = JsonValue> = (
 ) => MaybePromise<boolean | 'not-found'>
 
 /**
- * Refuses a replacement that conflicts with the current state (409). Sees both inside the atomic step: the write happens
- * only if the state it saw is still the current one.
+ * Refuses a change that conflicts with the current state (409): PUT, PATCH, and PUT of a file of an item, where it sees
+ * the item. Not asked about POST and DELETE, and not about a patch that changes nothing. Sees both states inside the atomic
+ * step: the write happens only if the state it saw is still the current one.
  * @returns nothing, or a sentence that tells the client what is in the way
  */
 export type ConflictHook<Value = JsonValue> = (

@@ -20,6 +20,7 @@ import {
 } from '../stores/types.ts'
 import { beginRequestedChange, readForHooks } from './changes.ts'
 import { commit, writeChange } from './commit.ts'
+import { checkConflict } from './conflict.ts'
 import { readJson } from './content.ts'
 import { foresee } from './foreseen-state.ts'
 import { fetchJson, textOf } from './hooks.ts'
@@ -132,10 +133,12 @@ function writeValid(
   requireFewMembers(text, limits)
   const { contentType, contentLanguage, filename } = resource
   const content = indexContent(route, storePath, { contentType, contentLanguage, filename, body: text }, value)
-  return andThen(writeOnce(exchange, resource, content), (result) => {
-    if ('resource' in result) rememberDocument(result.resource, value)
-    return result
-  })
+  return andThen(checkConflict(exchange, storePath, content, resource), () =>
+    andThen(writeOnce(exchange, resource, content), (result) => {
+      if ('resource' in result) rememberDocument(result.resource, value)
+      return result
+    }),
+  )
 }
 
 /** Writes over the state that was patched; with a key, the record of the answer as well. */

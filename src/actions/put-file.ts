@@ -9,6 +9,7 @@ import { formatPath } from '../protocol/request-target.ts'
 import { nameOf, type RelatedWrite, type StoredResource, type StoredState } from '../stores/types.ts'
 import { beginChange } from './changes.ts'
 import { commit, writeChange } from './commit.ts'
+import { checkConflict } from './conflict.ts'
 import { discardContent, readSmall, storedType, streamContent, type TakenContent } from './content.ts'
 import type { FileOptions } from './hook-types.ts'
 import { fetchJson, parseStored, textOf } from './hooks.ts'
@@ -69,6 +70,7 @@ async function attempt(
   const { contentLanguage } = item
   const plain = { contentType: item.contentType, contentLanguage, filename: item.filename, body: text }
   const content = indexContent(own, item.path, plain, value)
+  await checkConflict(exchange, item.path, content, item, own)
   const options = { expect: { version: item.version }, requires, related: [file], signal }
   const written = await writeChange(store, item.path, content, options, change)
   if (written.outcome !== 'conflict') return { outcome: current === undefined ? 'created' : 'replaced' }

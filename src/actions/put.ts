@@ -8,10 +8,9 @@ import { recheckAbsence, requireAuthorization } from './authorization.ts'
 import { beginRequestedChange, observesChanges } from './changes.ts'
 import { commit, commitWithoutTurn, writeChange } from './commit.ts'
 import { checkConditions, expectationOf } from './conditions.ts'
+import { checkConflict } from './conflict.ts'
 import { contentOf, discardContent, hasSchema, type Proposal, readJson, readRawContent } from './content.ts'
 import { performForeseen } from './foreseen-version.ts'
-import type { ConflictHook } from './hook-types.ts'
-import { loadView, viewState } from './hooks.ts'
 import { indexContent } from './indexing.ts'
 import { completeItem, fileNamesOf, validateItemContent } from './item-files.ts'
 import { requireParent } from './parent.ts'
@@ -144,7 +143,7 @@ function attempt(exchange: ResourceExchange, content: Content, seen?: SeenState)
     if (!isPromise(rechecked)) return replace(exchange, content, expectationOf(exchange), seen)
     return rechecked.then(() => replace(exchange, content, expectationOf(exchange), seen))
   }
-  return andThen(checkConflict(exchange, content, route.conflict), (expect) => replace(exchange, content, expect, seen))
+  return andThen(expectNoConflict(exchange, content), (expect) => replace(exchange, content, expect, seen))
 }
 
 function replace(
@@ -168,40 +167,21 @@ function replace(
  * Asks the definition about a conflict (interface, PUT 4).
  * @returns the state that was seen: the write insists on it
  */
-function checkConflict(
-  exchange: ResourceExchange,
-  content: Content,
-  conflict: ConflictHook,
-): MaybePromise<Expectation> {
-  const { limits } = exchange.route.context
+function expectNoConflict(exchange: ResourceExchange, content: Content): MaybePromise<Expectation> {
+  const { storePath } = exchange
   // The state was read for its validators only, if at all: the hook sees its content.
-  return andThen(readInScope(exchange, exchange.storePath, new ReadUntilLeft(exchange, {})), (state) => {
+  return andThen(readInScope(exchange, storePath, new ReadUntilLeft(exchange, {})), (state) => {
     refuseTaken(exchange)
     // It may be another state than the one that was judged.
     setState(exchange, state)
     return andThen(requireAuthorization(exchange), () => {
       checkConditions(exchange)
       const { current } = exchange
-      const size = typeof content.body === 'string' ? Buffer.byteLength(content.body) : sizeOfBody(content)
-      const draft = { ...content, path: exchange.storePath, version: '', size, body: smallBody(content) }
-      const proposed = viewState(draft, limits.bodySize)
-      const view = loadView(current, limits.bodySize, exchange)
-      const verdict = andThen(view, (view) => conflict(proposed, view, exchange))
-      return andThen(verdict, (detail) => {
-        if (detail !== undefined) throw new HttpError(409, 'ERR_CONFLICT', { detail })
-        return current === undefined ? 'absent' : { version: current.version }
-      })
+      return andThen(checkConflict(exchange, storePath, content, current), () =>
+        current === undefined ? 'absent' : { version: current.version },
+      )
     })
   })
-}
-
-function smallBody({ body }: Content): string | Uint8Array {
-  return typeof body === 'string' || body instanceof Uint8Array ? body : ''
-}
-
-function sizeOfBody({ body }: Content): number {
-  if (body instanceof Uint8Array) return body.length
-  return typeof body === 'object' && 'staged' in body ? body.size : 0
 }
 
 /** What the answer to a replacement holds. */

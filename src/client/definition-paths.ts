@@ -90,6 +90,10 @@ type Id<Named> = {
 }
 /** The names of the files that items may have. */
 export type FileNames<Named> = Named extends { readonly fileNames: infer Names extends string } ? Names : never
+/** The names of the files that PUT may replace. */
+type ReplaceableNames<Named> = Named extends { readonly replaceable: infer Files }
+  ? { [Name in keyof Files & string]: Files[Name] extends true ? Name : never }[keyof Files & string]
+  : never
 /** The properties of an item that the server keeps. */
 type ServerProperties<Named> = Id<Named> & { readonly [Name in FileNames<Named>]?: JsonValue } & (Named extends {
     readonly create: 'accepted'
@@ -128,10 +132,10 @@ interface Item<Definition> extends PathTypes {
   readonly input: InputOf<Definition> & Partial<ServerProperties<TraitsOf<Definition>>>
   readonly traits: TraitsOf<Definition>
 }
-interface ItemFile extends PathTypes {
+interface ItemFile<Methods extends string> extends PathTypes {
   readonly kind: 'resource'
   readonly content: 'raw'
-  readonly methods: 'GET'
+  readonly methods: Methods
   readonly output: never
   readonly input: never
   readonly traits: object
@@ -157,13 +161,20 @@ type Collections<Resources> = {
 type FilePaths<Resources> = {
   [Path in Collections<Resources>]: Below<Path, `{id}/${FileNames<TraitsOf<Resources[Path]>>}`>
 }[Collections<Resources>]
+type ReplaceablePaths<Resources> = {
+  [Path in Collections<Resources>]: Below<Path, `{id}/${ReplaceableNames<TraitsOf<Resources[Path]>>}`>
+}[Collections<Resources>]
 
 /** Every path of some definitions with what it can do: collections, their items, the files of items, and the rest. */
 export type Paths<Resources> = Resources extends AnyResources
   ? Readonly<Record<string, AnyPath>>
   : { readonly [Path in keyof Resources & string]: Own<Resources[Path]> } & {
       readonly [Path in Collections<Resources> as Below<Path, '{id}'>]: Item<Resources[Path]>
-    } & { readonly [Path in FilePaths<Resources>]: ItemFile }
+    } & {
+      readonly [Path in FilePaths<Resources>]: ItemFile<
+        Path extends ReplaceablePaths<Resources> ? 'GET' | 'PUT' : 'GET'
+      >
+    }
 
 /** The paths that allow a method on a kind of resource with a kind of content. */
 export type PathsWith<

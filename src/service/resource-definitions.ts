@@ -32,6 +32,11 @@ interface CollectionTraits<Methods, MemberMethods, Types, Create, Deletion, Ids,
   readonly idempotency: Idempotency
 }
 
+/** Which of the files of an item a client may replace. */
+type Replaceable<Files> = {
+  readonly [Name in keyof Files]?: { readonly replaceable?: Files[Name] }
+}
+
 type Kind<Name extends ResourceDefinition['kind']> = Extract<ResourceDefinition, { readonly kind: Name }>
 /** A collection, with the types that a client infers from it. */
 export type CollectionDefinition<Value, Input, Named> = Kind<'collection'> & Typed<Value, Input, Named>
@@ -59,16 +64,18 @@ export function collection<
   const Query = undefined,
   const Idempotency = undefined,
   FileNames extends string = never,
+  const Files = unknown,
 >(
   options?: CollectionOptions<Value> &
     Typing<Input, Value, CollectionTraits<Methods, MemberMethods, Types, Create, Deletion, Ids, Query, Idempotency>> & {
-      readonly files?: Readonly<Record<FileNames, FileOptions>>
+      readonly files?: Readonly<Record<FileNames, FileOptions>> & Replaceable<Files>
     },
 ): CollectionDefinition<
   Value,
   Input,
   CollectionTraits<Methods, MemberMethods, Types, Create, Deletion, Ids, Query, Idempotency> & {
     readonly fileNames: FileNames
+    readonly replaceable: Files
   }
 > {
   const read = readCollectionOptions(options as CollectionOptions<JsonValue> | undefined)

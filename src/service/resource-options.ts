@@ -53,7 +53,7 @@ export interface ResourceOptions<Value = JsonValue> {
   readonly requireAuth?: 'all' | 'writes' | 'none' | ((request: RequestView) => boolean)
   /** Who may do what; see {@link Authorize}. Default: the service's `auth.authorize`. */
   readonly authorize?: Authorize<Value>
-  /** Refuses replacements that conflict with the current state (409); see {@link ConflictHook}. Default: none. */
+  /** Refuses a PUT or a PATCH that conflicts with the current state (409); see {@link ConflictHook}. Default: none. */
   readonly conflict?: ConflictHook<Value>
   /**
    * Whether PATCH takes `application/json` as well, as a merge patch (RFC 7396), for clients that cannot name the format.

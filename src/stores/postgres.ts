@@ -14,18 +14,17 @@ import { nameStatements } from './postgres/statements.ts'
 import { createPostgresStates } from './postgres/states.ts'
 import { createRecentCache } from './recent-cache.ts'
 import { createSqlStore } from './sql/create-store.ts'
-import type { MovableContents } from './sql/move.ts'
+import type { SqlStore } from './sql/move.ts'
 import { readSqlOptions, SQL_OPTIONS, type SqlStoreOptions } from './sql/options.ts'
 import { createIndexer } from './sql/queries/indexer.ts'
 import { formatSortKey, toPage, toResource } from './sql/rows.ts'
 import { createSweeper } from './sql/sweeper.ts'
 import type { StateRow } from './sql/tables.ts'
 import { createVersions } from './stamps.ts'
-import type { ResourceStore } from './types.ts'
 
 export type { PostgresClient, PostgresPool, PostgresQuery } from './postgres/connection.ts'
 export type { PgliteDatabase, PgliteRunner } from './postgres/pglite.ts'
-export type { MovableContents, MoveOptions } from './sql/move.ts'
+export type { MovableContents, MoveOptions, SqlStore } from './sql/move.ts'
 
 export interface PostgresStoreOptions extends SqlStoreOptions {
   /**
@@ -64,7 +63,7 @@ const OPTIONS: OptionTable<PostgresStoreOptions> = {
  * Retry-After; once it is back the store works again.
  * @throws TypeError for an unknown option, a missing pool, an unfit prefix or limit
  */
-export function postgresStore(options: PostgresStoreOptions): ResourceStore & MovableContents {
+export function postgresStore(options: PostgresStoreOptions): SqlStore {
   if (typeof (options as { connect?: unknown } | undefined)?.connect === 'function') {
     throw new TypeError('postgresStore takes the pool as an option: postgresStore({ pool }).')
   }

@@ -3,7 +3,7 @@ import { CLOCK, SIZE, type ValueRule, withDefault } from '../core/option-values.
 import type { OptionTable } from '../core/options.ts'
 import { createKnownStates, createRecentCache } from './recent-cache.ts'
 import { createSqlStore } from './sql/create-store.ts'
-import type { MovableContents } from './sql/move.ts'
+import type { SqlStore } from './sql/move.ts'
 import { readSqlOptions, SQL_OPTIONS, type SqlStoreOptions } from './sql/options.ts'
 import { createIndexer } from './sql/queries/indexer.ts'
 import { createSweeper } from './sql/sweeper.ts'
@@ -19,9 +19,8 @@ import { migrateSqlite } from './sqlite/schema.ts'
 import { prepareStatements } from './sqlite/statements.ts'
 import { createSqliteStates } from './sqlite/states.ts'
 import { createSqliteClock, createVersions } from './stamps.ts'
-import type { ResourceStore } from './types.ts'
 
-export type { MovableContents, MoveOptions } from './sql/move.ts'
+export type { MovableContents, MoveOptions, SqlStore } from './sql/move.ts'
 export type { SqliteHandle, SqliteStatement, SqliteValue } from './sqlite/handle.ts'
 
 export interface SqliteStoreOptions extends SqlStoreOptions {
@@ -61,7 +60,7 @@ const BATCH_SIZE = 512 * 1024
  * @throws TypeError for an unknown option or an unfit prefix
  * @throws Error when the tables were made by a newer release, or the database cannot keep a write-ahead log
  */
-export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions): ResourceStore & MovableContents {
+export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions): SqlStore {
   if (typeof handle?.exec !== 'function' || typeof handle.prepare !== 'function') {
     const meant = typeof handle === 'string' ? 'sqliteStore(new Database(file))' : 'new Database(file)'
     throw new TypeError(

@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { createResourceClient, expectSuccess, type ResourceFile } from '../../src/client.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
+import { collection } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import { resources } from './resources.ts'
 import { start } from './servers.ts'
@@ -45,6 +46,22 @@ describe('upload and download', () => {
     )
     await collect(file)
     expect(received.at(-1)).toEqual([1_000_000, 1_000_000])
+  })
+
+  it('replaces the file of an item, where its definition lets PUT store it', async () => {
+    const albums = { '/albums': collection({ files: { cover: { replaceable: true } } }) }
+    const base = await start(createResourceService(memoryStore(), { resources: albums, https: 'optional' }))
+    const client = createResourceClient<typeof albums>(base)
+    const { document } = expectSuccess(await client.create('/albums', { title: 'Engines' }))
+    const blob = new Blob(['first'], { type: 'image/png' })
+    expect(await client.upload('/albums/{id}/cover', { id: 1 }, 'absent', blob)).toMatchObject({ status: 201 })
+    expect(await client.upload('/albums/{id}/cover', { id: 1 }, 'absent', blob)).toMatchObject({ status: 412 })
+    const { file } = expectSuccess(await client.download('/albums/{id}/cover', { id: 1 }))
+    expect((await collect(file)).toString()).toBe('first')
+    expect(await client.upload(file, 'second')).toMatchObject({ status: 204 })
+    expect(await client.upload(file, 'third')).toMatchObject({ status: 412 })
+    const { document: changed } = expectSuccess(await client.read(document))
+    expect(changed.value.cover).toMatchObject({ size: 6 })
   })
 
   it('creates items of raw content, and items with files by multipart', async () => {

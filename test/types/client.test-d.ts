@@ -1,5 +1,6 @@
 // Compiled, never run: `tsc -p test` fails when the client takes what a definition does not allow.
 import { createResourceClient, expectSuccess, type ResourceHandle } from '../../src/client.ts'
+import { collection } from '../../src/service/resource-definitions.ts'
 import type { FurtherResources, resources } from '../client/resources.ts'
 import type { Equal, Expect } from './equal.ts'
 
@@ -16,6 +17,11 @@ const removalOfDocument = await client.remove('/spool/{name}', { name: 'a' }, 'a
 const read = await client.read('/users/{id}', { id: 1 })
 const edited = await client.edit(user, (value) => value)
 const { file } = expectSuccess(await client.download('/people/{id}/photo', { id: 1 }))
+const albums = {
+  '/albums': collection({ files: { cover: { replaceable: true }, print: { replaceable: false }, note: {} } }),
+  '/': collection({ files: { logo: { replaceable: true, describe: ({ size }) => ({ size }) } } }),
+}
+const album = createResourceClient<typeof albums>('https://api.example')
 declare const foreign: ResourceHandle<'/elsewhere'>
 
 export type Results = [
@@ -45,6 +51,10 @@ await client.edit(user, { ...user.value, role: 'admin' })
 await client.remove(user)
 await client.upload('/texts/{owner}/{name}', { owner: 'ada', name: 'a' }, 'absent', 'text')
 await client.read('/files/{name}', { name: 'a.json' })
+const cover = expectSuccess(await album.upload('/albums/{id}/cover', { id: 1 }, 'absent', new Uint8Array(3)))
+await album.upload(cover.resource, 'bytes')
+await album.download('/albums/{id}/note', { id: 1 })
+await album.upload('/{id}/logo', { id: 1 }, 'any', 'bytes')
 for await (const item of client.list('/blobs')) item.href.length
 await further.list('/tasks', { query: { status: ['open'], dueAt: { gte: new Date() } }, sort: ['-dueAt', 'priority'] })
 createResourceClient<FurtherResources>('/', { keyed: ['/tasks'] })
@@ -52,6 +62,14 @@ createResourceClient<typeof resources>('/', { keyed: ['/orders'] })
 await untyped.edit('/anything/at/all', (value) => value)
 await untyped.replace('/a/{b}', { b: 1 }, 'any', { c: 1 })
 
+// @ts-expect-error a file that comes with its item only
+await album.upload('/albums/{id}/note', { id: 1 }, 'any', 'bytes')
+// @ts-expect-error the same, said in the definition
+await album.upload('/albums/{id}/print', { id: 1 }, 'any', 'bytes')
+// @ts-expect-error a file is not removed alone
+await album.remove('/albums/{id}/cover', { id: 1 }, 'any')
+// @ts-expect-error an option of a file that does not exist
+collection({ files: { cover: { replacable: true } } })
 // @ts-expect-error a path that no definition has
 await client.read('/nothing')
 // @ts-expect-error parameters are missing

@@ -16,7 +16,7 @@ import {
 import { supportOf } from './beside.ts'
 import { createIntakeFactory, type Intake, type IntakeFactory, type Taken } from './intake.ts'
 import type { SqlContents } from './large-body.ts'
-import { type MovableContents, moveChunks } from './move.ts'
+import { moveChunks, type SqlStore } from './move.ts'
 import type { SqlSettings, SqlStoreOptions } from './options.ts'
 import type { Indexer } from './queries/indexer.ts'
 import type { SqlQueries } from './queries/list.ts'
@@ -103,7 +103,7 @@ export interface SqlParts {
 }
 
 /** Makes the store of a database from the parts in which databases differ. */
-export function createSqlStore(parts: SqlParts): ResourceStore & MovableContents {
+export function createSqlStore(parts: SqlParts): SqlStore {
   const { owner, settings, nextVersion, changes, queries, contents, sweeper, indexer } = parts
   const { inlineLimit, retention } = settings
   const { beside } = contents

@@ -1,5 +1,5 @@
 import type { MaybePromise } from '../../core/maybe-promise.ts'
-import type { LargeBody } from '../types.ts'
+import type { LargeBody, ResourceStore } from '../types.ts'
 import type { BesideContents } from './beside.ts'
 import type { ContentId, Taken } from './intake.ts'
 
@@ -17,6 +17,12 @@ export interface MovableContents {
    * @throws TypeError when the store has no option `contents`
    */
   moveContents(options?: MoveOptions): Promise<number>
+}
+
+/** What `sqliteStore` and `postgresStore` return. */
+export interface SqlStore extends ResourceStore, MovableContents {
+  /** Ends the sweep and the indexing, and closes the content store; never the handle or the pool that the program passed. */
+  close(): MaybePromise<void>
 }
 
 /** Content in chunks that a state names. */
