@@ -76,7 +76,6 @@ export interface Facts {
   readonly needsCondition: boolean
   /** Whether content needs a digest. */
   readonly needsDigests: boolean
-  readonly hasConflicts: boolean
   /** Whether POST may come upon a path that another definition is for. */
   readonly createsBesideOthers: boolean
   /** Whether a hook of the definition may refuse a write. */
@@ -147,7 +146,6 @@ export function readFacts(view: ServiceView, pattern: string, route: Route): Fac
     hasParent: route.hasParent,
     needsCondition: route.preconditions === 'required',
     needsDigests: route.needsDigests,
-    hasConflicts: route.conflict !== undefined,
     createsBesideOthers: createsBesideOthers(route),
     hooksMayRefuse: {
       // A file is replaced together with its item, which has hooks and an index.
