@@ -4,7 +4,7 @@ import { completeReply } from './complete-reply.ts'
 import { noteError, publishTrace, startTrace } from './diagnostics.ts'
 import { createErrorReply, toHttpError } from './error-reply.ts'
 import { HttpError, isHttpError, RequestAborted } from './errors.ts'
-import { type AnyRequest, type AnyResponse, type Exchange, sharedExchange } from './exchange.ts'
+import type { AnyRequest, AnyResponse, Exchange } from './exchange.ts'
 import type { Decision, Handler, HandlerRole, Next } from './handler.ts'
 import { atOnce, isPromise, type MaybePromise } from './maybe-promise.ts'
 import { passOnPending } from './pending.ts'
@@ -13,8 +13,9 @@ import { findPlace, type Place } from './place.ts'
 import type { Reply } from './reply.ts'
 import { createFailureReport, type ErrorHook } from './report-failure.ts'
 import { countAnswer, waitInSession } from './session-load.ts'
+import { sharedExchange } from './shared-exchange.ts'
 import { unwatchReader, watchReader } from './stalled-reader.ts'
-import { readThrown } from './thrown.ts'
+import { readThrown, toHostError } from './thrown.ts'
 import { type WriteOptions, writeReply } from './write-reply.ts'
 
 export type { ErrorHook } from './report-failure.ts'
@@ -131,7 +132,7 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
       activity?.end(exchange)
       exchange.undecided?.decided()
       passOnPending(exchange)
-      throw error
+      throw toHostError(error)
     }
     noteError(exchange, error)
     return replyTo(error, exchange)
@@ -155,7 +156,7 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
     const error = readThrown(thrown)
     if (next !== undefined && !res.headersSent && isForwarded(error, exchange)) {
       passOnPending(exchange)
-      return void next(error)
+      return void next(toHostError(error))
     }
     // Content that is lost or away: the state was read, so no call of the store has failed.
     if (isHttpError(error) && error.status >= 500 && error.cause !== undefined) report(error, exchange, 'late')
