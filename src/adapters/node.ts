@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Http2Server } from 'node:http2'
 import { checkHandler, type Handler, isHandler } from '../core/handler.ts'
+import { createHandler } from '../core/node-handler.ts'
 import { CHECKED_LATER } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { sharedExchange } from '../core/shared-exchange.ts'
@@ -48,9 +49,10 @@ export function attach(server: AnyServer, service: Handler, options: AttachOptio
       for (const host of hosts) host.call(server, req, res)
     }
     return (req, res) => {
-      if (req.url === '*' || service.isWellKnown?.(req.url ?? '') === true) service(req, res, () => toHost(req, res))
-      else if (straight === undefined) toHost(req, res)
-      else straight(req, res, () => toHost(req, res))
+      const isForService = req.url === '*' || service.isWellKnown?.(req.url ?? '') === true
+      const first = isForService ? service : straight
+      if (first === undefined) toHost(req, res)
+      else first(req, res, (error) => (error === undefined ? toHost(req, res) : answerError(req, res, error)))
     }
   }
 
@@ -63,6 +65,14 @@ export function attach(server: AnyServer, service: Handler, options: AttachOptio
     holdContinue(req, res)
     listenHeld(req, res)
   })
+}
+
+/** Answers an error that a handler forwards: listeners take none, and a request whose guard has failed must not get to them. */
+function answerError(req: IncomingMessage, res: ServerResponse, error: unknown): void {
+  const run = (): never => {
+    throw error
+  }
+  createHandler({ run, forwardErrors: false })(req, res)
 }
 
 function takeListeners(emitter: Server, event: 'request' | 'checkContinue'): Listener[] {

@@ -11,10 +11,10 @@ afterEach(async () => {
 })
 
 /** What hosts may take for "go on". */
-const THROWN = [undefined, null, false, 0, '', 'route', 'router']
+const THROWN = [new Error('secret'), undefined, null, false, 0, '', 'route', 'router']
 
 // Plain servers have no host that takes errors.
-const hosts = guardedHosts.filter(({ name }) => !name.startsWith('mount on') && !name.startsWith('attach'))
+const hosts = guardedHosts.filter(({ name }) => !name.startsWith('mount on'))
 
 describe.each(hosts)('a guard that fails, on $name', ({ create, prefixes }) => {
   it.each(['throws', 'rejects'])('lets no request pass, whatever it %s', async (how) => {
