@@ -44,6 +44,11 @@ export interface HandlerOptions<E extends Exchange> {
   readonly forwardErrors: boolean
 }
 
+/** A callback without a parameter, as in `guard(req, res, () => route(req, res))`, would take an error for consent. */
+function takesErrors(next: Next | undefined): next is Next {
+  return next !== undefined && next.length > 0
+}
+
 /** Puts a node face on a decision: errors become replies, replies are written, and what is left goes to `next`. */
 export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Handler {
   const options: HandlerOptions<E> = Object.assign(Object.create(null), given)
@@ -154,7 +159,7 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
   function recover(exchange: Exchange, thrown: unknown, next: Next | undefined): undefined {
     const { res } = exchange
     const error = readThrown(thrown)
-    if (next !== undefined && !res.headersSent && isForwarded(error, exchange)) {
+    if (takesErrors(next) && !res.headersSent && isForwarded(error, exchange)) {
       passOnPending(exchange)
       return void next(toHostError(error))
     }
@@ -188,7 +193,7 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
 
   /** Errors that are the host's: without a host to take them they are answered all the same. */
   function refuse(exchange: Exchange, error: unknown, next: Next | undefined): void {
-    if (next !== undefined) return next(error)
+    if (takesErrors(next)) return next(error)
     const reply = replyTo(error, exchange)
     if (reply === 'gone') return exchange.breakOff()
     expectAnswer(exchange, reply)

@@ -13,10 +13,7 @@ afterEach(async () => {
 /** What hosts may take for "go on". */
 const THROWN = [new Error('secret'), undefined, null, false, 0, '', 'route', 'router']
 
-// Plain servers have no host that takes errors.
-const hosts = guardedHosts.filter(({ name }) => !name.startsWith('mount on'))
-
-describe.each(hosts)('a guard that fails, on $name', ({ create, prefixes }) => {
+describe.each(guardedHosts)('a guard that fails, on $name', ({ create, prefixes, protocol }) => {
   it.each(['throws', 'rejects'])('lets no request pass, whatever it %s', async (how) => {
     vi.spyOn(console, 'error').mockImplementation(() => {})
     const prefix = prefixes.at(-1)!
@@ -27,7 +24,7 @@ describe.each(hosts)('a guard that fails, on $name', ({ create, prefixes }) => {
     }
     const reached: string[] = []
     const guard = auth({ schemes: [basic({ verify })] })
-    const host = await runServer(await create(guard, prefix, (_by, target) => reached.push(target)))
+    const host = await runServer(await create(guard, prefix, (_by, target) => reached.push(target)), protocol)
     running.push(host)
     for (thrown of THROWN) {
       const answer = await host.send({
