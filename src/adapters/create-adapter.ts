@@ -160,7 +160,7 @@ export function createAdapter<Context, Result>(
   function send(handler: Handler, context: Context, exchange: Exchange, reply: Reply): MaybePromise<Result> {
     const { body } = reply
     // More is written to the response of Node, where the progress of a slow reader and a late failure are seen.
-    if (answer === undefined || !isSmall(exchange, body) || hasUnreadBody(exchange)) {
+    if (answer === undefined || exchange.isBegun || !isSmall(exchange, body) || hasUnreadBody(exchange)) {
       return writeDirectly(handler, context, exchange, reply)
     }
     const fields = fieldsOf(reply, completeHeaders(exchange, reply, varyOf(context, exchange)))

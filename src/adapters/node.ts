@@ -1,9 +1,10 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Http2Server } from 'node:http2'
-import { sharedExchange } from '../core/exchange.ts'
 import { checkHandler, type Handler, isHandler } from '../core/handler.ts'
+import { createHandler } from '../core/node-handler.ts'
 import { CHECKED_LATER } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
+import { sharedExchange } from '../core/shared-exchange.ts'
 import { checkPrefix, mount } from './mount.ts'
 
 /** A server of `node:http`, `node:https` or `node:http2`. */
@@ -40,27 +41,44 @@ export function attach(server: AnyServer, service: Handler, options: AttachOptio
   const { direct } = resolveOptions('attach', options, OPTIONS)
   if (direct !== undefined) checkPrefix('attach', direct, 'direct')
   const emitter = server as Server
-  const hosts = (emitter.listeners('request') as Listener[]).filter((listener) => listener !== service)
-  emitter.removeAllListeners('request')
-  const toHost: Listener | undefined =
-    hosts.length === 0
-      ? undefined
-      : (req, res) => {
-          for (const host of hosts) host.call(server, req, res)
-        }
   const straight = direct === undefined ? undefined : mount(direct, service)
 
-  const listen: Listener = (req, res) => {
-    if (toHost === undefined) service(req, res)
-    else if (req.url === '*' || service.isWellKnown?.(req.url ?? '') === true) service(req, res, () => toHost(req, res))
-    else if (straight === undefined) toHost(req, res)
-    else straight(req, res, () => toHost(req, res))
+  function listenBefore(hosts: readonly Listener[]): Listener {
+    if (hosts.length === 0) return service
+    const toHost: Listener = (req, res) => {
+      for (const host of hosts) host.call(server, req, res)
+    }
+    return (req, res) => {
+      const isForService = req.url === '*' || service.isWellKnown?.(req.url ?? '') === true
+      const first = isForService ? service : straight
+      if (first === undefined) toHost(req, res)
+      else first(req, res, (error) => (error === undefined ? toHost(req, res) : answerError(req, res, error)))
+    }
   }
+
+  const listen = listenBefore(takeListeners(emitter, 'request').filter((listener) => listener !== service))
+  // Those of another handler that was attached before, or of the host: left in place, they would answer as well.
+  const continued = takeListeners(emitter, 'checkContinue')
+  const listenHeld = continued.length === 0 ? listen : listenBefore(continued)
   emitter.on('request', listen)
   emitter.on('checkContinue', (req: IncomingMessage, res: ServerResponse) => {
     holdContinue(req, res)
-    listen(req, res)
+    listenHeld(req, res)
   })
+}
+
+/** Answers an error that a handler forwards: listeners take none, and a request whose guard has failed must not get to them. */
+function answerError(req: IncomingMessage, res: ServerResponse, error: unknown): void {
+  const run = (): never => {
+    throw error
+  }
+  createHandler({ run, forwardErrors: false })(req, res)
+}
+
+function takeListeners(emitter: Server, event: 'request' | 'checkContinue'): Listener[] {
+  const listeners = emitter.listeners(event) as Listener[]
+  emitter.removeAllListeners(event)
+  return listeners
 }
 
 /** @throws TypeError that names what was meant: applications of frameworks look like servers */
@@ -73,8 +91,13 @@ function checkServer(server: unknown): void {
   )
 }
 
+/** Requests whose 100 Continue is held back, or has been sent. */
+const held = new WeakSet<IncomingMessage>()
+
 /** Sends 100 Continue when the content is read or discarded, and not before. */
 function holdContinue(req: IncomingMessage, res: ServerResponse): void {
+  if (held.has(req)) return
+  held.add(req)
   const exchange = sharedExchange(req, res)
   const send = (): void => {
     exchange.sendContinue = undefined

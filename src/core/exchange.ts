@@ -41,7 +41,7 @@ export class Exchange implements RequestView {
   headers: IncomingHttpHeaders
   /** Whether HTTP/2 carries the exchange: no Connection field, no status text. */
   readonly isHttp2: boolean
-  method: string
+  method = ''
   /** Where the handler that decides is mounted; another one for every handler on the request. */
   place: Place
   /** The prefix of the paths that clients see. */
@@ -79,6 +79,8 @@ export class Exchange implements RequestView {
   vary = ''
   /** Whether the host takes unmatched requests. */
   canPass = false
+  /** Whether the host had sent the head of an answer when it passed the request on. */
+  isBegun = false
   bodyState: BodyState = 'unread'
   /** Compares the content with the digests that the request states, while it is read. */
   verifier: ContentVerifier | undefined = undefined
@@ -99,6 +101,8 @@ export class Exchange implements RequestView {
 
   #lengths: number = ALL_LENGTHS
   #query: URLSearchParams | undefined
+  /** What `#query` was made of: a host may rewrite the target between two middlewares. */
+  #queried = ''
   #controller: AbortController | undefined
   #addressFinder: AddressFinder | undefined
   #clientAddress: string | undefined
@@ -112,12 +116,13 @@ export class Exchange implements RequestView {
     this.headers = req.headers
     this.isHttp2 = isHttp2(req)
     if (this.isHttp2) joinSplitLists(req)
-    this.method = req.method ?? ''
-    this.takeFields()
+    this.takeRequest()
   }
 
-  /** Takes the request fields as they are now. Called for each middleware: a host may set fields between two of them. */
-  takeFields(): void {
+  /** Takes method and fields as they are now. Called for each middleware: a host may change them between two of them. */
+  takeRequest(): void {
+    this.method = this.req.method ?? ''
+    this.isBegun = this.res.headersSent
     this.headers = this.req.headers
     // HTTP/2 has its fields in an object that is slow to enumerate.
     if (!this.isHttp2) this.#lengths = measureNames(this.headers)
@@ -141,6 +146,10 @@ export class Exchange implements RequestView {
   }
 
   get query(): URLSearchParams {
+    if (this.#queried !== this.queryText) {
+      this.#queried = this.queryText
+      this.#query = undefined
+    }
     return (this.#query ??= new URLSearchParams('&' + this.queryText))
   }
 
@@ -174,7 +183,7 @@ export class Exchange implements RequestView {
       this.#controller = controller
       if (this.hasLeft) controller.abort()
       else
-        this.res.once('close', () => {
+        this.onClose(() => {
           if (!this.isSent) controller.abort()
         })
     }
@@ -208,6 +217,20 @@ export class Exchange implements RequestView {
     return this.isClosed && !this.isSent
   }
 
+  /** Calls `listener` once nothing can be sent any more, if that is not so yet. */
+  onClose(listener: () => void): void {
+    const { req, res } = this
+    // As in `isClosed`: an answer that waits behind another has the connection of its request only.
+    const connection = this.isHttp2 || res.socket !== null ? undefined : req.socket
+    const close = (): void => {
+      res.off('close', close)
+      connection?.off('close', close)
+      listener()
+    }
+    res.once('close', close)
+    connection?.setMaxListeners(0).once('close', close)
+  }
+
   /** Ends the exchange so that the client sees that the answer is not whole (RFC 9112 §8, RFC 9113 §8.1.1). */
   breakOff(): void {
     if (this.isHttp2) this.#stream.close(INTERNAL_ERROR)
@@ -222,26 +245,4 @@ export class Exchange implements RequestView {
 export function connectionOf(req: IncomingMessage): object {
   if (!isHttp2(req)) return req.socket
   return (req as unknown as Http2ServerRequest).stream.session ?? req.socket
-}
-
-const EXCHANGE = Symbol.for('http-resource-service.exchange')
-
-/** The exchange that all middleware mounted on one request shares: made by the first, and placed anew by each. */
-export function sharedExchange(req: IncomingMessage, res: ServerResponse, place: Place = findPlace(req)): Exchange {
-  const host = req as IncomingMessage & { [EXCHANGE]?: Exchange }
-  const known = host[EXCHANGE]
-  if (known !== undefined) {
-    known.place = place
-    known.mount = place.mount
-    known.takeFields()
-    return known
-  }
-  const exchange = new Exchange(req, res, place)
-  host[EXCHANGE] = exchange
-  return exchange
-}
-
-/** The exchange that a middleware made on this request, if one ran before us. */
-export function findExchange(req: IncomingMessage): Exchange | undefined {
-  return (req as IncomingMessage & { [EXCHANGE]?: Exchange })[EXCHANGE]
 }

@@ -4,7 +4,7 @@ import { completeReply } from './complete-reply.ts'
 import { noteError, publishTrace, startTrace } from './diagnostics.ts'
 import { createErrorReply, toHttpError } from './error-reply.ts'
 import { HttpError, isHttpError, RequestAborted } from './errors.ts'
-import { type AnyRequest, type AnyResponse, type Exchange, sharedExchange } from './exchange.ts'
+import type { AnyRequest, AnyResponse, Exchange } from './exchange.ts'
 import type { Decision, Handler, HandlerRole, Next } from './handler.ts'
 import { atOnce, isPromise, type MaybePromise } from './maybe-promise.ts'
 import { passOnPending } from './pending.ts'
@@ -13,8 +13,9 @@ import { findPlace, type Place } from './place.ts'
 import type { Reply } from './reply.ts'
 import { createFailureReport, type ErrorHook } from './report-failure.ts'
 import { countAnswer, waitInSession } from './session-load.ts'
+import { sharedExchange } from './shared-exchange.ts'
 import { unwatchReader, watchReader } from './stalled-reader.ts'
-import { readThrown } from './thrown.ts'
+import { readThrown, toHostError } from './thrown.ts'
 import { type WriteOptions, writeReply } from './write-reply.ts'
 
 export type { ErrorHook } from './report-failure.ts'
@@ -41,6 +42,11 @@ export interface HandlerOptions<E extends Exchange> {
   readonly activity?: Activity
   /** Whether unexpected errors go to the host's `next(error)` where there is one. */
   readonly forwardErrors: boolean
+}
+
+/** A callback without a parameter, as in `guard(req, res, () => route(req, res))`, would take an error for consent. */
+function takesErrors(next: Next | undefined): next is Next {
+  return next !== undefined && next.length > 0
 }
 
 /** Puts a node face on a decision: errors become replies, replies are written, and what is left goes to `next`. */
@@ -131,7 +137,7 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
       activity?.end(exchange)
       exchange.undecided?.decided()
       passOnPending(exchange)
-      throw error
+      throw toHostError(error)
     }
     noteError(exchange, error)
     return replyTo(error, exchange)
@@ -153,9 +159,9 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
   function recover(exchange: Exchange, thrown: unknown, next: Next | undefined): undefined {
     const { res } = exchange
     const error = readThrown(thrown)
-    if (next !== undefined && !res.headersSent && isForwarded(error, exchange)) {
+    if (takesErrors(next) && !res.headersSent && isForwarded(error, exchange)) {
       passOnPending(exchange)
-      return void next(error)
+      return void next(toHostError(error))
     }
     // Content that is lost or away: the state was read, so no call of the store has failed. After the head it is an error of
     // middleware that wraps the methods that write.
@@ -189,7 +195,7 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
 
   /** Errors that are the host's: without a host to take them they are answered all the same. */
   function refuse(exchange: Exchange, error: unknown, next: Next | undefined): void {
-    if (next !== undefined) return next(error)
+    if (takesErrors(next)) return next(error)
     const reply = replyTo(error, exchange)
     if (reply === 'gone') return exchange.breakOff()
     expectAnswer(exchange, reply)

@@ -1,9 +1,12 @@
 import { mergeVary } from '../protocol/vary.ts'
 import { BASE_FIELDS, type Exchange } from './exchange.ts'
 
-/** Adds fields to every later reply. */
+/** Adds fields to every later reply, in the place of those that a middleware before has added under the same names. */
 export function addPending(exchange: Exchange, fields: readonly string[]): void {
-  exchange.pending = exchange.pending.concat(fields)
+  const { pending } = exchange
+  const names = fields.filter((_, i) => i % 2 === 0)
+  const kept = pending === BASE_FIELDS ? pending : pending.filter((_, i) => !names.includes(pending[i - (i % 2)]!))
+  exchange.pending = kept.concat(fields)
 }
 
 /** Adds field names to the Vary of every later reply. */

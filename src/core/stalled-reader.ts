@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import type { Http2ServerResponse, Http2Session, ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { Exchange } from './exchange.ts'
@@ -10,8 +11,8 @@ const INTERNAL_ERROR = 2
 /** A connection of HTTP/1.1: its answers leave one after the other, so that it is watched, and not each answer. */
 interface WatchedConnection extends Watched {
   idleTimeout: number
-  /** Whether the answer decided last is that of a handler, not of the host. */
-  isAnswered: boolean
+  /** The answer that was decided last, until it has left; `undefined` where it is the host's. */
+  answer: ServerResponse | undefined
 }
 
 const WATCHED = Symbol('watched connection')
@@ -33,27 +34,29 @@ export function watchReader(exchange: Exchange): void {
   const watched = socket[WATCHED]
   if (watched === undefined) return watchConnection(socket, exchange)
   watched.idleTimeout = exchange.idleTimeout
-  watched.isAnswered = true
+  watched.answer = exchange.res
 }
 
 /** From now on the answer of the host is sent, which may take its time. */
 export function unwatchReader({ isHttp2, req }: Exchange): void {
   const watched = isHttp2 ? undefined : (req.socket as WatchedSocket)[WATCHED]
-  if (watched !== undefined) watched.isAnswered = false
+  if (watched !== undefined) watched.answer = undefined
 }
 
-function watchConnection(socket: WatchedSocket, { idleTimeout, slowestReader }: Exchange): void {
+function watchConnection(socket: WatchedSocket, { res, idleTimeout, slowestReader }: Exchange): void {
   const pace = createReadPace(slowestReader, performance.now())
   let taken = 0
   const watched: WatchedConnection = {
     idleTimeout,
-    isAnswered: true,
+    answer: res,
     check(now) {
       if (socket.destroyed) return false
+      // The host may send the next answer without asking a handler.
+      if (watched.answer?.writableFinished === true) watched.answer = undefined
       const before = taken
       taken = bytesTaken(socket)
       if (taken > before) pace.advance(taken - before, now)
-      else if (!watched.isAnswered || !isBackedUp(socket)) pace.rest(now)
+      else if (watched.answer === undefined || !isBackedUp(socket)) pace.rest(now)
       else if (pace.isBroken(watched.idleTimeout, now)) {
         socket.destroy()
         return false

@@ -15,3 +15,12 @@ export function readThrown(thrown: unknown): unknown {
     return new TypeError('What was thrown cannot be read.', { cause: thrown })
   }
 }
+
+/**
+ * The same for a host: an error in the place of a primitive value. Express lets a request go on, past the guard that failed, where
+ * `next` gets nothing, `'route'` or `'router'`.
+ */
+export function toHostError(error: unknown): unknown {
+  const isObject = (typeof error === 'object' && error !== null) || typeof error === 'function'
+  return isObject ? error : new Error(`Thrown: ${String(error)}`, { cause: error })
+}

@@ -32,7 +32,11 @@ export interface WriteOptions {
 export function writeReply(exchange: Exchange, reply: Reply, options: WriteOptions): undefined | Promise<void> {
   const { res } = exchange
   const { body } = reply
-  if (res.headersSent || exchange.isClosed) return undefined
+  if (res.headersSent || exchange.isClosed) {
+    // The host waits for the end of an answer that cannot be written any more.
+    if (exchange.isBegun && !res.writableEnded) exchange.breakOff()
+    return undefined
+  }
   const chunkedEnd = awaitChunkedEnd(exchange)
   if (chunkedEnd !== undefined) return chunkedEnd.then(() => writeReply(exchange, reply, options))
   if (body !== undefined && exchange.method !== 'HEAD') {

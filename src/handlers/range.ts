@@ -1,4 +1,5 @@
 import { evaluateConditions, readConditions } from '../core/conditions.ts'
+import { describeValue } from '../core/describe-value.ts'
 import { HttpError } from '../core/errors.ts'
 import type { Exchange, RequestView } from '../core/exchange.ts'
 import type { Handler } from '../core/handler.ts'
@@ -83,7 +84,7 @@ function closeAfterwards(exchange: Exchange, content: RangeSource['content']): v
     }
   }
   if (exchange.isClosed) close()
-  else exchange.res.once('close', close)
+  else exchange.onClose(close)
 }
 
 function createReply(exchange: Exchange, source: RangeSource, now: number): Reply {
@@ -147,6 +148,10 @@ function readable(content: RangeSource['content']): { readonly body: RangedBody;
   }
   if (content instanceof Uint8Array) return { body: content, size: content.length }
   const { size } = content
+  // Anything else would be sent as Content-Length, and awaited without end.
+  if (!Number.isSafeInteger(size) || size < 0) {
+    throw new TypeError(`The size of content is a number of bytes, not ${describeValue(size)}.`)
+  }
   const openRange = (first: number, last: number) => content.open(first, last)
   return { body: { size, open: () => openRange(0, size - 1), openRange }, size }
 }

@@ -1,3 +1,4 @@
+import { describeValue } from '../core/describe-value.ts'
 import type { Exchange } from '../core/exchange.ts'
 import { readProperty } from '../core/options.ts'
 import { isEntityTag } from '../protocol/entity-tag.ts'
@@ -36,8 +37,13 @@ export function findValidators(exchange: Exchange, known: KnownValidators, now: 
   return (isSilent ? remembered.get(exchange) : undefined) ?? resolveValidators(known, now)
 }
 
-/** @throws TypeError for a tag that is not an entity tag, which would never match anything */
+/** @throws TypeError for a tag that is not an entity tag, which would never match anything, and for a date as text */
 export function resolveValidators(known: KnownValidators, now: number): Validators {
+  if (typeof known !== 'object' || known === null) {
+    throw new TypeError(
+      `A state is { entityTag, lastModified }, or undefined where there is none, not ${describeValue(known)}.`,
+    )
+  }
   const entityTag = readProperty(known, 'entityTag')
   const lastModified = readProperty(known, 'lastModified')
   if (entityTag !== undefined && !isEntityTag(entityTag)) {
@@ -46,7 +52,10 @@ export function resolveValidators(known: KnownValidators, now: number): Validato
     )
   }
   const given = lastModified instanceof Date ? lastModified.getTime() : lastModified
-  if (Number.isNaN(given)) throw new TypeError('lastModified is not a valid date.')
+  // Text would be compared as NaN: If-Unmodified-Since would hold for every state.
+  if (given !== undefined && !Number.isFinite(given)) {
+    throw new TypeError(`lastModified is a valid Date, or milliseconds since the epoch, not ${describeValue(given)}.`)
+  }
   return {
     entityTags: entityTag === undefined ? [] : [entityTag],
     lastModified: given,

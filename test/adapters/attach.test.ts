@@ -69,6 +69,48 @@ describe('attach with a piece', () => {
     client.socket.destroy()
   })
 
+  it('has a request that waits for 100 Continue handled once, also where two handlers are attached', async () => {
+    const paths: string[] = []
+    const service = createResourceService(memoryStore(), { resources: { '/notes': collection() } })
+    const server = createServer((req, res) => {
+      paths.push(req.url!)
+      service(req, res, () => {
+        req.resume().on('end', () => res.end('host'))
+      })
+    })
+    attach(server, methodOverride(), { direct: '' })
+    attach(server, service)
+    const port = await listen(server)
+    for (const [target, status] of [
+      ['/notes', 201],
+      ['/other', 200],
+    ] as const) {
+      const client = await openRawClient(port)
+      const fields = ['Expect: 100-continue', 'Content-Type: application/json', 'Content-Length: 2']
+      client.send(formatRequest({ method: 'POST', target, fields: [...fields, 'Connection: close'] }))
+      expect((await client.read()).status).toBe(100)
+      client.send('{}')
+      expect((await client.read()).status).toBe(status)
+      expect(await client.rest()).toHaveLength(0)
+    }
+    expect(paths).toEqual(['/notes', '/other'])
+    expect((await send(port, { method: 'GET', target: '/notes' })).text).toBe('[{"id":1}]')
+  })
+
+  it('leaves requests that wait for 100 Continue to the listener of the host for them', async () => {
+    const server = createServer((_req, res) => void res.end('request'))
+    server.on(
+      'checkContinue',
+      (_req, res) => void res.writeHead(417, { Connection: 'close', 'Content-Length': 0 }).end(),
+    )
+    attach(server, auth({ schemes: [basic({ realm: 'test', accounts: { ada: 'lovelace' } })] }), { direct: '/api' })
+    const port = await listen(server)
+    const fields = ['Expect: 100-continue', 'Content-Length: 3']
+    expect((await send(port, { method: 'POST', target: '/x', fields })).status).toBe(417)
+    expect((await send(port, { method: 'POST', target: '/api/x', fields })).status).toBe(401)
+    expect((await send(port, { method: 'POST', target: '/x' })).text).toBe('request')
+  })
+
   it('has no 100 Continue sent once the response has begun (RFC 9110 §10.1.1)', async () => {
     const server = createServer((req, res) => {
       res.writeHead(200, { 'Content-Length': 2 }).flushHeaders()

@@ -298,3 +298,25 @@ describe('request fields that a host sets between two handlers', () => {
     expect(await send('GET', '/a')).toMatchObject({ status: 304 })
   })
 })
+
+describe('a state that conditional cannot judge', () => {
+  it.each<[string, unknown]>([
+    ['lastModified as text', { lastModified: '2026-01-01T00:00:00Z' }],
+    ['lastModified that is not finite', { lastModified: Number.POSITIVE_INFINITY }],
+    ['an entity tag alone', '"1"'],
+    ['null', null],
+    ['false', false],
+  ])('is answered 500, and the write does not happen: %s', async (_name, state) => {
+    let written = 0
+    const app = express()
+    app.put('/', conditional((() => state) as never), (_req, res) => {
+      written++
+      res.end()
+    })
+    app.use(((error, _req, res, _next) => void res.status(500).send(error.message)) as express.ErrorRequestHandler)
+    const send = await serve(app)
+    const answer = await send('PUT', '/', { 'If-Unmodified-Since': 'Mon, 01 Jan 1990 00:00:00 GMT' })
+    expect([answer.status, written]).toEqual([500, 0])
+    expect(answer.text).toMatch(/^(?:lastModified|A state) is /)
+  })
+})

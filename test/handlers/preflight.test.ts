@@ -380,6 +380,21 @@ describe('preflight', () => {
     }
   })
 
+  it('sends no field twice where two are mounted on a request: those of the second count', async () => {
+    const app = express()
+    app.use(preflight({ origins: ['https://app.example', 'https://b.example'], timing: true, maxAge: 1 }))
+    app.use('/api', preflight({ origins: ['https://app.example'], exposedHeaders: ['Timing-Allow-Origin'] }))
+    app.use((_req, res) => void res.send('x'))
+    const send = await serve(app)
+    const answer = await send('GET', '/api/x', { Origin: 'https://app.example' })
+    expect(answer.field('access-control-allow-origin')).toBe('https://app.example')
+    expect(answer.field('access-control-expose-headers')).toBe('Timing-Allow-Origin')
+    expect(answer.field('timing-allow-origin')).toBe('https://app.example')
+    expect((await send('GET', '/api/x', { Origin: 'https://b.example' })).field('access-control-allow-origin')).toBe(
+      'https://b.example',
+    )
+  })
+
   it('keeps what the route adds to Vary', async () => {
     const app = express()
     app.use(preflight({ origins: GOOD }))

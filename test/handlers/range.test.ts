@@ -274,6 +274,27 @@ describe('range', () => {
     await closed
   })
 
+  it('closes content of a client that goes away while the response waits behind another (threat 12)', async () => {
+    let opened = 0
+    let closed = 0
+    let aborted = 0
+    const piece = range(async ({ signal }) => {
+      opened++
+      signal.addEventListener('abort', () => aborted++)
+      const close = () => {
+        closed++
+      }
+      return { contentType: 'text/plain', content: { ...reader(), close } }
+    })
+    // The first request is never answered.
+    const port = await listen((req, res) => void (req.url === '/' || piece(req, res)))
+    const { socket, send } = await openRawClient(port)
+    send(['/', '/1', '/2', '/3'].map((path) => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`).join(''))
+    await vi.waitFor(() => expect(opened).toBe(3))
+    socket.destroy()
+    await vi.waitFor(() => expect([closed, aborted]).toEqual([3, 3]))
+  })
+
   it('closes content of a client that went away before it was opened', async () => {
     let closed = 0
     let hasBegun = false
@@ -345,6 +366,19 @@ describe('range', () => {
     const answer = await (await serve(app))('GET', '/')
     expect([answer.status, answer.text]).toEqual([503, 'gone'])
   })
+
+  it.each([Number.NaN, -1, 1.5, Number.POSITIVE_INFINITY, undefined, '10', 10n])(
+    'answers 500 to content whose size is not a number of bytes: %s',
+    async (size) => {
+      const open = async function* () {}
+      const app = express()
+      app.use(range(() => ({ contentType: 'text/plain', content: { size: size as never, open } })))
+      app.use(((error, _req, res, _next) => void res.status(500).send(error.message)) as express.ErrorRequestHandler)
+      const send = await serve(app)
+      for (const method of ['GET', 'HEAD']) expect((await send(method, '/')).status).toBe(500)
+      expect((await send('GET', '/')).text).toMatch(/^The size of content is a number of bytes, not /)
+    },
+  )
 
   it('refuses at construction what cannot work', () => {
     expect(() => range(undefined as never)).toThrow(TypeError)

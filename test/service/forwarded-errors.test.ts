@@ -32,8 +32,8 @@ function createFailing(): ResourceService {
 const hosts = {
   plain(service: ResourceService) {
     return createServer((req, res) =>
-      service(req, res, () => {
-        res.statusCode = 599
+      service(req, res, (error) => {
+        res.statusCode = error === undefined ? 404 : 599
         res.end()
       }),
     )

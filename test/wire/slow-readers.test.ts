@@ -79,13 +79,17 @@ describe('a connection with requests for the handler and for the host', () => {
         const { url } = exchange.req
         exchange.idleTimeout = 400
         exchange.slowestReader = 20_000_000
-        return url === '/host' || url === '/large-of-host' ? undefined : contentReply(200, body, TEXT)
+        return url === '/host' || url === '/large-of-host'
+          ? undefined
+          : contentReply(200, url === '/small' ? 'x' : body, TEXT)
       },
       forwardErrors: false,
     })
-    const host = await runListener((req, res) =>
-      handler(req, res, () => res.end(Buffer.alloc(req.url === '/host' ? 1 : 12 * SIZE))),
-    )
+    const host = await runListener((req, res) => {
+      const answer = (): unknown => res.end(Buffer.alloc(req.url === '/host' ? 1 : 12 * SIZE))
+      if (req.url === '/unseen') answer()
+      else handler(req, res, answer)
+    })
     closers.push(() => host.close())
     const connected = once(host.server, 'connection')
     const socket = await openSilent('plain', host.port)
@@ -101,6 +105,12 @@ describe('a connection with requests for the handler and for the host', () => {
 
   it('goes on where the client reads no answer of the host that follows one of the handler', async () => {
     const served = await sendSilently('/', '/large-of-host')
+    await wait(2000)
+    expect(served.destroyed).toBe(false)
+  })
+
+  it('goes on where the client does not read what the host sends without asking the handler', async () => {
+    const served = await sendSilently('/small', '/unseen')
     await wait(2000)
     expect(served.destroyed).toBe(false)
   })
