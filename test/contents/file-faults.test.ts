@@ -109,6 +109,41 @@ describe('fileContents with a directory that fails', () => {
     },
   )
 
+  it.each(['EMFILE', 'ENFILE', 'EAGAIN'])('answers 503 with Retry-After where the system says %s', async (code) => {
+    const folder = await createFolder()
+    const { put } = await serve(folder)
+    const handle = await open(folder)
+    const write = vi.spyOn(Object.getPrototypeOf(handle), 'write')
+    await handle.close()
+    write.mockRejectedValueOnce(Object.assign(new Error(code), { code, syscall: 'write' }))
+    const answer = await put('/new', createBytes(10_000, 1))
+    expect([answer.status, answer.field('retry-after')]).toEqual([503, '1'])
+    expect((await put('/new', createBytes(10_000, 1))).status).toBe(201)
+  })
+
+  it('passes the error of a source on as it is, whatever its code', async () => {
+    const error = Object.assign(new Error('The source broke.'), { code: 'ENOSPC' })
+    async function* source(): AsyncGenerator<Uint8Array> {
+      yield createBytes(10, 1)
+      throw error
+    }
+    await expect(fileContents({ directory: await createFolder() }).put(createKey(), source())).rejects.toBe(error)
+  })
+
+  it('fails where content cannot be removed: it would stay, and its row would not', async () => {
+    const directory = await createFolder()
+    const key = createKey()
+    await mkdir(join(directory, key.slice(-2), key), { recursive: true })
+    await expect((async () => fileContents({ directory }).remove(key))()).rejects.toThrow(/EISDIR|EPERM/)
+  })
+
+  it('fails where its directory cannot be listed, unlike one that is not there yet', async () => {
+    const folder = await createFolder()
+    await writeFile(join(folder, 'file'), '')
+    await expect(listKeys(fileContents({ directory: join(folder, 'file') }))).rejects.toThrow('ENOTDIR')
+    expect(await listKeys(fileContents({ directory: join(folder, 'absent') }))).toEqual([])
+  })
+
   it('answers 5xx when the directory is a file', async () => {
     const directory = join(await createFolder(), 'file')
     await writeFile(directory, '')
@@ -130,6 +165,14 @@ describe('fileContents with a directory that fails', () => {
 })
 
 describe('fileContents with files that are lost', () => {
+  it('says 503 of a piece that is read at once, and reads it as soon as it is put back', async () => {
+    const contents = fileContents({ directory: await createFolder() })
+    const key = createKey()
+    await expect((async () => contents.read!(key, 0, 9))()).rejects.toMatchObject({ status: 503 })
+    await contents.put(key, stream(createBytes(10, 1), 10))
+    expect(await contents.read!(key, 0, 9)).toHaveLength(10)
+  })
+
   it('reports content that is gone to the operator, and answers 503', async () => {
     const directory = await createFolder()
     const { put, get, errors } = await serve(directory)
@@ -246,5 +289,24 @@ describe('fileContents and a reader', () => {
     expect(await isOpen()).toBe(process.platform === 'linux')
     await reader.return?.()
     expect(await isOpen()).toBe(false)
+  })
+
+  it.runIf(process.platform === 'linux')('keeps no file and no folder open once it is put and read', async () => {
+    const directory = await createFolder()
+    const contents = fileContents({ directory })
+    const listOpen = async (): Promise<string[]> => {
+      const links = await readdir('/proc/self/fd')
+      const targets = await Promise.all(links.map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => '')))
+      return targets.filter((target) => target.startsWith(directory))
+    }
+    for (let count = 0; count < 10; count++) {
+      const key = createKey()
+      await contents.put(key, stream(createBytes(100_000, 1), 100_000))
+      expect((await listOpen()).filter((name) => name.includes(key) || !/[0-9a-f]{16}/.test(name))).toEqual([])
+      for (let reads = 0; reads < 3; reads++) await contents.read!(key, 10, 19)
+      // Beyond its end: the file is forgotten.
+      if (count === 9) await contents.read!(key, 99_990, 100_009)
+    }
+    await expect.poll(listOpen, { timeout: 20_000 }).toEqual([])
   })
 })

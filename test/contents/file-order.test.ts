@@ -62,3 +62,14 @@ it('keeps a file open for a reader while its content is removed', async () => {
   await contents.remove(key)
   expect(String(await reading)).toBe('yte')
 })
+
+it('makes the folders durable that it makes above its own, once', async () => {
+  directory = await mkdtemp(join(tmpdir(), 'file-order-'))
+  const made = join(directory, 'made', 'by', 'itself')
+  const contents = fileContents({ directory: made })
+  await contents.put(createKey(), stream(Buffer.from('bytes')))
+  const folders = steps.filter((step) => !step.includes('.part')).slice(0, 4)
+  expect(folders).toEqual(
+    [join(directory, 'made', 'by'), join(directory, 'made'), directory, made].map((name) => `sync ${name}`),
+  )
+})

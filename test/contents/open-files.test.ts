@@ -3,7 +3,7 @@ import { mkdtemp, readdir, readlink, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createOpenFiles, type OpenFiles } from '../../src/contents/open-files.ts'
 
 let folder: string
@@ -79,5 +79,12 @@ describe.runIf(process.platform === 'linux')('createOpenFiles', () => {
     await createFile('absent')
     files.release(await files.acquire(name))
     await untilOpen(0)
+  })
+
+  it('does not keep the process alive', async () => {
+    const setTimer = vi.spyOn(globalThis, 'setTimeout')
+    files.release(await files.acquire(await createFile('a')))
+    expect(setTimer.mock.results.map(({ value }) => value.hasRef())).toEqual([false])
+    setTimer.mockRestore()
   })
 })

@@ -1,13 +1,25 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { afterEach, expect, it, vi } from 'vitest'
-import { createWorkQueue, LEASE } from '../../src/service/work-queue.ts'
-import { createWorkRunner } from '../../src/service/work-runner.ts'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { HttpError } from '../../src/core/errors.ts'
+import { createWorkQueue, LEASE, type WorkQueue, type WorkRecord } from '../../src/service/work-queue.ts'
+import { createWorkRunner, type WorkHandler } from '../../src/service/work-runner.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
 
+const closers: (() => void)[] = []
 afterEach(() => {
   vi.useRealTimers()
+  for (const close of closers.splice(0)) close()
 })
+
+function collectFailures(): unknown[] {
+  const failures: unknown[] = []
+  const add = (event: unknown): void => void failures.push(event)
+  subscribe('http-resource-service:failure', add)
+  closers.push(() => unsubscribe('http-resource-service:failure', add))
+  return failures
+}
 
 /** Starts work that lasts until it is ended. */
 async function startWork(store: ResourceStore) {
@@ -64,4 +76,301 @@ it('does not take the lease for lost where the store is slower than the renewals
   end()
   expect(await running).toBe(true)
   await runner.close()
+})
+
+/** A runner with one piece of work, whose records are at hand. */
+async function createRun(handler: Partial<WorkHandler>, { maxAttempts = 3, attempts = 0 } = {}) {
+  const store = memoryStore()
+  const queue = createWorkQueue(store, Date.now)
+  const { path, content } = queue.record('1', { kind: 'process', pattern: '/jobs', path: '/jobs/1' })
+  const body = JSON.stringify({ ...JSON.parse(content.body as string), attempts })
+  await store.write(path, { ...content, body }, { expect: 'absent' })
+  const announced: number[] = []
+  const announce = (_: string, pause: number): void => void announced.push(pause)
+  const whole: WorkHandler = { perform: async () => {}, fail: async () => {}, ...handler }
+  const runner = createWorkRunner({ queue, handler: whole, announce, maxAttempts })
+  async function readRecord(): Promise<WorkRecord | undefined> {
+    const state = (await store.read(path)) as { body?: string } | undefined
+    return state?.body === undefined ? undefined : JSON.parse(String(state.body))
+  }
+  return { store, queue, runner, announced, readRecord }
+}
+
+function createGate<Value = undefined>() {
+  let resolve: (value: Value) => void = () => {}
+  let reject: (reason: unknown) => void = () => {}
+  const promise = new Promise<Value>((...settle) => {
+    ;[resolve, reject] = settle
+  })
+  return { promise, resolve, reject }
+}
+
+const refuse = (error: Error) => () => Promise.reject(error)
+
+describe('the record of work', () => {
+  it('stays until the work is done, and is gone then', async () => {
+    const seen: (WorkRecord | undefined)[] = []
+    const run = await createRun({ perform: async () => void seen.push(await run.readRecord()) })
+    expect(await run.runner.run('1')).toBe(true)
+    expect(seen).toMatchObject([{ attempts: 1 }])
+    expect(await run.readRecord()).toBeUndefined()
+    expect(await run.runner.run('1')).toBe(false)
+  })
+
+  it('stays where the failure of the work could not be recorded, and is gone once it is', async () => {
+    const refusal = new HttpError(409, 'ERR_CONFLICT')
+    const broken = await createRun({ perform: refuse(refusal), fail: refuse(new Error('The store is away.')) })
+    await expect(broken.runner.run('1')).rejects.toThrow('The store is away.')
+    expect(await broken.readRecord()).toBeDefined()
+    const fail = vi.fn(async () => {})
+    const sound = await createRun({ perform: refuse(refusal), fail })
+    await sound.runner.run('1')
+    expect(fail).toHaveBeenCalledTimes(1)
+    expect(await sound.readRecord()).toBeUndefined()
+  })
+})
+
+describe('work that fails', () => {
+  it('is tried again after pauses that grow up to a minute, and no more often than maxAttempts', async () => {
+    const failures = collectFailures()
+    const pauses: number[] = []
+    for (const attempts of [0, 1, 6, 7, 18]) {
+      const fail = vi.fn(async () => {})
+      const error = new HttpError(500, 'ERR_INTERNAL')
+      const { runner, announced, readRecord } = await createRun(
+        { perform: refuse(error), fail },
+        { maxAttempts: 20, attempts },
+      )
+      const begin = Date.now()
+      await runner.run('1')
+      expect(fail).not.toHaveBeenCalled()
+      const record = (await readRecord())!
+      expect(record.attempts).toBe(attempts + 1)
+      expect(record.notBefore).toBeGreaterThanOrEqual(begin + announced[0]!)
+      pauses.push(...announced)
+    }
+    expect(pauses).toEqual([500, 1000, 32_000, 60_000, 60_000])
+    const fail = vi.fn(async () => {})
+    const last = await createRun({ perform: refuse(new Error('no')), fail }, { maxAttempts: 20, attempts: 19 })
+    await last.runner.run('1')
+    expect([fail.mock.calls.length, last.announced]).toEqual([1, []])
+    expect(failures).toHaveLength(6)
+    expect(failures[0]).toMatchObject({ stage: 'background', route: '/jobs' })
+  })
+
+  it('is announced once it is put back, and not where that fails', async () => {
+    const { runner, queue, announced, readRecord } = await createRun({ perform: refuse(new Error('no')) })
+    const postpone = vi.spyOn(queue, 'postpone')
+    postpone.mockRejectedValueOnce(new Error('The store is away.'))
+    await expect(runner.run('1')).rejects.toThrow('The store is away.')
+    expect([announced, await readRecord()]).toMatchObject([[], { attempts: 1 }])
+  })
+
+  it('is tried as often as maxAttempts says, and not once more where it ended the process each time', async () => {
+    for (const [attempts, performs] of [
+      [2, 1],
+      [3, 0],
+    ]) {
+      const perform = vi.fn(async () => {})
+      const fail = vi.fn(async () => {})
+      const { runner } = await createRun({ perform, fail }, { maxAttempts: 3, attempts: attempts! })
+      await runner.run('1')
+      expect([perform.mock.calls.length, fail.mock.calls.length]).toEqual([performs, 1 - performs!])
+    }
+  })
+})
+
+describe('the lease of work', () => {
+  it('belongs to one of two processes that claim it at once', async () => {
+    const { store, queue, readRecord } = await createRun({})
+    const other = createWorkQueue(delayReads(store), Date.now)
+    const claims = await Promise.all([other.claim('1'), other.claim('1'), queue.claim('1')])
+    expect(claims.filter((claim) => claim !== undefined)).toHaveLength(1)
+    expect((await readRecord())!.attempts).toBe(1)
+  })
+
+  it('is lost where another process has the work, which is broken off, and not put back', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    const ended = createGate()
+    const begun = createGate<AbortSignal>()
+    const perform: WorkHandler['perform'] = (_, signal) => {
+      begun.resolve(signal)
+      signal.addEventListener('abort', () => ended.reject(signal.reason))
+      return ended.promise as Promise<never>
+    }
+    const { store, queue, runner, readRecord } = await createRun({ perform })
+    const running = runner.run('1')
+    const signal = await begun.promise
+    // The clock of the other process is ahead.
+    const other = createWorkQueue(store, () => Date.now() + 2 * LEASE)
+    expect(await other.claim('1')).toBeDefined()
+    vi.advanceTimersToNextTimer()
+    await running
+    expect(signal.reason.message).toBe('The lease of the work has been lost.')
+    const record = (await readRecord())!
+    expect([record.attempts, record.notBefore > Date.now() + LEASE]).toEqual([2, true])
+    expect(await queue.claim('1')).toBeUndefined()
+  })
+
+  it('is renewed in time, which does not keep the process alive', async () => {
+    const setTimer = vi.spyOn(globalThis, 'setInterval')
+    const { runner } = await createRun({})
+    await runner.run('1')
+    expect(setTimer.mock.results.map(({ value }) => value.hasRef())).toEqual([false])
+    // Twice at least before it runs out.
+    expect(setTimer.mock.calls[0]![1]).toBeLessThan(LEASE / 2)
+    setTimer.mockRestore()
+  })
+
+  it('is renewed after a renewal that failed, which is reported', async () => {
+    const failures = collectFailures()
+    const { runner, running, renew, end, signal } = await startWork(memoryStore())
+    renew.mockRejectedValueOnce(new Error('The store is away.'))
+    for (let i = 0; i < 3; i++) {
+      vi.advanceTimersToNextTimer()
+      await nextTurn()
+    }
+    expect([renew.mock.calls.length, signal.aborted]).toEqual([3, false])
+    expect(failures).toMatchObject([{ stage: 'background', error: { message: 'The store is away.' } }])
+    end()
+    await running
+    await runner.close()
+  })
+
+  it('lasts from its last renewal on', async () => {
+    const { store } = await createRun({})
+    let time = Date.now()
+    const queue = createWorkQueue(store, () => time)
+    const work = (await queue.claim('1'))!
+    time += LEASE - 1
+    expect(await queue.claim('1')).toBeUndefined()
+    expect(await queue.renew(work)).toBe(true)
+    time += LEASE - 1
+    expect(await queue.claim('1')).toBeUndefined()
+    time += 1
+    expect(await queue.claim('1')).toBeDefined()
+    expect(await queue.renew(work)).toBe(false)
+  })
+
+  it('is not taken back with the work once another process has claimed it meanwhile', async () => {
+    const { store, queue, readRecord } = await createRun({})
+    await store.write('monitors/1', { contentType: 'application/json', body: '{}' }, { expect: 'absent' })
+    const withdrawn = createWorkQueue(delayReads(store), Date.now).withdraw('1', 'monitors/1')
+    expect(await queue.claim('1')).toBeDefined()
+    expect(await withdrawn).toBe(false)
+    expect(await readRecord()).toBeDefined()
+    expect(await store.read('monitors/1')).toBeDefined()
+  })
+})
+
+/** A store whose reads have their state at once, and pass it on later. */
+function delayReads(store: ResourceStore): ResourceStore {
+  return {
+    ...store,
+    async read(...values) {
+      const state = await store.read(...values)
+      for (let turn = 0; turn < 5; turn++) await nextTurn()
+      return state
+    },
+  }
+}
+
+describe('due', () => {
+  async function createRecords(notBefore: readonly number[], store = memoryStore()): Promise<WorkQueue> {
+    const queue = createWorkQueue(store, () => 1000)
+    for (const [i, due] of notBefore.entries()) {
+      const record = { kind: 'process', pattern: '/jobs', path: '/jobs/1', attempts: 0, notBefore: due }
+      const content = { contentType: 'application/json', body: JSON.stringify(record) }
+      await store.write(`work/${String(i).padStart(4, '0')}`, content, { expect: 'absent' })
+    }
+    return queue
+  }
+
+  it('finds work behind more records than a page has, up to the limit', async () => {
+    const queue = await createRecords([...Array(350).fill(5000), ...Array(30).fill(1000)])
+    const { ids, wait } = await queue.due(20)
+    expect([ids.length, ids[0], wait]).toEqual([20, '0350', 4000])
+  })
+
+  it('looks no further once it has found as much as is asked for', async () => {
+    const store = memoryStore()
+    const list = vi.spyOn(store, 'list')
+    expect((await (await createRecords(Array(350).fill(1000), store)).due(120)).ids).toHaveLength(120)
+    expect(list).toHaveBeenCalledTimes(2)
+  })
+
+  it('says when the next work is due', async () => {
+    expect(await (await createRecords([3000, 1500, 4000])).due(10)).toEqual({ ids: [], wait: 500 })
+    expect(await (await createRecords([])).due(10)).toEqual({ ids: [], wait: undefined })
+    expect((await (await createRecords([1000, 1001])).due(10)).ids).toEqual(['0000'])
+  })
+})
+
+describe('close', () => {
+  it('breaks off what is running, waits for it, puts it back, and takes no more', async () => {
+    const ended = createGate()
+    const begun = createGate()
+    const perform: WorkHandler['perform'] = async (_, signal) => {
+      begun.resolve(undefined)
+      await new Promise((resolve) => signal.addEventListener('abort', resolve))
+      await ended.promise
+      throw signal.reason
+    }
+    const { runner, readRecord } = await createRun({ perform })
+    const running = runner.run('1')
+    await begun.promise
+    let isClosed = false
+    const closed = runner.close().then(() => {
+      isClosed = true
+    })
+    expect(await runner.run('1')).toBe(false)
+    for (let turn = 0; turn < 10; turn++) await nextTurn()
+    expect(isClosed).toBe(false)
+    ended.resolve(undefined)
+    await closed
+    await running
+    const record = (await readRecord())!
+    expect([record.attempts, record.notBefore <= Date.now()]).toEqual([0, true])
+  })
+
+  it('records what has failed for good although the service is closing', async () => {
+    const fail = vi.fn(async () => {})
+    const perform: WorkHandler['perform'] = async (_, signal) => {
+      await new Promise((resolve) => signal.addEventListener('abort', resolve))
+      throw new HttpError(409, 'ERR_CONFLICT')
+    }
+    const { runner, readRecord } = await createRun({ perform, fail })
+    const running = runner.run('1')
+    await nextTurn()
+    await nextTurn()
+    await runner.close()
+    await running
+    expect(fail).toHaveBeenCalledTimes(1)
+    expect(await readRecord()).toBeUndefined()
+  })
+
+  it('leaves work to its lease that does not heed the signal, after five seconds', async () => {
+    const begun = createGate()
+    const perform = () => {
+      begun.resolve(undefined)
+      return new Promise<void>(() => {})
+    }
+    const { runner, readRecord } = await createRun({ perform })
+    void runner.run('1')
+    await begun.promise
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const closed = runner.close()
+    vi.advanceTimersByTime(5000)
+    await closed
+    expect(await readRecord()).toMatchObject({ attempts: 1 })
+  })
+
+  it('leaves no timer behind, and work alone that has ended', async () => {
+    const signals: AbortSignal[] = []
+    const { runner } = await createRun({ perform: async (_, signal) => void signals.push(signal) })
+    await runner.run('1')
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    await runner.close()
+    expect([vi.getTimerCount(), signals.map(({ aborted }) => aborted)]).toEqual([0, [false]])
+  })
 })

@@ -1,14 +1,256 @@
-import { expect, it, vi } from 'vitest'
-import { createPoll } from '../../src/service/work-scheduler.ts'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { HttpError } from '../../src/core/errors.ts'
+import type { LogEntry } from '../../src/core/operator-log.ts'
+import type { WorkQueue } from '../../src/service/work-queue.ts'
+import {
+  createExternalScheduler,
+  createLocalScheduler,
+  createPoll,
+  type ExternalQueue,
+} from '../../src/service/work-scheduler.ts'
 
-it('a poll with the longest interval of a timer does not look again at once', async () => {
-  vi.spyOn(Math, 'random').mockReturnValue(1)
-  const look = vi.fn(async () => undefined)
-  const poll = createPoll(look, 2 ** 31 - 1)
-  poll.start()
-  await vi.waitFor(() => expect(look).toHaveBeenCalled())
-  await new Promise((resolve) => setTimeout(resolve, 50))
-  poll.close()
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+
+/** What was reported as failed, and what was logged. */
+const failures: string[] = []
+const entries: Pick<LogEntry, 'part' | 'state'>[] = []
+const log = ({ part, state }: LogEntry): void => void entries.push({ part, state })
+const addFailure = (event: unknown): void => {
+  const { stage, error } = event as { stage: string; error: Error }
+  if (stage === 'background') failures.push(error.message)
+}
+beforeEach(() => subscribe('http-resource-service:failure', addFailure))
+
+afterEach(() => {
+  unsubscribe('http-resource-service:failure', addFailure)
+  failures.length = 0
+  entries.length = 0
+  vi.useRealTimers()
   vi.restoreAllMocks()
-  expect(look).toHaveBeenCalledTimes(1)
+})
+
+describe('createPoll', () => {
+  it('does not look again at once with the longest interval of a timer', async () => {
+    vi.spyOn(Math, 'random').mockReturnValue(1)
+    const look = vi.fn(async () => undefined)
+    const poll = createPoll(look, 2 ** 31 - 1)
+    poll.start()
+    await vi.waitFor(() => expect(look).toHaveBeenCalled(), 10_000)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    poll.close()
+    expect(look).toHaveBeenCalledTimes(1)
+  })
+
+  it('looks at intervals however often it is started, also after a look that failed', async () => {
+    vi.useFakeTimers()
+    const look = vi.fn(() => Promise.reject(new Error('The store is away.')))
+    const poll = createPoll(look, HOUR)
+    for (let count = 0; count < 3; count++) poll.start()
+    await vi.advanceTimersByTimeAsync(0.74 * HOUR)
+    expect(look).toHaveBeenCalledTimes(1)
+    await vi.advanceTimersByTimeAsync(4 * HOUR)
+    expect(look.mock.calls.length).toBeGreaterThanOrEqual(4)
+    expect(failures).toEqual(look.mock.calls.map(() => 'The store is away.'))
+    poll.close()
+  })
+
+  it('looks as soon as something is due', async () => {
+    vi.useFakeTimers()
+    const waits = [1000, 5 * HOUR]
+    const look = vi.fn(async () => waits.shift())
+    const poll = createPoll(look, HOUR)
+    poll.start()
+    await vi.advanceTimersByTimeAsync(1000)
+    expect(look).toHaveBeenCalledTimes(1)
+    await vi.advanceTimersByTimeAsync(1)
+    expect(look).toHaveBeenCalledTimes(2)
+    // What is due later than the interval does not put the next look off.
+    await vi.advanceTimersByTimeAsync(1.3 * HOUR)
+    expect(look).toHaveBeenCalledTimes(3)
+    poll.close()
+  })
+
+  it('looks no more once it is closed, also in the midst of a look, and cannot be started again', async () => {
+    vi.useFakeTimers()
+    for (const closesWhileLooking of [false, true]) {
+      const look = vi.fn(async () => {
+        if (closesWhileLooking) poll.close()
+        return 0
+      })
+      const poll = createPoll(look, HOUR)
+      poll.start()
+      await vi.advanceTimersByTimeAsync(0)
+      poll.close()
+      poll.start()
+      await vi.advanceTimersByTimeAsync(5 * HOUR)
+      expect(look).toHaveBeenCalledTimes(1)
+    }
+  })
+
+  it('does not keep the process alive', () => {
+    const setTimer = vi.spyOn(globalThis, 'setTimeout')
+    const poll = createPoll(async () => undefined, HOUR)
+    poll.start()
+    expect(setTimer.mock.results.map(({ value }) => value.hasRef())).toEqual([false])
+    poll.close()
+  })
+})
+
+const idle = { due: async () => ({ ids: [], wait: undefined }) } as unknown as WorkQueue
+
+/** Work that lasts until it is ended, and what is running. */
+function createRuns() {
+  const running = new Map<string, (error?: Error) => void>()
+  const begun: string[] = []
+  function run(id: string): Promise<void> {
+    begun.push(id)
+    return new Promise((resolve, reject) => {
+      running.set(id, (error) => (error === undefined ? resolve() : reject(error)))
+    })
+  }
+  return { run, begun, end: (id: string, error?: Error) => running.get(id)!(error) }
+}
+
+const settle = async (): Promise<void> => {
+  for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate)
+}
+
+describe('createLocalScheduler', () => {
+  function start(concurrency: number, queue = idle) {
+    const runs = createRuns()
+    const scheduler = createLocalScheduler({ queue, run: runs.run, concurrency, pollInterval: HOUR, log })
+    return { ...runs, scheduler }
+  }
+
+  it('runs so many pieces of work at a time, each once, and the next as soon as one ends or fails', async () => {
+    const { scheduler, begun, end } = start(2)
+    for (const id of ['a', 'b', 'a', 'c', 'd', 'e']) scheduler.announce(id, 0)
+    await settle()
+    expect(begun).toEqual(['a', 'b'])
+    scheduler.announce('a', 0)
+    end('a', new Error('The store is away.'))
+    await settle()
+    expect(begun).toEqual(['a', 'b', 'c'])
+    expect(failures).toEqual(['The store is away.'])
+    end('b')
+    await settle()
+    end('c')
+    end('d')
+    await settle()
+    expect(begun).toEqual(['a', 'b', 'c', 'd', 'e'])
+    // It has ended: it may be announced anew.
+    scheduler.announce('a', 0)
+    await settle()
+    expect(begun).toEqual(['a', 'b', 'c', 'd', 'e', 'a'])
+    scheduler.close()
+  })
+
+  it('runs postponed work after its pause, and does not keep the process alive for it', async () => {
+    const setTimer = vi.spyOn(globalThis, 'setTimeout')
+    const { scheduler } = start(1)
+    scheduler.announce('a', HOUR)
+    expect(setTimer.mock.results.map(({ value }) => value.hasRef())).toEqual([false])
+    vi.restoreAllMocks()
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const { begun, ...other } = start(1)
+    other.scheduler.announce('b', 1000)
+    vi.advanceTimersByTime(1000)
+    await settle()
+    expect(begun).toEqual([])
+    vi.advanceTimersByTime(1)
+    await settle()
+    expect(begun).toEqual(['b'])
+    other.scheduler.close()
+    scheduler.close()
+  })
+
+  it('runs nothing more once it is closed', async () => {
+    const { scheduler, begun, end } = start(1)
+    for (const id of ['a', 'b']) scheduler.announce(id, 0)
+    await settle()
+    scheduler.close()
+    scheduler.announce('c', 0)
+    end('a')
+    await settle()
+    expect(begun).toEqual(['a'])
+  })
+
+  it('finds work that was not announced, more than it can run at a time', async () => {
+    const due = vi.fn(async (limit: number) => ({ ids: ['a', 'b', 'c', 'd'].slice(0, limit), wait: undefined }))
+    const { scheduler, begun, end } = start(2, { due } as unknown as WorkQueue)
+    scheduler.start()
+    await vi.waitFor(() => expect(begun).toEqual(['a', 'b']), 10_000)
+    end('a')
+    await settle()
+    end('b')
+    await vi.waitFor(() => expect(begun).toEqual(['a', 'b', 'c', 'd']), 10_000)
+    scheduler.close()
+  })
+})
+
+describe('createExternalScheduler', () => {
+  function start(enqueue: ExternalQueue['enqueue'], ids: string[]) {
+    const queue = {
+      due: async (limit: number) => ({ ids: ids.slice(0, limit), wait: undefined }),
+    } as unknown as WorkQueue
+    return createExternalScheduler({ enqueue }, { queue, pollInterval: 1000, log })
+  }
+
+  it('passes work on with its pause, and once more only when it is still there after a minute', async () => {
+    vi.useFakeTimers()
+    const enqueue = vi.fn()
+    const ids = ['a', 'b']
+    const scheduler = start(enqueue, ids)
+    scheduler.start()
+    scheduler.announce('a', 700)
+    await vi.advanceTimersByTimeAsync(0.9 * MINUTE)
+    expect(enqueue.mock.calls).toEqual([
+      ['a', { delay: 700 }],
+      ['b', { delay: 0 }],
+    ])
+    ids.shift()
+    await vi.advanceTimersByTimeAsync(0.2 * MINUTE)
+    expect(enqueue.mock.calls.slice(2)).toEqual([['b', { delay: 0 }]])
+    // What is done is forgotten: work under the same id is new.
+    ids.shift()
+    await vi.advanceTimersByTimeAsync(3000)
+    ids.push('b')
+    await vi.advanceTimersByTimeAsync(3000)
+    expect(enqueue.mock.calls.slice(3)).toEqual([['b', { delay: 0 }]])
+    scheduler.close()
+  })
+
+  it('passes work on again at the next look where the queue has refused it', async () => {
+    vi.useFakeTimers()
+    const enqueue = vi.fn(() => Promise.reject(new Error('The queue is away.')), 10_000)
+    const scheduler = start(enqueue, ['a', 'b'])
+    scheduler.start()
+    await vi.advanceTimersByTimeAsync(5000)
+    const count = (id: string) => enqueue.mock.calls.filter((call: unknown[]) => call[0] === id).length
+    expect([count('a'), count('b')].every((times) => times >= 4)).toBe(true)
+    expect(failures).toEqual(enqueue.mock.calls.map(() => 'The queue is away.'))
+    expect(entries).toEqual([{ part: 'queue', state: 'down' }])
+    enqueue.mockImplementation(() => Promise.resolve(undefined as never))
+    await vi.advanceTimersByTimeAsync(2000)
+    expect(entries.slice(1)).toEqual([{ part: 'queue', state: 'up' }])
+    scheduler.close()
+  })
+
+  it.each([
+    [new Error('A record is malformed.'), [{ part: 'queue', state: 'down' }]],
+    // The store reports that itself.
+    [new HttpError(503, 'ERR_UNAVAILABLE'), []],
+  ])('reports that accepted work cannot be read: %s', async (error, logged) => {
+    vi.useFakeTimers()
+    const due = vi.fn(() => Promise.reject(error))
+    const queue = { due } as unknown as WorkQueue
+    const scheduler = createExternalScheduler({ enqueue: vi.fn() }, { queue, pollInterval: 1000, log })
+    scheduler.start()
+    await vi.advanceTimersByTimeAsync(5000)
+    expect(failures.length).toBeGreaterThanOrEqual(4)
+    expect(entries).toEqual(logged)
+    scheduler.close()
+  })
 })

@@ -1,9 +1,13 @@
-import { describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { ContentStore, ListedContent } from '../../src/contents/types.ts'
 import { createOrphanSearch } from '../../src/stores/sql/orphans.ts'
 
 const GRACE = 3_600_000
 const IDENTITY = '0123456789abcdef'
+
+afterEach(() => {
+  vi.useRealTimers()
+})
 
 describe('createOrphanSearch', () => {
   it('looks through the contents anew once their list has failed, and not only after the grace period', async () => {
@@ -29,4 +33,85 @@ describe('createOrphanSearch', () => {
     await search.step()
     expect(passes).toBe(2)
   })
+
+  it('removes what is older than the grace period, of this database, and without a row; nothing else', async () => {
+    const { removed, content, search } = createSearch([
+      ['young', GRACE],
+      ['old', GRACE + 1],
+      ['known', 2 * GRACE],
+    ])
+    content.push(toContent('fedcba98765432100', 2 * GRACE, removed))
+    await search.step()
+    expect(removed).toEqual([`${IDENTITY}old`])
+  })
+
+  it('looks through the contents again after the grace period, and not before', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] })
+    const { removed, content, search } = createSearch([['first', 2 * GRACE]])
+    await search.step()
+    content.push(toContent(`${IDENTITY}second`, 2 * GRACE, removed))
+    vi.advanceTimersByTime(GRACE - 1)
+    await search.step()
+    expect(removed).toEqual([`${IDENTITY}first`])
+    vi.advanceTimersByTime(1)
+    await search.step()
+    expect(removed).toContain(`${IDENTITY}second`)
+  })
+
+  it('goes on in the next step where a step has ended, after a thousand keys', async () => {
+    const all = Array.from({ length: 2500 }, (_, i): [string, number] => [String(i), 2 * GRACE])
+    const { removed, search } = createSearch(all)
+    const counts: number[] = []
+    for (let step = 0; step < 5; step++) {
+      await search.step()
+      counts.push(removed.length)
+    }
+    expect(counts).toEqual([1000, 2000, 2500, 2500, 2500])
+    expect(new Set(removed).size).toBe(2500)
+  })
+
+  it('ends its list when it is closed, and when a removal fails, which it passes on', async () => {
+    const all = Array.from({ length: 1500 }, (_, i): [string, number] => [String(i), 2 * GRACE])
+    for (const fails of [false, true]) {
+      const { content, ends, search } = createSearch(all)
+      if (fails) content[900] = { ...content[900]!, remove: () => Promise.reject(new Error('The removal failed.')) }
+      if (fails) await expect(search.step()).rejects.toThrow('The removal failed.')
+      else await search.step()
+      expect(ends()).toBe(fails ? 1 : 0)
+      await search.close()
+      expect(ends()).toBe(1)
+    }
+  })
 })
+
+function toContent(key: string, age: number, removed: string[]): ListedContent {
+  return {
+    key,
+    age,
+    async remove() {
+      // Not at once, as no content store does.
+      await new Promise(setImmediate)
+      removed.push(key)
+    },
+  }
+}
+
+/** Searches through keys of this database; the database knows the one that ends with "known". */
+function createSearch(names: readonly (readonly [name: string, age: number])[]) {
+  const removed: string[] = []
+  const content = names.map(([name, age]) => toContent(IDENTITY + name, age, removed))
+  let ends = 0
+  async function* list(): AsyncGenerator<ListedContent> {
+    try {
+      yield* content
+    } finally {
+      ends++
+    }
+  }
+  const search = createOrphanSearch({ list } as unknown as ContentStore, {
+    grace: GRACE,
+    readIdentity: () => IDENTITY,
+    findKnown: (keys) => new Set(keys.filter((key) => key.endsWith('known'))),
+  })
+  return { removed, content, search, ends: () => ends }
+}

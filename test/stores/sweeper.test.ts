@@ -1,5 +1,12 @@
-import { describe, expect, it, vi } from 'vitest'
-import { createSweeper } from '../../src/stores/sql/sweeper.ts'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { createSweeper, type Swept } from '../../src/stores/sql/sweeper.ts'
+
+const HOUR = 3_600_000
+
+afterEach(() => {
+  vi.useRealTimers()
+})
 
 describe('createSweeper', () => {
   it.each([2 ** 31, 90 * 24 * 3_600_000, Number.MAX_SAFE_INTEGER, Number.POSITIVE_INFINITY])(
@@ -35,6 +42,102 @@ describe('createSweeper', () => {
     expect(sweeps).toBe(1)
     end()
     await vi.waitFor(() => expect(sweeps).toBe(2), 10_000)
+    await sweeper.close()
+  })
+
+  it('sweeps at intervals, and goes on at once where something is left to do', async () => {
+    vi.useFakeTimers()
+    const found: Swept[] = ['part', 'part', 'all', 'all']
+    const sweep = vi.fn(() => found.shift() ?? 'all')
+    const sweeper = createSweeper(sweep, HOUR)
+    sweeper.start()
+    await vi.advanceTimersByTimeAsync(1000)
+    expect(sweep).toHaveBeenCalledTimes(3)
+    await vi.advanceTimersByTimeAsync(0.74 * HOUR)
+    expect(sweep).toHaveBeenCalledTimes(3)
+    await vi.advanceTimersByTimeAsync(0.52 * HOUR)
+    expect(sweep).toHaveBeenCalledTimes(4)
+    await sweeper.close()
+  })
+
+  it('reports a sweep that failed, and sweeps again', async () => {
+    vi.useFakeTimers()
+    const report = vi.fn()
+    subscribe('http-resource-service:failure', report)
+    const sweep = vi.fn((): Swept => {
+      throw new Error('The database is away.')
+    })
+    const sweeper = createSweeper(sweep, HOUR)
+    sweeper.start()
+    await vi.advanceTimersByTimeAsync(4 * HOUR)
+    unsubscribe('http-resource-service:failure', report)
+    expect(sweep.mock.calls.length).toBeGreaterThanOrEqual(3)
+    expect(report.mock.calls[0]![0]).toMatchObject({ stage: 'background', error: { message: 'The database is away.' } })
+    await sweeper.close()
+  })
+
+  it('sweeps soon after something was given up, and never with an interval of 0', async () => {
+    vi.useFakeTimers()
+    for (const [interval, sweeps] of [
+      [HOUR, 2],
+      [0, 0],
+    ] as const) {
+      const sweep = vi.fn((): Swept => 'all')
+      const sweeper = createSweeper(sweep, interval)
+      sweeper.start()
+      await vi.advanceTimersByTimeAsync(1000)
+      for (let count = 0; count < 5; count++) sweeper.hurry()
+      await vi.advanceTimersByTimeAsync(1000)
+      expect(sweep).toHaveBeenCalledTimes(sweeps)
+      await sweeper.close()
+    }
+  })
+
+  it('does not sweep once it is closed: the database may be closed by then', async () => {
+    vi.useFakeTimers()
+    const sweep = vi.fn((): Swept => 'all')
+    const sweeper = createSweeper(sweep, HOUR)
+    sweeper.start()
+    await vi.advanceTimersByTimeAsync(1000)
+    // In place of the sweep after the interval.
+    sweeper.hurry()
+    await sweeper.close()
+    sweeper.hurry()
+    await vi.advanceTimersByTimeAsync(4 * HOUR)
+    expect(sweep).toHaveBeenCalledTimes(1)
+  })
+
+  it('is closed only when the step that is running is done, and begins no further one', async () => {
+    vi.useFakeTimers()
+    let end = (): void => {}
+    const sweep = vi.fn(
+      () =>
+        new Promise<Swept>((resolve) => {
+          end = () => resolve('part')
+        }),
+    )
+    const sweeper = createSweeper(sweep, HOUR)
+    sweeper.start()
+    await vi.advanceTimersByTimeAsync(1000)
+    let isClosed = false
+    const closed = Promise.resolve(sweeper.close()).then(() => {
+      isClosed = true
+    })
+    await vi.advanceTimersByTimeAsync(1000)
+    expect(isClosed).toBe(false)
+    end()
+    await closed
+    await vi.advanceTimersByTimeAsync(4 * HOUR)
+    expect(sweep).toHaveBeenCalledTimes(1)
+  })
+
+  it('does not keep the process alive', async () => {
+    const setTimer = vi.spyOn(globalThis, 'setTimeout')
+    const sweeper = createSweeper(() => 'all', HOUR)
+    sweeper.start()
+    sweeper.hurry()
+    expect(setTimer.mock.results.map(({ value }) => value.hasRef())).toEqual([false])
+    setTimer.mockRestore()
     await sweeper.close()
   })
 })

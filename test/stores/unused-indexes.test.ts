@@ -20,14 +20,17 @@ async function check(open: () => ResourceStore, tables: Tables): Promise<void> {
   for (let n = 1; n <= 3; n++) {
     await first.write(`/tasks/${n}`, contentOf({ status: 'open', n }, indexByStatus('old')), { expect: 'any' })
   }
+  // Hidden members have their entries as well.
+  await first.write('/tasks/hidden', contentOf({ status: 'open', n: 0 }, indexByStatus('old')), { expect: 'any' })
+  await first.remove('/tasks/hidden', { expect: 'any', mode: 'hide' })
   await first.write('/others/1', contentOf({ status: 'open', n: 1 }, indexByStatus('only')), { expect: 'any' })
   await first.write('/gone/1', contentOf({ status: 'open', n: 1 }, indexByStatus('gone')), { expect: 'any' })
   await first.remove('/gone/1', { expect: 'any', mode: 'erase' })
   await listWhenIndexed(first, '/tasks', queryByStatus('open', indexByStatus('new')))
-  expect(await tables.countEntries()).toBe(7)
+  expect(await tables.countEntries()).toBe(9)
   for (const version of ['old', 'only', 'gone']) await tables.age(version)
   await vi.waitFor(async () => expect((await tables.versions()).sort()).toEqual(['new', 'only']), 10_000)
-  expect(await tables.countEntries()).toBe(4)
+  expect(await tables.countEntries()).toBe(5)
   // A process with the old definition that comes back has its index made anew.
   const listOld = async () =>
     namesOf(await listWhenIndexed(first, '/tasks', queryByStatus('open', indexByStatus('old'))))

@@ -165,6 +165,68 @@ describe('Idempotency-Key and clocks', () => {
   })
 })
 
+describe('Idempotency-Key of a request that is refused because it was done meanwhile', () => {
+  const PATCH_TYPE = { 'Content-Type': 'application/json-patch+json', ...KEY }
+  const patch = JSON.stringify([
+    { op: 'test', path: '/n', value: 1 },
+    { op: 'replace', path: '/n', value: 2 },
+  ])
+
+  /** A store in which another process is faster once: its record is there only behind the first look. */
+  function createBlindStore(isAsync: boolean) {
+    const sound = memoryStore()
+    const looks = { left: 0 }
+    const store: ResourceStore = {
+      ...sound,
+      read(path, options) {
+        const isBlind = path.startsWith('idempotency/') && looks.left-- > 0
+        const state = isBlind ? undefined : sound.read(path, options)
+        return isAsync ? Promise.resolve(state) : state
+      },
+    }
+    return { store, looks }
+  }
+
+  it.each([false, true])('gets the first response, by a store whose reads take time: %j', async (isAsync) => {
+    const { store, looks } = createBlindStore(isAsync)
+    let time = 1_800_000_000_000
+    const { send } = await start({ now: () => time }, store)
+    // Refused by what its content says, and before its content is read.
+    const conditional = { ...PATCH_TYPE, 'Idempotency-Key': 'another-key-of-16' }
+    for (const isConditional of [false, true]) {
+      time += 60_000
+      await send('PUT', '/docs/a', jsonOf({ n: 1 }))
+      const condition = isConditional
+        ? { ...conditional, 'If-Unmodified-Since': new Date(time).toUTCString() }
+        : PATCH_TYPE
+      const request = { fields: condition, body: patch }
+      time += 60_000
+      const first = await send('PATCH', '/docs/a', request)
+      expect(first.status).toBe(200)
+      looks.left = 1
+      const second = await send('PATCH', '/docs/a', request)
+      expect([second.status, second.text, looks.left]).toEqual([200, first.text, -1])
+      expect(second.field('idempotency-replayed')).toBe('?1')
+    }
+  })
+
+  it.each([false, true])(
+    'is refused as before where nothing was done, and where it is another: %j',
+    async (isAsync) => {
+      const { store, looks } = createBlindStore(isAsync)
+      const { send } = await start({}, store)
+      await send('PUT', '/docs/a', jsonOf({ n: 2 }))
+      const request = { fields: PATCH_TYPE, body: patch }
+      expect((await send('PATCH', '/docs/a', request)).status).toBe(409)
+      await send('PUT', '/docs/a', jsonOf({ n: 1 }))
+      expect((await send('PATCH', '/docs/a', request)).status).toBe(200)
+      looks.left = 1
+      const other = await send('PATCH', '/docs/a', { ...request, body: patch.replace('2', '3') })
+      expect(other.status).toBe(422)
+    },
+  )
+})
+
 describe('Idempotency-Key and other fields and methods', () => {
   it.each([255, 256])('has 255 characters at most, with quotes and without: %i', async (length) => {
     const target = await start()

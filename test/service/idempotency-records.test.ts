@@ -1,0 +1,81 @@
+import { afterEach, expect, it, vi } from 'vitest'
+import { createRecordSweeper } from '../../src/service/idempotency-records.ts'
+import { memoryStore } from '../../src/stores/memory.ts'
+import type { ResourceStore } from '../../src/stores/types.ts'
+
+const HOUR = 3_600_000
+const DAY = 24 * HOUR
+const NOW = 1_800_000_000_000
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+async function fill(store: ResourceStore, records: readonly (number | null)[]): Promise<void> {
+  for (const [i, expires] of records.entries()) {
+    const body = `${JSON.stringify({ expires, fingerprint: 'x', status: 201, headers: [], hasContent: false })}\n`
+    const path = `idempotency/${String(i).padStart(5, '0')}`
+    await store.write(path, { contentType: 'text/plain', body }, { expect: 'absent' })
+  }
+}
+
+async function count(store: ResourceStore): Promise<number> {
+  return (await store.list('idempotency', { limit: 10_000 })).items.length
+}
+
+it('removes the records of answers that have expired, and no other', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  const store = memoryStore()
+  await fill(store, [NOW - DAY, NOW, NOW + 1, null])
+  const sweeper = createRecordSweeper(store, () => NOW, DAY)
+  sweeper.start()
+  await vi.advanceTimersByTimeAsync(0)
+  await vi.waitFor(async () => expect(await count(store)).toBe(2), 10_000)
+  expect(await store.read('idempotency/00002')).toBeDefined()
+  sweeper.close()
+})
+
+it('goes on after a pause where one turn has ended, and begins anew once it has come to the end', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  const store = memoryStore()
+  const list = vi.spyOn(store, 'list')
+  await fill(store, Array(700).fill(NOW + 1))
+  const sweeper = createRecordSweeper(store, () => NOW, DAY)
+  sweeper.start()
+  async function turn(pause: number, pages: number): Promise<void> {
+    list.mockClear()
+    vi.advanceTimersByTime(pause)
+    // Without vi.waitFor, which lets the time go on.
+    for (let i = 0; i < 10_000 && list.mock.calls.length < pages; i++) await new Promise(setImmediate)
+    // The turn ends after its last page.
+    for (let i = 0; i < 20; i++) await new Promise(setImmediate)
+    expect(list).toHaveBeenCalledTimes(pages)
+  }
+  await turn(0, 10)
+  await turn(1001, 4)
+  // At intervals that are not quite an hour, so that processes do not look in step.
+  await turn(0.74 * HOUR, 0)
+  await turn(0.53 * HOUR, 10)
+  expect(list.mock.calls[0]![1].after).toBeUndefined()
+  sweeper.close()
+})
+
+it('does not remove a record that was made anew meanwhile', async () => {
+  const inner = memoryStore()
+  await fill(inner, [NOW - 1])
+  const path = 'idempotency/00000'
+  const removed = vi.fn()
+  const store: ResourceStore = {
+    ...inner,
+    async remove(...values) {
+      await inner.write(path, { contentType: 'text/plain', body: '{"expires":9' }, { expect: 'present' })
+      const result = await inner.remove(...values)
+      removed(result.outcome)
+      return result
+    },
+  }
+  const sweeper = createRecordSweeper(store, () => NOW, DAY)
+  sweeper.start()
+  await vi.waitFor(() => expect(removed).toHaveBeenCalledWith('conflict'), 10_000)
+  sweeper.close()
+})

@@ -1,0 +1,63 @@
+import { describe, expect, it, vi } from 'vitest'
+import { createMonitors } from '../../src/service/monitors.ts'
+import { memoryStore } from '../../src/stores/memory.ts'
+import type { ResourceStore } from '../../src/stores/types.ts'
+
+const NOW = 1_800_000_000_000
+const RETENTION = 60_000
+
+const open = (store: ResourceStore) =>
+  createMonitors({ store, now: () => NOW, path: '/operations', retention: RETENTION, isAdmin: undefined })
+
+async function fill(store: ResourceStore, monitors: Readonly<Record<string, unknown>>): Promise<void> {
+  for (const [id, facts] of Object.entries(monitors)) {
+    const body = JSON.stringify({ id, kind: 'removal', ...(facts as object) })
+    await store.write(`monitors/${id}`, { contentType: 'application/json', body }, { expect: 'absent' })
+  }
+}
+
+async function listIds(store: ResourceStore): Promise<string[]> {
+  return (await store.list('monitors', { limit: 1000 })).items.map(({ path }) => path.slice('monitors/'.length)).sort()
+}
+
+const at = (time: number) => new Date(time).toISOString()
+
+describe('the sweep of monitors', () => {
+  it('keeps a monitor for the retention after its work has ended, and for as long as it is pending', async () => {
+    const store = memoryStore()
+    await fill(store, {
+      over: { state: 'done', ended: at(NOW - RETENTION) },
+      failed: { state: 'failed', ended: at(NOW - RETENTION - 1) },
+      kept: { state: 'done', ended: at(NOW - RETENTION + 1) },
+      odd: { state: 'done', ended: 'never' },
+      pending: { state: 'pending', accepted: at(0) },
+    })
+    await open(store).sweep()
+    expect(await listIds(store)).toEqual(['kept', 'odd', 'pending'])
+  })
+
+  it('looks at more monitors than a page has, once each', async () => {
+    const store = memoryStore()
+    const names = Array.from({ length: 250 }, (_, i) => `m${String(i).padStart(3, '0')}`)
+    const facts = (i: number) => (i < 240 ? { state: 'pending' } : { state: 'done', ended: at(0) })
+    await fill(store, Object.fromEntries(names.map((name, i) => [name, facts(i)])))
+    const list = vi.spyOn(store, 'list')
+    await open(store).sweep()
+    expect(list.mock.calls.map(([collection]) => collection)).toEqual([...Array(3).fill('monitors'), '/operations'])
+    expect(await listIds(store)).toEqual(names.slice(0, 240))
+  })
+
+  it('leaves a monitor alone that was changed after it was looked at', async () => {
+    const inner = memoryStore()
+    await fill(inner, { a: { state: 'done', ended: at(0) } })
+    const store: ResourceStore = {
+      ...inner,
+      async remove(...values) {
+        await inner.write('monitors/a', { contentType: 'application/json', body: '{}' }, { expect: 'present' })
+        return inner.remove(...values)
+      },
+    }
+    await open(store).sweep()
+    expect(await listIds(inner)).toEqual(['a'])
+  })
+})

@@ -1,0 +1,209 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import type { CollectionIndex } from '../../src/stores/index-types.ts'
+import { type Batch, createIndexer, type IndexSteps } from '../../src/stores/sql/queries/indexer.ts'
+import { indexByStatus } from '../support/statuses.ts'
+
+type Item = Batch<number>['items'][number]
+
+beforeEach(() => {
+  vi.useFakeTimers()
+})
+afterEach(() => {
+  vi.useRealTimers()
+  vi.restoreAllMocks()
+})
+
+function toItem(n: number, indexed?: Item['indexed']): Item {
+  const item = { path: `/tasks/${n}`, body: JSON.stringify({ status: 'open', n }), version: String(n), indexed }
+  return item as unknown as Item
+}
+
+/** Steps over batches of items, and what they were called with. */
+function createSteps(batches: readonly (readonly Item[])[], changes: Partial<IndexSteps<number>> = {}) {
+  const read: string[] = []
+  const committed: unknown[] = []
+  let done = 0
+  const steps: IndexSteps<number> = {
+    async read(collection, { version }) {
+      read.push(`${version} ${collection}`)
+      const items = batches[done]
+      return items && { items, position: done }
+    },
+    async commit(position, items) {
+      committed.push([position, ...items.map(({ item }) => item.path)])
+      done++
+      return 10 * done
+    },
+    ...changes,
+  }
+  return { indexer: createIndexer(steps), read, committed }
+}
+
+const INDEX = indexByStatus()
+
+describe('createIndexer', () => {
+  it('indexes batch after batch, and reports how far it has come', async () => {
+    const { indexer, committed } = createSteps([[toItem(1), toItem(2)], [toItem(3)]])
+    const report = vi.fn()
+    const run = indexer.run('/tasks', { ...INDEX, report })
+    await vi.advanceTimersByTimeAsync(100)
+    await run
+    expect(committed).toEqual([
+      [0, '/tasks/1', '/tasks/2'],
+      [1, '/tasks/3'],
+    ])
+    expect(report.mock.calls.map(([progress]) => progress)).toEqual([
+      { indexed: 10, isDone: false },
+      { indexed: 20, isDone: false },
+      { indexed: 20, isDone: true },
+    ])
+    // Nor is anything left that keeps the process alive.
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  it('takes the values that were written by the same rules, and finds others anew', async () => {
+    const valuesOf = vi.fn(INDEX.valuesOf)
+    const index: CollectionIndex = { ...INDEX, valuesOf }
+    const values = { status: 'open', n: 1 }
+    const items = [toItem(1, { index, values }), toItem(2, { index: indexByStatus('other'), values }), toItem(3)]
+    const { indexer } = createSteps([items])
+    const run = indexer.run('/tasks', index)
+    await vi.advanceTimersByTimeAsync(100)
+    await run
+    expect(valuesOf.mock.calls.map(([item]) => item.path)).toEqual(['/tasks/2', '/tasks/3'])
+  })
+
+  it('works once for all that ask for an index of a collection meanwhile, and anew for those that ask later', async () => {
+    const { indexer, read } = createSteps([])
+    const runs = ['/tasks', '/tasks', '/others'].map((collection) => indexer.run(collection, INDEX))
+    runs.push(indexer.run('/tasks', indexByStatus('status-2')))
+    await vi.advanceTimersByTimeAsync(100)
+    await Promise.all(runs)
+    expect(read).toEqual(['status-1 /tasks', 'status-1 /others', 'status-2 /tasks'])
+    await indexer.run('/tasks', INDEX)
+    expect(read).toHaveLength(4)
+  })
+
+  it('is waited for a quarter of a second at most, and goes on', async () => {
+    let goOn = (): void => {}
+    const { indexer, committed } = createSteps([[toItem(1)]], {
+      read: async () => {
+        if (committed.length > 0) return undefined
+        await new Promise<void>((resolve) => {
+          goOn = resolve
+        })
+        return { items: [toItem(1)], position: 0 }
+      },
+    })
+    const run = indexer.run('/tasks', INDEX)
+    await vi.advanceTimersByTimeAsync(250)
+    await run
+    goOn()
+    await vi.advanceTimersByTimeAsync(100)
+    expect(committed).toHaveLength(1)
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  it('waits where another process works, whose progress is not its own', async () => {
+    const commit = vi.fn(async () => undefined)
+    const report = vi.fn()
+    const { indexer } = createSteps([[toItem(1)]], { commit })
+    void indexer.run('/tasks', { ...INDEX, report })
+    await vi.advanceTimersByTimeAsync(1000)
+    expect(commit.mock.calls.length).toBeGreaterThanOrEqual(6)
+    expect(commit.mock.calls.length).toBeLessThanOrEqual(21)
+    expect(report).not.toHaveBeenCalled()
+    const closed = indexer.close()
+    await vi.advanceTimersByTimeAsync(1000)
+    await closed
+  })
+
+  it('reports a failure, and begins anew when it is asked a second later, not before', async () => {
+    const failed = vi.fn()
+    subscribe('http-resource-service:failure', failed)
+    let isAway = true
+    const { indexer, read, committed } = createSteps([[toItem(1)]], {
+      async read() {
+        read.push('')
+        if (isAway) throw new Error('The database is away.')
+        return committed.length === 0 ? { items: [toItem(1)], position: 0 } : undefined
+      },
+    })
+    await indexer.run('/tasks', INDEX)
+    unsubscribe('http-resource-service:failure', failed)
+    expect(failed.mock.calls).toMatchObject([
+      [{ stage: 'background', error: { message: 'The database is away.' } }, {}],
+    ])
+    await vi.advanceTimersByTimeAsync(999)
+    await indexer.run('/tasks', INDEX)
+    expect(read).toHaveLength(1)
+    isAway = false
+    await vi.advanceTimersByTimeAsync(1)
+    const run = indexer.run('/tasks', INDEX)
+    await vi.advanceTimersByTimeAsync(100)
+    await run
+    expect(committed).toHaveLength(1)
+    // What has failed once and worked since is begun anew at once.
+    const count = read.length
+    await indexer.run('/tasks', INDEX)
+    expect(read.length).toBe(count + 1)
+  })
+
+  it.each(['read', 'valuesOf', 'commit'])(
+    'is closed when its %s is done, and touches the database no more',
+    async (step) => {
+      let goOn = (): void => {}
+      const wait = () =>
+        new Promise<void>((resolve) => {
+          goOn = resolve
+        })
+      const calls: string[] = []
+      const call = async (name: string): Promise<void> => {
+        calls.push(name)
+        if (name === step) await wait()
+      }
+      const { indexer } = createSteps([], {
+        async read() {
+          await call('read')
+          return { items: [toItem(1)], position: 0 }
+        },
+        async commit() {
+          await call('commit')
+          return 1
+        },
+      })
+      const index: CollectionIndex = {
+        ...INDEX,
+        async valuesOf(item) {
+          await call('valuesOf')
+          return INDEX.valuesOf(item)
+        },
+      }
+      void indexer.run('/tasks', index)
+      await vi.advanceTimersByTimeAsync(0)
+      expect(calls.at(-1)).toBe(step)
+      let isClosed = false
+      const closed = Promise.resolve(indexer.close()).then(() => {
+        isClosed = true
+      })
+      await vi.advanceTimersByTimeAsync(0)
+      expect(isClosed).toBe(false)
+      goOn()
+      await vi.advanceTimersByTimeAsync(1000)
+      await closed
+      await indexer.run('/others', index)
+      expect(calls.at(-1)).toBe(step)
+    },
+  )
+
+  it('does not keep the process alive between its steps', async () => {
+    vi.useRealTimers()
+    const setTimer = vi.spyOn(globalThis, 'setTimeout')
+    const { indexer } = createSteps([[toItem(1)]])
+    await indexer.run('/tasks', INDEX)
+    const pauses = setTimer.mock.results.filter((_, i) => setTimer.mock.calls[i]![1] === 2)
+    expect(pauses.map(({ value }) => value.hasRef())).toEqual([false])
+    await indexer.close()
+  })
+})
