@@ -40,13 +40,12 @@ export interface HandlerOptions<E extends Exchange> {
   readonly formatError?: ((error: HttpError, exchange: Exchange) => Reply) | undefined
   /** Counts decisions that are being made, and content that is being sent. */
   readonly activity?: Activity
-  /** Whether unexpected errors go to the host's `next(error)` where there is one. */
-  readonly forwardErrors: boolean
-}
-
-/** A callback without a parameter, as in `guard(req, res, () => route(req, res))`, would take an error for consent. */
-function takesErrors(next: Next | undefined): next is Next {
-  return next !== undefined && next.length > 0
+  /**
+   * Whether unexpected errors go to the host's `next(error)` where there is one. With `true` only to one that declares a
+   * parameter: `guard(req, res, () => route(req, res))` would take an error for consent. Instrumentation wraps the `next` of
+   * Express in a function that declares none, so that `'always'` asks for no parameter.
+   */
+  readonly forwardErrors: boolean | 'always'
 }
 
 /** Puts a node face on a decision: errors become replies, replies are written, and what is left goes to `next`. */
@@ -86,7 +85,11 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
 
   function isForwarded(error: unknown, exchange: Exchange): boolean {
     if (error instanceof RequestAborted || exchange.isAbort(error)) return false
-    return forwardErrors && toHttpError(error) !== error
+    return forwardErrors !== false && toHttpError(error) !== error
+  }
+
+  function takesErrors(next: Next | undefined): next is Next {
+    return next !== undefined && (forwardErrors === 'always' || next.length > 0)
   }
 
   function decide(exchange: Exchange): MaybePromise<Decision> {

@@ -201,8 +201,8 @@ export interface ServiceSettings
   /** The only mount path that counts, if one does. */
   readonly onlyMount: string | undefined
   readonly log: Log
-  /** Whether unexpected errors are the host's. */
-  readonly forwardErrors: boolean
+  /** Whether unexpected errors are the host's: asked for, so that its `next` takes them. */
+  readonly forwardErrors: false | 'always'
   readonly operations: OperationsSettings
 }
 
@@ -226,7 +226,7 @@ export function readServiceOptions(given: ServiceOptions | undefined): ServiceSe
     patchFormats: options.patchFormats ?? createDefaultFormats(limits),
     onlyMount: options.strictMount ? options.mountPath : undefined,
     log: createLog(options.log),
-    forwardErrors: options.unexpectedErrors === 'forward',
+    forwardErrors: options.unexpectedErrors === 'forward' && 'always',
     operations: readOperationsOptions(options.operations),
   })
 }

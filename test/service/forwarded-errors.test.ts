@@ -38,6 +38,16 @@ const hosts = {
       }),
     )
   },
+  // As OpenTelemetry wraps the `next` of Express.
+  instrumented(service: ResourceService) {
+    return createServer((req, res) => {
+      function next(error?: unknown): void {
+        res.statusCode = error === undefined ? 404 : 599
+        res.end()
+      }
+      service(req, res, (...args: unknown[]) => next(...args))
+    })
+  },
   koa(service: ResourceService) {
     const app = new Koa()
     app.silent = true
@@ -72,6 +82,8 @@ describe('errors that are forwarded', () => {
   it.each([
     ['plain', '/now', 599],
     ['plain', '/late', 599],
+    ['instrumented', '/now', 599],
+    ['instrumented', '/late', 599],
     ['koa', '/now', 599],
     ['koa', '/late', 599],
     ['fastify', '/now', 599],

@@ -224,7 +224,7 @@ describe('createExternalScheduler', () => {
 
   it('passes work on again at the next look where the queue has refused it', async () => {
     vi.useFakeTimers()
-    const enqueue = vi.fn(() => Promise.reject(new Error('The queue is away.')), 10_000)
+    const enqueue = vi.fn(() => Promise.reject(new Error('The queue is away.')))
     const scheduler = start(enqueue, ['a', 'b'])
     scheduler.start()
     await vi.advanceTimersByTimeAsync(5000)
