@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { HttpError } from '../../src/core/errors.ts'
 import type { Process } from '../../src/service/collection-options.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
@@ -52,6 +52,49 @@ describe('an accepted creation', () => {
     open()
     expect((await until(target, '/jobs/1', 'ready')).json()).toEqual({ id: 1, text: 'abc', state: 'ready', length: 3 })
     await target.close()
+  })
+
+  it('ends, and is removed, although another change comes first more than once', async () => {
+    const inner = memoryStore()
+    /** How many calls with an expectation still come too late. */
+    const late = { write: 0, remove: 0 }
+    const store: ResourceStore = {
+      ...inner,
+      async write(path, content, options) {
+        if (path === '/jobs/1' && late.write-- > 0) return { outcome: 'conflict', current: await inner.read(path) }
+        return inner.write(path, content, options)
+      },
+      async remove(path, options) {
+        if (path === '/jobs/1' && late.remove-- > 0) return { outcome: 'conflict', current: await inner.read(path) }
+        return inner.remove(path, options)
+      },
+    }
+    const target = await start(() => ({ pages: 3 }), {}, store)
+    late.write = 3
+    await target.send('POST', '/jobs', jsonOf({}))
+    expect((await until(target, '/jobs/1', 'ready')).json()).toEqual({ id: 1, state: 'ready', pages: 3 })
+    expect(late.write).toBeLessThan(0)
+    late.remove = 3
+    const accepted = await target.send('DELETE', '/jobs/1')
+    await until(target, accepted.field('location')!, 'done')
+    expect([late.remove < 0, (await target.send('GET', '/jobs/1')).status]).toEqual([true, 410])
+    await target.close()
+  })
+
+  it('leaves the store alone once the service is closed', async () => {
+    const inner = memoryStore()
+    let calls = 0
+    const list: ResourceStore['list'] = (...args) => {
+      calls++
+      return inner.list(...args)
+    }
+    const target = await start(() => ({}), { pollInterval: 5, retention: 20 }, { ...inner, list })
+    await target.send('POST', '/jobs', jsonOf({}))
+    await vi.waitFor(() => expect(calls).toBeGreaterThan(5), 10_000)
+    await target.close()
+    const atClose = calls
+    await sleep(100)
+    expect(calls - atClose).toBe(0)
   })
 
   it('keeps the id of its path, whatever the work returns', async () => {
