@@ -4,16 +4,8 @@ import { checkJson, type ParsedJson, parseJson } from '../body-types/json.ts'
 import { collectBytes, readBytes, streamBytes, tooLarge } from '../body-types/read-body.ts'
 import type { BodyLimits } from '../body-types/types.ts'
 import { ByteBlocks } from '../core/byte-blocks.ts'
-import type { HostRequest } from '../core/exchange.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
-import {
-  type ConsumedBody,
-  declaredLength,
-  findConsumedBody,
-  hasBody,
-  isCoded,
-  wasRead,
-} from '../core/request-content.ts'
+import { type ConsumedBody, declaredLength, findConsumedBody, hasBody, isCoded } from '../core/request-content.ts'
 import { resumeStream } from '../core/resume-stream.ts'
 import { parseContentDisposition } from '../protocol/content-disposition.ts'
 import { isJsonType, withUtf8 } from '../protocol/media-type.ts'
@@ -219,9 +211,9 @@ export async function readRawContent(exchange: ResourceExchange): Promise<Propos
 }
 
 /** Whether a parser before us has decoded the content from its charset: it is stored as UTF-8. */
-export function isDecodedText({ req, bodyState }: ResourceExchange): boolean {
+export function isDecodedText(exchange: ResourceExchange): boolean {
   // Where we have read it ourselves, `req.body` is something else of the host.
-  return bodyState === 'unread' && wasRead(req) && typeof (req as HostRequest).body === 'string'
+  return exchange.bodyState === 'unread' && typeof findConsumed(exchange)?.value === 'string'
 }
 
 /** The Content-Type that is stored with content that is not JSON. */
