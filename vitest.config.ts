@@ -20,6 +20,7 @@ export default defineConfig({
     testTimeout: 180_000,
     hookTimeout: 180_000,
     teardownTimeout: 60_000,
+    expect: { poll: { timeout: 10_000 } },
     pool: 'forks',
     // Vitest leaves one processor free, which is half of two.
     maxWorkers: '100%',

@@ -144,7 +144,7 @@ describe('afterCommit', () => {
         await target.send('PUT', '/docs/a', { body: 'text' }),
       ]
       expect(answers.map(({ status }) => status)).toEqual([201, 201, 201])
-      await vi.waitFor(() => expect(errors).toHaveLength(2))
+      await vi.waitFor(() => expect(errors).toHaveLength(2), 10_000)
       expect(errors.sort()).toEqual([
         ['early', '/docs/a'],
         ['late', '/tasks/2'],
@@ -198,7 +198,7 @@ describe('afterCommit', () => {
     })
     target = await startService({ resources: { '/tasks': tasks } })
     const sent = target.send('PUT', '/tasks/1', jsonOf({}))
-    await vi.waitFor(() => expect(goOn).toBeDefined())
+    await vi.waitFor(() => expect(goOn).toBeDefined(), 10_000)
     const closing = target.service.close().then(() => events.push('closed'))
     goOn!()
     expect((await sent).status).toBe(201)

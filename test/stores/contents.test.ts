@@ -172,8 +172,8 @@ for (const [name, createPlace] of Object.entries(PLACES)) {
       }
       const write = store.write('/b', binary(leaving()), { expect: 'any', signal: controller.signal })
       await expect(write).rejects.toThrow('The client has left.')
-      await vi.waitFor(async () => expect(await listKeys(place.contents)).toHaveLength(1))
-      await vi.waitFor(async () => expect(await place.query('SELECT 1 FROM resource_contents')).toHaveLength(1))
+      await vi.waitFor(async () => expect(await listKeys(place.contents)).toHaveLength(1), 10_000)
+      await vi.waitFor(async () => expect(await place.query('SELECT 1 FROM resource_contents')).toHaveLength(1), 10_000)
     })
 
     it('removes content that is whole only after other content of the same write has failed', async () => {
@@ -188,7 +188,7 @@ for (const [name, createPlace] of Object.entries(PLACES)) {
         yield OTHER
       }
       async function* broken(): AsyncGenerator<Uint8Array> {
-        await vi.waitFor(() => expect(goOn).toBeDefined())
+        await vi.waitFor(() => expect(goOn).toBeDefined(), 10_000)
         throw new Error('The source broke.')
       }
       const related = [{ path: '/b', content: binary(broken()) }]
@@ -196,7 +196,7 @@ for (const [name, createPlace] of Object.entries(PLACES)) {
       await expect(write).rejects.toThrow('The source broke.')
       expect(await place.query('SELECT 1 FROM resource_contents')).toHaveLength(1)
       goOn!()
-      await vi.waitFor(async () => expect(await place.query('SELECT 1 FROM resource_contents')).toEqual([]))
+      await vi.waitFor(async () => expect(await place.query('SELECT 1 FROM resource_contents')).toEqual([]), 10_000)
       expect(await listKeys(place.contents)).toEqual([])
     })
 
@@ -212,7 +212,7 @@ for (const [name, createPlace] of Object.entries(PLACES)) {
       expect(await readBytes((await store.read('/a')) as StoredResource)).toEqual(OTHER)
       await store.remove('/a', { expect: 'any', mode: 'erase' })
       await vi.waitFor(async () => expect(await listKeys(place.contents)).toEqual([]), 10_000)
-      await vi.waitFor(async () => expect(await place.query('SELECT 1 FROM resource_contents')).toEqual([]))
+      await vi.waitFor(async () => expect(await place.query('SELECT 1 FROM resource_contents')).toEqual([]), 10_000)
     })
 
     it('removes content without a row of its own database, and leaves that of other databases alone', async () => {
@@ -276,7 +276,7 @@ for (const [name, createPlace] of Object.entries(PLACES)) {
         'The content store reports 299999 bytes of content that has 300000.',
       )
       expect(await store.read('/a')).toBeUndefined()
-      await vi.waitFor(async () => expect(await listKeys(place.contents)).toEqual([]))
+      await vi.waitFor(async () => expect(await listKeys(place.contents)).toEqual([]), 10_000)
     })
 
     it('breaks a reader off when the content store gives fewer or more bytes than asked for', async () => {
