@@ -1,9 +1,13 @@
 import { HttpError } from '../core/errors.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
-import type { Content, StoredResource } from '../stores/types.ts'
+import type { Content, NewState, StoredResource } from '../stores/types.ts'
+import { foresee } from './foreseen-state.ts'
 import { loadView, viewState } from './hooks.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'
+
+/** A state that has no version yet. */
+const UNWRITTEN: NewState = { version: '' }
 
 /**
  * Asks `conflict` of the definition about a change of its resource. The write that follows has to insist on `current`.
@@ -21,19 +25,9 @@ export function checkConflict(
   const { conflict, context } = route
   if (conflict === undefined) return undefined
   const { bodySize } = context.limits
-  const size = typeof content.body === 'string' ? Buffer.byteLength(content.body) : sizeOfBody(content)
-  const proposed = viewState({ ...content, path, version: '', size, body: smallBody(content) }, bodySize)
+  const proposed = viewState(foresee(path, content, UNWRITTEN), bodySize)
   const verdict = andThen(loadView(current, bodySize, exchange), (view) => conflict(proposed, view, exchange))
   return andThen(verdict, (detail) => {
     if (detail !== undefined) throw new HttpError(409, 'ERR_CONFLICT', { detail })
   })
-}
-
-function smallBody({ body }: Content): string | Uint8Array {
-  return typeof body === 'string' || body instanceof Uint8Array ? body : ''
-}
-
-function sizeOfBody({ body }: Content): number {
-  if (body instanceof Uint8Array) return body.length
-  return typeof body === 'object' && 'staged' in body ? body.size : 0
 }

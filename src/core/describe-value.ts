@@ -1,3 +1,5 @@
+import { isPromise } from './maybe-promise.ts'
+
 /** Names a value that is of the wrong kind, for a message. Never the value itself, which may be a secret. */
 export function describeValue(value: unknown): string {
   if (value === undefined || value === null || typeof value === 'boolean') return String(value)
@@ -5,7 +7,7 @@ export function describeValue(value: unknown): string {
   if (typeof value === 'string') return value === '' ? 'empty text' : 'text'
   if (typeof value === 'function') return value.name === '' ? 'a function' : `the function ${value.name}`
   if (Array.isArray(value)) return 'a list'
-  if (isThenable(value)) return 'a promise, which has to be awaited first'
+  if (isPromise(value)) return 'a promise, which has to be awaited first'
   return typeof value === 'object' ? `a${builtInName(value) ?? 'n object'}` : `a value of type ${typeof value}`
 }
 
@@ -22,18 +24,13 @@ export function hasProperties(value: unknown): value is object {
   if (typeof value !== 'object' || value === null) return false
   // Most are plain: they need no name, which would be half the cost of a refusal.
   const prototype: unknown = Object.getPrototypeOf(value)
-  if (prototype === Object.prototype || prototype === null) return !isThenable(value)
+  if (prototype === Object.prototype || prototype === null) return !isPromise(value)
   return describeValue(value) === 'an object'
 }
 
 /** Text and numbers as JSON has them, and the kind of any other value: for values that are not secret. */
 export function quoteValue(value: unknown): string {
   return typeof value === 'string' || typeof value === 'number' ? JSON.stringify(value) : describeValue(value)
-}
-
-/** Whether a value is a promise that was not awaited. */
-function isThenable(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
 }
 
 /** The name that was probably meant by a misspelt one; `undefined` when none is near. */

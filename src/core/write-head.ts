@@ -29,8 +29,8 @@ export function completeHeaders(exchange: Exchange, reply: Reply, present: strin
 /** Writes the status line and the header section. @param more fields beside those of the reply */
 export function writeHead(exchange: Exchange, reply: Reply, more: readonly string[] | undefined): void {
   const { res } = exchange
-  const isWrapped = Object.hasOwn(res, 'writeHead') || Object.hasOwn(res, 'end')
-  const isPlain = !exchange.isHttp2 && !isWrapped && res.getHeaderNames().length === 0
+  const mayChangeHead = Object.hasOwn(res, 'writeHead') || Object.hasOwn(res, 'end')
+  const isPlain = !exchange.isHttp2 && !mayChangeHead && res.getHeaderNames().length === 0
   const headers = completeHeaders(exchange, reply, isPlain ? '' : String(res.getHeader('vary') ?? ''))
   const all = more === undefined ? headers : headers.concat(more)
   // The phrase too: a head that could not be written leaves its own behind, and 500 would be called "OK".
@@ -43,7 +43,7 @@ export function writeHead(exchange: Exchange, reply: Reply, more: readonly strin
     // upload at an error would otherwise be reset for content shorter than it said, before it sees the answer's end.
     if (exchange.isHttp2) res.statusCode = reply.status
     // Middleware that wraps the methods may set fields until it writes, and `on-headers` up to 1.0.2 loses those of a list.
-    else if (isWrapped) Object.assign(res, { statusCode: reply.status, statusMessage: phrase })
+    else if (mayChangeHead) Object.assign(res, { statusCode: reply.status, statusMessage: phrase })
     else res.writeHead(reply.status, phrase)
   } else res.writeHead(reply.status, phrase, all as string[])
 }

@@ -72,7 +72,7 @@ function writeShort(
   { size }: ContentSource,
   read: NonNullable<ContentSource['read']>,
 ): undefined | Promise<void> {
-  const buffer = exchange.isHttp2 || isWrapped(exchange) ? undefined : takeBuffer()
+  const buffer = exchange.isHttp2 || holdsBytes(exchange) ? undefined : takeBuffer()
   const write = (pieces: Pieces): undefined => {
     if (buffer === undefined) return exchange.isClosed ? undefined : writePieces(exchange, reply, size, pieces)
     const isInBuffer = pieces instanceof Uint8Array && pieces.buffer === buffer.buffer
@@ -139,9 +139,9 @@ async function writeSource(
     if (exchange.isClosed) return
     writeHead(exchange, reply, undefined)
     drain = createDrain(exchange)
-    const isKept = isWrapped(exchange)
+    const mayBeHeld = holdsBytes(exchange)
     // Compressing middleware drops the function that is to be called.
-    const isDropped = Object.hasOwn(res, 'write')
+    const dropsCallbacks = Object.hasOwn(res, 'write')
     let rest = source.size
     if (rest === 0) res.end()
     while (rest > 0 && !exchange.isClosed) {
@@ -153,11 +153,11 @@ async function writeSource(
       if (rest < 0) throw new Error('A content source gave more bytes than its size.')
       for (let at = 0; at < bytes.length && !exchange.isClosed; at += most) {
         const part = bytes.length <= most ? bytes : bytes.subarray(at, at + most)
-        const piece = isKept ? Buffer.from(part) : toOwnBytes(part)
+        const piece = mayBeHeld ? Buffer.from(part) : toOwnBytes(part)
         const written = drain.next(piece.length)
         // The last piece ends the message in the same write.
         if (rest === 0 && at + most >= bytes.length) res.end(piece, written)
-        else if (takesMore(exchange, res.write(piece, written)) && isDropped) written()
+        else if (takesMore(exchange, res.write(piece, written)) && dropsCallbacks) written()
         await drain.promise
       }
       // A source that has given all is not asked again; it is closed.
@@ -176,10 +176,10 @@ async function writeSource(
 }
 
 /**
- * Whether middleware has put its own methods in place of those that write. It may gather, cache or compress what it is given
- * after the call, so that it gets bytes that nothing else is read into.
+ * Whether middleware may hold what it is given after the call, to gather, cache or compress it: it has put its own methods in
+ * place of those that write. It gets bytes that nothing else is read into.
  */
-function isWrapped({ res }: Exchange): boolean {
+function holdsBytes({ res }: Exchange): boolean {
   return Object.hasOwn(res, 'write') || Object.hasOwn(res, 'end')
 }
 
@@ -212,13 +212,11 @@ interface Drain {
 }
 
 function createDrain(exchange: Exchange): Drain {
-  const { req, res } = exchange
+  const { res } = exchange
   let settle = () => {}
-  const onClose = () => settle()
-  res.once('close', onClose).once('finish', onClose).on('drain', onClose)
-  // A pipelined response has no socket until its turn, and gets no 'close' on Node 20 and 22: the request's socket does.
-  const connection = !exchange.isHttp2 && res.socket === null ? req.socket : undefined
-  connection?.setMaxListeners(0).once('close', onClose)
+  const goOn = () => settle()
+  const stopWaiting = exchange.onClose(goOn)
+  res.once('finish', goOn).on('drain', goOn)
   const drain = {
     promise: Promise.resolve(),
     next(size: number): () => void {
@@ -237,8 +235,8 @@ function createDrain(exchange: Exchange): Drain {
       return settle
     },
     close() {
-      res.off('close', onClose).off('finish', onClose).off('drain', onClose)
-      connection?.off('close', onClose)
+      stopWaiting()
+      res.off('finish', goOn).off('drain', goOn)
     },
   }
   return drain
