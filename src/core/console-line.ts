@@ -1,4 +1,6 @@
 const STREAMS = { error: 'stderr', log: 'stdout' } as const
+/** Lines that have not been written yet. They share one listener: Node warns of more than ten. */
+const unwritten = { error: 0, log: 0 }
 
 function ignore(): void {}
 
@@ -9,10 +11,16 @@ function ignore(): void {}
 export function writeToConsole(method: keyof typeof STREAMS, text: string): void {
   try {
     const stream = process[STREAMS[method]]
-    stream.on('error', ignore)
-    console[method](text)
-    // The event comes after the callback.
-    stream.write('', () => setImmediate(() => stream.off('error', ignore)))
+    const end = (): void => {
+      if (--unwritten[method] === 0) stream.off('error', ignore)
+    }
+    if (++unwritten[method] === 1) stream.on('error', ignore)
+    try {
+      console[method](text)
+    } finally {
+      // The event comes after the callback.
+      stream.write('', () => setImmediate(end))
+    }
   } catch {
     // A console that the program has replaced.
   }
