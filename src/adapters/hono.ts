@@ -4,6 +4,7 @@ import { readField } from '../core/fields.ts'
 import { checkHandler, type Handler } from '../core/handler.ts'
 import { CHECKED_LATER } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
+import { CONTENT_FIELDS, removeContentFields } from '../core/write-head.ts'
 import { isJsonType, parseMediaType } from '../protocol/media-type.ts'
 import { createAdapter, type HostAnswer } from './create-adapter.ts'
 import { checkPrefix, mount, refusePlainPrefix } from './mount.ts'
@@ -92,6 +93,8 @@ export function honoMiddleware(handler: Handler, options: HonoOptions = {}): Hon
 
 function answer(context: HonoContext, { status, fields, body }: HostAnswer): Response {
   const { outgoing } = bindingsOf(context)
+  for (const name of CONTENT_FIELDS) context.header(name, undefined)
+  removeContentFields(outgoing!)
   for (const [name, value] of fields) {
     if (typeof value === 'string') context.header(name, value)
     // A Response would join them.
