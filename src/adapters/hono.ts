@@ -12,7 +12,9 @@ import { checkPrefix, mount, refusePlainPrefix } from './mount.ts'
 /** As much of a Hono context as is used. */
 export interface HonoContext {
   readonly env: unknown
-  readonly res: { readonly headers: Headers }
+  /** Whether `res` is what is going to be sent; where one handler alone matches, it never is. */
+  readonly finalized: boolean
+  readonly res: { readonly headers: Headers; readonly body: unknown }
   readonly req: { param(): Record<string, string>; readonly bodyCache: object }
   header(name: string, value?: string, options?: { append?: boolean }): void
   body(data: Uint8Array<ArrayBuffer> | string | null, status?: never): Response
@@ -100,7 +102,30 @@ function answer(context: HonoContext, { status, fields, body }: HostAnswer): Res
     // A Response would join them.
     else outgoing!.setHeader(name, value)
   }
-  return context.body((body ?? null) as string | Uint8Array<ArrayBuffer> | null, status as never)
+  const response = context.body((body ?? null) as string | Uint8Array<ArrayBuffer> | null, status as never)
+  const length = fields.get('Content-Length')
+  if (length !== undefined) limitLength(context, response, String(length))
+  return response
+}
+
+/**
+ * Takes the length of an answer off every other one: Hono puts the fields of a Response on the one that middleware or the
+ * error handler makes in its place, and the next answer on the connection could not be found.
+ */
+function limitLength(context: HonoContext, response: Response, length: string): void {
+  const { outgoing } = bindingsOf(context)
+  const writeHead = outgoing!.writeHead as (status: number, ...rest: unknown[]) => ServerResponse
+  outgoing!.writeHead = (status: number, ...rest: unknown[]) => {
+    const { res, finalized } = context
+    // Middleware that adds a field makes another Response of the same content.
+    const isOther = finalized && res !== response && res.body !== response.body
+    return writeHead.call(outgoing, status, ...(isOther ? rest.map((fields) => omitLength(fields, length)) : rest))
+  }
+}
+
+function omitLength(fields: unknown, length: string): unknown {
+  const isOurs = ([name, value]: [string, unknown]) => /^content-length$/i.test(name) && String(value) === length
+  return Object.fromEntries(Object.entries(fields as object).filter((field) => !isOurs(field)))
 }
 
 /**

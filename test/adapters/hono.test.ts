@@ -1,6 +1,6 @@
 import type { Server } from 'node:http'
 import { createAdaptorServer } from '@hono/node-server'
-import { Hono } from 'hono'
+import { type Context, Hono, type Next } from 'hono'
 import { compress } from 'hono/compress'
 import { describe, expect, it } from 'vitest'
 import { honoMiddleware } from '../../src/adapters/hono.ts'
@@ -12,7 +12,7 @@ import { methodOverride } from '../../src/handlers/method-override.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { collection, document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
-import { formatRequest } from '../support/ask.ts'
+import { formatRequest, type RawRequest } from '../support/ask.ts'
 import { openRawClient } from '../wire/raw-client.ts'
 import { listen, send } from './raw.ts'
 
@@ -22,6 +22,22 @@ const createService = (fallthrough = true) =>
     resources: { '/users': collection(), '/files/{name}': document() },
     fallthrough,
   })
+
+/** What a connection that is sent requests gets until it closes. */
+async function readAll(port: number, requests: readonly RawRequest[]): Promise<string> {
+  const client = await openRawClient(port)
+  for (const request of requests) client.send(formatRequest(request))
+  return (await client.readToEnd()).toString()
+}
+
+/** The content of a message, and nothing behind it. */
+function contentOf(message: string): string {
+  const [head = '', ...rest] = message.split('\r\n\r\n')
+  const content = rest.join('\r\n\r\n')
+  const length = /\r\ncontent-length: (\d+)/i.exec(head)?.[1]
+  if (length !== undefined) return content.length === Number(length) ? content : `not of length ${length}: ${content}`
+  return /^[0-9a-f]+\r\n([^]*)\r\n0\r\n\r\n$/.exec(content)?.[1] ?? `not one chunk: ${content}`
+}
 
 describe('honoMiddleware', () => {
   it('answers once, and leaves the connection to the next request', async () => {
@@ -119,6 +135,61 @@ describe('honoMiddleware', () => {
     expect(response.headers.get('content-encoding')).toBe('gzip')
     expect(response.headers.get('vary')).toContain('Accept-Encoding')
     expect(await response.json()).toEqual({ id: 1, name: 'Ada '.repeat(500) })
+  })
+
+  it.each<[string, (context: Context, next: Next) => Promise<void>, string]>([
+    [
+      'an answer in its place',
+      async (context, next) => {
+        await next()
+        context.res = new Response('another, and longer')
+      },
+      'another, and longer',
+    ],
+    [
+      'the same answer with other content',
+      async (context, next) => {
+        await next()
+        context.res = new Response(`read: ${await context.res.text()}`, context.res)
+        context.header('X-After', 'yes')
+      },
+      'read: text',
+    ],
+    [
+      'an error after it',
+      async (_context, next) => {
+        await next()
+        throw new Error('failed afterwards')
+      },
+      'failed afterwards',
+    ],
+    [
+      'nothing but a field and a look at the content',
+      async (context, next) => {
+        await next()
+        await context.res.clone().text()
+        context.header('X-After', 'yes')
+      },
+      'text',
+    ],
+  ])('gives the length of what is sent where middleware around makes %s', async (_what, around, text) => {
+    const app = new Hono()
+    app.onError((error, context) => context.text(error.message, 500))
+    app.get('/files/changed', around)
+    app.use('/*', honoMiddleware(createService()))
+    const port = await listen(serverOf(app))
+    const content = { method: 'PUT', fields: ['Content-Type: text/plain'], body: 'text' }
+    for (const target of ['/files/changed', '/files/plain']) await send(port, { ...content, target })
+    const wire = await readAll(port, [
+      { target: '/files/changed' },
+      { method: 'HEAD', target: '/files/changed' },
+      { target: '/files/plain', fields: ['Connection: close'] },
+    ])
+    const heads = wire.split(/(?=HTTP\/1\.1 )/)
+    expect(heads).toHaveLength(3)
+    expect(contentOf(heads[0]!)).toBe(text)
+    expect(heads[1]).toMatch(/\r\n\r\n$/)
+    expect(heads[2]).toMatch(/\r\n\r\ntext$/)
   })
 
   it('sends each challenge in a line of its own', async () => {
