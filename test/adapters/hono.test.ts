@@ -36,7 +36,7 @@ function contentOf(message: string): string {
   const content = rest.join('\r\n\r\n')
   const length = /\r\ncontent-length: (\d+)/i.exec(head)?.[1]
   if (length !== undefined) return content.length === Number(length) ? content : `not of length ${length}: ${content}`
-  return /^[0-9a-f]+\r\n([^]*)\r\n0\r\n\r\n$/.exec(content)?.[1] ?? `not one chunk: ${content}`
+  return /^[0-9a-f]+\r\n([\s\S]*)\r\n0\r\n\r\n$/.exec(content)?.[1] ?? `not one chunk: ${content}`
 }
 
 describe('honoMiddleware', () => {
