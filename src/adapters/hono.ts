@@ -61,6 +61,7 @@ const adapt = createAdapter<HonoContext, Response | undefined>({
     if (!outgoing!.headersSent) {
       for (const [name, value] of context.res.headers) outgoing!.appendHeader(name, value)
     }
+    refuseOthers(outgoing!)
     return createSentResponse(status)
   },
 })
@@ -138,6 +139,19 @@ function createSentResponse(status: number): Response {
   const sent = new Response(null, init)
   void sent.body
   return sent
+}
+
+/**
+ * Keeps what is written from now on free of every other answer. For a Response in place of ours, that of `timeout()` for
+ * instance, `@hono/node-server` calls `writeHead`, and adds the text of the error to our content, unless the code of the error
+ * says that the client has left.
+ */
+function refuseOthers(outgoing: ServerResponse): void {
+  const writeHead = outgoing.writeHead as (...values: unknown[]) => ServerResponse
+  outgoing.writeHead = (...values: unknown[]) => {
+    if (!outgoing.headersSent) return writeHead.apply(outgoing, values)
+    throw Object.assign(new Error('The answer has been sent.'), { code: 'ERR_STREAM_PREMATURE_CLOSE' })
+  }
 }
 
 /** What `bodyParse` has read is what `context.req` gives: the content itself is gone. */

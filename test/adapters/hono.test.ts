@@ -9,6 +9,7 @@ import { auth } from '../../src/handlers/auth.ts'
 import { bodyParse } from '../../src/handlers/body-parse.ts'
 import { conditional } from '../../src/handlers/conditional.ts'
 import { methodOverride } from '../../src/handlers/method-override.ts'
+import { range } from '../../src/handlers/range.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { collection, document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
@@ -190,6 +191,47 @@ describe('honoMiddleware', () => {
     expect(contentOf(heads[0]!)).toBe(text)
     expect(heads[1]).toMatch(/\r\n\r\n$/)
     expect(heads[2]).toMatch(/\r\n\r\ntext$/)
+  })
+
+  it('sends content whole that is under way when middleware around gives up, as timeout() does', async () => {
+    const errors: string[] = []
+    let giveUp = (): void => {}
+    const given = new Promise<void>((resolve) => {
+      giveUp = resolve
+    })
+    let goOn = (): void => {}
+    const answered = new Promise<void>((resolve) => {
+      goOn = resolve
+    })
+    const app = new Hono()
+    app.onError((error, context) => {
+      errors.push(error.message)
+      setImmediate(goOn)
+      return context.text('another answer', 504)
+    })
+    app.use('/slow', async (_context, next) => {
+      const isLate = await Promise.race([next().then(() => false), given.then(() => true)])
+      if (isLate) throw new Error('given up')
+    })
+    async function* readSlowly() {
+      yield Buffer.from('first ')
+      await answered
+      yield Buffer.from('second')
+    }
+    app.use(
+      '/slow',
+      honoMiddleware(range(() => ({ contentType: 'text/plain', content: { size: 12, open: readSlowly } }))),
+    )
+    app.use('/*', honoMiddleware(createService()))
+    const client = await openRawClient(await listen(serverOf(app)))
+    client.send(formatRequest({ target: '/slow' }))
+    await client.firstBytes()
+    giveUp()
+    const answer = await client.read()
+    expect([answer.status, answer.text, errors]).toEqual([200, 'first second', ['given up']])
+    client.send(formatRequest({ target: '/users' }))
+    expect((await client.read()).text).toBe('[]')
+    client.socket.destroy()
   })
 
   it('sends each challenge in a line of its own', async () => {
