@@ -142,9 +142,9 @@ function createSentResponse(status: number): Response {
 }
 
 /**
- * Keeps what is written from now on free of every other answer. For a Response in place of ours, that of `timeout()` for
- * instance, `@hono/node-server` calls `writeHead`, and adds the text of the error to our content, unless the code of the error
- * says that the client has left.
+ * Keeps what is written from now on free of every other answer. For a Response in its place, that of `timeout()` for instance,
+ * `@hono/node-server` calls `writeHead`, and adds the text of the error to the content that is under way, unless the code of
+ * the error says that the client has left.
  */
 function refuseOthers(outgoing: ServerResponse): void {
   const writeHead = outgoing.writeHead as (...values: unknown[]) => ServerResponse
