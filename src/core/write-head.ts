@@ -38,6 +38,15 @@ export function removeContentFields(res: ServerResponse): void {
   for (const name of CONTENT_FIELDS) if (res.hasHeader(name)) res.removeHeader(name)
 }
 
+/**
+ * Adds that an answer is the last of its connection where the host has set Connection: Node goes by the field that it finds,
+ * and would keep a connection open that is to end.
+ */
+export function addClosing(exchange: Exchange, fields: readonly string[]): readonly string[] {
+  if (exchange.isHttp2 || exchange.res.shouldKeepAlive || fields.includes('Connection')) return fields
+  return exchange.hostField('connection') === undefined ? fields : [...fields, 'Connection', 'close']
+}
+
 /** Writes the status line and the header section. @param more fields beside those of the reply */
 export function writeHead(exchange: Exchange, reply: Reply, more: readonly string[] | undefined): void {
   const { res } = exchange
@@ -46,7 +55,8 @@ export function writeHead(exchange: Exchange, reply: Reply, more: readonly strin
   if (isPreset) removeContentFields(res)
   const isPlain = !exchange.isHttp2 && !mayChangeHead && !isPreset
   const headers = completeHeaders(exchange, reply, isPlain ? '' : String(res.getHeader('vary') ?? ''))
-  const all = more === undefined ? headers : headers.concat(more)
+  const given = more === undefined ? headers : headers.concat(more)
+  const all = isPreset ? addClosing(exchange, given) : given
   // The phrase too: a head that could not be written leaves its own behind, and 500 would be called "OK".
   const phrase = STATUS_CODES[reply.status] ?? ''
   if (!isPlain) {

@@ -21,43 +21,45 @@ import { closeAfterTest } from './raw.ts'
 /** Fields of content that a host means to send, which it sets before it knows who answers. */
 const PRESET = { 'Content-Type': 'text/html', 'Transfer-Encoding': 'chunked', Trailer: 'X-Sum', 'X-Kept': 'yes' }
 
-const onKoa = (App: typeof Koa) => (handler: Handler) => {
+const onKoa = (App: typeof Koa) => (handler: Handler, fields: Readonly<Record<string, string>>) => {
   const app = new App()
   app.use((context, next) => {
-    context.set(PRESET)
+    context.set(fields)
     return next()
   })
   app.use(koaMiddleware(handler))
   return createServer(app.callback())
 }
 
+type Create = (handler: Handler, fields: Readonly<Record<string, string>>) => Server | Promise<Server>
+
 /** Hosts whose own middleware sets fields before the service answers. */
-const hosts: Readonly<Record<string, (handler: Handler) => Server | Promise<Server>>> = {
-  plain: (handler) =>
+const hosts: Readonly<Record<string, Create>> = {
+  plain: (handler, fields) =>
     createServer((req: IncomingMessage, res: ServerResponse) => {
-      for (const [name, value] of Object.entries(PRESET)) res.setHeader(name, value)
+      for (const [name, value] of Object.entries(fields)) res.setHeader(name, value)
       handler(req, res)
     }),
-  Express: (handler) =>
+  Express: (handler, fields) =>
     createServer(
       express().use((_req, res, next) => {
-        res.set(PRESET)
+        res.set(fields)
         next()
       }, handler),
     ),
   'Koa 2': onKoa(Koa2 as unknown as typeof Koa),
   'Koa 3': onKoa(Koa),
-  async Fastify(handler) {
+  async Fastify(handler, fields) {
     const app = fastify()
-    app.addHook('onRequest', async (_request, reply) => void reply.headers(PRESET))
+    app.addHook('onRequest', async (_request, reply) => void reply.headers(fields))
     await app.register(fastifyPlugin(handler))
     await app.ready()
     return app.server
   },
-  Hono(handler) {
+  Hono(handler, fields) {
     const app = new Hono()
     app.use(async (context, next) => {
-      for (const [name, value] of Object.entries(PRESET)) context.header(name, value)
+      for (const [name, value] of Object.entries(fields)) context.header(name, value)
       await next()
     })
     app.use(honoMiddleware(handler))
@@ -70,7 +72,7 @@ const service = () =>
 
 describe.each(Object.entries(hosts))('fields of content that %s has set before', (_name, create) => {
   it('give way to the length and the type of the answer (RFC 9112 §6.2, RFC 9110 §8.6)', async () => {
-    const { port, close } = await runServer(await create(service()))
+    const { port, close } = await runServer(await create(service(), PRESET))
     closeAfterTest(close)
     const client = await openRawClient(port)
     closeAfterTest(() => client.leave())
@@ -103,6 +105,37 @@ describe.each(Object.entries(hosts))('fields of content that %s has set before',
       expect(headers['content-type']).not.toBe('text/html')
       if (status === 204 || status === 304) expect(headers['content-length']).toBeUndefined()
     }
+  })
+})
+
+describe.each(Object.entries(hosts))('a connection that %s has said to keep', (_name, create) => {
+  const start = async (handler: Handler): Promise<number> => {
+    const { port, close } = await runServer(await create(handler, { Connection: 'keep-alive' }))
+    closeAfterTest(close)
+    return port
+  }
+
+  it.each([
+    ['the client asks for it', 'GET /docs/a HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n'],
+    ['HTTP/1.0 has it so', 'GET /docs/a HTTP/1.0\r\n\r\n'],
+    [
+      'the framing is faulty',
+      'DELETE /docs/a HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+    ],
+  ])('ends where %s (RFC 9112 §9.6)', async (_why, request) => {
+    const client = await openRawClient(await start(service()))
+    client.send(request)
+    const answer = (await client.readToEnd()).toString()
+    expect(answer.match(/^connection: .*$/gim)).toEqual([expect.stringMatching(/^connection: close\r?$/i)])
+  })
+
+  it('ends when the service closes', async () => {
+    const handler = service()
+    const port = await start(handler)
+    await handler.close()
+    const client = await openRawClient(port)
+    client.send('GET /docs/a HTTP/1.1\r\nHost: a.test\r\n\r\n')
+    expect((await client.readToEnd()).toString()).toMatch(/\r\nconnection: close\r\n/i)
   })
 })
 
