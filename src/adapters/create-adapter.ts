@@ -7,7 +7,7 @@ import { completeOptions, type OptionTable, resolveOptions } from '../core/optio
 import { collectPending, hasPending } from '../core/pending.ts'
 import type { Reply, ReplyBody } from '../core/reply.ts'
 import { hasUnreadBody } from '../core/request-content.ts'
-import { completeHeaders } from '../core/write-head.ts'
+import { addClosing, completeHeaders } from '../core/write-head.ts'
 import { isInOnePiece } from '../core/write-reply.ts'
 import { mergeVary } from '../protocol/vary.ts'
 
@@ -166,7 +166,8 @@ export function createAdapter<Context, Result>(
     if (answer === undefined || exchange.isBegun || !isSmall(exchange, body) || hasUnreadBody(exchange)) {
       return writeDirectly(handler, context, exchange, reply)
     }
-    const fields = fieldsOf(reply, completeHeaders(exchange, reply, varyOf(context, exchange)))
+    const list = completeHeaders(exchange, reply, varyOf(context, exchange))
+    const fields = fieldsOf(reply, addClosing(exchange, list))
     // The writer knows what to do about a field that no message may hold; a host may fail half way through it.
     if (fields === 'malformed') return writeDirectly(handler, context, exchange, reply)
     const content = exchange.method === 'HEAD' ? undefined : body

@@ -16,6 +16,7 @@ export interface FastifyReplyLike {
   getHeader(name: string): unknown
   getHeaders(): Record<string, unknown>
   header(name: string, value: unknown): unknown
+  removeHeader(name: string): unknown
   code(status: number): unknown
   send(payload?: unknown): unknown
 }

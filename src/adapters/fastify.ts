@@ -5,6 +5,7 @@ import { readField } from '../core/fields.ts'
 import type { Handler } from '../core/handler.ts'
 import { isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { type Place, placeBelow } from '../core/place.ts'
+import { CONTENT_FIELDS, removeContentFields } from '../core/write-head.ts'
 import { parseMediaType } from '../protocol/media-type.ts'
 import { mergeVary } from '../protocol/vary.ts'
 import { createAdapter, type HostAnswer } from './create-adapter.ts'
@@ -208,6 +209,8 @@ function answer(reply: FastifyReplyLike, { status, fields, body }: HostAnswer): 
   // `@fastify/compress` does not read Cache-Control, and up to version 8 it compresses parts: it obeys this field of a request.
   if (/no-transform/i.test(String(fields.get('Cache-Control')))) reply.request.headers = { 'x-no-compression': 'true' }
   reply.code(status)
+  for (const name of CONTENT_FIELDS) reply.removeHeader(name)
+  removeContentFields(reply.raw as ServerResponse)
   for (const [name, value] of fields) reply.header(name, value)
   // Text would be given a charset.
   reply.send(typeof body === 'string' ? Buffer.from(body, 'latin1') : body)

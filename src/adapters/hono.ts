@@ -4,6 +4,7 @@ import { readField } from '../core/fields.ts'
 import { checkHandler, type Handler } from '../core/handler.ts'
 import { CHECKED_LATER } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
+import { CONTENT_FIELDS, removeContentFields } from '../core/write-head.ts'
 import { isJsonType, parseMediaType } from '../protocol/media-type.ts'
 import { createAdapter, type HostAnswer } from './create-adapter.ts'
 import { checkPrefix, mount, refusePlainPrefix } from './mount.ts'
@@ -11,7 +12,9 @@ import { checkPrefix, mount, refusePlainPrefix } from './mount.ts'
 /** As much of a Hono context as is used. */
 export interface HonoContext {
   readonly env: unknown
-  readonly res: { readonly headers: Headers }
+  /** Whether `res` is what is going to be sent; where one handler alone matches, it never is. */
+  readonly finalized: boolean
+  readonly res: { readonly headers: Headers; readonly body: unknown }
   readonly req: { param(): Record<string, string>; readonly bodyCache: object }
   header(name: string, value?: string, options?: { append?: boolean }): void
   body(data: Uint8Array<ArrayBuffer> | string | null, status?: never): Response
@@ -58,6 +61,7 @@ const adapt = createAdapter<HonoContext, Response | undefined>({
     if (!outgoing!.headersSent) {
       for (const [name, value] of context.res.headers) outgoing!.appendHeader(name, value)
     }
+    refuseOthers(outgoing!)
     return createSentResponse(status)
   },
 })
@@ -92,12 +96,37 @@ export function honoMiddleware(handler: Handler, options: HonoOptions = {}): Hon
 
 function answer(context: HonoContext, { status, fields, body }: HostAnswer): Response {
   const { outgoing } = bindingsOf(context)
+  for (const name of CONTENT_FIELDS) context.header(name, undefined)
+  removeContentFields(outgoing!)
   for (const [name, value] of fields) {
     if (typeof value === 'string') context.header(name, value)
     // A Response would join them.
     else outgoing!.setHeader(name, value)
   }
-  return context.body((body ?? null) as string | Uint8Array<ArrayBuffer> | null, status as never)
+  const response = context.body((body ?? null) as string | Uint8Array<ArrayBuffer> | null, status as never)
+  const length = fields.get('Content-Length')
+  if (length !== undefined) limitLength(context, response, String(length))
+  return response
+}
+
+/**
+ * Takes the length of an answer off every other one: Hono puts the fields of a Response on the one that middleware or the
+ * error handler makes in its place, and the next answer on the connection could not be found.
+ */
+function limitLength(context: HonoContext, response: Response, length: string): void {
+  const { outgoing } = bindingsOf(context)
+  const writeHead = outgoing!.writeHead as (status: number, ...rest: unknown[]) => ServerResponse
+  outgoing!.writeHead = (status: number, ...rest: unknown[]) => {
+    const { res, finalized } = context
+    // Middleware that adds a field makes another Response of the same content.
+    const isOther = finalized && res !== response && res.body !== response.body
+    return writeHead.call(outgoing, status, ...(isOther ? rest.map((fields) => omitLength(fields, length)) : rest))
+  }
+}
+
+function omitLength(fields: unknown, length: string): unknown {
+  const isOurs = ([name, value]: [string, unknown]) => /^content-length$/i.test(name) && String(value) === length
+  return Object.fromEntries(Object.entries(fields as object).filter((field) => !isOurs(field)))
 }
 
 /**
@@ -110,6 +139,19 @@ function createSentResponse(status: number): Response {
   const sent = new Response(null, init)
   void sent.body
   return sent
+}
+
+/**
+ * Keeps what is written from now on free of every other answer. For a Response in its place, that of `timeout()` for instance,
+ * `@hono/node-server` calls `writeHead`, and adds the text of the error to the content that is under way, unless the code of
+ * the error says that the client has left.
+ */
+function refuseOthers(outgoing: ServerResponse): void {
+  const writeHead = outgoing.writeHead as (...values: unknown[]) => ServerResponse
+  outgoing.writeHead = (...values: unknown[]) => {
+    if (!outgoing.headersSent) return writeHead.apply(outgoing, values)
+    throw Object.assign(new Error('The answer has been sent.'), { code: 'ERR_STREAM_PREMATURE_CLOSE' })
+  }
 }
 
 /** What `bodyParse` has read is what `context.req` gives: the content itself is gone. */

@@ -3,6 +3,7 @@ import type { HostRequest } from '../core/exchange.ts'
 import { checkHandler, type Handler } from '../core/handler.ts'
 import { CHECKED_LATER } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
+import { removeContentFields } from '../core/write-head.ts'
 import { createAdapter, type HostAnswer, type HostFields } from './create-adapter.ts'
 import { checkPrefix, mount, refusePlainPrefix } from './mount.ts'
 
@@ -17,7 +18,6 @@ export interface KoaContext {
   body: unknown
   status: number
   respond?: boolean
-  remove(name: string): void
 }
 
 /** Koa middleware. */
@@ -40,7 +40,6 @@ const adapt = createAdapter<KoaContext, unknown>({
   params: ({ params }) => params,
   answer,
   release(context) {
-    removeContentFields(context)
     context.respond = false
   },
   takeBack(context) {
@@ -91,15 +90,17 @@ function keepFields(error: unknown, fields: HostFields): unknown {
 }
 
 function answer(context: KoaContext, { status, fields, body }: HostAnswer): undefined {
+  // Koa sets some for every body that it is given, also for one that another middleware meant to send.
   if (body === undefined) {
     // Koa makes up a type for a body, and a body where there is none: the empty one comes first.
     context.body = ''
     context.status = status
-    removeContentFields(context)
+    removeContentFields(context.res)
     setFields(context, fields)
   } else {
     // A body leaves alone what is there already.
     context.status = status
+    removeContentFields(context.res)
     setFields(context, fields)
     context.body = body
   }
@@ -107,10 +108,4 @@ function answer(context: KoaContext, { status, fields, body }: HostAnswer): unde
 
 function setFields({ res }: KoaContext, fields: HostFields): void {
   for (const [name, value] of fields) res.setHeader(name, value)
-}
-
-/** Koa sets them for every body that it is given, also for one that another middleware meant to send. */
-function removeContentFields(context: KoaContext): void {
-  context.remove('Content-Type')
-  context.remove('Content-Length')
 }

@@ -16,6 +16,8 @@ export function createAddressFinder(trustProxy: TrustProxy | undefined): Address
     let { address } = peer
     if (!isTrusted(peer)) return address
     for (const hop of readHops(exchange).reverse()) {
+      // A proxy that names no client is itself the nearest that is known.
+      if (hop === '') break
       address = hop
       if (!isTrusted({ isEncrypted: false, isLocal: isLoopback(hop), address: hop })) break
     }

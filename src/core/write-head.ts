@@ -26,13 +26,37 @@ export function completeHeaders(exchange: Exchange, reply: Reply, present: strin
   return fields
 }
 
+/**
+ * What a reply alone says of its content. A host may have set them for an answer of its own: beside the Content-Length of the
+ * reply or its lack of content they would be wrong, and the next answer on the connection could not be found (RFC 9112 §6.2).
+ */
+export const CONTENT_FIELDS: readonly string[] = ['Content-Type', 'Content-Length', 'Transfer-Encoding', 'Trailer']
+
+/** Removes what the host has said of content that is not sent. */
+export function removeContentFields(res: ServerResponse): void {
+  // Node sends no chunks, whatever middleware makes of the content, once Transfer-Encoding has been removed.
+  for (const name of CONTENT_FIELDS) if (res.hasHeader(name)) res.removeHeader(name)
+}
+
+/**
+ * Adds that an answer is the last of its connection where the host has set Connection: Node goes by the field that it finds,
+ * and would keep a connection open that is to end.
+ */
+export function addClosing(exchange: Exchange, fields: readonly string[]): readonly string[] {
+  if (exchange.isHttp2 || exchange.res.shouldKeepAlive || fields.includes('Connection')) return fields
+  return exchange.hostField('connection') === undefined ? fields : [...fields, 'Connection', 'close']
+}
+
 /** Writes the status line and the header section. @param more fields beside those of the reply */
 export function writeHead(exchange: Exchange, reply: Reply, more: readonly string[] | undefined): void {
   const { res } = exchange
   const mayChangeHead = Object.hasOwn(res, 'writeHead') || Object.hasOwn(res, 'end')
-  const isPlain = !exchange.isHttp2 && !mayChangeHead && res.getHeaderNames().length === 0
+  const isPreset = res.getHeaderNames().length > 0
+  if (isPreset) removeContentFields(res)
+  const isPlain = !exchange.isHttp2 && !mayChangeHead && !isPreset
   const headers = completeHeaders(exchange, reply, isPlain ? '' : String(res.getHeader('vary') ?? ''))
-  const all = more === undefined ? headers : headers.concat(more)
+  const given = more === undefined ? headers : headers.concat(more)
+  const all = isPreset ? addClosing(exchange, given) : given
   // The phrase too: a head that could not be written leaves its own behind, and 500 would be called "OK".
   const phrase = STATUS_CODES[reply.status] ?? ''
   if (!isPlain) {

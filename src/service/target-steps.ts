@@ -62,10 +62,13 @@ function checkTransferCoding(exchange: ResourceExchange): void {
       expose: true,
     })
   }
-  if (coding.trim() !== '' && exchange.field('content-length') === undefined) return
+  const isOld = !exchange.isHttp2 && exchange.req.httpVersionMinor === 0
+  if (!isOld && coding.trim() !== '' && exchange.field('content-length') === undefined) return
   // What follows may be content or another request: programs differ (RFC 9112 §6.1, §11.2).
   if (!exchange.isHttp2) exchange.res.shouldKeepAlive = false
-  throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: 'Transfer-Encoding is empty, or beside Content-Length.' })
+  throw new HttpError(400, 'ERR_MALFORMED_FIELD', {
+    detail: isOld ? 'HTTP/1.0 has no Transfer-Encoding.' : 'Transfer-Encoding is empty, or beside Content-Length.',
+  })
 }
 
 /** OPTIONS * asks about the server as a whole. */

@@ -1,6 +1,6 @@
 import type { Server } from 'node:http'
 import { createAdaptorServer } from '@hono/node-server'
-import { Hono } from 'hono'
+import { type Context, Hono, type Next } from 'hono'
 import { compress } from 'hono/compress'
 import { describe, expect, it } from 'vitest'
 import { honoMiddleware } from '../../src/adapters/hono.ts'
@@ -9,10 +9,11 @@ import { auth } from '../../src/handlers/auth.ts'
 import { bodyParse } from '../../src/handlers/body-parse.ts'
 import { conditional } from '../../src/handlers/conditional.ts'
 import { methodOverride } from '../../src/handlers/method-override.ts'
+import { range } from '../../src/handlers/range.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { collection, document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
-import { formatRequest } from '../support/ask.ts'
+import { formatRequest, type RawRequest } from '../support/ask.ts'
 import { openRawClient } from '../wire/raw-client.ts'
 import { listen, send } from './raw.ts'
 
@@ -22,6 +23,22 @@ const createService = (fallthrough = true) =>
     resources: { '/users': collection(), '/files/{name}': document() },
     fallthrough,
   })
+
+/** What a connection that is sent requests gets until it closes. */
+async function readAll(port: number, requests: readonly RawRequest[]): Promise<string> {
+  const client = await openRawClient(port)
+  for (const request of requests) client.send(formatRequest(request))
+  return (await client.readToEnd()).toString()
+}
+
+/** The content of a message, and nothing behind it. */
+function contentOf(message: string): string {
+  const [head = '', ...rest] = message.split('\r\n\r\n')
+  const content = rest.join('\r\n\r\n')
+  const length = /\r\ncontent-length: (\d+)/i.exec(head)?.[1]
+  if (length !== undefined) return content.length === Number(length) ? content : `not of length ${length}: ${content}`
+  return /^[0-9a-f]+\r\n([\s\S]*)\r\n0\r\n\r\n$/.exec(content)?.[1] ?? `not one chunk: ${content}`
+}
 
 describe('honoMiddleware', () => {
   it('answers once, and leaves the connection to the next request', async () => {
@@ -119,6 +136,102 @@ describe('honoMiddleware', () => {
     expect(response.headers.get('content-encoding')).toBe('gzip')
     expect(response.headers.get('vary')).toContain('Accept-Encoding')
     expect(await response.json()).toEqual({ id: 1, name: 'Ada '.repeat(500) })
+  })
+
+  it.each<[string, (context: Context, next: Next) => Promise<void>, string]>([
+    [
+      'an answer in its place',
+      async (context, next) => {
+        await next()
+        context.res = new Response('another, and longer')
+      },
+      'another, and longer',
+    ],
+    [
+      'the same answer with other content',
+      async (context, next) => {
+        await next()
+        context.res = new Response(`read: ${await context.res.text()}`, context.res)
+        context.header('X-After', 'yes')
+      },
+      'read: text',
+    ],
+    [
+      'an error after it',
+      async (_context, next) => {
+        await next()
+        throw new Error('failed afterwards')
+      },
+      'failed afterwards',
+    ],
+    [
+      'nothing but a field and a look at the content',
+      async (context, next) => {
+        await next()
+        await context.res.clone().text()
+        context.header('X-After', 'yes')
+      },
+      'text',
+    ],
+  ])('gives the length of what is sent where middleware around makes %s', async (_what, around, text) => {
+    const app = new Hono()
+    app.onError((error, context) => context.text(error.message, 500))
+    app.get('/files/changed', around)
+    app.use('/*', honoMiddleware(createService()))
+    const port = await listen(serverOf(app))
+    const content = { method: 'PUT', fields: ['Content-Type: text/plain'], body: 'text' }
+    for (const target of ['/files/changed', '/files/plain']) await send(port, { ...content, target })
+    const wire = await readAll(port, [
+      { target: '/files/changed' },
+      { method: 'HEAD', target: '/files/changed' },
+      { target: '/files/plain', fields: ['Connection: close'] },
+    ])
+    const heads = wire.split(/(?=HTTP\/1\.1 )/)
+    expect(heads).toHaveLength(3)
+    expect(contentOf(heads[0]!)).toBe(text)
+    expect(heads[1]).toMatch(/\r\n\r\n$/)
+    expect(heads[2]).toMatch(/\r\n\r\ntext$/)
+  })
+
+  it('sends content whole that is under way when middleware around gives up, as timeout() does', async () => {
+    const errors: string[] = []
+    let giveUp = (): void => {}
+    const given = new Promise<void>((resolve) => {
+      giveUp = resolve
+    })
+    let goOn = (): void => {}
+    const answered = new Promise<void>((resolve) => {
+      goOn = resolve
+    })
+    const app = new Hono()
+    app.onError((error, context) => {
+      errors.push(error.message)
+      setImmediate(goOn)
+      return context.text('another answer', 504)
+    })
+    app.use('/slow', async (_context, next) => {
+      const isLate = await Promise.race([next().then(() => false), given.then(() => true)])
+      if (isLate) throw new Error('given up')
+    })
+    async function* readSlowly() {
+      yield Buffer.from('first ')
+      await answered
+      yield Buffer.from('second')
+    }
+    app.use(
+      '/slow',
+      honoMiddleware(range(() => ({ contentType: 'text/plain', content: { size: 12, open: readSlowly } }))),
+    )
+    app.use('/*', honoMiddleware(createService()))
+    const client = await openRawClient(await listen(serverOf(app)))
+    client.send(formatRequest({ target: '/slow' }))
+    await client.firstBytes()
+    giveUp()
+    const answer = await client.read()
+    expect([answer.status, answer.text, errors]).toEqual([200, 'first second', ['given up']])
+    client.send(formatRequest({ target: '/users' }))
+    expect((await client.read()).text).toBe('[]')
+    client.socket.destroy()
   })
 
   it('sends each challenge in a line of its own', async () => {

@@ -108,6 +108,21 @@ describe('a Transfer-Encoding that says nothing (RFC 9112 §6.1, §11.2)', () =>
   })
 })
 
+describe('a Transfer-Encoding of HTTP/1.0 (RFC 9112 §6.1)', () => {
+  it.each(['PUT', 'POST', 'GET', 'DELETE', 'OPTIONS'])(
+    'is 400 for %s, and nothing after it is taken',
+    async (method) => {
+      const { port } = await start()
+      const client = await openRawClient(port)
+      const keep = 'Content-Type: text/plain\r\nConnection: keep-alive\r\n'
+      const content = 'Transfer-Encoding: chunked\r\n\r\n4\r\ntext\r\n0\r\n\r\n'
+      client.send(`${method} /a HTTP/1.0\r\n${keep}${content}GET /a HTTP/1.0\r\n${keep}\r\n`)
+      const answers = (await client.readToEnd()).toString()
+      expect(answers.match(/HTTP\/1\.1 \d{3}/g)).toEqual(['HTTP/1.1 400'])
+    },
+  )
+})
+
 describe('Host beside :authority (RFC 9113 §8.3.1)', () => {
   it.each([
     ['a.test', undefined, 404],
