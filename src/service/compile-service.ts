@@ -17,7 +17,7 @@ import { createIndexReport } from './index-report.ts'
 import { createOperations, type Operations } from './operations.ts'
 import { requireSupport } from './required-support.ts'
 import { type ResourceDefinition, readDefinition } from './resource-definitions.ts'
-import { createRouteTable, type RouteEntry, type RouteTable } from './routes.ts'
+import { createOpenTable, createRouteTable, NO_ROUTES, type RouteEntry, type RouteTable, reserve } from './routes.ts'
 import type { ServiceSettings } from './service-options.ts'
 import { watchStore } from './watch-store.ts'
 import type { Poll } from './work-scheduler.ts'
@@ -41,88 +41,80 @@ const STORE = shapedAs({
   list: 'function',
 })
 
-/** The routes of a service, and its accepted work where any definition has some. */
+/**
+ * The routes of a service, and its accepted work where any definition has some. Routes look up one another when requests
+ * come, so what they look it up in is filled last.
+ */
 export function compileService(given: ResourceStore, settings: ServiceSettings): CompiledService {
-  if (!STORE.accepts(given)) {
-    const call = typeof given === 'function' ? `; call it: ${(given as { name: string }).name}()` : ''
-    throw new TypeError(
-      `createResourceService takes a store first, such as memoryStore(), not ${describeValue(given)}${call}. A store has ` +
-        'read, write, create, remove and list.',
-    )
-  }
-  const { limits, maxTargetLength, patchFormats, contentCodings, now, cacheControl, resources } = settings
+  checkStore(given)
+  const { limits, maxTargetLength, patchFormats, contentCodings, now, cacheControl, authorize, resources } = settings
   const store = watchStore(given, settings.log)
+  const compiled: Compiled = { entries: [], routes: NO_ROUTES, parents: new Set(), indexes: [], view: undefined }
+  const afterCommits = createAfterCommits(createFailureReport(settings.onError))
   const facts = {
-    ...{ store, limits, maxTargetLength, patchFormats, contentCodings, now },
+    ...{ store, limits, maxTargetLength, patchFormats, contentCodings, now, afterCommits },
     turns: createTurns(),
-    afterCommits: createAfterCommits(createFailureReport(settings.onError)),
-    findRoute: (path: string) => routes.find(path),
-    findRoutesBelow: (pattern: string) => routes.findBelow(pattern),
-    isParent: (route: Route) => parents.has(route),
-    loadIndexes: () => loadAll(indexes),
+    findRoute: (path: string) => compiled.routes.find(path),
+    findRoutesBelow: (pattern: string) => compiled.routes.findBelow(pattern),
+    isParent: (route: Route) => compiled.parents.has(route),
+    loadIndexes: () => loadAll(compiled.indexes),
   }
-  const { afterCommits } = facts
-  let routes: RouteTable
-  let parents: ReadonlySet<Route> = new Set()
-  let indexes: readonly Indexing[] = []
-  const entries: RouteEntry[] = []
-  const definitions = new Map<string, ResourceDefinition>()
-  for (const [pattern, definition] of Object.entries(resources ?? {})) {
-    definitions.set(pattern, readDefinition(definition))
-  }
+  const definitions = new Map(
+    Object.entries(resources ?? {}).map(([pattern, definition]) => [pattern, readDefinition(definition)] as const),
+  )
   requireSupport(given, definitions)
-  const records = createRecords(given, definitions, settings.now)
+  if (settings.authentication === undefined) refuseRequire(definitions)
+  const records = createRecords(given, definitions, now)
   const operations = [...definitions.values()].some(hasWork)
     ? createOperations(facts, settings, (pattern) => {
-        const entry = entries.find((entry) => entry.route.pattern === pattern)
+        const entry = compiled.entries.find((entry) => entry.route.pattern === pattern)
         return entry && { route: entry.route, process: findProcess(definitions.get(pattern)) }
       })
     : undefined
   const context: RouteContext = { ...facts, work: operations?.work }
   const requireAuth = settings.authentication === undefined ? 'none' : (settings.authentication.requireAuth ?? 'all')
   const report = createIndexReport(settings.log)
-  const defaults: ServiceDefaults = { context, cacheControl, authorize: settings.authorize, requireAuth, report }
-  let view: ServiceView
-  const describe = (): ServiceView => view
-  const served = settings.openapi && compileDescription(settings.openapi, describe, defaults)
-  if (resources === undefined) {
-    const route = compileOpenRoute(defaults)
-    // Every path, but not one that ends with a slash: it would name a second time what is named without it.
-    const find = (path: string): Route | undefined => {
-      if (path === served?.pattern) return served.route
-      return path.length > 1 && path.endsWith('/') ? undefined : route
-    }
-    const entries = [{ pattern: '/{path}', route }, ...(served === undefined ? [] : [served])]
-    view = createView(settings, entries)
-    routes = {
-      isOpen: true,
-      hasQuery: false,
-      find,
-      findBelow: () => entries.map(({ route }) => route),
-    }
-    return { routes, operations, records, view, afterCommits }
-  }
-  if (settings.authentication === undefined) refuseRequire(definitions)
+  const defaults: ServiceDefaults = { context, cacheControl, authorize, requireAuth, report }
+  const description = settings.openapi && compileDescription(settings.openapi, () => compiled.view!, defaults)
+
+  const { entries } = compiled
+  if (resources === undefined) entries.push({ pattern: '/{path}', route: compileOpenRoute(defaults) })
   for (const [pattern, definition] of definitions) entries.push(...compileDefinition(pattern, definition, defaults))
-  indexes = [
-    ...new Set(entries.flatMap(({ route: { indexing } }) => (indexing?.scope === undefined ? [] : [indexing]))),
-  ]
+  compiled.indexes = findIndexes(entries)
   if (operations !== undefined) entries.push(compileMonitor(operations, defaults))
-  if (served !== undefined) entries.push(served)
-  view = createView(settings, entries)
-  const table = createRouteTable(entries)
-  routes = table
-  parents = findParents(entries, table)
-  if (operations === undefined || definitions.has(operations.path))
-    return { routes, operations, records, view, afterCommits }
-  // A pattern such as "/{tenant}" stands for other names than that of the monitors.
-  routes = {
-    isOpen: false,
-    hasQuery: table.hasQuery,
-    find: (path) => (path === operations.path ? undefined : table.find(path)),
-    findBelow: (pattern) => table.findBelow(pattern).filter((route) => route.pattern !== `${operations.path}/{id}`),
-  }
-  return { routes, operations, records, view, afterCommits }
+  if (description !== undefined) entries.push(description)
+  const view = createView(settings, entries)
+  compiled.view = view
+  const table = resources === undefined ? createOpenTable(entries) : createRouteTable(entries)
+  compiled.parents = findParents(entries, table)
+  const ownsMonitors = operations !== undefined && !definitions.has(operations.path)
+  compiled.routes = ownsMonitors ? reserve(table, operations.path) : table
+  return { routes: compiled.routes, operations, records, view, afterCommits }
+}
+
+/** What routes look up. */
+interface Compiled {
+  readonly entries: RouteEntry[]
+  routes: RouteTable
+  parents: ReadonlySet<Route>
+  indexes: readonly Indexing[]
+  view: ServiceView | undefined
+}
+
+/** @throws TypeError for anything but a store */
+function checkStore(given: unknown): void {
+  if (STORE.accepts(given)) return
+  const call = typeof given === 'function' ? `; call it: ${given.name}()` : ''
+  throw new TypeError(
+    `createResourceService takes a store first, such as memoryStore(), not ${describeValue(given)}${call}. A store has ` +
+      'read, write, create, remove and list.',
+  )
+}
+
+/** The indexes that scopes need, each once: the items of a collection share it with their files. */
+function findIndexes(entries: readonly RouteEntry[]): readonly Indexing[] {
+  const all = entries.flatMap(({ route: { indexing } }) => (indexing?.scope === undefined ? [] : [indexing]))
+  return [...new Set(all)]
 }
 
 /** Finds out what the indexes have, one after the other: seldom is any of it to be read. */

@@ -55,6 +55,35 @@ export function createRouteTable(entries: readonly RouteEntry[]): RouteTable {
   }
 }
 
+/** Before there are any. */
+export const NO_ROUTES: RouteTable = createRouteTable([])
+
+/**
+ * Makes the table of a service without definitions: the first entry is for every path but those of the others, and but one
+ * that ends with a slash, which would name a second time what is named without it.
+ */
+export function createOpenTable([open, ...others]: readonly RouteEntry[]): RouteTable {
+  return {
+    isOpen: true,
+    hasQuery: false,
+    find(path) {
+      const own = others.find(({ pattern }) => pattern === path)
+      if (own !== undefined) return own.route
+      return path.length > 1 && path.endsWith('/') ? undefined : open!.route
+    },
+    findBelow: () => [open!, ...others].map(({ route }) => route),
+  }
+}
+
+/** Keeps the collection of a path from a pattern such as `/{tenant}`, which stands for other names. */
+export function reserve(table: RouteTable, collection: string): RouteTable {
+  return {
+    ...table,
+    find: (path) => (path === collection ? undefined : table.find(path)),
+    findBelow: (pattern) => table.findBelow(pattern).filter((route) => route.pattern !== `${collection}/{id}`),
+  }
+}
+
 function createNode(): Node {
   return { literals: new Map(), parameter: undefined, entry: undefined, deep: undefined }
 }
