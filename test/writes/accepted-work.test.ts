@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it, vi } from 'vitest'
 import { HttpError } from '../../src/core/errors.ts'
-import type { Process } from '../../src/service/collection-options.ts'
+import type { CollectionOptions, Process } from '../../src/service/collection-options.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
 import type { ServiceOptions } from '../../src/service/service-options.ts'
@@ -268,7 +268,77 @@ describe('a queued removal', () => {
   })
 })
 
+describe('a queued removal of an accepted item', () => {
+  const byHand = { queue: { enqueue: () => {} }, pollInterval: 3_600_000 }
+  /** What becomes of an item that another client changes after its removal was accepted. */
+  async function patchMeanwhile(options: CollectionOptions, fields: Readonly<Record<string, string>> = {}) {
+    const memberMethods = ['GET', 'PATCH', 'DELETE'] as const
+    const jobs = collection({ create: 'accepted', deletion: 'queued', memberMethods, ...options })
+    const target = await startService({ resources: { '/jobs': jobs }, operations: byHand })
+    await target.send('POST', '/jobs', jsonOf({ text: 'old' }))
+    const monitor = (await target.send('DELETE', '/jobs/1', { fields })).field('location')!
+    const patch = { fields: MERGE_PATCH, body: '{"text":"new"}' }
+    expect((await target.send('PATCH', '/jobs/1', patch)).status).toBe(200)
+    await target.service.runOperation(monitor.slice('/operations/'.length))
+    const ended = await target.send('GET', monitor)
+    const item = await target.send('GET', '/jobs/1')
+    await target.close()
+    return [stateOf(ended), item.status]
+  }
+
+  it('goes on where every client may remove every state', async () => {
+    expect(await patchMeanwhile({})).toEqual(['done', 410])
+  })
+
+  it('spares what was changed after a condition was judged', async () => {
+    expect(await patchMeanwhile({}, { 'If-Match': '*' })).toEqual(['failed', 200])
+  })
+
+  it('spares what was changed after authorize or the scope was judged', async () => {
+    const authorize: CollectionOptions['authorize'] = (_, { method }, current) =>
+      method !== 'DELETE' || (current?.value as { text?: string } | undefined)?.text === 'old'
+    expect(await patchMeanwhile({ authorize })).toEqual(['failed', 200])
+    expect(await patchMeanwhile({ scope: () => ({ tenant: 'a' }) })).toEqual(['failed', 200])
+  })
+})
+
 describe('a queue of the user’s own', () => {
+  it('gets work once it is recorded, and none that could not be', async () => {
+    const told: string[] = []
+    const inner = memoryStore()
+    let writing = gate()
+    let isFull = false
+    const store: ResourceStore = {
+      ...inner,
+      async create(...args) {
+        await writing.opened
+        if (isFull) throw new HttpError(507, 'ERR_INSUFFICIENT_STORAGE')
+        return inner.create(...args)
+      },
+      async write(...args) {
+        await writing.opened
+        if (isFull) throw new HttpError(507, 'ERR_INSUFFICIENT_STORAGE')
+        return inner.write(...args)
+      },
+    }
+    const queue = { enqueue: (id: string) => told.push(id) }
+    const target = await start(() => undefined, { queue, pollInterval: 3_600_000 }, store)
+    const requests = [() => target.send('POST', '/jobs', jsonOf({})), () => target.send('DELETE', '/jobs/1')] as const
+    for (const [index, request] of requests.entries()) {
+      writing = gate()
+      const answer = request()
+      await sleep(50)
+      expect(told).toHaveLength(index)
+      writing.open()
+      expect((await answer).status).toBe(202)
+      expect(told).toHaveLength(index + 1)
+    }
+    isFull = true
+    expect((await target.send('POST', '/jobs', jsonOf({}))).status).toBe(507)
+    expect(told).toHaveLength(2)
+    await target.close()
+  })
+
   it('gets each piece of work, and has it done when it likes (issue 4)', async () => {
     const told: [string, number][] = []
     let fails = 1
