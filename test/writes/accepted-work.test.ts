@@ -252,6 +252,21 @@ describe('a queued removal', () => {
     await target.close()
   })
 
+  it('leaves a monitor that can be removed, also where it has failed', async () => {
+    const target = await startService({
+      resources: { '/a': collection({ deletion: 'queued' }) },
+      operations: { queue: { enqueue: () => {} }, pollInterval: 3_600_000 },
+    })
+    await target.send('POST', '/a', jsonOf({}))
+    const monitor = (await target.send('DELETE', '/a/1')).field('location')!
+    await target.send('PUT', '/a/1', jsonOf({ new: 1 }))
+    await target.service.runOperation(monitor.slice('/operations/'.length))
+    expect(stateOf(await target.send('GET', monitor))).toBe('failed')
+    expect((await target.send('DELETE', monitor)).status).toBe(204)
+    expect((await target.send('GET', monitor)).status).toBe(404)
+    await target.close()
+  })
+
   it('spares what was changed after it was accepted, and says so', async () => {
     const target = await startService({
       resources: { '/a': collection({ deletion: 'queued' }) },
@@ -411,6 +426,23 @@ describe('the life of accepted work', () => {
     await until(second, '/jobs/1', 'ready')
     expect(attempts).toEqual([1, 1])
     await second.close()
+  })
+
+  it('is over when close() is fulfilled: a store may be closed then', async () => {
+    let isRunning = false
+    const begun = gate()
+    const target = await start(async ({ signal }) => {
+      isRunning = true
+      begun.open()
+      await new Promise((resolve) => signal.addEventListener('abort', resolve))
+      await sleep(50)
+      isRunning = false
+    })
+    await target.send('POST', '/jobs', jsonOf({}))
+    await begun.opened
+    await target.service.close()
+    expect(isRunning).toBe(false)
+    await target.close()
   })
 
   it('does not wait for a store that is silent when it is asked for a file', MEASURED, async () => {
