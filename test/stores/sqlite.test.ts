@@ -366,6 +366,15 @@ for (const [library, open] of Object.entries(sqliteLibraries)) {
       await store.write('/replaced', text('small'), { expect: 'any' })
       await store.write('/removed', binary(content), { expect: 'any' })
       await store.remove('/removed', { expect: 'any', mode: 'tombstone' })
+      for (const [path, mode] of [
+        ['/parent/live', undefined],
+        ['/parent/hidden', 'hide'],
+      ] as const) {
+        await store.write(path, binary(content), { expect: 'any' })
+        if (mode !== undefined) await store.remove(path, { expect: 'any', mode })
+      }
+      await store.write('/parent', text('small'), { expect: 'any' })
+      await store.remove('/parent', { expect: 'any', mode: 'tombstone', below: true })
       // As if the grace were over: a short one might be over before an upload on a busy machine is.
       const options = { sweepInterval: 50, now: () => Date.now() + 3_600_000 }
       openStore(file.open(), options)

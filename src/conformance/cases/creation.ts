@@ -47,7 +47,8 @@ export const creation: readonly Case[] = [
     title: 'never assigns a name that a client has written',
     async run({ store, collection, path, content }) {
       const first = claimAssigned(await create(store, collection, (name) => content(1, path(name))), collection)
-      const taken = [first + 1, first + 2, first + 5, first + 20]
+      // The last one is lower than others: what is assigned next goes on behind the highest.
+      const taken = [first + 1, first + 5, first + 20, first + 2]
       for (const id of taken) await put(store, path(id), content(99, path(id)))
       for (let i = 0; i < 25; i++) {
         const id = claimAssigned(await create(store, collection, (name) => content(2, path(name))), collection)
