@@ -125,6 +125,26 @@ export const creation: readonly Case[] = [
     },
   },
   {
+    title: 'does not assign a name that a client writes and removes while the content of the creation comes in',
+    needs: ['contents'],
+    async run({ modes, store, collection, path }) {
+      for (const mode of modes) {
+        const last = claimAssigned(await create(store, collection, text('first')), collection)
+        const written = path(last + 1)
+        async function* interrupted() {
+          yield createBytes(100, 1)
+          await store.write(written, text('client'), { expect: 'any' })
+          await store.remove(written, { expect: 'any', mode })
+          yield createBytes(100, 2)
+        }
+        const member = await create(store, collection, binary(interrupted()))
+        claim(member.path !== written, `The name ${last + 1} was assigned although a client had removed it (${mode}).`)
+        const hidden = mode === 'hide' ? text('client') : undefined
+        if (hidden) await claimContent(await store.read(written, { hidden: true }), hidden, 'What is hidden is gone.')
+      }
+    },
+  },
+  {
     title: 'counts every collection on its own, and counts past names that are not integers',
     needs: ['paths'],
     async run({ store, collection }) {
