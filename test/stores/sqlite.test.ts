@@ -387,6 +387,23 @@ for (const [library, open] of Object.entries(sqliteLibraries)) {
       expect(Buffer.concat(chunks).equals(content)).toBe(true)
     })
 
+    it('shows no content of which the sweep of another process has taken a part', async () => {
+      const handle = (await createFile()).open()
+      const store = openStore(handle, { sweepInterval: 0 })
+      // As the first step of that sweep does.
+      const lose = () => handle.exec('UPDATE resource_contents SET expires = 0')
+      const body = await store.stage!(streamOf(Buffer.alloc(1_000_000)))
+      lose()
+      await expect(store.write('/a', { contentType: 'text/plain', body }, { expect: 'any' })).rejects.toThrow()
+      async function* interrupted() {
+        yield Buffer.alloc(2_000_000)
+        lose()
+        yield Buffer.alloc(2_000_000)
+      }
+      await expect(store.write('/a', binary(interrupted()), { expect: 'any' })).rejects.toThrow()
+      expect(await store.read('/a')).toBeUndefined()
+    })
+
     it('clears expired tombstones away', async () => {
       const handle = (await createFile()).open()
       const first = openStore(handle, { sweepInterval: 0 })
