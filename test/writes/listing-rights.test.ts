@@ -436,3 +436,36 @@ describe('a page of entries that are judged (issue 16, 9)', () => {
     expect(await caching('/other')).toBe('public, max-age=600')
   })
 })
+
+describe('a listing of entries that authorize judges', () => {
+  it('fails where authorize cannot be asked: it is neither complete nor short of an entry', async () => {
+    let isAway = false
+    const authorize: Authorize = async (_, __, current) => {
+      if (isAway && current !== undefined) throw new HttpError(503, 'ERR_UNAVAILABLE')
+      return true
+    }
+    target = await startService({ resources: { '/notes': collection({ authorize }) } })
+    await seed(target.store, '/notes/1', {})
+    expect(await ids('/notes')).toEqual([1])
+    isAway = true
+    expect((await list('/notes')).status).toBe(503)
+  })
+
+  it('judges each by itself in a store whose versions are those of one item', async () => {
+    const store = memoryStore()
+    const one = '1'
+    target = await startService(
+      { auth, resources: { '/notes': collection({ authorize: ownersOnly }) } },
+      {
+        ...store,
+        async list(...request) {
+          const page = await store.list(...request)
+          return { ...page, items: page.items.map((item) => ({ ...item, version: one })) }
+        },
+      },
+    )
+    await seed(target.store, '/notes/1', { owner: 'ann' })
+    await seed(target.store, '/notes/2', { owner: 'bob' })
+    expect([await ids('/notes', 'ann'), await ids('/notes', 'bob')]).toEqual([[1], [2]])
+  })
+})
