@@ -19,6 +19,15 @@ const png = (body: string | Uint8Array, fields: Readonly<Record<string, string>>
 const tasks = collection({ files: { photo: { replaceable: true }, scan: {} } })
 
 describe.each(Object.entries(STORES))('PUT of a file of an item on %s', (_, createStore) => {
+  it('keeps the name of the file where the request gives none', async () => {
+    target = await startService({ resources: { '/tasks': tasks } }, createStore())
+    await target.send('POST', '/tasks', jsonOf({ title: 'T' }))
+    await target.send('PUT', '/tasks/1/photo', png('old', { 'Content-Disposition': 'inline; filename="a.png"' }))
+    expect((await target.send('PUT', '/tasks/1/photo', png('new'))).status).toBe(204)
+    expect((await target.send('GET', '/tasks/1/photo')).field('content-disposition')).toContain('a.png')
+    expect((await target.send('GET', '/tasks/1')).json().photo.name).toBe('a.png')
+  })
+
   it('keeps what the item became before the write', async () => {
     let change: (() => unknown) | undefined
     const store = beforeWrites(createStore(), () => {
