@@ -89,6 +89,22 @@ describe('createCrossSiteCheck', () => {
     expect(await statusOf('POST', { ...own, 'Sec-Fetch-Site': 'cross-site' })).toBe(403)
   })
 
+  it('counts CORS of the host where it names the origin and takes credentials, and only then', async () => {
+    const piece = createHandler({ run: createCrossSiteCheck(), forwardErrors: false })
+    const statusOf = async (allowed: string, credentials?: string) => {
+      const port = await listen((req, res) => {
+        res.setHeader('Access-Control-Allow-Origin', allowed)
+        if (credentials !== undefined) res.setHeader('Access-Control-Allow-Credentials', credentials)
+        piece(req, res, () => void res.end('done'))
+      })
+      return (await ask(port, 'POST', '/', { ...BASIC, Origin: FRIEND })).status
+    }
+    expect([await statusOf(FRIEND, 'true'), await statusOf(FRIEND), await statusOf(FRIEND, 'false')]).toEqual([
+      200, 403, 403,
+    ])
+    expect([await statusOf('*', 'true'), await statusOf(EVIL, 'true')]).toEqual([403, 403])
+  })
+
   it('refuses a change by another site with a client certificate, which a browser attaches by itself', async () => {
     const [cert, key] = ['cert', 'key'].map((name) =>
       readFileSync(new URL(`../support/tls/${name}.pem`, import.meta.url)),

@@ -117,6 +117,19 @@ for (const [library, open] of Object.entries(sqliteLibraries)) {
       expect(store.list('/a', { limit: 5 })).toEqual({ items: [] })
     })
 
+    it('keeps for other processes what describes content that replaces other content', async () => {
+      const file = await createFile()
+      const store = openStore(file.open())
+      const fields = { contentEncoding: 'gzip', contentLanguage: 'de', filename: 'a.txt' }
+      await store.write('/a/1', text('one'), { expect: 'any' })
+      await store.write('/a/1', { ...text('two'), ...fields }, { expect: 'any' })
+      expect(await openStore(file.open()).read('/a/1')).toMatchObject({ body: 'two', ...fields })
+      await store.write('/a/1', text('three'), { expect: 'any' })
+      const last = await openStore(file.open()).read('/a/1')
+      expect(last).toMatchObject({ body: 'three' })
+      for (const name of Object.keys(fields)) expect(last).not.toHaveProperty(name)
+    })
+
     it('sees what other code with the same handle does to states that it remembers', async () => {
       const handle = (await createFile()).open()
       const store = openStore(handle)
