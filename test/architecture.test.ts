@@ -25,8 +25,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
 /** The one file that imports each npm package. */
 const PACKAGES: Readonly<Record<string, string>> = {
   jose: 'auth-schemes/jwt.ts',
-  'fast-json-patch': 'client/compare-documents.ts',
-  'json-merge-patch': 'client/generate-merge-patch.ts',
+  'fast-json-patch': 'client/create-patch.ts',
+  'json-merge-patch': 'client/create-patch.ts',
 }
 
 /** The pieces, each of which may be imported alone. */

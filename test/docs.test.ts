@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
+import { build } from 'esbuild'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { blocks, findCheck } from './support/doc-blocks.ts'
 import { compileProgram } from './support/recipes.ts'
@@ -85,7 +86,7 @@ describe('documentation', () => {
     expect(findTypeErrors(checked, 'ts', {})).toEqual([])
   })
 
-  it('names the steps of a request as the built package does', async () => {
+  it('names the steps of a request as the built package does, and a minified bundle of it', async () => {
     const page = readFileSync('docs/how-a-request-flows.md', 'utf8')
     const steps = [...page.matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name)
     const program = `
@@ -121,8 +122,19 @@ describe('documentation', () => {
         process.exit()
       })
     `
-    writeFileSync(join(folder, 'steps.mjs'), program)
-    const { stdout } = await run(process.execPath, [join(folder, 'steps.mjs')], { timeout: 60_000 })
+    const file = join(folder, 'steps.mjs')
+    const bundle = join(folder, 'steps-bundle.cjs')
+    writeFileSync(file, program)
+    const { stdout } = await run(process.execPath, [file], { timeout: 60_000 })
+    await build({
+      entryPoints: [file],
+      outfile: bundle,
+      bundle: true,
+      minify: true,
+      platform: 'node',
+      logLevel: 'error',
+    })
+    expect((await run(process.execPath, [bundle], { timeout: 60_000 })).stdout).toBe(stdout)
     const traces = JSON.parse(stdout) as string[][]
     // A request takes the steps that its method needs: each in the order of the page, and together all of them.
     for (const trace of traces) expect(trace).toEqual(steps.filter((name) => trace.includes(name!)))

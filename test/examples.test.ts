@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { afterEach, describe, expect, it } from 'vitest'
-import { type Program, runProgram } from './support/run-program.ts'
+import { DEMOS, type Program, runProgram } from './support/run-program.ts'
 
 const run = promisify(execFile)
 const running: Program[] = []
@@ -24,7 +24,7 @@ async function start(file: string, env: Record<string, string> = {}): Promise<{ 
 const demo = { DEMO_SECRET: 'secret', DEMO_USER: 'demo', DEMO_PASSWORD: 'password' }
 const account = { Authorization: `Basic ${btoa('demo:password')}` }
 
-describe.each(['plain-http.js', 'express.js', 'koa.js', 'fastify.js', 'hono.js'])('examples/%s', (file) => {
+describe.each(DEMOS)('examples/%s', (file) => {
   it('serves the demo at the root and under /api, and stops cleanly on SIGTERM', async () => {
     const { base, program } = await start(file, demo)
     const created = await fetch(`${base}/api/users`, {
@@ -44,26 +44,23 @@ describe.each(['plain-http.js', 'express.js', 'koa.js', 'fastify.js', 'hono.js']
   })
 })
 
-describe.each(['plain-http.js', 'express.js', 'koa.js', 'fastify.js', 'hono.js'])(
-  'the first lines of examples/%s',
-  (file) => {
-    it('work as they are printed, and are those of the README (issue "Package")', async () => {
-      const { base, program } = await start(file, demo)
-      await program.waitFor(/Try it:\n(?:curl .*\n){3}/)
-      const lines = program.output().match(/^curl .*$/gm)!
-      const statuses: string[] = []
-      for (const line of lines) {
-        const { stdout } = await run('sh', ['-c', line])
-        statuses.push(/^HTTP\/1\.1 (\d+)/.exec(stdout)![1]!)
-      }
-      expect(statuses).toEqual(['201', '200', '200'])
-      const [first] = readFileSync('README.md', 'utf8').match(/(?:^curl .*\n){3}/m)!
-      expect(first!.trimEnd().split('\n')).toEqual(lines.map((line) => line.replace(base, 'http://127.0.0.1:8080')))
-    })
-  },
-)
+describe.each(DEMOS)('the first lines of examples/%s', (file) => {
+  it('work as they are printed, and are those of the README (issue "Package")', async () => {
+    const { base, program } = await start(file, demo)
+    await program.waitFor(/Try it:\n(?:curl .*\n){3}/)
+    const lines = program.output().match(/^curl .*$/gm)!
+    const statuses: string[] = []
+    for (const line of lines) {
+      const { stdout } = await run('sh', ['-c', line])
+      statuses.push(/^HTTP\/1\.1 (\d+)/.exec(stdout)![1]!)
+    }
+    expect(statuses).toEqual(['201', '200', '200'])
+    const [first] = readFileSync('README.md', 'utf8').match(/(?:^curl .*\n){3}/m)!
+    expect(first!.trimEnd().split('\n')).toEqual(lines.map((line) => line.replace(base, 'http://127.0.0.1:8080')))
+  })
+})
 
-describe.each(['plain-http.js', 'express.js', 'koa.js', 'fastify.js', 'hono.js'])('the page of examples/%s', (file) => {
+describe.each(DEMOS)('the page of examples/%s', (file) => {
   it('is what browsers get at /, and programs get the JSON home (issue 21)', async () => {
     const { base, program } = await start(file, demo)
     await program.waitFor(/Or open \S+ in a browser/)

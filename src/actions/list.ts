@@ -2,16 +2,19 @@ import { hash } from 'node:crypto'
 import { decodeText } from '../body-types/text.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { readProperty } from '../core/options.ts'
-import { type KeptFields, keepFields, keptReply, type Reply, type ReplyBody } from '../core/reply.ts'
-import type { Page } from '../stores/types.ts'
+import { encodeText, type KeptFields, keepFields, keptReply, type Reply, type ReplyBody } from '../core/reply.ts'
+import { isJsonType, parseMediaType } from '../protocol/media-type.ts'
+import { formatPath } from '../protocol/request-target.ts'
+import { type Page, type StoredResource, splitPath } from '../stores/types.ts'
 import { readContent } from './content.ts'
-import { listEntry } from './list-entry.ts'
 import { linkFields, queryFields } from './list-fields.ts'
 import { type Listing, readListing } from './listing.ts'
-import { joinEntries } from './page-content.ts'
+import { itemEntry, joinEntries, type PageEntry } from './page-content.ts'
+import { replyBodyOf } from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'
 import { isSealed, sealCursor } from './sealed-cursor.ts'
+import { idOf } from './validation.ts'
 import { pageCacheControl, readVisiblePage } from './visible-page.ts'
 
 /** Reads the page of a collection that the query asks for. */
@@ -125,4 +128,30 @@ export function listNotModifiedReply(exchange: ResourceExchange, page: Page): Re
 /** Shared caches key by the target alone, which is not all of a QUERY. */
 function cacheControlOf(exchange: ResourceExchange, page: Page): string {
   return exchange.method === 'QUERY' ? 'no-store' : pageCacheControl(exchange, page)
+}
+
+/**
+ * The entry of an item in a listing: the item itself, as it is stored, where item and collection are JSON; otherwise
+ * `{ id, href, type, size }`.
+ */
+function listEntry(exchange: ResourceExchange, item: StoredResource): PageEntry {
+  if (isShownWhole(exchange, item)) return itemEntry(exchange.route.context.store, item, replyBodyOf)
+  const { name } = splitPath(item.path)
+  const href = exchange.mount + formatPath(item.path)
+  const text = JSON.stringify({ id: idOf(name, 'integer'), href, type: item.contentType, size: item.size })
+  return { body: encodeText(text), reread: undefined }
+}
+
+/**
+ * Whether an item is in a listing with all its content: only where that has been checked, and the `id` in it is the
+ * server's. Anything else could pose as another entry, or end the array early.
+ */
+function isShownWhole({ route }: ResourceExchange, item: StoredResource): boolean {
+  if (route.collection!.content !== 'json' || item.contentEncoding !== undefined) return false
+  if (item.size > route.context.limits.bodySize || !isJson(item.contentType)) return false
+  return route.context.findRoute(item.path)?.idMember !== undefined
+}
+
+function isJson(contentType: string): boolean {
+  return contentType === 'application/json' || isJsonType(parseMediaType(contentType)?.essence ?? '')
 }

@@ -1,7 +1,7 @@
 import { checkParsedJson, type JsonLimits } from '../body-types/json.ts'
 import { HttpError } from '../core/errors.ts'
 import { defineMember, isJsonObject, type JsonObject, type JsonValue } from '../core/json.ts'
-import { keepsNumbers } from '../core/json-numbers.ts'
+import { keepsNumbers } from '../core/json-text.ts'
 import { andThen } from '../core/maybe-promise.ts'
 import { emptyReply, type Reply } from '../core/reply.ts'
 import { parseContentDisposition } from '../protocol/content-disposition.ts'

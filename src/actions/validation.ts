@@ -8,7 +8,7 @@ import {
   type JsonValue,
   readMember,
 } from '../core/json.ts'
-import { keepsNumbers } from '../core/json-numbers.ts'
+import { keepsNumbers } from '../core/json-text.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import type { StandardIssue, StandardResult, StandardSchema } from '../core/standard-schema.ts'
 import { parseIntegerName } from '../stores/types.ts'

@@ -53,7 +53,10 @@ export interface AdapterOptions<Context, Result> {
   readonly fail?: (context: Context, error: unknown, fields: HostFields) => Result
   /** A field of the answer that the host keeps elsewhere than on the response of Node. @param name in lower case */
   readonly field?: (context: Context, name: string) => string | undefined
-  /** Sets a field of the answer when `next` is done, where the host has not begun to send it by then. Default: none is set. */
+  /**
+   * Sets a field of the answer when `next` is done, where the host has not begun to send it by then: for a host that sets Vary
+   * anew, or keeps fields elsewhere. Default: none is set.
+   */
   readonly setField?: (context: Context, name: string, value: string) => void
   /** The values that the router of the host has found in the path. Default: `params` of the request. */
   readonly params?: (context: Context) => Readonly<Record<string, string>> | undefined

@@ -4,8 +4,8 @@ import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { FUNCTION, oneOf, required, withDefault, writtenAs } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { formatChallenge } from '../protocol/authorization.ts'
-import { parseBase64 } from './base64.ts'
 import { oncePerRequest } from './once-per-request.ts'
+import { parseBase64 } from './secrets.ts'
 import { type AuthResult, type AuthScheme, toPrincipal, type Verdict } from './types.ts'
 
 /** What one step of a negotiation came to; tokens are base64. */

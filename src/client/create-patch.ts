@@ -1,7 +1,18 @@
-import { equalJson, type JsonValue } from '../core/json.ts'
-import { compareDocuments } from './compare-documents.ts'
-import { generateMergePatch } from './generate-merge-patch.ts'
-import { applyMergePatch, applyOperations } from './verify-patch.ts'
+/// <reference path="./json-merge-patch.d.cts" />
+
+// Not the whole packages: a page needs no other part of json-merge-patch, and the ES module of fast-json-patch makes rollup warn
+// of a top-level `this`.
+import { compare } from 'fast-json-patch/commonjs/duplex.js'
+import generate from 'json-merge-patch/lib/generate.js'
+import {
+  defineMember,
+  equalJson,
+  isJsonObject,
+  type JsonArray,
+  type JsonObject,
+  type JsonValue,
+  readMember,
+} from '../core/json.ts'
 
 /** A patch document and the media type that names its format. */
 export interface PatchDocument {
@@ -47,4 +58,69 @@ function attempt<Result>(run: () => Result): Result | undefined {
 /** The libraries are not safe with every name: a patch that does not lead to the document is not sent. */
 function leadsTo(apply: () => JsonValue, after: JsonValue): boolean {
   return attempt(() => equalJson(apply(), after)) === true
+}
+
+/**
+ * The operations of a JSON Patch (RFC 6902) that lead from one document to another, or to something close: not every name
+ * is safe with the library, and it takes objects and arrays only. Verify them.
+ */
+function compareDocuments(before: JsonValue, after: JsonValue): JsonArray {
+  return compare(before as object, after as object) as unknown as JsonArray
+}
+
+/**
+ * A merge patch (RFC 7396) that leads from one document to another, or to something close: not every change can be said
+ * in a merge patch, and not every name is safe with the library. Verify it.
+ */
+function generateMergePatch(before: JsonValue, after: JsonValue): JsonValue {
+  return (generate(before, after) ?? {}) as JsonValue
+}
+
+/** Applies a merge patch (RFC 7396 §2) to a copy of the document. */
+function applyMergePatch(document: JsonValue | undefined, patch: JsonValue): JsonValue {
+  if (!isJsonObject(patch)) return patch
+  const merged: Record<string, JsonValue> = {}
+  const before = isJsonObject(document) ? document : {}
+  for (const name of Object.keys(before)) {
+    if (readMember(patch, name) === undefined) defineMember(merged, name, before[name]!)
+  }
+  for (const name of Object.keys(patch)) {
+    const value = patch[name]!
+    if (value !== null) defineMember(merged, name, applyMergePatch(readMember(before, name), value))
+  }
+  return merged
+}
+
+/**
+ * Applies the operations that the generator of JSON Patch makes: add, remove and replace below the root.
+ * @returns the document; it is changed where its parts are
+ * @throws TypeError for a path that the document does not have
+ */
+function applyOperations(document: JsonValue, operations: JsonArray): JsonValue {
+  for (const operation of operations as readonly JsonObject[]) {
+    const tokens = (operation['path'] as string).split('/').slice(1).map(unescapeToken)
+    const last = tokens.pop()!
+    const parent = tokens.reduce<JsonValue>((value, token) => childOf(value, token), document)
+    change(parent, last, operation)
+  }
+  return document
+}
+
+function change(parent: JsonValue, token: string, { op, value }: JsonObject): void {
+  if (Array.isArray(parent)) {
+    if (op === 'replace') parent[Number(token)] = value
+    else if (op === 'remove') parent.splice(Number(token), 1)
+    else parent.splice(token === '-' ? parent.length : Number(token), 0, value)
+  } else if (op === 'remove') delete (parent as Record<string, JsonValue>)[token]
+  else defineMember(parent as Record<string, JsonValue>, token, value!)
+}
+
+function childOf(value: JsonValue, token: string): JsonValue {
+  const child = readMember(value as JsonObject, token)
+  if (typeof child !== 'object' || child === null) throw new TypeError()
+  return child
+}
+
+function unescapeToken(token: string): string {
+  return token.replaceAll('~1', '/').replaceAll('~0', '~')
 }

@@ -1,6 +1,6 @@
+import { formatLogText } from './console-line.ts'
 import { publishFailure } from './diagnostics.ts'
 import { isHttpError } from './errors.ts'
-import { formatLogText } from './log-text.ts'
 import type { Log, LogEntry } from './operator-log.ts'
 import { readThrown } from './thrown.ts'
 

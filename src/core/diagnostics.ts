@@ -1,7 +1,7 @@
 import { channel } from 'node:diagnostics_channel'
+import { formatLogText } from './console-line.ts'
 import { isHttpError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
-import { formatLogText } from './log-text.ts'
 import type { LogEntry } from './operator-log.ts'
 
 /**

@@ -1,7 +1,9 @@
 import { selectMediaType } from '../protocol/accept.ts'
+import { isToken } from '../protocol/field-value.ts'
+import { withUtf8 } from '../protocol/media-type.ts'
 import { createProblem, type ErrorHeaders, HttpError, isErrorStatus, isHttpError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
-import { contentReply, emptyReply, encodeText, type Reply } from './reply.ts'
+import { contentReply, emptyReply, encodeText, type Reply, type ReplyBody } from './reply.ts'
 
 const OFFERS = ['application/problem+json', 'application/json', 'text/plain'].map((essence) => ({
   essence,
@@ -53,4 +55,56 @@ export function toHttpError(error: unknown): HttpError {
     return new HttpError(503, 'ERR_UNAVAILABLE', { cause: error, headers: { 'Retry-After': '1' } })
   }
   return new HttpError(500, 'ERR_INTERNAL', { cause: error })
+}
+
+/**
+ * Completes a reply to an error that a function of the user has made: text is sent as UTF-8, and content with its length in
+ * bytes, whatever Content-Length the function has given. Fields of the error that belong to its status, such as
+ * WWW-Authenticate of 401 (RFC 9110 §11.6.1) and Allow of 405 (§15.5.6), are added where the reply does not have them.
+ * @throws TypeError for what is not a reply, and for a body that cannot be sent
+ */
+export function completeReply(reply: Reply, error: HttpError): Reply {
+  const { status, headers, body } = checkReply(reply)
+  const content = typeof body === 'string' ? encodeText(body) : body
+  const isUtf8Only = content !== body
+  const fields: string[] = []
+  const names = new Set<string>()
+  for (let i = 0; i < headers.length; i += 2) {
+    const name = headers[i]!
+    const key = name.toLowerCase()
+    if (key === 'content-length') continue
+    names.add(key)
+    fields.push(name, isUtf8Only && key === 'content-type' ? withUtf8(headers[i + 1]!) : headers[i + 1]!)
+  }
+  // Of another status they would be wrong.
+  if (status === error.status) {
+    for (const [name, value] of Object.entries(error.headers)) {
+      const key = name.toLowerCase()
+      if (key === 'content-length' || names.has(key)) continue
+      names.add(key)
+      for (const item of typeof value === 'string' ? [value] : value) fields.push(name, item)
+    }
+  }
+  // RFC 9110 §8.6: no Content-Length where there can be no content.
+  if (content === undefined || content === '' || status === 204 || status === 304) return emptyReply(status, fields)
+  if (typeof body === 'string' && !names.has('content-type')) fields.push('Content-Type', 'text/plain; charset=utf-8')
+  return { status, headers: [...fields, 'Content-Length', String(sizeOf(content))], body: content }
+}
+
+function checkReply(reply: Partial<Reply> | undefined): Reply {
+  const { status, headers } = reply ?? {}
+  const isFinal = Number.isInteger(status) && status! >= 200 && status! <= 599
+  // What Node takes as the name and the value of a field.
+  const isSendable = (text: unknown, index: number): boolean =>
+    typeof text === 'string' && (index % 2 === 0 ? isToken(text) : /^[\t\x20-\x7e\x80-\xff]*$/.test(text))
+  if (isFinal && Array.isArray(headers) && headers.length % 2 === 0 && headers.every(isSendable)) return reply as Reply
+  throw new TypeError(
+    'formatError returns { status, headers, body }: a status of 200 to 599, and names and values in turn, in Latin-1.',
+  )
+}
+
+function sizeOf(content: ReplyBody): number {
+  if (typeof content === 'string' || content instanceof Uint8Array) return content.length
+  if (Number.isSafeInteger(content.size) && typeof content.open === 'function') return content.size
+  throw new TypeError('formatError: the body of a reply must be a string, a Uint8Array or a ContentSource.')
 }

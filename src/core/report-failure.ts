@@ -1,8 +1,7 @@
 import { inspect } from 'node:util'
-import { writeToConsole } from './console-line.ts'
+import { formatLogText, writeToConsole } from './console-line.ts'
 import { type FailureEvent, publishFailure } from './diagnostics.ts'
 import type { Exchange } from './exchange.ts'
-import { formatLogText } from './log-text.ts'
 import { catchRejection } from './maybe-promise.ts'
 
 /** The failure of a request, seen by the operator. */

@@ -80,7 +80,7 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
     if (result.outcome !== 'accepted' || !isPrincipal(result.principal)) {
       throw new TypeError(`The scheme ${scheme.name} gave neither a principal nor a rejection.`)
     }
-    exchange.principal = result.principal
+    exchange.principal = withOwnClaims(result.principal)
     exchange.isAmbient = readProperty(scheme, 'isAmbient') !== false
     exchange.sharing = readProperty(scheme, 'isPrivate') === true ? 'private' : 'authorized'
     const fields = readProperty(result, 'fields')
@@ -129,6 +129,12 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
     },
     metadata: findMetadataEndpoint(schemes),
   }
+}
+
+/** A hook that reads `claims` must not find those that pollute the prototype. */
+function withOwnClaims(principal: Principal): Principal {
+  if (Object.hasOwn(principal, 'claims')) return principal
+  return { ...principal, scheme: principal.scheme, id: principal.id, claims: undefined }
 }
 
 function isPrincipal(value: unknown): boolean {

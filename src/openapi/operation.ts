@@ -10,7 +10,6 @@ import { namePath } from './names.ts'
 import { describeParameters } from './parameters.ts'
 import { describeRequest } from './requests.ts'
 import type { Schemas } from './schemas.ts'
-import { describeSecurity, explainSecurity } from './security.ts'
 import type { ServiceView } from './service-view.ts'
 import { findSuccesses } from './successes.ts'
 
@@ -182,4 +181,29 @@ function headersOf(
 
 function capitalize(text: string): string {
   return text[0]!.toUpperCase() + text.slice(1)
+}
+
+/** The credentials that an operation takes; `{}` among them where it goes on without. */
+function describeSecurity(
+  { schemes = [] }: ServiceView,
+  { credentials }: Facts,
+  method: DescribedMethod,
+  components: Components,
+): JsonObject {
+  const isNeeded = credentials === 'all' || (credentials === 'writes' && method !== 'GET' && method !== 'QUERY')
+  const requirements = schemes.map((name) => {
+    // RFC 9110 §16.4.1: the names are those of the registry of authentication schemes.
+    components.add('securitySchemes', name, { type: 'http', scheme: name.toLowerCase() })
+    return { [name]: [] }
+  })
+  return { security: isNeeded || requirements.length === 0 ? requirements : [...requirements, {}] }
+}
+
+/** A sentence on credentials, where the requirement alone does not say it. */
+function explainSecurity({ schemes }: ServiceView, { credentials }: Facts): readonly string[] {
+  if (schemes === undefined) return []
+  const some = credentials === 'some' ? ['May need credentials: a function of the service decides.'] : []
+  return schemes.length === 0 && credentials !== 'none'
+    ? [...some, 'Users are found by the host of the service.']
+    : some
 }

@@ -1,10 +1,9 @@
-import type { JsonObject, JsonValue } from '../core/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../core/json.ts'
 import type { Components } from './components.ts'
 import type { Facts } from './facts.ts'
 import { embedSchema, objectOf, openProperties, patchOf, withoutProperties, withProperties } from './json-schema.ts'
 import { createNamer, nameDefinition } from './names.ts'
 import { ENTRY, JSON_PATCH, OPERATION, PROBLEM, REMOVAL } from './shared-schemas.ts'
-import { readJsonSchema } from './standard-json-schema.ts'
 
 /** The schemas of one definition, as references or in place. */
 export interface DefinitionSchemas {
@@ -130,4 +129,28 @@ export function describeName(names: Facts['ids']): JsonObject {
 /** The schema of an id alone, as the answer to a POST of content that has none says it. */
 export function idOnly(names: Facts['ids']): JsonObject {
   return objectOf({ id: describeName(names) })
+}
+
+type Direction = 'input' | 'output'
+type Convert = (options: { readonly target: string }) => JsonValue
+
+/**
+ * The JSON Schema of a definition: its own, or that of its schema where that has the Standard JSON Schema interface.
+ * @returns `undefined` where it is unknown: a validator may support one direction only, or use what JSON Schema cannot express
+ */
+function readJsonSchema(
+  { documentation, schema }: Pick<Facts, 'documentation' | 'schema'>,
+  direction: Direction,
+): JsonObject | undefined {
+  if (documentation.jsonSchema !== undefined) return documentation.jsonSchema[direction]
+  const standard = schema?.['~standard'] as { readonly jsonSchema?: Partial<Record<Direction, Convert>> } | undefined
+  const convert = standard?.jsonSchema?.[direction]
+  if (typeof convert !== 'function') return undefined
+  try {
+    const converted = convert({ target: 'draft-2020-12' })
+    // Through text, as it will be sent: without members that are undefined.
+    return isJsonObject(converted) ? (JSON.parse(JSON.stringify(converted)) as JsonObject) : undefined
+  } catch {
+    return undefined // a transformation or a bigint, which JSON Schema cannot express
+  }
 }

@@ -1,13 +1,15 @@
 import type { Authorize } from '../actions/hook-types.ts'
 import { acceptQueryOf, capabilitiesOf } from '../actions/options.ts'
-import type { Action, Route, RouteContext } from '../actions/route.ts'
+import type { Action, Documentation, Route, RouteContext } from '../actions/route.ts'
 import type { RequestView } from '../core/exchange.ts'
+import type { JsonObject } from '../core/json.ts'
 import { askRule, type RequireRule } from '../handlers/authentication-options.ts'
 import { formatCacheControls } from '../protocol/cache-control.ts'
+import { formatHttpDate } from '../protocol/http-date.ts'
 import { completeMethods, isSafeMethod, type Method } from '../protocol/methods.ts'
 import type { DocumentOptions } from './document-options.ts'
-import { compileDocumentation } from './documentation.ts'
 import type { ReportIndexing } from './index-report.ts'
+import type { ResourceOptions } from './resource-options.ts'
 
 /** What a service says for all its resources where a definition says nothing. */
 export interface ServiceDefaults {
@@ -112,4 +114,26 @@ function compileReadRule(
 ): Route['readsNeedCredentials'] {
   if (own === undefined) return typeof usual === 'function' ? askRule(usual) : usual === 'all'
   return typeof own === 'function' ? askRule(own) : own === 'all'
+}
+
+/** What a definition says about itself, with its dates as fields. */
+function compileDocumentation(options: Readonly<ResourceOptions>): Documentation {
+  const { title, description, examples = {}, jsonSchema, deprecated, sunset } = options
+  const fields: string[] = []
+  // RFC 9745 §2.1: a Date of Structured Fields, in seconds.
+  if (deprecated !== undefined) fields.push('Deprecation', `@${Math.floor(new Date(deprecated).getTime() / 1000)}`)
+  if (sunset !== undefined) fields.push('Sunset', formatHttpDate(new Date(sunset).getTime()))
+  return {
+    title,
+    description,
+    examples,
+    jsonSchema: jsonSchema === undefined ? undefined : readDirections(jsonSchema),
+    isDeprecated: deprecated !== undefined,
+    fields,
+  }
+}
+
+function readDirections(given: NonNullable<ResourceOptions['jsonSchema']>): Documentation['jsonSchema'] {
+  const { input, output } = given as { readonly input?: JsonObject; readonly output?: JsonObject }
+  return input === undefined || output === undefined ? { input: given, output: given } : { input, output }
 }

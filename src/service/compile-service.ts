@@ -7,13 +7,11 @@ import { shapedAs } from '../core/option-values.ts'
 import { createFailureReport } from '../core/report-failure.ts'
 import { createTurns } from '../core/turns.ts'
 import type { ServiceView } from '../openapi/service-view.ts'
-import type { ResourceStore } from '../stores/types.ts'
+import { type ResourceStore, splitPath } from '../stores/types.ts'
 import type { Process } from './collection-options.ts'
 import { compileDefinition, compileMonitor, compileOpenRoute } from './compile-definition.ts'
 import { compileDescription } from './compile-description.ts'
 import { DAY, type ServiceDefaults } from './compile-route.ts'
-import { createView } from './create-view.ts'
-import { findParents } from './find-parents.ts'
 import { createRecordSweeper } from './idempotency-records.ts'
 import { createIndexReport } from './index-report.ts'
 import { createOperations, type Operations } from './operations.ts'
@@ -160,4 +158,48 @@ function hasWork({ options }: ResourceDefinition): boolean {
 /** The hook of a collection that accepts work. */
 function findProcess(definition: ResourceDefinition | undefined): Process | undefined {
   return definition?.kind === 'collection' ? definition.options.process : undefined
+}
+
+/** What the description of a service reads of its settings: the one place where options become a description. */
+function createView(settings: ServiceSettings, routes: readonly RouteEntry[]): ServiceView {
+  const { authentication } = settings
+  const requireAuth = authentication?.requireAuth ?? 'all'
+  return {
+    routes,
+    schemes: authentication && (authentication.schemes ?? []).map(({ name }) => name),
+    credentials: authentication === undefined ? 'none' : typeof requireAuth === 'function' ? 'some' : requireAuth,
+    refusesCleartext: settings.https === 'required',
+    refusesOrigins: settings.cors?.rejectOrigin === true,
+    formatsErrors: settings.formatError !== undefined,
+    mountPath: settings.mountPath ?? '',
+  }
+}
+
+/**
+ * The routes of the resources that collections with a parent are below.
+ * @throws TypeError for a collection that is below no resource of the service
+ */
+function findParents(entries: readonly RouteEntry[], table: RouteTable): ReadonlySet<Route> {
+  const parents = new Set<Route>()
+  for (const { pattern, route } of entries) {
+    if (route.kind !== 'collection' || !route.hasParent) continue
+    const { collection: parent } = splitPath(pattern)
+    const { collection, name } = splitPath(parent)
+    const found = parent === '' ? [] : table.findBelow(collection === '' ? '/' : collection).filter(mayBeAt(name))
+    if (found.length === 0) {
+      const place = parent === '' ? 'it is below no path' : `no definition has a resource at ${parent}`
+      throw new TypeError(`${pattern} has parent: true, and ${place}.`)
+    }
+    for (const route of found) parents.add(route)
+  }
+  return parents
+}
+
+/** Whether paths of a route may have a name, or the name that stands for them, at their end. */
+function mayBeAt(name: string): (route: Route) => boolean {
+  return ({ kind, pattern }) => {
+    if (kind !== 'item' && kind !== 'document' && kind !== 'singleton') return false
+    const own = splitPath(pattern).name
+    return own === name || own.startsWith('{') || name.startsWith('{')
+  }
 }

@@ -7,7 +7,7 @@ import { addWantedDigests } from '../actions/response-digests.ts'
 import { applyScope } from '../actions/scope.ts'
 import { createActivity } from '../core/activity.ts'
 import type { Exchange } from '../core/exchange.ts'
-import type { Handler, Step } from '../core/handler.ts'
+import type { Handler } from '../core/handler.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { createHandler } from '../core/node-handler.ts'
 import { decideInOrder } from '../core/pipeline.ts'
@@ -76,38 +76,38 @@ export function createResourceService(store: ResourceStore, options?: ServiceOpt
 
   // The order of decisions (RFC 9110 §13.2.1): what the fields say before what the store says, what the store says
   // before the content is read, and one compare-and-swap at the end.
-  const requestSteps = keepPresent<ResourceExchange>([
-    access.answerMetadata, // 200 304 405 at the well-known URI of the metadata (RFC 9728), which has no route
-    target.createRouteStep(routes, settings), // hands over unmatched requests
-    target.createLengthStep(settings.maxTargetLength), // 414
-    target.checkTarget, // 400 431
-    target.createSchemeStep(access.isSecure), // 421
-    access.checkHost, // 421
-    access.checkTransport, // 403
-    target.createServerOptionsStep(routes), // 204 for OPTIONS *
-    access.overrideMethod, // 400
-    access.applyCors, // 204 for a preflight; fields for every later reply
-    target.createMethodStep(routes), // 501 404
+  const requestSteps = {
+    answerMetadata: access.answerMetadata, // 200 304 405 at the well-known URI of the metadata (RFC 9728), which has no route
+    findRoute: target.createRouteStep(routes, settings), // hands over unmatched requests
+    checkTargetLength: target.createLengthStep(settings.maxTargetLength), // 414
+    checkTarget: target.checkTarget, // 400 431
+    checkScheme: target.createSchemeStep(access.isSecure), // 421
+    checkHost: access.checkHost, // 421
+    requireHttps: access.checkTransport, // 403
+    answerServerOptions: target.createServerOptionsStep(routes), // 204 for OPTIONS *
+    overrideMethod: access.overrideMethod, // 400
+    applyCors: access.applyCors, // 204 for a preflight; fields for every later reply
+    checkMethodKnown: target.createMethodStep(routes), // 501 404
     answerOptions, // 204
-    target.checkMethodAllowed, // 405
-  ])
+    checkMethodAllowed: target.checkMethodAllowed, // 405
+  }
   // The order goes on, with the steps that the route and the method of a request need.
-  const resourceSteps = createResourceSteps([
-    { step: access.authenticate }, // 401
-    { step: access.checkCrossSite, when: isUnsafe }, // 403
-    { step: seeHidden, when: hasHiddenOrRenditions },
-    { step: checkParent, when: isBelowParent }, // 404
-    { step: applyScope, when: dependsOnScope }, // 403
-    { step: checkAuthorization, when: isAuthorized }, // 403
-    { step: checkContent, when: mayHaveContent }, // 415 413 400
-    { step: checkRepeated, when: takesKeys }, // 400 422, or the first answer once more
-    { step: negotiate, when: canRefuseType }, // 406 by the definition
-    { step: loadCurrent }, // 404 410, 415 for a patch of what is not JSON
-    { step: negotiateStored, when: negotiatesStored }, // 406 by what is stored
-    { step: evaluateConditions }, // 428 412 304
-    { step: selectContent, when: isRead }, // 416
-    { step: perform }, // 100, then 400 408 413 422, then 409 412; 200 201 202 204 206
-  ])
+  const resourceSteps = createResourceSteps({
+    authenticate: { step: access.authenticate }, // 401
+    refuseCrossSite: { step: access.checkCrossSite, when: isUnsafe }, // 403
+    seeHidden: { step: seeHidden, when: hasHiddenOrRenditions },
+    checkParent: { step: checkParent, when: isBelowParent }, // 404
+    applyScope: { step: applyScope, when: dependsOnScope }, // 403
+    checkAuthorization: { step: checkAuthorization, when: isAuthorized }, // 403
+    checkContent: { step: checkContent, when: mayHaveContent }, // 415 413 400
+    checkRepeated: { step: checkRepeated, when: takesKeys }, // 400 422, or the first answer once more
+    negotiate: { step: negotiate, when: canRefuseType }, // 406 by the definition
+    loadCurrent: { step: loadCurrent }, // 404 410, 415 for a patch of what is not JSON
+    negotiateStored: { step: negotiateStored, when: negotiatesStored }, // 406 by what is stored
+    evaluateConditions: { step: evaluateConditions }, // 428 412 304
+    selectContent: { step: selectContent, when: isRead }, // 416
+    perform: { step: perform }, // 100, then 400 408 413 422, then 409 412; 200 201 202 204 206
+  })
 
   const inOrder = sequence(requestSteps, resourceSteps)
   const decide = records === undefined ? inOrder : orFirstAnswer(inOrder)
@@ -142,10 +142,6 @@ export function createResourceService(store: ResourceStore, options?: ServiceOpt
   })
   rememberView(service, view)
   return service
-}
-
-function keepPresent<E extends Exchange>(steps: readonly (Step<E> | undefined)[]): readonly Step<E>[] {
-  return steps.filter((step) => step !== undefined)
 }
 
 /** OPTIONS that is not a preflight: a query of capabilities. */

@@ -1,4 +1,4 @@
-import { formatLogText } from '../core/log-text.ts'
+import { formatLogText } from '../core/console-line.ts'
 import type { Log } from '../core/operator-log.ts'
 
 /** Called while the items of a collection are indexed that were there before. */

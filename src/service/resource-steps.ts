@@ -52,14 +52,12 @@ export const isRead: Condition = (_, method) => isReadMethod(method)
 type Plan = Partial<Record<Method, Step<ResourceExchange>>>
 
 /** Makes one step of those that the route and the method of a request need, in their order. */
-export function createResourceSteps(steps: readonly ResourceStep[]): Step<ResourceExchange> {
+export function createResourceSteps(steps: Readonly<Record<string, ResourceStep>>): Step<ResourceExchange> {
   const plans = new Map<Route, Plan>()
 
   function plan(route: Route, method: Method): Step<ResourceExchange> {
-    const needed = steps.flatMap(({ step, when }) =>
-      step !== undefined && (when === undefined || when(route, method)) ? [step] : [],
-    )
-    return sequence(needed)
+    const needed = Object.entries(steps).filter(([, { when }]) => when === undefined || when(route, method))
+    return sequence(Object.fromEntries(needed.map(([name, { step }]) => [name, step])))
   }
 
   return (exchange) => {
@@ -74,11 +72,16 @@ export function createResourceSteps(steps: readonly ResourceStep[]): Step<Resour
 
 /**
  * Makes one step of several: they run in order until one replies. Control only moves forward.
+ * @param named the steps by the names that traces show; those of functions are not the same in every bundle. `undefined` is
+ *   left out
  * @param rest goes on where none of them replies, and notes its own steps
  */
-export function sequence<E extends Exchange>(steps: readonly Step<E>[], rest?: Step<E>): Step<E> {
-  // Bundlers tell functions of one name apart by a number.
-  const names = steps.map(({ name }) => name.replace(/\$?\d+$/, ''))
+export function sequence<E extends Exchange>(
+  named: Readonly<Record<string, Step<E> | undefined>>,
+  rest?: Step<E>,
+): Step<E> {
+  const names = Object.keys(named).filter((name) => named[name] !== undefined)
+  const steps = names.map((name) => named[name]!)
   const last = rest === undefined ? steps.length - 1 : steps.length
 
   function runFrom(exchange: E, first: number): MaybePromise<Reply | undefined> {

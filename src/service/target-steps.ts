@@ -34,8 +34,8 @@ export function checkTarget(exchange: ResourceExchange): undefined {
     throw new HttpError(400, 'ERR_MALFORMED_TARGET', { detail: 'The request target is malformed.' })
   }
   const { req } = exchange
-  // Node takes a request line that ends in HTTP/2.0 (RFC 9110 §15.6.6).
-  if (req.httpVersionMajor !== 1 && !exchange.isHttp2) {
+  // Node takes a request line that ends in HTTP/2.0 (RFC 9110 §15.6.6). A request that no connection carried has text or nothing.
+  if (!exchange.isHttp2 && req.httpVersionMajor !== 1 && typeof req.httpVersionMajor === 'number') {
     throw new HttpError(505, 'ERR_VERSION_NOT_SUPPORTED', { detail: 'This is a server of HTTP/1.1.', expose: true })
   }
   if (req.rawHeaders.length >= MAX_RAW_HEADERS) {

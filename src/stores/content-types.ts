@@ -11,8 +11,8 @@ export type SmallBody = string | Uint8Array
 export interface LargeBody {
   /**
    * Reads bytes `first` to `last`, both inclusive, costing about as much as it returns.
-   * The bytes are those of the state that this object belongs to, whatever has replaced it meanwhile; when they are
-   * gone it throws. The next chunk is asked for only after the previous one is done with, so a buffer may be reused.
+   * The bytes are those of the state that this object belongs to. They stay for a while after it was replaced or removed,
+   * for the answers that are being sent; when they are gone it throws. The next chunk is asked for only after the previous one is done with, so a buffer may be reused.
    * The signal aborts when the reader has left: a wait for the next chunk may then end with its reason.
    */
   open(first: number, last: number, options?: { readonly signal?: AbortSignal }): AsyncIterable<Uint8Array>
@@ -67,6 +67,9 @@ export interface StagedBody {
   readonly staged: true
   /** Length in bytes. */
   readonly size: number
-  /** Gives the content up. Content that is neither used nor given up is swept by the store in time. */
+  /**
+   * Gives the content up. A write that is a conflict has not used it: it stays for another try. Content that is neither used
+   * nor given up is swept by the store in time.
+   */
   discard(): MaybePromise<void>
 }

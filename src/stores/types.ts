@@ -134,7 +134,7 @@ export interface ResourceStore {
    * one that was used before, and larger than those that one process was given earlier.
    * @param collection path of the collection, `/users`; empty for the root
    * @param content the content, or what makes it once the name is known; called at most a few times, only the content
-   *   of the last call counts
+   *   of the last call counts. A stream that several calls return is read once
    */
   create(
     collection: string,

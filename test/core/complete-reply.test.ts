@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { completeReply } from '../../src/core/complete-reply.ts'
+import { completeReply } from '../../src/core/error-reply.ts'
 import { HttpError } from '../../src/core/errors.ts'
 
 describe('completeReply', () => {

@@ -27,11 +27,16 @@ describe('isPromise and andThen', () => {
 })
 
 describe('sequence', () => {
-  const record = (ran: string[], replies: Record<string, ReturnType<Step>>): Step[] =>
-    Object.entries(replies).map(([name, reply]) => () => {
-      ran.push(name)
-      return reply
-    })
+  const record = (ran: string[], replies: Record<string, ReturnType<Step>>): Record<string, Step> =>
+    Object.fromEntries(
+      Object.entries(replies).map(([name, reply]) => [
+        name,
+        () => {
+          ran.push(name)
+          return reply
+        },
+      ]),
+    )
 
   it('ends with the first reply, in one turn while nothing has to be awaited', () => {
     const ran: string[] = []
@@ -75,20 +80,17 @@ describe('sequence', () => {
     const fail = (): never => {
       throw new Error('broken')
     }
-    expect(() => sequence([() => undefined, fail])(exchange)).toThrow('broken')
-    await expect(sequence([async () => undefined, fail, () => REPLY])(exchange)).rejects.toThrow('broken')
+    expect(() => sequence({ first: () => undefined, fail })(exchange)).toThrow('broken')
+    await expect(sequence({ first: async () => undefined, fail, last: () => REPLY })(exchange)).rejects.toThrow(
+      'broken',
+    )
   })
 
   it('notes the steps while somebody listens', () => {
     const trace: string[] = []
-    const steps = [
-      function checkTarget(): undefined {},
-      function route() {
-        return REPLY
-      },
-    ]
+    const steps = { checkTarget: () => undefined, checkHost: undefined, findRoute: () => REPLY }
     expect(sequence(steps)({ trace } as never)).toBe(REPLY)
-    expect(trace).toEqual(['checkTarget', 'route'])
+    expect(trace).toEqual(['checkTarget', 'findRoute'])
   })
 })
 

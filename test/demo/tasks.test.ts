@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { basicCredentials, bearerCredentials, demoSettings } from '../support/demo.ts'
 import { type RecipeAnswer, type RecipeRequest, sendTo } from '../support/recipes.ts'
-import { type Program, runProgram } from '../support/run-program.ts'
+import { DEMOS, type Program, runProgram } from '../support/run-program.ts'
 
 const running: Program[] = []
 afterEach(async () => {
@@ -32,7 +32,7 @@ const TASKS = [
   { title: 'Print', status: 'closed', priority: 3, done: true },
 ]
 
-describe.each(['plain-http.js', 'express.js', 'koa.js', 'fastify.js', 'hono.js'])('/tasks of examples/%s', (file) => {
+describe.each(DEMOS)('/tasks of examples/%s', (file) => {
   it('shows each subject its own tasks, filtered, ordered and counted', async () => {
     const send = await start(file)
     for (const [method, path] of [

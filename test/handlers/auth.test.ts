@@ -184,6 +184,25 @@ describe('auth', () => {
     }
   })
 
+  it('takes no claims from a polluted prototype: those of a scheme of the user are its own', async () => {
+    const scheme: AuthScheme = {
+      name: 'X-Key',
+      challenges: () => [],
+      authenticate: () => ({ outcome: 'accepted', principal: { scheme: 'x-key', id: 'ada' } }),
+    }
+    const { send } = await serve({
+      schemes: [scheme],
+      authorize: (principal) => principal?.claims?.['role'] === 'admin',
+    })
+    const polluted = Object.prototype as Record<string, unknown>
+    polluted['claims'] = { role: 'admin' }
+    try {
+      expect((await send({ headers: { Authorization: 'X-Key a' } })).status).toBe(403)
+    } finally {
+      delete polluted['claims']
+    }
+  })
+
   it('asks whether the principal may: 403, or 404 where existence is a secret', async () => {
     const { send } = await serve({
       requireAuth: 'writes',

@@ -148,6 +148,8 @@ describe.each(['', '/api'])('the hooks of a service under "%s"', (prefix) => {
 
   it.each(Object.keys(hosts).filter((name) => !isReference(name)))('see and cause the same on %s', async (name) => {
     const { answers, seen } = await play(name, prefix)
+    // Before all calls are compared, which is thousands of lines.
+    expect(seen.authorize[0], `contexts.${name} of test/support/hosts.ts`).toMatchObject({ hasHostContext: true })
     expect(answers).toEqual(reference.answers)
     const expected = Object.entries(reference.seen).map(([hook, calls]) => [
       hook,

@@ -10,6 +10,7 @@ import type { CollectionOptions } from '../../src/service/collection-options.ts'
 import { createResourceService, type ResourceService } from '../../src/service/create-resource-service.ts'
 import { collection, document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
+import { contexts } from '../support/hosts.ts'
 
 /** The number that a request has in X-Number, for all that runs in its asynchronous context. */
 const numbers = new AsyncLocalStorage<unknown>()
@@ -20,14 +21,6 @@ export function numberRequests(server: Server): void {
     server.off('request', listener)
     server.on('request', (req: IncomingMessage, res) => numbers.run(req.headers['x-number'], () => listener(req, res)))
   }
-}
-
-/** How a hook gets from the context of its host to the request of Node. */
-const CONTEXTS: Readonly<Record<string, (context: never) => unknown>> = {
-  'Koa 2': ({ req }: { req: unknown }) => req,
-  'Koa 3': ({ req }: { req: unknown }) => req,
-  Fastify: ({ raw }: { raw: unknown }) => raw,
-  Hono: ({ env }: { env: { incoming: unknown } }) => env.incoming,
 }
 
 const FIELDS = ['content-type', 'cookie', 'if-match', 'idempotency-key', 'x-twice', 'x-user', 'x-verdict', 'x-number']
@@ -59,7 +52,7 @@ export interface Observed {
 /** A service with every hook. X-Verdict, and the text of an item, say what they answer. */
 export function createObserved(host: string): Observed {
   const seen: Seen = { authorize: [], scope: [], beforeWrite: [], outbox: [], afterCommit: [], onError: [] }
-  const readContext = CONTEXTS[host] ?? ((context: unknown) => context)
+  const readContext = contexts[host] ?? ((context: unknown) => context)
   const see = (hook: keyof Seen, request: RequestView, more: object = {}): void => {
     seen[hook].push({ ...describeRequest(request, readContext), ...more })
   }

@@ -108,6 +108,14 @@ export const hosts: Readonly<Record<string, Create>> = {
   Hono: createHono,
 }
 
+/** How a hook gets from `hostContext` to the request of Node, on hosts that have a context. */
+export const contexts: Readonly<Record<string, (context: never) => unknown>> = {
+  'Koa 2': ({ req }: { req: unknown }) => req,
+  'Koa 3': ({ req }: { req: unknown }) => req,
+  Fastify: ({ raw }: { raw: unknown }) => raw,
+  Hono: ({ env }: { env: { incoming: unknown } }) => env.incoming,
+}
+
 /** Starts one kind of host, with the service attached to its server. */
 export async function startHost(name: string, handler: Handler, prefix = ''): Promise<RunningHost> {
   const server = await hosts[name]!(handler, prefix)

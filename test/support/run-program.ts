@@ -1,6 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 
+/** The demo on each host, in `examples`. */
+export const DEMOS: readonly string[] = ['plain-http.js', 'express.js', 'koa.js', 'fastify.js', 'hono.js']
+
 /** A program that runs, and what it has printed. */
 export interface Program {
   readonly child: ChildProcess

@@ -2,9 +2,10 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { connect as connectTls } from 'node:tls'
+import { hosts } from '../support/hosts.ts'
 
 /** Hosts of HTTP/1.1 on which connections are attacked. */
-export const HTTP1_HOSTS = ['plain', 'https', 'Express 4', 'Express 5', 'Koa 2', 'Koa 3', 'Fastify', 'Hono'] as const
+export const HTTP1_HOSTS: readonly string[] = Object.keys(hosts).filter((name) => name !== 'http2')
 
 /** Opens a connection that does not read before it is resumed. */
 export async function openSilent(host: string, port: number): Promise<Socket> {

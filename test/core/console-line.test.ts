@@ -1,0 +1,27 @@
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { writeToConsole } from '../../src/core/console-line.ts'
+
+const count = (): number => process.stderr.listenerCount('error')
+
+describe('a burst of lines on the console', () => {
+  afterEach(() => {
+    vi.restoreAllMocks()
+  })
+
+  it.each([
+    ['is written', () => {}],
+    [
+      'fails',
+      () => {
+        throw new Error('EPIPE')
+      },
+    ],
+  ])('shares one listener of the stream, which goes with the last line: it %s', async (_how, write) => {
+    const log = vi.spyOn(console, 'error').mockImplementation(write)
+    const before = count()
+    for (let i = 0; i < 30; i++) writeToConsole('error', `line ${i}`)
+    expect(log).toHaveBeenCalledTimes(30)
+    expect(count()).toBe(before + 1)
+    await expect.poll(count).toBe(before)
+  })
+})
