@@ -194,7 +194,6 @@ export async function answerOfWinner(exchange: ResourceExchange, winner: StoredR
 function checkRights(exchange: ResourceExchange, status: number): MaybePromise<void> {
   if (status !== 403 && status !== 404) return undefined
   exchange.isStateRead = false
-  exchange.isItemRead = false
   return requireAuthorization(exchange)
 }
 

@@ -107,7 +107,6 @@ export function createTransport({ fetch, findHeaders, timeout, retries }: Transp
         if (isLast || !isTemporary(answer.status)) return answer
         wait = choosePause(attempts, readRetryAfter(answer))
         if (wait === undefined) return answer
-        await answer.reader?.cancel()
         // 429 refuses a request before it is done. The others may stand for an answer that was lost behind a proxy.
         mayHaveTakenEffect ||= answer.status !== 429
       } catch (cause) {

@@ -102,10 +102,11 @@ export function createHttpsCheck(options: HttpsOptions = {}, report?: HttpsRepor
   }
 
   function describeRefusal(exchange: Exchange, status: number): string {
-    const { address } = readPeer(exchange.req)
+    const { address, isLocal } = readPeer(exchange.req)
+    const client = address ?? (isLocal ? 'a Unix socket' : 'a client that has left')
     const proxy = isForwarded(exchange) ? 'It was forwarded by a proxy: if it' : 'If that is a proxy which'
     return (
-      `A cleartext request from ${address ?? 'a Unix socket'} was refused with ${status}. ${proxy} ends TLS, name it in trustProxy ` +
+      `A cleartext request from ${client} was refused with ${status}. ${proxy} ends TLS, name it in trustProxy ` +
       `and let it send X-Forwarded-Proto; to serve cleartext, ${report?.remedy}.`
     )
   }

@@ -178,5 +178,6 @@ function isOnlyChangedByWork(exchange: ResourceExchange): boolean {
   const { actions, authorize, showsWork, indexing } = exchange.route
   if (!showsWork || exchange.conditions !== undefined) return false
   const isJudged = authorize !== undefined || indexing?.scope !== undefined
-  return !isJudged || (actions.PUT === undefined && actions.PATCH === undefined)
+  // Accepted items have no PUT.
+  return !isJudged || actions.PATCH === undefined
 }

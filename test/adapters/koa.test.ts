@@ -3,6 +3,7 @@ import Koa from 'koa'
 import { describe, expect, it } from 'vitest'
 import { koaMiddleware } from '../../src/adapters/koa.ts'
 import { methodOverride } from '../../src/handlers/method-override.ts'
+import { range } from '../../src/handlers/range.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
@@ -35,6 +36,27 @@ describe('koaMiddleware', () => {
     const port = await listen(createServer(app.callback()))
     const fields = ['X-HTTP-Method-Override: DELETE']
     expect((await send(port, { method: 'POST', target: '/', fields })).text).toBe('DELETE')
+  })
+
+  it('leaves the answer to the middleware before it where content cannot be opened', async () => {
+    const app = new Koa()
+    app.use(async (context, next) => {
+      try {
+        await next()
+      } catch {
+        context.status = 503
+        context.body = 'sorry'
+      }
+    })
+    const content = {
+      size: 3,
+      open: () => {
+        throw new Error('gone')
+      },
+    }
+    app.use(koaMiddleware(range(() => ({ contentType: 'text/plain', content })) as never))
+    const answer = await send(await listen(createServer(app.callback())), { target: '/' })
+    expect([answer.status, answer.text]).toEqual([503, 'sorry'])
   })
 
   it('names what it takes when it is given something else', () => {

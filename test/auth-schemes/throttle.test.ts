@@ -156,6 +156,9 @@ describe('wrong passwords behind a trusted proxy', () => {
     expect(await send('a', from(`10.0.0.1,${evil}:4711`))).toBe(429)
     expect(await send('a', { Forwarded: `for=198.51.100.1, for="${evil}:4711"` })).toBe(429)
     expect(await send('a', from(`::ffff:${evil}`))).toBe(429)
+    // A second proxy on the same machine.
+    expect(await send('a', from(`${evil}, 127.0.0.1`))).toBe(429)
+    expect(await send('a', from('198.51.100.1, ::1'))).toBe(200)
     expect(await send('a', { ...from(evil), Forwarded: `for=${evil}` })).toBe(429)
     // One that contradicts another counts for the proxy itself, and so do malformed ones.
     const contradiction = { ...from('198.51.100.9'), Forwarded: 'for=198.51.100.8' }

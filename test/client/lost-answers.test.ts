@@ -81,6 +81,43 @@ describe('a client whose answer was lost after the server had done its work', ()
     expect(edited).toMatchObject({ status: 412, conflicts: [{ pointer: '/n', base: 1, mine: 2, theirs: 9 }] })
   })
 
+  it.each([
+    // A proxy may say so of an answer that it has lost.
+    [502, 'after', 2],
+    [503, 'after', 2],
+    [504, 'after', 2],
+    // What was refused by 429 was not done: the function sees the change of the other client.
+    [429, 'instead', 10],
+  ] as const)('counts once where a proxy answers %i', async (status, when, n) => {
+    const base = await start(createResourceService(memoryStore(), { resources, https: 'optional' }))
+    const safe = createResourceClient<typeof resources>(base)
+    await safe.replace('/counters/{name}', { name: 'a' }, 'absent', { n: 1 })
+    let isFirst = true
+    const proxy = await start(async (req, res) => {
+      const chunks: Buffer[] = []
+      for await (const chunk of req) chunks.push(chunk as Buffer)
+      const isLost = req.method === 'PATCH' && isFirst
+      if (isLost) isFirst = false
+      if (isLost && when === 'instead') {
+        await safe.replace('/counters/{name}', { name: 'a' }, 'any', { n: 9 })
+        return void res.writeHead(status).end()
+      }
+      const { method = 'GET', headers } = req
+      const fields = Object.entries(headers).filter(([name]) => /^(?:if-|content-type|prefer)/.test(name))
+      const body = chunks.length === 0 ? {} : { body: Buffer.concat(chunks) }
+      const answer = await fetch(base + req.url!, { method, headers: fields as [string, string][], ...body })
+      const content = await answer.text()
+      if (isLost) res.writeHead(status).end()
+      else res.writeHead(answer.status, Object.fromEntries(answer.headers)).end(content)
+    })
+    const client = createResourceClient<typeof resources>(proxy)
+    const edited = await client.edit('/counters/{name}', { name: 'a' }, (value) => ({
+      n: Number((value as JsonObject)['n']) + 1,
+    }))
+    expect(edited).toMatchObject({ ok: true })
+    expect(expectSuccess(await safe.read('/counters/{name}', { name: 'a' })).document.value).toEqual({ n })
+  })
+
   it('takes its own replacement for no conflict, with what the server added to it', async () => {
     const { client, safe } = await open('PUT')
     await safe.create('/users', { name: 'Ada' })

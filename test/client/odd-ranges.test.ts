@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import { gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { createResourceClient, expectSuccess } from '../../src/client.ts'
 import { start } from './servers.ts'
@@ -43,6 +44,28 @@ describe('a broken download, where the server answers the range oddly', () => {
     await expect(downloadText(await startBroken(range({}, 'defghi')))).rejects.toThrow(
       /changed while it was transferred/,
     )
+  })
+})
+
+describe('a download', () => {
+  it('is whole where its content is coded, whose length is not that of what is read', async () => {
+    const coded = gzipSync('abc'.repeat(1000))
+    const base = await start((_req, res) => {
+      res.writeHead(200, { ETag: '"1"', 'Content-Encoding': 'gzip', 'Content-Length': coded.length }).end(coded)
+    })
+    expect(await downloadText(base)).toBe('abc'.repeat(1000))
+  })
+
+  it('goes on however often it breaks, as long as each time brings some bytes', async () => {
+    const text = 'abcdefghij'
+    const base = await start((req, res) => {
+      const from = Number(/\d+/.exec(req.headers.range ?? '0')![0])
+      const part = { ETag: '"1"', 'Content-Length': text.length - from }
+      if (from === 0) res.writeHead(200, part)
+      else res.writeHead(206, { ...part, 'Content-Range': `bytes ${from}-9/10` })
+      res.write(text[from]!, () => setTimeout(() => res.destroy(), 20))
+    })
+    expect(await downloadText(base)).toBe(text)
   })
 })
 

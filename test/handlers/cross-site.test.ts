@@ -1,3 +1,7 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer, request } from 'node:https'
+import type { AddressInfo } from 'node:net'
 import { describe, expect, it } from 'vitest'
 import type { AuthScheme } from '../../src/auth-schemes/types.ts'
 import { createHandler } from '../../src/core/node-handler.ts'
@@ -26,6 +30,7 @@ describe('createCrossSiteCheck', () => {
     ['basic', { Authorization: 'basic YTpi' }],
     ['Digest', { Authorization: 'Digest username="a"' }],
     ['Negotiate', { Authorization: 'Negotiate abc' }],
+    ['NTLM', { Authorization: 'NTLM abc' }],
     ['a cookie', { Cookie: 'session=1' }],
     ['a cookie beside a token', { Cookie: 'session=1', Authorization: 'Bearer t' }],
   ])(
@@ -75,6 +80,51 @@ describe('createCrossSiteCheck', () => {
     const { statusOf } = await start({ isSecure: () => true })
     expect(await statusOf('POST', { ...BASIC, Host: 'a.test', Origin: 'http://a.test' })).toBe(403)
     expect(await statusOf('POST', { ...BASIC, Host: 'a.test', Origin: 'https://a.test' })).toBe(200)
+  })
+
+  it('does not take a page for its own that the browser says is of another site', async () => {
+    const { port, statusOf } = await start()
+    const own = { ...BASIC, Origin: `http://127.0.0.1:${port}` }
+    expect(await statusOf('POST', { ...own, 'Sec-Fetch-Site': 'same-site' })).toBe(403)
+    expect(await statusOf('POST', { ...own, 'Sec-Fetch-Site': 'cross-site' })).toBe(403)
+  })
+
+  it('counts CORS of the host where it names the origin and takes credentials, and only then', async () => {
+    const piece = createHandler({ run: createCrossSiteCheck(), forwardErrors: false })
+    const statusOf = async (allowed: string, credentials?: string) => {
+      const port = await listen((req, res) => {
+        res.setHeader('Access-Control-Allow-Origin', allowed)
+        if (credentials !== undefined) res.setHeader('Access-Control-Allow-Credentials', credentials)
+        piece(req, res, () => void res.end('done'))
+      })
+      return (await ask(port, 'POST', '/', { ...BASIC, Origin: FRIEND })).status
+    }
+    expect([await statusOf(FRIEND, 'true'), await statusOf(FRIEND), await statusOf(FRIEND, 'false')]).toEqual([
+      200, 403, 403,
+    ])
+    expect([await statusOf('*', 'true'), await statusOf(EVIL, 'true')]).toEqual([403, 403])
+  })
+
+  it('refuses a change by another site with a client certificate, which a browser attaches by itself', async () => {
+    const [cert, key] = ['cert', 'key'].map((name) =>
+      readFileSync(new URL(`../support/tls/${name}.pem`, import.meta.url)),
+    )
+    const piece = createHandler({ run: createCrossSiteCheck(), forwardErrors: false })
+    const options = { cert, key, ca: cert, requestCert: true, rejectUnauthorized: false }
+    const server = createServer(options, (req, res) => piece(req, res, () => void res.end('done')))
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const statusOf = async (own: object, headers: Record<string, string>) => {
+      const req = request({ port, host: '127.0.0.1', method: 'POST', ca: cert, headers, agent: false, ...own }).end()
+      const [res] = await once(req, 'response')
+      res.resume()
+      return res.statusCode
+    }
+    expect(await statusOf({ cert, key }, { Origin: EVIL })).toBe(403)
+    expect(await statusOf({ cert, key }, { Origin: `https://127.0.0.1:${port}` })).toBe(200)
+    expect(await statusOf({}, { Origin: EVIL })).toBe(200)
+    server.close()
   })
 
   it('waits for a function that takes its time, and takes nothing but true for yes', async () => {

@@ -72,6 +72,9 @@ describe('digest before bodyParse', () => {
     expect((await send('GET', '/')).status).toBe(201)
     expect((await send('DELETE', '/')).status).toBe(201)
     expect(reached).toEqual([{}, undefined, undefined])
+    expect((await send('DELETE', '/', { ...JSON_TYPE, 'Content-Length': '2' }, '{}')).status).toBe(400)
+    expect((await send('POST', '/')).status).toBe(400)
+    expect(reached).toHaveLength(3)
   })
 
   it('requires a digest also behind a piece that has begun to verify what a trailer will state', async () => {

@@ -268,6 +268,7 @@ describe.each(HOSTS)('preflight in %s', (_name, mount) => {
       'same-site',
     ])
     expect((await send('GET', '/')).field('cross-origin-resource-policy')).toBe('same-site')
+    expect((await send('GET', '/', { Origin: EVIL })).field('cross-origin-resource-policy')).toBe('same-site')
   })
 
   it('refuses other origins with 403 where configured, and never the own one (row X17)', async () => {
@@ -278,6 +279,15 @@ describe.each(HOSTS)('preflight in %s', (_name, mount) => {
     expect((await ask(port, 'POST', '/', { Origin: own })).text).toBe('the route')
     expect((await ask(port, 'POST', '/', { Origin: GOOD })).text).toBe('the route')
     expect((await ask(port, 'POST', '/')).text).toBe('the route')
+  })
+
+  it('asks a function about each request: an origin that it has withdrawn is not allowed any more', async () => {
+    let isAllowed = true
+    const send = await start({ origins: () => isAllowed })
+    const allowed = async () => (await send('GET', '/', { Origin: GOOD })).field('access-control-allow-origin')
+    expect([await allowed(), await allowed()]).toEqual([GOOD, GOOD])
+    isAllowed = false
+    expect(await allowed()).toBeUndefined()
   })
 
   it('works under a mount and for a malformed path alike', async () => {

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
-import { mkdtemp, open, rename, rm, utimes, writeFile } from 'node:fs/promises'
+import { mkdtemp, open, rename, rm, truncate, utimes, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import express from 'express'
@@ -216,6 +217,18 @@ describe.each(HOSTS)('range in %s', (_name, mount) => {
     expect((await send('GET', '/')).field('etag')).toBe(E)
   })
 
+  it('has a date of its own before the tag of conditional', async () => {
+    const send = await serve(
+      mount([
+        conditional(() => ({ entityTag: '"other"' }), { now: () => NOW }),
+        range(() => ({ contentType: TYPE, content: TEXT, lastModified: CHANGED }), { now: () => NOW }),
+      ]),
+    )
+    const statusOf = async (ifRange: string) =>
+      (await send('GET', '/', { Range: 'bytes=0-4', 'If-Range': ifRange })).status
+    expect([await statusOf('"other"'), await statusOf(L)]).toEqual([200, 206])
+  })
+
   it('sends large content whole', async () => {
     const content = Buffer.alloc(5_000_000, 'x')
     const send = await serve(mount([range(() => ({ contentType: TYPE, content }))]))
@@ -409,9 +422,12 @@ describe('openFile', () => {
 
   it('goes on to the next handler where there is no regular file', async () => {
     const send = await start()
-    for (const name of ['/none', '/', '/film.bin/x', `/${'a'.repeat(300)}`]) {
+    const server = createServer().listen(join(folder, 'socket'))
+    await once(server, 'listening')
+    for (const name of ['/none', '/', '/film.bin/x', `/${'a'.repeat(300)}`, '/socket']) {
       expect((await send('GET', name)).status).toBe(404)
     }
+    server.close()
   })
 
   it('sends one version, although the file is replaced meanwhile (threat 56)', async () => {
@@ -438,6 +454,20 @@ describe('openFile', () => {
       await send('GET', '/')
     }
     await expect.poll(countDescriptors).toBeLessThanOrEqual(before)
+    // At once, before a descriptor that was forgotten is collected.
+    for (let i = 0; i < 20; i++) await openFile(folder, { contentType: TYPE })
+    expect(await countDescriptors()).toBeLessThan(before + 10)
+  })
+
+  it('breaks the answer off where the file has been cut short meanwhile', async () => {
+    const short = join(folder, 'short.bin')
+    await writeFile(short, TEXT)
+    const { content } = (await openFile(short, { contentType: TYPE })) as { content: RangeReader }
+    await truncate(short, 10)
+    const read: Uint8Array[] = []
+    for await (const chunk of content.open(0, TEXT.length - 1)) read.push(Buffer.from(chunk))
+    expect(Buffer.concat(read).toString()).toBe(TEXT.slice(0, 10))
+    await content.close!()
   })
 
   it('takes an open file of the user’s own through a reader', async () => {

@@ -24,7 +24,7 @@ const tls = {
 
 interface Request {
   readonly headers?: Readonly<Record<string, string | string[]>>
-  /** The address that the connection seems to come from. */
+  /** The address that the connection seems to come from; empty for one that is not known any more. */
   readonly peer?: string
   readonly over?: 'http' | 'https'
 }
@@ -33,7 +33,7 @@ interface Request {
 async function send(listener: RequestListener, { headers = {}, peer, over = 'http' }: Request) {
   const server = over === 'http' ? createServer(listener) : createHttpsServer(tls, listener)
   const rename = (socket: object): void => {
-    if (peer !== undefined) Object.defineProperty(socket, 'remoteAddress', { value: peer })
+    if (peer !== undefined) Object.defineProperty(socket, 'remoteAddress', { value: peer || undefined })
   }
   server.on(over === 'http' ? 'connection' : 'secureConnection', rename)
   server.listen(0, '127.0.0.1')
@@ -98,6 +98,7 @@ describe.each(HOSTS)('requireHttps in %s', (_name, mount) => {
     ['this machine', 200, undefined, {}],
     ['another address of this machine', 200, undefined, { peer: '127.8.9.10' }],
     ['this machine by IPv6', 200, undefined, { peer: '::1' }],
+    ['a TCP connection whose peer has gone', 403, undefined, { peer: '' }],
     ['this machine by IPv4 in IPv6', 200, undefined, { peer: '::ffff:127.0.0.1' }],
     ['a program here that forwards', 403, undefined, { headers: { 'X-Forwarded-For': STRANGER } }],
     ['a program here that forwards and says https, untrusted', 403, undefined, { headers: { [XFP]: 'https' } }],
@@ -123,6 +124,12 @@ describe.each(HOSTS)('requireHttps in %s', (_name, mount) => {
       200,
       { trustProxy: '2001:db8::/32' },
       { peer: '2001:db8::7', headers: { [XFP]: 'https' } },
+    ],
+    [
+      'a trusted proxy of one link',
+      200,
+      { trustProxy: 'fe80::/10' },
+      { peer: 'fe80::7%eth0', headers: { [XFP]: 'https' } },
     ],
     [
       'a trusted proxy seen through IPv6',
@@ -213,6 +220,26 @@ describe('requireHttps', () => {
     const stream = session.request({ ':path': '/', 'x-forwarded-for': STRANGER })
     const [answer] = (await once(stream, 'response')) as [Record<string, unknown>]
     expect([answer[':status'], answer['upgrade']]).toEqual([403, undefined])
+  })
+
+  it('does not take a client that has left for one of this machine: its address is not known any more', async () => {
+    const piece = requireHttps({ log: false })
+    let decide = (_: string): void => {}
+    const decision = new Promise((resolve) => (decide = resolve))
+    const server = createServer(async (req, res) => {
+      await once(req.socket, 'close')
+      piece(req, res, () => decide('passed'))
+      setImmediate(decide, 'refused')
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    closers.push(() => new Promise((resolve) => server.close(resolve)))
+    const { port } = server.address() as AddressInfo
+    const req = request({ host: '127.0.0.1', port, agent: false }).on('error', () => {})
+    req.end()
+    await once(server, 'request')
+    req.destroy()
+    expect(await decision).toBe('refused')
   })
 
   it('lets a Unix socket pass', async () => {

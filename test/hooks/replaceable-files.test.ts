@@ -5,6 +5,7 @@ import { type Change, json } from '../../src/actions/change-types.ts'
 import { bearer, insufficientScope } from '../../src/auth-schemes/bearer.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
 import type { Answer } from '../support/answer.ts'
+import { beforeWrites } from '../support/before-writes.ts'
 import { jsonOf, MERGE_PATCH, multipartOf, startService, type Target } from '../writes/support.ts'
 import { STORES } from './stores.ts'
 
@@ -18,6 +19,30 @@ const png = (body: string | Uint8Array, fields: Readonly<Record<string, string>>
 const tasks = collection({ files: { photo: { replaceable: true }, scan: {} } })
 
 describe.each(Object.entries(STORES))('PUT of a file of an item on %s', (_, createStore) => {
+  it('keeps the name of the file where the request gives none', async () => {
+    target = await startService({ resources: { '/tasks': tasks } }, createStore())
+    await target.send('POST', '/tasks', jsonOf({ title: 'T' }))
+    await target.send('PUT', '/tasks/1/photo', png('old', { 'Content-Disposition': 'inline; filename="a.png"' }))
+    expect((await target.send('PUT', '/tasks/1/photo', png('new'))).status).toBe(204)
+    expect((await target.send('GET', '/tasks/1/photo')).field('content-disposition')).toContain('a.png')
+    expect((await target.send('GET', '/tasks/1')).json().photo.name).toBe('a.png')
+  })
+
+  it('keeps what the item became before the write', async () => {
+    let change: (() => unknown) | undefined
+    const store = beforeWrites(createStore(), () => {
+      const now = change
+      change = undefined
+      return now?.()
+    })
+    target = await startService({ resources: { '/tasks': tasks } }, store)
+    await target.send('POST', '/tasks', jsonOf({ title: 'T' }))
+    change = () => target!.send('PATCH', '/tasks/1', { fields: MERGE_PATCH, body: '{"title":"U"}' })
+    expect((await target.send('PUT', '/tasks/1/photo', png('new'))).status).toBe(201)
+    const item = (await target.send('GET', '/tasks/1')).json()
+    expect([item.title, item.photo.size, (await target.send('GET', '/tasks/1/photo')).text]).toEqual(['U', 3, 'new'])
+  })
+
   it('stores it anew, with what the item says of it, and leaves the rest alone', async () => {
     target = await startService({ resources: { '/tasks': tasks } }, createStore())
     const form = multipartOf([

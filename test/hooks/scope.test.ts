@@ -4,6 +4,7 @@ import { HttpError } from '../../src/core/errors.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
+import { beforeWrites } from '../support/before-writes.ts'
 import { jsonOf, multipartOf, waitFor } from '../writes/support.ts'
 import { as, list, patchOf, png, scope, shown, start } from './scoped.ts'
 import { STORES } from './stores.ts'
@@ -132,6 +133,22 @@ describe.each(Object.entries(STORES))('a scope beside hooks on %s', (_, createSt
       ({ text }) => !text.includes('pending'),
     )
     expect(ended.json()).toMatchObject({ owner: 'ada' })
+  })
+
+  it.each(['PUT', 'PATCH', 'DELETE'] as const)('holds where an item changes hands before %s writes', async (method) => {
+    let give: (() => unknown) | undefined
+    const store = beforeWrites(createStore(), () => {
+      const now = give
+      give = undefined
+      return now?.()
+    })
+    const target = await start(store, { '/notes': collection({ scope }) })
+    await target.send('POST', '/notes', jsonOf({ text: 'a' }, as('ada')))
+    give = () => target.send('PUT', '/notes/1', jsonOf({ text: 'b', owner: 'bob' }, as('boss')))
+    const request = method === 'PATCH' ? patchOf('ada', { text: 'c' }) : jsonOf({ text: 'c' }, as('ada'))
+    const { status } = await target.send(method, '/notes/1', method === 'DELETE' ? { fields: as('ada') } : request)
+    const after = await target.send('GET', '/notes/1', { fields: as('boss') })
+    expect([status, after.json()]).toEqual([404, { id: 1, text: 'b', owner: 'bob' }])
   })
 
   it('is asked again for a repetition: the item may be of somebody else by now', async () => {

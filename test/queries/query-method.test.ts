@@ -31,6 +31,18 @@ describe('QUERY (RFC 10008)', () => {
     expect((await send('QUERY', '/tasks?limit=1', [FORM], 'limit=2')).status).toBe(400)
   })
 
+  it('says where each page is, not where the first one is', async () => {
+    const { send } = await serveTasks()
+    const first = await send('QUERY', '/tasks', [FORM], 'sort=priority&limit=2')
+    const next = linkOf(first.field('Link'), 'next')!
+    const second = await send('QUERY', '/tasks', [FORM], next.slice(next.indexOf('?') + 1))
+    expect([idsOf(first.text), idsOf(second.text)]).toEqual([
+      [5, 2],
+      [3, 4],
+    ])
+    expect((await send('GET', second.field('Location')!)).text).toBe(second.text)
+  })
+
   it('has 304, and a tag that changes with the query', async () => {
     const { send } = await serveTasks()
     const tag = (await send('QUERY', '/tasks', [FORM], 'status=x')).field('ETag')

@@ -2,6 +2,8 @@ import { afterEach, expect, it, vi } from 'vitest'
 import { createRecordSweeper } from '../../src/service/idempotency-records.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
+import { openStore } from '../support/sql-stores.ts'
+import { createDatabaseFile } from '../support/sqlite.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
@@ -78,4 +80,25 @@ it('does not remove a record that was made anew meanwhile', async () => {
   sweeper.start()
   await vi.waitFor(() => expect(removed).toHaveBeenCalledWith('conflict'), 10_000)
   sweeper.close()
+})
+
+it('removes large records as well, of which it reads the beginning alone', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  const file = await createDatabaseFile()
+  const { store, close } = openStore({ kind: 'sqlite', file: file.path })
+  for (const [name, expires] of [
+    ['old', NOW],
+    ['new', NOW + 1],
+  ] as const) {
+    const body = `${JSON.stringify({ expires, fingerprint: 'x'.repeat(100_000) })}\n`
+    await store.write(`idempotency/${name}`, { contentType: 'text/plain', body }, { expect: 'absent' })
+  }
+  const sweeper = createRecordSweeper(store, () => NOW, DAY)
+  sweeper.start()
+  await vi.advanceTimersByTimeAsync(0)
+  await vi.waitFor(async () => expect(await count(store)).toBe(1), 10_000)
+  expect(await store.read('idempotency/new')).toBeDefined()
+  sweeper.close()
+  await close()
+  await file.remove()
 })

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { mount } from '../../src/adapters/mount.ts'
 import { basic } from '../../src/auth-schemes/basic.ts'
 import { createResourceService, type ResourceService } from '../../src/service/create-resource-service.ts'
-import { collection } from '../../src/service/resource-definitions.ts'
+import { collection, document } from '../../src/service/resource-definitions.ts'
 import type { ServiceOptions } from '../../src/service/service-options.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import { checkAnswer, formatRequest } from '../support/ask.ts'
@@ -154,4 +154,21 @@ describe('what is kept of an answer', () => {
       }
     },
   )
+
+  it('is kept for each of two services over one store, whose definitions differ', async () => {
+    const store = memoryStore()
+    const open = { '/docs/{name}': document({ cacheControl: 'public, max-age=60', allowInline: ['text/html'] }) }
+    const [shared, own] = await Promise.all(
+      [open, { '/docs/{name}': document() }].map((resources) => listen(createResourceService(store, { resources }))),
+    )
+    await store.write('/docs/a', { contentType: 'text/html', body: '<p>' }, { expect: 'any' })
+    for (const _ of ROUNDS) {
+      const [one, other] = [await shared!('GET', '/docs/a'), await own!('GET', '/docs/a')]
+      expect([one.field('cache-control'), other.field('cache-control')]).toEqual(['public, max-age=60', 'no-cache'])
+      const dispositions = [one, other].map((answer) => answer.field('content-disposition')?.split(';')[0])
+      expect(dispositions).toEqual([undefined, 'attachment'])
+      const again = await own!('GET', '/docs/a', [`If-None-Match: ${one.field('etag')}`])
+      expect([again.status, again.field('cache-control')]).toEqual([304, 'no-cache'])
+    }
+  })
 })

@@ -214,6 +214,28 @@ describe('postgresStore, the sweep', () => {
     for (const store of stores) await store.close?.()
   })
 
+  it('leaves content of which it has taken a part to no write', async () => {
+    const tablePrefix = createPrefix()
+    const store = postgresStore({ pool, tablePrefix, sweepInterval: 0 })
+    // As the first step of a sweep in another process does.
+    const lose = () => pool.query(`UPDATE ${tablePrefix}contents SET expires = 0`)
+    await store.read('/a')
+    async function* content() {
+      yield Buffer.alloc(1_000_000)
+    }
+    const body = await store.stage!(content())
+    await lose()
+    await expect(store.write('/a', { contentType: 'text/plain', body }, { expect: 'any' })).rejects.toThrow()
+    async function* interrupted() {
+      yield Buffer.alloc(2_000_000)
+      await lose()
+      yield Buffer.alloc(2_000_000)
+    }
+    await expect(store.write('/a', binary(interrupted()), { expect: 'any' })).rejects.toThrow()
+    expect(await store.read('/a')).toBeUndefined()
+    await store.close?.()
+  })
+
   it('clears expired tombstones away, but not a path that is written again meanwhile', async () => {
     const tablePrefix = createPrefix()
     const first = postgresStore({ pool, tablePrefix, sweepInterval: 0 })

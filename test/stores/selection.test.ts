@@ -18,7 +18,7 @@ interface Question {
   readonly hidden?: boolean
 }
 
-type Operator = 'gte' | 'lt'
+type Operator = 'gt' | 'gte' | 'lt' | 'lte'
 const at = (operator: Operator, value: number): Condition => ({ property: 'at', operator, value })
 const kind = (operator: Operator, value: number): Condition => ({ property: 'kind', operator, value })
 const owner = (...values: string[]): Condition => ({ property: 'owner', operator: 'in', values })
@@ -44,6 +44,8 @@ function createCollection(size: number) {
     const isMatch = (item: WindowItem, condition: Condition): boolean => {
       const value = read(item, condition.property)
       if ('values' in condition) return condition.values.includes(value) === (condition.operator === 'in')
+      if (condition.operator === 'gt') return value > condition.value!
+      if (condition.operator === 'lte') return value <= condition.value!
       return condition.operator === 'gte' ? value >= condition.value! : value < condition.value!
     }
     return items
@@ -110,6 +112,37 @@ describe('the selection of members of a large collection', () => {
     },
     LIMIT,
   )
+
+  it('meets each of several conditions on one property, also where they meet in one value', () => {
+    const { filterAndSort, readPages } = createCollection(30)
+    const is = (...values: number[]): Condition => ({ property: 'at', operator: 'in', values })
+    const pairs: readonly (readonly [Condition, Condition])[] = [
+      [at('gte', 7), at('gt', 7)],
+      [at('lte', 7), at('lt', 7)],
+      [at('gt', 7), at('lte', 9)],
+      [is(6, 7, 8), at('gt', 7)],
+      [is(6, 7, 8), at('gte', 7)],
+      [is(6, 7, 8), at('lt', 7)],
+      [is(6, 7, 8), at('lte', 7)],
+      [is(6, 7, 8), without('at', 7)],
+      [is(6, 7, 8), is(7, 8, 9)],
+      [without('at', 7), without('at', 8)],
+      [at('gt', 7), at('lt', 7)],
+    ]
+    for (const [a, b] of pairs) {
+      for (const where of [
+        [a, b],
+        [b, a],
+      ]) {
+        for (const orderBy of [[], [by('at', 'ascending')], [by('at', 'descending')], [by('kind', 'ascending')]]) {
+          const question = { where, orderBy }
+          const { pages, total } = readPages(question, 5)
+          const expected = filterAndSort(question)
+          expect([pages.flat(), total], JSON.stringify(question)).toEqual([expected, expected.length])
+        }
+      }
+    }
+  })
 
   describe('where a page would look at more than 100 000 members', () => {
     const directions: readonly (readonly [string, readonly OrderKey[]])[] = [

@@ -117,6 +117,19 @@ for (const [library, open] of Object.entries(sqliteLibraries)) {
       expect(store.list('/a', { limit: 5 })).toEqual({ items: [] })
     })
 
+    it('keeps for other processes what describes content that replaces other content', async () => {
+      const file = await createFile()
+      const store = openStore(file.open())
+      const fields = { contentEncoding: 'gzip', contentLanguage: 'de', filename: 'a.txt' }
+      await store.write('/a/1', text('one'), { expect: 'any' })
+      await store.write('/a/1', { ...text('two'), ...fields }, { expect: 'any' })
+      expect(await openStore(file.open()).read('/a/1')).toMatchObject({ body: 'two', ...fields })
+      await store.write('/a/1', text('three'), { expect: 'any' })
+      const last = await openStore(file.open()).read('/a/1')
+      expect(last).toMatchObject({ body: 'three' })
+      for (const name of Object.keys(fields)) expect(last).not.toHaveProperty(name)
+    })
+
     it('sees what other code with the same handle does to states that it remembers', async () => {
       const handle = (await createFile()).open()
       const store = openStore(handle)
@@ -366,6 +379,15 @@ for (const [library, open] of Object.entries(sqliteLibraries)) {
       await store.write('/replaced', text('small'), { expect: 'any' })
       await store.write('/removed', binary(content), { expect: 'any' })
       await store.remove('/removed', { expect: 'any', mode: 'tombstone' })
+      for (const [path, mode] of [
+        ['/parent/live', undefined],
+        ['/parent/hidden', 'hide'],
+      ] as const) {
+        await store.write(path, binary(content), { expect: 'any' })
+        if (mode !== undefined) await store.remove(path, { expect: 'any', mode })
+      }
+      await store.write('/parent', text('small'), { expect: 'any' })
+      await store.remove('/parent', { expect: 'any', mode: 'tombstone', below: true })
       // As if the grace were over: a short one might be over before an upload on a busy machine is.
       const options = { sweepInterval: 50, now: () => Date.now() + 3_600_000 }
       openStore(file.open(), options)
@@ -376,6 +398,23 @@ for (const [library, open] of Object.entries(sqliteLibraries)) {
       const kept = (await store.read('/kept')) as StoredResource & { body: LargeBody }
       for await (const chunk of kept.body.open(0, content.length)) chunks.push(Buffer.from(chunk))
       expect(Buffer.concat(chunks).equals(content)).toBe(true)
+    })
+
+    it('shows no content of which the sweep of another process has taken a part', async () => {
+      const handle = (await createFile()).open()
+      const store = openStore(handle, { sweepInterval: 0 })
+      // As the first step of that sweep does.
+      const lose = () => handle.exec('UPDATE resource_contents SET expires = 0')
+      const body = await store.stage!(streamOf(Buffer.alloc(1_000_000)))
+      lose()
+      await expect(store.write('/a', { contentType: 'text/plain', body }, { expect: 'any' })).rejects.toThrow()
+      async function* interrupted() {
+        yield Buffer.alloc(2_000_000)
+        lose()
+        yield Buffer.alloc(2_000_000)
+      }
+      await expect(store.write('/a', binary(interrupted()), { expect: 'any' })).rejects.toThrow()
+      expect(await store.read('/a')).toBeUndefined()
     })
 
     it('clears expired tombstones away', async () => {

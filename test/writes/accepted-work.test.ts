@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it, vi } from 'vitest'
 import { HttpError } from '../../src/core/errors.ts'
-import type { Process } from '../../src/service/collection-options.ts'
+import type { CollectionOptions, Process } from '../../src/service/collection-options.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
 import type { ServiceOptions } from '../../src/service/service-options.ts'
@@ -252,6 +252,21 @@ describe('a queued removal', () => {
     await target.close()
   })
 
+  it('leaves a monitor that can be removed, also where it has failed', async () => {
+    const target = await startService({
+      resources: { '/a': collection({ deletion: 'queued' }) },
+      operations: { queue: { enqueue: () => {} }, pollInterval: 3_600_000 },
+    })
+    await target.send('POST', '/a', jsonOf({}))
+    const monitor = (await target.send('DELETE', '/a/1')).field('location')!
+    await target.send('PUT', '/a/1', jsonOf({ new: 1 }))
+    await target.service.runOperation(monitor.slice('/operations/'.length))
+    expect(stateOf(await target.send('GET', monitor))).toBe('failed')
+    expect((await target.send('DELETE', monitor)).status).toBe(204)
+    expect((await target.send('GET', monitor)).status).toBe(404)
+    await target.close()
+  })
+
   it('spares what was changed after it was accepted, and says so', async () => {
     const target = await startService({
       resources: { '/a': collection({ deletion: 'queued' }) },
@@ -268,7 +283,77 @@ describe('a queued removal', () => {
   })
 })
 
+describe('a queued removal of an accepted item', () => {
+  const byHand = { queue: { enqueue: () => {} }, pollInterval: 3_600_000 }
+  /** What becomes of an item that another client changes after its removal was accepted. */
+  async function patchMeanwhile(options: CollectionOptions, fields: Readonly<Record<string, string>> = {}) {
+    const memberMethods = ['GET', 'PATCH', 'DELETE'] as const
+    const jobs = collection({ create: 'accepted', deletion: 'queued', memberMethods, ...options })
+    const target = await startService({ resources: { '/jobs': jobs }, operations: byHand })
+    await target.send('POST', '/jobs', jsonOf({ text: 'old' }))
+    const monitor = (await target.send('DELETE', '/jobs/1', { fields })).field('location')!
+    const patch = { fields: MERGE_PATCH, body: '{"text":"new"}' }
+    expect((await target.send('PATCH', '/jobs/1', patch)).status).toBe(200)
+    await target.service.runOperation(monitor.slice('/operations/'.length))
+    const ended = await target.send('GET', monitor)
+    const item = await target.send('GET', '/jobs/1')
+    await target.close()
+    return [stateOf(ended), item.status]
+  }
+
+  it('goes on where every client may remove every state', async () => {
+    expect(await patchMeanwhile({})).toEqual(['done', 410])
+  })
+
+  it('spares what was changed after a condition was judged', async () => {
+    expect(await patchMeanwhile({}, { 'If-Match': '*' })).toEqual(['failed', 200])
+  })
+
+  it('spares what was changed after authorize or the scope was judged', async () => {
+    const authorize: CollectionOptions['authorize'] = (_, { method }, current) =>
+      method !== 'DELETE' || (current?.value as { text?: string } | undefined)?.text === 'old'
+    expect(await patchMeanwhile({ authorize })).toEqual(['failed', 200])
+    expect(await patchMeanwhile({ scope: () => ({ tenant: 'a' }) })).toEqual(['failed', 200])
+  })
+})
+
 describe('a queue of the user’s own', () => {
+  it('gets work once it is recorded, and none that could not be', async () => {
+    const told: string[] = []
+    const inner = memoryStore()
+    let writing = gate()
+    let isFull = false
+    const store: ResourceStore = {
+      ...inner,
+      async create(...args) {
+        await writing.opened
+        if (isFull) throw new HttpError(507, 'ERR_INSUFFICIENT_STORAGE')
+        return inner.create(...args)
+      },
+      async write(...args) {
+        await writing.opened
+        if (isFull) throw new HttpError(507, 'ERR_INSUFFICIENT_STORAGE')
+        return inner.write(...args)
+      },
+    }
+    const queue = { enqueue: (id: string) => told.push(id) }
+    const target = await start(() => undefined, { queue, pollInterval: 3_600_000 }, store)
+    const requests = [() => target.send('POST', '/jobs', jsonOf({})), () => target.send('DELETE', '/jobs/1')] as const
+    for (const [index, request] of requests.entries()) {
+      writing = gate()
+      const answer = request()
+      await sleep(50)
+      expect(told).toHaveLength(index)
+      writing.open()
+      expect((await answer).status).toBe(202)
+      expect(told).toHaveLength(index + 1)
+    }
+    isFull = true
+    expect((await target.send('POST', '/jobs', jsonOf({}))).status).toBe(507)
+    expect(told).toHaveLength(2)
+    await target.close()
+  })
+
   it('gets each piece of work, and has it done when it likes (issue 4)', async () => {
     const told: [string, number][] = []
     let fails = 1
@@ -341,6 +426,23 @@ describe('the life of accepted work', () => {
     await until(second, '/jobs/1', 'ready')
     expect(attempts).toEqual([1, 1])
     await second.close()
+  })
+
+  it('is over when close() is fulfilled: a store may be closed then', async () => {
+    let isRunning = false
+    const begun = gate()
+    const target = await start(async ({ signal }) => {
+      isRunning = true
+      begun.open()
+      await new Promise((resolve) => signal.addEventListener('abort', resolve))
+      await sleep(50)
+      isRunning = false
+    })
+    await target.send('POST', '/jobs', jsonOf({}))
+    await begun.opened
+    await target.service.close()
+    expect(isRunning).toBe(false)
+    await target.close()
   })
 
   it('does not wait for a store that is silent when it is asked for a file', MEASURED, async () => {

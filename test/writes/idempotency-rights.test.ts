@@ -2,10 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
 import { basic } from '../../src/auth-schemes/basic.ts'
 import { bearer } from '../../src/auth-schemes/bearer.ts'
+import { HttpError } from '../../src/core/errors.ts'
 import { collection, document } from '../../src/service/resource-definitions.ts'
 import type { ServiceOptions } from '../../src/service/service-options.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import { isResource, type ResourceStore } from '../../src/stores/types.ts'
+import type { Answer } from '../support/answer.ts'
 import { jsonOf, MERGE_PATCH, startService, type Target, USER } from './support.ts'
 
 const KEY = 'a-key-of-16-chars'
@@ -85,6 +87,30 @@ describe('Idempotency-Key and authorize', () => {
     const answers = await Promise.all(Array.from({ length: 6 }, give))
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 403, 403, 403, 403, 403])
     expect((await give()).status).toBe(403)
+  })
+
+  it('judges a request anew that beforeWrite refuses after the first one has taken its rights', async () => {
+    let rival: (() => Promise<Answer>) | undefined
+    const owned = document({
+      types: ['application/json'],
+      idempotency: 'optional',
+      authorize: (principal, _, resource) =>
+        resource === undefined || (resource.value as { owner?: unknown } | undefined)?.owner === principal?.id,
+      beforeWrite: async (value) => {
+        const first = rival
+        rival = undefined
+        if (first === undefined) return value
+        expect((await first()).status).toBe(200)
+        throw new HttpError(403, 'ERR_FORBIDDEN')
+      },
+    })
+    const { send } = await start({ resources: { '/docs/{name}': owned }, auth })
+    await send('PUT', '/docs/a', jsonOf({ owner: 'ann' }, by('ann')))
+    const give = () =>
+      send('PATCH', '/docs/a', { fields: { ...MERGE_PATCH, ...by('ann'), ...keyed() }, body: '{"owner":"bob"}' })
+    rival = give
+    const answer = await give()
+    expect([answer.status, answer.field('idempotency-replayed')]).toEqual([403, undefined])
   })
 
   it('gives the first response again once authorize agrees again, without a scope', async () => {

@@ -277,11 +277,19 @@ describe('Idempotency-Key', () => {
 
   it('knows a form again by its parts, never by the boundary (issue 20, points 3 and 9)', async () => {
     const target = await start()
-    const form = (boundary: string, photo: string | Buffer, filename = 'a.png', chunked = false): SendOptions => ({
+    const form = (
+      boundary: string,
+      photo: string | Buffer,
+      filename = 'a.png',
+      chunked = false,
+      change: (head: string) => string = (head) => head,
+    ): SendOptions => ({
       fields: { 'Content-Type': `multipart/form-data; boundary=${boundary}`, ...keyed() },
       body: Buffer.concat([
         Buffer.from(
-          `--${boundary}\r\nContent-Disposition: form-data; name="title"\r\n\r\nA\r\n--${boundary}\r\nContent-Disposition: form-data; name="photo"; filename="${filename}"\r\nContent-Type: image/png\r\n\r\n`,
+          change(
+            `--${boundary}\r\nContent-Disposition: form-data; name="title"\r\n\r\nA\r\n--${boundary}\r\nContent-Disposition: form-data; name="photo"; filename="${filename}"\r\nContent-Type: image/png\r\n\r\n`,
+          ),
         ),
         Buffer.from(photo),
         Buffer.from(`\r\n--${boundary}--\r\n`),
@@ -302,7 +310,13 @@ describe('Idempotency-Key', () => {
       expectReplay(first, await target.send('POST', '/photos', fields(form('three', photo, 'a.png', true))))
       const other = Buffer.from(photo)
       other[0]! ^= 1
-      for (const changed of [form('one', other), form('one', photo, 'b.png')]) {
+      const changedHeads = [
+        ['"title"', '"note"'],
+        ['\r\nA\r\n', '\r\nB\r\n'],
+        ['"photo"', '"image"'],
+        ['image/png', 'image/gif'],
+      ].map(([from, to]) => form('one', photo, 'a.png', false, (head) => head.replace(from!, to!)))
+      for (const changed of [form('one', other), form('one', photo, 'b.png'), ...changedHeads]) {
         expect((await target.send('POST', '/photos', fields(changed))).status).toBe(422)
       }
     }

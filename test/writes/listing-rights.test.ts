@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { Authorize } from '../../src/actions/hook-types.ts'
 import { basic } from '../../src/auth-schemes/basic.ts'
 import { HttpError } from '../../src/core/errors.ts'
-import { collection, document } from '../../src/service/resource-definitions.ts'
+import { collection, document, singleton } from '../../src/service/resource-definitions.ts'
 import type { ServiceOptions } from '../../src/service/service-options.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
@@ -165,16 +165,29 @@ describe('a listing and the definitions of its entries (issue 16, 9)', () => {
       '/{tenant}': collection({ ids: 'string', deletion: 'soft', authorize: () => true }),
       '/acme/open': document({ deletion: 'soft' }),
       '/acme/hidden': document({ deletion: 'soft', authorize: () => true }),
+      // Its own deletion was soft before.
+      '/acme/hard': document({ authorize: () => true }),
     }
     target = await startService({ auth, resources })
-    for (const name of ['7', 'open', 'hidden']) {
+    for (const name of ['7', 'open', 'hidden', 'hard']) {
       await seed(target.store, `/acme/${name}`, {})
       await target.store.remove(`/acme/${name}`, { expect: 'any', mode: 'hide' })
       const status = (await list(`/acme/${name}?deleted=true`, 'ann')).status
-      expect([name, status]).toEqual([name, name === 'open' ? 410 : 200])
+      expect([name, status]).toEqual([name, ['open', 'hard'].includes(name) ? 410 : 200])
     }
     expect(await ids('/acme?deleted=true', 'ann')).toEqual([7, 'hidden'])
     expect(await ids('/acme', 'ann')).toEqual([])
+  })
+
+  it('leaves out what was stored under an alias before it was one', async () => {
+    const resources = {
+      '/{tenant}': collection({ ids: 'string', types: ['application/json'] }),
+      '/acme/app': singleton({ aliases: ['/acme/other'], authorize: ownersOnly }),
+    }
+    target = await startService({ auth, resources })
+    await seed(target.store, '/acme/app', { owner: 'ann' })
+    await seed(target.store, '/acme/other', { owner: 'bob' })
+    expect([await ids('/acme', 'ann'), await ids('/acme', 'bob')]).toEqual([['app'], []])
   })
 
   it('is private for a principal who sees all of its entries, where others may see fewer (RFC 9111 §5.2.2.7)', async () => {
@@ -434,5 +447,38 @@ describe('a page of entries that are judged (issue 16, 9)', () => {
     await seed(target.store, '/acme/secret', {})
     expect(await caching('/acme')).toBe('no-store')
     expect(await caching('/other')).toBe('public, max-age=600')
+  })
+})
+
+describe('a listing of entries that authorize judges', () => {
+  it('fails where authorize cannot be asked: it is neither complete nor short of an entry', async () => {
+    let isAway = false
+    const authorize: Authorize = async (_, __, current) => {
+      if (isAway && current !== undefined) throw new HttpError(503, 'ERR_UNAVAILABLE')
+      return true
+    }
+    target = await startService({ resources: { '/notes': collection({ authorize }) } })
+    await seed(target.store, '/notes/1', {})
+    expect(await ids('/notes')).toEqual([1])
+    isAway = true
+    expect((await list('/notes')).status).toBe(503)
+  })
+
+  it('judges each by itself in a store whose versions are those of one item', async () => {
+    const store = memoryStore()
+    const one = '1'
+    target = await startService(
+      { auth, resources: { '/notes': collection({ authorize: ownersOnly }) } },
+      {
+        ...store,
+        async list(...request) {
+          const page = await store.list(...request)
+          return { ...page, items: page.items.map((item) => ({ ...item, version: one })) }
+        },
+      },
+    )
+    await seed(target.store, '/notes/1', { owner: 'ann' })
+    await seed(target.store, '/notes/2', { owner: 'bob' })
+    expect([await ids('/notes', 'ann'), await ids('/notes', 'bob')]).toEqual([[1], [2]])
   })
 })

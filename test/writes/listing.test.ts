@@ -85,3 +85,19 @@ describe('a listing of items of any type', () => {
     ])
   })
 })
+
+it('never has more items on a page than pageSize.max, whatever limit asks for', async () => {
+  const pageSize = { default: 1, max: 2 }
+  const resources = {
+    '/plain': collection({ pageSize }),
+    '/queried': collection({ pageSize, query: { n: 'number' } }),
+  }
+  const target = await startService({ resources })
+  for (const path of ['/plain', '/queried']) {
+    for (let n = 0; n < 4; n++) await target.send('POST', path, jsonOf({ n }))
+    const sizeOf = async (query: string) => (await target.send('GET', path + query)).json().length
+    expect([await sizeOf(''), await sizeOf('?limit=2'), await sizeOf('?limit=3')]).toEqual([1, 2, 2])
+    expect(await sizeOf('?limit=999999999')).toBe(2)
+  }
+  await target.close()
+})

@@ -1,10 +1,16 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
+import { mount } from '../../src/adapters/mount.ts'
 import { basic } from '../../src/auth-schemes/basic.ts'
 import { bearer } from '../../src/auth-schemes/bearer.ts'
+import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
 import type { ServiceOptions } from '../../src/service/service-options.ts'
+import { memoryStore } from '../../src/stores/memory.ts'
 import type { Answer } from '../support/answer.ts'
-import { jsonOf, startService, type Target, waitFor } from './support.ts'
+import { jsonOf, send, startService, type Target, waitFor } from './support.ts'
 
 let target: Target | undefined
 afterEach(() => target?.close())
@@ -145,6 +151,18 @@ describe('the monitor of accepted work', () => {
     expect(await statusOf('DELETE', `/operations/${id}`, '')).toBe(204)
     expect(await statusOf('GET', `/operations/${id}`, '')).toBe(404)
   })
+})
+
+it('a monitor of a service below a mount names its target as clients know it', async () => {
+  const service = createResourceService(memoryStore(), { resources: { '/a': collection({ deletion: 'queued' }) } })
+  const server = createServer(mount('/api', service)).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  await send(port, 'POST', '/api/a', jsonOf({}))
+  const monitor = (await send(port, 'DELETE', '/api/a/1')).field('location')!
+  expect((await send(port, 'GET', monitor)).json().target).toBe('/api/a/1')
+  await service.close()
+  server.close()
 })
 
 describe('a monitor whose work has ended', () => {

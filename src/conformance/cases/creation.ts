@@ -47,7 +47,8 @@ export const creation: readonly Case[] = [
     title: 'never assigns a name that a client has written',
     async run({ store, collection, path, content }) {
       const first = claimAssigned(await create(store, collection, (name) => content(1, path(name))), collection)
-      const taken = [first + 1, first + 2, first + 5, first + 20]
+      // The last one is lower than others: what is assigned next goes on behind the highest.
+      const taken = [first + 1, first + 5, first + 20, first + 2]
       for (const id of taken) await put(store, path(id), content(99, path(id)))
       for (let i = 0; i < 25; i++) {
         const id = claimAssigned(await create(store, collection, (name) => content(2, path(name))), collection)
@@ -120,6 +121,26 @@ export const creation: readonly Case[] = [
       await claimContent(await store.read(member.path), expected, 'The member has other content.')
       for (const id of taken) {
         await claimContent(await store.read(path(id)), text('client'), 'A creation overwrote what a client wrote.')
+      }
+    },
+  },
+  {
+    title: 'does not assign a name that a client writes and removes while the content of the creation comes in',
+    needs: ['contents'],
+    async run({ modes, store, collection, path }) {
+      for (const mode of modes) {
+        const last = claimAssigned(await create(store, collection, text('first')), collection)
+        const written = path(last + 1)
+        async function* interrupted() {
+          yield createBytes(100, 1)
+          await store.write(written, text('client'), { expect: 'any' })
+          await store.remove(written, { expect: 'any', mode })
+          yield createBytes(100, 2)
+        }
+        const member = await create(store, collection, binary(interrupted()))
+        claim(member.path !== written, `The name ${last + 1} was assigned although a client had removed it (${mode}).`)
+        const hidden = mode === 'hide' ? text('client') : undefined
+        if (hidden) await claimContent(await store.read(written, { hidden: true }), hidden, 'What is hidden is gone.')
       }
     },
   },
