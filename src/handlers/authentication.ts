@@ -131,9 +131,9 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
   }
 }
 
-/** A hook that reads `claims` must not find those that pollute the prototype. */
+/** A hook that reads `claims` must not find those that pollute every object. An object of a class stays as it is. */
 function withOwnClaims(principal: Principal): Principal {
-  if (Object.hasOwn(principal, 'claims')) return principal
+  if (!Object.hasOwn(Object.prototype, 'claims') || Object.hasOwn(principal, 'claims')) return principal
   return { ...principal, scheme: principal.scheme, id: principal.id, claims: undefined }
 }
 

@@ -203,6 +203,32 @@ describe('auth', () => {
     }
   })
 
+  it('hands a principal of a class of the user on as it is', async () => {
+    class User {
+      readonly scheme = 'x-key'
+      readonly id = 'ada'
+      get claims(): Readonly<Record<string, string>> {
+        return { role: 'admin' }
+      }
+    }
+    const user = new User()
+    const scheme: AuthScheme = {
+      name: 'X-Key',
+      challenges: () => [],
+      authenticate: () => ({ outcome: 'accepted', principal: user }),
+    }
+    const seen: unknown[] = []
+    const { send } = await serve({
+      schemes: [scheme],
+      authorize(principal) {
+        seen.push(principal)
+        return principal?.claims?.['role'] === 'admin'
+      },
+    })
+    expect((await send({ headers: { Authorization: 'X-Key a' } })).status).toBe(200)
+    expect(seen[0]).toBe(user)
+  })
+
   it('asks whether the principal may: 403, or 404 where existence is a secret', async () => {
     const { send } = await serve({
       requireAuth: 'writes',
