@@ -23,7 +23,7 @@ export default defineConfig({
     teardownTimeout: 60_000,
     expect: { poll: { timeout: 10_000 } },
     pool: 'forks',
-    // Tests wait for half of their time, for clocks and other processes: more workers than processors shorten the suite.
-    maxWorkers: Math.ceil(availableParallelism() * 1.5),
+    // Tests wait for half of their time, for clocks and other processes: on two processors a third worker shortens the suite.
+    maxWorkers: Math.max(3, availableParallelism()),
   },
 })
