@@ -59,6 +59,13 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
     onLateFailure: (error, exchange) => report(error, exchange, 'late'),
   }
 
+  /** Gives up a request that a hook has frozen or emptied: what fails because of that would end the process. */
+  function abandon(exchange: Exchange, failure: unknown): 'gone' {
+    report(failure, exchange, 'request')
+    exchange.breakOff()
+    return 'gone'
+  }
+
   /** The reply for an error; none for a client that has left. */
   function replyTo(error: unknown, exchange: Exchange): Reply | 'gone' {
     if (error instanceof RequestAborted || exchange.isAbort(error)) {
@@ -67,7 +74,11 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
     }
     const known = toHttpError(error)
     if (known.status >= 500 && known !== error) report(error, exchange, 'request')
-    return format(known, exchange)
+    try {
+      return format(known, exchange)
+    } catch (failure) {
+      return abandon(exchange, failure)
+    }
   }
 
   function format(error: HttpError, exchange: Exchange): Reply {
@@ -113,19 +124,23 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
   }
 
   function conclude(exchange: Exchange, decision: Decision): Decision {
-    activity?.end(exchange)
-    exchange.undecided?.decided()
-    if (decision !== undefined && decision !== PASS) {
-      if (decision === 'gone') return decision
-      publishTrace(exchange, decision.status)
-      expectAnswer(exchange, decision)
-      return decision
+    try {
+      activity?.end(exchange)
+      exchange.undecided?.decided()
+      if (decision !== undefined && decision !== PASS) {
+        if (decision === 'gone') return decision
+        publishTrace(exchange, decision.status)
+        expectAnswer(exchange, decision)
+        return decision
+      }
+      if (exchange.isClosed || exchange.res.writableEnded) return 'gone'
+      if (exchange.isHttp2) countAnswer(exchange, undefined)
+      unwatchReader(exchange)
+      passOnPending(exchange)
+      return undefined
+    } catch (failure) {
+      return abandon(exchange, failure)
     }
-    if (exchange.isClosed || exchange.res.writableEnded) return 'gone'
-    if (exchange.isHttp2) countAnswer(exchange, undefined)
-    unwatchReader(exchange)
-    passOnPending(exchange)
-    return undefined
   }
 
   function expectAnswer(exchange: Exchange, { body }: Reply): void {

@@ -17,6 +17,8 @@ interface Waiter {
   readonly res: ServerResponse
   readonly resume: () => void
   readonly abort: (error: Error) => void
+  /** Whether it is taken only when all answers before its own have left. */
+  readonly waitsForTurn: boolean
 }
 
 /** The requests of one connection that stand behind another (RFC 9112 §9.3.2). */
@@ -37,19 +39,22 @@ type PipelinedSocket = Socket & { [PIPELINE]?: Pipeline }
  * are 2,000 small ones in 64 KiB, and keeps all answers to a client that does not read.
  * @returns `undefined` when the request may be taken at once; rejects when the client leaves
  */
-export function waitInPipeline({ req, res }: Exchange): undefined | Promise<void> {
+export function waitInPipeline(exchange: Exchange): undefined | Promise<void> {
+  const { req, res } = exchange
   // The next answer to be sent, as almost always: all before it have left.
   if (res.socket !== null) return undefined
   const socket = req.socket as PipelinedSocket
   const pipeline = (socket[PIPELINE] ??= createPipeline(socket))
   if (pipeline.taken.includes(res)) return undefined // by a middleware before
   res.once('socket', () => onTurn(pipeline, res))
-  if (pipeline.waiting.length === 0 && hasRoom(pipeline)) {
+  // Where both have to wait, Node sends the head of the answer first and then 100 Continue, as if that were content.
+  const waitsForTurn = exchange.field('expect') !== undefined
+  if (!waitsForTurn && pipeline.waiting.length === 0 && hasRoom(pipeline)) {
     pipeline.taken.push(res)
     return undefined
   }
   return new Promise((resume, abort) => {
-    pipeline.waiting.push({ res, resume, abort })
+    pipeline.waiting.push({ res, resume, abort, waitsForTurn })
     pauseIfFull(pipeline)
     admitLater(pipeline)
   })
@@ -93,7 +98,7 @@ function admit(pipeline: Pipeline): void {
   const [first] = waiting
   if (first === undefined) return
   const isNext = first.res.socket !== null
-  if (!isNext && !hasRoom(pipeline)) return
+  if (!isNext && (first.waitsForTurn || !hasRoom(pipeline))) return
   if (!isNext) taken.push(first.res)
   waiting.shift()
   first.resume()

@@ -7,8 +7,9 @@ import { createHandler } from '../../src/core/node-handler.ts'
 import { contentReply } from '../../src/core/reply.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
-import { type RunningHost, startHost } from '../support/hosts.ts'
+import { hosts, type RunningHost, runServer, startHost } from '../support/hosts.ts'
 import { countAnswers, get, HTTP1_HOSTS, openSilent } from './connections.ts'
+import { openRawClient } from './raw-client.ts'
 import { endless, HUGE, recordedSource, sourceReply } from './transports.ts'
 
 const closers: (() => unknown)[] = []
@@ -180,6 +181,23 @@ describe('a connection whose requests are not taken', () => {
     socket.resume()
     await expect.poll(() => store.read('/docs/99'), { timeout: 15_000 }).toMatchObject({ size: 50_000 })
     expect((await host.send({ path: '/docs/42' })).body.length).toBe(50_000)
+  })
+})
+
+describe.each(HTTP1_HOSTS)('a pipelined request with Expect on %s', (name) => {
+  it('is sent 100 Continue before the head of its answer, also without attach (RFC 9110 §10.1.1)', async () => {
+    const bytes = Buffer.alloc(3000, 'x')
+    const run = () => contentReply(200, bytes, TEXT)
+    const server = await hosts[name]!(createHandler({ run, forwardErrors: false }), '')
+    const host = await runServer(server, name === 'https' ? 'https' : 'http')
+    closers.push(() => host.close())
+    const client = await openRawClient(host.port, name === 'https' ? 'secure' : undefined)
+    closers.push(() => client.leave())
+    client.send(get('/1') + 'GET /2 HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n\r\n' + get('/3'))
+    expect((await client.read()).body).toEqual(bytes)
+    expect((await client.read()).status).toBe(100)
+    expect((await client.read()).body).toEqual(bytes)
+    expect((await client.read()).body).toEqual(bytes)
   })
 })
 
