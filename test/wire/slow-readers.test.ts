@@ -85,12 +85,12 @@ describe('a connection with requests for the handler and for the host', () => {
     const handler = createHandler({
       run(exchange) {
         const { url } = exchange.req
-        exchange.idleTimeout = 400
+        exchange.idleTimeout = url === '/patient' ? 600_000 : 400
         exchange.slowestReader = 20_000_000
         if (url === '/streamed') return { status: 200, headers: ['Content-Length', String(12 * SIZE)], body: STREAMED }
         return url === '/host' || url === '/large-of-host'
           ? undefined
-          : contentReply(200, url === '/small' ? 'x' : body, TEXT)
+          : contentReply(200, url === '/small' || url === '/patient' ? 'x' : body, TEXT)
       },
       forwardErrors: false,
     })
@@ -114,6 +114,11 @@ describe('a connection with requests for the handler and for the host', () => {
 
   it('ends where the client reads no answer of the handler, also one that an answer of the host follows', async () => {
     const served = await sendSilently('/streamed', '/host')
+    await expect.poll(() => served.destroyed, { timeout: 20_000 }).toBe(true)
+  })
+
+  it('ends by the time of the handler that answers, not by that of the one before', async () => {
+    const served = await sendSilently('/patient', ...Array.from({ length: 12 }, () => '/'))
     await expect.poll(() => served.destroyed, { timeout: 20_000 }).toBe(true)
   })
 
