@@ -1,5 +1,7 @@
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
 import { expect, it } from 'vitest'
+import { createProxyTrust, readPeer } from '../../src/core/peer.ts'
 import { auth } from '../../src/handlers/auth.ts'
 import { listen, send } from '../adapters/raw.ts'
 
@@ -54,4 +56,19 @@ it('finds the address anew for a guard that knows of other proxies than the one 
   )
   expect((await send(port, { target: '/', fields: ['X-Forwarded-For: 192.0.2.1'] })).status).toBe(204)
   expect(found).toEqual(['127.0.0.1', '192.0.2.1'])
+})
+
+it('knows a proxy by its address, whatever zone that is in', () => {
+  const isTrusted = createProxyTrust('fe80::/10')
+  const peer = { isEncrypted: false, isLocal: false }
+  expect(isTrusted({ ...peer, address: 'fe80::1%eth0' })).toBe(true)
+  expect(isTrusted({ ...peer, address: 'fd00::1%eth0' })).toBe(false)
+})
+
+it('takes no client that has left for one on this machine', () => {
+  const socket = new Socket()
+  const req = { socket, headers: {}, httpVersionMajor: 1 } as IncomingMessage
+  expect(readPeer(req).isLocal).toBe(true) // as a Unix socket
+  socket.destroy()
+  expect(readPeer(req).isLocal).toBe(false)
 })

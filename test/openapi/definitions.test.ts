@@ -91,6 +91,41 @@ describe('the schemas of a description', () => {
     expect(schemas['A.Part'].properties).toEqual({ name: { type: 'string' } })
   })
 
+  it('follow references to places within definitions and within the schema itself', () => {
+    const jsonSchema: JsonObject = {
+      type: 'object',
+      properties: {
+        first: { type: 'string' },
+        second: { $ref: '#/properties/first' },
+        third: { $ref: '#/$defs/Part/properties/name' },
+        fourth: { $ref: 'https://schemas.example/fourth' },
+        again: { $ref: '#' },
+      },
+      $defs: { Part: { type: 'object', properties: { name: { type: 'string' } } } },
+    }
+    const { schemas } = describeOne(document({ types: ['application/json'], jsonSchema })).components
+    const refs = Object.values(schemas.A.properties as JsonObject).map((property) => (property as JsonObject)['$ref'])
+    expect(refs).toEqual([
+      undefined,
+      '#/components/schemas/A.Self/properties/first',
+      '#/components/schemas/A.Part/properties/name',
+      'https://schemas.example/fourth',
+      '#/components/schemas/A.Self',
+    ])
+    expect(schemas['A.Self'].properties.first).toEqual({ type: 'string' })
+  })
+
+  it('require no property twice where a schema names the id itself', () => {
+    const jsonSchema: JsonObject = {
+      type: 'object',
+      properties: { id: { type: 'string' }, name: { type: 'string' } },
+      required: ['name', 'id'],
+    }
+    const { schemas } = describeOne(collection({ title: 'User', jsonSchema })).components
+    expect(schemas.User.required).toEqual(['id', 'name'])
+    expect(schemas.UserInput.required).toEqual(['name'])
+  })
+
   it('of a merge patch let every property be left out, and null remove those that need not be there (RFC 7396)', () => {
     const schema = z.object({ name: z.string(), age: z.number().optional() })
     const { patch } = describeOne(collection({ schema })).paths['/a/{id}']
@@ -165,5 +200,21 @@ describe('the operations of a description', () => {
   it('have paths without the mount, which is in servers (issue 21, point 8)', () => {
     const { paths, servers } = describeOne(document(), { mountPath: '/api' })
     expect([Object.keys(paths), servers]).toEqual([['/a'], [{ url: '/api' }]])
+  })
+})
+
+describe('the parameters of a description', () => {
+  it('require a key of POST alone: a PATCH may have If-Match in its place', () => {
+    const { parameters } = describeOne(collection({ idempotency: 'required' })).components
+    expect(parameters['Idempotency-Key-POST-required'].required).toBe(true)
+    expect(parameters['Idempotency-Key-PATCH'].required).toBeUndefined()
+    expect(parameters['Idempotency-Key-PATCH-required']).toBeUndefined()
+  })
+
+  it('name deleted where somebody may be shown what was deleted', () => {
+    const parametersOf = (definition: ResourceDefinition) => describeOne(definition).components.parameters
+    expect(parametersOf(collection({ deletion: 'soft' })).deleted).toBeUndefined()
+    expect(parametersOf(collection({ authorize: () => true })).deleted).toBeUndefined()
+    expect(parametersOf(collection({ deletion: 'soft', authorize: () => true })).deleted).toBeDefined()
   })
 })
