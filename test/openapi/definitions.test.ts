@@ -218,3 +218,22 @@ describe('the parameters of a description', () => {
     expect(parametersOf(collection({ deletion: 'soft', authorize: () => true })).deleted).toBeDefined()
   })
 })
+
+describe('the answers of a description', () => {
+  it('name 201 of PUT where it restores what was deleted', () => {
+    const statusesOf = (definition: ResourceDefinition) =>
+      Object.keys(describeOne(definition).paths['/a/{id}'].put.responses)
+    expect(statusesOf(collection({ clientIds: false, deletion: 'soft' }))).toContain('201')
+    expect(statusesOf(collection({ clientIds: false }))).not.toContain('201')
+  })
+})
+
+it('the tag of a collection and its items has the words of the collection', () => {
+  expect(describeOne(collection()).tags).toEqual([{ name: '/a', description: 'The collection at `/a`.' }])
+})
+
+it('a form requires the files that an item has to have', () => {
+  const { paths } = describeOne(collection({ files: { photo: { required: true }, note: {} } }))
+  const { schema } = paths['/a'].post.requestBody.content['multipart/form-data']
+  expect(schema.required).toEqual(['photo'])
+})
