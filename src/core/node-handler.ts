@@ -13,7 +13,7 @@ import type { Reply } from './reply.ts'
 import { createFailureReport, type ErrorHook } from './report-failure.ts'
 import { countAnswer, waitInSession } from './session-load.ts'
 import { sharedExchange } from './shared-exchange.ts'
-import { unwatchReader, watchReader } from './stalled-reader.ts'
+import { watchReader } from './stalled-reader.ts'
 import { readThrown, toHostError } from './thrown.ts'
 import { type WriteOptions, writeReply } from './write-reply.ts'
 
@@ -135,7 +135,6 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
       }
       if (exchange.isClosed || exchange.res.writableEnded) return 'gone'
       if (exchange.isHttp2) countAnswer(exchange, undefined)
-      unwatchReader(exchange)
       passOnPending(exchange)
       return undefined
     } catch (failure) {

@@ -11,7 +11,7 @@ const INTERNAL_ERROR = 2
 /** A connection of HTTP/1.1: its answers leave one after the other, so that it is watched, and not each answer. */
 interface WatchedConnection extends Watched {
   idleTimeout: number
-  /** The answer that was decided last, until it has left; `undefined` where it is the host's. */
+  /** The answer that was decided last, until it has left: those of the host may take their time. */
   answer: ServerResponse | undefined
 }
 
@@ -35,12 +35,6 @@ export function watchReader(exchange: Exchange): void {
   if (watched === undefined) return watchConnection(socket, exchange)
   watched.idleTimeout = exchange.idleTimeout
   watched.answer = exchange.res
-}
-
-/** From now on the answer of the host is sent, which may take its time. */
-export function unwatchReader({ isHttp2, req }: Exchange): void {
-  const watched = isHttp2 ? undefined : (req.socket as WatchedSocket)[WATCHED]
-  if (watched !== undefined) watched.answer = undefined
 }
 
 function watchConnection(socket: WatchedSocket, { res, idleTimeout, slowestReader }: Exchange): void {

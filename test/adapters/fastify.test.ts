@@ -271,3 +271,23 @@ describe('fastifyPlugin with a piece', () => {
     )
   })
 })
+
+describe('two pieces of one scope', () => {
+  it('answer the methods of both, whichever comes first', async () => {
+    const film = range(() => ({ contentType: 'text/plain', content: 'film' }))
+    const change = patch({ read: () => ({ document: {} }), write: () => undefined })
+    for (const pieces of [
+      [change, film],
+      [film, change],
+    ]) {
+      const port = await serve((app) =>
+        app.register(async (scope) => {
+          for (const piece of pieces) await scope.register(fastifyPlugin(piece), { prefix: '/a' })
+        }),
+      )
+      expect((await send(port, { target: '/a/x' })).text).toBe('film')
+      const fields = ['Content-Type: application/merge-patch+json']
+      expect((await send(port, { method: 'PATCH', target: '/a/x', fields, body: '{"a":1}' })).status).toBe(200)
+    }
+  })
+})

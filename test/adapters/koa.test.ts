@@ -1,4 +1,4 @@
-import { createServer } from 'node:http'
+import { createServer, type RequestListener } from 'node:http'
 import Koa from 'koa'
 import { describe, expect, it } from 'vitest'
 import { koaMiddleware } from '../../src/adapters/koa.ts'
@@ -70,5 +70,33 @@ describe('koaMiddleware', () => {
       'koaMiddleware takes as prefix: a path such as ',
     )
     expect(() => koaMiddleware('/api' as never, createService() as never)).toThrow('koaMiddleware takes a')
+  })
+})
+
+describe('an answer that the host has begun', () => {
+  const service = createService()
+
+  it.each<[string, RequestListener]>([
+    [
+      'a plain server',
+      (req, res) => {
+        res.write('begun')
+        service(req, res)
+      },
+    ],
+    [
+      'Koa',
+      new Koa()
+        .use((context, next) => {
+          context.res.write('begun')
+          return next()
+        })
+        .use(koaMiddleware(service))
+        .callback(),
+    ],
+  ])('is broken off by a reply that comes too late for it: %s', async (_, listener) => {
+    const port = await listen(createServer(listener))
+    const answered = fetch(`http://127.0.0.1:${port}/users`, { signal: AbortSignal.timeout(10_000) })
+    await expect(answered.then((answer) => answer.text())).rejects.toThrow(/^(?:terminated|fetch failed)$/)
   })
 })

@@ -6,6 +6,10 @@ import {
   type OpaqueTokenVerifier,
 } from '../../src/auth-schemes/bearer.ts'
 import { HttpError } from '../../src/core/errors.ts'
+import { createResourceService } from '../../src/service/create-resource-service.ts'
+import { collection } from '../../src/service/resource-definitions.ts'
+import { memoryStore } from '../../src/stores/memory.ts'
+import { runListener } from '../support/hosts.ts'
 import { type GuardedServer, serveGuarded } from './guarded-server.ts'
 import { bearerHeader } from './tokens.ts'
 
@@ -180,5 +184,32 @@ describe('insufficientScope', () => {
     const error = insufficientScope(['a"b', 'c\\d', 'ü\r\nX: y'])
     expect(error.status).toBe(403)
     expect(error.headers['WWW-Authenticate']).toMatch(/scope="ab cd X: y"$/)
+  })
+})
+
+describe('scopes of a service', () => {
+  it('are those of the write and those of the GET where the answer to a write shows the state', async () => {
+    const verify = (token: string) => ({ id: 'ada', claims: { scope: token.replaceAll('.', ' ') } })
+    const scope: BearerOptions['scope'] = ({ method }) => [method === 'GET' ? 'read' : 'write']
+    const service = createResourceService(memoryStore(), {
+      resources: { '/notes': collection() },
+      auth: { schemes: [bearer(verify, { scope })] },
+      https: 'optional',
+    })
+    const { port, close } = await runListener(service)
+    try {
+      const send = (method: string, path: string, token: string, body: string) => {
+        const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'
+        const headers = { ...bearerHeader(token).headers, 'Content-Type': type }
+        return fetch(`http://127.0.0.1:${port}${path}`, { method, headers, body })
+      }
+      expect((await send('POST', '/notes', 'write', '{"a":1}')).status).toBe(201)
+      const refused = await send('PATCH', '/notes/1', 'write', '{"a":2}')
+      expect(refused.status).toBe(403)
+      expect(refused.headers.get('www-authenticate')).toContain('scope="write read"')
+      expect((await send('PATCH', '/notes/1', 'write.read', '{"a":2}')).status).toBe(200)
+    } finally {
+      await close()
+    }
   })
 })

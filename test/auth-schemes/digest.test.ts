@@ -301,10 +301,41 @@ describe('digest', () => {
       const now = Date.now()
       const { challenges } = await a.send()
       const headers = { Authorization: answerChallenge(challenges[0]) }
+      // The time of the nonce counts, not that of the request.
+      vi.setSystemTime(now + 1000)
       expect([(await b.send({ headers })).status, (await a.send({ headers })).status]).toEqual([200, 401])
       expect(expiries[0]).toBe(now + 300_000)
       await a.close()
     })
+  })
+
+  it('keeps a copy of the shared key, which nothing changes', async () => {
+    const key = Buffer.alloc(32, 1)
+    const server = await serve({ shared: { key, claim: () => true } })
+    const { challenges } = await server.send()
+    key.fill(2)
+    expect((await server.send({ headers: { Authorization: answerChallenge(challenges[0]) } })).status).toBe(200)
+  })
+
+  it('tells its throttle every outcome, and names the user in one spelling before and after', async () => {
+    const calls: (readonly [string, string])[] = []
+    const throttle = {
+      check: (user: string) => void calls.push(['check', user]),
+      report: (user: string, outcome: string) => void calls.push([outcome, user]),
+    }
+    const user = 'ada\u0301'
+    const server = await serve({ findSecret: (name) => (name === 'ad\u00e1' ? 'secret' : undefined), throttle })
+    const username = `"${Buffer.from(user).toString('latin1')}"`
+    for (const [password, outcome] of [
+      ['x', 'rejected'],
+      ['secret', 'accepted'],
+    ] as const) {
+      await ask(server, { user, password, send: { username } })
+      expect(calls.splice(0)).toEqual([
+        ['check', 'ad\u00e1'],
+        [outcome, 'ad\u00e1'],
+      ])
+    }
   })
 
   describe('accounts', () => {

@@ -465,3 +465,30 @@ describe('jwt', () => {
     }
   })
 })
+
+describe('a token that has been verified', () => {
+  it('is refused where the clock has been put back to before its nbf', async () => {
+    const { send } = await serve()
+    const token = bearerHeader(issue(rsa, { nbf: now() }))
+    expect((await send(token)).status).toBe(200)
+    vi.setSystemTime(Date.now() - 3_600_000)
+    expect((await send(token)).status).toBe(401)
+  })
+
+  it.each([undefined, null, 0, '', true])(
+    'is refused where isRevoked gives %j: only false lets it pass',
+    async (revoked) => {
+      const { send } = await serve({ isRevoked: () => revoked as boolean })
+      const token = bearerHeader(issue(rsa))
+      for (const _ of [1, 2]) expect((await send(token)).status).toBe(401)
+    },
+  )
+})
+
+it('a secret is copied: its bytes may be wiped', async () => {
+  const bytes = Buffer.alloc(32, 'w')
+  const { send } = await serve({ keys: bytes, algorithms: ['HS256'] })
+  const token = bearerHeader(signToken(Buffer.from(bytes), { alg: 'HS256' }, claims()))
+  bytes.fill(0)
+  expect((await send(token)).status).toBe(200)
+})

@@ -84,6 +84,25 @@ describe('the fetch of a key set', () => {
     await closed
   })
 
+  it('closes the connection of an answer that is not 200, whatever is still to come', async () => {
+    const space = Buffer.alloc(65_536, 0x20)
+    const { outcome, closed } = await fetchKeysFrom((_, res) => sendForever(res.writeHead(500), space))
+    expect(outcome).toBe(503)
+    await closed
+  })
+
+  it('aborts its signal only where it has taken too long', async () => {
+    let given: AbortSignal | undefined
+    const jwks = (signal: AbortSignal) => {
+      given = signal
+      return { keys: [issuer.jwk] }
+    }
+    const verifier = jwt({ issuer: 'https://issuer.test', audience: 'api', jwks, jwksTimes: { timeout: 1000 } })
+    expect(await verifier.verifyToken(issue(issuer), REQUEST)).toMatchObject({ outcome: 'accepted' })
+    await new Promise((resolve) => setTimeout(resolve, 1200))
+    expect(given?.aborted).toBe(false)
+  })
+
   it('takes a key set of 1 MiB, and none of a byte more', async () => {
     const text = setOf(issuer.jwk)
     for (const [size, outcome] of [

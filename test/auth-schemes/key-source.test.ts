@@ -301,3 +301,26 @@ describe('jwt with jwks', () => {
     expect([await ask(make(second)), await ask(make(third)), await ask(make())]).toEqual([401, 401, 200])
   })
 })
+
+it('a key whose declared algorithm the issuer corrects is another key', async () => {
+  endpoint.respond = sendKeys({ ...first.jwk, alg: 'ES384' })
+  await serve()
+  expect(await ask(make())).toBe(401)
+  endpoint.respond = sendKeys({ ...first.jwk, alg: 'ES256' })
+  pass(31)
+  expect(await ask(make())).toBe(200)
+})
+
+it('one key under two names is known by both, also when it has been fetched again', async () => {
+  endpoint.respond = sendKeys({ ...first.jwk, kid: 'a' }, { ...first.jwk, kid: 'b' })
+  await serve()
+  const token = (kid: string) => issue(first, { exp: 4_000_000_000, jti: `${kid} ${endpoint.fetches}` }, { kid })
+  for (const fetches of [1, 2]) {
+    for (const kid of ['a', 'b']) expect(await ask(token(kid))).toBe(200)
+    expect(endpoint.fetches).toBe(fetches)
+    pass(601)
+    await ask(token('a'))
+    await expect.poll(() => endpoint.fetches).toBe(fetches + 1)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+})

@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import { basic } from '../../src/auth-schemes/basic.ts'
 import { digest } from '../../src/auth-schemes/digest.ts'
 import { hashPassword } from '../../src/auth-schemes/password-hash.ts'
-import { attemptLimit, passThrottle } from '../../src/auth-schemes/throttle.ts'
+import { attemptLimit, passThrottle, type Throttle } from '../../src/auth-schemes/throttle.ts'
 import { type AuthOptions, auth } from '../../src/handlers/auth.ts'
 import { requireHttps } from '../../src/handlers/require-https.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
@@ -239,5 +239,24 @@ describe('attemptLimit', () => {
 
   it.each([undefined, 0, -1, Number.NaN])('lets an attempt pass where a throttle of the user returns %s', (wait) => {
     expect(passThrottle({ check: () => wait, report: () => {} }, 'ada', request, () => 'judged')).toBe('judged')
+  })
+})
+
+describe('attemptLimit, called by itself', () => {
+  const from = (clientAddress: string) => ({ clientAddress }) as Parameters<Throttle['check']>[1]
+
+  it('withholds the answer to wrong and to right guesses alike once the limit is reached', () => {
+    const { report } = attemptLimit({ failures: 1 })
+    const request = from('192.0.2.1')
+    expect(report('ada', 'rejected', request)).toBeUndefined()
+    expect(report('ada', 'rejected', request)).toBeGreaterThan(0)
+    expect(report('ada', 'accepted', request)).toBeGreaterThan(0)
+  })
+
+  it('takes no address and user for another address and user', () => {
+    const { check, report } = attemptLimit({ failures: 1 })
+    report('2ada', 'rejected', from('192.0.2.1'))
+    expect(check('2ada', from('192.0.2.1'))).toBeGreaterThan(0)
+    expect(check('ada', from('192.0.2.12'))).toBeUndefined()
   })
 })

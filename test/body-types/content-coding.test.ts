@@ -182,3 +182,13 @@ describe('decodeContent', () => {
     expect(String(await decode(bytes, 'gzip', {}, inBytes))).toBe('one two')
   })
 })
+
+it.each(['gzip', 'deflate'] as const)('does not read on behind the end of %s', async (coding) => {
+  let given = 0
+  async function* source(): AsyncGenerator<Uint8Array> {
+    yield CODERS[coding](TEXT)
+    for (; given < 1000; given++) yield Buffer.alloc(1024)
+  }
+  expect(await statusOf(() => gather(decodeContent(source(), coding, { accepted: ALL })))).toBe(400)
+  expect(given).toBeLessThan(10)
+})

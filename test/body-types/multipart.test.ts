@@ -452,3 +452,28 @@ describe('collectParts', () => {
     }
   })
 })
+
+it('tells header sections of one length apart that differ at their end only', async () => {
+  const names = ['a', 'b', 'a'].map((end) => `${'n'.repeat(80)}${end}`)
+  const head = (name: string): string => `Content-Disposition: form-data; name="f"; filename="${name}"`
+  const body = lines(...names.flatMap((name) => ['--', head(name), '', 'x']), '----', '')
+  const { files } = await collectParts(parseBody(body), 100)
+  expect(files.map(({ filename }) => filename)).toEqual(names)
+})
+
+it('gives content that its reader may write into, also where it looks like the beginning of a delimiter', async () => {
+  const head = 'Content-Disposition: form-data; name="f"; filename="x"'
+  const start = Buffer.from(`--${BOUNDARY}\r\n${head}\r\n\r\n1\r\n--${BOUNDARY.slice(0, 3)}`)
+  const rest = Buffer.from(`\r\n--${BOUNDARY}\r\n${head}\r\n\r\n3\r\n--${BOUNDARY}--\r\n`)
+  const found: string[] = []
+  for await (const part of parse(stream([start, Buffer.from('#2'), rest]))) {
+    if (part.kind !== 'file') continue
+    let text = ''
+    for await (const chunk of part.content) {
+      text += Buffer.from(chunk).toString('latin1')
+      chunk.fill(0)
+    }
+    found.push(text)
+  }
+  expect(found).toEqual([`1\r\n--${BOUNDARY.slice(0, 3)}#2`, '3'])
+})

@@ -279,3 +279,21 @@ describe('findConsumedBody', () => {
     },
   )
 })
+
+it('streamBytes looks at a request no more once its content has been read', async () => {
+  let looks = 0
+  const host = await runListener(async (req, res) => {
+    const exchange = new Exchange(req, res)
+    exchange.idleTimeout = 20
+    await gather(streamBytes(exchange, 100))
+    const isPaused = req.isPaused.bind(req)
+    req.isPaused = () => {
+      looks++
+      return isPaused()
+    }
+    setTimeout(() => res.end('read'), 200)
+  })
+  running.push(host)
+  expect((await host.send({ method: 'POST', path: '/', body: 'content' })).body.toString()).toBe('read')
+  expect(looks).toBe(0)
+})

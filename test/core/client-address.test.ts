@@ -1,5 +1,7 @@
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
 import { expect, it } from 'vitest'
+import { createProxyTrust, readPeer } from '../../src/core/peer.ts'
 import { auth } from '../../src/handlers/auth.ts'
 import { listen, send } from '../adapters/raw.ts'
 
@@ -31,6 +33,42 @@ it.each([
   [['X-Forwarded-For: '], '127.0.0.1'],
   [['X-Forwarded-For: 192.0.2.1, '], '127.0.0.1'],
   [['X-Forwarded-For: 192.0.2.1,, 10.0.0.2'], '10.0.0.2'],
+  // A proxy writes one of the two fields: what the other one says, its client may have made up.
+  [['Forwarded: for=192.0.2.1', 'X-Forwarded-For: 192.0.2.2'], '127.0.0.1'],
+  [['Forwarded: for=192.0.2.9, for=192.0.2.1', 'X-Forwarded-For: 192.0.2.1'], '192.0.2.1'],
+  [['Forwarded: for=192.0.2.1, for="', 'X-Forwarded-For: 192.0.2.1'], '127.0.0.1'],
 ])('finds the address of the client in %j: %s', async (fields, address) => {
   expect(await findAddress(fields)).toBe(address)
+})
+
+it('finds the address anew for a guard that knows of other proxies than the one before it', async () => {
+  const found: (string | undefined)[] = []
+  const guard = (options: object) =>
+    auth({
+      principal: () => ({ id: 'ada' }),
+      challenge: 'Session',
+      authorize: (_principal, { clientAddress }) => found.push(clientAddress) > 0,
+      ...options,
+    })
+  const guards = [guard({}), guard({ trustProxy: 'loopback' })] as const
+  const port = await listen(
+    createServer((req, res) => guards[0](req, res, () => guards[1](req, res, () => res.writeHead(204).end()))),
+  )
+  expect((await send(port, { target: '/', fields: ['X-Forwarded-For: 192.0.2.1'] })).status).toBe(204)
+  expect(found).toEqual(['127.0.0.1', '192.0.2.1'])
+})
+
+it('knows a proxy by its address, whatever zone that is in', () => {
+  const isTrusted = createProxyTrust('fe80::/10')
+  const peer = { isEncrypted: false, isLocal: false }
+  expect(isTrusted({ ...peer, address: 'fe80::1%eth0' })).toBe(true)
+  expect(isTrusted({ ...peer, address: 'fd00::1%eth0' })).toBe(false)
+})
+
+it('takes no client that has left for one on this machine', () => {
+  const socket = new Socket()
+  const req = { socket, headers: {}, httpVersionMajor: 1 } as IncomingMessage
+  expect(readPeer(req).isLocal).toBe(true) // as a Unix socket
+  socket.destroy()
+  expect(readPeer(req).isLocal).toBe(false)
 })

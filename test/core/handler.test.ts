@@ -1,3 +1,4 @@
+import { connect } from 'node:net'
 import express from 'express'
 import { describe, expect, it } from 'vitest'
 import { HttpError, RequestAborted } from '../../src/core/errors.ts'
@@ -5,9 +6,17 @@ import type { Exchange } from '../../src/core/exchange.ts'
 import type { Step } from '../../src/core/handler.ts'
 import { andThen, isPromise } from '../../src/core/maybe-promise.ts'
 import { createHandler, PASS } from '../../src/core/node-handler.ts'
-import { contentReply, emptyReply, type Reply } from '../../src/core/reply.ts'
+import { addVary } from '../../src/core/pending.ts'
+import {
+  type ContentSource,
+  contentReply,
+  emptyReply,
+  keepFields,
+  keptReply,
+  type Reply,
+} from '../../src/core/reply.ts'
 import { sequence } from '../../src/service/resource-steps.ts'
-import { serve } from '../handlers/serve.ts'
+import { listen, serve } from '../handlers/serve.ts'
 
 const REPLY = emptyReply(204, [])
 const exchange = {} as Exchange
@@ -191,5 +200,82 @@ describe('createHandler', () => {
     )
     await expect(send('GET', '/')).rejects.toThrow('socket hang up')
     expect(errors).toEqual([])
+  })
+
+  it('reports no error that chooses its answer, also of 500 and above', async () => {
+    const errors: unknown[] = []
+    const run = (): never => {
+      throw new HttpError(503, 'ERR_UNAVAILABLE', { cause: new Error('busy') })
+    }
+    const send = await serve(createHandler({ run, forwardErrors: false, onError: (error) => errors.push(error) }))
+    expect((await send('GET', '/')).status).toBe(503)
+    expect(errors).toEqual([])
+  })
+
+  it('reports no error of content before its first byte that is the fault of the client', async () => {
+    const errors: unknown[] = []
+    const body: ContentSource = {
+      size: 1,
+      // biome-ignore lint/correctness/useYield: it fails before its first byte
+      async *open() {
+        throw new HttpError(410, 'ERR_GONE', { cause: new Error('gone') })
+      },
+    }
+    const run = () => ({ status: 200, headers: ['Content-Length', '1'], body })
+    const send = await serve(createHandler({ run, forwardErrors: false, onError: (error) => errors.push(error) }))
+    expect((await send('GET', '/')).status).toBe(410)
+    expect(errors).toEqual([])
+  })
+
+  it('lets no request go on whose answer has been ended meanwhile', async () => {
+    const passed: unknown[] = []
+    const handler = createHandler({
+      async run({ res }) {
+        await new Promise((resolve) => setImmediate(resolve))
+        res.end('in time')
+        return undefined
+      },
+      forwardErrors: false,
+    })
+    const send = await serve((req, res) => handler(req, res, () => passed.push(req.url)))
+    expect((await send('GET', '/')).text).toBe('in time')
+    expect(passed).toEqual([])
+  })
+
+  it('takes the AbortError of whatever the signal stops for no failure', async () => {
+    const errors: unknown[] = []
+    let hasEnded = (): void => {}
+    const ended = new Promise<void>((resolve) => {
+      hasEnded = resolve
+    })
+    const handler = createHandler({
+      async run({ signal }) {
+        await new Promise((resolve) => signal.addEventListener('abort', resolve))
+        setImmediate(() => setImmediate(hasEnded))
+        throw Object.assign(new Error('stopped'), { name: 'AbortError' })
+      },
+      forwardErrors: false,
+      onError: (error) => errors.push(error),
+    })
+    const port = await listen(handler)
+    const socket = connect(port, '127.0.0.1', () => {
+      socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n', () => setTimeout(() => socket.destroy(), 20))
+    })
+    await ended
+    expect(errors).toEqual([])
+  })
+
+  it('sends fields that are kept with the Vary and the pending fields of each request', async () => {
+    const kept = keepFields(['Content-Length', '1'])
+    const handler = createHandler({
+      run(exchange) {
+        if (exchange.req.url !== '/plain') addVary(exchange, exchange.req.url!.slice(1))
+        return keptReply(200, kept, 'x')
+      },
+      forwardErrors: false,
+    })
+    const send = await serve(handler)
+    for (const name of ['Accept', 'Origin']) expect((await send('GET', `/${name}`)).field('vary')).toBe(name)
+    expect((await send('GET', '/plain')).field('vary')).toBeUndefined()
   })
 })

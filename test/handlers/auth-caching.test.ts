@@ -94,6 +94,20 @@ describe('auth before another piece or a route', () => {
     }
   })
 
+  it('keeps the Cache-Control of the host, whatever a piece behind it says', async () => {
+    for (const guards of [[], [auth({ schemes })]]) {
+      const app = express()
+      app.use((_req, res, next) => void next(res.setHeader('Cache-Control', 'max-age=5') === res ? undefined : 'error'))
+      for (const guard of guards) app.use(guard as unknown as express.RequestHandler)
+      app.use(
+        conditional(() => ({ entityTag: '"1"', cacheControl: 'max-age=60' })) as unknown as express.RequestHandler,
+      )
+      app.use((_req, res) => void res.send('the route'))
+      const send = await serve(app)
+      expect((await send('GET', '/', ada)).field('cache-control')).toBe('max-age=5')
+    }
+  })
+
   it('keeps the Cache-Control of the host, made private for Negotiate and for a principal of the host', async () => {
     const acceptor = () => ({ step: () => ({ outcome: 'complete' as const, name: 'ada@EXAMPLE.TEST' }) })
     const guards = [

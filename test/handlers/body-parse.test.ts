@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { connect, type Socket } from 'node:net'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { createAdaptorServer } from '@hono/node-server'
 import express from 'express'
@@ -536,4 +537,31 @@ describe('bodyParse', () => {
   ])('refuses %s at construction', (_, options) => {
     expect(() => bodyParse(options as BodyParseOptions)).toThrow(TypeError)
   })
+})
+
+it('content that is read in part leaves the connection to the next request, however much is still to come', async () => {
+  const parse = bodyParse({ raw: true, accept: [] })
+  const host = await runListener((req, res) => {
+    if (req.method === 'GET') return res.end('next')
+    return parse(req, res, async () => {
+      const iterator = (req as unknown as { body: AsyncIterable<Uint8Array> }).body[Symbol.asyncIterator]()
+      await iterator.next()
+      res.end('enough')
+    })
+  })
+  running.push(host)
+  const { text, socket } = await new Promise<{ text: string; socket: Socket }>((resolve, reject) => {
+    let text = ''
+    const socket = connect(host.port, '127.0.0.1').on('error', reject)
+    socket.on('data', (chunk: Buffer) => {
+      text += chunk.toString('latin1')
+      if (text.endsWith('next')) resolve({ text, socket })
+    })
+    const size = 8 * 1024 * 1024
+    socket.write(`POST / HTTP/1.1\r\nHost: a\r\nContent-Type: a/b\r\nContent-Length: ${size}\r\n\r\n`)
+    socket.write(Buffer.alloc(size))
+    socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+  })
+  socket.destroy()
+  expect(text).toContain('enough')
 })

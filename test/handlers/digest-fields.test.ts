@@ -1,3 +1,5 @@
+import { createServer } from 'node:http'
+import { createServer as createHttp2Server } from 'node:http2'
 import { gzipSync } from 'node:zlib'
 import express, { type RequestHandler } from 'express'
 import { describe, expect, it } from 'vitest'
@@ -10,6 +12,7 @@ import { createResourceService } from '../../src/service/create-resource-service
 import { document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import { digestOf } from '../support/digests.ts'
+import { runServer } from '../support/hosts.ts'
 import { multipartOf } from '../writes/support.ts'
 import { type Fields, serve as listen } from './serve.ts'
 
@@ -217,4 +220,15 @@ describe('digestFields', () => {
     expect(() => digestFields({ require: true } as never)).toThrow(TypeError)
     expect(() => digestFields({ required: 'yes' } as never)).toThrow(TypeError)
   })
+})
+
+it.each(['http', 'http2'] as const)('a request without content needs no digest: %s', async (scheme) => {
+  const guard = digestFields({ required: true })
+  const listener = (...[req, res]: Parameters<Handler>): void => guard(req, res, () => res.writeHead(204).end())
+  const host = await runServer(scheme === 'http' ? createServer(listener) : createHttp2Server(listener), scheme)
+  try {
+    expect((await host.send({ method: 'DELETE', path: '/' })).status).toBe(204)
+  } finally {
+    await host.close()
+  }
 })

@@ -226,6 +226,11 @@ describe('patch, options', () => {
     expect((await send({ a: 'x'.repeat(13) })).status).toBe(413)
     expect((await send({ b: 1 })).status).toBe(413)
     expect(record.writes).toBe(1)
+    // Bytes count, not characters.
+    const other = createRecord({ a: 'éééé' })
+    await start(pieceFor(other, { limits: { bodySize: 20 } }))
+    expect((await send({ b: 1 })).status).toBe(413)
+    expect(other.writes).toBe(0)
   })
 
   it('makes a document of as many members as the limit, and of no more', async () => {

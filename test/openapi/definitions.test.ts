@@ -91,6 +91,41 @@ describe('the schemas of a description', () => {
     expect(schemas['A.Part'].properties).toEqual({ name: { type: 'string' } })
   })
 
+  it('follow references to places within definitions and within the schema itself', () => {
+    const jsonSchema: JsonObject = {
+      type: 'object',
+      properties: {
+        first: { type: 'string' },
+        second: { $ref: '#/properties/first' },
+        third: { $ref: '#/$defs/Part/properties/name' },
+        fourth: { $ref: 'https://schemas.example/fourth' },
+        again: { $ref: '#' },
+      },
+      $defs: { Part: { type: 'object', properties: { name: { type: 'string' } } } },
+    }
+    const { schemas } = describeOne(document({ types: ['application/json'], jsonSchema })).components
+    const refs = Object.values(schemas.A.properties as JsonObject).map((property) => (property as JsonObject)['$ref'])
+    expect(refs).toEqual([
+      undefined,
+      '#/components/schemas/A.Self/properties/first',
+      '#/components/schemas/A.Part/properties/name',
+      'https://schemas.example/fourth',
+      '#/components/schemas/A.Self',
+    ])
+    expect(schemas['A.Self'].properties.first).toEqual({ type: 'string' })
+  })
+
+  it('require no property twice where a schema names the id itself', () => {
+    const jsonSchema: JsonObject = {
+      type: 'object',
+      properties: { id: { type: 'string' }, name: { type: 'string' } },
+      required: ['name', 'id'],
+    }
+    const { schemas } = describeOne(collection({ title: 'User', jsonSchema })).components
+    expect(schemas.User.required).toEqual(['id', 'name'])
+    expect(schemas.UserInput.required).toEqual(['name'])
+  })
+
   it('of a merge patch let every property be left out, and null remove those that need not be there (RFC 7396)', () => {
     const schema = z.object({ name: z.string(), age: z.number().optional() })
     const { patch } = describeOne(collection({ schema })).paths['/a/{id}']
@@ -166,4 +201,39 @@ describe('the operations of a description', () => {
     const { paths, servers } = describeOne(document(), { mountPath: '/api' })
     expect([Object.keys(paths), servers]).toEqual([['/a'], [{ url: '/api' }]])
   })
+})
+
+describe('the parameters of a description', () => {
+  it('require a key of POST alone: a PATCH may have If-Match in its place', () => {
+    const { parameters } = describeOne(collection({ idempotency: 'required' })).components
+    expect(parameters['Idempotency-Key-POST-required'].required).toBe(true)
+    expect(parameters['Idempotency-Key-PATCH'].required).toBeUndefined()
+    expect(parameters['Idempotency-Key-PATCH-required']).toBeUndefined()
+  })
+
+  it('name deleted where somebody may be shown what was deleted', () => {
+    const parametersOf = (definition: ResourceDefinition) => describeOne(definition).components.parameters
+    expect(parametersOf(collection({ deletion: 'soft' })).deleted).toBeUndefined()
+    expect(parametersOf(collection({ authorize: () => true })).deleted).toBeUndefined()
+    expect(parametersOf(collection({ deletion: 'soft', authorize: () => true })).deleted).toBeDefined()
+  })
+})
+
+describe('the answers of a description', () => {
+  it('name 201 of PUT where it restores what was deleted', () => {
+    const statusesOf = (definition: ResourceDefinition) =>
+      Object.keys(describeOne(definition).paths['/a/{id}'].put.responses)
+    expect(statusesOf(collection({ clientIds: false, deletion: 'soft' }))).toContain('201')
+    expect(statusesOf(collection({ clientIds: false }))).not.toContain('201')
+  })
+})
+
+it('the tag of a collection and its items has the words of the collection', () => {
+  expect(describeOne(collection()).tags).toEqual([{ name: '/a', description: 'The collection at `/a`.' }])
+})
+
+it('a form requires the files that an item has to have', () => {
+  const { paths } = describeOne(collection({ files: { photo: { required: true }, note: {} } }))
+  const { schema } = paths['/a'].post.requestBody.content['multipart/form-data']
+  expect(schema.required).toEqual(['photo'])
 })

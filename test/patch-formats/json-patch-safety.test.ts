@@ -181,6 +181,12 @@ describe('jsonPatch, limits (row J24, threats 87 and 88)', () => {
     expect(elapsed()).toBeLessThan(1000)
   })
 
+  it('stops removals at the front of an enormous array as well', () => {
+    const removals = Array.from({ length: 600 }, () => ({ op: 'remove', path: '/0' }))
+    expect(apply(Array(50_000).fill(1), ...removals)).toHaveLength(49_400)
+    expect(faultOf(() => apply(Array(100_000).fill(1), ...removals))).toMatchObject(tooLarge)
+  })
+
   it('takes 1000 insertions at the front of a long array, and stops them in an enormous one', () => {
     const operations = Array.from({ length: 1000 }, () => ({ op: 'add', path: '/0', value: 0 }))
     expect(apply(Array(49_000).fill(1), ...operations)).toHaveLength(50_000)

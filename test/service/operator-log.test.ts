@@ -342,5 +342,9 @@ describe('the log option', () => {
     // Once it has been quiet, a change is reported at once.
     availability.fail(() => 'gone')
     expect(lines.at(-1)).toBe('down')
+    // The wait is short again as well.
+    availability.succeed()
+    vi.advanceTimersByTime(1001)
+    expect(lines.at(-1)).toBe('up')
   })
 })

@@ -2,9 +2,10 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
+import { createActivity } from '../../src/core/activity.ts'
 import type { Handler } from '../../src/core/handler.ts'
 import { createHandler } from '../../src/core/node-handler.ts'
-import { contentReply } from '../../src/core/reply.ts'
+import { contentReply, type Reply } from '../../src/core/reply.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import { hosts, type RunningHost, runServer, startHost } from '../support/hosts.ts'
@@ -145,6 +146,51 @@ describe.each(HTTP1_HOSTS)('requests that are pipelined on %s', (name) => {
 })
 
 describe('a connection whose requests are not taken', () => {
+  it('has room for 16 again once they have been answered', async () => {
+    const open16: (() => void)[] = []
+    const handler = createHandler({
+      run: () => new Promise<Reply>((resolve) => open16.push(() => resolve(contentReply(200, 'x', TEXT)))),
+      forwardErrors: false,
+    })
+    const { socket } = await open('plain', handler)
+    const seen = countAnswers(socket)
+    for (const round of [1, 2, 3]) {
+      socket.write(get('/').repeat(60))
+      await expect.poll(() => open16.length).toBe(16)
+      await expect
+        .poll(() => {
+          for (const release of open16.splice(0)) release()
+          return seen.count
+        })
+        .toBe(60 * round)
+    }
+  })
+
+  it('leaves nothing under way when it closes: a service that drains waits for none of them', async () => {
+    const activity = createActivity(2 ** 30)
+    let taken = 0
+    let closed = 0
+    const handler = createHandler({
+      run({ signal }) {
+        taken++
+        return new Promise((resolve) => {
+          signal.addEventListener('abort', () => {
+            closed++
+            resolve(undefined)
+          })
+        })
+      },
+      activity,
+      forwardErrors: false,
+    })
+    const { socket } = await open('plain', handler)
+    socket.write(get('/').repeat(40))
+    await expect.poll(() => taken).toBe(16)
+    socket.destroy()
+    await expect.poll(() => closed).toBe(16)
+    await activity.drain()
+  })
+
   it('is not read from: what it sends does not pile up (issue 16)', async () => {
     const handler = createHandler({ run: () => new Promise<undefined>(() => {}), forwardErrors: false })
     const { host, socket } = await open('plain', handler)

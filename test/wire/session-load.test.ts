@@ -1,7 +1,9 @@
 import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2'
 import { setTimeout as wait } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
+import { createActivity } from '../../src/core/activity.ts'
 import type { Handler } from '../../src/core/handler.ts'
 import { createHandler } from '../../src/core/node-handler.ts'
 import { contentReply } from '../../src/core/reply.ts'
@@ -142,5 +144,71 @@ describe('streams of one session that are not read', () => {
     const streams = Array.from({ length: 1200 }, () => ask(session, '/'))
     await expect.poll(() => streams.at(-1)!.rstCode, { timeout: 10_000 }).toBe(7)
     expect(streams.filter(({ rstCode }) => rstCode === 7).length).toBe(1200 - 1000 - 21)
+  })
+})
+
+describe('streams of one session', () => {
+  it('hold one another up by what a source holds, up to 1 MiB each', async () => {
+    let taken = 0
+    const body = {
+      size: 10,
+      held: 64 * 1024 * 1024,
+      async *open() {
+        yield Buffer.alloc(10)
+      },
+    }
+    const run = () => {
+      taken++
+      return { status: 200, headers: [...TEXT, 'Content-Length', '10'], body }
+    }
+    const session = await open(createHandler({ run, forwardErrors: false }))
+    await once(session, 'remoteSettings')
+    session.settings({ initialWindowSize: 0 })
+    await once(session, 'localSettings')
+    for (let i = 0; i < 20; i++) ask(session, '/')
+    await wait(500)
+    expect(taken).toBeGreaterThan(0)
+    expect(taken).toBeLessThanOrEqual(4)
+  })
+
+  it('wait no longer once those before them are the host’s, however long these last', async () => {
+    let atHost = 0
+    const guard = createHandler({
+      run: () => wait(50, undefined),
+      role: 'guard',
+      forwardErrors: false,
+    })
+    const lasting = Object.assign(
+      (...[req, res]: Parameters<Handler>) =>
+        guard(req, res, () => {
+          atHost++
+          ;(res as ServerResponse).write('x')
+        }),
+      guard,
+    ) as Handler
+    const session = await open(lasting)
+    for (let i = 0; i < 90; i++) ask(session, '/')
+    await expect.poll(() => atHost, { timeout: 15_000 }).toBe(90)
+  })
+
+  it('leave nothing under way that has not been taken when the session ends', async () => {
+    const activity = createActivity(2 ** 30)
+    let taken = 0
+    const handler = createHandler({
+      run() {
+        taken++
+        return contentReply(200, 'x'.repeat(200_000), TEXT)
+      },
+      activity,
+      forwardErrors: false,
+    })
+    const session = await open(handler)
+    await once(session, 'remoteSettings')
+    session.settings({ initialWindowSize: 0 })
+    await once(session, 'localSettings')
+    for (let i = 0; i < 60; i++) ask(session, '/')
+    await expect.poll(() => taken).toBe(21)
+    session.destroy()
+    await activity.drain()
   })
 })

@@ -11,7 +11,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import type { Handler } from '../../src/core/handler.ts'
 import { createHandler } from '../../src/core/node-handler.ts'
 import { createReadPace } from '../../src/core/read-pace.ts'
-import { contentReply } from '../../src/core/reply.ts'
+import { type ContentSource, contentReply } from '../../src/core/reply.ts'
 import { runListener, runServer, startHost } from '../support/hosts.ts'
 import { get, HTTP1_HOSTS, openSilent, readSlowly } from './connections.ts'
 
@@ -70,6 +70,14 @@ describe.each(HTTP1_HOSTS)('small answers on %s', (name) => {
   })
 })
 
+/** Content of 10.8 MB in small pieces, each when the one before has left. */
+const STREAMED: ContentSource = {
+  size: 12 * SIZE,
+  async *open() {
+    for (let sent = 0; sent < 12 * SIZE; sent += 9000) yield Buffer.alloc(9000)
+  },
+}
+
 describe('a connection with requests for the handler and for the host', () => {
   /** Sends requests, and reads none of their answers. */
   async function sendSilently(...paths: readonly string[]): Promise<Socket> {
@@ -77,11 +85,12 @@ describe('a connection with requests for the handler and for the host', () => {
     const handler = createHandler({
       run(exchange) {
         const { url } = exchange.req
-        exchange.idleTimeout = 400
+        exchange.idleTimeout = url === '/patient' ? 600_000 : 400
         exchange.slowestReader = 20_000_000
+        if (url === '/streamed') return { status: 200, headers: ['Content-Length', String(12 * SIZE)], body: STREAMED }
         return url === '/host' || url === '/large-of-host'
           ? undefined
-          : contentReply(200, url === '/small' ? 'x' : body, TEXT)
+          : contentReply(200, url === '/small' || url === '/patient' ? 'x' : body, TEXT)
       },
       forwardErrors: false,
     })
@@ -100,6 +109,16 @@ describe('a connection with requests for the handler and for the host', () => {
 
   it('ends where the client reads no answer of the handler that follows one of the host', async () => {
     const served = await sendSilently('/', '/host', ...Array.from({ length: 12 }, () => '/'))
+    await expect.poll(() => served.destroyed, { timeout: 20_000 }).toBe(true)
+  })
+
+  it('ends where the client reads no answer of the handler, also one that an answer of the host follows', async () => {
+    const served = await sendSilently('/streamed', '/host')
+    await expect.poll(() => served.destroyed, { timeout: 20_000 }).toBe(true)
+  })
+
+  it('ends by the time of the handler that answers, not by that of the one before', async () => {
+    const served = await sendSilently('/patient', ...Array.from({ length: 12 }, () => '/'))
     await expect.poll(() => served.destroyed, { timeout: 20_000 }).toBe(true)
   })
 

@@ -342,6 +342,17 @@ describe.each(TRANSPORTS)('content from a source on $name', (transport) => {
   })
 })
 
+describe.each(TRANSPORTS)('short content that is read at once on $name', (transport) => {
+  it.each([2, 4])('is not sent where it has %i bytes in place of 3', async (length) => {
+    const { port } = await serveOn(transport, () =>
+      sourceReply({ size: 3, read: () => Buffer.alloc(length), open: () => failing(new Error('not opened')) }),
+    )
+    const client = await openOn(transport, port)
+    client.send(request('GET'))
+    expect((await client.read()).status).toBe(500)
+  })
+})
+
 describe.each(HTTP1)('short content that is read into a buffer on $name', (transport) => {
   it('leaves the buffer to later requests, once, also where the client leaves while it is read', async () => {
     const lent: Uint8Array[] = []

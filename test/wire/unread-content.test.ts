@@ -2,10 +2,11 @@ import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { setImmediate as immediate } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { contentReply, emptyReply } from '../../src/core/reply.ts'
+import { contentReply, emptyReply, type Reply } from '../../src/core/reply.ts'
 import type { RawClient, WireClient } from './raw-client.ts'
 import {
   countConnections,
+  failing,
   HTTP1,
   openOn,
   type Run,
@@ -99,30 +100,46 @@ describe.each(HTTP1)('a request body that costs a connection, on $name', (transp
   const serve = (run: Run): Promise<Service> => serveOn(transport, run)
   const open = (port: number): Promise<RawClient> => openOn(transport, port)
 
-  it('of 50 MB is not taken in: the client gets its answer, then the connection ends (threat 14)', async () => {
-    let read = 0
-    const { port } = await serve(({ req }) => {
-      const { socket } = req
-      socket.once('close', () => {
-        read = socket.bytesRead
+  it.each<[string, Reply]>([
+    ['one piece', contentReply(413, 'too much', TEXT)],
+    [
+      'several pieces that are read at once',
+      sourceReply(
+        {
+          size: 8,
+          read: () => [Buffer.from('too '), Buffer.from('much')],
+          open: () => failing(new Error('not opened')),
+        },
+        413,
+      ),
+    ],
+  ])(
+    'of 50 MB is not taken in: the client gets its answer, then the connection ends: %s (threat 14)',
+    async (_, reply) => {
+      let read = 0
+      const { port } = await serve(({ req }) => {
+        const { socket } = req
+        socket.once('close', () => {
+          read = socket.bytesRead
+        })
+        return reply
       })
-      return contentReply(413, 'too much', TEXT)
-    })
-    const client = await open(port)
-    client.send(request('PUT', '/', 'Content-Length: 50000000\r\n'))
-    const chunk = new Uint8Array(64 * 1024)
-    const feed = (): void => {
-      while (!client.socket.destroyed && client.socket.write(chunk));
-    }
-    client.socket.on('drain', feed)
-    feed()
-    const response = await client.read()
-    expect([response.status, response.body.toString()]).toEqual([413, 'too much'])
-    expect(response.values('connection')).toEqual(['close'])
-    await client.closed
-    await expect.poll(() => read).toBeGreaterThan(0)
-    expect(read).toBeLessThan(2_000_000)
-  })
+      const client = await open(port)
+      client.send(request('PUT', '/', 'Content-Length: 50000000\r\n'))
+      const chunk = new Uint8Array(64 * 1024)
+      const feed = (): void => {
+        while (!client.socket.destroyed && client.socket.write(chunk));
+      }
+      client.socket.on('drain', feed)
+      feed()
+      const response = await client.read()
+      expect([response.status, response.body.toString()]).toEqual([413, 'too much'])
+      expect(response.values('connection')).toEqual(['close'])
+      await client.closed
+      await expect.poll(() => read).toBeGreaterThan(0)
+      expect(read).toBeLessThan(2_000_000)
+    },
+  )
 
   it('of 50 MB, chunked, is not taken in either (threat 14)', async () => {
     let read = 0

@@ -6,6 +6,7 @@ import { createBrotliCompress, createGzip } from 'node:zlib'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Handler } from '../../src/core/handler.ts'
 import { createHandler } from '../../src/core/node-handler.ts'
+import { contentReply } from '../../src/core/reply.ts'
 import { range } from '../../src/handlers/range.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { collection, document } from '../../src/service/resource-definitions.ts'
@@ -247,4 +248,20 @@ describe('behind middleware that wraps the methods of a response', () => {
     await send({ path: '/a' }).catch(() => {})
     expect(errors.map(String)).toEqual(['Error: after the end'])
   })
+})
+
+it('an answer has the words of its own status where middleware wraps the methods and the host has set others', async () => {
+  const run = () => contentReply(200, 'x', [])
+  const handler = createHandler({ run, forwardErrors: false })
+  const running = await runServer(
+    createServer((req, res) => {
+      const end = res.end.bind(res)
+      res.end = ((...values: Parameters<typeof end>) => end(...values)) as typeof end
+      Object.assign(res, { statusCode: 503, statusMessage: 'Not Yet' })
+      handler(req, res)
+    }),
+  )
+  close = running.close
+  const answer = await fetch(`http://localhost:${running.port}/`)
+  expect([answer.status, answer.statusText]).toEqual([200, 'OK'])
 })

@@ -178,6 +178,9 @@ describe('Content-Digest in a trailer', () => {
     expect(await put(announced, 'Content-Digest: ?\r\n')).toBe(400)
     expect(await put(announced, `Content-Digest: ${digestOf('hello')}\r\n`)).toBe(201)
     expect(await put(announced, '')).toBe(204)
+    // Neither place excuses the other.
+    const wrong = `${announced}Content-Digest: ${digestOf('HELLO')}\r\n`
+    expect(await put(wrong, `Content-Digest: ${digestOf('hello')}\r\n`)).toBe(400)
     expect(await put('', `Content-Digest: ${digestOf('HELLO')}\r\n`)).toBe(204)
     expect(await put('Trailer: Repr-Digest\r\n', `Content-Digest: ${digestOf('HELLO')}\r\n`)).toBe(204)
   })

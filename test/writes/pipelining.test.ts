@@ -80,4 +80,41 @@ describe('requests that are pipelined on one connection', () => {
       Array.from({ length: 20 }, () => '200 x'),
     )
   })
+
+  it('change nothing before the safe ones before them are decided, the slowest included', async () => {
+    const decided: string[] = []
+    let release = (): void => {}
+    const gate = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    const store = memoryStore()
+    const slow = await startService({}, {
+      ...store,
+      async read(...args: Parameters<typeof store.read>) {
+        if (args[0] === '/docs/slow') await gate
+        const found = await store.read(...args)
+        decided.push(args[0])
+        return found
+      },
+      async write(...args: Parameters<typeof store.write>) {
+        decided.push('write')
+        return store.write(...args)
+      },
+    } as typeof store)
+    const socket = connect({ port: slow.port, host: '127.0.0.1' })
+    try {
+      socket.write(request('GET', '/docs/slow') + request('GET', '/docs/fast'))
+      await expect.poll(() => decided).toContain('/docs/fast')
+      socket.write(put('/docs/new', 'v1'))
+      await new Promise((resolve) => setTimeout(resolve, 300))
+      expect(decided).toEqual(['/docs/fast'])
+      release()
+      await expect.poll(() => decided).toContain('write')
+      expect(decided[1]).toBe('/docs/slow')
+    } finally {
+      release()
+      socket.destroy()
+      await slow.close()
+    }
+  })
 })
