@@ -28,6 +28,13 @@ describe('what PATCH says nothing of', () => {
     ])
   })
 
+  it('is none where Content-Language is empty', async () => {
+    target = await startService({ resources: { '/docs/{name}': document({ storedHeaders: ['Content-Language'] }) } })
+    const fields = { 'Content-Type': 'text/plain', 'Content-Language': '' }
+    expect((await target.send('PUT', '/docs/f', { fields, body: 'x' })).status).toBe(201)
+    expect((await target.send('GET', '/docs/f')).field('content-language')).toBeUndefined()
+  })
+
   it.each([
     ['Content-Language', '<script>'],
     ['Content-Language', 'a'.repeat(5000)],
