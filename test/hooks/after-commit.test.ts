@@ -265,7 +265,7 @@ describe('afterCommit', () => {
   })
 })
 
-it('is told of streamed content that is stored after another change, whole', async () => {
+it('gets streamed content that is stored after another change, whole', async () => {
   const { afterCommit, waitForChanges } = collectChanges()
   const inner = memoryStore()
   let writes = 0

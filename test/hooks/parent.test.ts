@@ -155,7 +155,7 @@ describe.each(stores)('a collection with parent: true on %s', (_, createStore) =
     ] as const) {
       await parent()
       writes = 0
-      // It is told by the store at once: it does not ask it until its patience ends.
+      // The first conflict is enough: the write is not tried again until the parent is looked at.
       expect([(await target.send(method, path, options)).status, writes]).toEqual([404, 1])
     }
     await parent()

@@ -1,8 +1,8 @@
 import { gzipSync } from 'node:zlib'
 import { afterEach, expect, it } from 'vitest'
-import { collection } from '../../src/service/resource-definitions.ts'
+import { collection, document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
-import { jsonOf, startService, type Target } from './support.ts'
+import { jsonOf, MERGE_PATCH, startService, type Target } from './support.ts'
 
 let target: Target
 afterEach(() => target.close())
@@ -23,15 +23,16 @@ it('a repetition has the first answer where its coding makes the content larger 
 })
 
 it('a repetition has a date of its own (RFC 9110 §6.6.1)', async () => {
-  let time = Date.UTC(2001, 0, 1)
-  const now = (): number => time
-  target = await startService({ resources, now }, memoryStore({ now }))
-  const first = await target.send('POST', '/notes', jsonOf({ n: 1 }, KEY))
-  time += 60_000
-  const second = await target.send('POST', '/notes', jsonOf({ n: 1 }, KEY))
-  expect([first.status, second.status]).toEqual([201, 201])
-  // What was kept is as old as the clock of the service says.
-  expect(Date.parse(second.field('date')!)).toBeGreaterThan(Date.UTC(2020, 0, 1))
+  const now = () => Date.UTC(2001, 0, 1)
+  const docs = document({ idempotency: 'optional' })
+  target = await startService({ resources: { '/docs/{name}': docs }, now }, memoryStore({ now }))
+  await target.send('PUT', '/docs/a', jsonOf({ n: 1 }))
+  for (const replayed of [undefined, '?1']) {
+    const answer = await target.send('PATCH', '/docs/a', jsonOf({ n: 1 }, { ...MERGE_PATCH, ...KEY }))
+    expect([answer.status, answer.field('idempotency-replayed')]).toEqual([204, replayed])
+    // What was kept is as old as the clock of the service says.
+    expect(Date.parse(answer.field('date')!)).toBeGreaterThan(Date.UTC(2020, 0, 1))
+  }
 })
 
 it('a repetition of a form that is stored as it is has the bytes of the first', async () => {

@@ -206,6 +206,13 @@ describe('POST of an upload', () => {
   })
 })
 
+it('no file of a form takes the place of the id', async () => {
+  const target = await startService({ resources: { '/jobs': collection({ create: 'accepted' }) } })
+  const answer = await target.send('POST', '/jobs', multipartOf([title, { ...file, name: 'id' }]))
+  expect([answer.status, answer.json().errors[0].pointer]).toEqual([422, '/id'])
+  await target.close()
+})
+
 it('a form that is refused leaves none of its files behind', async () => {
   const { store, open } = watchStaged()
   const target = await startService({ resources: { '/photos': collection({ files: { a: {}, b: {} } }) } }, store)
