@@ -49,12 +49,12 @@ const OPTIONS = [
   ['createResourceClient', ['ResourceClientOptions']],
   ['openapi', ['OpenApiOptions']],
   ['HttpError', ['HttpErrorOptions']],
-  ['testStore', ['TestStoreOptions']],
-  ['testContents', ['TestContentsOptions']],
+  ['testStore', ['TestStoreOptions', 'StoreCapabilities', 'TestRunner']],
+  ['testContents', ['TestContentsOptions', 'TestRunner']],
 ]
 
 /** What is given in part: defaults stand for the rest. */
-const PARTIAL = ['BodyLimits', 'PatchLimits']
+const PARTIAL = ['BodyLimits', 'PatchLimits', 'TestRunner']
 
 function writeOptions() {
   const sections = OPTIONS.flatMap(([owner, names]) => {

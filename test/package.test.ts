@@ -24,13 +24,18 @@ const run = promisify(execFile)
 const DECLARATIONS = join('.tmp', 'declarations')
 
 /** The folder of the built declarations; `npm start` and the tests build without them. */
-async function findDeclarations(): Promise<string> {
+async function buildDeclarations(): Promise<string> {
   const sources = readdirSync('src', { recursive: true, encoding: 'utf8' })
   const built = statSync('dist/index.d.ts', { throwIfNoEntry: false })?.mtimeMs ?? 0
   if (sources.every((file) => statSync(join('src', file)).mtimeMs < built)) return 'dist'
   await run('npx', ['tsup', '--dts-only', '--silent', '--out-dir', DECLARATIONS])
   await run(process.execPath, ['scripts/mark-type-exports.js', DECLARATIONS])
   return DECLARATIONS
+}
+let declarations: Promise<string> | undefined
+function findDeclarations(): Promise<string> {
+  declarations ??= buildDeclarations()
+  return declarations
 }
 const manifest = JSON.parse(readFileSync('package.json', 'utf8'))
 const subpaths = Object.keys(manifest.exports).filter((subpath) => subpath !== './package.json')
@@ -80,6 +85,19 @@ async function packagesInBundle(file: string): Promise<string[]> {
   return chunks
     .flatMap((chunk) => [...chunk.imports, ...chunk.dynamicImports])
     .filter((id) => isPackage(id) && !own.has(id))
+}
+
+/** A program of TypeScript of one file, which is not on the disk. */
+function createProgram(file: string, text: string): ts.Program {
+  const options: ts.CompilerOptions = {
+    ...{ module: ts.ModuleKind.NodeNext, target: ts.ScriptTarget.ES2022, types: ['node'] },
+    ...{ skipLibCheck: true, declaration: true, strict: true },
+  }
+  const host = ts.createCompilerHost(options)
+  const { fileExists, readFile } = host
+  host.fileExists = (path) => path === file || fileExists(path)
+  host.readFile = (path) => (path === file ? text : readFile(path))
+  return ts.createProgram([file], options, host)
 }
 
 /** Thousands of bytes of a bundle with one export of a built file, minified and gzipped. */
@@ -236,19 +254,10 @@ describe('the built package', () => {
   })
 
   it('declares as values exactly what it exports', async () => {
-    const declarations = await findDeclarations()
     const names = Object.keys(entries)
-    const file = resolve(declarations, 'values.ts')
+    const file = resolve(await findDeclarations(), 'values.ts')
     const text = names.map((name, i) => `import * as n${i} from './${name}.js'\nexport const v${i} = n${i}\n`).join('')
-    const options: ts.CompilerOptions = {
-      ...{ module: ts.ModuleKind.NodeNext, target: ts.ScriptTarget.ES2022, types: ['node'] },
-      ...{ skipLibCheck: true, noEmit: true, strict: true },
-    }
-    const host = ts.createCompilerHost(options)
-    const { fileExists, readFile } = host
-    host.fileExists = (path) => path === file || fileExists(path)
-    host.readFile = (path) => (path === file ? text : readFile(path))
-    const program = ts.createProgram([file], options, host)
+    const program = createProgram(file, text)
     const checker = program.getTypeChecker()
     const constants = checker.getExportsOfModule(checker.getSymbolAtLocation(program.getSourceFile(file)!)!)
     expect(constants).toHaveLength(names.length)
@@ -257,6 +266,18 @@ describe('the built package', () => {
       const exported = Object.keys((await import(resolve('dist', `${name}.js`))) as object)
       expect([name, declared.map((symbol) => symbol.name).sort()]).toEqual([name, exported.sort()])
     }
+  }, 600_000)
+
+  it('lets a program with declarations of its own export its definitions', async () => {
+    const text = `import { collection, document, singleton } from './index.js'
+      export const resources = {
+        '/users': collection({ query: { name: 'string' }, files: { photo: { replaceable: true } } }),
+        '/docs/{name}': document({ deletion: 'soft' }),
+        '/config': singleton({ methods: ['GET'] }),
+      }`
+    const program = createProgram(resolve(await findDeclarations(), 'definitions.ts'), text)
+    const messages = ts.getPreEmitDiagnostics(program).map(({ messageText }) => messageText)
+    expect(messages).toEqual([])
   }, 600_000)
 
   it.each([

@@ -28,6 +28,7 @@ const recipes = [
   page('Filter, order, count', 'recipes/lists'),
   page('Soft deletion and restore', 'recipes/soft-deletion'),
   page('Audit trail', 'recipes/audit-trail'),
+  page('Webhooks', 'recipes/webhooks'),
   page('Live updates', 'recipes/live-updates'),
   page('Files', 'recipes/files'),
   page('Files later', 'recipes/files-later'),

@@ -106,6 +106,8 @@ export function isEntryInScope(
   item: StoredResource,
 ): MaybePromise<boolean> {
   const indexing = own.indexing!
+  // What is below an item of one caller, or lists it, is not for a cache of others either.
+  exchange.sharing = 'private'
   return andThen(indexing.load(), () =>
     andThen(findScope(exchange, own, request), (scope) => scope === undefined || matches(indexing, scope, item)),
   )

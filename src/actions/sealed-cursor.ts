@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
-import { HttpError } from '../core/errors.ts'
+import { HttpError, isHttpError } from '../core/errors.ts'
 import { isJsonObject, readMember } from '../core/json.ts'
 import { isResource, type ResourceStore } from '../stores/types.ts'
 import { fetchJson, parseStored } from './hooks.ts'
@@ -75,13 +75,27 @@ function findKey(store: ResourceStore): Promise<Buffer> {
   return key
 }
 
+/**
+ * Writes the key, if there is none. A store of the rows of one table refuses the path: then the key is that of this process,
+ * and a page of another process does not open its cursors. The refusal would be taken for one of the list.
+ */
+async function keepKey(store: ResourceStore, key: Buffer): Promise<boolean> {
+  const body = JSON.stringify({ key: key.toString('base64url') })
+  try {
+    const result = await store.write(KEY_PATH, { contentType: 'application/json', body }, { expect: 'absent' })
+    return result.outcome !== 'conflict'
+  } catch (error) {
+    if (isHttpError(error) && error.status < 500) return true
+    throw error
+  }
+}
+
 /** Reads the key, or makes it; of several processes one does. */
 async function readKey(store: ResourceStore): Promise<Buffer> {
-  const body = JSON.stringify({ key: randomBytes(32).toString('base64url') })
+  const key = randomBytes(32)
   let state = await store.read(KEY_PATH)
   if (!isResource(state)) {
-    const result = await store.write(KEY_PATH, { contentType: 'application/json', body }, { expect: 'absent' })
-    if (result.outcome !== 'conflict') return Buffer.from(JSON.parse(body).key, 'base64url')
+    if (await keepKey(store, key)) return key
     state = await store.read(KEY_PATH)
   }
   const value = isResource(state) ? parseStored(await fetchJson(state, 1024, undefined)) : undefined

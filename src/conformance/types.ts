@@ -50,8 +50,10 @@ export type Capability = keyof StoreCapabilities
 
 /** The functions of a test runner: of vitest, of node:test, or of any other that has them in this form. */
 export interface TestRunner {
+  /** Groups the cases. Default: the global one, then that of node:test. */
   readonly describe: (name: string, define: () => void) => unknown
   /**
+   * Runs a case. Default: the global one, then that of node:test.
    * @param timeout milliseconds that the case may take, as vitest, Jest and Bun have it; node:test sets none by itself, and
    *   Mocha needs `--timeout`
    */

@@ -59,7 +59,7 @@ export function toHttpError(error: unknown): HttpError {
 
 /**
  * Completes a reply to an error that a function of the user has made: text is sent as UTF-8, and content with its length in
- * bytes, whatever Content-Length the function has given. Fields of the error that belong to its status, such as
+ * bytes, whatever Content-Length the function has given. Caches do not store it unless it says so. Fields of the error that belong to its status, such as
  * WWW-Authenticate of 401 (RFC 9110 §11.6.1) and Allow of 405 (§15.5.6), are added where the reply does not have them.
  * @throws TypeError for what is not a reply, and for a body that cannot be sent
  */
@@ -85,6 +85,7 @@ export function completeReply(reply: Reply, error: HttpError): Reply {
       for (const item of typeof value === 'string' ? [value] : value) fields.push(name, item)
     }
   }
+  if (!names.has('cache-control')) fields.push('Cache-Control', 'no-store')
   // RFC 9110 §8.6: no Content-Length where there can be no content.
   if (content === undefined || content === '' || status === 204 || status === 304) return emptyReply(status, fields)
   if (typeof body === 'string' && !names.has('content-type')) fields.push('Content-Type', 'text/plain; charset=utf-8')

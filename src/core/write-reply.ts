@@ -1,11 +1,12 @@
 import type { Http2ServerResponse } from 'node:http2'
+import { Socket } from 'node:net'
+import { createDrain, type Drain } from './drain.ts'
 import type { Exchange } from './exchange.ts'
 import { isPromise } from './maybe-promise.ts'
 import { toOwnBytes } from './own-bytes.ts'
 import { giveBack, takeBuffer } from './read-buffers.ts'
 import type { ContentSource, Pieces, Reply, ReplyBody } from './reply.ts'
 import { awaitChunkedEnd, discardUnreadBody, hasUnreadBody } from './request-content.ts'
-import { noteSent } from './stalled-reader.ts'
 import { writeHead } from './write-head.ts'
 
 /** More than this is written in pieces, each when the one before it has left: memory holds one of them. */
@@ -60,9 +61,25 @@ function writePiece(
 ): undefined {
   if (hasUnreadBody(exchange) && answerEarly(exchange, reply, body)) return
   writeHead(exchange, reply, undefined)
-  // ASCII as latin1: header section and content leave as one string, uncopied.
-  if (typeof body === 'string') exchange.res.end(body, 'latin1')
+  if (typeof body === 'string') endWithText(exchange, body)
   else exchange.res.end(toOwnBytes(body), written)
+}
+
+/**
+ * Sends ASCII as latin1: header section and content leave as one string. `end` with content adds an empty piece, for which
+ * Node gathers both; `write` and `end` without content are one plain write, which saves 1 of the 12 us of a GET.
+ */
+function endWithText(exchange: Exchange, text: string): void {
+  const { res } = exchange
+  if (!(res.socket instanceof Socket) || holdsBytes(exchange)) {
+    res.end(text, 'latin1')
+    return
+  }
+  // Corked, `write` leaves no uncorking behind for the next tick.
+  res.cork()
+  res.write(text, 'latin1')
+  res.uncork()
+  res.end()
 }
 
 /** Content that is read at once. Its buffer is used again only when the host has notified that the bytes left. */
@@ -198,46 +215,4 @@ async function closeIterator(iterator: AsyncIterator<Uint8Array>): Promise<void>
   } catch {
     // The reply has been written or given up: nothing depends on how the source closes.
   }
-}
-
-/**
- * Waits until one write has left, or the connection has closed. 'drain' and 'finish' count as well, because compressing
- * middleware emits them and calls no function.
- */
-interface Drain {
-  readonly promise: Promise<void>
-  /** Starts to wait for a write. */
-  next(size: number): () => void
-  close(): void
-}
-
-function createDrain(exchange: Exchange): Drain {
-  const { res } = exchange
-  let settle = () => {}
-  const goOn = () => settle()
-  const stopWaiting = exchange.onClose(goOn)
-  res.once('finish', goOn).on('drain', goOn)
-  const drain = {
-    promise: Promise.resolve(),
-    next(size: number): () => void {
-      drain.promise = new Promise<void>((resolve) => {
-        settle = resolve
-      })
-      if (!exchange.isHttp2) return settle
-      const resolve = settle
-      let isNoted = false
-      // By 'drain' too: a client that reads what was compressed would otherwise look as if it did not read.
-      settle = () => {
-        if (!isNoted) noteSent(exchange, size)
-        isNoted = true
-        resolve()
-      }
-      return settle
-    },
-    close() {
-      stopWaiting()
-      res.off('finish', goOn).off('drain', goOn)
-    },
-  }
-  return drain
 }

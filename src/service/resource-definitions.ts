@@ -21,7 +21,8 @@ type Typing<Input, Value, Named> = { readonly schema?: StandardSchema<Input, Val
   readonly [Name in keyof Named]?: Named[Name]
 }
 
-interface CollectionTraits<Methods, MemberMethods, Types, Create, Deletion, Ids, Query, Idempotency> {
+/** Not an interface: a program that exports a definition could not write the declaration of it without its name. */
+type CollectionTraits<Methods, MemberMethods, Types, Create, Deletion, Ids, Query, Idempotency> = {
   readonly methods: Methods
   readonly memberMethods: MemberMethods
   readonly types: Types
@@ -45,6 +46,8 @@ export type DocumentDefinition<Value, Input, Named> = Kind<'document'> & Typed<V
 /** A singleton, with the types that a client infers from it. */
 export type SingletonDefinition<Value, Input, Named> = Kind<'singleton'> & Typed<Value, Input, Named>
 
+// The constraints of the parameters are what editors complete the values from, and what errors about a misspelt one name.
+
 /**
  * A collection and its members: `'/users': collection()` serves `/users` (GET lists, POST creates) and `/users/{id}`
  * (GET, PUT, PATCH, DELETE).
@@ -55,14 +58,14 @@ export type SingletonDefinition<Value, Input, Named> = Kind<'singleton'> & Typed
 export function collection<
   Value = JsonObject,
   Input = Value,
-  const Methods = undefined,
-  const MemberMethods = undefined,
-  const Types = undefined,
-  const Create = undefined,
-  const Deletion = undefined,
-  const Ids = undefined,
-  const Query = undefined,
-  const Idempotency = undefined,
+  const Methods extends CollectionOptions['methods'] = undefined,
+  const MemberMethods extends CollectionOptions['memberMethods'] = undefined,
+  const Types extends CollectionOptions['types'] = undefined,
+  const Create extends CollectionOptions['create'] = undefined,
+  const Deletion extends CollectionOptions['deletion'] = undefined,
+  const Ids extends CollectionOptions['ids'] = undefined,
+  const Query extends CollectionOptions['query'] = undefined,
+  const Idempotency extends CollectionOptions['idempotency'] = undefined,
   FileNames extends string = never,
   const Files = unknown,
 >(
@@ -90,9 +93,9 @@ export function collection<
 export function document<
   Value = JsonValue,
   Input = Value,
-  const Methods = undefined,
-  const Types = undefined,
-  const Deletion = undefined,
+  const Methods extends DocumentOptions['methods'] = undefined,
+  const Types extends DocumentOptions['types'] = undefined,
+  const Deletion extends DocumentOptions['deletion'] = undefined,
 >(
   options?: DocumentOptions<Value> & Typing<Input, Value, { methods: Methods; types: Types; deletion: Deletion }>,
 ): DocumentDefinition<Value, Input, { methods: Methods; types: Types; deletion: Deletion }> {
@@ -104,7 +107,11 @@ export function document<
  * One JSON resource that is always the same: `'/config/app': singleton()`. GET, PUT, PATCH.
  * @throws TypeError for options that do not exist or contradict each other
  */
-export function singleton<Value = JsonValue, Input = Value, const Methods = undefined>(
+export function singleton<
+  Value = JsonValue,
+  Input = Value,
+  const Methods extends SingletonOptions['methods'] = undefined,
+>(
   options?: SingletonOptions<Value> & Typing<Input, Value, { methods: Methods }>,
 ): SingletonDefinition<Value, Input, { methods: Methods }> {
   const read = readSingletonOptions(options as SingletonOptions | undefined)

@@ -114,9 +114,9 @@ export interface ServiceOptions {
    */
   readonly log?: Log | boolean
   /**
-   * Makes the answer for an error. Text is sent as UTF-8; Content-Length comes by itself, and so do the fields of
-   * `error.headers` that the answer does not set, such as WWW-Authenticate, Allow and Retry-After, unless its status is
-   * another one. Default: a problem document (RFC 9457), nothing for 412.
+   * Makes the answer for an error. Text is sent as UTF-8; Content-Length comes by itself. So do `Cache-Control: no-store`,
+   * and the fields of `error.headers` such as WWW-Authenticate, Allow and Retry-After, where the answer does not set them;
+   * those of `error.headers` not where its status is another one. Default: a problem document (RFC 9457), nothing for 412.
    */
   readonly formatError?: (error: HttpError, exchange: Exchange) => Reply
   /** `'forward'` gives unexpected errors to the host's `next(error)` instead of answering 500. Default `'respond'`. */

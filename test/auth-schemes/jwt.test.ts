@@ -120,6 +120,16 @@ describe('jwt', () => {
     },
   )
 
+  it.each([
+    ['none', {}],
+    ['those with a public key', { algorithms: ['RS256'] }],
+    ['one with a public key beside HS256', { algorithms: ['RS256', 'HS256'] }],
+  ])('says what a secret needs where the algorithms are %s', (_, options) => {
+    expect(() => jwt({ ...SETTINGS, keys: secret, ...options })).toThrow(
+      /^"keys" has no key for RS256.*; an HMAC secret needs "algorithms": \["HS256"\]\.$/,
+    )
+  })
+
   it('has each of several secrets for the algorithms that it is long enough for', async () => {
     const [short, long] = [Buffer.alloc(32, 's'), Buffer.alloc(64, 'l')]
     const { send } = await serve({ keys: [short, long], algorithms: ['HS256', 'HS512'] })

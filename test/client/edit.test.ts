@@ -59,6 +59,15 @@ describe('edit', () => {
     expect((await read()).value).toMatchObject({ name: 'b' })
   })
 
+  it('merges an edit of a document that was kept as JSON in an earlier session', async () => {
+    const { base, client, read } = await open()
+    const kept = JSON.stringify(await read())
+    await client.edit(PATH, (document) => withMember(document, 'list', [4]))
+    const document = JSON.parse(kept) as Awaited<ReturnType<typeof read>>
+    const edited = await createResourceClient(base).edit(document, withMember(document.value, 'name', 'b'))
+    expect(expectSuccess(edited).document.value).toEqual({ name: 'b', list: [4], sub: { x: 1, y: 2 } })
+  })
+
   it('sends nothing where the change makes no difference', async () => {
     const methods: string[] = []
     const spy: Fetch = (target, options) => {

@@ -51,6 +51,26 @@ describe.each(parents)('a scope beside parent: true on %s', (_, createStore) => 
     }
   })
 
+  it('keeps all that is below an item of a caller out of shared caches, as it does the item (RFC 9111 §5.2.2.7)', async () => {
+    const cacheControl = 'public, max-age=60'
+    const target = await start(createStore(), {
+      '/notes': collection({ scope, cacheControl }),
+      '/notes/{note}/lines': collection({ parent: true, cacheControl, files: { photo: { replaceable: true } } }),
+      '/notes/{note}/lines/{line}/words': collection({ parent: true, cacheControl }),
+    })
+    for (const path of ['/notes', '/notes/1/lines', '/notes/1/lines/1/words']) {
+      expect((await target.send('POST', path, jsonOf({}, as('ada')))).status).toBe(201)
+    }
+    await target.send('PUT', '/notes/1/lines/1/photo', png('ada', 'x'))
+    const line = '/notes/1/lines/1'
+    for (const path of ['/notes/1', '/notes/1/lines', line, `${line}/photo`, `${line}/words`, `${line}/words/1`]) {
+      for (const method of ['GET', 'HEAD']) {
+        const answer = await target.send(method, path, { fields: as('ada') })
+        expect([path, answer.status, answer.field('Cache-Control')]).toEqual([path, 200, 'private, max-age=60'])
+      }
+    }
+  })
+
   it('names in an error the definition whose scope is wrong', async () => {
     const errors: string[] = []
     const onError = (error: unknown): void => void errors.push((error as Error).message)

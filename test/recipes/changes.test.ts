@@ -1,3 +1,8 @@
+import { createHmac } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
 import { startRecipe } from '../support/recipes.ts'
 
@@ -24,6 +29,35 @@ describe('examples/recipes/audit-trail.mjs', () => {
     const path = `/audit/${entries[0].eventId}`
     expect((await send('GET', path, { headers: auditor })).status).toBe(200)
     expect((await send('PUT', path, { headers: auditor, json: {} })).status).toBe(405)
+  })
+})
+
+describe('examples/recipes/webhooks.mjs', () => {
+  it('sends each change until the receiver has taken it', async () => {
+    const received: { readonly signature: unknown; readonly body: string }[] = []
+    const receiver = createServer(async (req, res) => {
+      received.push({ signature: req.headers['x-signature'], body: await text(req) })
+      res.writeHead(received.length === 1 ? 500 : 204).end()
+      receiver.emit('received')
+    })
+    await once(receiver.listen(0, '127.0.0.1'), 'listening')
+    const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`
+    const { send } = await startRecipe('webhooks.mjs', { WEBHOOK_URL: url, WEBHOOK_SECRET: 'secret' })
+    for (const title of ['a', 'b'.repeat(100_000)]) {
+      const count = received.length
+      expect((await send('POST', '/tasks', { json: { title } })).status).toBe(201)
+      while (received.length < count + (title === 'a' ? 2 : 1)) await once(receiver, 'received')
+    }
+    expect((await send('GET', '/messages')).status).toBe(404)
+    const [refused, first, second] = received.map(({ body }) => JSON.parse(body))
+    expect(refused).toEqual(first)
+    expect([first.kind, first.path, first.after.value.title]).toEqual(['created', '/tasks/1', 'a'])
+    expect(second.after.value.title).toHaveLength(100_000)
+    for (const { signature, body } of received) {
+      expect(signature).toBe(createHmac('sha256', 'secret').update(body).digest('hex'))
+    }
+    receiver.closeAllConnections()
+    receiver.close()
   })
 })
 

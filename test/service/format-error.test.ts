@@ -112,6 +112,14 @@ describe('formatError', () => {
     ])
   })
 
+  it('keeps errors out of caches unless the reply says otherwise (RFC 9110 §15.1)', async () => {
+    let headers: readonly string[] = []
+    const { send } = await serve(memoryStore(), { formatError: ({ status }) => ({ status, headers, body: 'no' }) })
+    expect((await send('GET', '/nothing')).field('cache-control')).toBe('no-store')
+    headers = ['cache-control', 'no-store']
+    expect((await send('GET', '/nothing')).field('cache-control')).toBe('no-store')
+  })
+
   it('does not lose WWW-Authenticate, Allow and Retry-After (RFC 9110 §11.6.1, §15.5.6, §10.2.3)', async () => {
     const store = memoryStore()
     const failing = {

@@ -116,6 +116,7 @@ describe.each(HTTP1_HOSTS)('requests that are pipelined on %s', (name) => {
     })
     const { socket } = await open(name, handler)
     socket.write(get('/').repeat(300))
+    await expect.poll(() => taken, { timeout: 5000 }).toBe(16)
     expect(await settled(() => taken)).toBe(16)
     release()
     const seen = countAnswers(socket)

@@ -200,6 +200,34 @@ describe.each(HTTP1)('the writer, for one request after the other, on $name', (t
     expect(text).toMatch(/\r\n\r\nhello$/)
   })
 
+  it('sends text with the header section in one plain write, for which nothing has to be gathered (issue 23)', async () => {
+    let gathered = 0
+    const { port } = await serve(({ res }) => {
+      const socket = res.socket!
+      const gather = socket._writev!
+      socket._writev = (...args) => {
+        gathered++
+        gather.apply(socket, args)
+      }
+      return contentReply(200, 'hello', TEXT)
+    })
+    const client = await open(port)
+    for (let i = 0; i < 3; i++) {
+      client.send(request('GET'))
+      expect((await client.read()).body.toString()).toBe('hello')
+    }
+    expect(gathered).toBe(0)
+  })
+
+  it('ends text that the connection does not take at once', async () => {
+    const text = 'x'.repeat(1024 * 1024)
+    const { port } = await serve(() => contentReply(200, text, TEXT))
+    const client = await open(port)
+    client.send(request('GET') + request('GET', '/', 'Connection: close\r\n'))
+    for (let i = 0; i < 2; i++) expect((await client.read()).body.toString()).toBe(text)
+    await client.closed
+  })
+
   it('keeps the order of pipelined requests, whatever takes how long', async () => {
     const { port } = await serve(async ({ req }) => {
       const text = req.url!.slice(1)

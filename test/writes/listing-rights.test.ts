@@ -357,6 +357,22 @@ describe('a page of entries that are judged (issue 16, 9)', () => {
     expect((await list(forged)).status).toBe(400)
   })
 
+  it('ends early with a cursor that opens where the store keeps the rows of its table alone', async () => {
+    const inner = memoryStore()
+    const store: ResourceStore = {
+      ...inner,
+      write(path, content, options) {
+        if (!path.startsWith('/notes/')) throw new HttpError(404, 'ERR_NOT_FOUND')
+        return inner.write(path, content, options)
+      },
+    }
+    const resources = { '/notes': collection({ authorize: ownersOnly }) }
+    target = await startService({ auth, resources }, store)
+    for (let n = 1; n <= 2100; n++) await seed(store, `/notes/${n}`, { owner: n === 2100 ? 'ann' : 'bob', text: '' })
+    const { ids, pages } = await walk('/notes?limit=5', 'ann')
+    expect([ids, pages.length]).toEqual([[2100], 2])
+  })
+
   it('reads the key of its cursors once', async () => {
     const store = memoryStore()
     const reads = vi.spyOn(store, 'read')

@@ -1,0 +1,51 @@
+import { resolve } from 'node:path'
+import ts from 'typescript'
+import { expect, it } from 'vitest'
+
+const FILE = resolve('test/types/editor.ts')
+const CURSOR = '\u2038'
+
+/** What an editor knows of a program: completions at the cursor, and the messages of errors. */
+function openEditor(program: string): { readonly completions: string[]; readonly messages: string[] } {
+  const text = `import { collection, document, singleton } from '../../src/index.ts'\n${program}`
+  const options: ts.CompilerOptions = {
+    ...{ module: ts.ModuleKind.NodeNext, target: ts.ScriptTarget.ES2022, types: ['node'], lib: ['lib.es2023.d.ts'] },
+    ...{ strict: true, skipLibCheck: true, allowImportingTsExtensions: true, noEmit: true },
+  }
+  const editor = ts.createLanguageService({
+    getCompilationSettings: () => options,
+    getScriptFileNames: () => [FILE],
+    getScriptVersion: () => '1',
+    getScriptSnapshot: (file) => {
+      const content = file === FILE ? text.replace(CURSOR, '') : ts.sys.readFile(file)
+      return content === undefined ? undefined : ts.ScriptSnapshot.fromString(content)
+    },
+    getCurrentDirectory: () => resolve('.'),
+    getDefaultLibFileName: ts.getDefaultLibFilePath,
+    fileExists: ts.sys.fileExists,
+    readFile: ts.sys.readFile,
+    readDirectory: ts.sys.readDirectory,
+    directoryExists: ts.sys.directoryExists,
+    getDirectories: ts.sys.getDirectories,
+  })
+  const entries = editor.getCompletionsAtPosition(FILE, text.indexOf(CURSOR), undefined)?.entries ?? []
+  const diagnostics = editor.getSemanticDiagnostics(FILE)
+  return {
+    completions: entries.map(({ name }) => name).sort(),
+    messages: diagnostics.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n')),
+  }
+}
+
+it('completes the value of an option, and names the right ones for a misspelt one', () => {
+  const { completions, messages } = openEditor(`
+    collection({ deletion: '${CURSOR}' })
+    collection({ idempotency: 'optionnal' })
+    document({ deletion: 'sofft' })
+    singleton({ methods: ['GTE'] })`)
+  expect(completions).toEqual(['hard', 'queued', 'soft'])
+  expect(messages.slice(1)).toEqual([
+    expect.stringContaining(`Did you mean '"optional"'?`),
+    expect.stringContaining(`Did you mean '"soft"'?`),
+    `Type '"GTE"' is not assignable to type 'Method'.`,
+  ])
+}, 120_000)
