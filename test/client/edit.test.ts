@@ -49,6 +49,16 @@ describe('edit', () => {
     await expect(client.edit(PATH, () => undefined as never)).rejects.toThrow(TypeError)
   })
 
+  it('takes a change that is made to the value in place', async () => {
+    const { client, read } = await open()
+    const edited = await client.edit(PATH, (document) => {
+      ;(document as Record<string, JsonValue>)['name'] = 'b'
+      return document
+    })
+    expect(expectSuccess(edited).document.value).toMatchObject({ name: 'b' })
+    expect((await read()).value).toMatchObject({ name: 'b' })
+  })
+
   it('merges an edit of a document that was kept as JSON in an earlier session', async () => {
     const { base, client, read } = await open()
     const kept = JSON.stringify(await read())

@@ -231,3 +231,11 @@ describe('s3Contents, when the service or the source fails', () => {
     expect((await readAll(contents, key, 0, bytes.length - 1)).equals(bytes)).toBe(true)
   })
 })
+
+it('s3Contents lists nothing of another store whose prefix begins with its own', async () => {
+  const prefix = createPrefix()
+  const key = createKey()
+  await open({ prefix: `${prefix}other/` }).put(key, stream(createBytes(10, 1)))
+  expect(await listKeys(open({ prefix }))).toEqual([])
+  expect(await listKeys(open({ prefix: `${prefix}other/` }))).toEqual([key])
+})

@@ -10,6 +10,7 @@ import { createResourceService } from '../../src/service/create-resource-service
 import { collection, document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import { ask } from '../support/ask.ts'
+import { beforeWrites } from '../support/before-writes.ts'
 import { runServer } from '../support/hosts.ts'
 import { jsonOf, MERGE_PATCH, startService, type Target } from '../writes/support.ts'
 import { STORES } from './stores.ts'
@@ -262,4 +263,63 @@ describe('afterCommit', () => {
       log.mockRestore()
     }
   })
+})
+
+it('gets streamed content that is stored after another change, whole', async () => {
+  const { afterCommit, waitForChanges } = collectChanges()
+  const inner = memoryStore()
+  let writes = 0
+  const theirs = { contentType: 'text/plain', body: 'theirs' }
+  const racing = beforeWrites(inner, () => ++writes === 1 && inner.write('/docs/a', theirs, { expect: 'any' }))
+  target = await startService({ resources: { '/docs/{name}': document({ afterCommit }) } }, racing)
+  const body = 'x'.repeat(200_000)
+  const fields = { 'Content-Type': 'text/plain' }
+  expect((await target.send('PUT', '/docs/a', { fields, body, chunked: true })).status).toBe(204)
+  expect((await target.send('GET', '/docs/a')).text).toBe(body)
+  expect((await waitForChanges(1)).map(({ kind, before }) => [kind, before?.size])).toEqual([['replaced', 6]])
+})
+
+it('leaves the retention of what is removed as the definition says', async () => {
+  let time = Date.UTC(2026, 0, 1)
+  const now = (): number => time
+  const docs = document({ retention: 1000, afterCommit: () => {} })
+  target = await startService({ resources: { '/docs/{name}': docs }, now }, memoryStore({ now }))
+  await target.send('PUT', '/docs/a', jsonOf({}))
+  await target.send('DELETE', '/docs/a')
+  expect((await target.send('GET', '/docs/a')).status).toBe(410)
+  time += 2000
+  expect((await target.send('GET', '/docs/a')).status).toBe(404)
+})
+
+it('keeps no timer once the service is closed', async () => {
+  let end: () => void = () => {}
+  const called = new Promise<void>((resolve) => {
+    end = resolve
+  })
+  let finish: () => void = () => {}
+  const afterCommit: AfterCommit = () => {
+    end()
+    return new Promise<void>((resolve) => {
+      finish = resolve
+    })
+  }
+  target = await startService({ resources: { '/docs/{name}': document({ afterCommit }) } })
+  await target.send('PUT', '/docs/a', jsonOf({}))
+  await called
+  const setTimer = vi.spyOn(globalThis, 'setTimeout')
+  const clearTimer = vi.spyOn(globalThis, 'clearTimeout')
+  try {
+    const closed = target.service.close()
+    // It waits for five seconds at most.
+    await vi.waitFor(() => expect(setTimer.mock.calls.some(([, time]) => time! > 4000 && time! <= 5000)).toBe(true))
+    finish()
+    await closed
+    const cleared = new Set(clearTimer.mock.calls.map(([timer]) => timer))
+    for (const [index, [, time]] of setTimer.mock.calls.entries()) {
+      if (time! > 4000 && time! <= 5000) expect(cleared).toContain(setTimer.mock.results[index]!.value)
+    }
+  } finally {
+    setTimer.mockRestore()
+    clearTimer.mockRestore()
+  }
 })

@@ -343,3 +343,21 @@ describe('outbox', () => {
     expect(isResource(await target.store.read(`/audit/${entry.eventId}`))).toBe(true)
   })
 })
+
+it('the outbox of a collection with ids of type uuid gets the state that is then stored', async () => {
+  const store = memoryStore()
+  const outbox: Outbox = ({ eventId, after }) => [
+    { path: `/events/${eventId}`, content: json({ version: after?.version }) },
+  ]
+  const notes = collection({ ids: 'uuid', outbox })
+  const target = await startService({ resources: { '/notes': notes } }, store)
+  const { status, headers } = await fetch(`http://127.0.0.1:${target.port}/notes`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: '{}',
+  })
+  const [event] = (await store.list('/events', { limit: 2 })).items
+  const state = (await store.read(headers.get('location')!)) as { version: string }
+  expect([status, String(event?.body)]).toEqual([201, JSON.stringify({ version: state.version })])
+  await target.close()
+})

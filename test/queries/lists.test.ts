@@ -33,6 +33,13 @@ describe('lists of a collection with query', () => {
     expect(answer.field('X-Total-Count')).toBeUndefined()
   })
 
+  it('counts all items on the last page too', async () => {
+    const { send } = await serveTasks()
+    const first = await send('GET', '/tasks?limit=3&count=true')
+    const last = await send('GET', linkOf(first.field('Link'), 'next')!)
+    expect([idsOf(last.text), first.field('X-Total-Count'), last.field('X-Total-Count')]).toEqual([[4, 5], '5', '5'])
+  })
+
   it('counts what matches, on whichever page', async () => {
     const { send } = await serveTasks()
     const first = await send('GET', '/tasks?status=open&limit=1&count=true')

@@ -1,9 +1,11 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { basic } from '../../src/auth-schemes/basic.ts'
 import type { RequestEvent } from '../../src/core/diagnostics.ts'
+import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { collection, document } from '../../src/service/resource-definitions.ts'
+import { memoryStore } from '../../src/stores/memory.ts'
 import { closeAfterTest, FIXTURE_RESOURCES, type Served, serveFixtures } from './serve.ts'
 
 const text = 'Content-Type: text/plain'
@@ -221,4 +223,12 @@ describe('the channel http-resource-service:request', () => {
     const event = await traceOf('OPTIONS', '*')
     expect([event.target, event.reason]).toEqual(['*', 'answerServerOptions'])
   })
+})
+
+it('leaves no listener behind once the service is closed', async () => {
+  const name = 'http-resource-service:request'
+  const service = createResourceService(memoryStore(), { explain: () => {} })
+  expect(channel(name).hasSubscribers).toBe(true)
+  await service.close()
+  expect(channel(name).hasSubscribers).toBe(false)
 })

@@ -1,9 +1,14 @@
+import { createServer } from 'node:http'
 import { afterEach, expect, it, vi } from 'vitest'
+import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { createRecordSweeper } from '../../src/service/idempotency-records.ts'
+import { collection } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
+import { runServer } from '../support/hosts.ts'
 import { openStore } from '../support/sql-stores.ts'
 import { createDatabaseFile } from '../support/sqlite.ts'
+import { senderTo, serve } from './serve.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
@@ -101,4 +106,33 @@ it('removes large records as well, of which it reads the beginning alone', async
   sweeper.close()
   await close()
   await file.remove()
+})
+
+it('records of one definition are swept where another keeps its own for good', async () => {
+  const store = memoryStore()
+  await fill(store, [NOW - DAY, null])
+  const keyed = (idempotencyRetention: number) => collection({ idempotency: 'optional', idempotencyRetention })
+  const resources = { '/a': keyed(Number.POSITIVE_INFINITY), '/b': keyed(HOUR) }
+  const { send } = await serve(store, { resources, now: () => NOW })
+  await send('GET', '/a')
+  await vi.waitFor(async () => expect(await count(store)).toBe(1), 10_000)
+})
+
+it('records are left alone once the service is closed', async () => {
+  const store = memoryStore()
+  const list = vi.spyOn(store, 'list')
+  const service = createResourceService(store, { resources: { '/a': collection({ idempotency: 'optional' }) } })
+  const host = await runServer(createServer(service))
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  await senderTo(host.port)('POST', '/a', ['Content-Type: application/json'], '{}')
+  vi.advanceTimersByTime(0)
+  await service.close()
+  list.mockClear()
+  for (let hour = 0; hour < 3; hour++) {
+    vi.advanceTimersByTime(HOUR)
+    for (let i = 0; i < 20; i++) await new Promise(setImmediate)
+  }
+  expect(list).not.toHaveBeenCalled()
+  vi.useRealTimers()
+  await host.close()
 })

@@ -154,3 +154,21 @@ describe('what is kept beside a state or a page', () => {
     }
   })
 })
+
+it('a page keeps the fields of GET and QUERY apart', async () => {
+  const options: CollectionOptions = { query: { n: 'number' }, cacheControl: 'no-store' }
+  const store = memoryStore()
+  await store.create('/users', () => ({ contentType: 'application/json', body: '{"id":1}' }))
+  const send = await listen(createResourceService(store, { resources: { '/users': collection(options) } }))
+  const form = 'application/x-www-form-urlencoded'
+  for (const _ of ROUNDS) {
+    const queried = await send('QUERY', '/users', [`Content-Type: ${form}`])
+    const read = await send('GET', '/users')
+    expect([queried.status, queried.field('accept-query'), queried.field('location')]).toEqual([
+      200,
+      undefined,
+      '/users',
+    ])
+    expect([read.status, read.field('accept-query'), read.field('location')]).toEqual([200, form, undefined])
+  }
+})

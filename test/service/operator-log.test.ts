@@ -14,6 +14,7 @@ import { auth } from '../../src/handlers/auth.ts'
 import { requireHttps } from '../../src/handlers/require-https.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { collection, document } from '../../src/service/resource-definitions.ts'
+import { watchStore } from '../../src/service/watch-store.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import { postgresStore } from '../../src/stores/postgres.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
@@ -113,6 +114,36 @@ describe('the log option', () => {
     fails([])
     expect((await send('PUT', '/a', [JSON_TYPE], '{}')).status).toBe(201)
     await until(() => entries.length > 1)
+    expect(entries.map(({ state }) => state)).toEqual(['down', 'up'])
+  })
+
+  it(`is called for neither indexing nor reads beside writes that fail, however long they work ${POINT}`, async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+    const { entries, log } = keep()
+    let refusal: HttpError | undefined = new HttpError(503, 'ERR_INDEXING')
+    const inner = memoryStore()
+    const fail = () => {
+      if (refusal !== undefined) throw refusal
+    }
+    const store = watchStore(
+      {
+        ...inner,
+        list: (...args) => fail() ?? inner.list(...args),
+        write: (...args) => fail() ?? inner.write(...args),
+      },
+      log,
+    )
+    expect(() => store.list('/a', { limit: 1 })).toThrow()
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(entries).toEqual([])
+    refusal = new HttpError(507, 'ERR_OUT_OF_SPACE')
+    expect(() => store.write('/a', { contentType: 'text/plain', body: '' }, { expect: 'any' })).toThrow()
+    for (let i = 0; i < 3; i++) await store.read('/a')
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(entries.map(({ state }) => state)).toEqual(['down'])
+    refusal = undefined
+    await store.write('/a', { contentType: 'text/plain', body: '' }, { expect: 'any' })
+    await vi.advanceTimersByTimeAsync(60_000)
     expect(entries.map(({ state }) => state)).toEqual(['down', 'up'])
   })
 

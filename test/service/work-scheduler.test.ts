@@ -2,13 +2,14 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { HttpError } from '../../src/core/errors.ts'
 import type { LogEntry } from '../../src/core/operator-log.ts'
-import type { WorkQueue } from '../../src/service/work-queue.ts'
+import { createWorkQueue, type WorkQueue } from '../../src/service/work-queue.ts'
 import {
   createExternalScheduler,
   createLocalScheduler,
   createPoll,
   type ExternalQueue,
 } from '../../src/service/work-scheduler.ts'
+import { memoryStore } from '../../src/stores/memory.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
@@ -252,5 +253,17 @@ describe('createExternalScheduler', () => {
     expect(failures.length).toBeGreaterThanOrEqual(4)
     expect(entries).toEqual(logged)
     scheduler.close()
+  })
+})
+
+describe('createWorkQueue', () => {
+  it('says how long it is until the next work is due, whatever its place in the queue', async () => {
+    const store = memoryStore()
+    const queue = createWorkQueue(store, () => 1000)
+    for (const [id, notBefore] of Object.entries({ a: 6000, b: 3000, c: 9000, d: 1000 })) {
+      const body = JSON.stringify({ kind: 'process', pattern: '/jobs', path: '/jobs/1', attempts: 1, notBefore })
+      await store.write(`work/${id}`, { contentType: 'application/json', body }, { expect: 'absent' })
+    }
+    expect(await queue.due(10)).toEqual({ ids: ['d'], wait: 2000 })
   })
 })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { IndexedValue } from '../../src/stores/index-types.ts'
-import { compareValues, encodePrefix, encodeValue } from '../../src/stores/indexed-values.ts'
+import { compareValues, encodePrefix, encodeValue, meetsCondition } from '../../src/stores/indexed-values.ts'
 
 const ORDERED: readonly IndexedValue[] = [
   ...[null, false, true],
@@ -16,6 +16,19 @@ describe('indexed values', () => {
         const pair = `${JSON.stringify(a)} and ${JSON.stringify(b)}`
         expect(Math.sign(compareValues(a, b)), pair).toBe(order)
         expect(Math.sign(Buffer.compare(encodeValue(a), encodeValue(b))), pair).toBe(Math.sign(compareValues(a, b)))
+      }
+  })
+
+  it('meet a bound of their own type only', () => {
+    for (const value of ORDERED)
+      for (const bound of ORDERED) {
+        const order = Math.sign(ORDERED.indexOf(value) - ORDERED.indexOf(bound))
+        const isOfType = value !== null && typeof value === typeof bound
+        const meets = (operator: 'gt' | 'gte' | 'lt' | 'lte') =>
+          meetsCondition(value, { property: 'p', operator, value: bound })
+        expect([meets('gt'), meets('gte'), meets('lt'), meets('lte')]).toEqual(
+          [order > 0, order >= 0, order < 0, order <= 0].map((isMet) => isMet && isOfType),
+        )
       }
   })
 

@@ -166,3 +166,61 @@ describe('memoryStore, queries', () => {
     expect(() => list(store, { where: [is('colour', 'red')] })).toThrow('The index has no property "colour".')
   })
 })
+
+describe('memoryStore, conditions on a property of the scope', () => {
+  const among = (...values: readonly string[]) => ({ property: 'owner', operator: 'in' as const, values })
+
+  it('select each member once, and those that meet all of them', () => {
+    const store = memoryStore()
+    fill(store, 50, INDEX)
+    const count = (...where: readonly ListQuery['where'][number][]) => {
+      const { items, total } = list(store, { where, count: true })
+      return [items.length, total]
+    }
+    expect(count(among('owner 3', 'owner 3'))).toEqual([5, 5])
+    expect(count(among('owner 3'), among('owner 4'))).toEqual([0, 0])
+    expect(count(among('owner 3', 'owner 4'), among('owner 4', 'owner 5'))).toEqual([5, 5])
+    expect(count(among('owner 3'), { property: 'owner', operator: 'notIn', values: ['owner 3'] })).toEqual([0, 0])
+  })
+})
+
+describe('memoryStore, an index of content', () => {
+  const content = (status: string) => ({ contentType: 'application/json', body: JSON.stringify({ status }) })
+  const indexed = (status: string) => ({ ...content(status), indexed: { index: INDEX, values: { status } } })
+  const namesBy = (store: ResourceStore, status: string, options: Partial<ListOptions> = {}) =>
+    list(store, { where: [is('status', status)] }, options).items.map(({ path }) => path)
+
+  it('takes no values of an earlier state that come late', async () => {
+    const store = memoryStore()
+    let answer: (values: object) => void = () => {}
+    const late = { ...INDEX, valuesOf: () => new Promise<never>((resolve) => (answer = resolve as never)) }
+    store.write('/tasks/1', { ...indexed('first'), indexed: { index: late, values: {} } }, { expect: 'any' })
+    store.write('/tasks/1', content('second'), { expect: 'any' })
+    store.write('/tasks/1', indexed('third'), { expect: 'any' })
+    answer({ status: 'second' })
+    await nextTurn()
+    expect([namesBy(store, 'second'), namesBy(store, 'third')]).toEqual([[], ['/tasks/1']])
+  })
+
+  it('has no values of content that cannot be read, and answers all the same', async () => {
+    const store = memoryStore()
+    const broken = { ...INDEX, valuesOf: async () => Promise.reject(new Error('away')) }
+    store.write(
+      '/tasks/1',
+      { ...indexed('open'), indexed: { index: broken, values: { status: 'open' } } },
+      { expect: 'any' },
+    )
+    store.write('/tasks/2', content('open'), { expect: 'any' })
+    await nextTurn()
+    expect([namesBy(store, 'open'), list(store).items.length]).toEqual([['/tasks/1'], 2])
+  })
+
+  it('forgets a hidden member that is removed with another', () => {
+    const store = memoryStore()
+    for (const name of [1, 2, 3]) store.write(`/tasks/${name}`, indexed('open'), { expect: 'any' })
+    store.remove('/tasks/2', { expect: 'any', mode: 'hide' })
+    expect(namesBy(store, 'open', { hidden: true })).toEqual(['/tasks/1', '/tasks/2', '/tasks/3'])
+    store.remove('/tasks/1', { expect: 'any', mode: 'erase', related: ['/tasks/2'] })
+    expect(namesBy(store, 'open', { hidden: true })).toEqual(['/tasks/3'])
+  })
+})

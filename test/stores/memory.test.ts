@@ -409,3 +409,26 @@ describe('memoryStore, options', () => {
     }
   })
 })
+
+describe('memoryStore, staged content', () => {
+  it('is written no more once it was given up', async () => {
+    const store = memoryStore()
+    const staged = await store.stage!(stream(10))
+    await store.write('/a', { contentType: 'text/plain', body: staged }, { expect: 'any' })
+    await staged.discard()
+    const write = async () => store.write('/b', { contentType: 'text/plain', body: staged }, { expect: 'any' })
+    await expect(write()).rejects.toThrow('was given up')
+    expect([await store.read('/a'), await store.read('/b')]).toMatchObject([{ size: 10 }, undefined])
+  })
+})
+
+it('memoryStore goes on behind a member that is called undefined', async () => {
+  const store = memoryStore()
+  for (const name of ['a', 'undefined', 'z']) put(store, `/c/${name}`)
+  // Pages that are asked for repeatedly are kept.
+  for (let round = 0; round < 3; round++) {
+    const first = await store.list('/c', { limit: 2 })
+    const second = await store.list('/c', { limit: 2, after: first.next })
+    expect([first.next, second.items.map(({ path }) => path)]).toEqual(['undefined', ['/c/z']])
+  }
+})

@@ -97,6 +97,24 @@ describe('an accepted creation', () => {
     expect(calls - atClose).toBe(0)
   })
 
+  it('leaves alone what another process has ended meanwhile', async () => {
+    const store = memoryStore()
+    const target = await start(
+      async ({ path }) => {
+        const body = JSON.stringify({ id: 1, state: 'ready', by: 'another' })
+        await store.write(path, { contentType: 'application/json', body }, { expect: 'present' })
+        return { by: 'this' }
+      },
+      {},
+      store,
+    )
+    await target.send('POST', '/jobs', jsonOf({}))
+    await until(target, '/jobs/1', 'ready')
+    await vi.waitFor(async () => expect((await store.list('work', { limit: 9 })).items).toEqual([]), 10_000)
+    expect((await target.send('GET', '/jobs/1')).json()).toEqual({ id: 1, state: 'ready', by: 'another' })
+    await target.close()
+  })
+
   it('keeps the id of its path, whatever the work returns', async () => {
     const target = await start(() => ({ id: 99, pages: 3 }))
     await target.send('POST', '/jobs', jsonOf({}))

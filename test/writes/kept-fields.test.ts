@@ -28,6 +28,22 @@ describe('what PATCH says nothing of', () => {
     ])
   })
 
+  it('ignores Content-Language of a patch, which describes the patch', async () => {
+    target = await startService({ resources: { '/docs/{name}': document({ storedHeaders: ['Content-Language'] }) } })
+    const fields = { 'Content-Type': 'application/json' }
+    await target.send('PUT', '/docs/f', { fields: { ...fields, 'Content-Language': 'de' }, body: '{"a":1}' })
+    const patch = { 'Content-Type': 'application/merge-patch+json', 'Content-Language': '<script>' }
+    expect((await target.send('PATCH', '/docs/f', { fields: patch, body: '{"a":2}' })).status).toBe(200)
+    expect((await target.send('GET', '/docs/f')).field('content-language')).toBe('de')
+  })
+
+  it('is none where Content-Language is empty', async () => {
+    target = await startService({ resources: { '/docs/{name}': document({ storedHeaders: ['Content-Language'] }) } })
+    const fields = { 'Content-Type': 'text/plain', 'Content-Language': '' }
+    expect((await target.send('PUT', '/docs/f', { fields, body: 'x' })).status).toBe(201)
+    expect((await target.send('GET', '/docs/f')).field('content-language')).toBeUndefined()
+  })
+
   it.each([
     ['Content-Language', '<script>'],
     ['Content-Language', 'a'.repeat(5000)],

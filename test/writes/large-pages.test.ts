@@ -88,3 +88,16 @@ describe('a page that is too large for memory', () => {
     await expect(answer.text()).rejects.toThrow()
   })
 })
+
+it('a large page shows removed items with their content, where they may be seen', async () => {
+  const store = memoryStore()
+  for (let id = 1; id <= 20; id++) {
+    const path = `/things/${id}`
+    await store.write(path, { contentType: 'application/json', body: json(id, 20_000) }, { expect: 'any' })
+    if (id % 2 === 0) await store.remove(path, { expect: 'any', mode: 'hide' })
+  }
+  const things = collection({ deletion: 'soft', authorize: () => true })
+  target = await startService({ resources: { '/things': things } }, store)
+  const { status, text } = await target.send('GET', '/things?deleted=true')
+  expect([status, JSON.parse(text).length]).toEqual([200, 20])
+})

@@ -166,6 +166,16 @@ it('a monitor of a service below a mount names its target as clients know it', a
 })
 
 describe('a monitor whose work has ended', () => {
+  it('is removed by DELETE where the work has failed', async () => {
+    target = await start({ maxAttempts: 1 })
+    const monitor = await removeAs('')
+    await target.send('PUT', '/notes/1', jsonOf({ changed: true }))
+    expect(await target.service.runOperation(idOf(monitor))).toBe(true)
+    expect((await target.send('GET', monitor)).json()).toMatchObject({ state: 'failed' })
+    expect((await target.send('DELETE', monitor)).status).toBe(204)
+    expect((await target.send('GET', monitor)).status).toBe(404)
+  })
+
   it('is removed with its records after the retention, done or failed', async () => {
     let now = Date.now()
     target = await start({ retention: 1000, maxAttempts: 1 }, { now: () => now })

@@ -37,6 +37,14 @@ describe.each(Object.entries(STORES))(
       expect((await target.send('POST', '/uploads', fileOf('scan'))).status).toBe(202)
     })
 
+    it('are not removed with an item that may have a file of their name', async () => {
+      await serve({ '/notes': collection({ files: { file: {} } }), '/notes/7/file': document() })
+      expect((await target.send('PUT', '/notes/7', jsonOf({}))).status).toBe(201)
+      expect((await target.send('PUT', '/notes/7/file', jsonOf({ own: true }))).status).toBe(201)
+      expect((await target.send('DELETE', '/notes/7')).status).toBe(204)
+      expect((await target.send('GET', '/notes/7/file')).text).toBe('{"own":true}')
+    })
+
     it('are not removed with an item as if they were its files', async () => {
       await serve({ '/uploads': collection({ create: 'accepted' }), '/uploads/{upload}/verdict': json })
       const path = (await target.send('POST', '/uploads', fileOf('scan'))).field('location')!

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { collection } from '../../src/index.ts'
 import type { Answer } from '../support/answer.ts'
 import { startProcessorClock } from '../support/processor-time.ts'
+import { watchStaged } from '../support/watch-staged.ts'
 import {
   multipartOf,
   type Part,
@@ -203,4 +204,26 @@ describe('POST of an upload', () => {
     expect((await sendBytes(demo.port, head('application/json'))).status).toBe(415)
     expect((await sendBytes(demo.port, head(type!), body!)).status).toBe(202)
   })
+})
+
+it('no file of a form takes the place of the id', async () => {
+  const target = await startService({ resources: { '/jobs': collection({ create: 'accepted' }) } })
+  const answer = await target.send('POST', '/jobs', multipartOf([title, { ...file, name: 'id' }]))
+  expect([answer.status, answer.json().errors[0].pointer]).toEqual([422, '/id'])
+  await target.close()
+})
+
+it('a form that is refused leaves none of its files behind', async () => {
+  const { store, open } = watchStaged()
+  const target = await startService({ resources: { '/photos': collection({ files: { a: {}, b: {} } }) } }, store)
+  const large = (name: string): Part => ({ ...file, name, content: 'x'.repeat(100_000) })
+  for (const parts of [
+    [large('a'), large('c')],
+    [large('a'), large('a')],
+    [large('a'), { name: 'id', content: '1' }],
+  ]) {
+    expect((await target.send('POST', '/photos', multipartOf(parts))).status).toBe(422)
+    expect(open.size).toBe(0)
+  }
+  await target.close()
 })

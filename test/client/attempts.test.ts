@@ -1,0 +1,67 @@
+import { getEventListeners } from 'node:events'
+import { describe, expect, it } from 'vitest'
+import { createResourceClient, expectSuccess, type ResourceClientOptions } from '../../src/client.ts'
+
+/** A client whose requests are answered in turn; an error is a connection that broke. */
+function answerInTurn(answers: readonly (Response | Error)[], options: ResourceClientOptions = {}) {
+  const requests: string[] = []
+  const fetch = async (_: string, { method }: { method: string }) => {
+    const answer = answers[requests.push(method) - 1]!
+    if (answer instanceof Error) throw answer
+    return answer
+  }
+  return { requests, client: createResourceClient('https://example.org', { fetch: fetch as never, ...options }) }
+}
+
+const json = (value: unknown, tag: string) => Response.json(value, { headers: { ETag: tag } })
+const broken = new Error('The connection broke.')
+
+describe('the attempts of a request', () => {
+  it('are not repeated after 500, which the same request may meet again', async () => {
+    const { client, requests } = answerInTurn([new Response('', { status: 500 }), json({}, '"1"')])
+    await expect(client.read('/a')).rejects.toMatchObject({ status: 500 })
+    expect(requests).toEqual(['GET'])
+  })
+
+  it('are not repeated where Retry-After is an hour', async () => {
+    const busy = new Response('', { status: 503, headers: { 'Retry-After': '3600' } })
+    const { client, requests } = answerInTurn([busy, json({}, '"1"')])
+    await expect(client.read('/a')).rejects.toMatchObject({ status: 503 })
+    expect(requests).toEqual(['GET'])
+  })
+
+  it('do not wait for a token once the signal is aborted', async () => {
+    const { client, requests } = answerInTurn([], { token: () => new Promise(() => {}) })
+    await expect(client.read('/a', { signal: AbortSignal.abort() })).rejects.toMatchObject({ name: 'AbortError' })
+    expect(requests).toEqual([])
+  })
+
+  it('leave no listener on a signal that outlives them', async () => {
+    const { signal } = new AbortController()
+    const busy = new Response('', { status: 503 })
+    const { client } = answerInTurn([json({}, '"1"'), busy, broken, json({}, '"1"')])
+    await client.read('/a', { signal })
+    await client.read('/a', { signal })
+    expect(getEventListeners(signal, 'abort')).toEqual([])
+  })
+
+  it('count as one edit where the answer was lost and the next was 429', async () => {
+    const { client, requests } = answerInTurn([
+      ...[json({ n: 1 }, '"1"'), broken, new Response('', { status: 429 }), new Response('', { status: 412 })],
+      json({ n: 2 }, '"2"'),
+    ])
+    const edited = await client.edit('/a', (value) => ({ n: (value as { n: number }).n + 1 }))
+    expect(expectSuccess(edited).document.value).toEqual({ n: 2 })
+    expect(requests).toEqual(['GET', 'PATCH', 'PATCH', 'PATCH', 'GET'])
+  })
+
+  it('may have had an effect where one was sent and the next had no token', async () => {
+    let tokens = 0
+    const token = async () => {
+      if (++tokens > 1) throw new Error('no token')
+      return 'a'
+    }
+    const { client } = answerInTurn([broken], { token, retries: 1 })
+    await expect(client.replace('/a', 'any', {})).rejects.toMatchObject({ status: 0, mayHaveTakenEffect: true })
+  })
+})

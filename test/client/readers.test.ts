@@ -1,0 +1,91 @@
+import { describe, expect, it } from 'vitest'
+import { createResourceClient, expectSuccess, type Fetch } from '../../src/client.ts'
+
+type Answered = Awaited<ReturnType<Fetch>>
+
+/** A fetch that gives one answer after another, and says which contents were cancelled. */
+function answerInTurn(...answers: readonly (Partial<Answered> & { readonly pieces?: readonly (string | Error)[] })[]) {
+  const requests: string[] = []
+  const cancelled: number[] = []
+  const fetch: Fetch = async (url, { method, headers }) => {
+    const turn = requests.push(`${method} ${headers['Range'] ?? url.slice(-2)}`) - 1
+    const { pieces = [], ...answer } = answers[turn]!
+    const rest = [...pieces]
+    const read = async () => {
+      const piece = rest.shift()
+      if (piece instanceof Error) throw piece
+      return piece === undefined ? { done: true } : { done: false, value: new TextEncoder().encode(piece) }
+    }
+    const cancel = async () => void cancelled.push(turn)
+    return {
+      status: 200,
+      headers: new Headers(),
+      body: { getReader: () => ({ read, cancel }) },
+      text: async () => '',
+      ...answer,
+    }
+  }
+  return { requests, cancelled, client: createResourceClient('https://example.org', { fetch, retries: 0 }) }
+}
+
+const whole = (size: number, more = {}) => ({
+  headers: new Headers({ ETag: '"1"', 'Content-Length': `${size}`, ...more }),
+})
+const part = (first: number, size: number) => ({
+  status: 206,
+  headers: new Headers({ ETag: '"1"', 'Content-Range': `bytes ${first}-${size - 1}/${size}` }),
+})
+const textOf = async (content: { blob(): Promise<Blob> }) => (await content.blob()).text()
+
+describe('the content of a download', () => {
+  it('is cancelled where it broke, before the rest is asked for', async () => {
+    const { client, requests, cancelled } = answerInTurn(
+      { ...whole(4), pieces: ['ab', new Error('silent')] },
+      { ...part(2, 4), pieces: ['cd'] },
+    )
+    const { file } = expectSuccess(await client.download('/a'))
+    expect(await textOf(file)).toBe('abcd')
+    expect([requests, cancelled]).toEqual([
+      ['GET /a', 'GET bytes=2-'],
+      [0, 1],
+    ])
+  })
+
+  it('is not continued where it is coded, since positions in it are not those of what was read', async () => {
+    const { client, requests } = answerInTurn({
+      ...whole(4, { 'Content-Encoding': 'gzip' }),
+      pieces: ['ab', new Error('broken')],
+    })
+    const { file } = expectSuccess(await client.download('/a'))
+    await expect(textOf(file)).rejects.toThrow('The transfer broke.')
+    expect(requests).toEqual(['GET /a'])
+  })
+
+  it('is cancelled where it is another part than the one that was asked for', async () => {
+    const { client, cancelled } = answerInTurn({ ...part(1, 4), pieces: ['bcd'] }, { ...whole(4), pieces: ['abcd'] })
+    const { file } = expectSuccess(await client.download('/a', { resume: { offset: 2, entityTag: '"1"' } }))
+    expect(cancelled).toEqual([0])
+    expect([await textOf(file), file.offset]).toEqual(['abcd', 0])
+  })
+
+  const redirected = (address: string) => ({ redirected: true, url: `https://files.example${address}` })
+
+  it('is cancelled where the service refuses what its redirection led to', async () => {
+    const { client, cancelled } = answerInTurn(
+      { ...whole(4), ...redirected('/x?1'), pieces: ['abcd'] },
+      { status: 404 },
+      { ...whole(4), ...redirected('/x?2') },
+    )
+    expect(await client.download('/a')).toMatchObject({ ok: false, status: 404 })
+    expect(cancelled).toEqual([0])
+  })
+
+  it('is refused where the redirection has led elsewhere since, to content with the same tag', async () => {
+    const { client, cancelled } = answerInTurn({ ...whole(4), ...redirected('/x?1'), pieces: ['abcd'] }, whole(4), {
+      ...whole(4),
+      ...redirected('/y?2'),
+    })
+    await expect(client.download('/a')).rejects.toThrow('changed while it was transferred')
+    expect(cancelled).toEqual([0])
+  })
+})
