@@ -59,8 +59,9 @@ export function toHttpError(error: unknown): HttpError {
 
 /**
  * Completes a reply to an error that a function of the user has made: text is sent as UTF-8, and content with its length in
- * bytes, whatever Content-Length the function has given. Caches do not store it unless it says so. Fields of the error that belong to its status, such as
- * WWW-Authenticate of 401 (RFC 9110 §11.6.1) and Allow of 405 (§15.5.6), are added where the reply does not have them.
+ * bytes, whatever Content-Length the function has given. Caches do not store it unless it says so. Fields of the error that
+ * belong to its status, such as WWW-Authenticate of 401 (RFC 9110 §11.6.1) and Allow of 405 (§15.5.6), are added where the
+ * reply does not have them.
  * @throws TypeError for what is not a reply, and for a body that cannot be sent
  */
 export function completeReply(reply: Reply, error: HttpError): Reply {
@@ -72,7 +73,8 @@ export function completeReply(reply: Reply, error: HttpError): Reply {
   for (let i = 0; i < headers.length; i += 2) {
     const name = headers[i]!
     const key = name.toLowerCase()
-    if (key === 'content-length') continue
+    // The length is counted, and every answer has the other.
+    if (key === 'content-length' || key === 'x-content-type-options') continue
     names.add(key)
     fields.push(name, isUtf8Only && key === 'content-type' ? withUtf8(headers[i + 1]!) : headers[i + 1]!)
   }
