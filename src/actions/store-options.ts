@@ -5,10 +5,13 @@ import type {
   Expectation,
   ListOptions,
   ReadOptions,
+  RelatedWrite,
   RemoveOptions,
   WriteOptions,
 } from '../stores/types.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
+
+const NOTHING: readonly RelatedWrite[] = Object.freeze([])
 
 /** Options of a read that ends when the client has left. */
 export class ReadUntilLeft extends UntilLeft implements ReadOptions {
@@ -42,6 +45,8 @@ export class ListUntilLeft extends UntilLeft implements ListOptions {
 export class WriteUntilLeft extends UntilLeft implements WriteOptions {
   readonly expect: Expectation
   readonly requires: string | undefined
+  /** Its own: a store would otherwise find what pollutes every object. */
+  readonly related: readonly RelatedWrite[] = NOTHING
 
   constructor(exchange: ResourceExchange, expect: Expectation, requires: string | undefined) {
     super(exchange)

@@ -87,9 +87,14 @@ function watchStream({ res, idleTimeout, slowestReader }: Exchange): void {
       const waitsForOthers = isBackedUp(socket) || (session.state.remoteWindowSize ?? 1) <= 0
       // Where the connection is at fault, the pace of all its streams counts, since each has to wait for the others.
       if (waitsForOthers && !all.pace.isBroken(idleTimeout, now)) return true
-      // To a connection that takes nothing no reset could be sent.
-      if (isBackedUp(socket)) destroyConnection(session)
-      else stream.close(INTERNAL_ERROR)
+      // To a connection that takes nothing no reset could be sent. Node 20 sends none either after a fault of the client in
+      // the protocol, and does not notice then that the connection has closed.
+      const isStuck = stream.closed && all.pace.isBroken(idleTimeout, now)
+      if (!isStuck && !isBackedUp(socket)) {
+        stream.close(INTERNAL_ERROR)
+        return true
+      }
+      destroyConnection(session)
       return false
     },
   })

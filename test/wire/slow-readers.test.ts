@@ -5,7 +5,7 @@ import {
   createServer as createHttp2Server,
   type ServerHttp2Session,
 } from 'node:http2'
-import type { Server, Socket } from 'node:net'
+import { connect, type Server, type Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Handler } from '../../src/core/handler.ts'
@@ -187,6 +187,28 @@ describe('answers on HTTP/2', () => {
     expect(stream.rstCode).toBe(2)
     expect(performance.now() - start).toBeGreaterThan(300)
     expect(session.destroyed).toBe(false)
+  })
+
+  it('end the session of a client that has left after a fault in the protocol, which Node 20 does not notice', async () => {
+    const host = await startHost('http2', createAnswers(300, 1_000_000))
+    closers.push(() => host.close())
+    const frame = (type: number, flags: number, stream: number, payload: Buffer): Buffer =>
+      Buffer.concat([Buffer.from([0, 0, payload.length, type, flags, 0, 0, 0, stream]), payload])
+    const field = (name: string, value: string): Buffer =>
+      Buffer.concat([Buffer.from([0, name.length]), Buffer.from(name), Buffer.from([value.length]), Buffer.from(value)])
+    const head = [field(':method', 'GET'), field(':path', '/small'), field(':scheme', 'http'), field(':authority', 'h')]
+    const client = connect(host.port, '127.0.0.1')
+    closers.push(() => client.destroy())
+    client.on('error', () => {})
+    client.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
+    const noWindow = frame(4, 0, 0, Buffer.from([0, 4, 0, 0, 0, 0]))
+    client.write(Buffer.concat([noWindow, frame(1, 5, 1, Buffer.concat(head))]))
+    const [[served]] = await Promise.all([once(host.server, 'session'), once(host.server, 'stream')])
+    // A PING has 8 bytes (RFC 9113 §6.7).
+    client.write(frame(6, 0, 0, Buffer.alloc(7)))
+    await wait(100)
+    client.destroy()
+    await expect.poll(() => (served as ServerHttp2Session).destroyed, { timeout: 5000 }).toBe(true)
   })
 
   it('are sent to the end where the client reads slowly, but steadily (issue 16, issue 17)', async () => {
