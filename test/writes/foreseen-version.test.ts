@@ -1,6 +1,7 @@
-import { createServer } from 'node:http'
+import { once } from 'node:events'
+import { createServer, request } from 'node:http'
 import { afterEach, describe, expect, it } from 'vitest'
-import { createResourceService, type ServiceOptions } from '../../src/index.ts'
+import { attach, createResourceService, type ServiceOptions } from '../../src/index.ts'
 import { collection, document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
@@ -30,7 +31,9 @@ async function start(options: ServiceOptions['resources'] = { '/docs/{name}': do
     },
   }
   await inner.write('/docs/a', CURRENT, { expect: 'any' })
-  const server = createServer(createResourceService(store, { resources: options! }))
+  const service = createResourceService(store, { resources: options! })
+  const server = createServer()
+  attach(server, service)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   closers.push(() => server.close())
   const { port } = server.address() as { port: number }
@@ -51,7 +54,7 @@ async function start(options: ServiceOptions['resources'] = { '/docs/{name}': do
     return answer.headers.get('etag')!
   }
 
-  return { inner, calls, put, tag: await tagOf('/docs/a'), tagOf }
+  return { inner, port, calls, put, tag: await tagOf('/docs/a'), tagOf }
 }
 
 describe('PUT with If-Match where tags are versions', () => {
@@ -98,6 +101,17 @@ describe('PUT with If-Match where tags are versions', () => {
     const { put, tag, calls } = await start()
     const own = Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, value.replace('TAG', tag)]))
     expect([await put('/docs/a', '{"a":2}', own), calls.join()]).toEqual([204, 'read,write'])
+  })
+
+  it('reads the state first where the client waits for 100 Continue, which 412 comes in the place of (RFC 9110 §10.1.1)', async () => {
+    const { port, calls } = await start()
+    calls.length = 0
+    const headers = { 'Content-Type': JSON_TYPE, 'Content-Length': 7, 'If-Match': '"old"', Expect: '100-continue' }
+    const asked = request({ port, host: '127.0.0.1', method: 'PUT', path: '/docs/a', headers })
+    closers.push(() => asked.destroy())
+    asked.on('error', () => {}).flushHeaders()
+    const [answer] = await Promise.race([once(asked, 'continue'), once(asked, 'response')])
+    expect([answer?.statusCode, calls.join()]).toEqual([412, 'read'])
   })
 
   it('reads the state first where the content is not small: 412 comes before an upload', async () => {
