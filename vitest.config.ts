@@ -22,6 +22,10 @@ export default defineConfig({
     hookTimeout: 180_000,
     teardownTimeout: 60_000,
     expect: { poll: { timeout: 10_000 } },
+    // Of 40,000 tests in a whole check, one is spoilt now and then by what else the machine does. It is tried once more
+    // and named at the end of the run.
+    retry: 1,
+    reporters: ['default', './test/support/second-attempts.ts'],
     pool: 'forks',
     // Tests wait for half of their time, for clocks and other processes: on two processors a third worker shortens the suite.
     maxWorkers: Math.max(3, availableParallelism()),
