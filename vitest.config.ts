@@ -21,7 +21,7 @@ export default defineConfig({
     testTimeout: 180_000,
     hookTimeout: 180_000,
     teardownTimeout: 60_000,
-    expect: { poll: { timeout: 10_000 } },
+    expect: { poll: { timeout: 30_000 } },
     // Of 40,000 tests in a whole check, one is spoilt now and then by what else the machine does. It is tried once more
     // and named at the end of the run.
     retry: 1,

@@ -93,7 +93,7 @@ describe('jwt with jwks', () => {
     expect([await ask(token), endpoint.fetches]).toEqual([200, 1])
     pass(1)
     expect(await ask(token)).toBe(200)
-    await vi.waitFor(() => expect(endpoint.fetches).toBe(2), 10_000)
+    await vi.waitFor(() => expect(endpoint.fetches).toBe(2), 30_000)
     expect([await ask(token), endpoint.fetches]).toEqual([200, 2])
   })
 
@@ -150,7 +150,7 @@ describe('jwt with jwks', () => {
     endpoint.respond = sendKeys({ ...third.jwk, kid: 'first' })
     pass(600)
     expect(await ask(token)).toBe(200)
-    await vi.waitFor(async () => expect(await ask(token)).toBe(401), 10_000)
+    await vi.waitFor(async () => expect(await ask(token)).toBe(401), 30_000)
     expect(await ask(signToken(third.privateKey, { alg: 'ES256', kid: 'first' }, claims()))).toBe(200)
   })
 
@@ -249,7 +249,7 @@ describe('jwt with jwks', () => {
     expect([await ask(token), await ask(issue(first, { jti: 2 }))]).toEqual([200, 200])
     pass(3599.999)
     expect([await ask(token), await ask(issue(first, { jti: 3 }))]).toEqual([200, 200])
-    await vi.waitFor(() => expect(endpoint.fetches).toBeGreaterThan(1), 10_000)
+    await vi.waitFor(() => expect(endpoint.fetches).toBeGreaterThan(1), 30_000)
     pass(5.001)
     expect([await ask(token), await ask(issue(first, { jti: 4 }))]).toEqual([503, 503])
     pass(5)

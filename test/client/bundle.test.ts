@@ -69,7 +69,7 @@ describe.runIf(executablePath !== undefined)('the client in Chromium', () => {
     await once(server, 'listening')
     origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     browser = await chromium.launch({ executablePath: executablePath!, args: ['--no-sandbox'] })
-  }, 60_000)
+  })
 
   afterAll(async () => {
     await browser.close()
@@ -108,7 +108,7 @@ describe.runIf(executablePath !== undefined)('the client in Chromium', () => {
     expect(seen.sent.at(-1)).toEqual([3_000_000, 3_000_000])
     expect(seen.sent.length).toBeGreaterThan(1)
     await page.close()
-  }, 60_000)
+  })
 
   it('does not take the page that an upload was redirected to for its success (RFC 9110 §15.4.4)', async () => {
     const page = await browser.newPage()
@@ -127,5 +127,5 @@ describe.runIf(executablePath !== undefined)('the client in Chromium', () => {
     })
     expect(seen).toEqual([expect.stringContaining('redirected'), expect.stringContaining('redirected')])
     await page.close()
-  }, 60_000)
+  })
 })

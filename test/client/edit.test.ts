@@ -179,7 +179,7 @@ describe('edit', () => {
       }),
     )
     expect((await read()).value).toEqual({ count: 2000 })
-  }, 180_000)
+  })
 
   it('keeps members whatever they are called', async () => {
     const names = ['__proto__', 'constructor', 'prototype', 'hasOwnProperty', 'toString', 'toJSON']

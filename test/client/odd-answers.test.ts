@@ -126,7 +126,7 @@ describe('createResourceClient with a server that answers oddly', () => {
     })
     const { file } = expectSuccess(await createResourceClient(base).download('/a'))
     await expect(file.blob()).rejects.toThrow(/changed while it was transferred/)
-    await vi.waitFor(() => expect(closed).toBe(1), 10_000)
+    await vi.waitFor(() => expect(closed).toBe(1), 30_000)
   })
 
   it.each<[string, number, Record<string, string>, string]>([

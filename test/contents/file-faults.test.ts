@@ -307,6 +307,6 @@ describe('fileContents and a reader', () => {
       // Beyond its end: the file is forgotten.
       if (count === 9) await contents.read!(key, 99_990, 100_009)
     }
-    await expect.poll(listOpen, { timeout: 20_000 }).toEqual([])
+    await expect.poll(listOpen).toEqual([])
   })
 })

@@ -27,7 +27,7 @@ async function countOpen(): Promise<number> {
   return targets.filter((target) => target.startsWith(folder)).length
 }
 
-const untilOpen = (count: number) => expect.poll(countOpen, { timeout: 10_000, interval: 50 }).toBe(count)
+const untilOpen = (count: number) => expect.poll(countOpen, { interval: 50 }).toBe(count)
 
 describe.runIf(process.platform === 'linux')('createOpenFiles', () => {
   it('shares a file among its readers, and closes it some time after the last', async () => {
@@ -69,7 +69,7 @@ describe.runIf(process.platform === 'linux')('createOpenFiles', () => {
   it('keeps at most 64 files open without a reader', async () => {
     const names = await Promise.all(Array.from({ length: 200 }, (_, index) => createFile(String(index))))
     for (const name of names) files.release(await files.acquire(name))
-    await expect.poll(countOpen, { timeout: 5000, interval: 5 }).toBeLessThanOrEqual(64)
+    await expect.poll(countOpen, { interval: 5 }).toBeLessThanOrEqual(64)
     await untilOpen(0)
   })
 

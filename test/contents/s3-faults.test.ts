@@ -41,7 +41,7 @@ describe('s3Contents, when the service or the source fails', () => {
     service.requests.length = 0
     await expect(put).rejects.toMatchObject({ status: 503 })
     const isEnd = (request: string) => /^DELETE .*uploadId=/.test(request)
-    await vi.waitFor(() => expect(service.requests.filter(isEnd)).toHaveLength(4), 10_000)
+    await vi.waitFor(() => expect(service.requests.filter(isEnd)).toHaveLength(4), 30_000)
     service.interfere = () => undefined
     const listed = []
     for await (const one of open({ prefix }).list()) listed.push(one)

@@ -30,7 +30,7 @@ it('s3Contents serves postgresStore: a lost swap, replaced content and a broken 
     const body = { contentType: 'application/octet-stream', body: leaving() }
     const broken = store.write('/a', body, { expect: 'any', signal: controller.signal })
     await expect(broken).rejects.toThrow('The client has left.')
-    await vi.waitFor(async () => expect(await listKeys(contents)).toHaveLength(1), 10_000)
+    await vi.waitFor(async () => expect(await listKeys(contents)).toHaveLength(1), 30_000)
     const found = await readBytes((await store.read('/a')) as StoredResource)
     expect(found.equals(createBytes(9 * MEBIBYTE, 3))).toBe(true)
   } finally {

@@ -320,7 +320,7 @@ describe('patch, options', () => {
     }
     await start(patch<VersionedTarget>({ read: record.read, write }))
     const first = send({ a: 1 })
-    await vi.waitFor(() => expect(goOn).toBeDefined(), 10_000)
+    await vi.waitFor(() => expect(goOn).toBeDefined(), 30_000)
     const second = send({ b: 2 })
     // It waits for its turn by then.
     await new Promise((resolve) => setTimeout(resolve, 100))

@@ -303,9 +303,9 @@ describe('range', () => {
     const port = await listen((req, res) => void (req.url === '/' || piece(req, res)))
     const { socket, send } = await openRawClient(port)
     send(['/', '/1', '/2', '/3'].map((path) => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`).join(''))
-    await vi.waitFor(() => expect(opened).toBe(3), 10_000)
+    await vi.waitFor(() => expect(opened).toBe(3), 30_000)
     socket.destroy()
-    await vi.waitFor(() => expect([closed, aborted]).toEqual([3, 3]), 10_000)
+    await vi.waitFor(() => expect([closed, aborted]).toEqual([3, 3]), 30_000)
   })
 
   it('closes content of a client that went away before it was opened', async () => {
@@ -321,9 +321,9 @@ describe('range', () => {
     }
     const client = await openRawClient(await listen(range(source)))
     client.send('GET / HTTP/1.1\r\nHost: a.test\r\n\r\n')
-    await vi.waitFor(() => expect(hasBegun).toBe(true), 10_000)
+    await vi.waitFor(() => expect(hasBegun).toBe(true), 30_000)
     client.socket.destroy()
-    await vi.waitFor(() => expect(closed).toBe(1), 10_000)
+    await vi.waitFor(() => expect(closed).toBe(1), 30_000)
   })
 
   it('says what the source or the host says about caching', async () => {

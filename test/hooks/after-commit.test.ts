@@ -23,7 +23,7 @@ function collectChanges() {
   const changes: Change[] = []
   const afterCommit: AfterCommit = (change) => void changes.push(change)
   const waitForChanges = async (count: number): Promise<readonly Change[]> => {
-    await vi.waitFor(() => expect(changes.length).toBeGreaterThanOrEqual(count), { timeout: 10_000 })
+    await vi.waitFor(() => expect(changes.length).toBeGreaterThanOrEqual(count), { timeout: 30_000 })
     // One too many would come now.
     await new Promise((resolve) => setTimeout(resolve, 20))
     expect(changes).toHaveLength(count)
@@ -145,7 +145,7 @@ describe('afterCommit', () => {
         await target.send('PUT', '/docs/a', { body: 'text' }),
       ]
       expect(answers.map(({ status }) => status)).toEqual([201, 201, 201])
-      await vi.waitFor(() => expect(errors).toHaveLength(2), 10_000)
+      await vi.waitFor(() => expect(errors).toHaveLength(2), 30_000)
       expect(errors.sort()).toEqual([
         ['early', '/docs/a'],
         ['late', '/tasks/2'],
@@ -199,7 +199,7 @@ describe('afterCommit', () => {
     })
     target = await startService({ resources: { '/tasks': tasks } })
     const sent = target.send('PUT', '/tasks/1', jsonOf({}))
-    await vi.waitFor(() => expect(goOn).toBeDefined(), 10_000)
+    await vi.waitFor(() => expect(goOn).toBeDefined(), 30_000)
     const closing = target.service.close().then(() => events.push('closed'))
     goOn!()
     expect((await sent).status).toBe(201)
@@ -311,7 +311,10 @@ it('keeps no timer once the service is closed', async () => {
   try {
     const closed = target.service.close()
     // It waits for five seconds at most.
-    await vi.waitFor(() => expect(setTimer.mock.calls.some(([, time]) => time! > 4000 && time! <= 5000)).toBe(true))
+    await vi.waitFor(
+      () => expect(setTimer.mock.calls.some(([, time]) => time! > 4000 && time! <= 5000)).toBe(true),
+      30_000,
+    )
     finish()
     await closed
     const cleared = new Set(clearTimer.mock.calls.map(([timer]) => timer))

@@ -189,7 +189,7 @@ describe.each(Object.entries(PLACES))('an upload below a parent that is removed 
       await target.service.close()
       expect(seen).toEqual([])
       expect((await place.store.list('/audit', { limit: 9 })).items).toHaveLength(1)
-      await vi.waitFor(async () => expect(await place.countLeft()).toBe(0), 10_000)
+      await vi.waitFor(async () => expect(await place.countLeft()).toBe(0), 30_000)
     }
   })
 
@@ -204,7 +204,7 @@ describe.each(Object.entries(PLACES))('an upload below a parent that is removed 
       await target.send('PUT', '/tasks/1', jsonOf({}))
       expect((await target.send('GET', '/tasks/1')).json()).toEqual({ id: 1 })
       expect((await target.send('GET', '/tasks/1/photo')).status).toBe(404)
-      await vi.waitFor(async () => expect(await place.countLeft()).toBe(0), 10_000)
+      await vi.waitFor(async () => expect(await place.countLeft()).toBe(0), 30_000)
     }
   })
 

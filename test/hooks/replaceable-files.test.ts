@@ -186,7 +186,7 @@ describe('PUT of a file of an item', () => {
     target = await startService({ resources })
     await target.send('PUT', '/tasks/1', jsonOf({}))
     const first = target.send('PUT', '/tasks/1/photo', png('1'))
-    await vi.waitFor(() => expect(goOn).toBeDefined(), 10_000)
+    await vi.waitFor(() => expect(goOn).toBeDefined(), 30_000)
     const second = target.send('PUT', '/tasks/1/photo', png('22'))
     // It has its content by then, and waits for its turn.
     await wait(100)

@@ -42,5 +42,5 @@ describe('types from the description', () => {
     await writeTypes('kinds', describeKinds({ info }))
     copyFileSync('test/consumer/openapi-calls.ts', `${FOLDER}/calls.ts`)
     expect(compile(['demo', 'kinds', 'calls'].map((name) => `${FOLDER}/${name}.ts`))).toEqual([])
-  }, 60_000)
+  })
 })

@@ -56,7 +56,7 @@ function startClient(store: ResourceStore, id: number, isOver: () => boolean): C
 }
 
 async function until(condition: () => boolean): Promise<void> {
-  for (const end = Date.now() + 15_000; !condition(); await new Promise((resolve) => setTimeout(resolve, 5))) {
+  for (const end = Date.now() + 30_000; !condition(); await new Promise((resolve) => setTimeout(resolve, 5))) {
     if (Date.now() > end) throw new Error('The condition was not reached within 15 s.')
   }
 }

@@ -37,7 +37,7 @@ it('removes the records of answers that have expired, and no other', async () =>
   const sweeper = createRecordSweeper(store, () => NOW, DAY)
   sweeper.start()
   await vi.advanceTimersByTimeAsync(0)
-  await vi.waitFor(async () => expect(await count(store)).toBe(2), 10_000)
+  await vi.waitFor(async () => expect(await count(store)).toBe(2), 30_000)
   expect(await store.read('idempotency/00002')).toBeDefined()
   sweeper.close()
 })
@@ -83,7 +83,7 @@ it('does not remove a record that was made anew meanwhile', async () => {
   }
   const sweeper = createRecordSweeper(store, () => NOW, DAY)
   sweeper.start()
-  await vi.waitFor(() => expect(removed).toHaveBeenCalledWith('conflict'), 10_000)
+  await vi.waitFor(() => expect(removed).toHaveBeenCalledWith('conflict'), 30_000)
   sweeper.close()
 })
 
@@ -101,7 +101,7 @@ it('removes large records as well, of which it reads the beginning alone', async
   const sweeper = createRecordSweeper(store, () => NOW, DAY)
   sweeper.start()
   await vi.advanceTimersByTimeAsync(0)
-  await vi.waitFor(async () => expect(await count(store)).toBe(1), 10_000)
+  await vi.waitFor(async () => expect(await count(store)).toBe(1), 30_000)
   expect(await store.read('idempotency/new')).toBeDefined()
   sweeper.close()
   await close()
@@ -115,7 +115,7 @@ it('records of one definition are swept where another keeps its own for good', a
   const resources = { '/a': keyed(Number.POSITIVE_INFINITY), '/b': keyed(HOUR) }
   const { send } = await serve(store, { resources, now: () => NOW })
   await send('GET', '/a')
-  await vi.waitFor(async () => expect(await count(store)).toBe(1), 10_000)
+  await vi.waitFor(async () => expect(await count(store)).toBe(1), 30_000)
 })
 
 it('records are left alone once the service is closed', async () => {

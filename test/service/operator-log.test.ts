@@ -65,7 +65,7 @@ function createFailingStore(): { store: ResourceStore; fails: (kinds: readonly s
 }
 
 async function until(condition: () => boolean): Promise<void> {
-  await vi.waitFor(() => expect(condition()).toBe(true), { timeout: 8000, interval: 20 })
+  await vi.waitFor(() => expect(condition()).toBe(true), { timeout: 30_000, interval: 20 })
 }
 
 async function listen(server: Server): Promise<number> {

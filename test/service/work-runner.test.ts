@@ -40,7 +40,7 @@ async function startWork(store: ResourceStore) {
   const handler = { perform, fail: async () => {} }
   const runner = createWorkRunner({ queue, handler, announce: () => {}, maxAttempts: 1 })
   const running = runner.run('1')
-  await vi.waitFor(() => expect(signals).toHaveLength(1), 10_000)
+  await vi.waitFor(() => expect(signals).toHaveLength(1), 30_000)
   return { runner, running, renew, end, signal: signals[0]! }
 }
 

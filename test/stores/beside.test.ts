@@ -101,7 +101,7 @@ describe('the row of content that is put into a content store', () => {
   it('does not keep the process alive or busy while the content store works, however long the grace period', async () => {
     const setTimer = vi.spyOn(globalThis, 'setInterval')
     const { end, staged } = startPut({}, Number.MAX_SAFE_INTEGER)
-    await vi.waitFor(() => expect(setTimer).toHaveBeenCalled(), 10_000)
+    await vi.waitFor(() => expect(setTimer).toHaveBeenCalled(), 30_000)
     expect(setTimer.mock.results.map(({ value }) => value.hasRef())).toEqual([false])
     // Beyond that a timer fires every millisecond.
     expect(setTimer.mock.calls[0]![1]).toBeLessThan(2 ** 31)
@@ -119,7 +119,7 @@ describe('the row of content that is put into a content store', () => {
     const ended = vi.fn()
     const stage = createStage({ abandon }, { put: () => Promise.reject(error) })
     const staged = stage(reusing('0123456789', '0123456789'), undefined).catch((reason) => ended(reason))
-    await vi.waitFor(() => expect(abandon).toHaveBeenCalledWith(1), 10_000)
+    await vi.waitFor(() => expect(abandon).toHaveBeenCalledWith(1), 30_000)
     for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate)
     expect(ended.mock.calls).toEqual(waits ? [] : [[error]])
     open()

@@ -116,7 +116,7 @@ describe('a backup of sqliteStore with fileContents', () => {
     const options = { contents: fileContents({ directory: copies }), grace: 300, sweepInterval: 20 }
     const restored = closing(sqliteStore(copy, options))
     // The content of /later and the second one of /replaced came after the copy of the database.
-    await vi.waitFor(async () => expect(await listKeys(fileContents({ directory: copies }))).toHaveLength(3), 10_000)
+    await vi.waitFor(async () => expect(await listKeys(fileContents({ directory: copies }))).toHaveLength(3), 30_000)
     for (const path of ['/kept', '/replaced', '/removed']) {
       expect(await readBytes((await restored.read(path)) as StoredResource)).toEqual(LARGE)
     }
@@ -172,8 +172,8 @@ for (const [name, createPlace] of Object.entries(PLACES)) {
       }
       const write = store.write('/b', binary(leaving()), { expect: 'any', signal: controller.signal })
       await expect(write).rejects.toThrow('The client has left.')
-      await vi.waitFor(async () => expect(await listKeys(place.contents)).toHaveLength(1), 10_000)
-      await vi.waitFor(async () => expect(await place.query('SELECT 1 FROM resource_contents')).toHaveLength(1), 10_000)
+      await vi.waitFor(async () => expect(await listKeys(place.contents)).toHaveLength(1), 30_000)
+      await vi.waitFor(async () => expect(await place.query('SELECT 1 FROM resource_contents')).toHaveLength(1), 30_000)
     })
 
     it('removes content that is whole only after other content of the same write has failed', async () => {
@@ -188,7 +188,7 @@ for (const [name, createPlace] of Object.entries(PLACES)) {
         yield OTHER
       }
       async function* broken(): AsyncGenerator<Uint8Array> {
-        await vi.waitFor(() => expect(goOn).toBeDefined(), 10_000)
+        await vi.waitFor(() => expect(goOn).toBeDefined(), 30_000)
         throw new Error('The source broke.')
       }
       const related = [{ path: '/b', content: binary(broken()) }]
@@ -196,7 +196,7 @@ for (const [name, createPlace] of Object.entries(PLACES)) {
       await expect(write).rejects.toThrow('The source broke.')
       expect(await place.query('SELECT 1 FROM resource_contents')).toHaveLength(1)
       goOn!()
-      await vi.waitFor(async () => expect(await place.query('SELECT 1 FROM resource_contents')).toEqual([]), 10_000)
+      await vi.waitFor(async () => expect(await place.query('SELECT 1 FROM resource_contents')).toEqual([]), 30_000)
       expect(await listKeys(place.contents)).toEqual([])
     })
 
@@ -207,12 +207,12 @@ for (const [name, createPlace] of Object.entries(PLACES)) {
       const before = (await store.read('/a')) as StoredResource
       await store.write('/a', upload(OTHER), { expect: 'any' })
       expect(await readBytes(before)).toEqual(LARGE)
-      await vi.waitFor(async () => expect(await listKeys(place.contents)).toHaveLength(1), 10_000)
+      await vi.waitFor(async () => expect(await listKeys(place.contents)).toHaveLength(1), 30_000)
       await expect(readBytes(before)).rejects.toMatchObject({ status: 503 })
       expect(await readBytes((await store.read('/a')) as StoredResource)).toEqual(OTHER)
       await store.remove('/a', { expect: 'any', mode: 'erase' })
-      await vi.waitFor(async () => expect(await listKeys(place.contents)).toEqual([]), 10_000)
-      await vi.waitFor(async () => expect(await place.query('SELECT 1 FROM resource_contents')).toEqual([]), 10_000)
+      await vi.waitFor(async () => expect(await listKeys(place.contents)).toEqual([]), 30_000)
+      await vi.waitFor(async () => expect(await place.query('SELECT 1 FROM resource_contents')).toEqual([]), 30_000)
     })
 
     it('removes content without a row of its own database, and leaves that of other databases alone', async () => {
@@ -225,7 +225,7 @@ for (const [name, createPlace] of Object.entries(PLACES)) {
       for (const key of [foreign, orphan]) await contents.put(key, stream(OTHER, 40_000))
       // The first call starts the sweep.
       await place.open({ grace: 100, sweepInterval: 20 }).read('/a')
-      await vi.waitFor(async () => expect(await listKeys(place.contents)).not.toContain(orphan), 10_000)
+      await vi.waitFor(async () => expect(await listKeys(place.contents)).not.toContain(orphan), 30_000)
       // Several further passes.
       await new Promise((resolve) => setTimeout(resolve, 400))
       const left = await listKeys(place.contents)
@@ -248,7 +248,7 @@ for (const [name, createPlace] of Object.entries(PLACES)) {
       }))
       const store = place.open({ contents, sweepInterval: 20 })
       await store.read('/a')
-      await vi.waitFor(() => expect(listed).toBeGreaterThan(0), 10_000)
+      await vi.waitFor(() => expect(listed).toBeGreaterThan(0), 30_000)
       await store.close?.()
       expect(isClosed).toBe(true)
     })
@@ -276,7 +276,7 @@ for (const [name, createPlace] of Object.entries(PLACES)) {
         'The content store reports 299999 bytes of content that has 300000.',
       )
       expect(await store.read('/a')).toBeUndefined()
-      await vi.waitFor(async () => expect(await listKeys(place.contents)).toEqual([]), 10_000)
+      await vi.waitFor(async () => expect(await listKeys(place.contents)).toEqual([]), 30_000)
     })
 
     it('breaks a reader off when the content store gives fewer or more bytes than asked for', async () => {
@@ -320,8 +320,8 @@ for (const [name, createPlace] of Object.entries(PLACES)) {
       await new Promise((resolve) => setTimeout(resolve, 200))
       expect(await listKeys(place.contents)).toHaveLength(1)
       isAway = false
-      await vi.waitFor(async () => expect(await listKeys(place.contents)).toEqual([]), 10_000)
-      await vi.waitFor(async () => expect(await place.query('SELECT 1 FROM resource_contents')).toEqual([]), 10_000)
+      await vi.waitFor(async () => expect(await listKeys(place.contents)).toEqual([]), 30_000)
+      await vi.waitFor(async () => expect(await place.query('SELECT 1 FROM resource_contents')).toEqual([]), 30_000)
     })
 
     it('reads chunks that are in its tables beside content in the content store (issue 22)', async () => {
@@ -349,7 +349,7 @@ for (const [name, createPlace] of Object.entries(PLACES)) {
       expect(await store.moveContents()).toBe(5)
       expect(await store.moveContents()).toBe(0)
       expect(await facts()).toEqual(states)
-      await vi.waitFor(async () => expect(await place.query('SELECT 1 FROM resource_chunks')).toEqual([]), 10_000)
+      await vi.waitFor(async () => expect(await place.query('SELECT 1 FROM resource_chunks')).toEqual([]), 30_000)
       expect(await listKeys(place.contents)).toHaveLength(5)
       for (let name = 1; name <= 5; name++) {
         const state = (await store.read(`/a/${name}`, { hidden: true })) as StoredResource
@@ -358,7 +358,7 @@ for (const [name, createPlace] of Object.entries(PLACES)) {
       // SQLite keeps states in memory: they go on with what has moved.
       if (name === 'sqliteStore') expect((await readBytes(readBefore)).equals(createBytes(300_000, 1))).toBe(true)
       await store.write('/a/1', upload(OTHER), { expect: 'present' })
-      await vi.waitFor(async () => expect(await listKeys(place.contents)).toHaveLength(5), 10_000)
+      await vi.waitFor(async () => expect(await listKeys(place.contents)).toHaveLength(5), 30_000)
     })
 
     it('leaves content alone that is replaced while it moves, and nothing of what was put', async () => {
@@ -374,7 +374,7 @@ for (const [name, createPlace] of Object.entries(PLACES)) {
       }))
       const store = place.open({ contents, grace: 100, sweepInterval: 20 })
       expect(await store.moveContents()).toBe(0)
-      await vi.waitFor(async () => expect(await listKeys(place.contents)).toEqual([]), 10_000)
+      await vi.waitFor(async () => expect(await listKeys(place.contents)).toEqual([]), 30_000)
       expect(await readBytes((await store.read('/a')) as StoredResource)).toEqual(Buffer.from('small'))
     })
 

@@ -106,7 +106,7 @@ describe('related resources with a retention in sqliteStore', () => {
     pass(2 * MINUTE)
     expect(isResource(await store.read('records/1'))).toBe(true)
     pass(10 * MINUTE)
-    await expect.poll(count, { timeout: 5000 }).toBe(0)
+    await expect.poll(count).toBe(0)
     expect(await addRecord(store, record('records/1', MINUTE))).toBe('created')
   })
 
@@ -117,7 +117,7 @@ describe('related resources with a retention in sqliteStore', () => {
     await addRecord(store, record('records/2', MINUTE, 'x'.repeat(100_000)))
     await addRecord(store, record('records/3', MINUTE))
     pass(20 * MINUTE)
-    await expect.poll(count, { timeout: 5000 }).toBe(2)
+    await expect.poll(count).toBe(2)
     const { items } = await store.list('records', { limit: 5 })
     expect(items.map(({ path }) => path)).toEqual(['records/1', 'records/2'])
   })

@@ -103,7 +103,7 @@ describe('the indexing of items that exist already', () => {
     release()
     await checkStatuses(store, index.version)
     // The last step follows the commit that has made the list complete.
-    await vi.waitFor(() => expect(reports.at(-1)).toEqual({ indexed: 121, isDone: true }), 10_000)
+    await vi.waitFor(() => expect(reports.at(-1)).toEqual({ indexed: 121, isDone: true }), 30_000)
     expect(reports.slice(0, -1).every(({ isDone }) => !isDone)).toBe(true)
     await store.close?.()
     await file.remove()

@@ -18,7 +18,7 @@ const binary = (body: Uint8Array | AsyncIterable<Uint8Array>) => ({ contentType:
 const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds))
 
 async function until(condition: () => boolean, sentence: string): Promise<void> {
-  for (const end = Date.now() + 10_000; !condition(); await sleep(5)) if (Date.now() > end) throw new Error(sentence)
+  for (const end = Date.now() + 30_000; !condition(); await sleep(5)) if (Date.now() > end) throw new Error(sentence)
 }
 
 /** How long a call takes, in milliseconds, and how it ended. */

@@ -202,7 +202,7 @@ describe('postgresStore, the sweep', () => {
     const stores = [store, postgresStore(options), postgresStore(options), postgresStore(options)]
     // A store sweeps from its first use on.
     for (const one of stores) await one.read('/kept')
-    for (const end = Date.now() + 10_000; (await countRows(`${tablePrefix}contents`)) > 1; ) {
+    for (const end = Date.now() + 30_000; (await countRows(`${tablePrefix}contents`)) > 1; ) {
       if (Date.now() > end) throw new Error('The sweep has left content that no state has.')
       await new Promise((resolve) => setTimeout(resolve, 10))
     }
@@ -247,7 +247,7 @@ describe('postgresStore, the sweep', () => {
     await first.write('/c', text('again'), { expect: 'any' })
     const second = postgresStore({ pool, tablePrefix, sweepInterval: 50 })
     await second.read('/c')
-    for (const end = Date.now() + 10_000; (await countRows(`${tablePrefix}states`)) > 1; ) {
+    for (const end = Date.now() + 30_000; (await countRows(`${tablePrefix}states`)) > 1; ) {
       if (Date.now() > end) throw new Error('The sweep has left tombstones.')
       await new Promise((resolve) => setTimeout(resolve, 10))
     }

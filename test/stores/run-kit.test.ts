@@ -43,7 +43,8 @@ describe('npm run kit (issue 22)', () => {
       await socket.stop()
       await database.close()
     }
-  })
+    // A database in WebAssembly: 25 seconds in a quiet hour, and more than three minutes beside ten busy processes.
+  }, 600_000)
 
   it('runs the cases that are asked for in a file of SQLite, and removes it', async () => {
     const file = await createDatabaseFile()

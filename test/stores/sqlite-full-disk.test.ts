@@ -45,7 +45,7 @@ async function outcomeOf(call: () => unknown): Promise<string | number> {
 }
 
 async function until(condition: () => boolean, sentence: string): Promise<void> {
-  for (const end = Date.now() + 10_000; !condition(); await new Promise((resolve) => setTimeout(resolve, 5))) {
+  for (const end = Date.now() + 30_000; !condition(); await new Promise((resolve) => setTimeout(resolve, 5))) {
     if (Date.now() > end) throw new Error(sentence)
   }
 }

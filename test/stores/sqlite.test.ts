@@ -37,7 +37,7 @@ for (const [library, open] of Object.entries(sqliteLibraries)) {
     }
 
     async function until(condition: () => boolean, sentence: string): Promise<void> {
-      for (const end = Date.now() + 10_000; !condition(); await new Promise((resolve) => setTimeout(resolve, 5))) {
+      for (const end = Date.now() + 30_000; !condition(); await new Promise((resolve) => setTimeout(resolve, 5))) {
         if (Date.now() > end) throw new Error(sentence)
       }
     }

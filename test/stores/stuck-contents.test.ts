@@ -62,7 +62,7 @@ describe.each(Object.entries(openers))('%s, content that cannot be removed', (_,
     }
     const countRemovable = async () => (await listKeys(contents)).filter((key) => !isStuck(key)).length
     /** All but the one that is shown. */
-    const untilRemoved = () => expect.poll(countRemovable, { timeout: 10_000 }).toBe(1)
+    const untilRemoved = () => expect.poll(countRemovable).toBe(1)
 
     // More than a step of the sweep takes.
     await write(31)

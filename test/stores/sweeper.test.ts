@@ -35,13 +35,13 @@ describe('createSweeper', () => {
       return 'all'
     }, 3_600_000)
     sweeper.start()
-    await vi.waitFor(() => expect(sweeps).toBe(1), 10_000)
+    await vi.waitFor(() => expect(sweeps).toBe(1), 30_000)
     sweeper.hurry()
     // The time of the hurry comes while the first sweep runs.
     await new Promise((resolve) => setTimeout(resolve, 500))
     expect(sweeps).toBe(1)
     end()
-    await vi.waitFor(() => expect(sweeps).toBe(2), 10_000)
+    await vi.waitFor(() => expect(sweeps).toBe(2), 30_000)
     await sweeper.close()
   })
 

@@ -29,7 +29,7 @@ async function check(open: () => ResourceStore, tables: Tables): Promise<void> {
   await listWhenIndexed(first, '/tasks', queryByStatus('open', indexByStatus('new')))
   expect(await tables.countEntries()).toBe(9)
   for (const version of ['old', 'only', 'gone']) await tables.age(version)
-  await vi.waitFor(async () => expect((await tables.versions()).sort()).toEqual(['new', 'only']), 10_000)
+  await vi.waitFor(async () => expect((await tables.versions()).sort()).toEqual(['new', 'only']), 30_000)
   expect(await tables.countEntries()).toBe(5)
   // A process with the old definition that comes back has its index made anew.
   const listOld = async () =>

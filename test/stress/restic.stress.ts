@@ -108,5 +108,5 @@ it('keeps a repository of restic: backup, check --read-data, restore, forget and
     const restored = await readFile(join(folder, 'restored', data, `${index}`))
     expect(restored.equals(createBytes(SIZE, index % 2 === 0 ? 100 + index : index))).toBe(true)
   }
-  await expect.poll(async () => (await listKeys(contents)).length, { timeout: 20_000 }).toBeLessThan(before)
+  await expect.poll(async () => (await listKeys(contents)).length).toBeLessThan(before)
 })

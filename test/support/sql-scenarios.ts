@@ -80,7 +80,7 @@ export async function expectNoOrphans(place: StorePlace): Promise<void> {
   const large = items.filter(({ body }) => isLargeBody(body))
   expect(large.length).toBeGreaterThan(0)
   for (const item of large) expect((await readBytes(item)).length).toBe(item.size)
-  await vi.waitFor(async () => expect(await listKeys(contents)).toHaveLength(large.length), 20_000)
+  await vi.waitFor(async () => expect(await listKeys(contents)).toHaveLength(large.length), 30_000)
   for (const item of large) expect((await readBytes(item)).length).toBe(item.size)
   await close()
 }

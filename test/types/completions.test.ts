@@ -48,4 +48,4 @@ it('completes the value of an option, and names the right ones for a misspelt on
     expect.stringContaining(`Did you mean '"soft"'?`),
     `Type '"GTE"' is not assignable to type 'Method'.`,
   ])
-}, 120_000)
+})

@@ -60,7 +60,7 @@ describe.each(HTTP1_HOSTS)('requests that are pipelined on %s', (name) => {
     const countListeners = async (): Promise<number> => {
       const expected = seen.count + 14
       socket.write(get('/').repeat(14))
-      await expect.poll(() => seen.count, { timeout: 15_000 }).toBe(expected)
+      await expect.poll(() => seen.count).toBe(expected)
       return served!.listenerCount('close')
     }
     expect(await countListeners()).toBe(await countListeners())
@@ -75,7 +75,7 @@ describe.each(HTTP1_HOSTS)('requests that are pipelined on %s', (name) => {
     })
     const { socket } = await open(name, handler)
     socket.write(get('/silent') + get('/source'))
-    await expect.poll(() => record.opened, { timeout: 15_000 }).toBe(1)
+    await expect.poll(() => record.opened).toBe(1)
     socket.destroy()
     await closed
     expect(record).toEqual({ opened: 1, closed: 1 })
@@ -98,7 +98,7 @@ describe.each(HTTP1_HOSTS)('requests that are pipelined on %s', (name) => {
     // The kernel of this machine takes about 4 MB, 6 MB at most.
     expect(await settled(() => taken)).toBeLessThan(70)
     const seen = countAnswers(socket)
-    await expect.poll(() => seen.count, { timeout: 15_000 }).toBe(count)
+    await expect.poll(() => seen.count).toBe(count)
     expect(taken).toBe(count)
   })
 
@@ -118,11 +118,11 @@ describe.each(HTTP1_HOSTS)('requests that are pipelined on %s', (name) => {
     })
     const { socket } = await open(name, handler)
     socket.write(get('/').repeat(300))
-    await expect.poll(() => taken, { timeout: 5000 }).toBe(16)
+    await expect.poll(() => taken).toBe(16)
     expect(await settled(() => taken)).toBe(16)
     release()
     const seen = countAnswers(socket)
-    await expect.poll(() => seen.count, { timeout: 5000 }).toBe(300)
+    await expect.poll(() => seen.count).toBe(300)
   })
 
   it('are given up when the client leaves (issue 16)', async () => {
@@ -205,7 +205,7 @@ describe('a connection whose requests are not taken', () => {
     const { socket } = await open('plain', createHandler({ run, forwardErrors: false }))
     const seen = countAnswers(socket)
     socket.write(get('/').repeat(10_000))
-    await expect.poll(() => seen.count, { timeout: 20_000 }).toBe(10_000)
+    await expect.poll(() => seen.count).toBe(10_000)
   })
 
   it('still gives the content of the requests that were taken (RFC 9112 §9.3.2)', async () => {
@@ -225,7 +225,7 @@ describe('a connection whose requests are not taken', () => {
       )
     }
     socket.resume()
-    await expect.poll(() => store.read('/docs/99'), { timeout: 15_000 }).toMatchObject({ size: 50_000 })
+    await expect.poll(() => store.read('/docs/99')).toMatchObject({ size: 50_000 })
     expect((await host.send({ path: '/docs/42' })).body.length).toBe(50_000)
   })
 })

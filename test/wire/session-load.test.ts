@@ -69,8 +69,8 @@ describe('streams of one session that are not read', () => {
     const { handler, taken } = createAnswers(200)
     const session = await open(handler)
     const streams = Array.from({ length: 60 }, () => ask(session, '/'))
-    await expect.poll(() => taken.length, { timeout: 10_000 }).toBe(60)
-    await expect.poll(() => streams.every(({ closed }) => closed), { timeout: 10_000 }).toBe(true)
+    await expect.poll(() => taken.length).toBe(60)
+    await expect.poll(() => streams.every(({ closed }) => closed)).toBe(true)
   })
 
   it('end when the client leaves, also behind a window of 0 (issue 17)', async () => {
@@ -94,7 +94,7 @@ describe('streams of one session that are not read', () => {
     head.resume()
     await once(head, 'response')
     session.destroy()
-    await expect.poll(() => closed, { timeout: 5000 }).toContain('GET')
+    await expect.poll(() => closed).toContain('GET')
   })
 
   it('hold no small answer up (issue 16)', async () => {
@@ -142,7 +142,7 @@ describe('streams of one session that are not read', () => {
     const { handler } = createAnswers()
     const session = await open(handler)
     const streams = Array.from({ length: 1200 }, () => ask(session, '/'))
-    await expect.poll(() => streams.at(-1)!.rstCode, { timeout: 10_000 }).toBe(7)
+    await expect.poll(() => streams.at(-1)!.rstCode).toBe(7)
     expect(streams.filter(({ rstCode }) => rstCode === 7).length).toBe(1200 - 1000 - 21)
   })
 })
@@ -188,7 +188,7 @@ describe('streams of one session', () => {
     ) as Handler
     const session = await open(lasting)
     for (let i = 0; i < 90; i++) ask(session, '/')
-    await expect.poll(() => atHost, { timeout: 15_000 }).toBe(90)
+    await expect.poll(() => atHost).toBe(90)
   })
 
   it('leave nothing under way that has not been taken when the session ends', async () => {

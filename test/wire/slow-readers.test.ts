@@ -65,7 +65,7 @@ describe.each(HTTP1_HOSTS)('small answers on %s', (name) => {
     socket.write(get('/').repeat(10))
     const seen = readSlowly(socket, 3_500_000)
     closers.push(seen.stop)
-    await expect.poll(() => seen.bytes >= 10 * SIZE || socket.destroyed, { timeout: 15_000 }).toBe(true)
+    await expect.poll(() => seen.bytes >= 10 * SIZE || socket.destroyed).toBe(true)
     expect(seen.bytes).toBeGreaterThanOrEqual(10 * SIZE)
   })
 })
@@ -109,17 +109,17 @@ describe('a connection with requests for the handler and for the host', () => {
 
   it('ends where the client reads no answer of the handler that follows one of the host', async () => {
     const served = await sendSilently('/', '/host', ...Array.from({ length: 12 }, () => '/'))
-    await expect.poll(() => served.destroyed, { timeout: 20_000 }).toBe(true)
+    await expect.poll(() => served.destroyed).toBe(true)
   })
 
   it('ends where the client reads no answer of the handler, also one that an answer of the host follows', async () => {
     const served = await sendSilently('/streamed', '/host')
-    await expect.poll(() => served.destroyed, { timeout: 20_000 }).toBe(true)
+    await expect.poll(() => served.destroyed).toBe(true)
   })
 
   it('ends by the time of the handler that answers, not by that of the one before', async () => {
     const served = await sendSilently('/patient', ...Array.from({ length: 12 }, () => '/'))
-    await expect.poll(() => served.destroyed, { timeout: 20_000 }).toBe(true)
+    await expect.poll(() => served.destroyed).toBe(true)
   })
 
   it('goes on where the client reads no answer of the host that follows one of the handler', async () => {
@@ -208,7 +208,7 @@ describe('answers on HTTP/2', () => {
     client.write(frame(6, 0, 0, Buffer.alloc(7)))
     await wait(100)
     client.destroy()
-    await expect.poll(() => (served as ServerHttp2Session).destroyed, { timeout: 5000 }).toBe(true)
+    await expect.poll(() => (served as ServerHttp2Session).destroyed).toBe(true)
   })
 
   it('are sent to the end where the client reads slowly, but steadily (issue 16, issue 17)', async () => {

@@ -90,7 +90,7 @@ describe('an accepted creation', () => {
     }
     const target = await start(() => ({}), { pollInterval: 5, retention: 20 }, { ...inner, list })
     await target.send('POST', '/jobs', jsonOf({}))
-    await vi.waitFor(() => expect(calls).toBeGreaterThan(5), 10_000)
+    await vi.waitFor(() => expect(calls).toBeGreaterThan(5), 30_000)
     await target.close()
     const atClose = calls
     await sleep(100)
@@ -110,7 +110,7 @@ describe('an accepted creation', () => {
     )
     await target.send('POST', '/jobs', jsonOf({}))
     await until(target, '/jobs/1', 'ready')
-    await vi.waitFor(async () => expect((await store.list('work', { limit: 9 })).items).toEqual([]), 10_000)
+    await vi.waitFor(async () => expect((await store.list('work', { limit: 9 })).items).toEqual([]), 30_000)
     expect((await target.send('GET', '/jobs/1')).json()).toEqual({ id: 1, state: 'ready', by: 'another' })
     await target.close()
   })

@@ -254,7 +254,7 @@ describe('accepted work on an item that 32 clients change', () => {
     )
     expect(replies.flat().filter(({ status }) => status !== 200)).toEqual([])
     const read = async () => JSON.parse((await ask(target.port, 'GET', '/jobs/1')).text)
-    for (const end = Date.now() + 10_000; (await read()).state === 'pending' && Date.now() < end; );
+    for (const end = Date.now() + 30_000; (await read()).state === 'pending' && Date.now() < end; );
     const { state, size, id, name, ...members } = await read()
     expect({ state, size, id, name }).toEqual({ state: 'ready', size: expect.any(Number), id: 1, name: 'job' })
     expect(Object.keys(members)).toHaveLength(CLIENTS * ROUNDS)

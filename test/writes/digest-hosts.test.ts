@@ -91,7 +91,7 @@ async function sendDamaged(host: RunningHost): Promise<void> {
 }
 
 async function until(isDone: () => Promise<boolean> | boolean, failure: string): Promise<void> {
-  for (const end = Date.now() + 10_000; !(await isDone()); await sleep(20))
+  for (const end = Date.now() + 30_000; !(await isDone()); await sleep(20))
     if (Date.now() > end) throw new Error(failure)
 }
 

@@ -88,7 +88,7 @@ describe.each(Object.keys(hosts))('Idempotency-Key on %s', (name) => {
   let running: Running
   beforeAll(async () => {
     running = await run((service) => startHost(name, service, '/api'))
-  }, 30_000)
+  })
   afterAll(() => running.close())
 
   it('creates once and repeats the first response (issue 20, all hosts)', () => expectOneCreation(running))

@@ -89,7 +89,7 @@ async function serve(store: ResourceStore, options: ServiceOptions): Promise<num
 }
 
 async function until(condition: () => boolean, sentence: string): Promise<void> {
-  for (const end = Date.now() + 5000; !condition(); await new Promise((resolve) => setTimeout(resolve, 5))) {
+  for (const end = Date.now() + 30_000; !condition(); await new Promise((resolve) => setTimeout(resolve, 5))) {
     if (Date.now() > end) throw new Error(sentence)
   }
 }

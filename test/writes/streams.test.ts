@@ -236,7 +236,7 @@ describe('uploads that are broken off', () => {
         }),
       )
     }
-    await expect.poll(descriptors, { timeout: 10_000 }).toBeLessThanOrEqual(before + 2)
+    await expect.poll(descriptors).toBeLessThanOrEqual(before + 2)
     expect((await demo.store.list('/uploads', { limit: 10 })).items).toEqual([])
     expect((await demo.store.list('work', { limit: 10 })).items).toEqual([])
     expect((await demo.store.list('/docs', { limit: 10 })).items.map(({ path }) => path)).toEqual(['/docs/kept'])
@@ -270,7 +270,7 @@ describe('uploads that are broken off', () => {
     const rivals = [1, 2, 3].map((n) => demo.send('PUT', '/docs/kept', { fields: stale, body: `${n}`.repeat(400_000) }))
     expect((await Promise.all(rivals)).map(({ status }) => status).sort()).toEqual([204, 412, 412])
     // What the winner replaced stays for a while, for those who are still reading it.
-    await expect.poll(() => count('contents'), { timeout: 10_000 }).toBe(contents + 1)
+    await expect.poll(() => count('contents')).toBe(contents + 1)
     expect(count('states')).toBe(states)
     await demo.close()
     await store.close?.()

@@ -199,7 +199,7 @@ export function uploadOf(content: string | Uint8Array = 'bytes', filename = 'a.t
 
 /** Asks repeatedly until an answer is the one that is waited for. */
 export async function waitFor(ask: () => Promise<Answer>, isThere: (answer: Answer) => boolean): Promise<Answer> {
-  for (const end = Date.now() + 10_000; ; ) {
+  for (const end = Date.now() + 30_000; ; ) {
     const answer = await ask()
     if (isThere(answer)) return answer
     if (Date.now() > end) throw new Error(`Still ${answer.status} ${answer.text}`)
