@@ -1,4 +1,5 @@
-import { connectionOf, type Exchange, type RequestView } from '../core/exchange.ts'
+import { carrierOf } from '../core/connection.ts'
+import type { Exchange, RequestView } from '../core/exchange.ts'
 import { isForwarded } from '../core/fields.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { FUNCTION, oneOf, required, withDefault, writtenAs } from '../core/option-values.ts'
@@ -82,7 +83,7 @@ export function negotiate(options: NegotiateOptions): AuthScheme {
     if (step.outcome === 'rejected') return step
     if (step.outcome === 'complete') return accept(step.name, step.token, exchange)
     if (steps >= MAX_STEPS) return MALFORMED
-    unfinished.set(connectionOf(exchange.req), { negotiation, steps })
+    unfinished.set(carrierOf(exchange.req), { negotiation, steps })
     return { outcome: 'rejected', reason: 'unfinished', challenges: [`Negotiate ${step.token}`] }
   }
 
@@ -105,7 +106,7 @@ export function negotiate(options: NegotiateOptions): AuthScheme {
     authenticate: oncePerRequest((value, exchange) => {
       if (!isPossible(exchange)) return NO_CONNECTION
       if (value === '' || parseBase64(value) === undefined) return MALFORMED
-      const connection = connectionOf(exchange.req)
+      const connection = carrierOf(exchange.req)
       const begun = unfinished.get(connection)
       unfinished.delete(connection)
       const steps = (begun?.steps ?? 0) + 1

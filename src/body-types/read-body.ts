@@ -1,3 +1,4 @@
+import { Socket } from 'node:net'
 import { ByteBlocks } from '../core/byte-blocks.ts'
 import { HttpError, RequestAborted } from '../core/errors.ts'
 import type { Exchange } from '../core/exchange.ts'
@@ -77,7 +78,10 @@ export function readBytes<E extends Exchange, Result>(
       reject(error)
     }
     if (req.destroyed) return onClose()
-    req.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose)
+    req.on('data', onData).on('end', onEnd).on('close', onClose)
+    // The requests of Node's HTTP/1.1 tell of errors only those who listen; others would end the process. To listen takes
+    // 900 instructions.
+    if (exchange.isHttp2 || !(req.socket instanceof Socket)) req.on('error', onClose)
   })
   return reading.then(() => {
     verifier?.verify()

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
-import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from 'node:http2'
+import type { Http2ServerResponse, ServerHttp2Stream } from 'node:http2'
 import type { Sharing } from '../protocol/cache-control.ts'
 import type { ContentVerifier } from './content-digest.ts'
 import { ALL_LENGTHS, joinSplitLists, measureNames, readField } from './fields.ts'
@@ -82,6 +82,8 @@ export class Exchange implements RequestView {
   /** Whether the host had sent the head of an answer when it passed the request on. */
   isBegun = false
   bodyState: BodyState = 'unread'
+  /** What Content-Length says; `null` before it was read. */
+  contentLength: number | undefined | null = null
   /** Compares the content with the digests that the request states, while it is read. */
   verifier: ContentVerifier | undefined = undefined
   /** Whether a piece has answers carry the digests that the request wants. */
@@ -124,6 +126,7 @@ export class Exchange implements RequestView {
     this.method = this.req.method ?? ''
     this.isBegun = this.res.headersSent
     this.headers = this.req.headers
+    this.contentLength = null
     // HTTP/2 has its fields in an object that is slow to enumerate.
     if (!this.isHttp2) this.#lengths = measureNames(this.headers)
   }
@@ -237,13 +240,4 @@ export class Exchange implements RequestView {
     if (this.isHttp2) this.#stream.close(INTERNAL_ERROR)
     else this.res.destroy()
   }
-}
-
-/**
- * The object that lives as long as the connection of a request: facts about the connection are kept on it under a
- * symbol, because finding them out costs more than the rest of a small request.
- */
-export function connectionOf(req: IncomingMessage): object {
-  if (!isHttp2(req)) return req.socket
-  return (req as unknown as Http2ServerRequest).stream.session ?? req.socket
 }

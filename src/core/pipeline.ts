@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { isSafeMethod } from '../protocol/methods.ts'
+import { connectionOf } from './connection.ts'
 import { RequestAborted } from './errors.ts'
 import type { Exchange, Undecided } from './exchange.ts'
 import { isPromise, type MaybePromise } from './maybe-promise.ts'
@@ -22,7 +23,7 @@ interface Waiter {
 }
 
 /** The requests of one connection that stand behind another (RFC 9112 §9.3.2). */
-interface Pipeline {
+export interface Pipeline {
   readonly socket: Socket
   /** Answers of requests that have been taken and are not the next to be sent, in order. */
   readonly taken: ServerResponse[]
@@ -30,9 +31,6 @@ interface Pipeline {
   readonly waiting: Waiter[]
   isAdmitting: boolean
 }
-
-const PIPELINE = Symbol('pipeline')
-type PipelinedSocket = Socket & { [PIPELINE]?: Pipeline }
 
 /**
  * Holds a pipelined request back while too many answers wait before it. Node takes every request that it has read, which
@@ -43,8 +41,8 @@ export function waitInPipeline(exchange: Exchange): undefined | Promise<void> {
   const { req, res } = exchange
   // The next answer to be sent, as almost always: all before it have left.
   if (res.socket !== null) return undefined
-  const socket = req.socket as PipelinedSocket
-  const pipeline = (socket[PIPELINE] ??= createPipeline(socket))
+  const connection = connectionOf(req.socket)
+  const pipeline = (connection.pipeline ??= createPipeline(req.socket))
   if (pipeline.taken.includes(res)) return undefined // by a middleware before
   res.once('socket', () => onTurn(pipeline, res))
   // Where both have to wait, Node sends the head of the answer first and then 100 Continue, as if that were content.
@@ -114,7 +112,7 @@ function pauseIfFull({ socket, waiting }: Pipeline): void {
 type Decision = MaybePromise<Reply | undefined>
 
 /** The request of a connection that was taken last, with those before it that were not decided then. */
-class InFlight implements Undecided {
+export class InFlight implements Undecided {
   /** Whether safe requests may go beside it: it is safe, and waits for nothing that is not. */
   readonly isSafe: boolean
   before: InFlight | undefined
@@ -135,8 +133,6 @@ class InFlight implements Undecided {
   }
 }
 
-const IN_FLIGHT = Symbol('requests in flight')
-
 /**
  * Takes requests of one connection in their order, as far as they are not all safe (RFC 9112 §9.3.2). Node hands over a
  * pipelined request while the one before it is still being processed: without this, a GET sent after a PUT on the same
@@ -144,13 +140,13 @@ const IN_FLIGHT = Symbol('requests in flight')
  */
 export function decideInOrder<E extends Exchange>(exchange: E, decide: (exchange: E) => Decision): Decision {
   if (exchange.isHttp2) return decide(exchange) // streams have no order
-  const connection = exchange.req.socket as Socket & { [IN_FLIGHT]?: InFlight }
-  const before = undecided(connection[IN_FLIGHT])
+  const connection = connectionOf(exchange.req.socket)
+  const before = undecided(connection.inFlight)
   const isSafe = isSafeMethod(exchange.method)
   const waits = before !== undefined && !(isSafe && before.isSafe)
   const decision = waits ? decideAfter(before, exchange, decide) : decide(exchange)
   if (!isPromise(decision)) return decision
-  exchange.undecided = connection[IN_FLIGHT] = new InFlight(isSafe && !waits, before, decision)
+  exchange.undecided = connection.inFlight = new InFlight(isSafe && !waits, before, decision)
   return decision
 }
 

@@ -17,13 +17,18 @@ const END_WAIT = 100
 /** Whether a request announces content (RFC 9112 §6.3). */
 export function hasBody(exchange: Exchange): boolean {
   if (exchange.field('transfer-encoding') !== undefined) return true
-  const length = exchange.field('content-length')
-  if (length !== undefined) return length !== '0'
+  const length = declaredLength(exchange)
+  if (length !== undefined) return length !== 0
   return exchange.isHttp2 && !(exchange.req as unknown as Http2ServerRequest).stream.endAfterHeaders
 }
 
 /** The declared length of the content, or `undefined` when it is not declared. */
 export function declaredLength(exchange: Exchange): number | undefined {
+  if (exchange.contentLength === null) exchange.contentLength = readLength(exchange)
+  return exchange.contentLength
+}
+
+function readLength(exchange: Exchange): number | undefined {
   const length = exchange.field('content-length')
   return length === undefined ? undefined : parseDigits(length)
 }

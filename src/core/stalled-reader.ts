@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Http2ServerResponse, Http2Session, ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
+import { connectionOf } from './connection.ts'
 import type { Exchange } from './exchange.ts'
 import { bytesTaken, createReadPace, isBackedUp, type ReadPace } from './read-pace.ts'
 import { sweep, type Watched } from './sweeper.ts'
@@ -9,14 +10,11 @@ import { sweep, type Watched } from './sweeper.ts'
 const INTERNAL_ERROR = 2
 
 /** A connection of HTTP/1.1: its answers leave one after the other, so that it is watched, and not each answer. */
-interface WatchedConnection extends Watched {
+export interface WatchedConnection extends Watched {
   idleTimeout: number
   /** The answer that was decided last, until it has left: those of the host may take their time. */
   answer: ServerResponse | undefined
 }
-
-const WATCHED = Symbol('watched connection')
-type WatchedSocket = Socket & { [WATCHED]?: WatchedConnection }
 
 /** All watched streams of a session. */
 interface WatchedSession {
@@ -30,14 +28,18 @@ const paces = new WeakMap<ServerHttp2Stream, ReadPace>()
 /** Gives a client up that does not read the answer: the connection or, on HTTP/2, the stream is ended. */
 export function watchReader(exchange: Exchange): void {
   if (exchange.isHttp2) return watchStream(exchange)
-  const socket = exchange.req.socket as WatchedSocket
-  const watched = socket[WATCHED]
-  if (watched === undefined) return watchConnection(socket, exchange)
+  const { socket } = exchange.req
+  const connection = connectionOf(socket)
+  const watched = connection.reader
+  if (watched === undefined) {
+    connection.reader = watchConnection(socket, exchange)
+    return
+  }
   watched.idleTimeout = exchange.idleTimeout
   watched.answer = exchange.res
 }
 
-function watchConnection(socket: WatchedSocket, { res, idleTimeout, slowestReader }: Exchange): void {
+function watchConnection(socket: Socket, { res, idleTimeout, slowestReader }: Exchange): WatchedConnection {
   const pace = createReadPace(slowestReader, performance.now())
   let taken = 0
   const watched: WatchedConnection = {
@@ -58,8 +60,8 @@ function watchConnection(socket: WatchedSocket, { res, idleTimeout, slowestReade
       return true
     },
   }
-  socket[WATCHED] = watched
   sweep(idleTimeout, watched)
+  return watched
 }
 
 function watchStream({ res, idleTimeout, slowestReader }: Exchange): void {

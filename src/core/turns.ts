@@ -11,6 +11,10 @@ export function pause(attempts: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, Math.random() * Math.min(50, attempts * 2)))
 }
 
+/** How a task came to its turn: what it knew may be out of date where it has waited. */
+type Entry = 'at-once' | 'waited'
+type Task<Result> = (entry: Entry) => MaybePromise<Result>
+
 /**
  * Lets the requests that change one resource go one after the other within a process: side by side, each of them would
  * make the compare-and-swap of the others fail. What keeps a state whole is that comparison, never the turn: a task may
@@ -21,14 +25,9 @@ export interface Turns {
   isTaken(key: string): boolean
   /**
    * Runs a task when those before it at its key are done, at once where there are none.
-   * @param task gets whether it has waited: what it knew may be out of date
    * @param overflow what to do when too many wait: go on without a turn, or refuse with 503
    */
-  take<Result>(
-    key: string,
-    task: (entry: 'at-once' | 'waited') => MaybePromise<Result>,
-    overflow: 'go-on' | 'refuse',
-  ): MaybePromise<Result>
+  take<Result>(key: string, task: Task<Result>, overflow: 'go-on' | 'refuse'): MaybePromise<Result>
 }
 
 export interface TurnLimits {
@@ -68,14 +67,14 @@ export function createTurns({ perKey, total, patience }: TurnLimits = LIMITS): T
     else next()
   }
 
-  function hold<Result>(key: string, task: () => MaybePromise<Result>): MaybePromise<Result> {
+  function hold<Result>(key: string, task: Task<Result>, entry: Entry): MaybePromise<Result> {
     const outer = running
     // A task that this one interrupts is under way as well.
     if (outer !== undefined && !lines.has(outer)) lines.set(outer, EMPTY)
     running = key
     let result: MaybePromise<Result>
     try {
-      result = task()
+      result = task(entry)
     } catch (error) {
       running = outer
       pass(key)
@@ -112,13 +111,13 @@ export function createTurns({ perKey, total, patience }: TurnLimits = LIMITS): T
 
     take(key, task, overflow) {
       const line = lineOf(key)
-      if (line === undefined) return hold(key, () => task('at-once'))
+      if (line === undefined) return hold(key, task, 'at-once')
       if (line.size >= perKey || waiting >= total) {
         if (overflow === 'go-on') return task('at-once')
         throw new HttpError(503, 'ERR_UNAVAILABLE', { headers: { 'Retry-After': '1' } })
       }
       const own = line === EMPTY ? new Set<() => void>() : line
-      return wait(key, own).then((isTurn) => (isTurn ? hold(key, () => task('waited')) : task('waited')))
+      return wait(key, own).then((isTurn) => (isTurn ? hold(key, task, 'waited') : task('waited')))
     },
   }
 }

@@ -7,7 +7,7 @@ import { toOwnBytes } from './own-bytes.ts'
 import { giveBack, takeBuffer } from './read-buffers.ts'
 import type { ContentSource, Pieces, Reply, ReplyBody } from './reply.ts'
 import { awaitChunkedEnd, discardUnreadBody, hasUnreadBody } from './request-content.ts'
-import { writeHead } from './write-head.ts'
+import { isPlainResponse, writeHead } from './write-head.ts'
 
 /** More than this is written in pieces, each when the one before it has left: memory holds one of them. */
 const PIECE = 1024 * 1024
@@ -197,7 +197,7 @@ async function writeSource(
  * place of those that write. It gets bytes that nothing else is read into.
  */
 function holdsBytes({ res }: Exchange): boolean {
-  return Object.hasOwn(res, 'write') || Object.hasOwn(res, 'end')
+  return !isPlainResponse(res) && (Object.hasOwn(res, 'write') || Object.hasOwn(res, 'end'))
 }
 
 /**

@@ -1,7 +1,8 @@
 import { createAvailability } from '../core/availability.ts'
+import { carrierOf, connectionOf } from '../core/connection.ts'
 import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
-import { connectionOf, type Exchange } from '../core/exchange.ts'
+import type { Exchange } from '../core/exchange.ts'
 import { isForwarded } from '../core/fields.ts'
 import type { Step } from '../core/handler.ts'
 import type { Log } from '../core/operator-log.ts'
@@ -62,13 +63,14 @@ type Transport =
 export function createHttpsCheck(options: HttpsOptions = {}, report?: HttpsReport): HttpsCheck {
   const { mode, trustProxy, status } = resolveOptions('requireHttps', options, OPTIONS)
   const isTrusted = createProxyTrust(trustProxy)
+  // Another piece may trust other proxies.
   const TRANSPORT = Symbol('transport')
   // Any client can send cleartext: beside one that does, those that do not would make a line with every request.
   const availability = createAvailability('transport', 'Requests come over https again.', HOUR)
   if (report !== undefined) availability.watch(report.log)
 
   function transportOf(exchange: Exchange): Transport {
-    const connection = connectionOf(exchange.req) as { [TRANSPORT]?: Transport }
+    const connection = connectionOf(carrierOf(exchange.req)) as { [TRANSPORT]?: Transport }
     return (connection[TRANSPORT] ??= decideTransport(exchange))
   }
 
