@@ -26,6 +26,7 @@ export { type AttachOptions, attach } from './adapters/node.ts'
 export * from './auth.ts'
 export type { CollectedParts } from './body-types/multipart.ts'
 export type { FilePart, FormField, FormPart } from './body-types/types.ts'
+export type { StandardSchema } from './core/definition-types.ts'
 export type { FailureEvent, RequestEvent } from './core/diagnostics.ts'
 export {
   type ContentError,
@@ -36,7 +37,7 @@ export {
   type ParameterError,
   type Problem,
 } from './core/errors.ts'
-export type { AnyRequest, AnyResponse, Exchange, Principal, RequestView } from './core/exchange.ts'
+export type { Exchange } from './core/exchange.ts'
 export type { Decision, Handler, HandlerRole, Next } from './core/handler.ts'
 export type { JsonArray, JsonObject, JsonValue } from './core/json.ts'
 export type { MaybePromise } from './core/maybe-promise.ts'
@@ -45,7 +46,7 @@ export type { Log, LogEntry } from './core/operator-log.ts'
 export type { TrustProxy } from './core/peer.ts'
 export type { Place } from './core/place.ts'
 export type { Reply } from './core/reply.ts'
-export type { StandardSchema } from './core/standard-schema.ts'
+export type { AnyRequest, AnyResponse, Principal, RequestView } from './core/request-view.ts'
 export { type BodyKind, type BodyParseOptions, bodyParse, type MultipartBody } from './handlers/body-parse.ts'
 export { type ConditionalOptions, conditional } from './handlers/conditional.ts'
 export { type DigestFieldOptions, digestFields } from './handlers/digest-fields.ts'

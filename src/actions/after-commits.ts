@@ -1,7 +1,7 @@
 import { publishFailure } from '../core/diagnostics.ts'
+import { logFailure, type ReportFailure } from '../core/error-reply.ts'
 import type { Exchange } from '../core/exchange.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
-import { logFailure, type ReportFailure } from '../core/report-failure.ts'
 
 /** Runs the `afterCommit` hooks of a service. */
 export interface AfterCommits {

@@ -1,6 +1,6 @@
-import type { Principal, RequestView } from '../core/exchange.ts'
 import type { JsonObject, JsonValue } from '../core/json.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
+import type { Principal, RequestView } from '../core/request-view.ts'
 import type { ContentFields, RelatedWrite, SmallBody } from '../stores/types.ts'
 
 /** What a write does to a resource. `restored`: PUT to a path whose resource is softly deleted. */

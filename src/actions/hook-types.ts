@@ -1,6 +1,6 @@
-import type { RequestView } from '../core/exchange.ts'
 import type { JsonValue } from '../core/json.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
+import type { RequestView } from '../core/request-view.ts'
 
 /** A state of a resource as hooks see it. */
 export interface ResourceState<Value = JsonValue> {

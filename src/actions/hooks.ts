@@ -1,7 +1,7 @@
 import { collectBytes } from '../body-types/read-body.ts'
-import type { RequestView } from '../core/exchange.ts'
 import type { JsonValue } from '../core/json.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
+import type { RequestView } from '../core/request-view.ts'
 import { isJsonType, parseMediaType } from '../protocol/media-type.ts'
 import { isLargeBody, type StoredResource, type Tombstone } from '../stores/types.ts'
 import type { Authorize, ResourceState } from './hook-types.ts'

@@ -1,6 +1,6 @@
-import type { RequestView } from '../core/exchange.ts'
 import type { JsonObject, JsonValue } from '../core/json.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
+import type { RequestView } from '../core/request-view.ts'
 import type { CollectionIndex, IndexedValues } from '../stores/index-types.ts'
 import { type Content, memberPath, type StoredResource, splitPath } from '../stores/types.ts'
 import type { QueryRules } from './query-rules.ts'

@@ -1,5 +1,4 @@
-import { precede } from '../core/precede.ts'
-import { type ContentSource, type RangedBody, type ReplyBody, SHORT } from '../core/reply.ts'
+import { type ContentSource, precede, type RangedBody, type ReplyBody, SHORT } from '../core/reply.ts'
 import { isResource, type ResourceStore, type StoredResource } from '../stores/types.ts'
 
 /** Pages up to this size are one value, which is kept beside the page; others are written as they are read. */

@@ -1,7 +1,6 @@
 import { collectBytes } from '../body-types/read-body.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
-import { rangeReply } from '../core/range-reply.ts'
-import type { Reply } from '../core/reply.ts'
+import { type Reply, rangeReply } from '../core/reply.ts'
 import { isLargeBody, type StoredResource } from '../stores/types.ts'
 import { addStateFields, cacheControlFor, renditionTag } from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'

@@ -1,6 +1,13 @@
 import { readProperty } from '../core/options.ts'
-import { rangeReply } from '../core/range-reply.ts'
-import { encodeText, type KeptFields, keepFields, keptReply, type RangedBody, type Reply } from '../core/reply.ts'
+import {
+  encodeText,
+  type KeptFields,
+  keepFields,
+  keptReply,
+  type RangedBody,
+  type Reply,
+  rangeReply,
+} from '../core/reply.ts'
 import type { Sharing } from '../protocol/cache-control.ts'
 import { formatEntityTag } from '../protocol/entity-tag.ts'
 import { formatHttpDate } from '../protocol/http-date.ts'

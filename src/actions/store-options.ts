@@ -1,4 +1,4 @@
-import { UntilLeft } from '../core/until-left.ts'
+import { UntilLeft } from '../core/request-view.ts'
 import type { ListQuery } from '../stores/index-types.ts'
 import type {
   CreateOptions,

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http'
-import { quoteValue } from '../core/describe-value.ts'
-import type { AnyRequest, AnyResponse } from '../core/exchange.ts'
 import { checkHandler, type Handler, type Next } from '../core/handler.ts'
 import { createHandler } from '../core/node-handler.ts'
+import { quoteValue } from '../core/option-values.ts'
 import { findPlace, type Place, placeBelow } from '../core/place.ts'
+import type { AnyRequest, AnyResponse } from '../core/request-view.ts'
 import { parseRequestTarget } from '../protocol/request-target.ts'
 
 /**

@@ -1,10 +1,10 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Http2Server } from 'node:http2'
+import { sharedExchange } from '../core/exchange.ts'
 import { checkHandler, type Handler, isHandler } from '../core/handler.ts'
 import { createHandler } from '../core/node-handler.ts'
 import { CHECKED_LATER } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
-import { sharedExchange } from '../core/shared-exchange.ts'
 import { checkPrefix, mount } from './mount.ts'
 
 /** A server of `node:http`, `node:https` or `node:http2`. */

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
-import type { Exchange, HostRequest } from '../core/exchange.ts'
+import type { Exchange } from '../core/exchange.ts'
 import { andThen, atOnce, type MaybePromise } from '../core/maybe-promise.ts'
+import type { HostRequest } from '../core/request-view.ts'
 import { type ChallengeParameter, formatChallenge } from '../protocol/authorization.ts'
 import { formatQuotedString } from '../protocol/field-value.ts'
 import { type Account, type DigestHashes, type DigestOptions, resolveDigestOptions } from './digest-options.ts'

@@ -1,4 +1,3 @@
-import type { RequestView } from '../core/exchange.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import {
   CHECKED_LATER,
@@ -11,6 +10,7 @@ import {
   withDefault,
 } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
+import type { RequestView } from '../core/request-view.ts'
 import { createRemoteKeySource, createStaticKeySource, fetchJson, type KeySource } from './key-source.ts'
 import type { Verdict } from './types.ts'
 import {

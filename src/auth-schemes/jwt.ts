@@ -1,6 +1,6 @@
 import { subtle, type webcrypto } from 'node:crypto'
-import type { RequestView } from '../core/exchange.ts'
 import { andThen, atOnce, type MaybePromise } from '../core/maybe-promise.ts'
+import type { RequestView } from '../core/request-view.ts'
 import { MALFORMED, readScopes, type TokenResult, type TokenVerifier } from './bearer.ts'
 import { type Claims, type JwtOptions, resolveJwtOptions } from './jwt-options.ts'
 import { createMemory } from './memory.ts'

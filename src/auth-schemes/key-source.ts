@@ -1,10 +1,9 @@
-import { createAvailability } from '../core/availability.ts'
 import { ByteBlocks } from '../core/byte-blocks.ts'
 import { publishFailure } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import { andThen } from '../core/maybe-promise.ts'
-import type { Log } from '../core/operator-log.ts'
+import { createAvailability, type Log } from '../core/operator-log.ts'
 import { formatKeyIdentity, isKeyFor, parsePublicJwk, type VerificationKey } from './verification-key.ts'
 
 /** Where verification keys come from. */

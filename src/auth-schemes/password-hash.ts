@@ -1,5 +1,5 @@
 import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
-import { describeValue } from '../core/describe-value.ts'
+import { describeValue } from '../core/option-values.ts'
 import { hashInTurn, isLaneBusy } from './hash-queue.ts'
 
 /** The lane of passwords for accounts that do not exist. */

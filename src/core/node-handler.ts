@@ -1,23 +1,29 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Activity } from './activity.ts'
+import { waitInPipeline } from './connection.ts'
 import { noteError, publishTrace, startTrace } from './diagnostics.ts'
-import { completeReply, createErrorReply, toHttpError } from './error-reply.ts'
+import {
+  completeReply,
+  createErrorReply,
+  createFailureReport,
+  type ErrorHook,
+  readThrown,
+  toHostError,
+  toHttpError,
+} from './error-reply.ts'
 import { HttpError, isHttpError, RequestAborted } from './errors.ts'
-import type { AnyRequest, AnyResponse, Exchange } from './exchange.ts'
+import { type Exchange, sharedExchange } from './exchange.ts'
 import type { Decision, Handler, HandlerRole, Next } from './handler.ts'
 import { atOnce, isPromise, type MaybePromise } from './maybe-promise.ts'
-import { passOnPending } from './pending.ts'
-import { waitInPipeline } from './pipeline.ts'
 import { findPlace, type Place } from './place.ts'
 import type { Reply } from './reply.ts'
-import { createFailureReport, type ErrorHook } from './report-failure.ts'
+import type { AnyRequest, AnyResponse } from './request-view.ts'
 import { countAnswer, waitInSession } from './session-load.ts'
-import { sharedExchange } from './shared-exchange.ts'
 import { watchReader } from './stalled-reader.ts'
-import { readThrown, toHostError } from './thrown.ts'
+import { passOnPending } from './write-head.ts'
 import { type WriteOptions, writeReply } from './write-reply.ts'
 
-export type { ErrorHook } from './report-failure.ts'
+export type { ErrorHook } from './error-reply.ts'
 
 /** Not a reply: the request is the host's. What the host does with it is its own affair. */
 export const PASS: Reply = Object.freeze({ status: 0, headers: [] })
@@ -126,7 +132,7 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
   function conclude(exchange: Exchange, decision: Decision): Decision {
     try {
       activity?.end(exchange)
-      exchange.undecided?.decided()
+      exchange.inFlight?.decided()
       if (decision !== undefined && decision !== PASS) {
         if (decision === 'gone') return decision
         publishTrace(exchange, decision.status)
@@ -151,7 +157,7 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
     const error = readThrown(thrown)
     if (isForwarded(error, exchange)) {
       activity?.end(exchange)
-      exchange.undecided?.decided()
+      exchange.inFlight?.decided()
       passOnPending(exchange)
       throw toHostError(error)
     }

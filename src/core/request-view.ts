@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
+import type { Exchange } from './exchange.ts'
 
 /** A request of `node:http`, of `node:https`, or of the compatibility interface of `node:http2`. */
 export type AnyRequest = IncomingMessage | Http2ServerRequest
@@ -64,4 +65,83 @@ export interface HostAccess {
   readonly params?: ((context: never) => Readonly<Record<string, string>> | undefined) | undefined
   /** The value of a field that the host is going to send; several of one name in one value. */
   readonly field?: ((context: never, name: string) => string | undefined) | undefined
+}
+
+/**
+ * A request as if it were a GET of the same target: rules that decide by the method are asked with it where the answer to
+ * a write tells what a GET would.
+ */
+export function asRead(request: RequestView): RequestView {
+  return new ReadView(request, request.path, () => request.params)
+}
+
+/**
+ * A request as if it were a GET of another target with the same query: an entry of a listing is judged by it.
+ * @param path the decoded path of the target
+ * @param readParams gives the values of the names in its pattern
+ */
+export function asReadOf(request: RequestView, path: string, readParams: () => RequestView['params']): RequestView {
+  return new ReadView(request, path, readParams)
+}
+
+/** A class: an object literal with getters costs a hidden class for every entry of a listing. */
+class ReadView implements RequestView {
+  readonly #request: RequestView
+  readonly #readParams: () => RequestView['params']
+  readonly method = 'GET'
+  readonly path: string
+  readonly mount: string
+  readonly headers: RequestView['headers']
+  readonly principal: RequestView['principal']
+  readonly req: RequestView['req']
+  readonly hostContext: unknown
+
+  constructor(request: RequestView, path: string, readParams: () => RequestView['params']) {
+    this.#request = request
+    this.#readParams = readParams
+    this.path = path
+    this.mount = request.mount
+    this.headers = request.headers
+    this.principal = request.principal
+    this.req = request.req
+    this.hostContext = request.hostContext
+  }
+
+  get query(): URLSearchParams {
+    return this.#request.query
+  }
+
+  get params(): RequestView['params'] {
+    return this.#readParams()
+  }
+
+  get signal(): AbortSignal {
+    return this.#request.signal
+  }
+
+  get clientAddress(): string | undefined {
+    return this.#request.clientAddress
+  }
+}
+
+/**
+ * Options of a store call that ends when the client has left. The signal is made when it is first read: it costs 29,000
+ * instructions, a sixth of a small PUT, and a store that answers at once does not need it. A class: an object literal with
+ * a getter has a hidden class of its own, which made a GET cost 1.7 times as much.
+ */
+export class UntilLeft {
+  readonly #exchange: Exchange
+
+  constructor(exchange: Exchange) {
+    this.#exchange = exchange
+  }
+
+  get signal(): AbortSignal {
+    return this.#exchange.signal
+  }
+
+  /** What `signal.aborted` would say. */
+  get isAborted(): boolean {
+    return this.#exchange.hasLeft
+  }
 }

@@ -1,12 +1,11 @@
 import type { Http2ServerResponse } from 'node:http2'
 import { Socket } from 'node:net'
-import { createDrain, type Drain } from './drain.ts'
+import { giveBack, takeBuffer, toOwnBytes } from './byte-blocks.ts'
 import type { Exchange } from './exchange.ts'
 import { isPromise } from './maybe-promise.ts'
-import { toOwnBytes } from './own-bytes.ts'
-import { giveBack, takeBuffer } from './read-buffers.ts'
 import type { ContentSource, Pieces, Reply, ReplyBody } from './reply.ts'
 import { awaitChunkedEnd, discardUnreadBody, hasUnreadBody } from './request-content.ts'
+import { createDrain, type Drain } from './stalled-reader.ts'
 import { isPlainResponse, writeHead } from './write-head.ts'
 
 /** More than this is written in pieces, each when the one before it has left: memory holds one of them. */

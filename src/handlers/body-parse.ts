@@ -8,7 +8,7 @@ import { collectBytes, readBytes, streamBytes } from '../body-types/read-body.ts
 import { decodeText, isUtf8Charset } from '../body-types/text.ts'
 import type { BodyLimits, FormPart } from '../body-types/types.ts'
 import { HttpError, isHttpError } from '../core/errors.ts'
-import type { Exchange, HostRequest } from '../core/exchange.ts'
+import type { Exchange } from '../core/exchange.ts'
 import { countField } from '../core/fields.ts'
 import type { Handler } from '../core/handler.ts'
 import { createHandler, type ErrorHook } from '../core/node-handler.ts'
@@ -22,6 +22,7 @@ import {
   findConsumedBody,
   hasBody,
 } from '../core/request-content.ts'
+import type { HostRequest } from '../core/request-view.ts'
 import { isJsonType, type MediaType, parseMediaType } from '../protocol/media-type.ts'
 
 export type { CollectedParts } from '../body-types/multipart.ts'

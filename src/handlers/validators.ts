@@ -1,5 +1,5 @@
-import { describeValue } from '../core/describe-value.ts'
 import type { Exchange } from '../core/exchange.ts'
+import { describeValue } from '../core/option-values.ts'
 import { readProperty } from '../core/options.ts'
 import { isEntityTag } from '../protocol/entity-tag.ts'
 import { formatHttpDate } from '../protocol/http-date.ts'

@@ -1,6 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { writeToConsole } from '../core/console-line.ts'
-import { publishFailure, type RequestEvent } from '../core/diagnostics.ts'
+import { publishFailure, type RequestEvent, writeToConsole } from '../core/diagnostics.ts'
 import type { Exchange } from '../core/exchange.ts'
 import { catchRejection } from '../core/maybe-promise.ts'
 

@@ -1,4 +1,4 @@
-import { formatLogText } from '../core/console-line.ts'
+import { formatLogText } from '../core/diagnostics.ts'
 import type { Log } from '../core/operator-log.ts'
 
 /** Called while the items of a collection are indexed that were there before. */

@@ -1,8 +1,8 @@
 import type { Authorize } from '../actions/hook-types.ts'
 import { parseStored } from '../actions/hooks.ts'
-import type { Principal, RequestView } from '../core/exchange.ts'
 import { isJsonObject, type JsonObject, type JsonValue, readMember } from '../core/json.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
+import type { Principal, RequestView } from '../core/request-view.ts'
 import { type Content, memberPath, nameOf, type ResourceStore, type StoredResource } from '../stores/types.ts'
 
 /** Without a slash in front, so that no pattern of a definition lists them. */

@@ -1,9 +1,8 @@
 import type { Authorize } from '../actions/hook-types.ts'
 import { readLimits } from '../body-types/limits.ts'
 import type { BodyLimits } from '../body-types/types.ts'
-import { createAddressFinder } from '../core/client-address.ts'
 import type { HttpError } from '../core/errors.ts'
-import type { AddressFinder, Exchange } from '../core/exchange.ts'
+import type { Exchange } from '../core/exchange.ts'
 import type { ErrorHook } from '../core/node-handler.ts'
 import { createLog, type Log } from '../core/operator-log.ts'
 import {
@@ -35,7 +34,7 @@ import {
   omitOptions,
   resolveOptions,
 } from '../core/options.ts'
-import type { TrustProxy } from '../core/peer.ts'
+import { type AddressFinder, createAddressFinder, type TrustProxy } from '../core/peer.ts'
 import type { Reply } from '../core/reply.ts'
 import { AUTHENTICATION_OPTIONS, type AuthenticationOptions, readAuth } from '../handlers/authentication-options.ts'
 import { CORS_OPTIONS, type CorsOptions } from '../handlers/cors-options.ts'

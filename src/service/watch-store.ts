@@ -1,7 +1,6 @@
-import { createAvailability } from '../core/availability.ts'
 import { isHttpError } from '../core/errors.ts'
 import { isPromise, type MaybePromise } from '../core/maybe-promise.ts'
-import type { Log } from '../core/operator-log.ts'
+import { createAvailability, type Log } from '../core/operator-log.ts'
 import type { ResourceStore } from '../stores/types.ts'
 
 /**

@@ -1,5 +1,4 @@
-import { describeValue } from '../core/describe-value.ts'
-import { BOOLEAN, CHECKED_LATER, COUNT, MILLISECONDS, withDefault } from '../core/option-values.ts'
+import { BOOLEAN, CHECKED_LATER, COUNT, describeValue, MILLISECONDS, withDefault } from '../core/option-values.ts'
 import type { OptionTable } from '../core/options.ts'
 import { createPostgresChanges, createPostgresSteps } from './postgres/changes.ts'
 import { encodeKey } from './postgres/columns.ts'

@@ -1,5 +1,4 @@
-import { describeValue } from '../core/describe-value.ts'
-import { CLOCK, SIZE, type ValueRule, withDefault } from '../core/option-values.ts'
+import { CLOCK, describeValue, SIZE, type ValueRule, withDefault } from '../core/option-values.ts'
 import type { OptionTable } from '../core/options.ts'
 import { createKnownStates, createRecentCache } from './recent-cache.ts'
 import { createSqlStore } from './sql/create-store.ts'

@@ -14,7 +14,7 @@
 
 import { Buffer, isAscii } from 'node:buffer'
 import type { MaybePromise } from '../core/maybe-promise.ts'
-import { UntilLeft } from '../core/until-left.ts'
+import { UntilLeft } from '../core/request-view.ts'
 import type { Content, ContentFields, LargeBody, SmallBody, StagedBody } from './content-types.ts'
 import type { CollectionIndex, IndexedValues } from './index-types.ts'
 import type { ListOptions, Page, ReadOptions } from './read-types.ts'

@@ -6,7 +6,6 @@ import type { Exchange } from '../../src/core/exchange.ts'
 import type { Step } from '../../src/core/handler.ts'
 import { andThen, isPromise } from '../../src/core/maybe-promise.ts'
 import { createHandler, PASS } from '../../src/core/node-handler.ts'
-import { addVary } from '../../src/core/pending.ts'
 import {
   type ContentSource,
   contentReply,
@@ -15,6 +14,7 @@ import {
   keptReply,
   type Reply,
 } from '../../src/core/reply.ts'
+import { addVary } from '../../src/core/write-head.ts'
 import { sequence } from '../../src/service/resource-steps.ts'
 import { listen, serve } from '../handlers/serve.ts'
 

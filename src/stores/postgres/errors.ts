@@ -1,5 +1,5 @@
-import { hasProperties } from '../../core/describe-value.ts'
 import { HttpError, isHttpError } from '../../core/errors.ts'
+import { hasProperties } from '../../core/option-values.ts'
 
 /** Rolled back for the sake of another transaction: doing the same again may succeed. */
 const REPEATABLE: readonly string[] = ['40001', '40P01']

@@ -1,5 +1,5 @@
 import { publishFailure } from '../../core/diagnostics.ts'
-import { LONGEST_TIMER } from '../../core/longest-timer.ts'
+import { LONGEST_TIMER } from '../../core/idle-watch.ts'
 import type { MaybePromise } from '../../core/maybe-promise.ts'
 
 /** Clears away what is not needed any more, from time to time, without keeping the process alive. */

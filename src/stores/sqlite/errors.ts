@@ -1,5 +1,5 @@
-import { hasProperties } from '../../core/describe-value.ts'
 import { HttpError } from '../../core/errors.ts'
+import { hasProperties } from '../../core/option-values.ts'
 
 const BUSY = 5
 const LOCKED = 6
