@@ -1,4 +1,4 @@
-import { channel } from 'node:diagnostics_channel'
+import { type Channel, channel } from 'node:diagnostics_channel'
 import { isHttpError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import type { LogEntry } from './operator-log.ts'
@@ -41,13 +41,13 @@ export interface FailureEvent {
   readonly entry?: LogEntry
 }
 
-const requests = channel('http-resource-service:request')
+/** Whether anything listens is asked before an event is made. */
+export const requests: Channel = channel('http-resource-service:request')
 const failures = channel('http-resource-service:failure')
 const arrivals = new WeakMap<Exchange, number>()
 
-/** Starts the trace of a request; does nothing without a subscriber. */
+/** Starts the trace of a request, which somebody listens to. */
 export function startTrace(exchange: Exchange): void {
-  if (!requests.hasSubscribers) return
   exchange.trace = []
   arrivals.set(exchange, performance.now())
 }

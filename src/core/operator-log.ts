@@ -1,6 +1,6 @@
 import { formatLogText, publishFailure, writeToConsole } from './diagnostics.ts'
-import { readThrown } from './error-reply.ts'
 import { isHttpError } from './errors.ts'
+import { readThrown } from './failures.ts'
 import { catchRejection } from './maybe-promise.ts'
 
 /**

@@ -6,10 +6,11 @@ import type { BodyLimits } from '../body-types/types.ts'
 import { evaluateConditions, readConditions, requireCondition } from '../core/conditions.ts'
 import { HttpError } from '../core/errors.ts'
 import type { Exchange } from '../core/exchange.ts'
+import type { ErrorHook } from '../core/failures.ts'
 import type { Handler } from '../core/handler.ts'
 import type { JsonValue } from '../core/json.ts'
 import { andThen, atOnce, type MaybePromise } from '../core/maybe-promise.ts'
-import { createHandler, type ErrorHook } from '../core/node-handler.ts'
+import { createHandler } from '../core/node-handler.ts'
 import {
   CHECKED_LATER,
   CLOCK,

@@ -1,6 +1,7 @@
+import type { ErrorHook } from '../core/failures.ts'
 import type { Handler } from '../core/handler.ts'
 import { atOnce } from '../core/maybe-promise.ts'
-import { createHandler, type ErrorHook } from '../core/node-handler.ts'
+import { createHandler } from '../core/node-handler.ts'
 import { either, FUNCTION, listOf, oneOf, withDefault } from '../core/option-values.ts'
 import { type OptionTable, omitOptions, resolveOptions } from '../core/options.ts'
 import { readTarget } from '../core/place.ts'

@@ -1,5 +1,6 @@
+import type { ErrorHook } from '../core/failures.ts'
 import type { Handler } from '../core/handler.ts'
-import { createHandler, type ErrorHook } from '../core/node-handler.ts'
+import { createHandler } from '../core/node-handler.ts'
 import { createLog, type Log } from '../core/operator-log.ts'
 import { FUNCTION, LOG } from '../core/option-values.ts'
 import { type OptionTable, omitOptions, resolveOptions } from '../core/options.ts'
