@@ -13,7 +13,7 @@ export {
 export type { Authorize, ConflictHook, FileFacts, FileOptions, Rendition, ResourceState } from './actions/hook-types.ts'
 export type { ScopeHook, ScopeProperties } from './actions/indexing.ts'
 export type { QueryType } from './actions/query-types.ts'
-export { entityTagOf } from './actions/state-tag.ts'
+export { entityTagOf } from './actions/representation.ts'
 export {
   type Adapted,
   type AdapterOptions,
@@ -38,10 +38,10 @@ export {
   type Problem,
 } from './core/errors.ts'
 export type { Exchange } from './core/exchange.ts'
+export type { ErrorHook } from './core/failures.ts'
 export type { Decision, Handler, HandlerRole, Next } from './core/handler.ts'
 export type { JsonArray, JsonObject, JsonValue } from './core/json.ts'
 export type { MaybePromise } from './core/maybe-promise.ts'
-export type { ErrorHook } from './core/node-handler.ts'
 export type { Log, LogEntry } from './core/operator-log.ts'
 export type { TrustProxy } from './core/peer.ts'
 export type { Place } from './core/place.ts'

@@ -1,6 +1,6 @@
 import { publishFailure } from '../core/diagnostics.ts'
-import { logFailure, type ReportFailure } from '../core/error-reply.ts'
 import type { Exchange } from '../core/exchange.ts'
+import { logFailure, type ReportFailure } from '../core/failures.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 
 /** Runs the `afterCommit` hooks of a service. */

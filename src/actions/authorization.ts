@@ -56,14 +56,13 @@ function conceal(exchange: ResourceExchange, error: unknown): undefined {
 }
 
 /**
- * Judges a request anew right before a write that creates a resource where deletion is soft: a store compares the
- * versions of what it shows, and while the content arrived another resource may have been put there and deleted.
+ * Judges a request anew right before a write that creates a resource, for definitions whose deletion is soft: a store compares
+ * the versions of what it shows, and while the content arrived another resource may have been put there and deleted.
  */
 export function recheckAbsence(exchange: ResourceExchange): MaybePromise<void> {
-  const { authorize, deletion } = exchange.route
-  const { scope, current } = exchange
-  const isJudged = authorize !== undefined || scope !== undefined
-  if (!isJudged || deletion !== 'soft' || current !== undefined) return undefined
+  const { scope, current, route } = exchange
+  const isJudged = route.authorize !== undefined || scope !== undefined
+  if (!isJudged || current !== undefined) return undefined
   exchange.isStateRead = false
   return andThen(readWithHidden(exchange), () => {
     refuseTaken(exchange)

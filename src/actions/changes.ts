@@ -8,9 +8,9 @@ import { type RelatedWrite, type StoredResource, splitPath } from '../stores/typ
 import type { Change, ChangeKind, ChangeState } from './change-types.ts'
 import { fetchJson, parseStored } from './hooks.ts'
 import { readOutbox } from './read-outbox.ts'
+import { entityTagOf } from './representation.ts'
 import { type ResourceExchange, readParams } from './resource-exchange.ts'
 import type { Route } from './route.ts'
-import { entityTagOf } from './state-tag.ts'
 import { idOf } from './validation.ts'
 
 /** Who makes a change. */
@@ -32,15 +32,10 @@ export interface PendingChange {
   commit(path: string, after: StoredResource | undefined): void
 }
 
-/** Whether the definition of a route has hooks that see changes. */
-export function observesChanges({ outbox, afterCommit }: Route): boolean {
-  return outbox !== undefined || afterCommit !== undefined
-}
-
 /** A state with its content at hand where hooks may ask for its value: once it is replaced, it cannot be read any more. */
 export function readForHooks(exchange: ResourceExchange, resource: StoredResource): MaybePromise<StoredResource> {
   const { route } = exchange
-  if (route.beforeWrite === undefined && !observesChanges(route)) return resource
+  if (route.beforeWrite === undefined && !route.observesChanges) return resource
   return fetchJson(resource, route.context.limits.bodySize, exchange)
 }
 
@@ -56,7 +51,7 @@ export function beginChange(
   before: StoredResource | undefined,
   source: ChangeSource,
 ): PendingChange | undefined {
-  if (!observesChanges(route)) return undefined
+  if (!route.observesChanges) return undefined
   const { outbox, afterCommit, context } = route
   // The hook runs when the client may have left: then nothing tells its address any more.
   if (afterCommit !== undefined) void source.request?.clientAddress

@@ -9,7 +9,6 @@ import { type ConsumedBody, declaredLength, findConsumedBody, hasBody, isCoded }
 import { parseContentDisposition } from '../protocol/content-disposition.ts'
 import { isJsonType, withUtf8 } from '../protocol/media-type.ts'
 import { type Content, isStaged, type ResourceStore, type StagedBody } from '../stores/types.ts'
-import { observesChanges } from './changes.ts'
 import { encodeConsumed, streamConsumed } from './consumed-content.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 
@@ -204,7 +203,7 @@ export async function readRawContent(exchange: ResourceExchange): Promise<Propos
   // The record of a first answer is made before the content is stored: its fingerprint has to be known by then.
   const { isConditional, keyed, route } = exchange
   const isCompared = isConditional || keyed !== undefined || route.conflict !== undefined || route.hasParent
-  const mayRetry = isCompared || observesChanges(route)
+  const mayRetry = isCompared || route.observesChanges
   const body = mayRetry ? (await readSmall(content, limits, store, exchange.signal)).body : content
   return { content: contentOf(exchange, body), isVerbatim }
 }

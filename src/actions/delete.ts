@@ -9,7 +9,7 @@ import {
   type StoredResource,
   splitPath,
 } from '../stores/types.ts'
-import { beginRequestedChange, observesChanges, readForHooks } from './changes.ts'
+import { beginRequestedChange, readForHooks } from './changes.ts'
 import { commit, removeChange } from './commit.ts'
 import { expectationOf } from './conditions.ts'
 import { isOwnPath } from './own-paths.ts'
@@ -40,7 +40,7 @@ function attempt(exchange: ResourceExchange): MaybePromise<Exclude<RemoveResult,
   const expect = found === 'absent' ? 'any' : found
   const removed = andThen(relatedPaths(route, storePath, exchange), (related) => {
     const options = new RemoveUntilLeft(exchange, expect, related, removalOf(route))
-    if (!observesChanges(route)) return route.context.store.remove(storePath, options)
+    if (!route.observesChanges) return route.context.store.remove(storePath, options)
     return andThen(readForHooks(exchange, exchange.current!), (resource) => {
       const change = beginRequestedChange(exchange, 'deleted', resource)!
       return removeChange(route.context.store, resource, options, change)
@@ -110,7 +110,7 @@ function createReply(exchange: ResourceExchange, resource: StoredResource): Repl
   const content = usual === 'none' ? 'confirmation' : usual
   const wanted = preferred === 'minimal' ? 'none' : preferred === 'representation' ? content : usual
   const fields = appliedPreferences(exchange)
-  if (route.deleteResponse === 'tag') fields.push(...tagFields(resource, route))
+  if (route.deleteResponse === 'tag') fields.push(...tagFields(resource))
   if (wanted === 'none') return emptyReply(204, [...fields, 'Cache-Control', cacheControlFor(exchange)])
   // Large content is gone by now and could not be read out of the store.
   if (wanted === 'representation' && !isLargeBody(resource.body))

@@ -8,7 +8,7 @@ import { type MediaType, NO_PARAMETERS } from '../protocol/media-type.ts'
 import { isSafeMethod } from '../protocol/methods.ts'
 import type { Conditions, Validators } from '../protocol/preconditions.ts'
 import { type Preferences, parsePrefer } from '../protocol/prefer.ts'
-import { isResource, type Page, type StoredResource, type StoredState } from '../stores/types.ts'
+import type { Page, StoredResource, StoredState } from '../stores/types.ts'
 import type { KeyedRequest } from './keyed-request.ts'
 import type { Listing } from './listing.ts'
 import type { Action, Route } from './route.ts'
@@ -36,6 +36,8 @@ export class ResourceExchange extends Exchange {
   storePath = ''
   /** What the store holds at that path; `undefined` before it was asked and when there is nothing. */
   state: StoredState = undefined
+  /** The state, where it is a resource. */
+  current: StoredResource | undefined = undefined
   /** Whether `state` has been read. A hook that needs it earlier than the pipeline makes it so. */
   isStateRead = false
   /** The softly deleted resource behind a state that says that the target is gone. */
@@ -124,11 +126,6 @@ export class ResourceExchange extends Exchange {
     return (
       method === 'DELETE' && this.route.deleteResponse === 'representation' && this.preferences.return !== 'minimal'
     )
-  }
-
-  /** The current resource, or `undefined`. */
-  get current(): StoredResource | undefined {
-    return isResource(this.state) ? this.state : undefined
   }
 
   // Few requests ask for the values in their path.

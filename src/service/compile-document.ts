@@ -1,5 +1,5 @@
+import { foreseeVersion } from '../actions/conditions.ts'
 import { remove } from '../actions/delete.ts'
-import { foreseeVersion } from '../actions/foreseen-version.ts'
 import { get } from '../actions/get.ts'
 import type { FileOptions } from '../actions/hook-types.ts'
 import { loadDocument, patch } from '../actions/patch.ts'

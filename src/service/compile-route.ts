@@ -33,7 +33,7 @@ export function completeRoute(
   const { deletion = 'hard' } = options
   const methods = completeMethods(Object.keys(facts.actions) as Method[])
   const { actions } = facts
-  const route: Route = {
+  const route: Omit<Route, 'isComparedByWrite'> = {
     kind: 'document',
     definition: pattern,
     storePath: undefined,
@@ -70,6 +70,8 @@ export function completeRoute(
     beforeWrite: options.beforeWrite,
     outbox: options.outbox,
     afterCommit: options.afterCommit,
+    observesChanges: options.outbox !== undefined || options.afterCommit !== undefined,
+    describesFiles: facts.idMember !== undefined && Array.isArray(facts.fileNames) && facts.fileNames.length > 0,
     deletion,
     deleteResponse: options.deleteResponse ?? 'none',
     retention: options.retention,
@@ -80,7 +82,13 @@ export function completeRoute(
     allowInline: options.allowInline ?? [],
     context: defaults.context,
   }
-  return Object.freeze(route)
+  return Object.freeze({ ...route, isComparedByWrite: isComparedByWrite(route) })
+}
+
+function isComparedByWrite(route: Omit<Route, 'isComparedByWrite'>): boolean {
+  if (route.context.store.supports?.tagsAreVersions !== true || !route.isJson || route.hasParent) return false
+  if (route.authorize !== undefined || route.conflict !== undefined || route.beforeWrite !== undefined) return false
+  return route.renditions.length === 0 && !route.describesFiles && !route.observesChanges
 }
 
 /** Milliseconds for which a first answer is kept, where a definition does not say. */

@@ -1,7 +1,7 @@
 import { type AfterCommits, createAfterCommits } from '../actions/after-commits.ts'
 import type { Indexing } from '../actions/indexing.ts'
 import type { Route, RouteContext } from '../actions/route.ts'
-import { createFailureReport } from '../core/error-reply.ts'
+import { createFailureReport } from '../core/failures.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { describeValue, shapedAs } from '../core/option-values.ts'
 import { createTurns } from '../core/turns.ts'

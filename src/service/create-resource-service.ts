@@ -1,6 +1,5 @@
 import { checkAuthorization } from '../actions/authorization.ts'
 import { checkRepeated, orFirstAnswer } from '../actions/keyed-request.ts'
-import { options as describeOptions } from '../actions/options.ts'
 import { checkParent } from '../actions/parent.ts'
 import { ResourceExchange } from '../actions/resource-exchange.ts'
 import { addWantedDigests } from '../actions/response-digests.ts'
@@ -17,8 +16,17 @@ import { rememberView } from '../openapi/service-view.ts'
 import type { ResourceStore } from '../stores/types.ts'
 import { createAccess } from './access.ts'
 import { compileService } from './compile-service.ts'
-import { checkContent } from './content-steps.ts'
 import { createExplainer } from './explain.ts'
+import {
+  checkContent,
+  evaluateConditions,
+  loadCurrent,
+  negotiate,
+  negotiateStored,
+  seeHidden,
+  selectContent,
+} from './resource-steps.ts'
+import { readServiceOptions, type ServiceOptions } from './service-options.ts'
 import {
   canRefuseType,
   createResourceSteps,
@@ -32,16 +40,7 @@ import {
   negotiatesStored,
   sequence,
   takesKeys,
-} from './resource-steps.ts'
-import {
-  evaluateConditions,
-  loadCurrent,
-  negotiate,
-  negotiateStored,
-  seeHidden,
-  selectContent,
-} from './selection-steps.ts'
-import { readServiceOptions, type ServiceOptions } from './service-options.ts'
+} from './steps.ts'
 import * as target from './target-steps.ts'
 
 /** A service: a handler for any host, with what belongs to its life. */
@@ -79,17 +78,12 @@ export function createResourceService(store: ResourceStore, options?: ServiceOpt
   const requestSteps = {
     answerMetadata: access.answerMetadata, // 200 304 405 at the well-known URI of the metadata (RFC 9728), which has no route
     findRoute: target.createRouteStep(routes, settings), // hands over unmatched requests
-    checkTargetLength: target.createLengthStep(settings.maxTargetLength), // 414
-    checkTarget: target.checkTarget, // 400 431
-    checkScheme: target.createSchemeStep(access.isSecure), // 421
+    checkTarget: target.createTargetStep(settings, access.isSecure), // 414 400 431 505 501 421
     checkHost: access.checkHost, // 421
     requireHttps: access.checkTransport, // 403
-    answerServerOptions: target.createServerOptionsStep(routes), // 204 for OPTIONS *
     overrideMethod: access.overrideMethod, // 400
     applyCors: access.applyCors, // 204 for a preflight; fields for every later reply
-    checkMethodKnown: target.createMethodStep(routes), // 501 404
-    answerOptions, // 204
-    checkMethodAllowed: target.checkMethodAllowed, // 405
+    checkMethod: target.createMethodStep(routes), // 501 404 405, 204 for OPTIONS
   }
   // The order goes on, with the steps that the route and the method of a request need.
   const resourceSteps = createResourceSteps({
@@ -142,11 +136,6 @@ export function createResourceService(store: ResourceStore, options?: ServiceOpt
   })
   rememberView(service, view)
   return service
-}
-
-/** OPTIONS that is not a preflight: a query of capabilities. */
-function answerOptions(exchange: ResourceExchange): Reply | undefined {
-  return exchange.method === 'OPTIONS' ? describeOptions(exchange) : undefined
 }
 
 /** The method itself; the content is read only now. */

@@ -3,7 +3,7 @@ import { readLimits } from '../body-types/limits.ts'
 import type { BodyLimits } from '../body-types/types.ts'
 import type { HttpError } from '../core/errors.ts'
 import type { Exchange } from '../core/exchange.ts'
-import type { ErrorHook } from '../core/node-handler.ts'
+import type { ErrorHook } from '../core/failures.ts'
 import { createLog, type Log } from '../core/operator-log.ts'
 import {
   BOOLEAN,

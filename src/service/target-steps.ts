@@ -1,4 +1,4 @@
-import { serverOptions } from '../actions/options.ts'
+import { options, serverOptions } from '../actions/options.ts'
 import type { ResourceExchange } from '../actions/resource-exchange.ts'
 import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
@@ -18,18 +18,27 @@ const MAX_RAW_HEADERS = 2000
 /** Fields that may be sent once only: which of two would count is anybody's guess (RFC 9110 §5.3). */
 const findRepeatedField = createRepeatedFieldSearch('host', 'content-type', 'content-length', 'authorization', 'origin')
 
-/** 414 for a target that is too long below the mount (RFC 9110 §15.5.15). @param limit characters */
-export function createLengthStep(limit: number): Step<ResourceExchange> {
-  return function checkTargetLength(exchange) {
+/** 414, 400, 431, 505, 501 and 421: what is wrong with the target, or with the message around it. */
+export function createTargetStep(
+  { maxTargetLength }: Pick<ServiceSettings, 'maxTargetLength'>,
+  isSecure: (exchange: ResourceExchange) => boolean,
+): Step<ResourceExchange> {
+  return function checkTarget(exchange) {
     const { length } = exchange.place.target
-    if (length <= limit) return undefined
-    note(exchange, `${length} characters`)
-    throw new HttpError(414, 'ERR_TARGET_TOO_LONG')
+    // RFC 9110 §15.5.15. Below the mount, in characters.
+    if (length > maxTargetLength) {
+      note(exchange, `${length} characters`)
+      throw new HttpError(414, 'ERR_TARGET_TOO_LONG')
+    }
+    checkMessage(exchange)
+    // RFC 9110 §7.4, unless a trusted proxy vouches for it.
+    if (readScheme(exchange.req) !== 'https' || isSecure(exchange)) return undefined
+    throw new HttpError(421, 'ERR_MISDIRECTED', { detail: 'The target is https, and the connection is not encrypted.' })
   }
 }
 
 /** 400 for a target or message that is malformed; 431 for more fields than Node can be trusted to pass on. */
-export function checkTarget(exchange: ResourceExchange): undefined {
+export function checkMessage(exchange: ResourceExchange): void {
   if (exchange.isMalformed) {
     throw new HttpError(400, 'ERR_MALFORMED_TARGET', { detail: 'The request target is malformed.' })
   }
@@ -48,7 +57,6 @@ export function checkTarget(exchange: ResourceExchange): undefined {
   }
   const fault = findHostFault(req)
   if (fault !== undefined) throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: fault })
-  return undefined
 }
 
 /** 400 where it is unclear how long the content is, 501 where Node has not decoded it. */
@@ -69,13 +77,6 @@ function checkTransferCoding(exchange: ResourceExchange): void {
   throw new HttpError(400, 'ERR_MALFORMED_FIELD', {
     detail: isOld ? 'HTTP/1.0 has no Transfer-Encoding.' : 'Transfer-Encoding is empty, or beside Content-Length.',
   })
-}
-
-/** OPTIONS * asks about the server as a whole. */
-export function createServerOptionsStep(table: RouteTable): Step<ResourceExchange> {
-  return function answerServerOptions(exchange) {
-    return exchange.place.target === '*' && exchange.place.isClear ? serverOptions(table) : undefined
-  }
 }
 
 /** Reads the target and finds its route; where it has none and the host goes on, the request is the host's. */
@@ -117,37 +118,28 @@ function pathForLog(target: string): string {
   return /^[/*][^?]*/.exec(target)?.[0] ?? ''
 }
 
-/** 421 for an https target over cleartext, unless a trusted proxy vouches for it (RFC 9110 §7.4). */
-export function createSchemeStep(isSecure: (exchange: ResourceExchange) => boolean): Step<ResourceExchange> {
-  return function checkScheme(exchange) {
-    if (readScheme(exchange.req) !== 'https' || isSecure(exchange)) return undefined
-    throw new HttpError(421, 'ERR_MISDIRECTED', { detail: 'The target is https, and the connection is not encrypted.' })
-  }
-}
-
-/** 501 for a method that no resource here has (RFC 9110 §15.6.2); 404 for a path that names nothing. */
-export function createMethodStep({ hasQuery }: RouteTable): Step<ResourceExchange> {
-  const known: ReadonlySet<string> = new Set(hasQuery ? METHODS_AND_QUERY : METHODS)
-  return function checkMethodKnown(exchange) {
-    if (!known.has(exchange.method)) {
+/**
+ * 501 for a method that no resource here has (RFC 9110 §15.6.2); 204 for OPTIONS, of `*` about the server as a whole; 404 for a
+ * path that names nothing; 405 with Allow (§15.5.6).
+ */
+export function createMethodStep(table: RouteTable): Step<ResourceExchange> {
+  const known: ReadonlySet<string> = new Set(table.hasQuery ? METHODS_AND_QUERY : METHODS)
+  return function checkMethod(exchange) {
+    const { method, route, place } = exchange
+    if (!known.has(method)) {
       note(exchange, 'unknown method')
       throw new HttpError(501, 'ERR_METHOD_NOT_IMPLEMENTED')
     }
-    if (exchange.route !== undefined) return undefined
-    note(exchange, 'no definition is for this path')
-    throw new HttpError(404, 'ERR_NOT_FOUND')
-  }
-}
-
-/** 405 with Allow (RFC 9110 §15.5.6). */
-export function checkMethodAllowed(exchange: ResourceExchange): undefined {
-  const { route } = exchange
-  const action = route.actions[exchange.method as Method]
-  if (action === undefined) {
+    if (route === undefined) {
+      if (place.target === '*' && place.isClear) return serverOptions(table)
+      note(exchange, 'no definition is for this path')
+      throw new HttpError(404, 'ERR_NOT_FOUND')
+    }
+    exchange.action = route.actions[method as Method]!
+    if (exchange.action !== undefined) return undefined
+    if (method === 'OPTIONS') return options(exchange)
     const allow = route.methods.join(', ')
     note(exchange, `allowed are ${allow}`)
     throw new HttpError(405, 'ERR_METHOD_NOT_ALLOWED', { headers: { Allow: allow } })
   }
-  exchange.action = action
-  return undefined
 }

@@ -22,7 +22,7 @@ export function watchStore(store: ResourceStore, log: Log): ResourceStore {
 
   function succeed(kind: 'read' | 'write'): void {
     // A full disk or a database that has become read-only: that it can be read changes nothing.
-    if (failing === 'nothing' || (failing === 'writes' && kind === 'read')) return
+    if (failing === 'writes' && kind === 'read') return
     failing = 'nothing'
     availability.succeed()
   }
@@ -37,34 +37,30 @@ export function watchStore(store: ResourceStore, log: Log): ResourceStore {
     throw error
   }
 
-  /** The same call, which reports how it ends. */
-  function watch<Args extends readonly unknown[], Value>(
-    kind: 'read' | 'write',
-    call: (...args: Args) => MaybePromise<Value>,
-  ): (...args: Args) => MaybePromise<Value> {
-    const failed = (error: unknown): never => fail(kind, error)
+  /** Makes a call, and reports how it ends. */
+  function observe<Value>(kind: 'read' | 'write', call: () => MaybePromise<Value>): MaybePromise<Value> {
+    let result: MaybePromise<Value>
+    try {
+      result = call()
+    } catch (error) {
+      return fail(kind, error)
+    }
     const done = (value: Value): Value => {
-      succeed(kind)
+      if (failing !== 'nothing') succeed(kind)
       return value
     }
-    return (...args) => {
-      let result: MaybePromise<Value>
-      try {
-        result = call(...args)
-      } catch (error) {
-        return failed(error)
-      }
-      return isPromise(result) ? Promise.resolve(result).then(done, failed) : done(result)
-    }
+    return isPromise(result) ? Promise.resolve(result).then(done, (error) => fail(kind, error)) : done(result)
   }
 
   return {
     ...(store.supports === undefined ? {} : { supports: store.supports }),
-    read: watch('read', (path, options) => store.read(path, options)),
-    list: watch('read', (collection, options) => store.list(collection, options)),
-    write: watch('write', (path, content, options) => store.write(path, content, options)),
-    create: watch('write', (collection, content, options) => store.create(collection, content, options)),
-    remove: watch('write', (path, options) => store.remove(path, options)),
-    ...(store.stage === undefined ? {} : { stage: watch('write', (body, options) => store.stage!(body, options)) }),
+    read: (path, options) => observe('read', () => store.read(path, options)),
+    list: (collection, options) => observe('read', () => store.list(collection, options)),
+    write: (path, content, options) => observe('write', () => store.write(path, content, options)),
+    create: (collection, content, options) => observe('write', () => store.create(collection, content, options)),
+    remove: (path, options) => observe('write', () => store.remove(path, options)),
+    ...(store.stage === undefined
+      ? {}
+      : { stage: (body, options) => observe('write', () => store.stage!(body, options)) }),
   }
 }

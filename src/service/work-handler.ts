@@ -1,4 +1,4 @@
-import { beginChange, observesChanges, type PendingChange } from '../actions/changes.ts'
+import { beginChange, type PendingChange } from '../actions/changes.ts'
 import { removeChange, writeChange } from '../actions/commit.ts'
 import { relatedPaths, removalOf } from '../actions/delete.ts'
 import { fetchJson, parseStored } from '../actions/hooks.ts'
@@ -90,7 +90,7 @@ export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute
     const options = { expect, related: await relatedPaths(route, path), ...removalOf(route) } as const
     if (version !== undefined && state.version !== version) throw changedMeanwhile()
     await loadIndexes()
-    const before = observesChanges(route) ? await fetchJson(state, context.limits.bodySize, undefined) : state
+    const before = route.observesChanges ? await fetchJson(state, context.limits.bodySize, undefined) : state
     const change = beginChange(route, 'deleted', before, { principal, request: undefined })
     const removed = change === undefined ? store.remove(path, options) : removeChange(store, before, options, change)
     const result = await removed

@@ -15,7 +15,7 @@ import {
   type Reply,
 } from '../../src/core/reply.ts'
 import { addVary } from '../../src/core/write-head.ts'
-import { sequence } from '../../src/service/resource-steps.ts'
+import { sequence } from '../../src/service/steps.ts'
 import { listen, serve } from '../handlers/serve.ts'
 
 const REPLY = emptyReply(204, [])
