@@ -1,3 +1,13 @@
+export type {
+  AcceptedMember,
+  Authorize,
+  ConflictHook,
+  FileFacts,
+  FileOptions,
+  Process,
+  Rendition,
+  ResourceState,
+} from './actions/hook-types.ts'
 export {
   type AfterCommit,
   type BeforeWrite,
@@ -9,10 +19,9 @@ export {
   type Outbox,
   type OutboxWrite,
   type WriteContext,
-} from './actions/change-types.ts'
-export type { Authorize, ConflictHook, FileFacts, FileOptions, Rendition, ResourceState } from './actions/hook-types.ts'
+} from './actions/hook-types.ts'
 export type { ScopeHook, ScopeProperties } from './actions/indexing.ts'
-export type { QueryType } from './actions/query-types.ts'
+export type { QueryType } from './actions/query-rules.ts'
 export { entityTagOf } from './actions/representation.ts'
 export {
   type Adapted,
@@ -56,10 +65,9 @@ export { type RangeOptions, type RangeReader, type RangeSource, range } from './
 export { type RequireHttpsOptions, requireHttps } from './handlers/require-https.ts'
 export * from './patch.ts'
 export type { Method } from './protocol/methods.ts'
-export type { AcceptedMember, CollectionOptions, Process } from './service/collection-options.ts'
+export type { CollectionOptions } from './service/collection-options.ts'
 export { createResourceService, type ResourceService } from './service/create-resource-service.ts'
 export type { DocumentOptions, SingletonOptions } from './service/document-options.ts'
-export type { OperationsOptions } from './service/operations.ts'
 export type { NamedScope, QueryOptions, QueryPropertyOptions } from './service/query-options.ts'
 export {
   type CollectionDefinition,
@@ -107,3 +115,4 @@ export type {
   WriteOptions,
   WriteResult,
 } from './stores/types.ts'
+export type { OperationsOptions } from './work/operations.ts'

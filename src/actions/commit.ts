@@ -17,10 +17,10 @@ import type {
 import { requireAuthorization } from './authorization.ts'
 import type { PendingChange } from './changes.ts'
 import { checkConditions } from './conditions.ts'
-import { foresee } from './foreseen-state.ts'
 import { checkParent, requireParent } from './parent.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import { setState } from './state.ts'
+import { foresee } from './write-states.ts'
 
 interface Outcome {
   readonly outcome: string

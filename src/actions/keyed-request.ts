@@ -16,10 +16,17 @@ import {
 } from '../stores/types.ts'
 import { requireAuthorization } from './authorization.ts'
 import { SMALL, streamContent, takeContent } from './content.ts'
-import { createFingerprint, type Fingerprint } from './fingerprint.ts'
-import { formatRecord, makeRepeatable, RECORDS, readRecord, replayedReply } from './first-answer.ts'
+import {
+  createFingerprint,
+  type Fingerprint,
+  formatRecord,
+  makeRepeatable,
+  RECORDS,
+  readRecord,
+  replayedReply,
+} from './first-answer.ts'
+import { addWantedDigests } from './get.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
-import { addWantedDigests } from './response-digests.ts'
 import { readInScope, refuseTaken } from './scope.ts'
 import { ReadUntilLeft } from './store-options.ts'
 

@@ -1,7 +1,16 @@
 import { isJsonObject, type JsonObject, joinMembers } from '../core/json.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
-import { type Content, memberPath, type NewState, type RelatedWrite } from '../stores/types.ts'
+import type { Reply } from '../core/reply.ts'
+import {
+  type Content,
+  memberPath,
+  type NewState,
+  type RelatedWrite,
+  type StoredResource,
+  type WriteConflict,
+} from '../stores/types.ts'
 import { indexNewMember, takeBeforeId } from './indexing.ts'
+import { recordAnswer, repeatAnswer } from './keyed-request.ts'
 import { requireOwnFile, requireOwnItem } from './own-paths.ts'
 import { type ResourceExchange, unknownMembers } from './resource-exchange.ts'
 import {
@@ -14,6 +23,7 @@ import {
 } from './server-properties.ts'
 import { stamp } from './stamp.ts'
 import { type Document, idOf, insertId, invalid, WrittenDocument } from './validation.ts'
+import { foresee } from './write-states.ts'
 
 const NO_FACTS: JsonObject = Object.freeze({})
 
@@ -108,4 +118,42 @@ function markPending({ value }: Document): Document {
     throw invalid([{ pointer: '/state', detail: 'The server keeps the state.' }])
   }
   return new WrittenDocument(joinMembers(value as JsonObject, { state: 'pending' }))
+}
+
+/** A member that is made once for a key: with the record of its answer in the same atomic step. */
+export interface Once {
+  readonly member: NewMember
+  /** The answer that was recorded. */
+  reply(): Reply
+  /** The answer of the request that was faster; `undefined` where that has expired, and the member is to be made after all. */
+  lose(conflict: WriteConflict): Promise<Reply | undefined>
+}
+
+/** @param toReply makes the answer from the new state, as far as that is known before it is written */
+export function createOnce(
+  exchange: ResourceExchange,
+  member: NewMember,
+  toReply: (exchange: ResourceExchange, resource: StoredResource) => Reply,
+): Once {
+  const { storePath } = exchange
+  let reply: Reply | undefined
+
+  return {
+    member: {
+      ...member,
+      related(name, state) {
+        const content = member.content(name)
+        const others = member.related(name, state)
+        const path = memberPath(storePath === '/' ? '' : storePath, name)
+        const recorded = recordAnswer(exchange, toReply(exchange, foresee(path, content, state)))
+        reply = recorded.reply
+        // First, so that a repetition is recognized before anything else stands in its way.
+        return [recorded.write, ...others]
+      },
+    },
+
+    reply: () => reply!,
+
+    lose: ({ related }) => repeatAnswer(exchange, related!),
+  }
 }

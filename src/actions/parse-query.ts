@@ -9,11 +9,13 @@ import {
   MOST_VALUES,
   nameParameter,
   operatorsOf,
+  parseBoolean,
+  QUERY_TYPES,
+  type QueryOperator,
   type QueryProperty,
   type QueryRules,
   RESERVED_PARAMETERS,
 } from './query-rules.ts'
-import { parseBoolean, QUERY_TYPES, type QueryOperator } from './query-types.ts'
 
 /** A query of a list that its definition allows. */
 export interface ParsedQuery {

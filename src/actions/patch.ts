@@ -7,7 +7,7 @@ import { andThen, atOnce, type MaybePromise } from '../core/maybe-promise.ts'
 import { emptyReply, type Reply } from '../core/reply.ts'
 import { selectPatchFormat } from '../patch-formats/select.ts'
 import type { ParsedPatch } from '../patch-formats/types.ts'
-import { isJsonType, parseMediaType } from '../protocol/media-type.ts'
+import { isJsonContentType } from '../protocol/media-type.ts'
 import { formatPath } from '../protocol/request-target.ts'
 import {
   type Content,
@@ -19,16 +19,13 @@ import {
 } from '../stores/types.ts'
 import { beginRequestedChange, readForHooks } from './changes.ts'
 import { commit, writeChange } from './commit.ts'
-import { checkConflict } from './conflict.ts'
 import { readJson } from './content.ts'
-import { foresee } from './foreseen-state.ts'
-import { fetchJson, textOf } from './hooks.ts'
 import { indexContent } from './indexing.ts'
 import { answerOfWinner, recordAnswer } from './keyed-request.ts'
 import { parentOf, requireParent } from './parent.ts'
-import { recallDocument, rememberDocument } from './parsed-documents.ts'
 import { addStateFields, cacheControlFor, writtenReply } from './representation.ts'
 import { appliedPreferences, preferredReturn, type ResourceExchange, unknownMembers } from './resource-exchange.ts'
+import { fetchJson, recallDocument, rememberDocument, textOf } from './resource-view.ts'
 import {
   filePropertiesOf,
   propertiesOfServer,
@@ -42,6 +39,7 @@ import { stamp } from './stamp.ts'
 import { loadPresent, requirePresent } from './state.ts'
 import { WriteUntilLeft } from './store-options.ts'
 import { type Document, idOf, invalid, requireKeptNumbers } from './validation.ts'
+import { checkConflict, foresee } from './write-states.ts'
 
 /** `unchanged`: the patch asks for what is there already, and nothing was written. */
 type Patched =
@@ -69,8 +67,7 @@ export function patch(exchange: ResourceExchange): MaybePromise<Reply> {
 
 /** @throws HttpError 415: only JSON can be patched by the formats we know (RFC 5789 §2.2) */
 function requireDocument(resource: StoredResource): void {
-  const isJson = isJsonType(parseMediaType(resource.contentType)?.essence ?? '')
-  if (isJson && resource.contentEncoding === undefined) return
+  if (isJsonContentType(resource.contentType) && resource.contentEncoding === undefined) return
   throw new HttpError(415, 'ERR_UNSUPPORTED_MEDIA_TYPE', {
     detail: `A resource of type ${resource.contentType} cannot be patched; replace it with PUT.`,
   })

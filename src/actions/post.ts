@@ -18,15 +18,14 @@ import {
 import { beginRequestedChange, type PendingChange } from './changes.ts'
 import { refuseOutboxConflict } from './commit.ts'
 import { contentOf, discardContent, hasSchema, type Proposal, readJson, readRawContent } from './content.ts'
-import { foresee } from './foreseen-state.ts'
 import { readForm } from './form-content.ts'
-import { type NewMember, newMemberOf, rawMemberOf } from './new-member.ts'
-import { createOnce, type Once } from './once.ts'
+import { createOnce, type NewMember, newMemberOf, type Once, rawMemberOf } from './new-member.ts'
 import { checkParent, requireParent } from './parent.ts'
 import { writtenReply } from './representation.ts'
 import { appliedPreferences, preferredReturn, type ResourceExchange, unknownMembers } from './resource-exchange.ts'
 import { CreateUntilLeft } from './store-options.ts'
 import { type Document, idOf, validateDocument } from './validation.ts'
+import { foresee } from './write-states.ts'
 
 type ToReply = (exchange: ResourceExchange, resource: StoredResource) => Reply
 

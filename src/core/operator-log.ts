@@ -125,3 +125,11 @@ function reasonOf(error: unknown): string {
   const text = known.length > 0 ? known.join(', ') : typeof cause === 'string' ? cause : 'no reason is known'
   return text.slice(0, LONGEST_REASON).replace(/\.$/, '')
 }
+
+/**
+ * Whether a store could not serve. Unexpected errors, which are answered 500, are reported one by one already; a store that is
+ * indexing reports that itself, and serves everything but lists.
+ */
+export function isStoreFailure(error: unknown): boolean {
+  return isHttpError(error) && error.status >= 500 && error.code !== 'ERR_INDEXING'
+}

@@ -5,8 +5,8 @@ import {
   operatorsOf,
   type QueryProperty,
   type QueryRules,
+  type QueryType,
 } from '../actions/query-rules.ts'
-import type { QueryType } from '../actions/query-types.ts'
 import type { JsonObject, JsonValue } from '../core/json.ts'
 import { objectOf } from './json-schema.ts'
 

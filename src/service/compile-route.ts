@@ -8,7 +8,7 @@ import { formatCacheControls } from '../protocol/cache-control.ts'
 import { formatHttpDate } from '../protocol/http-date.ts'
 import { completeMethods, isSafeMethod, type Method } from '../protocol/methods.ts'
 import type { DocumentOptions } from './document-options.ts'
-import type { ReportIndexing } from './index-report.ts'
+import type { ReportIndexing } from './operator-reports.ts'
 import type { ResourceOptions } from './resource-options.ts'
 
 /** What a service says for all its resources where a definition says nothing. */
@@ -145,3 +145,5 @@ function readDirections(given: NonNullable<ResourceOptions['jsonSchema']>): Docu
   const { input, output } = given as { readonly input?: JsonObject; readonly output?: JsonObject }
   return input === undefined || output === undefined ? { input: given, output: given } : { input, output }
 }
+
+export const JSON_ONLY: readonly string[] = ['application/json']

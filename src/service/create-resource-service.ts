@@ -1,22 +1,8 @@
 import { checkAuthorization } from '../actions/authorization.ts'
+import { addWantedDigests } from '../actions/get.ts'
 import { checkRepeated, orFirstAnswer } from '../actions/keyed-request.ts'
 import { checkParent } from '../actions/parent.ts'
 import { ResourceExchange } from '../actions/resource-exchange.ts'
-import { addWantedDigests } from '../actions/response-digests.ts'
-import { applyScope } from '../actions/scope.ts'
-import { createActivity } from '../core/activity.ts'
-import { decideInOrder } from '../core/connection.ts'
-import type { Exchange } from '../core/exchange.ts'
-import type { Handler } from '../core/handler.ts'
-import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
-import { createHandler } from '../core/node-handler.ts'
-import type { Reply } from '../core/reply.ts'
-import { wantsDigests } from '../core/reply-digests.ts'
-import { rememberView } from '../openapi/service-view.ts'
-import type { ResourceStore } from '../stores/types.ts'
-import { createAccess } from './access.ts'
-import { compileService } from './compile-service.ts'
-import { createExplainer } from './explain.ts'
 import {
   checkContent,
   evaluateConditions,
@@ -25,8 +11,8 @@ import {
   negotiateStored,
   seeHidden,
   selectContent,
-} from './resource-steps.ts'
-import { readServiceOptions, type ServiceOptions } from './service-options.ts'
+} from '../actions/resource-steps.ts'
+import { applyScope } from '../actions/scope.ts'
 import {
   canRefuseType,
   createResourceSteps,
@@ -40,8 +26,22 @@ import {
   negotiatesStored,
   sequence,
   takesKeys,
-} from './steps.ts'
-import * as target from './target-steps.ts'
+} from '../actions/steps.ts'
+import * as target from '../actions/target-steps.ts'
+import { createActivity } from '../core/activity.ts'
+import { decideInOrder } from '../core/connection.ts'
+import type { Exchange } from '../core/exchange.ts'
+import type { Handler } from '../core/handler.ts'
+import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
+import { createHandler } from '../core/node-handler.ts'
+import type { Reply } from '../core/reply.ts'
+import { wantsDigests } from '../core/reply-digests.ts'
+import { rememberView } from '../openapi/service-view.ts'
+import type { ResourceStore } from '../stores/types.ts'
+import { createAccess } from './access.ts'
+import { compileService } from './compile-service.ts'
+import { createExplainer } from './operator-reports.ts'
+import { readServiceOptions, type ServiceOptions } from './service-options.ts'
 
 /** A service: a handler for any host, with what belongs to its life. */
 export interface ResourceService extends Handler {
@@ -78,7 +78,7 @@ export function createResourceService(store: ResourceStore, options?: ServiceOpt
   const requestSteps = {
     answerMetadata: access.answerMetadata, // 200 304 405 at the well-known URI of the metadata (RFC 9728), which has no route
     findRoute: target.createRouteStep(routes, settings), // hands over unmatched requests
-    checkTarget: target.createTargetStep(settings, access.isSecure), // 414 400 431 505 501 421
+    checkTarget: target.createTargetStep(settings.maxTargetLength, access.isSecure), // 414 400 431 505 501 421
     checkHost: access.checkHost, // 421
     requireHttps: access.checkTransport, // 403
     overrideMethod: access.overrideMethod, // 400

@@ -1,6 +1,6 @@
 import { RECORDS, readExpiry } from '../actions/first-answer.ts'
 import type { ResourceStore } from '../stores/types.ts'
-import { createPoll, type Poll } from './work-scheduler.ts'
+import { createPoll, type Poll } from '../work/scheduler.ts'
 
 const HOUR = 3_600_000
 /** Records on a page: each has 64 KiB of content at most. */

@@ -1,6 +1,5 @@
 import type { ScopeHook } from '../actions/indexing.ts'
-import { MOST_PROPERTIES, RESERVED_PARAMETERS } from '../actions/query-rules.ts'
-import { QUERY_TYPES, type QueryType } from '../actions/query-types.ts'
+import { MOST_PROPERTIES, QUERY_TYPES, type QueryType, RESERVED_PARAMETERS } from '../actions/query-rules.ts'
 import {
   BOOLEAN,
   checkValues,

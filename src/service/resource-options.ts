@@ -1,5 +1,4 @@
-import type { AfterCommit, BeforeWrite, Outbox } from '../actions/change-types.ts'
-import type { Authorize, ConflictHook, Rendition } from '../actions/hook-types.ts'
+import type { AfterCommit, Authorize, BeforeWrite, ConflictHook, Outbox, Rendition } from '../actions/hook-types.ts'
 import type { DeletionMode } from '../actions/route.ts'
 import type { StandardSchema } from '../core/definition-types.ts'
 import type { JsonObject, JsonValue } from '../core/json.ts'

@@ -41,7 +41,7 @@ import { CORS_OPTIONS, type CorsOptions } from '../handlers/cors-options.ts'
 import { OPENAPI_OPTIONS, type OpenApiOptions } from '../openapi/options.ts'
 import { createDefaultFormats } from '../patch-formats/default-formats.ts'
 import type { PatchFormat } from '../patch-formats/types.ts'
-import { type OperationsOptions, type OperationsSettings, readOperationsOptions } from './operations.ts'
+import { type OperationsOptions, type OperationsSettings, readOperationsOptions } from '../work/operations.ts'
 import type { ResourceDefinition } from './resource-definitions.ts'
 
 /** The description of a service, and where it is served. */

@@ -1,6 +1,7 @@
 import { connect } from 'node:net'
 import express from 'express'
 import { describe, expect, it } from 'vitest'
+import { sequence } from '../../src/actions/steps.ts'
 import { HttpError, RequestAborted } from '../../src/core/errors.ts'
 import type { Exchange } from '../../src/core/exchange.ts'
 import type { Step } from '../../src/core/handler.ts'
@@ -15,7 +16,6 @@ import {
   type Reply,
 } from '../../src/core/reply.ts'
 import { addVary } from '../../src/core/write-head.ts'
-import { sequence } from '../../src/service/steps.ts'
 import { listen, serve } from '../handlers/serve.ts'
 
 const REPLY = emptyReply(204, [])

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { json } from '../../src/actions/change-types.ts'
+import { json } from '../../src/actions/hook-types.ts'
 import { entityTagOf } from '../../src/actions/representation.ts'
 import { collection, document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'

@@ -1,5 +1,5 @@
 import { expect, it, vi } from 'vitest'
-import { viewState } from '../../src/actions/hooks.ts'
+import { viewState } from '../../src/actions/resource-view.ts'
 import type { StoredResource } from '../../src/stores/types.ts'
 
 const resource: StoredResource = {

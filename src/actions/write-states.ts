@@ -1,7 +1,20 @@
+import { HttpError } from '../core/errors.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
-import { type Expectation, isResource, type StoredResource, type StoredState } from '../stores/types.ts'
-import { fetchJson } from './hooks.ts'
+import {
+  type Content,
+  type ContentFields,
+  type Expectation,
+  isResource,
+  isStaged,
+  type NewState,
+  type SmallBody,
+  type StoredResource,
+  type StoredState,
+  sizeOf,
+} from '../stores/types.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
+import { fetchJson, loadView, viewState } from './resource-view.ts'
+import type { Route } from './route.ts'
 import { readInScope, refuseTaken } from './scope.ts'
 import { setState } from './state.ts'
 import { ReadUntilLeft } from './store-options.ts'
@@ -44,4 +57,45 @@ function visibleOf(state: StoredState): StoredResource | undefined {
 function tombstoneOf(exchange: ResourceExchange, state: StoredState): StoredState {
   if (!isResource(state)) return state
   return { removed: true, path: state.path, removedAt: state.lastModified ?? exchange.route.context.now() }
+}
+
+/**
+ * A state that is about to be written, without its dates. Of content that is not at hand the answer shows nothing.
+ * @throws TypeError for a store that supports `relatedExpect` and does not say how the state will be called
+ */
+export function foresee(
+  path: string,
+  { body, contentType, contentLanguage, filename }: ContentFields & { readonly body: Content['body'] },
+  state: NewState | undefined,
+): StoredResource {
+  if (state === undefined) throw new TypeError('The store supports relatedExpect and passes no new state to related.')
+  const small: SmallBody = typeof body === 'string' || body instanceof Uint8Array ? body : ''
+  const size = isStaged(body) ? body.size : sizeOf(small)
+  return { path, ...state, contentType, contentLanguage, filename, size, body: small }
+}
+
+/** A state that has no version yet. */
+const UNWRITTEN: NewState = { version: '' }
+
+/**
+ * Asks `conflict` of the definition about a change of its resource. The write that follows has to insist on `current`.
+ * @param path of the resource
+ * @param current the state that the change replaces; `undefined` where it creates
+ * @throws HttpError 409 with the sentence that the hook gives
+ */
+export function checkConflict(
+  exchange: ResourceExchange,
+  path: string,
+  content: Content,
+  current: StoredResource | undefined,
+  route: Route = exchange.route,
+): MaybePromise<void> {
+  const { conflict, context } = route
+  if (conflict === undefined) return undefined
+  const { bodySize } = context.limits
+  const proposed = viewState(foresee(path, content, UNWRITTEN), bodySize)
+  const verdict = andThen(loadView(current, bodySize, exchange), (view) => conflict(proposed, view, exchange))
+  return andThen(verdict, (detail) => {
+    if (detail !== undefined) throw new HttpError(409, 'ERR_CONFLICT', { detail })
+  })
 }

@@ -1,9 +1,8 @@
 import { LONGEST_TIMER } from '../core/idle-watch.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
-import { createAvailability, type Log } from '../core/operator-log.ts'
-import { isStoreFailure } from './watch-store.ts'
-import type { WorkQueue } from './work-queue.ts'
-import { reportFailure } from './work-runner.ts'
+import { createAvailability, isStoreFailure, type Log } from '../core/operator-log.ts'
+import type { WorkQueue } from './queue.ts'
+import { reportFailure } from './runner.ts'
 
 /** Has accepted work done: soon after it was recorded, and after a crash as well. */
 export interface WorkScheduler {

@@ -1,15 +1,9 @@
-import { isHttpError } from '../core/errors.ts'
-import { isPromise, type MaybePromise } from '../core/maybe-promise.ts'
-import { createAvailability, type Log } from '../core/operator-log.ts'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { formatLogText, publishFailure, type RequestEvent, writeToConsole } from '../core/diagnostics.ts'
+import type { Exchange } from '../core/exchange.ts'
+import { catchRejection, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
+import { createAvailability, isStoreFailure, type Log } from '../core/operator-log.ts'
 import type { ResourceStore } from '../stores/types.ts'
-
-/**
- * Whether a store could not serve. Unexpected errors, which are answered 500, are reported one by one already; a store that is
- * indexing reports that itself, and serves everything but lists.
- */
-export function isStoreFailure(error: unknown): boolean {
-  return isHttpError(error) && error.status >= 500 && error.code !== 'ERR_INDEXING'
-}
 
 /**
  * The same store, which reports when it fails and when it works again. An `HttpError` 503 is not an unexpected error:
@@ -63,4 +57,52 @@ export function watchStore(store: ResourceStore, log: Log): ResourceStore {
       ? {}
       : { stage: (body, options) => observe('write', () => store.stage!(body, options)) }),
   }
+}
+
+/** Called while the items of a collection are indexed that were there before. */
+export type ReportIndexing = (
+  collection: string,
+  progress: { readonly indexed: number; readonly isDone: boolean },
+) => void
+
+/** Reports to the log how far the indexing of existing items is. */
+export function createIndexReport(log: Log): ReportIndexing {
+  return (collection, { indexed, isDone }) => {
+    const place = formatLogText(collection === '' ? '/' : collection)
+    log({
+      level: 'info',
+      part: 'index',
+      state: isDone ? 'up' : 'down',
+      message: isDone
+        ? `The items of ${place} are indexed (${indexed}).`
+        : `The items of ${place} are being indexed; ${indexed} are done. Lists that need the index are answered 503 until then.`,
+    })
+  }
+}
+
+/**
+ * Writes one line per request that says why it was answered as it was: `PUT /docs/a 412: evaluateConditions: If-Match
+ * failed`.
+ * @param owns whether an exchange belongs to the service that asks
+ * @returns what stops it
+ */
+export function createExplainer(
+  explain: boolean | ((line: string) => void) | undefined,
+  owns: (exchange: Exchange) => boolean,
+): () => void {
+  if (explain === undefined || explain === false) return () => {}
+  const write: (line: string) => unknown = explain === true ? (line) => writeToConsole('log', line) : explain
+  const fail = (error: unknown): void => publishFailure({ error, stage: 'background' })
+  const listen = (message: unknown): void => {
+    const event = message as RequestEvent
+    if (!owns(event.exchange)) return
+    // What a subscriber of a channel throws is uncaught, and would end the process.
+    try {
+      catchRejection(write(`${event.method} ${event.target} ${event.status}: ${event.reason}`), fail)
+    } catch (error) {
+      fail(error)
+    }
+  }
+  subscribe('http-resource-service:request', listen)
+  return () => unsubscribe('http-resource-service:request', listen)
 }

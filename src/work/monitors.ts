@@ -1,5 +1,5 @@
 import type { Authorize } from '../actions/hook-types.ts'
-import { parseStored } from '../actions/hooks.ts'
+import { parseStored } from '../actions/resource-view.ts'
 import { isJsonObject, type JsonObject, type JsonValue, readMember } from '../core/json.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import type { Principal, RequestView } from '../core/request-view.ts'

@@ -1,6 +1,6 @@
 import { publishFailure } from '../core/diagnostics.ts'
 import { isHttpError } from '../core/errors.ts'
-import { type ClaimedWork, LEASE, type WorkQueue } from './work-queue.ts'
+import { type ClaimedWork, LEASE, type WorkQueue } from './queue.ts'
 
 /** How work ends: `done` for good or ill, `again` after a failure that may pass. */
 export interface WorkHandler {

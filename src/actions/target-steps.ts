@@ -1,5 +1,3 @@
-import { options, serverOptions } from '../actions/options.ts'
-import type { ResourceExchange } from '../actions/resource-exchange.ts'
 import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import { createRepeatedFieldSearch } from '../core/fields.ts'
@@ -9,8 +7,9 @@ import { findHostFault, isTargetFormWrong, readScheme } from '../core/place.ts'
 import { addPending } from '../core/write-head.ts'
 import { METHODS, METHODS_AND_QUERY, type Method } from '../protocol/methods.ts'
 import { parseRequestTarget } from '../protocol/request-target.ts'
-import type { RouteTable } from './routes.ts'
-import type { ServiceSettings } from './service-options.ts'
+import { options, serverOptions } from './options.ts'
+import type { ResourceExchange } from './resource-exchange.ts'
+import type { RouteTable } from './route-table.ts'
 
 /** Node 20 drops fields beyond about a thousand without a word; a trailing If-Match would be gone. */
 const MAX_RAW_HEADERS = 2000
@@ -18,14 +17,17 @@ const MAX_RAW_HEADERS = 2000
 /** Fields that may be sent once only: which of two would count is anybody's guess (RFC 9110 §5.3). */
 const findRepeatedField = createRepeatedFieldSearch('host', 'content-type', 'content-length', 'authorization', 'origin')
 
-/** 414, 400, 431, 505, 501 and 421: what is wrong with the target, or with the message around it. */
+/**
+ * 414, 400, 431, 505, 501 and 421: what is wrong with the target, or with the message around it.
+ * @param maxTargetLength characters below the mount
+ */
 export function createTargetStep(
-  { maxTargetLength }: Pick<ServiceSettings, 'maxTargetLength'>,
+  maxTargetLength: number,
   isSecure: (exchange: ResourceExchange) => boolean,
 ): Step<ResourceExchange> {
   return function checkTarget(exchange) {
     const { length } = exchange.place.target
-    // RFC 9110 §15.5.15. Below the mount, in characters.
+    // RFC 9110 §15.5.15
     if (length > maxTargetLength) {
       note(exchange, `${length} characters`)
       throw new HttpError(414, 'ERR_TARGET_TOO_LONG')
@@ -79,11 +81,14 @@ function checkTransferCoding(exchange: ResourceExchange): void {
   })
 }
 
+/** What becomes of requests for other paths, and the one mount of the service, where it has only one. */
+interface Fallthrough {
+  readonly fallthrough: boolean
+  readonly onlyMount: string | undefined
+}
+
 /** Reads the target and finds its route; where it has none and the host goes on, the request is the host's. */
-export function createRouteStep(
-  table: RouteTable,
-  { fallthrough, onlyMount }: Pick<ServiceSettings, 'fallthrough' | 'onlyMount'>,
-): Step<ResourceExchange> {
+export function createRouteStep(table: RouteTable, { fallthrough, onlyMount }: Fallthrough): Step<ResourceExchange> {
   const isMisspelt = ({ place }: ResourceExchange): boolean => onlyMount !== undefined && place.mount !== onlyMount
   return function findRoute(exchange) {
     const { place } = exchange

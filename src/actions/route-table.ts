@@ -1,5 +1,5 @@
-import type { CollectionFacts, Route } from '../actions/route.ts'
 import { parseIntegerName } from '../stores/types.ts'
+import type { CollectionFacts, Route } from './route.ts'
 
 /** What a path leads to. */
 export interface RouteTable {

@@ -1,8 +1,9 @@
 import { beginChange, type PendingChange } from '../actions/changes.ts'
 import { removeChange, writeChange } from '../actions/commit.ts'
 import { relatedPaths, removalOf } from '../actions/delete.ts'
-import { fetchJson, parseStored } from '../actions/hooks.ts'
+import type { Process } from '../actions/hook-types.ts'
 import { indexOwnContent } from '../actions/indexing.ts'
+import { fetchJson, parseStored } from '../actions/resource-view.ts'
 import type { Route, RouteContext } from '../actions/route.ts'
 import { splitProperties } from '../actions/server-properties.ts'
 import { idOf } from '../actions/validation.ts'
@@ -10,9 +11,8 @@ import { createProblem, HttpError, isHttpError } from '../core/errors.ts'
 import type { JsonObject } from '../core/json.ts'
 import { PATIENT_ATTEMPTS, pause } from '../core/turns.ts'
 import { isLargeBody, isResource, memberPath, type StoredResource, splitPath } from '../stores/types.ts'
-import type { Process } from './collection-options.ts'
-import type { ClaimedWork, WorkRecord } from './work-queue.ts'
-import type { WorkHandler } from './work-runner.ts'
+import type { ClaimedWork, WorkRecord } from './queue.ts'
+import type { WorkHandler } from './runner.ts'
 
 /** What the operations need to know of a route, by its pattern. */
 export type FindWorkRoute = (

@@ -1,10 +1,10 @@
-import type { ResourceExchange } from '../actions/resource-exchange.ts'
-import type { Route } from '../actions/route.ts'
 import type { Exchange } from '../core/exchange.ts'
 import type { Step } from '../core/handler.ts'
 import { isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import type { Reply } from '../core/reply.ts'
 import { isReadMethod, isSafeMethod, type Method } from '../protocol/methods.ts'
+import type { ResourceExchange } from './resource-exchange.ts'
+import type { Route } from './route.ts'
 
 /** A step of the requests to a resource. */
 export interface ResourceStep {

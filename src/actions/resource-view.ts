@@ -2,7 +2,7 @@ import { collectBytes } from '../body-types/read-body.ts'
 import type { JsonValue } from '../core/json.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import type { RequestView } from '../core/request-view.ts'
-import { isJsonType, parseMediaType } from '../protocol/media-type.ts'
+import { isJsonContentType } from '../protocol/media-type.ts'
 import { isLargeBody, type StoredResource, type Tombstone } from '../stores/types.ts'
 import type { Authorize, ResourceState } from './hook-types.ts'
 
@@ -36,7 +36,7 @@ export function fetchJson(
 
 /** Whether content is to be fetched before it can be parsed. */
 function mustBeFetched(resource: StoredResource, limit: number): boolean {
-  return isLargeBody(resource.body) && resource.size <= limit && isJson(resource)
+  return isLargeBody(resource.body) && resource.size <= limit && isJsonContentType(resource.contentType)
 }
 
 /**
@@ -132,13 +132,9 @@ export function viewRemoved({ path, removedAt }: Tombstone): ResourceState {
   return { path, contentType: '', lastModified: removedAt, size: 0, deleted: true, value: undefined }
 }
 
-function isJson({ contentType }: StoredResource): boolean {
-  return isJsonType(parseMediaType(contentType)?.essence ?? '')
-}
-
 /** The JSON value of a stored resource; `undefined` when it is not JSON, too large, or malformed. */
 export function parseStored(resource: StoredResource): JsonValue | undefined {
-  if (!isJson(resource)) return undefined
+  if (!isJsonContentType(resource.contentType)) return undefined
   const text = textOf(resource)
   if (text === undefined) return undefined
   try {
@@ -146,4 +142,18 @@ export function parseStored(resource: StoredResource): JsonValue | undefined {
   } catch {
     return undefined
   }
+}
+
+const MAX_SIZE = 16 * 1024
+
+/** Documents that a patch has made, by the state that holds them: the next patch of that state does not parse them again. */
+const documents = new WeakMap<StoredResource, JsonValue>()
+
+export function rememberDocument(resource: StoredResource, value: JsonValue): void {
+  if (resource.size <= MAX_SIZE) documents.set(resource, value)
+}
+
+/** The parsed content of a state, if a patch made that very state. Shared: never change it. */
+export function recallDocument(resource: StoredResource): JsonValue | undefined {
+  return documents.get(resource)
 }

@@ -1,4 +1,4 @@
-import { textOf } from '../actions/hooks.ts'
+import { textOf } from '../actions/resource-view.ts'
 import type { JsonValue } from '../core/json.ts'
 import { isResource, type RelatedWrite, type ResourceStore, type StoredResource } from '../stores/types.ts'
 
