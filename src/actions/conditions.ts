@@ -7,6 +7,7 @@ import { formatEntityTag } from '../protocol/entity-tag.ts'
 import { isSafeMethod } from '../protocol/methods.ts'
 import type { Expectation } from '../stores/types.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
+import type { Action } from './route.ts'
 
 /**
  * Evaluates the conditions of a request against the state on the exchange.
@@ -53,13 +54,18 @@ function isPutWithoutCreation({ method, route }: ResourceExchange): boolean {
 /** Bytes of content that arrive no later than the answer of a store about the state would. */
 const SMALL = 16 * 1024
 
+/** Reads the state for a PUT, unless its If-Match is left to the write. */
+export function unlessForeseen(load: Action['load']): Action['load'] {
+  return (exchange) => (foreseeVersion(exchange) ? undefined : load(exchange))
+}
+
 /**
  * Leaves If-Match of a PUT to the write, which replaces the version of the tag or nothing: one call of the store instead of
  * two. Only for small content of a client that does not wait for 100, and where no hook has to see the state before.
  * A request that is traced reads the state: its trace names what was decided by it.
  * @returns whether the state need not be read now
  */
-export function foreseeVersion(exchange: ResourceExchange): boolean {
+function foreseeVersion(exchange: ResourceExchange): boolean {
   const { conditions, route } = exchange
   const tag = conditions?.ifMatch
   // A condition that was judged once is judged anew by what is stored.

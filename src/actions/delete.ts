@@ -1,3 +1,4 @@
+import { UntilLeft } from '../core/exchange.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { contentReply, emptyReply, encodeText, type Reply } from '../core/reply.ts'
 import { formatPath } from '../protocol/request-target.ts'
@@ -17,7 +18,6 @@ import { cacheControlFor, tagFields, writtenReply } from './representation.ts'
 import { appliedPreferences, preferredReturn, type ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'
 import { requirePresent } from './state.ts'
-import { RemoveUntilLeft } from './store-options.ts'
 import { idOf } from './validation.ts'
 
 /** DELETE: removes the target as its definition says (interface, DELETE 1 and 2). Content of the request is ignored. */
@@ -123,4 +123,27 @@ function createReply(exchange: ResourceExchange, resource: StoredResource): Repl
     'Cache-Control',
     cacheControlFor(exchange),
   ])
+}
+
+/** Options of a removal that ends when the client has left. */
+export class RemoveUntilLeft extends UntilLeft implements RemoveOptions {
+  readonly expect: RemoveOptions['expect']
+  readonly related: readonly string[]
+  readonly mode: RemoveOptions['mode']
+  readonly retention: number | undefined
+  readonly below: boolean
+
+  constructor(
+    exchange: ResourceExchange,
+    expect: RemoveOptions['expect'],
+    related: readonly string[],
+    { mode, retention, below = false }: Pick<RemoveOptions, 'mode' | 'retention' | 'below'>,
+  ) {
+    super(exchange)
+    this.expect = expect
+    this.related = related
+    this.mode = mode
+    this.retention = retention
+    this.below = below
+  }
 }

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto'
 import { parseMultipart } from '../body-types/multipart.ts'
 import { HttpError, isHttpError } from '../core/errors.ts'
+import { wantsDigests } from '../core/fields.ts'
 import type { Step } from '../core/handler.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import type { Reply } from '../core/reply.ts'
-import { wantsDigests } from '../core/reply-digests.ts'
 import { declaredLength } from '../core/request-content.ts'
 import { parseIdempotencyKey } from '../protocol/idempotency-key.ts'
 import {
@@ -26,9 +26,8 @@ import {
   replayedReply,
 } from './first-answer.ts'
 import { addWantedDigests } from './get.ts'
-import type { ResourceExchange } from './resource-exchange.ts'
+import { ReadUntilLeft, type ResourceExchange } from './resource-exchange.ts'
 import { readInScope, refuseTaken } from './scope.ts'
-import { ReadUntilLeft } from './store-options.ts'
 
 /** A request that is answered once, however often it is sent. */
 export interface KeyedRequest {

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { decodeText } from '../body-types/text.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { readProperty } from '../core/options.ts'
-import { encodeText, type KeptFields, keepFields, keptReply, type Reply, type ReplyBody } from '../core/reply.ts'
+import { encodeText, type KeptFields, keepFields, type Reply, type ReplyBody } from '../core/reply.ts'
 import { isJsonContentType } from '../protocol/media-type.ts'
 import { formatPath } from '../protocol/request-target.ts'
 import { type Page, type StoredResource, splitPath } from '../stores/types.ts'
@@ -103,7 +103,8 @@ export function listReply(exchange: ResourceExchange, page: Page): Reply {
   const target = `${exchange.method === 'QUERY' ? 'QUERY' : 'GET'} ${exchange.path}?${exchange.queryText} ${exchange.listing?.target ?? ''} ${exchange.listing?.sentAfter ?? ''}`
   const cacheControl = cacheControlOf(exchange, page)
   const { kept } = prepared
-  if (kept?.target === target && kept.cacheControl === cacheControl) return keptReply(200, kept.fields, body)
+  if (kept?.target === target && kept.cacheControl === cacheControl)
+    return { status: 200, headers: kept.fields.headers, body, kept: kept.fields }
   const size = typeof body === 'string' || body instanceof Uint8Array ? body.length : body.size
   const fields = keepFields([
     ...['Content-Type', 'application/json', 'Content-Length', String(size)],
@@ -114,7 +115,7 @@ export function listReply(exchange: ResourceExchange, page: Page): Reply {
   prepared.kept = { target, cacheControl, fields }
   // The exchange lives until a large page is sent; the content of the items must not.
   if (typeof body === 'object' && !(body instanceof Uint8Array)) exchange.page = exchange.validators = undefined
-  return keptReply(200, fields, body)
+  return { status: 200, headers: fields.headers, body, kept: fields }
 }
 
 /** 304 for a page that the client has. */

@@ -1,8 +1,10 @@
+import { UntilLeft } from '../core/exchange.ts'
 import { isJsonObject, type JsonObject, joinMembers } from '../core/json.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import type { Reply } from '../core/reply.ts'
 import {
   type Content,
+  type CreateOptions,
   memberPath,
   type NewState,
   type RelatedWrite,
@@ -155,5 +157,17 @@ export function createOnce(
     reply: () => reply!,
 
     lose: ({ related }) => repeatAnswer(exchange, related!),
+  }
+}
+
+/** Options of a creation that ends when the client has left. */
+export class CreateUntilLeft extends UntilLeft implements CreateOptions {
+  readonly related: NonNullable<CreateOptions['related']>
+  readonly requires: string | undefined
+
+  constructor(exchange: ResourceExchange, related: CreateUntilLeft['related'], requires: string | undefined) {
+    super(exchange)
+    this.related = related
+    this.requires = requires
   }
 }

@@ -1,9 +1,9 @@
+import { UntilLeft } from '../core/exchange.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { type ContentSource, precede, type RangedBody, type ReplyBody, SHORT } from '../core/reply.ts'
 import type { ListQuery } from '../stores/index-types.ts'
-import { isResource, type Page, type ResourceStore, type StoredResource } from '../stores/types.ts'
+import { isResource, type ListOptions, type Page, type ResourceStore, type StoredResource } from '../stores/types.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
-import { ListUntilLeft } from './store-options.ts'
 
 /** Pages up to this size are one value, which is kept beside the page; others are written as they are read. */
 const LARGEST_VALUE = 256 * 1024
@@ -142,4 +142,20 @@ function listStored(
   const { route, storePath } = exchange
   const options = new ListUntilLeft(exchange, after, limit, query)
   return route.context.store.list(storePath === '/' ? '' : storePath, options)
+}
+
+/** Options of a list that ends when the client has left. */
+export class ListUntilLeft extends UntilLeft implements ListOptions {
+  readonly after: string | undefined
+  readonly limit: number
+  readonly hidden: boolean
+  readonly query: ListQuery | undefined
+
+  constructor(exchange: ResourceExchange, after: string | undefined, limit: number, query: ListQuery | undefined) {
+    super(exchange)
+    this.after = after
+    this.limit = limit
+    this.hidden = exchange.wantsHidden
+    this.query = query
+  }
 }

@@ -3,9 +3,8 @@ import { HttpError } from '../core/errors.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { isResource, splitPath } from '../stores/types.ts'
 import { mayShow } from './entry-rights.ts'
-import type { ResourceExchange } from './resource-exchange.ts'
+import { ReadUntilLeft, type ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'
-import { ReadUntilLeft } from './store-options.ts'
 
 /**
  * Whether the target of a request is below a resource that the caller may see, where its definition asks for that.

@@ -18,7 +18,7 @@ import {
   type WriteResult,
 } from '../stores/types.ts'
 import { beginRequestedChange, readForHooks } from './changes.ts'
-import { commit, writeChange } from './commit.ts'
+import { commit, WriteUntilLeft, writeChange } from './commit.ts'
 import { readJson } from './content.ts'
 import { indexContent } from './indexing.ts'
 import { answerOfWinner, recordAnswer } from './keyed-request.ts'
@@ -37,7 +37,6 @@ import {
 } from './server-properties.ts'
 import { stamp } from './stamp.ts'
 import { loadPresent, requirePresent } from './state.ts'
-import { WriteUntilLeft } from './store-options.ts'
 import { type Document, idOf, invalid, requireKeptNumbers } from './validation.ts'
 import { checkConflict, foresee } from './write-states.ts'
 

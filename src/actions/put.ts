@@ -6,19 +6,24 @@ import { formatPath } from '../protocol/request-target.ts'
 import { type Content, type Expectation, isStaged, nameOf, type WriteResult } from '../stores/types.ts'
 import { recheckAbsence, requireAuthorization } from './authorization.ts'
 import { beginRequestedChange } from './changes.ts'
-import { commit, commitWithoutTurn, writeChange } from './commit.ts'
+import { commit, commitWithoutTurn, WriteUntilLeft, writeChange } from './commit.ts'
 import { checkConditions, expectationOf, performForeseen } from './conditions.ts'
 import { contentOf, discardContent, hasSchema, type Proposal, readJson, readRawContent } from './content.ts'
 import { indexContent } from './indexing.ts'
 import { completeItem, fileNamesOf, validateItemContent } from './item-files.ts'
 import { requireParent } from './parent.ts'
 import { addStateFields, cacheControlFor, writtenReply } from './representation.ts'
-import { appliedPreferences, preferredReturn, type ResourceExchange, unknownMembers } from './resource-exchange.ts'
+import {
+  appliedPreferences,
+  preferredReturn,
+  ReadUntilLeft,
+  type ResourceExchange,
+  unknownMembers,
+} from './resource-exchange.ts'
 import { readInScope, refuseTaken } from './scope.ts'
 import { addProperties, propertiesOfServer, scopeNamesOf, splitScope } from './server-properties.ts'
 import { stamp } from './stamp.ts'
 import { requirePresent, setState } from './state.ts'
-import { ReadUntilLeft, WriteUntilLeft } from './store-options.ts'
 import { type Document, idOf, insertId, validateDocument } from './validation.ts'
 import { checkConflict, readSeenState, type SeenState } from './write-states.ts'
 
@@ -205,7 +210,7 @@ function createReply(exchange: ResourceExchange, result: Written, isVerbatim: bo
   if (wanted === 'minimal') {
     if (isVerbatim) addStateFields(fields, result.resource, route)
     fields.push('Cache-Control', cacheControlFor(exchange))
-    return emptyReply(isCreated ? 201 : 204, fields)
+    return isCreated ? emptyReply(201, fields) : { status: 204, headers: fields }
   }
   fields.push('Content-Location', exchange.mount + formatPath(exchange.path))
   return writtenReply(

@@ -1,5 +1,5 @@
 import { readProperty } from '../core/options.ts'
-import { type KeptFields, keepFields, keptReply, type RangedBody, type Reply, rangeReply } from '../core/reply.ts'
+import { type KeptFields, keepFields, type RangedBody, type Reply, rangeReply } from '../core/reply.ts'
 import type { Sharing } from '../protocol/cache-control.ts'
 import { formatEntityTag, isEntityTag } from '../protocol/entity-tag.ts'
 import { formatHttpDate } from '../protocol/http-date.ts'
@@ -165,7 +165,7 @@ export function representationReply(exchange: ResourceExchange, resource: Stored
     return rangeReply(exchange.ranges, all, body, resource.size)
   }
   const kept = ((prepared.ok ??= keepNone())[exchange.sharing] ??= keepOk(exchange, resource, fields))
-  if (isBeforeDate(resource.lastModified, now)) return keptReply(200, kept, body)
+  if (isBeforeDate(resource.lastModified, now)) return { status: 200, headers: kept.headers, body, kept }
   const headers = [...kept.headers]
   addDate(headers, resource, now)
   return { status: 200, headers, body }
@@ -208,7 +208,7 @@ export function notModifiedReply(exchange: ResourceExchange, resource: StoredRes
   }
   const prepared = preparedFor(exchange, resource)
   const kept = ((prepared.notModified ??= keepNone())[exchange.sharing] ??= keepNotModified(exchange, prepared))
-  return keptReply(304, kept)
+  return { status: 304, headers: kept.headers, kept }
 }
 
 function keepNotModified(exchange: ResourceExchange, prepared: Prepared): KeptFields {

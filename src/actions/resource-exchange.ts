@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { readConditions } from '../core/conditions.ts'
-import { Exchange, findExchange } from '../core/exchange.ts'
+import { Exchange, UntilLeft } from '../core/exchange.ts'
+import { findExchange } from '../core/node-handler.ts'
 import type { AddressFinder } from '../core/peer.ts'
 import type { Place } from '../core/place.ts'
 import type { ByteRange } from '../protocol/byte-range.ts'
@@ -8,7 +9,7 @@ import { type MediaType, NO_PARAMETERS } from '../protocol/media-type.ts'
 import { isSafeMethod } from '../protocol/methods.ts'
 import type { Conditions, Validators } from '../protocol/preconditions.ts'
 import { type Preferences, parsePrefer } from '../protocol/prefer.ts'
-import type { Page, StoredResource, StoredState } from '../stores/types.ts'
+import type { Page, ReadOptions, StoredResource, StoredState } from '../stores/types.ts'
 import type { KeyedRequest } from './keyed-request.ts'
 import type { Listing } from './listing.ts'
 import type { Action, Route } from './route.ts'
@@ -166,4 +167,16 @@ export function appliedPreferences(exchange: ResourceExchange, answer: 'done' | 
     applied.push('handling=strict')
   }
   return applied.length === 0 ? [] : ['Preference-Applied', applied.join(', ')]
+}
+
+/** Options of a read that ends when the client has left. */
+export class ReadUntilLeft extends UntilLeft implements ReadOptions {
+  readonly hidden: boolean
+  readonly metadataOnly: boolean
+
+  constructor(exchange: ResourceExchange, { hidden = false, metadataOnly = false }: Omit<ReadOptions, 'signal'>) {
+    super(exchange)
+    this.hidden = hidden
+    this.metadataOnly = metadataOnly
+  }
 }

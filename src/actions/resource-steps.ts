@@ -2,6 +2,7 @@ import { tooLarge } from '../body-types/read-body.ts'
 import { createContentVerifier, expectDigests } from '../core/content-digest.ts'
 import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
+import { mayStateDigests } from '../core/fields.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import type { Reply } from '../core/reply.ts'
 import { checkContentCoding, declaredLength } from '../core/request-content.ts'
@@ -30,13 +31,10 @@ export function checkContent(exchange: ResourceExchange): undefined {
     if (exchange.method === 'DELETE') createContentVerifier(exchange)
     return undefined
   }
-  takeType(exchange, exchange.field('content-type'), rule)
+  const { limit } = takeType(exchange, rule)
   checkContentCoding(exchange.field('content-encoding'), exchange.route.context.contentCodings)
   const length = declaredLength(exchange)
-  if (length !== undefined) {
-    const limit = rule.limit(exchange.contentType)
-    if (length > limit) throw tooLarge(limit)
-  }
+  if (length !== undefined && length > limit) throw tooLarge(limit)
   if (exchange.method !== 'PATCH' && exchange.route.storedHeaders.includes('Content-Language')) {
     checkLanguage(exchange.field('content-language'))
   }
@@ -46,7 +44,8 @@ export function checkContent(exchange: ResourceExchange): undefined {
     })
   }
   // A query is not stored.
-  expectDigests(exchange, exchange.route.needsDigests && exchange.method !== 'QUERY')
+  const needsDigests = exchange.route.needsDigests && exchange.method !== 'QUERY'
+  if (needsDigests || mayStateDigests(exchange)) expectDigests(exchange, needsDigests)
   return undefined
 }
 
@@ -60,12 +59,13 @@ function checkLanguage(field: string | undefined): void {
 }
 
 /** Takes the media type of the content. @throws HttpError 415 with a hint; 400 for a malformed type */
-function takeType(exchange: ResourceExchange, field: string | undefined, rule: ContentRule): void {
-  const spelling = field ?? rule.defaultType
+function takeType(exchange: ResourceExchange, rule: ContentRule): AcceptedType {
+  const spelling = exchange.field('content-type') ?? rule.defaultType
   let type = rule.accepted
   if (type === undefined || type.spelling !== spelling) rule.accepted = type = acceptType(exchange, spelling, rule)
   exchange.contentType = type.essence
   exchange.contentParameters = type.parameters
+  return type
 }
 
 function acceptType(exchange: ResourceExchange, spelling: string | undefined, rule: ContentRule): AcceptedType {
@@ -94,7 +94,7 @@ function acceptType(exchange: ResourceExchange, spelling: string | undefined, ru
       detail: 'multipart/form-data needs a boundary of 1 to 70 characters.',
     })
   }
-  return { spelling, essence, parameters }
+  return { spelling, essence, parameters, limit: rule.limit(essence) }
 }
 
 /** `application/json` stands for its relatives with a `+json` suffix as well, except where patch formats are named. */

@@ -28,6 +28,8 @@ export interface Action {
 /** A media type that content of a method may have, and how it was spelled. */
 export interface AcceptedType extends MediaType {
   readonly spelling: string
+  /** The most bytes of such content. */
+  readonly limit: number
 }
 
 /** Which content a method takes: decided by fields, before a byte is read. */

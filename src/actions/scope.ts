@@ -8,9 +8,8 @@ import type { Condition, IndexedValues } from '../stores/index-types.ts'
 import { compareValues, indexedValueOf, isIndexedText } from '../stores/indexed-values.ts'
 import { isResource, type ReadOptions, type StoredResource, type StoredState } from '../stores/types.ts'
 import type { Indexing } from './indexing.ts'
-import type { ResourceExchange } from './resource-exchange.ts'
+import { ReadUntilLeft, type ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'
-import { ReadUntilLeft } from './store-options.ts'
 
 const HIDDEN = { hidden: true }
 const HIDDEN_METADATA = { hidden: true, metadataOnly: true }

@@ -5,10 +5,9 @@ import { isJsonType, parseMediaType } from '../protocol/media-type.ts'
 import { isResource, type ReadOptions, type StoredState, splitPath } from '../stores/types.ts'
 import { isOthersResource } from './own-paths.ts'
 import { selectedValidators } from './representation.ts'
-import type { ResourceExchange } from './resource-exchange.ts'
+import { ReadUntilLeft, type ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'
 import { readInScope, refuseTaken } from './scope.ts'
-import { ReadUntilLeft } from './store-options.ts'
 
 /** What a request needs of a state. */
 type Needed = Pick<ReadOptions, 'metadataOnly'>

@@ -12,12 +12,11 @@ import {
   type StoredState,
   sizeOf,
 } from '../stores/types.ts'
-import type { ResourceExchange } from './resource-exchange.ts'
+import { ReadUntilLeft, type ResourceExchange } from './resource-exchange.ts'
 import { fetchJson, loadView, viewState } from './resource-view.ts'
 import type { Route } from './route.ts'
 import { readInScope, refuseTaken } from './scope.ts'
 import { setState } from './state.ts'
-import { ReadUntilLeft } from './store-options.ts'
 
 /** The state that a write replaces, as it was seen: the write happens on no other. */
 export interface SeenState {

@@ -7,7 +7,6 @@ import type { Exchange } from './exchange.ts'
 import { isPromise, type MaybePromise } from './maybe-promise.ts'
 import { isHttp2 } from './place.ts'
 import type { Reply } from './reply.ts'
-import type { WatchedConnection } from './stalled-reader.ts'
 
 /**
  * What is known of a connection for as long as it lives: one object, which stands on the socket or the session under one
@@ -15,8 +14,12 @@ import type { WatchedConnection } from './stalled-reader.ts'
  * write to them took 1,400 instructions more of the 140,000 of a small PUT.
  */
 export interface Connection {
-  /** Watches whether the client reads its answers. */
-  reader: WatchedConnection | undefined
+  /** Whether the client is watched for reading its answers. */
+  isWatched: boolean
+  /** The answer that was decided last, until it has left: those of the host may take their time. */
+  answer: ServerResponse | undefined
+  /** Milliseconds without progress after which a client that does not read that answer is given up. */
+  idleTimeout: number
   /** The requests that stand behind another. */
   pipeline: Pipeline | undefined
   /** The request that was taken last, if it was not decided at once. */
@@ -35,7 +38,13 @@ export function carrierOf(req: IncomingMessage): object {
 export function connectionOf(carrier: object): Connection {
   const known = (carrier as { [CONNECTION]?: Connection })[CONNECTION]
   if (known !== undefined) return known
-  const connection = { reader: undefined, pipeline: undefined, inFlight: undefined }
+  const connection: Connection = {
+    isWatched: false,
+    answer: undefined,
+    idleTimeout: Number.POSITIVE_INFINITY,
+    pipeline: undefined,
+    inFlight: undefined,
+  }
   ;(carrier as { [CONNECTION]?: Connection })[CONNECTION] = connection
   return connection
 }
@@ -175,11 +184,11 @@ export function decideInOrder<E extends Exchange>(exchange: E, decide: (exchange
   if (exchange.isHttp2) return decide(exchange) // streams have no order
   const connection = connectionOf(exchange.req.socket)
   const before = undecided(connection.inFlight)
-  const isSafe = isSafeMethod(exchange.method)
-  const waits = before !== undefined && !(isSafe && before.isSafe)
+  const { method } = exchange
+  const waits = before !== undefined && !(before.isSafe && isSafeMethod(method))
   const decision = waits ? decideAfter(before, exchange, decide) : decide(exchange)
   if (!isPromise(decision)) return decision
-  exchange.inFlight = connection.inFlight = new InFlight(isSafe && !waits, before, decision)
+  exchange.inFlight = connection.inFlight = new InFlight(!waits && isSafeMethod(method), before, decision)
   return decision
 }
 

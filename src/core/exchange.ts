@@ -226,24 +226,24 @@ export class Exchange implements RequestView {
   }
 }
 
-const EXCHANGE = Symbol.for('http-resource-service.exchange')
+/**
+ * Options of a store call that ends when the client has left. The signal is made when it is first read: it costs 29,000
+ * instructions, a sixth of a small PUT, and a store that answers at once does not need it. A class: an object literal with
+ * a getter has a hidden class of its own, which made a GET cost 1.7 times as much.
+ */
+export class UntilLeft {
+  readonly #exchange: Exchange
 
-/** The exchange that all middleware mounted on one request shares: made by the first, and placed anew by each. */
-export function sharedExchange(req: IncomingMessage, res: ServerResponse, place: Place = findPlace(req)): Exchange {
-  const host = req as IncomingMessage & { [EXCHANGE]?: Exchange }
-  const known = host[EXCHANGE]
-  if (known !== undefined) {
-    known.place = place
-    known.mount = place.mount
-    known.takeRequest()
-    return known
+  constructor(exchange: Exchange) {
+    this.#exchange = exchange
   }
-  const exchange = new Exchange(req, res, place)
-  host[EXCHANGE] = exchange
-  return exchange
-}
 
-/** The exchange that a middleware made on this request, if one ran before us. */
-export function findExchange(req: IncomingMessage): Exchange | undefined {
-  return (req as IncomingMessage & { [EXCHANGE]?: Exchange })[EXCHANGE]
+  get signal(): AbortSignal {
+    return this.#exchange.signal
+  }
+
+  /** What `signal.aborted` would say. */
+  get isAborted(): boolean {
+    return this.#exchange.hasLeft
+  }
 }

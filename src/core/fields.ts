@@ -98,3 +98,17 @@ export function joinSplitLists(req: Pick<IncomingMessage, 'headers' | 'rawHeader
     headers[name] = rawHeaders.filter((_, i) => i % 2 === 1 && isNamed(rawHeaders[i - 1]!, name)).join(', ')
   }
 }
+
+/** Whether a request asks for digest fields on its answer (RFC 9530 §4). */
+export function wantsDigests(exchange: Exchange): boolean {
+  return exchange.field('want-repr-digest') !== undefined || exchange.field('want-content-digest') !== undefined
+}
+
+/** Whether a request states digests, or may do so in its trailer section. */
+export function mayStateDigests(exchange: Exchange): boolean {
+  return (
+    exchange.field('content-digest') !== undefined ||
+    exchange.field('repr-digest') !== undefined ||
+    exchange.field('trailer') !== undefined
+  )
+}

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Activity } from './activity.ts'
-import { waitInPipeline } from './connection.ts'
+import { connectionOf, waitInPipeline } from './connection.ts'
 import { noteError, publishTrace, requests, startTrace } from './diagnostics.ts'
 import { HttpError, isHttpError } from './errors.ts'
-import { type Exchange, sharedExchange } from './exchange.ts'
+import { Exchange } from './exchange.ts'
 import { createErrorReplies, type ErrorOptions, readThrown, toHostError } from './failures.ts'
 import type { Decision, Handler, HandlerRole, Next } from './handler.ts'
 import { isPromise, type MaybePromise } from './maybe-promise.ts'
@@ -11,7 +11,7 @@ import { findPlace, type Place } from './place.ts'
 import type { Reply } from './reply.ts'
 import type { AnyRequest, AnyResponse } from './request-view.ts'
 import { countAnswer, waitInSession } from './session-load.ts'
-import { watchReader } from './stalled-reader.ts'
+import { watchConnection, watchStream } from './stalled-reader.ts'
 import { passOnPending } from './write-head.ts'
 import { type WriteOptions, writeReply } from './write-reply.ts'
 
@@ -82,7 +82,7 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
       if (decision !== undefined && decision !== PASS) {
         if (decision === 'gone') return decision
         if (exchange.trace !== undefined) publishTrace(exchange, decision.status)
-        expectAnswer(exchange, decision)
+        expectAnswer(exchange, decision.body)
         return decision
       }
       if (exchange.isClosed || exchange.res.writableEnded) return 'gone'
@@ -92,11 +92,6 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
     } catch (failure) {
       return abandon(exchange, failure)
     }
-  }
-
-  function expectAnswer(exchange: Exchange, { body }: Reply): void {
-    if (exchange.isHttp2) countAnswer(exchange, body)
-    watchReader(exchange)
   }
 
   function fail(exchange: Exchange, thrown: unknown): Decision {
@@ -165,7 +160,7 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
     if (takesErrors(next)) return next(error)
     const reply = replyTo(error, exchange)
     if (reply === 'gone') return exchange.breakOff()
-    expectAnswer(exchange, reply)
+    expectAnswer(exchange, reply.body)
     write(exchange, reply)
   }
 
@@ -199,4 +194,39 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
 /** Waits while too many answers wait before this one; `undefined` where there is room. */
 function waitForRoom(exchange: Exchange): undefined | Promise<void> {
   return exchange.isHttp2 ? waitInSession(exchange) : waitInPipeline(exchange)
+}
+
+const EXCHANGE = Symbol.for('http-resource-service.exchange')
+
+/** The exchange that all middleware mounted on one request shares: made by the first, and placed anew by each. */
+export function sharedExchange(req: IncomingMessage, res: ServerResponse, place: Place = findPlace(req)): Exchange {
+  const host = req as IncomingMessage & { [EXCHANGE]?: Exchange }
+  const known = host[EXCHANGE]
+  if (known !== undefined) {
+    known.place = place
+    known.mount = place.mount
+    known.takeRequest()
+    return known
+  }
+  const exchange = new Exchange(req, res, place)
+  host[EXCHANGE] = exchange
+  return exchange
+}
+
+/** The exchange that a middleware made on this request, if one ran before us. */
+export function findExchange(req: IncomingMessage): Exchange | undefined {
+  return (req as IncomingMessage & { [EXCHANGE]?: Exchange })[EXCHANGE]
+}
+
+/** Sees to it that a client that does not read the answer is given up. */
+function expectAnswer(exchange: Exchange, body: Reply['body']): void {
+  if (exchange.isHttp2) {
+    countAnswer(exchange, body)
+    return watchStream(exchange)
+  }
+  const { socket } = exchange.req
+  const connection = connectionOf(socket)
+  connection.answer = exchange.res
+  connection.idleTimeout = exchange.idleTimeout
+  if (!connection.isWatched) watchConnection(socket, connection, exchange.slowestReader)
 }

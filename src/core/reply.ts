@@ -69,11 +69,6 @@ export function keepFields(headers: readonly string[]): KeptFields {
   return { headers, completed: undefined, pending: undefined, vary: '' }
 }
 
-/** A reply with fields that are kept. */
-export function keptReply(status: number, kept: KeptFields, body?: ReplyBody): Reply {
-  return { status, headers: kept.headers, body, kept }
-}
-
 /** Text as it is sent: itself when it is ASCII, else its UTF-8 bytes. */
 export function encodeText(text: string): string | Uint8Array {
   return Buffer.byteLength(text) === text.length ? text : Buffer.from(text)

@@ -1,19 +1,11 @@
-import type { ServerResponse } from 'node:http'
 import type { Http2ServerResponse, Http2Session, ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
-import { connectionOf } from './connection.ts'
+import type { Connection } from './connection.ts'
 import type { Exchange } from './exchange.ts'
-import { sweep, type Watched } from './idle-watch.ts'
+import { sweep } from './idle-watch.ts'
 
 /** RFC 9113 §7. */
 export const INTERNAL_ERROR = 2
-
-/** A connection of HTTP/1.1: its answers leave one after the other, so that it is watched, and not each answer. */
-export interface WatchedConnection extends Watched {
-  idleTimeout: number
-  /** The answer that was decided last, until it has left: those of the host may take their time. */
-  answer: ServerResponse | undefined
-}
 
 /** All watched streams of a session. */
 interface WatchedSession {
@@ -24,46 +16,34 @@ interface WatchedSession {
 const sessions = new WeakMap<Http2Session, WatchedSession>()
 const paces = new WeakMap<ServerHttp2Stream, ReadPace>()
 
-/** Gives a client up that does not read the answer: the connection or, on HTTP/2, the stream is ended. */
-export function watchReader(exchange: Exchange): void {
-  if (exchange.isHttp2) return watchStream(exchange)
-  const { socket } = exchange.req
-  const connection = connectionOf(socket)
-  const watched = connection.reader
-  if (watched === undefined) {
-    connection.reader = watchConnection(socket, exchange)
-    return
-  }
-  watched.idleTimeout = exchange.idleTimeout
-  watched.answer = exchange.res
-}
-
-function watchConnection(socket: Socket, { res, idleTimeout, slowestReader }: Exchange): WatchedConnection {
+/**
+ * Gives a client up that does not read its answers: the connection is ended. The answers of HTTP/1.1 leave one after the other,
+ * so that the connection is watched, and not each answer.
+ */
+export function watchConnection(socket: Socket, connection: Connection, slowestReader: number): void {
   const pace = createReadPace(slowestReader, performance.now())
   let taken = 0
-  const watched: WatchedConnection = {
-    idleTimeout,
-    answer: res,
+  connection.isWatched = true
+  sweep(connection.idleTimeout, {
     check(now) {
       if (socket.destroyed) return false
       // The host may send the next answer without asking a handler.
-      if (watched.answer?.writableFinished === true) watched.answer = undefined
+      if (connection.answer?.writableFinished === true) connection.answer = undefined
       const before = taken
       taken = bytesTaken(socket)
       if (taken > before) pace.advance(taken - before, now)
-      else if (watched.answer === undefined || !isBackedUp(socket)) pace.rest(now)
-      else if (pace.isBroken(watched.idleTimeout, now)) {
+      else if (connection.answer === undefined || !isBackedUp(socket)) pace.rest(now)
+      else if (pace.isBroken(connection.idleTimeout, now)) {
         socket.destroy()
         return false
       }
       return true
     },
-  }
-  sweep(idleTimeout, watched)
-  return watched
+  })
 }
 
-function watchStream({ res, idleTimeout, slowestReader }: Exchange): void {
+/** The same on HTTP/2, where the stream is ended. */
+export function watchStream({ res, idleTimeout, slowestReader }: Exchange): void {
   const { stream } = res as unknown as Http2ServerResponse
   const { session } = stream
   if (session === undefined || stream.destroyed || paces.has(stream)) return

@@ -1,4 +1,4 @@
-import { foreseeVersion } from '../actions/conditions.ts'
+import { unlessForeseen } from '../actions/conditions.ts'
 import { remove } from '../actions/delete.ts'
 import { get } from '../actions/get.ts'
 import type { FileOptions } from '../actions/hook-types.ts'
@@ -94,7 +94,7 @@ function loadForPut(
   const onlyRestores = createsByPut === false && deletion === 'soft'
   if (indexing?.scope !== undefined || onlyRestores) return loadReplacedOrHidden
   const load = createsByPut === false ? loadPresent : loadReplaced
-  return (exchange) => (foreseeVersion(exchange) ? undefined : load(exchange))
+  return unlessForeseen(load)
 }
 
 /** @throws TypeError where `application/json` is to be a merge patch and the service takes none */

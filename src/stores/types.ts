@@ -13,8 +13,8 @@
  */
 
 import { Buffer, isAscii } from 'node:buffer'
+import { UntilLeft } from '../core/exchange.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
-import { UntilLeft } from '../core/request-view.ts'
 import type { Content, ContentFields, LargeBody, SmallBody, StagedBody } from './content-types.ts'
 import type { CollectionIndex, IndexedValues } from './index-types.ts'
 import type { ListOptions, Page, ReadOptions } from './read-types.ts'
