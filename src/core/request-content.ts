@@ -17,6 +17,7 @@ const END_WAIT = 100
 
 /** Whether a request announces content (RFC 9112 §6.3). */
 export function hasBody(exchange: Exchange): boolean {
+  if (!exchange.mayHaveContent) return false
   if (exchange.field('transfer-encoding') !== undefined) return true
   const length = declaredLength(exchange)
   if (length !== undefined) return length !== 0
