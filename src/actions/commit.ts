@@ -19,7 +19,7 @@ import type {
 import { requireAuthorization } from './authorization.ts'
 import type { PendingChange } from './changes.ts'
 import { checkConditions } from './conditions.ts'
-import { checkParent, requireParent } from './parent.ts'
+import { checkParent, requireParent } from './neighbouring-paths.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import { setState } from './state.ts'
 import { foresee } from './write-states.ts'

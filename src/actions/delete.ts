@@ -13,7 +13,7 @@ import {
 import { beginRequestedChange, readForHooks } from './changes.ts'
 import { commit, removeChange } from './commit.ts'
 import { expectationOf } from './conditions.ts'
-import { isOwnPath } from './own-paths.ts'
+import { isOwnPath } from './neighbouring-paths.ts'
 import { cacheControlFor, tagFields, writtenReply } from './representation.ts'
 import { appliedPreferences, preferredReturn, type ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'

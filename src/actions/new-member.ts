@@ -13,7 +13,7 @@ import {
 } from '../stores/types.ts'
 import { indexNewMember, takeBeforeId } from './indexing.ts'
 import { recordAnswer, repeatAnswer } from './keyed-request.ts'
-import { requireOwnFile, requireOwnItem } from './own-paths.ts'
+import { requireOwnFile, requireOwnItem } from './neighbouring-paths.ts'
 import { type ResourceExchange, unknownMembers } from './resource-exchange.ts'
 import {
   addProperties,

@@ -11,7 +11,7 @@ import { checkConditions, expectationOf, performForeseen } from './conditions.ts
 import { contentOf, discardContent, hasSchema, type Proposal, readJson, readRawContent } from './content.ts'
 import { indexContent } from './indexing.ts'
 import { completeItem, fileNamesOf, validateItemContent } from './item-files.ts'
-import { requireParent } from './parent.ts'
+import { requireParent } from './neighbouring-paths.ts'
 import { addStateFields, cacheControlFor, writtenReply } from './representation.ts'
 import {
   appliedPreferences,

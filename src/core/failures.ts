@@ -6,68 +6,6 @@ import type { Exchange } from './exchange.ts'
 import { atOnce, catchRejection } from './maybe-promise.ts'
 import type { Reply } from './reply.ts'
 
-/** What the code that answers for a failure looks at. */
-const NAMES = ['name', 'message', 'code', 'status', 'cause'] as const
-
-/**
- * What a hook or a store has thrown, as it is; an error in its place where it cannot be looked at: a proxy that throws, or
- * an error with a getter that does. Each look at it would be one more failure, in the code that answers for the first one.
- */
-export function readThrown(thrown: unknown): unknown {
-  if ((typeof thrown !== 'object' && typeof thrown !== 'function') || thrown === null) return thrown
-  try {
-    for (const name of NAMES) void (thrown as Readonly<Record<string, unknown>>)[name]
-    Object.getPrototypeOf(thrown)
-    return thrown
-  } catch {
-    return new TypeError('What was thrown cannot be read.', { cause: thrown })
-  }
-}
-
-/**
- * The same for a host: an error in the place of a primitive value. Express lets a request go on, past the guard that failed, where
- * `next` gets nothing, `'route'` or `'router'`.
- */
-export function toHostError(error: unknown): unknown {
-  const isObject = (typeof error === 'object' && error !== null) || typeof error === 'function'
-  return isObject ? error : new Error(`Thrown: ${String(error)}`, { cause: error })
-}
-
-/** The failure of a request, seen by the operator. */
-export type ErrorHook = (error: unknown, exchange: Exchange) => void
-
-/** Reports a failure to the operator. It never throws. */
-export type ReportFailure = (error: unknown, exchange: Exchange, stage: FailureEvent['stage']) => void
-
-/** @param onError receives each failure. Default: the console */
-export function createFailureReport(onError: ErrorHook = logError): ReportFailure {
-  return (error, exchange, stage) => {
-    publishFailure({ error, stage, exchange })
-    try {
-      catchRejection(onError(error, exchange), (failure) => logError(failure, exchange))
-    } catch (failure) {
-      // A hook that fails must not cause another failure: the request still has to be answered.
-      logError(failure, exchange)
-    }
-  }
-}
-
-function logError(error: unknown, { method, mount, path }: Exchange): void {
-  logFailure(`${method} ${formatLogText(mount + path)}`, error)
-}
-
-/** Writes a failure to the console. @param what failed */
-export function logFailure(what: string, error: unknown): void {
-  let failure: string
-  try {
-    failure = inspect(error)
-  } catch {
-    failure = 'The error cannot be shown.' // a getter of it throws
-  }
-  const lines = `http-resource-service: ${what} failed: ${failure}`.split('\n')
-  writeToConsole('error', lines.map(formatLogText).join('\n'))
-}
-
 /** What a handler does with errors. */
 export interface ErrorOptions {
   /** Called with unexpected errors, which the client never sees. Default: `console.error`. */
@@ -135,4 +73,66 @@ export function createErrorReplies({ onError, formatError, forwardErrors }: Erro
   }
 
   return { report, replyTo, format, abandon, isForwarded }
+}
+
+/** The failure of a request, seen by the operator. */
+export type ErrorHook = (error: unknown, exchange: Exchange) => void
+
+/** Reports a failure to the operator. It never throws. */
+export type ReportFailure = (error: unknown, exchange: Exchange, stage: FailureEvent['stage']) => void
+
+/** @param onError receives each failure. Default: the console */
+export function createFailureReport(onError: ErrorHook = logError): ReportFailure {
+  return (error, exchange, stage) => {
+    publishFailure({ error, stage, exchange })
+    try {
+      catchRejection(onError(error, exchange), (failure) => logError(failure, exchange))
+    } catch (failure) {
+      // A hook that fails must not cause another failure: the request still has to be answered.
+      logError(failure, exchange)
+    }
+  }
+}
+
+function logError(error: unknown, { method, mount, path }: Exchange): void {
+  logFailure(`${method} ${formatLogText(mount + path)}`, error)
+}
+
+/** Writes a failure to the console. @param what failed */
+export function logFailure(what: string, error: unknown): void {
+  let failure: string
+  try {
+    failure = inspect(error)
+  } catch {
+    failure = 'The error cannot be shown.' // a getter of it throws
+  }
+  const lines = `http-resource-service: ${what} failed: ${failure}`.split('\n')
+  writeToConsole('error', lines.map(formatLogText).join('\n'))
+}
+
+/** What the code that answers for a failure looks at. */
+const NAMES = ['name', 'message', 'code', 'status', 'cause'] as const
+
+/**
+ * What a hook or a store has thrown, as it is; an error in its place where it cannot be looked at: a proxy that throws, or
+ * an error with a getter that does. Each look at it would be one more failure, in the code that answers for the first one.
+ */
+export function readThrown(thrown: unknown): unknown {
+  if ((typeof thrown !== 'object' && typeof thrown !== 'function') || thrown === null) return thrown
+  try {
+    for (const name of NAMES) void (thrown as Readonly<Record<string, unknown>>)[name]
+    Object.getPrototypeOf(thrown)
+    return thrown
+  } catch {
+    return new TypeError('What was thrown cannot be read.', { cause: thrown })
+  }
+}
+
+/**
+ * The same for a host: an error in the place of a primitive value. Express lets a request go on, past the guard that failed, where
+ * `next` gets nothing, `'route'` or `'router'`.
+ */
+export function toHostError(error: unknown): unknown {
+  const isObject = (typeof error === 'object' && error !== null) || typeof error === 'function'
+  return isObject ? error : new Error(`Thrown: ${String(error)}`, { cause: error })
 }

@@ -2,6 +2,7 @@ import { type AuthResult, type AuthScheme, toPrincipal } from '../auth-schemes/t
 import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import type { Exchange } from '../core/exchange.ts'
+import { isPreflightRequest } from '../core/fields.ts'
 import type { Step } from '../core/handler.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import type { Log } from '../core/operator-log.ts'
@@ -11,7 +12,6 @@ import { asRead, type Principal, type RequestView } from '../core/request-view.t
 import { addPending, createVaryAdder } from '../core/write-head.ts'
 import { formatChallenge, parseAuthorization } from '../protocol/authorization.ts'
 import { type AuthenticationOptions, type HostUser, readAuthenticationOptions } from './authentication-options.ts'
-import { isPreflightRequest } from './preflight-request.ts'
 import { findMetadataEndpoint, type MetadataEndpoint } from './resource-metadata.ts'
 
 /** Finds out who sends a request. */

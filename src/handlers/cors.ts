@@ -1,6 +1,7 @@
 import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import { BASE_FIELDS, type Exchange } from '../core/exchange.ts'
+import { asksForMethod } from '../core/fields.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { isOwnOrigin } from '../core/place.ts'
 import { emptyReply, keepFields, type Reply } from '../core/reply.ts'
@@ -8,7 +9,6 @@ import { addPending, addVary } from '../core/write-head.ts'
 import { formatAllowedMethods, isOrigin } from '../protocol/cors.ts'
 import type { Method } from '../protocol/methods.ts'
 import { type CorsOptions, resolveCorsOptions } from './cors-options.ts'
-import { asksForMethod } from './preflight-request.ts'
 
 /** The most origins whose fields are kept ready. */
 const REMEMBERED = 1000

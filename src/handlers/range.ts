@@ -14,11 +14,11 @@ import type { RequestView } from '../core/request-view.ts'
 import { selectRanges } from '../protocol/byte-range.ts'
 import { formatCacheControl } from '../protocol/cache-control.ts'
 import { evaluateIfRange, type Validators } from '../protocol/preconditions.ts'
-import type { RangeSource } from './range-source.ts'
+import type { RangeSource } from './open-file.ts'
 import { findValidators, formatValidators } from './validators.ts'
 
+export type { RangeReader, RangeSource } from './open-file.ts'
 export { openFile } from './open-file.ts'
-export type { RangeReader, RangeSource } from './range-source.ts'
 
 export interface RangeOptions {
   /** The clock, in milliseconds since the epoch. Default `Date.now`. */

@@ -1,5 +1,5 @@
 import type { FileOptions } from '../actions/hook-types.ts'
-import { createsBesideOthers } from '../actions/own-paths.ts'
+import { createsBesideOthers } from '../actions/neighbouring-paths.ts'
 import type { QueryRules } from '../actions/query-rules.ts'
 import type { Documentation, Route, RouteKind } from '../actions/route.ts'
 import { isJsonType } from '../protocol/media-type.ts'

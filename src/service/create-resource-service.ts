@@ -1,7 +1,7 @@
 import { checkAuthorization } from '../actions/authorization.ts'
 import { addWantedDigests } from '../actions/get.ts'
 import { checkRepeated, orFirstAnswer } from '../actions/keyed-request.ts'
-import { checkParent } from '../actions/parent.ts'
+import { checkParent } from '../actions/neighbouring-paths.ts'
 import { ResourceExchange } from '../actions/resource-exchange.ts'
 import {
   checkContent,

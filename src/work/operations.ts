@@ -15,9 +15,10 @@ import { formatPath } from '../protocol/request-target.ts'
 import { memberPath, splitPath } from '../stores/types.ts'
 import { createWorkHandler, type FindWorkRoute } from './handler.ts'
 import { createMonitors, type Monitors } from './monitors.ts'
+import { createPoll } from './poll.ts'
 import { createWorkQueue, type WorkRecord } from './queue.ts'
 import { createWorkRunner } from './runner.ts'
-import { createExternalScheduler, createLocalScheduler, createPoll } from './scheduler.ts'
+import { createExternalScheduler, createLocalScheduler } from './scheduler.ts'
 
 /** How accepted work is done; see {@link ServiceOptions.operations}. */
 export interface OperationsOptions {

@@ -1,6 +1,6 @@
-import { LONGEST_TIMER } from '../core/idle-watch.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import { createAvailability, isStoreFailure, type Log } from '../core/operator-log.ts'
+import { createPoll } from './poll.ts'
 import type { WorkQueue } from './queue.ts'
 import { reportFailure } from './runner.ts'
 
@@ -124,43 +124,4 @@ function watchDue(queue: WorkQueue, log: Log): WorkQueue['due'] {
       throw error
     }
   }
-}
-
-/** Calls a function at intervals. */
-export interface Poll {
-  readonly isClosed: boolean
-  /** Begins, where it has not begun yet. */
-  start(): void
-  close(): void
-}
-
-/** @param look says after how many milliseconds it is due again, where that is sooner than the interval */
-export function createPoll(look: () => Promise<number | undefined>, interval: number): Poll {
-  let timer: NodeJS.Timeout | undefined
-  const schedule = (delay: number): void => {
-    timer = setTimeout(turn, Math.min(delay, LONGEST_TIMER))
-    timer.unref()
-  }
-  const turn = async (): Promise<void> => {
-    // Not in step with other processes that were started at the same time.
-    const usual = interval * (0.75 + Math.random() / 2)
-    let wait: number | undefined
-    try {
-      wait = await look()
-    } catch (error) {
-      reportFailure(error) // the store may be away for a while: the next look will tell
-    }
-    if (!poll.isClosed) schedule(wait === undefined ? usual : Math.min(usual, wait + 1))
-  }
-  const poll = {
-    isClosed: false,
-    start(): void {
-      if (timer === undefined && !poll.isClosed) schedule(0)
-    },
-    close(): void {
-      poll.isClosed = true
-      clearTimeout(timer)
-    },
-  }
-  return poll
 }

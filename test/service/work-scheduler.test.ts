@@ -3,13 +3,9 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { HttpError } from '../../src/core/errors.ts'
 import type { LogEntry } from '../../src/core/operator-log.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
+import { createPoll } from '../../src/work/poll.ts'
 import { createWorkQueue, type WorkQueue } from '../../src/work/queue.ts'
-import {
-  createExternalScheduler,
-  createLocalScheduler,
-  createPoll,
-  type ExternalQueue,
-} from '../../src/work/scheduler.ts'
+import { createExternalScheduler, createLocalScheduler, type ExternalQueue } from '../../src/work/scheduler.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
