@@ -54,6 +54,11 @@ function isPutWithoutCreation({ method, route }: ResourceExchange): boolean {
 /** Bytes of content that arrive no later than the answer of a store about the state would. */
 const SMALL = 16 * 1024
 
+/** Reads the collection for a POST that is to be judged by its representation (RFC 9110 §13.2.1). */
+export function whereConditional(load: Action['load']): Action['load'] {
+  return (exchange) => (exchange.conditions === undefined ? undefined : load(exchange))
+}
+
 /** Reads the state for a PUT, unless its If-Match is left to the write. */
 export function unlessForeseen(load: Action['load']): Action['load'] {
   return (exchange) => (foreseeVersion(exchange) ? undefined : load(exchange))

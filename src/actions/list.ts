@@ -43,11 +43,6 @@ function loadListing(exchange: ResourceExchange, listing: Listing): MaybePromise
   })
 }
 
-/** A POST with conditions is judged by the collection's own representation (RFC 9110 §13.2.1). */
-export function loadPageIfConditional(exchange: ResourceExchange): MaybePromise<void> {
-  return exchange.conditions !== undefined ? loadPage(exchange) : undefined
-}
-
 /** What is derived from one page, once, and kept beside it. */
 interface PreparedPage {
   /** The page itself: a copy of it, which a store may change in places, takes these along. */

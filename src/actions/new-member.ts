@@ -71,6 +71,7 @@ export function newMemberOf(
   facts: JsonObject = NO_FACTS,
 ): MaybePromise<NewMember> {
   const { route } = exchange
+  const { indexing } = route
   const { document: own, owned } = splitScope(exchange, document)
   const { value } = own
   if (!isJsonObject(value)) throw invalid([{ pointer: '', detail: 'A JSON object is expected.' }])
@@ -86,14 +87,15 @@ export function newMemberOf(
     const valid = isAccepted ? markPending(complete) : complete
     const base = exchange.storePath === '/' ? '' : exchange.storePath
     // Refused before the store is asked for a name.
-    const taken = isFinal ? takeBeforeId(route, base, valid.value) : undefined
+    const taken = isFinal && indexing !== undefined ? takeBeforeId(indexing, base, valid.value) : undefined
     return {
       content: (name) => {
         requireOwnItem(route, base, name)
         const id = idOf(name, kind)
         const value = valid.value as JsonObject
         const content = { contentType: 'application/json', body: insertId(valid.text, value, id) }
-        return indexNewMember(route, base, name, content, () => ({ id, ...value }), taken)
+        if (indexing === undefined) return content
+        return indexNewMember(indexing, base, name, content, () => ({ id, ...value }), taken)
       },
       related: (name) =>
         files.map((file) => {

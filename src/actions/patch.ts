@@ -140,7 +140,7 @@ function writeValid(
 function writeOnce(exchange: ResourceExchange, resource: StoredResource, content: Content): MaybePromise<Patched> {
   const { storePath, keyed, route } = exchange
   const options = new WriteUntilLeft(exchange, { version: resource.version }, parentOf(exchange))
-  const change = beginRequestedChange(exchange, 'patched', resource)
+  const change = route.observesChanges ? beginRequestedChange(exchange, 'patched', resource) : undefined
   if (keyed === undefined) return writeChange(route.context.store, storePath, content, options, change)
   let reply: Reply | undefined
   const writes = (state: NewState): readonly RelatedWrite[] => {

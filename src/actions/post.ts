@@ -129,7 +129,7 @@ function storeStamped(
   onCreated: (() => void) | undefined,
   attempts: number,
 ): MaybePromise<Reply> {
-  const change = beginRequestedChange(exchange, 'created', undefined)
+  const change = exchange.route.observesChanges ? beginRequestedChange(exchange, 'created', undefined) : undefined
   const observed = change?.writes === undefined ? stamped : withOutbox(exchange, stamped, change.writes)
   const once = exchange.keyed === undefined ? undefined : createOnce(exchange, observed, toReply)
   return andThen(write(exchange, once?.member ?? observed), (result) => {
@@ -178,6 +178,7 @@ async function lose(
 }
 
 function write(exchange: ResourceExchange, member: NewMember): MaybePromise<CreateResult> {
+  if (!exchange.route.hasParent) return writeBelow(exchange, member, undefined)
   return andThen(requireParent(exchange), (requires) => writeBelow(exchange, member, requires))
 }
 

@@ -1,6 +1,7 @@
+import { whereConditional } from '../actions/conditions.ts'
 import { get } from '../actions/get.ts'
 import type { Indexing } from '../actions/indexing.ts'
-import { loadPage, loadPageIfConditional, loadQueriedPage } from '../actions/list.ts'
+import { loadPage, loadQueriedPage } from '../actions/list.ts'
 import { post } from '../actions/post.ts'
 import type { Action, CollectionFacts, ContentRule, Route } from '../actions/route.ts'
 import { NAME_RULES, type RouteEntry } from '../actions/route-table.ts'
@@ -134,7 +135,7 @@ function compileCollectionItself(
   const actions: Partial<Record<Method, Action>> = restrict(
     {
       GET: { load: loadPage, perform: get, content: undefined },
-      POST: { load: loadPageIfConditional, perform: post, content },
+      POST: { load: whereConditional(loadPage), perform: post, content },
     },
     options.methods,
   )

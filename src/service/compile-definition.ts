@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
+import { whereConditional } from '../actions/conditions.ts'
 import { get, loadResourceOrMembers } from '../actions/get.ts'
-import { loadPageIfConditional } from '../actions/list.ts'
+import { loadPage } from '../actions/list.ts'
 import { post } from '../actions/post.ts'
 import type { Action, CollectionFacts, ContentRule, Route } from '../actions/route.ts'
 import type { RouteEntry } from '../actions/route-table.ts'
@@ -60,7 +61,7 @@ export function compileOpenRoute(defaults: ServiceDefaults): Route {
     actions: {
       ...document.actions,
       GET: { load: loadResourceOrMembers, perform: get, content: undefined },
-      POST: { load: loadPageIfConditional, perform: post, content },
+      POST: { load: whereConditional(loadPage), perform: post, content },
     },
     collection: facts,
     isJson: false,
