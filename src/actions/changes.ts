@@ -1,12 +1,13 @@
 import { AsyncResource } from 'node:async_hooks'
 import { randomBytes } from 'node:crypto'
+import { HttpError } from '../core/errors.ts'
 import type { Exchange } from '../core/exchange.ts'
 import type { JsonObject, JsonValue } from '../core/json.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import type { Principal } from '../core/request-view.ts'
 import { type RelatedWrite, type StoredResource, splitPath } from '../stores/types.ts'
 import { readOutbox } from './change-hooks.ts'
-import type { Change, ChangeKind, ChangeState } from './hook-types.ts'
+import type { Change, ChangeKind, ChangeState, CurrentState } from './hook-types.ts'
 import { entityTagOf } from './representation.ts'
 import { type ResourceExchange, readParams } from './resource-exchange.ts'
 import { fetchJson, parseStored } from './resource-view.ts'
@@ -113,23 +114,35 @@ function createChange(
 
 /** A state as hooks see it before or after a change. @param limit the most bytes that are parsed */
 export function viewChanged(resource: StoredResource, limit: number): ChangeState {
-  return new ChangedState(resource, limit)
+  return new ChangedState(resource, limit, () => undefined)
+}
+
+/** The state that a write replaces, whose value has to be there: to read it throws HttpError 409 otherwise. */
+export function viewReplaced(resource: StoredResource, limit: number): CurrentState {
+  return new ChangedState<JsonValue>(resource, limit, () => {
+    throw new HttpError(409, 'ERR_CONFLICT', {
+      detail: 'The current content of the resource is not JSON, or too large to be parsed; remove it first.',
+    })
+  })
 }
 
 /** A state whose value is parsed when it is first read. A copy has the value; all states share one accessor. */
-class ChangedState implements ChangeState {
+class ChangedState<Value extends JsonValue | undefined> {
   readonly #resource: StoredResource
   readonly #limit: number
+  readonly #replace: () => Value
   #parsed: { readonly value: JsonValue | undefined } | undefined
   readonly version: string
   readonly tag: string | undefined
   readonly contentType: string
   readonly size: number
-  declare readonly value: JsonValue | undefined
+  declare readonly value: Value
 
-  constructor(resource: StoredResource, limit: number) {
+  /** @param replace gives the value of content that is not JSON or too large */
+  constructor(resource: StoredResource, limit: number, replace: () => Value) {
     this.#resource = resource
     this.#limit = limit
+    this.#replace = replace
     this.version = resource.version
     this.tag = entityTagOf(resource)
     this.contentType = resource.contentType
@@ -137,10 +150,11 @@ class ChangedState implements ChangeState {
     Object.defineProperty(this, 'value', ChangedState.VALUE)
   }
 
-  private static readonly VALUE: PropertyDescriptor & ThisType<ChangedState> = {
+  private static readonly VALUE: PropertyDescriptor & ThisType<ChangedState<JsonValue | undefined>> = {
     get() {
       this.#parsed ??= { value: this.size > this.#limit ? undefined : parseStored(this.#resource) }
-      return this.#parsed.value
+      const { value } = this.#parsed
+      return value === undefined ? this.#replace() : value
     },
     enumerable: true,
   }
