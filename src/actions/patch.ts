@@ -5,8 +5,7 @@ import { equalJson, isJsonObject, type JsonValue, readMember } from '../core/jso
 import { hasMoreEntries, keepsNumbers } from '../core/json-text.ts'
 import { andThen, atOnce, type MaybePromise } from '../core/maybe-promise.ts'
 import { emptyReply, type Reply } from '../core/reply.ts'
-import { selectPatchFormat } from '../patch-formats/select.ts'
-import type { ParsedPatch } from '../patch-formats/types.ts'
+import { type ParsedPatch, selectPatchFormat } from '../patch-formats/patch-format.ts'
 import { isJsonType, parseMediaType } from '../protocol/media-type.ts'
 import { formatPath } from '../protocol/request-target.ts'
 import {

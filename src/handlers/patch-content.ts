@@ -9,8 +9,7 @@ import { countField } from '../core/fields.ts'
 import type { JsonValue } from '../core/json.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import { checkContentCoding, declaredLength, findConsumedBody, hasBody } from '../core/request-content.ts'
-import { formatAcceptPatch, selectPatchFormat } from '../patch-formats/select.ts'
-import type { PatchFormat } from '../patch-formats/types.ts'
+import { formatAcceptPatch, type PatchFormat, selectPatchFormat } from '../patch-formats/patch-format.ts'
 import { parseMediaType } from '../protocol/media-type.ts'
 
 const EMPTY = new Uint8Array(0)

@@ -25,9 +25,12 @@ import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { readTarget } from '../core/read-target.ts'
 import { contentReply, emptyReply, encodeText, type Reply } from '../core/reply.ts'
 import { createTurns, MAX_ATTEMPTS, PATIENT_ATTEMPTS, pause } from '../core/turns.ts'
-import { createDefaultFormats } from '../patch-formats/default-formats.ts'
-import { formatAcceptPatch } from '../patch-formats/select.ts'
-import type { ParsedPatch, PatchFormat } from '../patch-formats/types.ts'
+import {
+  createDefaultFormats,
+  formatAcceptPatch,
+  type ParsedPatch,
+  type PatchFormat,
+} from '../patch-formats/patch-format.ts'
 import { formatCacheControl } from '../protocol/cache-control.ts'
 import { parsePrefer } from '../protocol/prefer.ts'
 import { toOriginForm } from '../protocol/request-target.ts'
