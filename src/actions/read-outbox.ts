@@ -1,5 +1,5 @@
 import { atOnce, isPromise } from '../core/maybe-promise.ts'
-import { isLanguageList } from '../protocol/content-language.ts'
+import { isLanguageList } from '../protocol/content-disposition.ts'
 import { parseMediaType } from '../protocol/media-type.ts'
 import { type RelatedWrite, sizeOf } from '../stores/types.ts'
 import type { Change, Outbox, OutboxWrite } from './change-types.ts'

@@ -1,5 +1,5 @@
 import { readProperty } from '../core/options.ts'
-import { formatEntityTag, isEntityTag } from '../protocol/entity-tag.ts'
+import { formatEntityTag, isEntityTag } from '../protocol/preconditions.ts'
 import { isResource, type StoredResource, type StoredState } from '../stores/types.ts'
 
 /** The part of a state that its tag is made of. */

@@ -9,7 +9,7 @@ import type { Reply, ReplyBody } from '../core/reply.ts'
 import { hasUnreadBody } from '../core/request-content.ts'
 import { addClosing, completeHeaders } from '../core/write-head.ts'
 import { isInOnePiece } from '../core/write-reply.ts'
-import { mergeVary } from '../protocol/vary.ts'
+import { mergeVary } from '../protocol/field-value.ts'
 
 /** Response fields by name. */
 export type HostFields = ReadonlyMap<string, string | readonly string[]>

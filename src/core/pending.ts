@@ -1,4 +1,4 @@
-import { mergeVary } from '../protocol/vary.ts'
+import { mergeVary } from '../protocol/field-value.ts'
 import { BASE_FIELDS, type Exchange } from './exchange.ts'
 
 /** Adds fields to every later reply, in the place of those that a middleware before has added under the same names. */

@@ -1,4 +1,4 @@
-import { formatQuotedString, isToken, parseQuotedString, skipToken, skipWhitespace } from './field-value.ts'
+import { formatQuotedString, isToken, parseParameterValue, skipToken, skipWhitespace } from './field-value.ts'
 
 /** The value of an Authorization field (RFC 9110 §11.4), not yet interpreted by a scheme. */
 export interface Credentials {
@@ -51,21 +51,10 @@ export function parseAuthParameters(text: string): ReadonlyMap<string, string> |
     const name = text.slice(at, equals).toLowerCase()
     at = skipWhitespace(text, equals)
     if (name === '' || parameters.has(name) || text.charCodeAt(at) !== 0x3d) return undefined
-    at = skipWhitespace(text, at + 1)
-    let value: string
-    if (text.charCodeAt(at) === 0x22) {
-      const quoted = parseQuotedString(text, at)
-      if (quoted === undefined) return undefined
-      value = quoted.value
-      at = quoted.end
-    } else {
-      const end = skipToken(text, at)
-      if (end === at) return undefined
-      value = text.slice(at, end)
-      at = end
-    }
-    parameters.set(name, value)
-    at = skipWhitespace(text, at)
+    const parsed = parseParameterValue(text, skipWhitespace(text, at + 1))
+    if (parsed === undefined) return undefined
+    parameters.set(name, parsed.value)
+    at = skipWhitespace(text, parsed.end)
     if (at < text.length && text.charCodeAt(at) !== 0x2c) return undefined
   }
   return parameters

@@ -1,4 +1,6 @@
-/** Request targets (RFC 9112 §3.2) and the path of a resource. */
+import { decodePercent } from './field-value.ts'
+
+/** Request targets (RFC 9112 §3.2): the path of a resource, and the parameters of a query. */
 
 /** A request target, split once and decoded once. */
 export interface RequestTarget {
@@ -55,32 +57,18 @@ export function parseRequestTarget(target: string): RequestTarget | undefined {
 function decodePath(raw: string): string | undefined {
   const segments = raw.split('/')
   for (const [index, segment] of segments.entries()) {
-    let text = segment
-    if (segment.includes('%')) {
-      try {
-        text = decodeURIComponent(segment)
-      } catch {
-        return undefined // a broken escape, or bytes that are not UTF-8
-      }
-      if (/[/\\\x00-\x1f\x7f]/.test(text)) return undefined
-      segments[index] = text
-    }
-    if (text === '.' || text === '..') return undefined
+    const text = segment.includes('%') ? decodePercent(segment) : segment
+    if (text === undefined || text === '.' || text === '..' || /[/\\\x00-\x1f\x7f]/.test(text)) return undefined
+    segments[index] = text
   }
   return segments.join('/')
 }
 
-/** `http://host` of a target in absolute-form (RFC 9112 §3.2.2); empty for every other form. */
-function originOf(target: string): string {
-  if (target.charCodeAt(0) === SLASH) return ''
-  return /^[a-z][a-z0-9+.-]*:\/\/[^/?#\\]*/i.exec(target)?.[0] ?? ''
-}
-
-/** A target of any form as origin-form: what follows scheme and authority. */
+/** A target of any form as origin-form: of an absolute one (RFC 9112 §3.2.2), what follows scheme and authority. */
 export function toOriginForm(target: string): string {
-  const origin = originOf(target)
-  if (origin === '') return target
-  const rest = target.slice(origin.length)
+  const origin = target.charCodeAt(0) === SLASH ? null : /^[a-z][a-z0-9+.-]*:\/\/[^/?#\\]*/i.exec(target)
+  if (origin === null) return target
+  const rest = target.slice(origin[0].length)
   return rest === '' || rest.startsWith('?') ? `/${rest}` : rest
 }
 
@@ -108,84 +96,33 @@ function isWrittenAsIs(path: string): boolean {
   return true
 }
 
-/** The authority of a request (RFC 3986 §3.2), as Host and `:authority` carry it. */
-export interface Authority {
-  /** In lower case; an IPv6 address keeps its brackets. */
-  readonly host: string
-  /** Empty when there is none. */
-  readonly port: string
+/** A parameter of a query, decoded. */
+export interface QueryParameter {
+  readonly name: string
+  readonly value: string
+  /** Whether an escape of it is malformed, or does not stand for UTF-8. Name and value are then as received. */
+  readonly isMalformed: boolean
 }
 
-const AUTHORITY = /^([a-z0-9._~-]+|\[[0-9a-f:.]+\])(?::(\d{0,5}))?$/
-/** A name with escapes and sub-delimiters, or IPv4 (RFC 3986 §3.2.2), and a port. */
-const NAMED_HOST = /^(?:[\w.~!$&'()*+,;=-]|%[0-9a-f]{2})+(?::\d*)?$/i
-/** IPv6, or an address of a later version, and a port. */
-const IP_LITERAL = /^\[(?:([0-9a-f:]+(?:\d+\.){3}\d+|[0-9a-f:]+)|v[0-9a-f]+\.[\w.~!$&'()*+,;=:-]+)\](?::\d*)?$/i
-
-/** Reads host and port; `undefined` for anything else, user information included (RFC 9110 §4.2.4). */
-export function parseAuthority(text: string): Authority | undefined {
-  const match = AUTHORITY.exec(text.toLowerCase())
-  if (match === null || !isPort(match[2] ?? '')) return undefined
-  return { host: match[1]!, port: match[2] ?? '' }
+/** Reads `application/x-www-form-urlencoded` text (URL standard, "urlencoded parsing"), without replacing what is malformed. */
+export function parseQueryText(text: string): readonly QueryParameter[] {
+  const parameters: QueryParameter[] = []
+  for (const pair of text.split('&')) {
+    if (pair === '') continue
+    const end = pair.indexOf('=')
+    const rawName = end < 0 ? pair : pair.slice(0, end)
+    const rawValue = end < 0 ? '' : pair.slice(end + 1)
+    const name = decodePercent(rawName.replaceAll('+', ' '))
+    const value = decodePercent(rawValue.replaceAll('+', ' '))
+    const isMalformed = name === undefined || value === undefined
+    parameters.push({ name: name ?? rawName, value: value ?? rawValue, isMalformed })
+  }
+  return parameters
 }
 
-/** The host that was found well-formed last: a connection sends one, and to judge it takes 800 instructions. */
-let lastHost: string | undefined
-
-/** Whether a text can be the value of Host (RFC 9110 §7.2, RFC 9112 §3.2). An empty host is none (RFC 9110 §4.2.1). */
-export function isHost(text: string): boolean {
-  if (text === lastHost) return true
-  if (!isWellFormedHost(text)) return false
-  lastHost = text
-  return true
-}
-
-function isWellFormedHost(text: string): boolean {
-  const isName = NAMED_HOST.test(text)
-  const literal = isName ? null : IP_LITERAL.exec(text)
-  if (!isName && literal === null) return false
-  const colon = text.indexOf(':', isName ? 0 : text.indexOf(']'))
-  const isPortWrong = colon >= 0 && !isPort(text.slice(colon + 1))
-  return !isPortWrong && (literal?.[1] === undefined || isIpv6(literal[1]))
-}
-
-function isPort(digits: string): boolean {
-  return digits.length < 5 || Number(digits) <= 65_535
-}
-
-/** Groups of up to four digits, `::` once for those that are left out, and an IPv4 address for the last two. */
-function isIpv6(text: string): boolean {
-  const halves = text.split('::')
-  const groups = halves.flatMap((half) => (half === '' ? [] : half.split(':')))
-  const last = groups.at(-1)?.includes('.') === true ? 1 : 0
-  const isWellFormed = groups.every((group, i) =>
-    last === 1 && i === groups.length - 1
-      ? /^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?!$)|$)){4}$/.test(group)
-      : /^[0-9a-f]{1,4}$/i.test(group),
-  )
-  const length = groups.length + last
-  return isWellFormed && (halves.length === 1 ? length === 8 : halves.length === 2 && length < 8)
-}
-
-/** The authority of a target in absolute-form (`http://host/path`); `undefined` for every other form. */
-export function parseTargetAuthority(target: string): string | undefined {
-  return parseTargetOrigin(target)?.authority
-}
-
-/** Scheme, in lower case, and authority of a target in absolute-form; `undefined` for every other form. */
-export function parseTargetOrigin(target: string): { readonly scheme: string; readonly authority: string } | undefined {
-  if (target.charCodeAt(0) === 0x2f) return undefined
-  const match = /^([a-z][a-z0-9+.-]*):\/\/([^/?#]*)/i.exec(target)
-  return match === null ? undefined : { scheme: match[1]!.toLowerCase(), authority: match[2]! }
-}
-
-/** Writes an origin (RFC 6454 §6.2); the default port of the scheme is left out, as browsers do. */
-export function formatOrigin(scheme: 'http' | 'https', { host, port }: Authority): string {
-  const isDefault = port === '' || port === (scheme === 'https' ? '443' : '80')
-  return isDefault ? `${scheme}://${host}` : `${scheme}://${host}:${port}`
-}
-
-/** A host as it is compared: in lower case, without the default port of the scheme (RFC 9110 §4.2.3). */
-export function normalizeHost(text: string, scheme: string): string {
-  return text.toLowerCase().replace(scheme === 'https' ? /:(?:443)?$/ : /:(?:80)?$/, '')
+/** Writes parameters so that {@link parseQueryText} reads them, as a part of a URI. */
+export function formatQueryText(parameters: readonly Pick<QueryParameter, 'name' | 'value'>[]): string {
+  // RFC 3986 §3.4 lets both stand in a query, where date-times and sort keys have them.
+  const encode = (text: string): string => encodeURIComponent(text).replaceAll('%3A', ':').replaceAll('%2C', ',')
+  return parameters.map(({ name, value }) => `${encode(name)}=${encode(value)}`).join('&')
 }

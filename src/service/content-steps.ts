@@ -5,7 +5,7 @@ import { tooLarge } from '../body-types/read-body.ts'
 import { createContentVerifier, expectDigests } from '../core/content-digest.ts'
 import { HttpError } from '../core/errors.ts'
 import { checkContentCoding, declaredLength } from '../core/request-content.ts'
-import { isLanguageList } from '../protocol/content-language.ts'
+import { isLanguageList } from '../protocol/content-disposition.ts'
 import { isInMediaRange, type MediaType, parseMediaType } from '../protocol/media-type.ts'
 
 /**

@@ -8,11 +8,10 @@ import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import type { Reply } from '../core/reply.ts'
-import { selectMediaType } from '../protocol/accept.ts'
 import { selectRanges } from '../protocol/byte-range.ts'
-import { parseMediaType } from '../protocol/media-type.ts'
+import { mergeVary } from '../protocol/field-value.ts'
+import { parseMediaType, selectMediaType } from '../protocol/media-type.ts'
 import { evaluateIfRange } from '../protocol/preconditions.ts'
-import { mergeVary } from '../protocol/vary.ts'
 
 /** Hidden resources are shown to those who ask for them, where somebody decides who may. */
 export function seeHidden(exchange: ResourceExchange): undefined {
