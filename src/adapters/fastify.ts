@@ -10,7 +10,7 @@ import { mergeVary } from '../protocol/field-value.ts'
 import { parseMediaType } from '../protocol/media-type.ts'
 import { createAdapter, type HostAnswer } from './create-adapter.ts'
 import type { ContentHook, FastifyInstanceLike, FastifyReplyLike } from './fastify-types.ts'
-import { checkPrefix, mount, placeHandler } from './mount.ts'
+import { checkPrefix, mount, placeHandler } from './node.ts'
 
 export type { FastifyInstanceLike, FastifyReplyLike, FastifyRequestLike } from './fastify-types.ts'
 

@@ -5,7 +5,7 @@ import { CHECKED_LATER } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { removeContentFields } from '../core/write-head.ts'
 import { createAdapter, type HostAnswer, type HostFields } from './create-adapter.ts'
-import { checkPrefix, mount, refusePlainPrefix } from './mount.ts'
+import { checkPrefix, mount, refusePlainPrefix } from './node.ts'
 
 /** As much of a Koa context as is used; Koa 2 and 3 have it. */
 export interface KoaContext {
@@ -66,7 +66,7 @@ export function koaMiddleware(handler: Handler, options: KoaOptions = {}): KoaMi
   refusePlainPrefix('koaMiddleware', options)
   const { prefix = '' } = resolveOptions('koaMiddleware', options, OPTIONS)
   checkPrefix('koaMiddleware', prefix, 'prefix')
-  const serve = adapt(prefix === '' ? handler : mount(prefix, handler))
+  const serve = adapt(mount(prefix, handler))
   return (context, next) => {
     // Koa keeps both on its own objects.
     const req = context.req as IncomingMessage & { -readonly [Key in keyof HostRequest]: HostRequest[Key] }
