@@ -4,11 +4,25 @@ import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { ACCOUNTS, FUNCTION, PERIOD, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { formatChallenge } from '../protocol/authorization.ts'
-import { createMemory } from './memory.ts'
+import {
+  digestText,
+  indexAccounts,
+  normalizeName,
+  passThrottle,
+  reportAttempt,
+  THROTTLE,
+  type Throttle,
+} from './accounts.ts'
 import { parsePasswordHash, verifyLikeStranger } from './password-hash.ts'
-import { digestText, indexAccounts, normalizeName, parseBase64 } from './secrets.ts'
-import { passThrottle, reportAttempt, THROTTLE, type Throttle } from './throttle.ts'
-import { type AuthResult, type AuthScheme, REALM, toPrincipal, type Verdict } from './types.ts'
+import {
+  type AuthResult,
+  type AuthScheme,
+  createMemory,
+  parseBase64,
+  REALM,
+  toPrincipal,
+  type Verdict,
+} from './scheme.ts'
 
 /**
  * Decides whether a user has this password. The name is in Unicode normalization form C, however the client spelled it;
@@ -65,21 +79,15 @@ export function basic(options: BasicOptions): AuthScheme {
       { name: 'charset', value: 'UTF-8' },
     ]),
   ]
-  const memory = createMemory<{ readonly result: AuthResult; readonly until: number }>(
-    cacheLifetime > 0 ? CACHE_SIZE : 0,
-  )
+  const memory = createMemory<AuthResult>(cacheLifetime > 0 ? CACHE_SIZE : 0, cacheLifetime)
 
   function judge(user: string, verdict: Verdict, key: string, exchange: Exchange): AuthResult {
     const principal = toPrincipal('basic', verdict, user)
     reportAttempt(throttle, user, principal === undefined ? 'rejected' : 'accepted', exchange)
     if (principal === undefined) return WRONG
     const result: AuthResult = { outcome: 'accepted', principal }
-    if (key !== '') memory.set(key, { result, until: Date.now() + cacheLifetime })
+    memory.set(key, result)
     return result
-  }
-
-  function check(user: string, password: string, key: string, exchange: Exchange): MaybePromise<AuthResult> {
-    return andThen(verify(user, password, exchange), (verdict) => judge(user, verdict, key, exchange))
   }
 
   return {
@@ -87,14 +95,16 @@ export function basic(options: BasicOptions): AuthScheme {
     isAmbient: true,
     challenges: () => challenges,
     authenticate(value, exchange) {
-      const key = cacheLifetime > 0 ? memory.keyOf(value) : ''
-      const known = key === '' ? undefined : memory.get(key)
-      if (known !== undefined && Date.now() < known.until) return known.result
+      const key = memory.keyOf(value)
+      const known = memory.get(key)
+      if (known !== undefined) return known
       const credentials = parseBasicCredentials(value)
       if (credentials === undefined) return MALFORMED
       const { password } = credentials
       const user = normalizeName(credentials.user)
-      return passThrottle(throttle, user, exchange, () => check(user, password, key, exchange))
+      return passThrottle(throttle, user, exchange, () =>
+        andThen(verify(user, password, exchange), (verdict) => judge(user, verdict, key, exchange)),
+      )
     },
   }
 }
@@ -121,7 +131,6 @@ export function parseBasicCredentials(value: string): { user: string; password: 
 
 function createAccountVerifier(accounts: Readonly<Record<string, string>>): PasswordVerifier {
   const entries = Object.entries(accounts)
-  if (entries.length === 0) throw new TypeError('"accounts" is empty: no user could log in.')
   const hashed = entries.filter(([, secret]) => String(secret).startsWith('$scrypt$'))
   for (const [user, secret] of entries) {
     if (user.includes(':')) throw new TypeError(`The user name "${user}" has a colon, which Basic cannot carry.`)

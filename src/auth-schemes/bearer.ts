@@ -7,9 +7,8 @@ import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { askEachReading } from '../core/read-target.ts'
 import { asRead } from '../core/read-view.ts'
 import { type ChallengeParameter, formatChallenge, isToken68 } from '../protocol/authorization.ts'
-import { createMemory } from './memory.ts'
 import { type ProtectedResourceMetadataOptions, readResourceMetadata } from './resource-metadata.ts'
-import { type AuthResult, type AuthScheme, REALM, toPrincipal, type Verdict } from './types.ts'
+import { type AuthResult, type AuthScheme, createMemory, REALM, toPrincipal, type Verdict } from './scheme.ts'
 
 /** What a verifier found out about a token. */
 export type TokenResult =
@@ -164,23 +163,21 @@ function cleanDescription(text: string): string {
 }
 
 function createOpaqueVerifier(verify: OpaqueTokenVerifier, cacheLifetime: number): TokenVerifier {
-  const memory = createMemory<{ readonly result: TokenResult; readonly until: number }>(
-    cacheLifetime > 0 ? CACHE_SIZE : 0,
-  )
+  const memory = createMemory<TokenResult>(cacheLifetime > 0 ? CACHE_SIZE : 0, cacheLifetime)
 
   function conclude(verdict: Verdict, key: string): TokenResult {
     const principal = toPrincipal('bearer', verdict, '')
     if (principal === undefined) return { outcome: 'rejected', description: 'The token is not valid.' }
     const result: TokenResult = { outcome: 'accepted', principal, scopes: readScopes(principal.claims) }
-    if (key !== '') memory.set(key, { result, until: Date.now() + cacheLifetime })
+    memory.set(key, result)
     return result
   }
 
   return {
     verifyToken(token, request) {
-      const key = cacheLifetime > 0 ? memory.keyOf(token) : ''
-      const known = key === '' ? undefined : memory.get(key)
-      if (known !== undefined && Date.now() < known.until) return known.result
+      const key = memory.keyOf(token)
+      const known = memory.get(key)
+      if (known !== undefined) return known
       if (!isToken68(token)) return MALFORMED
       return andThen(verify(token, request), (verdict) => conclude(verdict, key))
     },

@@ -1,4 +1,4 @@
-import type { AuthScheme } from '../auth-schemes/types.ts'
+import type { AuthScheme } from '../auth-schemes/scheme.ts'
 import { describeValue } from '../core/describe-value.ts'
 import type { RequestView } from '../core/exchange.ts'
 import { atOnce, type MaybePromise } from '../core/maybe-promise.ts'
