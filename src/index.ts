@@ -23,8 +23,8 @@ export {
 } from './adapters/create-adapter.ts'
 export { type AttachOptions, attach, mount } from './adapters/node.ts'
 export * from './auth.ts'
+export type { FilePart, FormField, FormPart } from './body-types/form.ts'
 export type { CollectedParts } from './body-types/multipart.ts'
-export type { FilePart, FormField, FormPart } from './body-types/types.ts'
 export type { FailureEvent, RequestEvent } from './core/diagnostics.ts'
 export {
   type ContentError,

@@ -1,6 +1,6 @@
 /** PATCH: the middleware, the patch formats, and JSON Pointer. */
 
-export type { BodyLimits } from './body-types/types.ts'
+export type { BodyLimits } from './body-types/limits.ts'
 export type { JsonArray, JsonObject, JsonValue } from './core/json.ts'
 export { type PatchedTarget, type PatchOptions, type PatchResult, type PatchTarget, patch } from './handlers/patch.ts'
 export type { KnownValidators } from './handlers/validators.ts'

@@ -1,5 +1,5 @@
 import { createHash, type Hash, hash as hashOf } from 'node:crypto'
-import type { FilePart, FormField } from '../body-types/types.ts'
+import type { FilePart, FormField } from '../body-types/form.ts'
 
 /** A SHA-256 over the content of a request, by which its repetition is known from another request under the same key. */
 export interface Fingerprint {

@@ -1,5 +1,5 @@
 import { requireFewMembers } from '../body-types/json.ts'
-import type { BodyLimits } from '../body-types/types.ts'
+import type { BodyLimits } from '../body-types/limits.ts'
 import { HttpError } from '../core/errors.ts'
 import { equalJson, isJsonObject, type JsonValue, readMember } from '../core/json.ts'
 import { hasMoreEntries, keepsNumbers } from '../core/json-text.ts'

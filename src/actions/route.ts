@@ -1,4 +1,4 @@
-import type { BodyLimits } from '../body-types/types.ts'
+import type { BodyLimits } from '../body-types/limits.ts'
 import type { RequestView } from '../core/exchange.ts'
 import type { JsonObject, JsonValue } from '../core/json.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'

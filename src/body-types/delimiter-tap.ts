@@ -1,5 +1,5 @@
 import { HttpError } from '../core/errors.ts'
-import { malformedBody } from './body-errors.ts'
+import { malformedBody } from './limits.ts'
 
 /**
  * What the tap finds in a multipart body, reported in the order of its bytes: `data` from `start` to `end`. Not as views:

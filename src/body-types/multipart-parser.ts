@@ -1,12 +1,10 @@
 import { ByteBlocks } from '../core/byte-blocks.ts'
 import type { MediaType } from '../protocol/media-type.ts'
-import { malformedBody, tooMany, unsupportedBody } from './body-errors.ts'
 import { DelimiterTap, type TapEvents } from './delimiter-tap.ts'
-import { DEFAULT_LIMITS } from './limits.ts'
+import type { FilePart, FormField } from './form.ts'
+import { type BodyLimits, DEFAULT_LIMITS, malformedBody, tooLarge, tooMany, unsupportedBody } from './limits.ts'
 import { type PartHead, readPartHead } from './part-head.ts'
-import { tooLarge } from './read-body.ts'
-import { decodePart, decodeText } from './text.ts'
-import type { BodyLimits, FilePart, FormField } from './types.ts'
+import { decodeText } from './text.ts'
 
 /** RFC 2046 §5.1.1: 1 to 70 characters, not ending with a space. */
 const BOUNDARY = /^[0-9A-Za-z'()+_,\-./:=? ]{0,69}[0-9A-Za-z'()+_,\-./:=?]$/
@@ -145,7 +143,7 @@ export class MultipartParser implements TapEvents {
     this.#blocks = undefined
     if (data === undefined) return decodeText(new Uint8Array(0), charset)
     return blocks === undefined
-      ? decodePart(data, this.#start, this.#end, charset)
+      ? decodeText(data, charset, this.#start, this.#end)
       : decodeText(blocks.drain(), charset)
   }
 }

@@ -1,9 +1,8 @@
 import type { MediaType } from '../protocol/media-type.ts'
-import { collectFields, type FormValues } from './form.ts'
-import { DEFAULT_LIMITS } from './limits.ts'
+import { collectFields, type FilePart, type FormField, type FormPart, type FormValues } from './form.ts'
+import { type BodyLimits, DEFAULT_LIMITS } from './limits.ts'
 import { type ArrivingFile, MultipartParser } from './multipart-parser.ts'
 import { collectBytes } from './read-body.ts'
-import type { BodyLimits, FilePart, FormField, FormPart } from './types.ts'
 
 const DONE = Object.freeze({ done: true, value: undefined })
 

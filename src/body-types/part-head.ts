@@ -1,7 +1,7 @@
 import { cleanFilename } from '../protocol/content-disposition.ts'
 import { skipToken, skipWhitespace, trimWhitespace } from '../protocol/field-value.ts'
 import { type MediaType, parseMediaType } from '../protocol/media-type.ts'
-import { malformedBody, unsupportedBody } from './body-errors.ts'
+import { malformedBody, unsupportedBody } from './limits.ts'
 import { decodeText } from './text.ts'
 
 /** What the header section of a part of `multipart/form-data` says (RFC 7578 §4.2 to §4.8). */

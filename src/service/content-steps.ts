@@ -1,7 +1,7 @@
 import type { ResourceExchange } from '../actions/resource-exchange.ts'
 import type { ContentRule } from '../actions/route.ts'
 import { isPatchType } from '../actions/state.ts'
-import { tooLarge } from '../body-types/read-body.ts'
+import { tooLarge } from '../body-types/limits.ts'
 import { createContentVerifier, expectDigests } from '../core/content-digest.ts'
 import { HttpError } from '../core/errors.ts'
 import { checkContentCoding, declaredLength } from '../core/request-content.ts'

@@ -1,6 +1,5 @@
 import type { Authorize } from '../actions/hook-types.ts'
-import { readLimits } from '../body-types/limits.ts'
-import type { BodyLimits } from '../body-types/types.ts'
+import { type BodyLimits, readLimits } from '../body-types/limits.ts'
 import { createAddressFinder } from '../core/client-address.ts'
 import type { HttpError } from '../core/errors.ts'
 import type { AddressFinder, Exchange } from '../core/exchange.ts'
