@@ -82,7 +82,7 @@ export function tooMany(what: string, limit: number): HttpError {
   return new HttpError(413, 'ERR_TOO_LARGE', { detail: `The content has more than ${limit} ${what}.` })
 }
 
-/** 413 for content over a limit in bytes. */
-export function tooLarge(limit: number): HttpError {
-  return new HttpError(413, 'ERR_TOO_LARGE', { detail: `The content is larger than ${limit} bytes.` })
+/** 413 for content over a limit in bytes. @param what of it, where that is not the whole */
+export function tooLarge(limit: number, what = 'The content'): HttpError {
+  return new HttpError(413, 'ERR_TOO_LARGE', { detail: `${what} is larger than ${limit} bytes.` })
 }

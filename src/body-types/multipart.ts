@@ -1,7 +1,7 @@
 import type { MediaType } from '../protocol/media-type.ts'
 import { collectFields, type FilePart, type FormField, type FormPart, type FormValues } from './form.ts'
 import { type BodyLimits, DEFAULT_LIMITS } from './limits.ts'
-import { type ArrivingFile, MultipartParser } from './multipart-parser.ts'
+import { type ArrivingFile, createMultipartParser } from './multipart-parser.ts'
 import { collectBytes } from './read-body.ts'
 
 const DONE = Object.freeze({ done: true, value: undefined })
@@ -25,7 +25,7 @@ export function parseMultipart(
   limits: BodyLimits = DEFAULT_LIMITS,
 ): AsyncIterable<FormPart> {
   const parts: (FormField | ArrivingFile)[] = []
-  const parser = new MultipartParser(mediaType, limits, parts)
+  const parser = createMultipartParser(mediaType, limits, parts)
   let input: AsyncIterator<Uint8Array> | undefined
   let pulling: Promise<void> | undefined
   let ended = false
