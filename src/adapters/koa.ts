@@ -90,22 +90,12 @@ function keepFields(error: unknown, fields: HostFields): unknown {
 }
 
 function answer(context: KoaContext, { status, fields, body }: HostAnswer): undefined {
+  // Koa makes up a type for a body, and a body where there is none: the empty one comes first.
+  if (body === undefined) context.body = ''
+  context.status = status
   // Koa sets some for every body that it is given, also for one that another middleware meant to send.
-  if (body === undefined) {
-    // Koa makes up a type for a body, and a body where there is none: the empty one comes first.
-    context.body = ''
-    context.status = status
-    removeContentFields(context.res)
-    setFields(context, fields)
-  } else {
-    // A body leaves alone what is there already.
-    context.status = status
-    removeContentFields(context.res)
-    setFields(context, fields)
-    context.body = body
-  }
-}
-
-function setFields({ res }: KoaContext, fields: HostFields): void {
-  for (const [name, value] of fields) res.setHeader(name, value)
+  removeContentFields(context.res)
+  for (const [name, value] of fields) context.res.setHeader(name, value)
+  // A body leaves alone what is there already.
+  if (body !== undefined) context.body = body
 }

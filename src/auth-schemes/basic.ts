@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { timingSafeEqual } from 'node:crypto'
 import type { Exchange, RequestView } from '../core/exchange.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
@@ -109,21 +110,14 @@ export function basic(options: BasicOptions): AuthScheme {
   }
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-
 /**
  * Reads user name and password: padded base64 and nothing else, UTF-8, no control characters (RFC 7617 §2).
  * @returns `undefined` for anything else
  */
 export function parseBasicCredentials(value: string): { user: string; password: string } | undefined {
   const bytes = parseBase64(value)
-  if (bytes === undefined) return undefined
-  let text: string
-  try {
-    text = utf8.decode(bytes)
-  } catch {
-    return undefined
-  }
+  if (bytes === undefined || !isUtf8(bytes)) return undefined
+  const text = bytes.toString()
   const colon = text.indexOf(':')
   if (colon < 0 || /[\x00-\x1f\x7f]/.test(text)) return undefined
   return { user: text.slice(0, colon), password: text.slice(colon + 1) }

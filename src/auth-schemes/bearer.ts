@@ -72,8 +72,7 @@ export function bearer(verifier: TokenVerifier | OpaqueTokenVerifier, options: B
   }
   const tokens = typeof verifier === 'function' ? createOpaqueVerifier(verifier, cacheLifetime) : verifier
   const metadataUrl = metadata === undefined ? undefined : readResourceMetadata(metadata).url
-  const challengeWith = (parameters: readonly ChallengeParameter[]): string =>
-    formatBearerChallenge(realm, parameters, metadataUrl)
+  const challengeWith = createChallengeWriter(realm, metadataUrl)
   const challenges = [challengeWith([])]
 
   function conclude(result: TokenResult, exchange: Exchange): AuthResult {
@@ -133,13 +132,10 @@ export const MALFORMED: TokenResult = { outcome: 'rejected', description: 'The t
  * @param scopes what the request needs
  */
 export function insufficientScope(scopes: readonly string[], realm = 'Resources'): HttpError {
-  return createScopeError(scopes, (parameters) => formatBearerChallenge(realm, parameters))
+  return createScopeError(scopes, createChallengeWriter(realm))
 }
 
-function createScopeError(
-  scopes: readonly string[],
-  challengeWith: (parameters: readonly ChallengeParameter[]) => string,
-): HttpError {
+function createScopeError(scopes: readonly string[], challengeWith: ChallengeWriter): HttpError {
   const parameters = [
     { name: 'error', value: 'insufficient_scope' },
     { name: 'error_description', value: 'The token lacks a scope that this request needs.' },
@@ -151,10 +147,12 @@ function createScopeError(
   })
 }
 
+type ChallengeWriter = (parameters: readonly ChallengeParameter[]) => string
+
 /** @param metadataUrl where clients learn how to get a token (RFC 9728 §5.1) */
-function formatBearerChallenge(realm: string, parameters: readonly ChallengeParameter[], metadataUrl?: string): string {
+function createChallengeWriter(realm: string, metadataUrl?: string): ChallengeWriter {
   const metadata = metadataUrl === undefined ? [] : [{ name: 'resource_metadata', value: metadataUrl }]
-  return formatChallenge('Bearer', [{ name: 'realm', value: realm }, ...parameters, ...metadata])
+  return (parameters) => formatChallenge('Bearer', [{ name: 'realm', value: realm }, ...parameters, ...metadata])
 }
 
 /** Neither quotes nor backslashes, not even escaped ones, and ASCII only (RFC 6750 §3). */

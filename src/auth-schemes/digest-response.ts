@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { hash, randomBytes } from 'node:crypto'
 import type { RequestView } from '../core/exchange.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
@@ -54,8 +55,6 @@ export function parseDigestCredentials(value: string): DigestCredentials | undef
   return { user, realm, nonce, uri, response, cnonce, nc, algorithm }
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-
 /**
  * The user name: UTF-8, which Node shows as Latin-1, or in the extended form (RFC 7616 §3.4.4). Bytes that are not UTF-8
  * are Latin-1: some clients send the name so and hash it in UTF-8.
@@ -65,11 +64,8 @@ function readUser(parameters: ReadonlyMap<string, string>): string | undefined {
   const extended = parameters.get('username*')
   if ((plain === undefined) === (extended === undefined)) return undefined
   if (plain === undefined) return parseExtendedValue(extended!)
-  try {
-    return utf8.decode(Buffer.from(plain, 'latin1'))
-  } catch {
-    return plain
-  }
+  const bytes = Buffer.from(plain, 'latin1')
+  return isUtf8(bytes) ? bytes.toString() : plain
 }
 
 /** H(A1) of an account. */

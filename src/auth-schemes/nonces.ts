@@ -36,11 +36,15 @@ export function createKeySource(shared: SharedNonces | undefined): () => Uint8Ar
   }
 }
 
+/**
+ * Takes a count of a nonce, which is good for one request (RFC 7616 §5.5).
+ * @param time when the nonce was made, in milliseconds since the epoch
+ * @returns false when the count has been taken, or when that can no longer be known
+ */
+type Claim<Result> = (nonce: string, count: number, time: number) => Result
+
 /** What takes the counts of nonces: of this process, or of all that share them. */
-export function createClaim(
-  shared: SharedNonces | undefined,
-  lifetime: number,
-): (nonce: string, count: number, time: number) => MaybePromise<boolean> {
+export function createClaim(shared: SharedNonces | undefined, lifetime: number): Claim<MaybePromise<boolean>> {
   if (shared !== undefined) return (nonce, count, time) => shared.claim(nonce, count, time + lifetime)
   return createNonceCounts(MAX_NONCES, lifetime).claim
 }
@@ -82,16 +86,6 @@ export function createNonces(getKey: () => Uint8Array, realm: string): Nonces {
   }
 }
 
-/** Which counts of a nonce have been used: each is good for one request (RFC 7616 §5.5). */
-interface NonceCounts {
-  /**
-   * Takes a count.
-   * @param time when the nonce was made, in milliseconds since the epoch
-   * @returns false when the count has been taken, or when that can no longer be known
-   */
-  claim(nonce: string, count: number, time: number): boolean
-}
-
 /** Requests overtake each other on several connections: this far back counts may come late. */
 const WINDOW = 128
 
@@ -107,7 +101,7 @@ interface Window {
  * is not younger: a count of it could otherwise be used again.
  * @param lifetime milliseconds after which a nonce is not claimed any more
  */
-export function createNonceCounts(limit: number, lifetime: number): NonceCounts {
+export function createNonceCounts(limit: number, lifetime: number): { readonly claim: Claim<boolean> } {
   const windows = new Map<string, Window>()
   let forgottenUntil = Number.NEGATIVE_INFINITY
 

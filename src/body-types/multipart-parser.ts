@@ -20,11 +20,7 @@ function readBoundary({ essence, parameters }: MediaType): string {
 }
 
 /** A file part whose content may still be arriving. */
-export interface ArrivingFile {
-  readonly kind: 'file'
-  readonly name: string
-  readonly filename: string | undefined
-  readonly contentType: string
+export interface ArrivingFile extends Omit<FilePart, 'content'> {
   /** Content that has arrived and is not taken yet: at most two views into each chunk that was pushed. */
   readonly chunks: Uint8Array[]
   /** Whether nothing more will arrive. */
@@ -144,7 +140,7 @@ class PartReader implements TapEvents {
 }
 
 /** A file of a form that is at hand. */
-export interface HeldFile extends Omit<FilePart, 'content'> {
+interface HeldFile extends Omit<FilePart, 'content'> {
   /** A view into the content of the form, unless something in it looks like the beginning of a delimiter. */
   readonly content: Uint8Array
 }

@@ -119,10 +119,7 @@ function createFilePart(file: ArrivingFile, failure: () => unknown, more: () => 
 }
 
 /** A file that is held in memory. */
-export interface CollectedFile {
-  readonly name: string
-  readonly filename: string | undefined
-  readonly contentType: string
+interface CollectedFile extends Omit<FilePart, 'kind' | 'content'> {
   readonly content: Uint8Array
 }
 

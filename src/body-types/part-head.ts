@@ -1,5 +1,5 @@
 import { cleanFilename } from '../protocol/content-disposition.ts'
-import { skipToken, skipWhitespace, trimWhitespace } from '../protocol/field-value.ts'
+import { parseParameters, skipToken, skipWhitespace, trimWhitespace } from '../protocol/field-value.ts'
 import { type MediaType, parseMediaType } from '../protocol/media-type.ts'
 import { malformedBody, tooLarge, unsupportedBody } from './limits.ts'
 import { decodeText } from './text.ts'
@@ -148,47 +148,22 @@ function parsePartType(value: string): MediaType {
  * used (RFC 7578 §4.2).
  */
 function parseDisposition(value: string): Disposition {
-  const parameters = new Map<string, string>()
-  let at = skipToken(value, 0)
-  if (value.slice(0, at).toLowerCase() !== 'form-data') throw malformedBody('A part is not a form-data part.')
-  for (;;) {
-    at = skipWhitespace(value, at)
-    if (at === value.length) break
-    if (value.charCodeAt(at) !== 0x3b) throw malformedDisposition()
-    const start = skipWhitespace(value, at + 1)
-    at = skipToken(value, start)
-    if (at === start) continue // an empty parameter, as in "form-data;"
-    const name = value.slice(start, at).toLowerCase()
-    if (value.charCodeAt(at) !== 0x3d || parameters.has(name)) throw malformedDisposition()
-    const from = at + 1
-    at = value.charCodeAt(from) === 0x22 ? skipQuoted(value, from) : skipToken(value, from)
-    if (at === from) throw malformedDisposition()
-    const isQuoted = value.charCodeAt(from) === 0x22
-    parameters.set(name, isQuoted ? value.slice(from + 1, at - 1).replace(/\\(["\\])/g, '$1') : value.slice(from, at))
+  const end = skipToken(value, 0)
+  if (value.slice(0, end).toLowerCase() !== 'form-data') throw malformedBody('A part is not a form-data part.')
+  const text = value.replace(/\\["\\]?/g, (sequence) => (sequence === '\\' ? '\\\\' : sequence))
+  const parsed = parseParameters(text, end)
+  if (parsed === undefined || skipWhitespace(text, parsed.end) !== text.length) {
+    throw malformedBody('The Content-Disposition of a part is malformed.')
   }
-  const filename = parameters.get('filename')
+  const filename = parsed.parameters.get('filename')
   return {
-    name: unescapeName(parameters.get('name') ?? ''),
+    name: unescapeName(parsed.parameters.get('name') ?? ''),
     filename: filename === undefined ? undefined : unescapeName(filename),
   }
-}
-
-/** Index after the closing quote. */
-function skipQuoted(text: string, at: number): number {
-  for (let i = at + 1; i < text.length; i++) {
-    const code = text.charCodeAt(i)
-    if (code === 0x22) return i + 1
-    if (code === 0x5c && (text.charCodeAt(i + 1) === 0x22 || text.charCodeAt(i + 1) === 0x5c)) i++
-  }
-  throw malformedDisposition()
 }
 
 /** What a browser has escaped (HTML Standard, multipart/form-data encoding algorithm). */
 function unescapeName(name: string): string {
   if (!name.includes('%')) return name
   return name.replaceAll('%22', '"').replace(/%0d/gi, '\r').replace(/%0a/gi, '\n')
-}
-
-function malformedDisposition(): Error {
-  return malformedBody('The Content-Disposition of a part is malformed.')
 }
