@@ -131,12 +131,7 @@ export function createRemoteKeySource(
     const known = new Map(keys.map((key) => [formatKeyIdentity(key), key]))
     // A key that stays is the same object, with what was imported of it.
     keys = next.map((key) => known.get(formatKeyIdentity(key)) ?? key)
-    const kept = new Set(keys)
-    for (const key of known.values()) {
-      if (kept.has(key)) continue
-      source.generation++
-      break
-    }
+    if ([...known.values()].some((key) => !keys.includes(key))) source.generation++
   }
 
   return source

@@ -19,6 +19,8 @@ export interface ParsedJson {
 const MAX_DEPTH = 1000
 /** Characters of text that is parsed without counting what it opens: `JSON.parse` takes 50 us where it only nests. */
 const UNCOUNTED = 512
+/** The first byte of a byte order mark, and of no JSON text. */
+const MARK = 0xef
 /** Escapes of what no text holds: U+0000 and surrogates. */
 const SUSPICIOUS_ESCAPE = /\\u(?:0000|d[89a-f])/i
 
@@ -30,8 +32,7 @@ const SUSPICIOUS_ESCAPE = /\\u(?:0000|d[89a-f])/i
  *   (§4), and nesting beyond the limit; 413 for more members and array items than the limit; 422 for numbers that are not finite, U+0000 and lone surrogates
  */
 export function parseJson(bytes: Uint8Array, limits: JsonLimits = DEFAULT_LIMITS): ParsedJson {
-  const content = dropMark(bytes)
-  const text = readText(content)
+  const text = readText(bytes)
   const isShort = text.length <= UNCOUNTED && text.length <= 2 * limits.jsonMembers
   const written = isShort ? undefined : boundParsing(text, limits)
   const value = parseText(text)
@@ -44,7 +45,7 @@ export function parseJson(bytes: Uint8Array, limits: JsonLimits = DEFAULT_LIMITS
   const isSuspicious = text.includes('\\u') && SUSPICIOUS_ESCAPE.test(text)
   if (isSuspicious || !isWhole) checkStorable(value)
   if (!isWhole) throw malformedBody('A member name occurs twice in one object.')
-  return { value, text, isVerbatim: content === bytes }
+  return { value, text, isVerbatim: bytes[0] !== MARK }
 }
 
 /**
@@ -53,14 +54,13 @@ export function parseJson(bytes: Uint8Array, limits: JsonLimits = DEFAULT_LIMITS
  * @throws HttpError 400 for invalid UTF-8, malformed JSON, and nesting beyond the limit
  */
 export function checkJson(bytes: Uint8Array, limits: Pick<JsonLimits, 'depth'> = DEFAULT_LIMITS): Uint8Array {
-  const content = dropMark(bytes)
-  const text = readText(content)
+  const text = readText(bytes)
   const depth = maxDepth(limits)
   // Nothing is made of its members here, so that any number of them will do. One may hide what is nested in another of the
   // same name: the text tells.
   if (countOpenings(depth, text) > depth) scan(text, { ...limits, jsonMembers: Number.POSITIVE_INFINITY })
   parseText(text)
-  return content
+  return bytes[0] === MARK ? bytes.subarray(3) : bytes
 }
 
 /**
@@ -98,14 +98,10 @@ export function requireFewMembers(text: string, limits: Pick<JsonLimits, 'jsonMe
 }
 
 /** RFC 8259 §8.1: a byte order mark may be ignored. */
-function dropMark(bytes: Uint8Array): Uint8Array {
-  return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes
-}
-
-function readText(content: Uint8Array): string {
-  const text = decodeUtf8(content)
+function readText(bytes: Uint8Array): string {
+  const text = decodeUtf8(bytes)
   if (text === undefined) throw malformedBody('The content is not valid UTF-8.')
-  return text
+  return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text
 }
 
 /** The message of a SyntaxError quotes the content, so it goes nowhere. */
