@@ -1,6 +1,5 @@
 /** HTTP as pure functions: strings and numbers in, data and decisions out. */
 
-export { type ForwardedHop, parseForwarded } from './protocol/authority.ts'
 export {
   type ChallengeParameter,
   type Credentials,
@@ -16,6 +15,7 @@ export {
 } from './protocol/content-disposition.ts'
 export { formatHttpDate, parseHttpDate } from './protocol/dates.ts'
 export { mergeVary } from './protocol/field-value.ts'
+export { type ForwardedHop, parseForwarded } from './protocol/forwarded.ts'
 export {
   type AcceptRange,
   isJsonType,

@@ -1,5 +1,5 @@
 import { isIP, isIPv4 } from 'node:net'
-import { parseForwarded } from '../protocol/authority.ts'
+import { parseForwarded } from '../protocol/forwarded.ts'
 import type { AddressFinder, Exchange } from './exchange.ts'
 import { createProxyTrust, isLoopback, readPeer, type TrustProxy } from './peer.ts'
 

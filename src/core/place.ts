@@ -1,15 +1,17 @@
 import type { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
+import { leadsOut, listReadings, measurePrefix, placeTarget } from '../protocol/path-prefix.ts'
 import {
   formatOrigin,
   isHost,
   normalizeHost,
   parseAuthority,
+  parseRequestTarget,
   parseTargetAuthority,
   parseTargetOrigin,
-} from '../protocol/authority.ts'
-import { leadsOut, listReadings, measurePrefix, placeTarget } from '../protocol/path-prefix.ts'
-import { parseRequestTarget, pathOfTarget, toOriginForm } from '../protocol/request-target.ts'
+  pathOfTarget,
+  toOriginForm,
+} from '../protocol/request-target.ts'
 import { readField } from './fields.ts'
 import type { HostRequest } from './request-view.ts'
 

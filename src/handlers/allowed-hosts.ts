@@ -2,7 +2,7 @@ import { note } from '../core/diagnostics.ts'
 import type { Step } from '../core/handler.ts'
 import { readAuthority } from '../core/place.ts'
 import { emptyReply } from '../core/reply.ts'
-import { parseAuthority } from '../protocol/authority.ts'
+import { parseAuthority } from '../protocol/request-target.ts'
 
 const MISDIRECTED = emptyReply(421, ['Cache-Control', 'no-store'])
 

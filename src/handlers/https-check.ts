@@ -9,7 +9,7 @@ import type { Log } from '../core/operator-log.ts'
 import { CHECKED_LATER, oneOf, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { createProxyTrust, readPeer, type TrustProxy } from '../core/peer.ts'
-import { decideForwardedTransport } from '../protocol/authority.ts'
+import { decideForwardedTransport } from '../protocol/forwarded.ts'
 
 export interface HttpsOptions {
   /** `optional` lets cleartext pass. Default: `required`. */

@@ -1,6 +1,6 @@
 import { decodePercent } from './field-value.ts'
 
-/** Request targets (RFC 9112 §3.2): the path of a resource, and the parameters of a query. */
+/** Request targets (RFC 9112 §3.2): the path of a resource, the parameters of a query, and the host. */
 
 /** A request target, split once and decoded once. */
 export interface RequestTarget {
@@ -125,4 +125,86 @@ export function formatQueryText(parameters: readonly Pick<QueryParameter, 'name'
   // RFC 3986 §3.4 lets both stand in a query, where date-times and sort keys have them.
   const encode = (text: string): string => encodeURIComponent(text).replaceAll('%3A', ':').replaceAll('%2C', ',')
   return parameters.map(({ name, value }) => `${encode(name)}=${encode(value)}`).join('&')
+}
+
+/** The authority of a request (RFC 3986 §3.2), as Host and `:authority` carry it. */
+export interface Authority {
+  /** In lower case; an IPv6 address keeps its brackets. */
+  readonly host: string
+  /** Empty when there is none. */
+  readonly port: string
+}
+
+const AUTHORITY = /^([a-z0-9._~-]+|\[[0-9a-f:.]+\])(?::(\d{0,5}))?$/
+/** A name with escapes and sub-delimiters, or IPv4 (RFC 3986 §3.2.2), and a port. */
+const NAMED_HOST = /^(?:[\w.~!$&'()*+,;=-]|%[0-9a-f]{2})+(?::\d*)?$/i
+/** IPv6, or an address of a later version, and a port. */
+const IP_LITERAL = /^\[(?:([0-9a-f:]+(?:\d+\.){3}\d+|[0-9a-f:]+)|v[0-9a-f]+\.[\w.~!$&'()*+,;=:-]+)\](?::\d*)?$/i
+
+/** Reads host and port; `undefined` for anything else, user information included (RFC 9110 §4.2.4). */
+export function parseAuthority(text: string): Authority | undefined {
+  const match = AUTHORITY.exec(text.toLowerCase())
+  if (match === null || !isPort(match[2] ?? '')) return undefined
+  return { host: match[1]!, port: match[2] ?? '' }
+}
+
+/** The host that was found well-formed last: a connection sends one, and to judge it takes 800 instructions. */
+let lastHost: string | undefined
+
+/** Whether a text can be the value of Host (RFC 9110 §7.2, RFC 9112 §3.2). An empty host is none (RFC 9110 §4.2.1). */
+export function isHost(text: string): boolean {
+  if (text === lastHost) return true
+  if (!isWellFormedHost(text)) return false
+  lastHost = text
+  return true
+}
+
+function isWellFormedHost(text: string): boolean {
+  const isName = NAMED_HOST.test(text)
+  const literal = isName ? null : IP_LITERAL.exec(text)
+  if (!isName && literal === null) return false
+  const colon = text.indexOf(':', isName ? 0 : text.indexOf(']'))
+  const isPortWrong = colon >= 0 && !isPort(text.slice(colon + 1))
+  return !isPortWrong && (literal?.[1] === undefined || isIpv6(literal[1]))
+}
+
+function isPort(digits: string): boolean {
+  return digits.length < 5 || Number(digits) <= 65_535
+}
+
+/** Groups of up to four digits, `::` once for those that are left out, and an IPv4 address for the last two. */
+function isIpv6(text: string): boolean {
+  const halves = text.split('::')
+  const groups = halves.flatMap((half) => (half === '' ? [] : half.split(':')))
+  const last = groups.at(-1)?.includes('.') === true ? 1 : 0
+  const isWellFormed = groups.every((group, i) =>
+    last === 1 && i === groups.length - 1
+      ? /^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?!$)|$)){4}$/.test(group)
+      : /^[0-9a-f]{1,4}$/i.test(group),
+  )
+  const length = groups.length + last
+  return isWellFormed && (halves.length === 1 ? length === 8 : halves.length === 2 && length < 8)
+}
+
+/** The authority of a target in absolute-form (`http://host/path`); `undefined` for every other form. */
+export function parseTargetAuthority(target: string): string | undefined {
+  return parseTargetOrigin(target)?.authority
+}
+
+/** Scheme, in lower case, and authority of a target in absolute-form; `undefined` for every other form. */
+export function parseTargetOrigin(target: string): { readonly scheme: string; readonly authority: string } | undefined {
+  if (target.charCodeAt(0) === 0x2f) return undefined
+  const match = /^([a-z][a-z0-9+.-]*):\/\/([^/?#]*)/i.exec(target)
+  return match === null ? undefined : { scheme: match[1]!.toLowerCase(), authority: match[2]! }
+}
+
+/** Writes an origin (RFC 6454 §6.2); the default port of the scheme is left out, as browsers do. */
+export function formatOrigin(scheme: 'http' | 'https', { host, port }: Authority): string {
+  const isDefault = port === '' || port === (scheme === 'https' ? '443' : '80')
+  return isDefault ? `${scheme}://${host}` : `${scheme}://${host}:${port}`
+}
+
+/** A host as it is compared: in lower case, without the default port of the scheme (RFC 9110 §4.2.3). */
+export function normalizeHost(text: string, scheme: string): string {
+  return text.toLowerCase().replace(scheme === 'https' ? /:(?:443)?$/ : /:(?:80)?$/, '')
 }

@@ -1,12 +1,5 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import {
-  decideForwardedTransport,
-  formatOrigin,
-  parseAuthority,
-  parseForwarded,
-  parseTargetAuthority,
-} from '../../src/protocol/authority.ts'
 import { isToken68, parseAuthorization, parseAuthParameters } from '../../src/protocol/authorization.ts'
 import { selectRanges } from '../../src/protocol/byte-range.ts'
 import {
@@ -28,6 +21,7 @@ import {
   splitList,
   trimWhitespace,
 } from '../../src/protocol/field-value.ts'
+import { decideForwardedTransport, parseForwarded } from '../../src/protocol/forwarded.ts'
 import {
   isMediaRange,
   parseAccept,
@@ -46,7 +40,13 @@ import {
   type Validators,
 } from '../../src/protocol/preconditions.ts'
 import { parsePrefer } from '../../src/protocol/prefer.ts'
-import { formatPath, parseRequestTarget } from '../../src/protocol/request-target.ts'
+import {
+  formatOrigin,
+  formatPath,
+  parseAuthority,
+  parseRequestTarget,
+  parseTargetAuthority,
+} from '../../src/protocol/request-target.ts'
 import { MEASURED } from '../support/measured.ts'
 import { startProcessorClock } from '../support/processor-time.ts'
 

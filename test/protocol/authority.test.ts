@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { formatOrigin, parseAuthority, parseTargetAuthority } from '../../src/protocol/authority.ts'
+import { formatOrigin, parseAuthority, parseTargetAuthority } from '../../src/protocol/request-target.ts'
 
 describe('parseAuthority', () => {
   it.each([

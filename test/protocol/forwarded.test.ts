@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { decideForwardedTransport, parseForwarded } from '../../src/protocol/authority.ts'
+import { decideForwardedTransport, parseForwarded } from '../../src/protocol/forwarded.ts'
 
 describe('parseForwarded', () => {
   it.each<[string, object[]]>([
