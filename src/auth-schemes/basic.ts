@@ -80,7 +80,7 @@ export function basic(options: BasicOptions): AuthScheme {
       { name: 'charset', value: 'UTF-8' },
     ]),
   ]
-  const memory = createMemory<AuthResult>(cacheLifetime > 0 ? CACHE_SIZE : 0, cacheLifetime)
+  const memory = createMemory<AuthResult>(CACHE_SIZE, cacheLifetime)
 
   function judge(user: string, verdict: Verdict, key: string, exchange: Exchange): AuthResult {
     const principal = toPrincipal('basic', verdict, user)

@@ -161,7 +161,7 @@ function cleanDescription(text: string): string {
 }
 
 function createOpaqueVerifier(verify: OpaqueTokenVerifier, cacheLifetime: number): TokenVerifier {
-  const memory = createMemory<TokenResult>(cacheLifetime > 0 ? CACHE_SIZE : 0, cacheLifetime)
+  const memory = createMemory<TokenResult>(CACHE_SIZE, cacheLifetime)
 
   function conclude(verdict: Verdict, key: string): TokenResult {
     const principal = toPrincipal('bearer', verdict, '')

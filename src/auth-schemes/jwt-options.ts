@@ -115,13 +115,12 @@ export function createSource(
   if (keys !== undefined) {
     if (jwksTimes !== undefined) throw new TypeError('jwt has "jwksTimes" without "jwks".')
     const list = readKeys(keys)
-    const source = createStaticKeySource(list)
     for (const alg of algorithms) requireLongSecrets(list, alg)
     const unused = algorithms.filter((alg) => !list.some((key) => isKeyFor(key, alg, undefined)))
     if (given !== undefined ? unused.length > 0 : unused.length === algorithms.length) {
       throw new TypeError(`"keys" has no key for ${unused.join(', ')}; an HMAC secret needs "algorithms": ["HS256"].`)
     }
-    return source
+    return createStaticKeySource(list)
   }
   // Anybody can read the key set of an issuer: nothing in it can be a secret.
   if (algorithms.some((alg) => alg.startsWith('HS'))) throw new TypeError('HMAC algorithms cannot be used with "jwks".')

@@ -112,12 +112,13 @@ export interface Memory<Value> {
 }
 
 /**
- * Makes a memory for at least `limit / 2` and at most `limit` entries; with 0 nothing is hashed or kept. Two
- * generations: a hit costs one look-up, and when the young one is full the old one goes at once.
- * @param lifetime milliseconds for which an entry counts
+ * Makes a memory for at least `limit / 2` and at most `limit` entries. Two generations: a hit costs one look-up, and
+ * when the young one is full the old one goes at once.
+ * @param lifetime milliseconds for which an entry counts; with 0 for either nothing is hashed or kept
  */
 export function createMemory<Value>(limit: number, lifetime: number = Number.POSITIVE_INFINITY): Memory<Value> {
   type Entry = { readonly value: Value; readonly until: number }
+  const isOff = limit === 0 || lifetime === 0
   const half = Math.max(1, Math.floor(limit / 2))
   let young = new Map<string, Entry>()
   let old = new Map<string, Entry>()
@@ -131,7 +132,7 @@ export function createMemory<Value>(limit: number, lifetime: number = Number.POS
   }
 
   return {
-    keyOf: (credentials) => (limit === 0 ? '' : hash('sha256', credentials, 'base64')),
+    keyOf: (credentials) => (isOff ? '' : hash('sha256', credentials, 'base64')),
     get(key) {
       let entry = young.get(key)
       if (entry === undefined) {
@@ -141,7 +142,7 @@ export function createMemory<Value>(limit: number, lifetime: number = Number.POS
       return entry !== undefined && Date.now() < entry.until ? entry.value : undefined
     },
     set(key, value) {
-      if (limit > 0) keep(key, { value, until: Date.now() + lifetime })
+      if (!isOff) keep(key, { value, until: Date.now() + lifetime })
     },
   }
 }
