@@ -1,5 +1,6 @@
 /** Authentication: the middleware, its schemes, and what helps to verify passwords and tokens. */
 
+export { type AttemptLimitOptions, attemptLimit, type Throttle } from './auth-schemes/accounts.ts'
 export { type BasicOptions, basic, type PasswordVerifier } from './auth-schemes/basic.ts'
 export {
   type BearerOptions,
@@ -9,28 +10,27 @@ export {
   type TokenResult,
   type TokenVerifier,
 } from './auth-schemes/bearer.ts'
+export { type DigestOptions, digest } from './auth-schemes/digest.ts'
 export {
   type DigestAlgorithm,
   type DigestHashes,
-  type DigestOptions,
   type DigestSecret,
-  digest,
   hashDigestSecret,
-  type SharedNonces,
-} from './auth-schemes/digest.ts'
+} from './auth-schemes/digest-response.ts'
 export { type Claims, type JwtOptions, jwt, type KeyInput } from './auth-schemes/jwt.ts'
-export { type KerberosAcceptorOptions, kerberosAcceptor } from './auth-schemes/kerberos-acceptor.ts'
 export {
+  type KerberosAcceptorOptions,
+  kerberosAcceptor,
   type NegotiateAcceptor,
   type NegotiateOptions,
   type Negotiation,
   type NegotiationStep,
   negotiate,
 } from './auth-schemes/negotiate.ts'
+export type { SharedNonces } from './auth-schemes/nonces.ts'
 export { hashPassword, type PasswordCost, verifyPassword } from './auth-schemes/password-hash.ts'
 export type { ProtectedResourceMetadataOptions } from './auth-schemes/resource-metadata.ts'
-export { type AttemptLimitOptions, attemptLimit, type Throttle } from './auth-schemes/throttle.ts'
-export type { AuthResult, AuthScheme, Verdict, VerifiedUser } from './auth-schemes/types.ts'
+export type { AuthResult, AuthScheme, Verdict, VerifiedUser } from './auth-schemes/scheme.ts'
 export {
   type AuthOptions,
   auth,

@@ -30,11 +30,10 @@ export {
   type HostAnswer,
   type HostFields,
 } from './adapters/create-adapter.ts'
-export { mount } from './adapters/mount.ts'
-export { type AttachOptions, attach } from './adapters/node.ts'
+export { type AttachOptions, attach, mount } from './adapters/node.ts'
 export * from './auth.ts'
+export type { FilePart, FormField, FormPart } from './body-types/form.ts'
 export type { CollectedParts } from './body-types/multipart.ts'
-export type { FilePart, FormField, FormPart } from './body-types/types.ts'
 export type { StandardSchema } from './core/definition-types.ts'
 export type { FailureEvent, RequestEvent } from './core/diagnostics.ts'
 export {

@@ -1,6 +1,5 @@
 /** HTTP as pure functions: strings and numbers in, data and decisions out. */
 
-export { type AcceptRange, parseAccept, refusesIdentity, selectMediaType } from './protocol/accept.ts'
 export {
   type ChallengeParameter,
   type Credentials,
@@ -14,18 +13,29 @@ export {
   formatContentDisposition,
   parseContentDisposition,
 } from './protocol/content-disposition.ts'
-export { type EntityTagMatch, formatEntityTag, isEntityTag, matchEntityTags } from './protocol/entity-tag.ts'
+export { formatHttpDate, parseHttpDate } from './protocol/dates.ts'
+export { mergeVary } from './protocol/field-value.ts'
 export { type ForwardedHop, parseForwarded } from './protocol/forwarded.ts'
-export { formatHttpDate, parseHttpDate } from './protocol/http-date.ts'
-export { isJsonType, type MediaType, parseMediaType } from './protocol/media-type.ts'
+export {
+  type AcceptRange,
+  isJsonType,
+  type MediaType,
+  parseAccept,
+  parseMediaType,
+  refusesIdentity,
+  selectMediaType,
+} from './protocol/media-type.ts'
 export { formatAllow, isSafeMethod, type Method } from './protocol/methods.ts'
 export {
   type Conditions,
+  type EntityTagMatch,
   evaluateIfRange,
   evaluatePreconditions,
+  formatEntityTag,
+  isEntityTag,
+  matchEntityTags,
   type PreconditionResult,
   type Validators,
 } from './protocol/preconditions.ts'
 export { type Preferences, parsePrefer } from './protocol/prefer.ts'
 export { parseRequestTarget, type RequestTarget } from './protocol/request-target.ts'
-export { mergeVary } from './protocol/vary.ts'

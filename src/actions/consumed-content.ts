@@ -1,4 +1,4 @@
-import { tooLarge } from '../body-types/read-body.ts'
+import { tooLarge } from '../body-types/limits.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../core/json.ts'
 
 /** Content that a parser before us consumed, as a stream. */

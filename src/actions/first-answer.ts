@@ -1,6 +1,6 @@
 import { createHash, type Hash, hash as hashOf } from 'node:crypto'
+import type { FilePart, FormField } from '../body-types/form.ts'
 import { collectBytes } from '../body-types/read-body.ts'
-import type { FilePart, FormField } from '../body-types/types.ts'
 import { encodeText, type Reply } from '../core/reply.ts'
 import { isLargeBody, type SmallBody, type StoredResource } from '../stores/types.ts'
 

@@ -6,7 +6,7 @@ import type { Step } from '../core/handler.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import type { Reply } from '../core/reply.ts'
 import { declaredLength } from '../core/request-content.ts'
-import { parseIdempotencyKey } from '../protocol/idempotency-key.ts'
+import { parseIdempotencyKey } from '../protocol/structured-fields.ts'
 import {
   isResource,
   type RelatedWrite,

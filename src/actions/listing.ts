@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto'
 import { HttpError } from '../core/errors.ts'
-import { formatQueryText, parseQueryText } from '../protocol/query-text.ts'
-import { formatPath } from '../protocol/request-target.ts'
+import { formatPath, formatQueryText, parseQueryText } from '../protocol/request-target.ts'
 import type { Condition, ListQuery } from '../stores/index-types.ts'
 import { type ParsedQuery, parseQuery, refuseParameters } from './parse-query.ts'
 import { QUERY_TYPES, type QueryRules } from './query-rules.ts'

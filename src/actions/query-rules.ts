@@ -1,5 +1,5 @@
 import type { JsonValue } from '../core/json.ts'
-import { parseDateTime } from '../protocol/date-time.ts'
+import { parseDateTime } from '../protocol/dates.ts'
 import type { IndexedValue } from '../stores/index-types.ts'
 import { isIndexedText, LONGEST_TEXT } from '../stores/indexed-values.ts'
 

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
+import { mergeCaching } from '../protocol/cache-control.ts'
 import { isJsonContentType } from '../protocol/media-type.ts'
-import { mergeCaching } from '../protocol/stricter-caching.ts'
 import type { Page, StoredResource } from '../stores/types.ts'
 import { mayHaveOwnCaching, mayRefuseEntries, mayShow } from './entry-rights.ts'
 import { countPlain, fetchPage } from './page.ts'

@@ -4,12 +4,12 @@ import { checkHandler, type Decision, type Handler } from '../core/handler.ts'
 import { isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { BOOLEAN, FUNCTION, TEXT, withDefault } from '../core/option-values.ts'
 import { completeOptions, type OptionTable, resolveOptions } from '../core/options.ts'
-import type { Reply, ReplyBody } from '../core/reply.ts'
+import type { Reply } from '../core/reply.ts'
 import { hasUnreadBody } from '../core/request-content.ts'
 import type { AnyRequest, AnyResponse } from '../core/request-view.ts'
 import { addClosing, collectPending, completeHeaders, hasPending } from '../core/write-head.ts'
 import { isInOnePiece } from '../core/write-reply.ts'
-import { mergeVary } from '../protocol/vary.ts'
+import { mergeVary } from '../protocol/field-value.ts'
 
 /** Response fields by name. */
 export type HostFields = ReadonlyMap<string, string | readonly string[]>
@@ -93,10 +93,6 @@ function readAdapter(given: AdapterOptions<never, unknown>): object {
   return Object.freeze(completeOptions(read, OPTIONS))
 }
 
-function isSmall(exchange: Exchange, body: ReplyBody | undefined): body is HostAnswer['body'] {
-  return body === undefined || isInOnePiece(exchange, body)
-}
-
 /** Fields of replies that are kept, by their list: grouping them anew costs a tenth of a small answer through Koa. */
 const grouped = new WeakMap<readonly string[], HostFields | 'malformed'>()
 
@@ -163,7 +159,8 @@ export function createAdapter<Context, Result>(
   function send(handler: Handler, context: Context, exchange: Exchange, reply: Reply): MaybePromise<Result> {
     const { body } = reply
     // More is written to the response of Node, where the progress of a slow reader and a late failure are seen.
-    if (answer === undefined || exchange.isBegun || !isSmall(exchange, body) || hasUnreadBody(exchange)) {
+    const isLarge = body !== undefined && !isInOnePiece(exchange, body)
+    if (answer === undefined || exchange.isBegun || isLarge || hasUnreadBody(exchange)) {
       return writeDirectly(handler, context, exchange, reply)
     }
     const list = completeHeaders(exchange, reply, varyOf(context, exchange))
@@ -178,16 +175,11 @@ export function createAdapter<Context, Result>(
   function complete(context: Context, exchange: Exchange, result: Result): Result {
     if (setField === undefined || !hasPending(exchange) || exchange.res.headersSent) return result
     for (const [name, value] of collectPending(exchange, varyOf(context, exchange))) {
-      if (name === 'Vary' || ownField(context, exchange, name.toLowerCase()) === undefined) {
-        setField(context, name, String(value))
-      }
+      const key = name.toLowerCase()
+      const known = options.field === undefined ? exchange.hostField(key) : options.field(context, key)
+      if (name === 'Vary' || known === undefined) setField(context, name, String(value))
     }
     return result
-  }
-
-  /** A field where the host keeps them. */
-  function ownField(context: Context, exchange: Exchange, name: string): string | undefined {
-    return options.field === undefined ? exchange.hostField(name) : options.field(context, name)
   }
 
   /** Vary as it is on the answer so far: the host's own, and that of middleware on the response of Node. */

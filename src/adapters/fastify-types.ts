@@ -21,8 +21,7 @@ export interface FastifyReplyLike {
   send(payload?: unknown): unknown
 }
 
-export type Done = (error?: Error) => void
-export type Hook = (request: FastifyRequestLike, reply: FastifyReplyLike, done: Done) => void
+type Hook = (request: FastifyRequestLike, reply: FastifyReplyLike, done: (error?: Error) => void) => void
 export type ContentHook = (
   request: FastifyRequestLike,
   reply: FastifyReplyLike,

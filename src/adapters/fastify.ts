@@ -6,11 +6,11 @@ import { isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { type Place, placeBelow } from '../core/place.ts'
 import type { HostRequest } from '../core/request-view.ts'
 import { CONTENT_FIELDS, removeContentFields } from '../core/write-head.ts'
+import { mergeVary } from '../protocol/field-value.ts'
 import { parseMediaType } from '../protocol/media-type.ts'
-import { mergeVary } from '../protocol/vary.ts'
 import { createAdapter, type HostAnswer } from './create-adapter.ts'
 import type { ContentHook, FastifyInstanceLike, FastifyReplyLike } from './fastify-types.ts'
-import { checkPrefix, mount, placeHandler } from './mount.ts'
+import { checkPrefix, mount, placeHandler } from './node.ts'
 
 export type { FastifyInstanceLike, FastifyReplyLike, FastifyRequestLike } from './fastify-types.ts'
 

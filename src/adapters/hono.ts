@@ -7,7 +7,7 @@ import type { HostRequest } from '../core/request-view.ts'
 import { CONTENT_FIELDS, removeContentFields } from '../core/write-head.ts'
 import { isJsonType, parseMediaType } from '../protocol/media-type.ts'
 import { createAdapter, type HostAnswer } from './create-adapter.ts'
-import { checkPrefix, mount, refusePlainPrefix } from './mount.ts'
+import { checkPrefix, mount, refusePlainPrefix } from './node.ts'
 
 /** As much of a Hono context as is used. */
 export interface HonoContext {
@@ -84,7 +84,7 @@ export function honoMiddleware(handler: Handler, options: HonoOptions = {}): Hon
   // The pattern of the route, for the prefix of it.
   const path = typeof prefix === 'string' ? prefix.replace(/\/\*$/, '') : prefix
   checkPrefix('honoMiddleware', path, 'prefix')
-  const serve = adapt(path === '' ? handler : mount(path, handler))
+  const serve = adapt(mount(path, handler))
   return async (context, next) => {
     return serve(context, async () => {
       if (handler.role === 'body-parser') leaveBody(context)

@@ -5,7 +5,7 @@ import { type OptionTable, resolveOptions } from '../core/options.ts'
 import type { HostRequest } from '../core/request-view.ts'
 import { removeContentFields } from '../core/write-head.ts'
 import { createAdapter, type HostAnswer, type HostFields } from './create-adapter.ts'
-import { checkPrefix, mount, refusePlainPrefix } from './mount.ts'
+import { checkPrefix, mount, refusePlainPrefix } from './node.ts'
 
 /** As much of a Koa context as is used; Koa 2 and 3 have it. */
 export interface KoaContext {
@@ -66,7 +66,7 @@ export function koaMiddleware(handler: Handler, options: KoaOptions = {}): KoaMi
   refusePlainPrefix('koaMiddleware', options)
   const { prefix = '' } = resolveOptions('koaMiddleware', options, OPTIONS)
   checkPrefix('koaMiddleware', prefix, 'prefix')
-  const serve = adapt(prefix === '' ? handler : mount(prefix, handler))
+  const serve = adapt(mount(prefix, handler))
   return (context, next) => {
     // Koa keeps both on its own objects.
     const req = context.req as IncomingMessage & { -readonly [Key in keyof HostRequest]: HostRequest[Key] }
@@ -90,22 +90,12 @@ function keepFields(error: unknown, fields: HostFields): unknown {
 }
 
 function answer(context: KoaContext, { status, fields, body }: HostAnswer): undefined {
+  // Koa makes up a type for a body, and a body where there is none: the empty one comes first.
+  if (body === undefined) context.body = ''
+  context.status = status
   // Koa sets some for every body that it is given, also for one that another middleware meant to send.
-  if (body === undefined) {
-    // Koa makes up a type for a body, and a body where there is none: the empty one comes first.
-    context.body = ''
-    context.status = status
-    removeContentFields(context.res)
-    setFields(context, fields)
-  } else {
-    // A body leaves alone what is there already.
-    context.status = status
-    removeContentFields(context.res)
-    setFields(context, fields)
-    context.body = body
-  }
-}
-
-function setFields({ res }: KoaContext, fields: HostFields): void {
-  for (const [name, value] of fields) res.setHeader(name, value)
+  removeContentFields(context.res)
+  for (const [name, value] of fields) context.res.setHeader(name, value)
+  // A body leaves alone what is there already.
+  if (body !== undefined) context.body = body
 }

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { timingSafeEqual } from 'node:crypto'
 import type { Exchange } from '../core/exchange.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
@@ -5,11 +6,25 @@ import { ACCOUNTS, FUNCTION, PERIOD, withDefault } from '../core/option-values.t
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import type { RequestView } from '../core/request-view.ts'
 import { formatChallenge } from '../protocol/authorization.ts'
-import { createMemory } from './memory.ts'
+import {
+  digestText,
+  indexAccounts,
+  normalizeName,
+  passThrottle,
+  reportAttempt,
+  THROTTLE,
+  type Throttle,
+} from './accounts.ts'
 import { parsePasswordHash, verifyLikeStranger } from './password-hash.ts'
-import { digestText, indexAccounts, normalizeName, parseBase64 } from './secrets.ts'
-import { passThrottle, reportAttempt, THROTTLE, type Throttle } from './throttle.ts'
-import { type AuthResult, type AuthScheme, REALM, toPrincipal, type Verdict } from './types.ts'
+import {
+  type AuthResult,
+  type AuthScheme,
+  createMemory,
+  parseBase64,
+  REALM,
+  toPrincipal,
+  type Verdict,
+} from './scheme.ts'
 
 /**
  * Decides whether a user has this password. The name is in Unicode normalization form C, however the client spelled it;
@@ -66,21 +81,15 @@ export function basic(options: BasicOptions): AuthScheme {
       { name: 'charset', value: 'UTF-8' },
     ]),
   ]
-  const memory = createMemory<{ readonly result: AuthResult; readonly until: number }>(
-    cacheLifetime > 0 ? CACHE_SIZE : 0,
-  )
+  const memory = createMemory<AuthResult>(CACHE_SIZE, cacheLifetime)
 
   function judge(user: string, verdict: Verdict, key: string, exchange: Exchange): AuthResult {
     const principal = toPrincipal('basic', verdict, user)
     reportAttempt(throttle, user, principal === undefined ? 'rejected' : 'accepted', exchange)
     if (principal === undefined) return WRONG
     const result: AuthResult = { outcome: 'accepted', principal }
-    if (key !== '') memory.set(key, { result, until: Date.now() + cacheLifetime })
+    memory.set(key, result)
     return result
-  }
-
-  function check(user: string, password: string, key: string, exchange: Exchange): MaybePromise<AuthResult> {
-    return andThen(verify(user, password, exchange), (verdict) => judge(user, verdict, key, exchange))
   }
 
   return {
@@ -88,19 +97,19 @@ export function basic(options: BasicOptions): AuthScheme {
     isAmbient: true,
     challenges: () => challenges,
     authenticate(value, exchange) {
-      const key = cacheLifetime > 0 ? memory.keyOf(value) : ''
-      const known = key === '' ? undefined : memory.get(key)
-      if (known !== undefined && Date.now() < known.until) return known.result
+      const key = memory.keyOf(value)
+      const known = memory.get(key)
+      if (known !== undefined) return known
       const credentials = parseBasicCredentials(value)
       if (credentials === undefined) return MALFORMED
       const { password } = credentials
       const user = normalizeName(credentials.user)
-      return passThrottle(throttle, user, exchange, () => check(user, password, key, exchange))
+      return passThrottle(throttle, user, exchange, () =>
+        andThen(verify(user, password, exchange), (verdict) => judge(user, verdict, key, exchange)),
+      )
     },
   }
 }
-
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
  * Reads user name and password: padded base64 and nothing else, UTF-8, no control characters (RFC 7617 §2).
@@ -108,13 +117,8 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
  */
 export function parseBasicCredentials(value: string): { user: string; password: string } | undefined {
   const bytes = parseBase64(value)
-  if (bytes === undefined) return undefined
-  let text: string
-  try {
-    text = utf8.decode(bytes)
-  } catch {
-    return undefined
-  }
+  if (bytes === undefined || !isUtf8(bytes)) return undefined
+  const text = bytes.toString()
   const colon = text.indexOf(':')
   if (colon < 0 || /[\x00-\x1f\x7f]/.test(text)) return undefined
   return { user: text.slice(0, colon), password: text.slice(colon + 1) }
@@ -122,7 +126,6 @@ export function parseBasicCredentials(value: string): { user: string; password: 
 
 function createAccountVerifier(accounts: Readonly<Record<string, string>>): PasswordVerifier {
   const entries = Object.entries(accounts)
-  if (entries.length === 0) throw new TypeError('"accounts" is empty: no user could log in.')
   const hashed = entries.filter(([, secret]) => String(secret).startsWith('$scrypt$'))
   for (const [user, secret] of entries) {
     if (user.includes(':')) throw new TypeError(`The user name "${user}" has a colon, which Basic cannot carry.`)

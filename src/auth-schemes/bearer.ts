@@ -7,9 +7,8 @@ import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { askEachReading } from '../core/place.ts'
 import { asRead, type Principal, type RequestView } from '../core/request-view.ts'
 import { type ChallengeParameter, formatChallenge, isToken68 } from '../protocol/authorization.ts'
-import { createMemory } from './memory.ts'
 import { type ProtectedResourceMetadataOptions, readResourceMetadata } from './resource-metadata.ts'
-import { type AuthResult, type AuthScheme, REALM, toPrincipal, type Verdict } from './types.ts'
+import { type AuthResult, type AuthScheme, createMemory, REALM, toPrincipal, type Verdict } from './scheme.ts'
 
 /** What a verifier found out about a token. */
 export type TokenResult =
@@ -73,8 +72,7 @@ export function bearer(verifier: TokenVerifier | OpaqueTokenVerifier, options: B
   }
   const tokens = typeof verifier === 'function' ? createOpaqueVerifier(verifier, cacheLifetime) : verifier
   const metadataUrl = metadata === undefined ? undefined : readResourceMetadata(metadata).url
-  const challengeWith = (parameters: readonly ChallengeParameter[]): string =>
-    formatBearerChallenge(realm, parameters, metadataUrl)
+  const challengeWith = createChallengeWriter(realm, metadataUrl)
   const challenges = [challengeWith([])]
 
   function conclude(result: TokenResult, exchange: Exchange): AuthResult {
@@ -134,13 +132,10 @@ export const MALFORMED: TokenResult = { outcome: 'rejected', description: 'The t
  * @param scopes what the request needs
  */
 export function insufficientScope(scopes: readonly string[], realm = 'Resources'): HttpError {
-  return createScopeError(scopes, (parameters) => formatBearerChallenge(realm, parameters))
+  return createScopeError(scopes, createChallengeWriter(realm))
 }
 
-function createScopeError(
-  scopes: readonly string[],
-  challengeWith: (parameters: readonly ChallengeParameter[]) => string,
-): HttpError {
+function createScopeError(scopes: readonly string[], challengeWith: ChallengeWriter): HttpError {
   const parameters = [
     { name: 'error', value: 'insufficient_scope' },
     { name: 'error_description', value: 'The token lacks a scope that this request needs.' },
@@ -152,10 +147,12 @@ function createScopeError(
   })
 }
 
+type ChallengeWriter = (parameters: readonly ChallengeParameter[]) => string
+
 /** @param metadataUrl where clients learn how to get a token (RFC 9728 §5.1) */
-function formatBearerChallenge(realm: string, parameters: readonly ChallengeParameter[], metadataUrl?: string): string {
+function createChallengeWriter(realm: string, metadataUrl?: string): ChallengeWriter {
   const metadata = metadataUrl === undefined ? [] : [{ name: 'resource_metadata', value: metadataUrl }]
-  return formatChallenge('Bearer', [{ name: 'realm', value: realm }, ...parameters, ...metadata])
+  return (parameters) => formatChallenge('Bearer', [{ name: 'realm', value: realm }, ...parameters, ...metadata])
 }
 
 /** Neither quotes nor backslashes, not even escaped ones, and ASCII only (RFC 6750 §3). */
@@ -164,23 +161,21 @@ function cleanDescription(text: string): string {
 }
 
 function createOpaqueVerifier(verify: OpaqueTokenVerifier, cacheLifetime: number): TokenVerifier {
-  const memory = createMemory<{ readonly result: TokenResult; readonly until: number }>(
-    cacheLifetime > 0 ? CACHE_SIZE : 0,
-  )
+  const memory = createMemory<TokenResult>(CACHE_SIZE, cacheLifetime)
 
   function conclude(verdict: Verdict, key: string): TokenResult {
     const principal = toPrincipal('bearer', verdict, '')
     if (principal === undefined) return { outcome: 'rejected', description: 'The token is not valid.' }
     const result: TokenResult = { outcome: 'accepted', principal, scopes: readScopes(principal.claims) }
-    if (key !== '') memory.set(key, { result, until: Date.now() + cacheLifetime })
+    memory.set(key, result)
     return result
   }
 
   return {
     verifyToken(token, request) {
-      const key = cacheLifetime > 0 ? memory.keyOf(token) : ''
-      const known = key === '' ? undefined : memory.get(key)
-      if (known !== undefined && Date.now() < known.until) return known.result
+      const key = memory.keyOf(token)
+      const known = memory.get(key)
+      if (known !== undefined) return known
       if (!isToken68(token)) return MALFORMED
       return andThen(verify(token, request), (verdict) => conclude(verdict, key))
     },

@@ -1,9 +1,19 @@
-import { hash } from 'node:crypto'
+import { isUtf8 } from 'node:buffer'
+import { hash, randomBytes } from 'node:crypto'
+import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
+import type { RequestView } from '../core/request-view.ts'
 import { parseAuthParameters } from '../protocol/authorization.ts'
 import { parseExtendedValue } from '../protocol/content-disposition.ts'
+import { indexAccounts, type NamedAccount, normalizeName } from './accounts.ts'
 
 /** A hash of the Digest scheme (RFC 7616 §6.1). MD5 only for clients that know nothing else. */
 export type DigestAlgorithm = 'SHA-256' | 'MD5'
+
+/** Stands for a password in one realm: it is enough to log in there, but does not reveal the password. */
+export type DigestHashes = Readonly<Partial<Record<DigestAlgorithm, string>>>
+
+/** A password in clear, or what `hashDigestSecret` made of it. */
+export type DigestSecret = string | DigestHashes
 
 const HASHES: Readonly<Record<DigestAlgorithm, string>> = { 'SHA-256': 'sha256', MD5: 'md5' }
 
@@ -45,8 +55,6 @@ export function parseDigestCredentials(value: string): DigestCredentials | undef
   return { user, realm, nonce, uri, response, cnonce, nc, algorithm }
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-
 /**
  * The user name: UTF-8, which Node shows as Latin-1, or in the extended form (RFC 7616 §3.4.4). Bytes that are not UTF-8
  * are Latin-1: some clients send the name so and hash it in UTF-8.
@@ -56,11 +64,86 @@ function readUser(parameters: ReadonlyMap<string, string>): string | undefined {
   const extended = parameters.get('username*')
   if ((plain === undefined) === (extended === undefined)) return undefined
   if (plain === undefined) return parseExtendedValue(extended!)
-  try {
-    return utf8.decode(Buffer.from(plain, 'latin1'))
-  } catch {
-    return plain
+  const bytes = Buffer.from(plain, 'latin1')
+  return isUtf8(bytes) ? bytes.toString() : plain
+}
+
+/** H(A1) of an account. */
+export interface Account {
+  /** The name of the account, whatever spelling was sent. */
+  readonly name: string
+  readonly hash: string
+  readonly isKnown: boolean
+}
+
+/** Finds the secret of a user by the one spelling of the name. */
+type SecretFinder = (user: string, request: RequestView) => MaybePromise<NamedAccount<DigestSecret> | undefined>
+
+/** Finds accounts by a function: the spelling that it is given is the name. */
+export function findByFunction(
+  findSecret: (user: string, request: RequestView) => MaybePromise<DigestSecret | null | undefined>,
+): SecretFinder {
+  return (user, request) =>
+    andThen(findSecret(user, request), (secret) =>
+      secret === undefined || secret === null ? undefined : { name: user, secret },
+    )
+}
+
+/** Finds accounts in a table. @throws TypeError for an account that cannot log in by each algorithm */
+export function findInTable(
+  accounts: Readonly<Record<string, DigestSecret>>,
+  algorithms: readonly DigestAlgorithm[],
+): SecretFinder {
+  const entries = Object.entries(accounts)
+  for (const [user, secret] of entries) {
+    // Colons separate what is hashed: two accounts could have one hash.
+    if (user.includes(':')) throw new TypeError(`The user name "${user}" has a colon, which Digest cannot tell apart.`)
+    if (typeof secret === 'string' && secret.startsWith('$scrypt$')) {
+      throw new TypeError(`The account "${user}" has a hash that hashPassword made: Digest needs hashDigestSecret.`)
+    }
+    const isComplete =
+      typeof secret === 'string' ||
+      (secret !== null && algorithms.every((name) => readHash(secret, name) !== undefined))
+    if (!isComplete) throw new TypeError(`The account "${user}" has neither a password nor a hash for each algorithm.`)
   }
+  const index = indexAccounts(entries)
+  return (user) => index.get(user)
+}
+
+/**
+ * Makes what gives H(A1) of a user, or of a name that does not exist: the same work for both.
+ * @returns a function of the name as it was sent: clients hash it in their own spelling
+ */
+export function createAccountFinder(
+  find: SecretFinder,
+  realm: string,
+): (user: string, algorithm: DigestAlgorithm, request: RequestView) => MaybePromise<Account> {
+  let unknown: string | undefined
+  return (user, algorithm, request) => {
+    unknown ??= randomBytes(16).toString('hex')
+    const standIn = unknown
+    const canonical = normalizeName(user)
+    return andThen(find(canonical, request), (account) => {
+      const { name, secret } = account ?? { name: canonical, secret: undefined }
+      const known = typeof secret === 'object' ? readHash(secret, algorithm) : secret
+      const hash = hashAccount(algorithm, user, realm, typeof secret === 'string' ? secret : standIn)
+      const isHash = typeof secret === 'object' && known !== undefined
+      return { name, hash: isHash ? known : hash, isKnown: typeof known === 'string' }
+    })
+  }
+}
+
+function readHash(hashes: DigestHashes, algorithm: DigestAlgorithm): string | undefined {
+  const hash = Object.hasOwn(hashes, algorithm) ? hashes[algorithm] : undefined
+  return typeof hash === 'string' && /^(?:[\da-f]{32}){1,2}$/.test(hash) ? hash : undefined
+}
+
+/**
+ * Makes of a password what `digest` can verify it with, for keeping in its stead.
+ * @param realm the `realm` option of the scheme
+ */
+export function hashDigestSecret(user: string, realm: string, password: string): DigestHashes {
+  return Object.fromEntries(DIGEST_ALGORITHMS.map((name) => [name, hashAccount(name, user, realm, password)]))
 }
 
 /** H(A1): all that need be known of a password (RFC 7616 §3.4.2). */

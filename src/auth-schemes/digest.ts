@@ -1,24 +1,70 @@
 import type { IncomingMessage } from 'node:http'
 import type { Exchange } from '../core/exchange.ts'
 import { andThen, atOnce, type MaybePromise } from '../core/maybe-promise.ts'
-import type { HostRequest } from '../core/request-view.ts'
+import { ACCOUNTS, FUNCTION, listOf, oneOf, type ValueRule, withDefault } from '../core/option-values.ts'
+import { type OptionTable, resolveOptions } from '../core/options.ts'
+import type { HostRequest, RequestView } from '../core/request-view.ts'
 import { type ChallengeParameter, formatChallenge } from '../protocol/authorization.ts'
 import { formatQuotedString } from '../protocol/field-value.ts'
-import { type Account, type DigestHashes, type DigestOptions, resolveDigestOptions } from './digest-options.ts'
+import { isEqualSecret, passThrottle, reportAttempt, THROTTLE, type Throttle } from './accounts.ts'
 import {
+  type Account,
   computeResponse,
+  createAccountFinder,
   DIGEST_ALGORITHMS,
+  type DigestAlgorithm,
   type DigestCredentials,
-  hashAccount,
+  type DigestSecret,
+  findByFunction,
+  findInTable,
   parseDigestCredentials,
 } from './digest-response.ts'
-import { oncePerRequest } from './once-per-request.ts'
-import { isEqualSecret, normalizeName } from './secrets.ts'
-import { passThrottle, reportAttempt } from './throttle.ts'
-import { type AuthResult, type AuthScheme, toPrincipal } from './types.ts'
+import { createClaim, createKeySource, createNonces, SHARED_NONCES, type SharedNonces } from './nonces.ts'
+import { type AuthResult, type AuthScheme, oncePerRequest, REALM, toPrincipal, type Verdict } from './scheme.ts'
 
-export type { DigestHashes, DigestOptions, DigestSecret, SharedNonces } from './digest-options.ts'
-export type { DigestAlgorithm } from './digest-response.ts'
+export interface DigestOptions {
+  /** What the client shows when it asks for a password, and hashes with it; printable ASCII. Default: `Resources`. */
+  readonly realm?: string
+  /** Secrets by user name. */
+  readonly accounts?: Readonly<Record<string, DigestSecret>>
+  /** Instead of `accounts`: finds the secret of a user, whose name is in Unicode normalization form C. */
+  readonly findSecret?: (user: string, request: RequestView) => MaybePromise<DigestSecret | null | undefined>
+  /** Who a user is, asked once the password was right. Default: the user name. */
+  readonly principal?: (user: string, request: RequestView) => MaybePromise<Verdict>
+  /**
+   * The hashes that are offered, MD5 last: it is for clients that know nothing else (RFC 7616 §5.11).
+   * Default: `SHA-256` alone.
+   */
+  readonly algorithms?: readonly DigestAlgorithm[]
+  /** Milliseconds for which a nonce is good; the client gets a new one without asking its user. Default: 300 000. */
+  readonly nonceLifetime?: number
+  /** Slows down guessing: 429. Default: none; see `attemptLimit`. */
+  readonly throttle?: Throttle
+  /** For several processes that answer the same clients. Default: nonces are good in the process that made them. */
+  readonly shared?: SharedNonces
+  /**
+   * The target of a request as its client sent it, where a proxy changes it on the way. Default: that of the request
+   * line.
+   */
+  readonly targetOf?: (request: RequestView) => string
+}
+
+const LIFETIME: ValueRule = {
+  accepts: (value) => typeof value === 'number' && value > 0 && value < Number.POSITIVE_INFINITY,
+  text: 'milliseconds, a finite number above 0',
+}
+
+const OPTIONS = {
+  realm: REALM,
+  accounts: ACCOUNTS,
+  findSecret: FUNCTION,
+  principal: FUNCTION,
+  algorithms: withDefault(listOf(oneOf(...DIGEST_ALGORITHMS), 1), ['SHA-256']),
+  nonceLifetime: withDefault(LIFETIME, 300_000),
+  throttle: THROTTLE,
+  shared: SHARED_NONCES,
+  targetOf: FUNCTION,
+} satisfies OptionTable<DigestOptions>
 
 const MALFORMED: AuthResult = { outcome: 'rejected', reason: 'malformed Digest credentials' }
 const NOT_OFFERED: AuthResult = { outcome: 'rejected', reason: 'realm or algorithm that was not offered' }
@@ -36,8 +82,19 @@ const STALE: readonly ChallengeParameter[] = [{ name: 'stale', value: 'true', fo
  * auth({ schemes: [digest({ realm: 'api', accounts: { ada: hashDigestSecret('ada', 'api', password) } })] })
  */
 export function digest(options: DigestOptions): AuthScheme {
-  const { realm, algorithms, lifetime, nonces, claim, findAccount, ...settings } = resolveDigestOptions(options)
-  const { principal, throttle, targetOf = readSentTarget } = settings
+  const read = resolveOptions('digest', options, OPTIONS)
+  const { realm, nonceLifetime, principal, throttle, shared, targetOf = readSentTarget } = read
+  // The client takes the first that it knows (RFC 7616 §3.7).
+  const algorithms = DIGEST_ALGORITHMS.filter((name) => read.algorithms.includes(name))
+  if ((read.accounts === undefined) === (read.findSecret === undefined)) {
+    throw new TypeError('digest takes either "accounts" or "findSecret".')
+  }
+  const findAccount = createAccountFinder(
+    read.accounts === undefined ? findByFunction(read.findSecret!) : findInTable(read.accounts, algorithms),
+    realm,
+  )
+  const nonces = createNonces(createKeySource(shared), realm)
+  const claim = createClaim(shared, nonceLifetime)
 
   function formatChallenges(more: readonly ChallengeParameter[]): readonly string[] {
     const nonce = nonces.create()
@@ -65,14 +122,14 @@ export function digest(options: DigestOptions): AuthScheme {
       credentials.response,
     )
     if (!isEqual || !account.isKnown) {
-      reportAttempt(throttle, normalizeName(credentials.user), 'rejected', exchange)
+      reportAttempt(throttle, credentials.user, 'rejected', exchange)
       return WRONG
     }
     const time = nonces.readTime(nonce)
-    if (time === undefined || Date.now() - time >= lifetime) return refuseNonce()
+    if (time === undefined || Date.now() - time >= nonceLifetime) return refuseNonce()
     return andThen(claim(nonce, Number.parseInt(nc, 16), time), (isFree) => {
       if (isFree !== true) return refuseNonce()
-      reportAttempt(throttle, normalizeName(credentials.user), 'accepted', exchange)
+      reportAttempt(throttle, credentials.user, 'accepted', exchange)
       return accept(credentials, account, exchange)
     })
   }
@@ -100,19 +157,11 @@ export function digest(options: DigestOptions): AuthScheme {
       const { user, algorithm, uri } = credentials
       if (credentials.realm !== realm || !algorithms.includes(algorithm)) return NOT_OFFERED
       if (uri !== atOnce(targetOf(exchange))) return MOVED
-      return passThrottle(throttle, normalizeName(user), exchange, () =>
+      return passThrottle(throttle, user, exchange, () =>
         andThen(findAccount(user, algorithm, exchange), (account) => judge(credentials, account, exchange)),
       )
     }),
   }
-}
-
-/**
- * Makes of a password what `digest` can verify it with, for keeping in its stead.
- * @param realm the `realm` option of the scheme
- */
-export function hashDigestSecret(user: string, realm: string, password: string): DigestHashes {
-  return Object.fromEntries(DIGEST_ALGORITHMS.map((name) => [name, hashAccount(name, user, realm, password)]))
 }
 
 /** The target before the host cut off the path that we are mounted at. */

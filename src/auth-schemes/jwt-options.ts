@@ -1,27 +1,10 @@
 import type { MaybePromise } from '../core/maybe-promise.ts'
-import {
-  CHECKED_LATER,
-  FUNCTION,
-  listOf,
-  PERIOD,
-  SIZE,
-  TEXT,
-  type ValueRule,
-  withDefault,
-} from '../core/option-values.ts'
+import { PERIOD, type ValueRule, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import type { RequestView } from '../core/request-view.ts'
 import { createRemoteKeySource, createStaticKeySource, fetchJson, type KeySource } from './key-source.ts'
-import type { Verdict } from './types.ts'
-import {
-  isKeyFor,
-  isKnownAlgorithm,
-  type KeyInput,
-  PUBLIC_KEY_ALGORITHMS,
-  readKeys,
-  secretSizeOf,
-  type VerificationKey,
-} from './verification-key.ts'
+import type { Verdict } from './scheme.ts'
+import { ALGORITHMS, isKeyFor, type KeyInput, readKeys, type VerificationKey } from './verification-key.ts'
 
 /** The claims of a token. */
 export type Claims = Readonly<Record<string, unknown>>
@@ -73,48 +56,6 @@ export interface JwtOptions {
   }
 }
 
-/** The options of a verifier, checked. */
-export interface JwtSettings {
-  readonly source: KeySource
-  readonly algorithms: ReadonlySet<string>
-  /** Times are in milliseconds. */
-  readonly tolerance: number
-  readonly maxTokenAge: number | undefined
-  readonly maxLifetime: number
-  /** What jose checks, with times in seconds. */
-  readonly verifyOptions: {
-    readonly issuer: string[]
-    readonly audience: string[]
-    readonly algorithms: string[]
-    readonly requiredClaims: string[]
-    readonly clockTolerance: number
-    readonly typ?: string
-    readonly maxTokenAge?: number
-  }
-  readonly scopes: JwtOptions['scopes']
-  readonly principal: JwtOptions['principal']
-  readonly isRevoked: JwtOptions['isRevoked']
-  readonly cacheSize: number
-}
-
-const OPTIONS = {
-  keys: CHECKED_LATER,
-  jwks: CHECKED_LATER,
-  issuer: CHECKED_LATER,
-  audience: CHECKED_LATER,
-  algorithms: CHECKED_LATER,
-  requiredClaims: withDefault(listOf(TEXT), []),
-  typ: TEXT,
-  clockTolerance: withDefault(PERIOD, 5000),
-  maxTokenAge: PERIOD,
-  maxLifetime: PERIOD,
-  scopes: FUNCTION,
-  principal: FUNCTION,
-  isRevoked: FUNCTION,
-  cacheSize: withDefault(SIZE, 10_000),
-  jwksTimes: CHECKED_LATER,
-} satisfies OptionTable<JwtOptions>
-
 /** Timers wait less than 2³¹ milliseconds, and an answer that is not waited for is none. */
 const TIMEOUT: ValueRule = {
   accepts: (value) => typeof value === 'number' && value > 0 && value < 2 ** 31,
@@ -129,35 +70,8 @@ const JWKS_TIMES = {
   timeout: withDefault(TIMEOUT, 5000),
 } satisfies OptionTable<NonNullable<JwtOptions['jwksTimes']>>
 
-/** @throws TypeError for options that are missing, out of bounds, or contradict each other */
-export function resolveJwtOptions(options: JwtOptions): JwtSettings {
-  const read = resolveOptions('jwt', options, OPTIONS)
-  const { clockTolerance: tolerance, typ, maxTokenAge, principal, isRevoked, cacheSize } = read
-  const issuer = readNames('issuer', read.issuer)
-  const audience = readNames('audience', read.audience)
-  const algorithms =
-    read.algorithms === undefined ? [...PUBLIC_KEY_ALGORITHMS] : readNames('algorithms', read.algorithms)
-  for (const alg of algorithms) {
-    if (!isKnownAlgorithm(alg))
-      throw new TypeError(`"algorithms" has "${alg}", which is not a signature algorithm here.`)
-  }
-  const requiredClaims = ['exp', ...read.requiredClaims]
-  const verifyOptions = Object.freeze(
-    Object.assign(Object.create(null) as object, {
-      ...{ issuer, audience, algorithms, requiredClaims, clockTolerance: tolerance / 1000 },
-      ...(typ === undefined ? {} : { typ }),
-      ...(maxTokenAge === undefined ? {} : { maxTokenAge: maxTokenAge / 1000 }),
-    }),
-  )
-  const source = createSource(read, algorithms)
-  const maxLifetime = read.maxLifetime ?? Number.POSITIVE_INFINITY
-  return {
-    ...{ source, tolerance, verifyOptions, algorithms: new Set(algorithms), maxTokenAge, maxLifetime },
-    ...{ scopes: read.scopes, principal, isRevoked, cacheSize },
-  }
-}
-
-function readNames(option: string, value: unknown): string[] {
+/** The names that an option has, one at least. @throws TypeError for anything else */
+export function readNames(option: string, value: unknown): string[] {
   const list = typeof value === 'string' ? [value] : value
   if (!Array.isArray(list) || list.length === 0 || !list.every((name) => typeof name === 'string' && name !== '')) {
     // An audience from a missing environment variable must not mean "any audience".
@@ -166,12 +80,23 @@ function readNames(option: string, value: unknown): string[] {
   return [...list]
 }
 
+/** The signature algorithms that are accepted. @throws TypeError for one that is not known */
+export function readAlgorithms(given: unknown): string[] {
+  if (given === undefined) return [...ALGORITHMS.keys()].filter((alg) => !alg.startsWith('HS'))
+  const algorithms = readNames('algorithms', given)
+  for (const alg of algorithms) {
+    if (!ALGORITHMS.has(alg)) throw new TypeError(`"algorithms" has "${alg}", which is not a signature algorithm here.`)
+  }
+  return algorithms
+}
+
 /** @throws TypeError for a secret that is shorter than the hash it is for (RFC 7518 §3.2) */
 function requireLongSecrets(keys: readonly VerificationKey[], alg: string): void {
-  if (secretSizeOf(alg) === 0) return
+  const size = ALGORITHMS.get(alg)?.secret
+  if (size === undefined) return
   const isShort = keys.some((key) => key.kty === 'oct' && (key.alg ?? alg) === alg && !isKeyFor(key, alg, undefined))
   if (!isShort || keys.some((key) => isKeyFor(key, alg, undefined))) return
-  throw new TypeError(`"keys" needs a secret of at least ${secretSizeOf(alg)} bytes for ${alg} (RFC 7518 section 3.2).`)
+  throw new TypeError(`"keys" needs a secret of at least ${size} bytes for ${alg} (RFC 7518 section 3.2).`)
 }
 
 function readUrl(jwks: unknown): URL {
@@ -180,7 +105,8 @@ function readUrl(jwks: unknown): URL {
   throw new TypeError('jwt takes as jwks: the https address of a key set, or a function that fetches it.')
 }
 
-function createSource(
+/** Where the keys of a verifier come from. @throws TypeError for options that are missing, or contradict each other */
+export function createSource(
   { keys, jwks, jwksTimes, algorithms: given }: Readonly<JwtOptions>,
   algorithms: readonly string[],
 ): KeySource {
@@ -189,13 +115,12 @@ function createSource(
   if (keys !== undefined) {
     if (jwksTimes !== undefined) throw new TypeError('jwt has "jwksTimes" without "jwks".')
     const list = readKeys(keys)
-    const source = createStaticKeySource(list)
     for (const alg of algorithms) requireLongSecrets(list, alg)
     const unused = algorithms.filter((alg) => !list.some((key) => isKeyFor(key, alg, undefined)))
     if (given !== undefined ? unused.length > 0 : unused.length === algorithms.length) {
       throw new TypeError(`"keys" has no key for ${unused.join(', ')}; an HMAC secret needs "algorithms": ["HS256"].`)
     }
-    return source
+    return createStaticKeySource(list)
   }
   // Anybody can read the key set of an issuer: nothing in it can be a secret.
   if (algorithms.some((alg) => alg.startsWith('HS'))) throw new TypeError('HMAC algorithms cannot be used with "jwks".')

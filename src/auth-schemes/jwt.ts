@@ -1,10 +1,12 @@
 import { subtle, type webcrypto } from 'node:crypto'
+import type { JWTPayload } from 'jose'
 import { andThen, atOnce, type MaybePromise } from '../core/maybe-promise.ts'
+import { CHECKED_LATER, FUNCTION, listOf, PERIOD, SIZE, TEXT, withDefault } from '../core/option-values.ts'
+import { type OptionTable, resolveOptions } from '../core/options.ts'
 import type { RequestView } from '../core/request-view.ts'
 import { MALFORMED, readScopes, type TokenResult, type TokenVerifier } from './bearer.ts'
-import { type Claims, type JwtOptions, resolveJwtOptions } from './jwt-options.ts'
-import { createMemory } from './memory.ts'
-import { toPrincipal, type Verdict } from './types.ts'
+import { type Claims, createSource, type JwtOptions, readAlgorithms, readNames } from './jwt-options.ts'
+import { createMemory, toPrincipal, type Verdict } from './scheme.ts'
 import type { PublicJwk, VerificationKey } from './verification-key.ts'
 
 export type { Claims, JwtOptions } from './jwt-options.ts'
@@ -18,6 +20,24 @@ interface KnownToken {
   readonly until: number
   readonly generation: number
 }
+
+const OPTIONS = {
+  keys: CHECKED_LATER,
+  jwks: CHECKED_LATER,
+  issuer: CHECKED_LATER,
+  audience: CHECKED_LATER,
+  algorithms: CHECKED_LATER,
+  requiredClaims: withDefault(listOf(TEXT), []),
+  typ: TEXT,
+  clockTolerance: withDefault(PERIOD, 5000),
+  maxTokenAge: PERIOD,
+  maxLifetime: PERIOD,
+  scopes: FUNCTION,
+  principal: FUNCTION,
+  isRevoked: FUNCTION,
+  cacheSize: withDefault(SIZE, 10_000),
+  jwksTimes: CHECKED_LATER,
+} satisfies OptionTable<JwtOptions>
 
 type Jose = typeof import('jose')
 let library: Promise<Jose> | undefined
@@ -46,9 +66,22 @@ const EXPIRED: TokenResult = { outcome: 'rejected', description: 'The token has 
  * jwt({ jwks: 'https://login.example/jwks', issuer: 'https://login.example', audience: 'api', algorithms: ['RS256'] })
  */
 export function jwt(options: JwtOptions): TokenVerifier {
-  const settings = resolveJwtOptions(options)
-  const { source, tolerance, verifyOptions, isRevoked } = settings
-  const memory = createMemory<KnownToken>(settings.cacheSize)
+  const read = resolveOptions('jwt', options, OPTIONS)
+  const { typ, clockTolerance, maxTokenAge, maxLifetime = Number.POSITIVE_INFINITY, isRevoked } = read
+  const issuer = readNames('issuer', read.issuer)
+  const audience = readNames('audience', read.audience)
+  const algorithms = readAlgorithms(read.algorithms)
+  // What jose checks, with times in seconds; without a prototype, which could be polluted.
+  const verifyOptions = Object.freeze(
+    Object.assign(Object.create(null) as object, {
+      ...{ issuer, audience, algorithms, clockTolerance: clockTolerance / 1000 },
+      requiredClaims: ['exp', ...read.requiredClaims],
+      ...(typ === undefined ? {} : { typ }),
+      ...(maxTokenAge === undefined ? {} : { maxTokenAge: maxTokenAge / 1000 }),
+    }),
+  )
+  const source = createSource(read, algorithms)
+  const memory = createMemory<KnownToken>(read.cacheSize)
   void loadJose().catch(() => {}) // reported by the first request that needs it
 
   function recall(key: string): KnownToken | undefined {
@@ -73,10 +106,10 @@ export function jwt(options: JwtOptions): TokenVerifier {
       return MALFORMED
     }
     const { alg, kid } = header
-    if (typeof alg !== 'string' || !settings.algorithms.has(alg)) return INVALID
+    if (typeof alg !== 'string' || !algorithms.includes(alg)) return INVALID
     const { generation } = source
     for (const candidate of (await source.find(alg, kid)).slice(0, MAX_KEYS)) {
-      let payload: Claims & { readonly iat?: number; readonly nbf?: number; readonly exp?: number }
+      let payload: JWTPayload
       try {
         const { payload: claims } = await jwtVerify(token, await importKey(candidate, alg), verifyOptions)
         payload = deepFreeze(claims)
@@ -86,7 +119,7 @@ export function jwt(options: JwtOptions): TokenVerifier {
         if (error instanceof errors.JWTClaimValidationFailed || error instanceof errors.JWTInvalid) return INVALID
         continue
       }
-      const verdict = settings.principal === undefined ? true : await settings.principal(payload)
+      const verdict = read.principal === undefined ? true : await read.principal(payload)
       const known = describe(payload, verdict, generation)
       if (known === undefined) return INVALID
       memory.set(key, known)
@@ -95,25 +128,20 @@ export function jwt(options: JwtOptions): TokenVerifier {
     return INVALID
   }
 
-  function describe(
-    claims: Claims & { readonly iat?: number; readonly nbf?: number; readonly exp?: number },
-    verdict: Verdict,
-    generation: number,
-  ): KnownToken | undefined {
+  function describe(claims: JWTPayload, verdict: Verdict, generation: number): KnownToken | undefined {
     const { exp = Number.NaN, iat = 0, nbf } = claims
     // JSON has numbers that are read as infinite: such a token would never expire.
-    if (!Number.isFinite(exp) || exp * 1000 - Date.now() > settings.maxLifetime) return undefined
+    if (!Number.isFinite(exp) || exp * 1000 - Date.now() > maxLifetime) return undefined
     const name = claims['sub'] ?? claims['client_id']
     const principal = toPrincipal('bearer', verdict, typeof name === 'string' ? name : '')
     if (principal === undefined) return undefined
-    const scopes = settings.scopes === undefined ? readScopes(claims) : atOnce(settings.scopes(claims))
-    const oldest =
-      settings.maxTokenAge === undefined ? Number.POSITIVE_INFINITY : (iat + 1) * 1000 + settings.maxTokenAge
+    const scopes = read.scopes === undefined ? readScopes(claims) : atOnce(read.scopes(claims))
+    const oldest = maxTokenAge === undefined ? Number.POSITIVE_INFINITY : (iat + 1) * 1000 + maxTokenAge
     return {
       accepted: { outcome: 'accepted', principal: { ...principal, claims: principal.claims ?? claims }, scopes },
       claims,
-      from: nbf === undefined ? Number.NEGATIVE_INFINITY : nbf * 1000 - tolerance,
-      until: Math.min(exp * 1000, oldest) + tolerance,
+      from: nbf === undefined ? Number.NEGATIVE_INFINITY : nbf * 1000 - clockTolerance,
+      until: Math.min(exp * 1000, oldest) + clockTolerance,
       generation,
     }
   }

@@ -1,9 +1,9 @@
 import { ByteBlocks } from '../core/byte-blocks.ts'
 import { publishFailure } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
-import type { MaybePromise } from '../core/maybe-promise.ts'
-import { andThen } from '../core/maybe-promise.ts'
+import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { createAvailability, type Log } from '../core/operator-log.ts'
+import type { JwtOptions } from './jwt-options.ts'
 import { formatKeyIdentity, isKeyFor, parsePublicJwk, type VerificationKey } from './verification-key.ts'
 
 /** Where verification keys come from. */
@@ -30,29 +30,17 @@ export function createStaticKeySource(keys: readonly VerificationKey[]): KeySour
   }
 }
 
-/** All in milliseconds. */
-export interface KeySourceTimes {
-  /** After this time keys are fetched again, in the background. */
-  readonly freshFor: number
-  /** How much longer they are used when they cannot be fetched. */
-  readonly staleFor: number
-  /** The least time between fetches that an unknown key causes. */
-  readonly cooldown: number
-  /** How long a failure stands before the next attempt. */
-  readonly retryAfter: number
-  /** The longest that a fetch may take. */
-  readonly timeout: number
-}
-
 /**
  * Keys that are fetched from their issuer: by one fetch for all who wait, rarely, and used for a while longer when the
  * issuer is away. Nothing a client sends makes more fetches than one per cooldown.
  * @param load fetches a JWK Set; anything that it throws means that the keys cannot be had
+ * @param times when keys are fetched again, for how much longer they are used where that fails, the least time between
+ *   fetches that an unknown key causes, how long a failure stands, and the longest that a fetch may take
  * @param algorithms those that keys are wanted for
  */
 export function createRemoteKeySource(
   load: (signal: AbortSignal) => MaybePromise<unknown>,
-  times: KeySourceTimes,
+  times: Required<NonNullable<JwtOptions['jwksTimes']>>,
   algorithms: readonly string[],
 ): KeySource {
   const { freshFor, staleFor, cooldown, retryAfter, timeout } = times
@@ -142,12 +130,7 @@ export function createRemoteKeySource(
     const known = new Map(keys.map((key) => [formatKeyIdentity(key), key]))
     // A key that stays is the same object, with what was imported of it.
     keys = next.map((key) => known.get(formatKeyIdentity(key)) ?? key)
-    const kept = new Set(keys)
-    for (const key of known.values()) {
-      if (kept.has(key)) continue
-      source.generation++
-      break
-    }
+    if ([...known.values()].some((key) => !keys.includes(key))) source.generation++
   }
 
   return source

@@ -1,6 +1,7 @@
 import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { HttpError } from '../core/errors.ts'
 import { describeValue } from '../core/option-values.ts'
-import { hashInTurn, isLaneBusy } from './hash-queue.ts'
 
 /** The lane of passwords for accounts that do not exist. */
 const STRANGERS = 'strangers'
@@ -41,7 +42,9 @@ export async function hashPassword(password: string, cost: PasswordCost = {}): P
   const salt = randomBytes(SALT_LENGTH)
   const key = await hashInTurn('', () => deriveKey(password, { options, salt, key: Buffer.alloc(KEY_LENGTH) }))
   const parameters = `ln=${log2n},r=${blockSize},p=${parallelization}`
-  return `$scrypt$${parameters}$${toText(salt)}$${toText(key)}`
+  // Base64 without padding, as in the PHC string format.
+  const [saltText, keyText] = [salt, key].map((bytes) => bytes.toString('base64').replace(/=+$/, ''))
+  return `$scrypt$${parameters}$${saltText}$${keyText}`
 }
 
 /**
@@ -67,7 +70,7 @@ export async function verifyLikeStranger(password: string, hash: string | undefi
     await verifyInLane(password, decoy, STRANGERS)
     return false
   }
-  const asStranger = isLaneBusy(STRANGERS) ? verifyInLane(password, decoy, STRANGERS) : undefined
+  const asStranger = lanes.has(STRANGERS) ? verifyInLane(password, decoy, STRANGERS) : undefined
   asStranger?.catch(() => {}) // awaited below, unless the password is right
   if (await verifyInLane(password, hash, hash)) return true
   await asStranger
@@ -99,11 +102,6 @@ function toScryptOptions(log2n: number, blockSize: number, parallelization: numb
   return { cost, blockSize, parallelization, maxmem: 128 * blockSize * (cost + parallelization) + 1024 * 1024 }
 }
 
-/** Base64 without padding, as in the PHC string format. */
-function toText(bytes: Buffer): string {
-  return bytes.toString('base64').replace(/=+$/, '')
-}
-
 function deriveKey(password: string, { options, salt, key }: ScryptHash): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     // Two ways to type one letter are one letter (RFC 7617 §2.1, RFC 8265 §4.2).
@@ -112,4 +110,60 @@ function deriveKey(password: string, { options, salt, key }: ScryptHash): Promis
       else reject(error)
     })
   })
+}
+
+/** Hashes at a time: more would keep the thread pool, which all of the process shares, from files and names. */
+const PARALLEL = 2
+/** Hashes that may wait in one lane, and in all lanes together. */
+const MAX_IN_LANE = 64
+const MAX_WAITING = 256
+
+// One queue for the process, as there is one thread pool.
+const lanes = new Map<string, (() => void)[]>()
+let running = 0
+let waiting = 0
+/** Milliseconds that the last hash took. */
+let duration = 100
+
+/**
+ * Makes a hash when its turn has come. The lanes take turns, so that many requests for one of them do not keep the others
+ * waiting.
+ * @throws HttpError 503 when too many hashes wait; not at once, which would tell a full lane from a wrong password
+ */
+export async function hashInTurn<Result>(lane: string, makeHash: () => Promise<Result>): Promise<Result> {
+  if (running < PARALLEL) running++
+  else await takePlace(lane)
+  const start = performance.now()
+  try {
+    return await makeHash()
+  } finally {
+    duration = performance.now() - start
+    passOn()
+  }
+}
+
+async function takePlace(lane: string): Promise<void> {
+  const places = lanes.get(lane) ?? []
+  if (places.length >= MAX_IN_LANE || waiting >= MAX_WAITING) {
+    await sleep(duration)
+    throw new HttpError(503, 'ERR_UNAVAILABLE', { headers: { 'Retry-After': '1' } })
+  }
+  lanes.set(lane, places)
+  waiting++
+  await new Promise<void>((resolve) => places.push(resolve))
+}
+
+/** Gives the place of a hash that is made to the first in the lane whose turn it is. */
+function passOn(): void {
+  const [turn] = lanes
+  if (turn === undefined) {
+    running--
+    return
+  }
+  const [lane, places] = turn
+  lanes.delete(lane)
+  const next = places.shift()
+  if (places.length > 0) lanes.set(lane, places) // behind the other lanes
+  waiting--
+  next?.()
 }

@@ -30,7 +30,8 @@ interface AlgorithmNeeds {
   readonly secret?: number
 }
 
-const ALGORITHMS = new Map<string, AlgorithmNeeds>([
+/** The signature algorithms that are known. */
+export const ALGORITHMS: ReadonlyMap<string, AlgorithmNeeds> = new Map<string, AlgorithmNeeds>([
   ...(['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'] as const).map((alg) => [alg, { kty: 'RSA' }] as const),
   ['ES256', { kty: 'EC', crv: 'P-256' }],
   ['ES384', { kty: 'EC', crv: 'P-384' }],
@@ -41,17 +42,6 @@ const ALGORITHMS = new Map<string, AlgorithmNeeds>([
   ['HS384', { kty: 'oct', secret: 48 }],
   ['HS512', { kty: 'oct', secret: 64 }],
 ])
-
-export const PUBLIC_KEY_ALGORITHMS: readonly string[] = [...ALGORITHMS.keys()].filter((alg) => !alg.startsWith('HS'))
-
-/** The fewest bytes of a secret for an HMAC algorithm; 0 for others. */
-export function secretSizeOf(alg: string): number {
-  return ALGORITHMS.get(alg)?.secret ?? 0
-}
-
-export function isKnownAlgorithm(alg: string): boolean {
-  return ALGORITHMS.has(alg)
-}
 
 /** Whether a key may verify what a header announces. A key is used for nothing but the algorithms of its own type. */
 export function isKeyFor(key: VerificationKey, alg: string, kid: unknown): boolean {

@@ -2,8 +2,7 @@ import type { Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { HttpError } from '../core/errors.ts'
 import { type ContentCoding, checkContentCoding } from '../core/request-content.ts'
-import { malformedBody } from './body-errors.ts'
-import { tooLarge } from './read-body.ts'
+import { malformedBody, tooLarge } from './limits.ts'
 
 export interface DecodeOptions {
   /** Codings that are accepted; without any, content must come as it is. */

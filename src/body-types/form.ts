@@ -1,9 +1,28 @@
-import { isUtf8 } from 'node:buffer'
 import { defineMember } from '../core/json.ts'
-import { malformedBody, tooMany, unsupportedBody } from './body-errors.ts'
-import { DEFAULT_LIMITS } from './limits.ts'
-import { decodeText, isUtf8Charset } from './text.ts'
-import type { BodyLimits, FormField } from './types.ts'
+import { type BodyLimits, DEFAULT_LIMITS, malformedBody, tooMany, unsupportedBody } from './limits.ts'
+import { decodeText, decodeUtf8, isUtf8Charset } from './text.ts'
+
+/** A part of a multipart body without a file name, or one parameter of a urlencoded form. */
+export interface FormField {
+  readonly kind: 'field'
+  readonly name: string
+  readonly value: string
+}
+
+/** A part of a multipart body with a file name. */
+export interface FilePart {
+  readonly kind: 'file'
+  /** Name of the form field. */
+  readonly name: string
+  /** Cleaned: the last path segment, no control characters. Metadata only; never use it to store anything. */
+  readonly filename: string | undefined
+  /** Content-Type of the part; `application/octet-stream` when it has none. */
+  readonly contentType: string
+  /** The bytes, to be read before the next part is asked for; what is not read by then is skipped. */
+  readonly content: AsyncIterable<Uint8Array>
+}
+
+export type FormPart = FormField | FilePart
 
 const AMPERSAND = 0x26
 const PLUS = 0x2b
@@ -64,10 +83,10 @@ function decodeComponent(text: string): string {
     }
     bytes[length++] = byte
   }
-  const decoded = bytes.subarray(0, length)
+  const decoded = decodeUtf8(bytes, 0, length)
   // Escapes that are not UTF-8 must not turn into U+FFFD.
-  if (!isUtf8(decoded)) throw malformedBody('The escapes of a parameter are not valid UTF-8.')
-  return decoded.toString()
+  if (decoded === undefined) throw malformedBody('The escapes of a parameter are not valid UTF-8.')
+  return decoded
 }
 
 function hexValue(code = 0): number {

@@ -1,16 +1,10 @@
-import { Buffer, isUtf8 } from 'node:buffer'
 import { type ContentError, HttpError } from '../core/errors.ts'
 import { formatPointerStep, isDeeperThan, type JsonObject, type JsonValue } from '../core/json.ts'
 import { countNameColons, countOpenings, hasMoreEntries, type JsonScan, scanJson } from '../core/json-text.ts'
-import { malformedBody, tooMany } from './body-errors.ts'
-import { DEFAULT_LIMITS } from './limits.ts'
+import { type BodyLimits, DEFAULT_LIMITS, malformedBody, tooLarge, tooMany } from './limits.ts'
+import { decodeUtf8 } from './text.ts'
 
-export interface JsonLimits {
-  /** How deep arrays and objects may be nested. Default 100, at most 1000. */
-  readonly depth: number
-  /** How many members and array items there may be together. Default 100,000. */
-  readonly jsonMembers: number
-}
+export type JsonLimits = Pick<BodyLimits, 'depth' | 'jsonMembers'>
 
 /** A JSON document that was sent. */
 export interface ParsedJson {
@@ -23,6 +17,10 @@ export interface ParsedJson {
 
 /** Deeper than this, recursion would use up the stack: here, in `JSON.stringify`, and in the code that reads the value next. */
 const MAX_DEPTH = 1000
+/** Characters of text that is parsed without counting what it opens: `JSON.parse` takes 50 us where it only nests. */
+const UNCOUNTED = 512
+/** The first byte of a byte order mark, and of no JSON text. */
+const MARK = 0xef
 /** Escapes of what no text holds: U+0000 and surrogates. */
 const SUSPICIOUS_ESCAPE = /\\u(?:0000|d[89a-f])/i
 
@@ -34,22 +32,20 @@ const SUSPICIOUS_ESCAPE = /\\u(?:0000|d[89a-f])/i
  *   (§4), and nesting beyond the limit; 413 for more members and array items than the limit; 422 for numbers that are not finite, U+0000 and lone surrogates
  */
 export function parseJson(bytes: Uint8Array, limits: JsonLimits = DEFAULT_LIMITS): ParsedJson {
-  const content = dropMark(bytes)
-  if (!isUtf8(content)) throw malformedBody('The content is not valid UTF-8.')
-  const text = decodeText(content)
-  const most = mostOpenings(text, limits)
-  const openings = text.length <= UNCOUNTED ? undefined : countOpenings(most, text)
-  const opensMany = openings !== undefined && openings > most
-  const written = opensMany ? scan(text, limits).members : undefined
-  if (written === undefined) requireFewMembers(text, limits, openings)
+  const text = readText(bytes)
+  const isShort = text.length <= UNCOUNTED && text.length <= 2 * limits.jsonMembers
+  const written = isShort ? undefined : boundParsing(text, limits)
   const value = parseText(text)
-  // Of members with one name JSON.parse keeps the last, so an object has fewer than were written.
+  // Of members with one name JSON.parse keeps the last, so an object has fewer than were written. Every member has a
+  // colon: where nothing in a string looks like one of these, nothing was written twice.
   const members = countMembers(value, limits, maxDepth(limits))
-  const isWhole = written === undefined ? hasAllMembers(text, members, limits) : written === members
+  const isWhole =
+    members === (written ?? countNameColons(members, text)) ||
+    (written === undefined && members === scan(text, limits).members)
   const isSuspicious = text.includes('\\u') && SUSPICIOUS_ESCAPE.test(text)
   if (isSuspicious || !isWhole) checkStorable(value)
   if (!isWhole) throw malformedBody('A member name occurs twice in one object.')
-  return { value, text, isVerbatim: content === bytes }
+  return { value, text, isVerbatim: bytes[0] !== MARK }
 }
 
 /**
@@ -58,15 +54,29 @@ export function parseJson(bytes: Uint8Array, limits: JsonLimits = DEFAULT_LIMITS
  * @throws HttpError 400 for invalid UTF-8, malformed JSON, and nesting beyond the limit
  */
 export function checkJson(bytes: Uint8Array, limits: Pick<JsonLimits, 'depth'> = DEFAULT_LIMITS): Uint8Array {
-  const content = dropMark(bytes)
-  if (!isUtf8(content)) throw malformedBody('The content is not valid UTF-8.')
-  const text = decodeText(content)
+  const text = readText(bytes)
   const depth = maxDepth(limits)
   // Nothing is made of its members here, so that any number of them will do. One may hide what is nested in another of the
   // same name: the text tells.
   if (countOpenings(depth, text) > depth) scan(text, { ...limits, jsonMembers: Number.POSITIVE_INFINITY })
   parseText(text)
-  return content
+  return bytes[0] === MARK ? bytes.subarray(3) : bytes
+}
+
+/**
+ * The JSON document in what a parser before us made of the content: its text or bytes, or a value already.
+ * @throws HttpError 400, 413, 422 as for content that is read here, as far as it still can be checked
+ */
+export function readConsumedJson(consumed: unknown, limits: JsonLimits & Pick<BodyLimits, 'bodySize'>): ParsedJson {
+  if (typeof consumed !== 'string' && !(consumed instanceof Uint8Array)) {
+    // The bytes are gone, so it is written anew.
+    const value = checkParsedJson(consumed, limits)
+    return { value, text: JSON.stringify(value), isVerbatim: false }
+  }
+  const bytes = typeof consumed === 'string' ? Buffer.from(consumed) : consumed
+  if (bytes.length > limits.bodySize) throw tooLarge(limits.bodySize)
+  const parsed = parseJson(bytes, limits)
+  return bytes === consumed ? parsed : { ...parsed, isVerbatim: false }
 }
 
 /**
@@ -82,31 +92,16 @@ export function checkParsedJson(value: unknown, limits: JsonLimits = DEFAULT_LIM
   return value as JsonValue
 }
 
-/**
- * Counts members and array items in one walk; not a number for a value with a fault. A walk for each kind of fault costs
- * 3,500 instructions more for a small form.
- * @param depth how deep arrays and objects may lie in one another here
- */
-function countSound(value: unknown, depth: number): number {
-  if (typeof value === 'string') return isStorable(value) ? 0 : Number.NaN
-  if (typeof value === 'number') return Number.isFinite(value) ? 0 : Number.NaN
-  if (typeof value === 'boolean' || value === null) return 0
-  if (typeof value !== 'object' || depth === 0) return Number.NaN
-  const isArray = Array.isArray(value)
-  const children: readonly unknown[] = isArray ? value : Object.values(value)
-  let count = children.length
-  if (!isArray) for (const name of Object.keys(value)) if (!isStorable(name)) return Number.NaN
-  for (const child of children) count += countSound(child, depth - 1)
-  return count
+/** @throws HttpError 413 for JSON text with more members and array items than the limit */
+export function requireFewMembers(text: string, limits: Pick<JsonLimits, 'jsonMembers'>, openings?: number): void {
+  if (hasMoreEntries(text, limits.jsonMembers, openings)) throw tooManyMembers(limits)
 }
 
 /** RFC 8259 §8.1: a byte order mark may be ignored. */
-function dropMark(bytes: Uint8Array): Uint8Array {
-  return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes
-}
-
-function decodeText(bytes: Uint8Array): string {
-  return (Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)).toString()
+function readText(bytes: Uint8Array): string {
+  const text = decodeUtf8(bytes)
+  if (text === undefined) throw malformedBody('The content is not valid UTF-8.')
+  return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text
 }
 
 /** The message of a SyntaxError quotes the content, so it goes nowhere. */
@@ -118,29 +113,19 @@ function parseText(text: string): JsonValue {
   }
 }
 
-function maxDepth(limits: Pick<JsonLimits, 'depth'>): number {
-  return Math.min(limits.depth, MAX_DEPTH)
-}
-
-function tooDeep(limits: Pick<JsonLimits, 'depth'>): HttpError {
-  return malformedBody(`The content is nested more than ${maxDepth(limits)} levels deep.`)
-}
-
-/** Characters of text that is parsed without counting what it opens: `JSON.parse` takes 50 us where it only nests. */
-const UNCOUNTED = 512
-
 /**
- * How many arrays and objects text may open and be parsed at once: no more than may be nested, or one in 16 characters.
- * `JSON.parse` takes 100 ns for a level of nesting, and scanning each character of 300 KB of records as long as parsing it.
+ * Bounds what parsing costs. Text is parsed at once where it opens no more arrays and objects than may be nested, or one in
+ * 16 characters: `JSON.parse` takes 100 ns for a level of nesting, and scanning each character of 300 KB of records as long
+ * as parsing it.
+ * @returns how many members are written, where they had to be counted
+ * @throws HttpError as {@link scan}
  */
-function mostOpenings(text: string, limits: Pick<JsonLimits, 'depth'>): number {
-  return Math.max(maxDepth(limits), text.length >> 4)
-}
-
-/** Whether an object in JSON text has as many members as were written; `members` are those that are left. */
-function hasAllMembers(text: string, members: number, limits: JsonLimits): boolean {
-  // Every member has a colon. Where nothing in a string looks like one of these, nothing was written twice.
-  return countNameColons(members, text) === members || scan(text, limits).members === members
+function boundParsing(text: string, limits: JsonLimits): number | undefined {
+  const most = Math.max(maxDepth(limits), text.length >> 4)
+  const openings = text.length <= UNCOUNTED ? undefined : countOpenings(most, text)
+  if (openings !== undefined && openings > most) return scan(text, limits).members
+  requireFewMembers(text, limits, openings)
+  return undefined
 }
 
 /** @throws HttpError 400 for nesting beyond the limit, 413 for more members and array items than the limit */
@@ -151,9 +136,12 @@ function scan(text: string, limits: JsonLimits): JsonScan {
   return scanned
 }
 
-/** @throws HttpError 413 for JSON text with more members and array items than the limit */
-export function requireFewMembers(text: string, limits: Pick<JsonLimits, 'jsonMembers'>, openings?: number): void {
-  if (hasMoreEntries(text, limits.jsonMembers, openings)) throw tooManyMembers(limits)
+function maxDepth(limits: Pick<JsonLimits, 'depth'>): number {
+  return Math.min(limits.depth, MAX_DEPTH)
+}
+
+function tooDeep(limits: Pick<JsonLimits, 'depth'>): HttpError {
+  return malformedBody(`The content is nested more than ${maxDepth(limits)} levels deep.`)
 }
 
 function tooManyMembers({ jsonMembers }: Pick<JsonLimits, 'jsonMembers'>): HttpError {
@@ -198,6 +186,34 @@ function countEntries(value: JsonValue): number {
   return count
 }
 
+/**
+ * The same in one walk with all checks; not a number for a value with a fault. A walk for each kind of fault costs 3,500
+ * instructions more for a small form.
+ * @param depth how deep arrays and objects may lie in one another here
+ */
+function countSound(value: unknown, depth: number): number {
+  if (typeof value === 'string') return isStorable(value) ? 0 : Number.NaN
+  if (typeof value === 'number') return Number.isFinite(value) ? 0 : Number.NaN
+  if (typeof value === 'boolean' || value === null) return 0
+  if (typeof value !== 'object' || depth === 0) return Number.NaN
+  let count = 0
+  if (Array.isArray(value)) {
+    for (const item of value) count += 1 + countSound(item, depth - 1)
+    return count
+  }
+  // `Object.values` takes 900 instructions more for two members.
+  for (const name of Object.keys(value)) {
+    if (!isStorable(name)) return Number.NaN
+    count += 1 + countSound((value as Readonly<Record<string, unknown>>)[name], depth - 1)
+  }
+  return count
+}
+
+/** Whether text has neither U+0000, which PostgreSQL refuses, nor lone surrogates, which UTF-8 cannot carry. */
+function isStorable(text: string): boolean {
+  return text.isWellFormed() && !text.includes('\0')
+}
+
 /** @throws HttpError 422 where a value holds what not every store can keep: such content gets one answer everywhere */
 function checkStorable(value: unknown): void {
   const fault = findUnstorable(value)
@@ -206,11 +222,6 @@ function checkStorable(value: unknown): void {
     detail: 'The content holds a value that cannot be stored.',
     errors: [fault],
   })
-}
-
-/** Whether text has neither U+0000, which PostgreSQL refuses, nor lone surrogates, which UTF-8 cannot carry. */
-function isStorable(text: string): boolean {
-  return text.isWellFormed() && !text.includes('\0')
 }
 
 function findUnstorable(value: unknown): ContentError | undefined {
@@ -223,19 +234,11 @@ function findUnstorable(value: unknown): ContentError | undefined {
   if (typeof value === 'boolean' || value === null) return undefined
   if (typeof value !== 'object')
     throw new TypeError(`req.body holds a value of type ${typeof value}, which is not JSON.`)
-  if (Array.isArray(value)) {
-    for (let i = 0; i < value.length; i++) {
-      const fault = findUnstorable(value[i])
-      if (fault !== undefined) return { ...fault, pointer: formatPointerStep(i) + fault.pointer }
-    }
-    return undefined
-  }
-  for (const name of Object.keys(value)) {
-    if (!isStorable(name)) {
-      return { pointer: formatPointerStep(name), detail: 'U+0000 or a lone surrogate in a name.' }
-    }
-    const fault = findUnstorable((value as Readonly<Record<string, unknown>>)[name])
-    if (fault !== undefined) return { ...fault, pointer: formatPointerStep(name) + fault.pointer }
+  const children: Iterable<[string | number, unknown]> = Array.isArray(value) ? value.entries() : Object.entries(value)
+  for (const [step, child] of children) {
+    const isNamed = typeof step === 'number' || isStorable(step)
+    const fault = isNamed ? findUnstorable(child) : { pointer: '', detail: 'U+0000 or a lone surrogate in a name.' }
+    if (fault !== undefined) return { ...fault, pointer: formatPointerStep(step) + fault.pointer }
   }
   return undefined
 }

@@ -1,12 +1,10 @@
 import { ByteBlocks } from '../core/byte-blocks.ts'
 import type { MediaType } from '../protocol/media-type.ts'
-import { malformedBody, tooMany, unsupportedBody } from './body-errors.ts'
 import { DelimiterTap, type TapEvents } from './delimiter-tap.ts'
-import { DEFAULT_LIMITS } from './limits.ts'
+import type { FilePart, FormField } from './form.ts'
+import { type BodyLimits, DEFAULT_LIMITS, malformedBody, tooLarge, tooMany, unsupportedBody } from './limits.ts'
 import { type PartHead, readPartHead } from './part-head.ts'
-import { tooLarge } from './read-body.ts'
-import { decodePart, decodeText } from './text.ts'
-import type { BodyLimits, FilePart, FormField } from './types.ts'
+import { decodeText } from './text.ts'
 
 /** RFC 2046 §5.1.1: 1 to 70 characters, not ending with a space. */
 const BOUNDARY = /^[0-9A-Za-z'()+_,\-./:=? ]{0,69}[0-9A-Za-z'()+_,\-./:=?]$/
@@ -22,11 +20,7 @@ function readBoundary({ essence, parameters }: MediaType): string {
 }
 
 /** A file part whose content may still be arriving. */
-export interface ArrivingFile {
-  readonly kind: 'file'
-  readonly name: string
-  readonly filename: string | undefined
-  readonly contentType: string
+export interface ArrivingFile extends Omit<FilePart, 'content'> {
   /** Content that has arrived and is not taken yet: at most two views into each chunk that was pushed. */
   readonly chunks: Uint8Array[]
   /** Whether nothing more will arrive. */
@@ -36,13 +30,24 @@ export interface ArrivingFile {
 }
 
 /**
- * A parser of one multipart body that never waits: its caller decides how fast it reads. It judges the parts in the order in
- * which they come.
+ * Makes a parser of one multipart body that never waits: its caller decides how fast it reads. It judges the parts in the
+ * order in which they come.
+ * @param mediaType Content-Type with its boundary
+ * @param parts where parts are added, in order: a field when it is complete, a file when it begins
+ * @throws HttpError 415 for another media type, 400 for a boundary that is missing or malformed
  */
-export class MultipartParser implements TapEvents {
+export function createMultipartParser(
+  mediaType: MediaType,
+  limits: BodyLimits,
+  parts: (FormField | ArrivingFile)[],
+): DelimiterTap {
+  return new DelimiterTap(readBoundary(mediaType), new PartReader(limits, parts))
+}
+
+/** Makes parts of what the tap finds, within the limits. */
+class PartReader implements TapEvents {
   readonly #parts: (FormField | ArrivingFile)[]
   readonly #limits: BodyLimits
-  readonly #tap: DelimiterTap
   #fields = 0
   #files = 0
   #fieldsSize = 0
@@ -57,35 +62,18 @@ export class MultipartParser implements TapEvents {
   /** All text of a field that came in several chunks. */
   #blocks: ByteBlocks | undefined = undefined
 
-  /**
-   * @param mediaType Content-Type with its boundary
-   * @param parts where parts are added, in order: a field when it is complete, a file when it begins
-   * @throws HttpError 415 for another media type, 400 for a boundary that is missing or malformed
-   */
-  constructor(mediaType: MediaType, limits: BodyLimits, parts: (FormField | ArrivingFile)[]) {
+  constructor(limits: BodyLimits, parts: (FormField | ArrivingFile)[]) {
     this.#parts = parts
     this.#limits = limits
-    this.#tap = new DelimiterTap(readBoundary(mediaType), this)
-  }
-
-  /**
-   * Adds the parts that begin or end in this chunk, before it returns.
-   * @throws HttpError 400, 413, 415; the parts before the fault have been added
-   */
-  push(chunk: Uint8Array): void {
-    this.#tap.push(chunk)
-  }
-
-  /** The content has ended. @throws HttpError 400 when it is cut short */
-  end(): void {
-    this.#tap.end()
   }
 
   /** @throws HttpError as `readPartHead`; 413 for a part or a header field too many, 400 for a name that is too long */
-  onHead(data: Buffer, start: number, end: number): void {
+  onHead(data: Buffer, start: number, from: number): number {
     const limits = this.#limits
     if (this.#fields + this.#files === limits.parts) throw tooMany('parts', limits.parts)
-    const head = readPartHead(data, start, end)
+    const known = readPartHead(data, start, from)
+    if (known === undefined) return -1
+    const { head } = known
     if (head.fieldCount > limits.partHeaders) throw tooMany('header fields in a part', limits.partHeaders)
     if (head.name.length > limits.nameLength) throw malformedBody('The name of a part is too long.')
     this.#head = head
@@ -99,6 +87,7 @@ export class MultipartParser implements TapEvents {
       if (++this.#fields > limits.fields) throw tooMany('fields', limits.fields)
       this.#file = undefined
     }
+    return start + known.bytes.length
   }
 
   /** @throws HttpError 413 for a field or file that is too large, and for too much in all fields */
@@ -145,13 +134,13 @@ export class MultipartParser implements TapEvents {
     this.#blocks = undefined
     if (data === undefined) return decodeText(new Uint8Array(0), charset)
     return blocks === undefined
-      ? decodePart(data, this.#start, this.#end, charset)
+      ? decodeText(data, charset, this.#start, this.#end)
       : decodeText(blocks.drain(), charset)
   }
 }
 
 /** A file of a form that is at hand. */
-export interface HeldFile extends Omit<FilePart, 'content'> {
+interface HeldFile extends Omit<FilePart, 'content'> {
   /** A view into the content of the form, unless something in it looks like the beginning of a delimiter. */
   readonly content: Uint8Array
 }
@@ -169,7 +158,7 @@ export function splitMultipart(
   limits: BodyLimits = DEFAULT_LIMITS,
 ): readonly (FormField | HeldFile)[] {
   const parts: (FormField | ArrivingFile)[] = []
-  const parser = new MultipartParser(mediaType, limits, parts)
+  const parser = createMultipartParser(mediaType, limits, parts)
   parser.push(content)
   parser.end()
   return parts.map((part) => (part.kind === 'field' ? part : holdFile(part)))

@@ -1,9 +1,8 @@
 import type { MediaType } from '../protocol/media-type.ts'
-import { collectFields, type FormValues } from './form.ts'
-import { DEFAULT_LIMITS } from './limits.ts'
-import { type ArrivingFile, MultipartParser } from './multipart-parser.ts'
+import { collectFields, type FilePart, type FormField, type FormPart, type FormValues } from './form.ts'
+import { type BodyLimits, DEFAULT_LIMITS } from './limits.ts'
+import { type ArrivingFile, createMultipartParser } from './multipart-parser.ts'
 import { collectBytes } from './read-body.ts'
-import type { BodyLimits, FilePart, FormField, FormPart } from './types.ts'
 
 const DONE = Object.freeze({ done: true, value: undefined })
 
@@ -26,7 +25,7 @@ export function parseMultipart(
   limits: BodyLimits = DEFAULT_LIMITS,
 ): AsyncIterable<FormPart> {
   const parts: (FormField | ArrivingFile)[] = []
-  const parser = new MultipartParser(mediaType, limits, parts)
+  const parser = createMultipartParser(mediaType, limits, parts)
   let input: AsyncIterator<Uint8Array> | undefined
   let pulling: Promise<void> | undefined
   let ended = false
@@ -120,10 +119,7 @@ function createFilePart(file: ArrivingFile, failure: () => unknown, more: () => 
 }
 
 /** A file that is held in memory. */
-export interface CollectedFile {
-  readonly name: string
-  readonly filename: string | undefined
-  readonly contentType: string
+interface CollectedFile extends Omit<FilePart, 'kind' | 'content'> {
   readonly content: Uint8Array
 }
 

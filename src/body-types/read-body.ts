@@ -5,6 +5,7 @@ import type { Exchange } from '../core/exchange.ts'
 import { stopWatch, watchIdle } from '../core/idle-watch.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import { contentGone, declaredLength, wasRead } from '../core/request-content.ts'
+import { tooLarge } from './limits.ts'
 
 const EMPTY = new Uint8Array(0)
 
@@ -13,11 +14,6 @@ function sendContinue(exchange: Exchange): void {
   const send = exchange.sendContinue
   exchange.sendContinue = undefined
   send?.()
-}
-
-/** 413 for content over a limit in bytes. */
-export function tooLarge(limit: number): HttpError {
-  return new HttpError(413, 'ERR_TOO_LARGE', { detail: `The content is larger than ${limit} bytes.` })
 }
 
 function aborted(): RequestAborted {

@@ -1,42 +1,53 @@
 import { isAscii, isUtf8 } from 'node:buffer'
 import { TextDecoder } from 'node:util'
-import { malformedBody, unsupportedBody } from './body-errors.ts'
+import { malformedBody, unsupportedBody } from './limits.ts'
 
 /**
  * Decodes text, strictly: what is not valid in the charset is refused, never replaced (RFC 9110 §8.3.2).
  * @param charset a label of the Encoding Standard, in any case; default `utf-8`. `us-ascii` and `iso-8859-1` are taken
  *   by their IANA definitions, not as aliases of windows-1252
+ * @param start where the text begins and ends in `data`; default all of it
  * @throws HttpError 415 for a charset that cannot be decoded, 400 for bytes that are not valid in it
  */
-export function decodeText(bytes: Uint8Array, charset = 'utf-8'): string {
+export function decodeText(data: Uint8Array, charset?: string, start = 0, end: number = data.length): string {
+  const text = charset === undefined ? decodeUtf8(data, start, end) : decodeFrom(charset, data.subarray(start, end))
+  if (text === undefined) throw malformedBody('The content is not valid in its charset.')
+  return text
+}
+
+/** Decodes UTF-8 where it lies; `undefined` for bytes that are not UTF-8. */
+export function decodeUtf8(data: Uint8Array, start = 0, end: number = data.length): string | undefined {
+  const text = viewOf(data).toString('utf8', start, end)
+  // Node puts U+FFFD in place of what is not UTF-8: only text that has one needs a second look.
+  return text.includes('\ufffd') && !isUtf8(data.subarray(start, end)) ? undefined : text
+}
+
+function decodeFrom(charset: string, bytes: Uint8Array): string | undefined {
   switch (charset.toLowerCase()) {
     case 'utf-8':
     case 'utf8':
-      if (!isUtf8(bytes)) throw malformedText()
-      return viewOf(bytes).toString()
+      return decodeUtf8(bytes)
     case 'us-ascii':
-      if (!isAscii(bytes)) throw malformedText()
-      return viewOf(bytes).toString('latin1')
+      return isAscii(bytes) ? viewOf(bytes).toString('latin1') : undefined
     case 'iso-8859-1':
       return viewOf(bytes).toString('latin1')
-    default: {
-      const decoder = createDecoder(charset)
-      // Versions of Node differ in this one.
-      return decoder.encoding === 'windows-1252' ? decodeWindows1252(bytes) : decode(decoder, bytes)
-    }
+  }
+  const decoder = createDecoder(charset)
+  // Versions of Node differ in this one.
+  if (decoder.encoding === 'windows-1252') return decodeWindows1252(bytes)
+  try {
+    return decoder.decode(bytes)
+  } catch {
+    return undefined
   }
 }
 
-/**
- * The same for a part of `data`. UTF-8 is decoded where it lies.
- * @throws HttpError as {@link decodeText}
- */
-export function decodePart(data: Buffer, start: number, end: number, charset: string | undefined): string {
-  if (charset !== undefined) return decodeText(data.subarray(start, end), charset)
-  const text = data.toString('utf8', start, end)
-  // Node puts U+FFFD in place of what is not UTF-8: only text that has one needs a second look.
-  if (text.includes('\ufffd') && !isUtf8(data.subarray(start, end))) throw malformedText()
-  return text
+function createDecoder(charset: string): TextDecoder {
+  try {
+    return new TextDecoder(charset, { fatal: true })
+  } catch {
+    throw unsupportedBody('The charset of the content is not supported.')
+  }
 }
 
 function viewOf(bytes: Uint8Array): Buffer {
@@ -63,24 +74,4 @@ function decodeWindows1252(bytes: Uint8Array): string {
 /** Whether text in a charset is UTF-8 as well; JSON and forms are nothing else. No charset at all is UTF-8. */
 export function isUtf8Charset(charset: string | undefined): boolean {
   return charset === undefined || /^(?:utf-?8|us-ascii)$/i.test(charset)
-}
-
-function createDecoder(charset: string): TextDecoder {
-  try {
-    return new TextDecoder(charset, { fatal: true })
-  } catch {
-    throw unsupportedBody('The charset of the content is not supported.')
-  }
-}
-
-function decode(decoder: TextDecoder, bytes: Uint8Array): string {
-  try {
-    return decoder.decode(bytes)
-  } catch {
-    throw malformedText()
-  }
-}
-
-function malformedText(): Error {
-  return malformedBody('The content is not valid in its charset.')
 }

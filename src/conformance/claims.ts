@@ -2,7 +2,7 @@ import { AssertionError } from 'node:assert'
 import { createHash } from 'node:crypto'
 import { inspect, isDeepStrictEqual } from 'node:util'
 import { SHORT } from '../core/reply.ts'
-import { isEntityTag } from '../protocol/entity-tag.ts'
+import { isEntityTag } from '../protocol/preconditions.ts'
 import {
   type Content,
   isLargeBody,

@@ -1,4 +1,4 @@
-import { parseHttpDate } from '../protocol/http-date.ts'
+import { parseHttpDate } from '../protocol/dates.ts'
 import {
   type Conditions,
   evaluatePreconditions,

@@ -1,6 +1,5 @@
-import { selectMediaType } from '../protocol/accept.ts'
 import { isToken } from '../protocol/field-value.ts'
-import { withUtf8 } from '../protocol/media-type.ts'
+import { selectMediaType, withUtf8 } from '../protocol/media-type.ts'
 import { createProblem, type ErrorHeaders, HttpError, isErrorStatus, isHttpError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import { contentReply, emptyReply, encodeText, type Reply, type ReplyBody } from './reply.ts'

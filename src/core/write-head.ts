@@ -1,5 +1,5 @@
 import { type ServerResponse, STATUS_CODES, validateHeaderValue } from 'node:http'
-import { mergeVary } from '../protocol/vary.ts'
+import { mergeVary } from '../protocol/field-value.ts'
 import { BASE_FIELDS, type Exchange } from './exchange.ts'
 import type { Reply } from './reply.ts'
 

@@ -1,4 +1,4 @@
-import type { AuthScheme } from '../auth-schemes/types.ts'
+import type { AuthScheme } from '../auth-schemes/scheme.ts'
 import { atOnce, type MaybePromise } from '../core/maybe-promise.ts'
 import {
   BOOLEAN,

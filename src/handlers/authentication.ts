@@ -1,4 +1,4 @@
-import { type AuthResult, type AuthScheme, toPrincipal } from '../auth-schemes/types.ts'
+import { type AuthResult, type AuthScheme, toPrincipal } from '../auth-schemes/scheme.ts'
 import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import type { Exchange } from '../core/exchange.ts'

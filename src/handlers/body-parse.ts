@@ -1,12 +1,11 @@
 import type { Http2ServerResponse } from 'node:http2'
 import { decodeContent } from '../body-types/content-coding.ts'
-import { collectFields, parseForm } from '../body-types/form.ts'
+import { collectFields, type FormPart, parseForm } from '../body-types/form.ts'
 import { parseJson } from '../body-types/json.ts'
-import { readLimits } from '../body-types/limits.ts'
+import { type BodyLimits, readLimits } from '../body-types/limits.ts'
 import { type CollectedParts, collectParts, parseMultipart } from '../body-types/multipart.ts'
 import { collectBytes, readBytes, streamBytes } from '../body-types/read-body.ts'
 import { decodeText, isUtf8Charset } from '../body-types/text.ts'
-import type { BodyLimits, FormPart } from '../body-types/types.ts'
 import { HttpError, isHttpError } from '../core/errors.ts'
 import type { Exchange } from '../core/exchange.ts'
 import type { ErrorHook } from '../core/failures.ts'
@@ -26,8 +25,8 @@ import {
 import type { HostRequest } from '../core/request-view.ts'
 import { isJsonType, type MediaType, parseMediaType } from '../protocol/media-type.ts'
 
+export type { FilePart, FormField, FormPart } from '../body-types/form.ts'
 export type { CollectedParts } from '../body-types/multipart.ts'
-export type { FilePart, FormField, FormPart } from '../body-types/types.ts'
 
 /** A kind of content that is parsed. */
 export type BodyKind = 'json' | 'form' | 'multipart' | 'text'

@@ -1,8 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { requireFewMembers } from '../body-types/json.ts'
-import { readLimits } from '../body-types/limits.ts'
-import { tooLarge } from '../body-types/read-body.ts'
-import type { BodyLimits } from '../body-types/types.ts'
+import { type BodyLimits, readLimits, tooLarge } from '../body-types/limits.ts'
 import { evaluateConditions, readConditions, requireCondition } from '../core/conditions.ts'
 import { HttpError } from '../core/errors.ts'
 import type { Exchange } from '../core/exchange.ts'
@@ -27,9 +25,12 @@ import { readTarget } from '../core/place.ts'
 import { contentReply, emptyReply, encodeText, type Reply } from '../core/reply.ts'
 import type { HostRequest, RequestView } from '../core/request-view.ts'
 import { createTurns, MAX_ATTEMPTS, PATIENT_ATTEMPTS, pause } from '../core/turns.ts'
-import { createDefaultFormats } from '../patch-formats/default-formats.ts'
-import { formatAcceptPatch } from '../patch-formats/select.ts'
-import type { ParsedPatch, PatchFormat } from '../patch-formats/types.ts'
+import {
+  createDefaultFormats,
+  formatAcceptPatch,
+  type ParsedPatch,
+  type PatchFormat,
+} from '../patch-formats/patch-format.ts'
 import { formatCacheControl } from '../protocol/cache-control.ts'
 import { parsePrefer } from '../protocol/prefer.ts'
 import { toOriginForm } from '../protocol/request-target.ts'

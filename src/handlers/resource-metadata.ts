@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type ProtectedResourceMetadataOptions, readResourceMetadata } from '../auth-schemes/resource-metadata.ts'
-import type { AuthScheme } from '../auth-schemes/types.ts'
+import type { AuthScheme } from '../auth-schemes/scheme.ts'
 import { evaluateConditions, readConditions } from '../core/conditions.ts'
 import { HttpError } from '../core/errors.ts'
 import type { Exchange } from '../core/exchange.ts'

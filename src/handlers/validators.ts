@@ -1,9 +1,8 @@
 import type { Exchange } from '../core/exchange.ts'
 import { describeValue } from '../core/option-values.ts'
 import { readProperty } from '../core/options.ts'
-import { isEntityTag } from '../protocol/entity-tag.ts'
-import { formatHttpDate } from '../protocol/http-date.ts'
-import { dateToSend, isSecondOver, type Validators } from '../protocol/preconditions.ts'
+import { formatHttpDate } from '../protocol/dates.ts'
+import { dateToSend, isEntityTag, isSecondOver, type Validators } from '../protocol/preconditions.ts'
 
 /** The validators of a current representation, as a route knows them. */
 export interface KnownValidators {

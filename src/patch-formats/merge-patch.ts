@@ -2,7 +2,7 @@ import { HttpError } from '../core/errors.ts'
 import { defineMember, equalJson, isDeeperThan, isJsonObject, type JsonValue, readMember } from '../core/json.ts'
 import { type ValueRule, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
-import type { PatchFormat } from './types.ts'
+import type { PatchFormat } from './patch-format.ts'
 
 export interface MergePatchOptions {
   /** How deep arrays and objects of the patch may be nested. Default 100, at most 1000. */

@@ -1,4 +1,4 @@
-import { formatQuotedString, isToken, parseQuotedString, skipToken, skipWhitespace } from './field-value.ts'
+import { formatQuotedString, isToken, parseParameterValue, skipToken, skipWhitespace } from './field-value.ts'
 
 /** The value of an Authorization field (RFC 9110 §11.4), not yet interpreted by a scheme. */
 export interface Credentials {
@@ -20,19 +20,7 @@ export function parseAuthorization(field: string): Credentials | undefined {
 
 /** Whether `text` is a `token68`, which is also the `b64token` of RFC 6750 §2.1. */
 export function isToken68(text: string): boolean {
-  let i = 0
-  for (; i < text.length; i++) {
-    const code = text.charCodeAt(i)
-    const isAlphanumeric =
-      (code >= 0x30 && code <= 0x39) || (code >= 0x41 && code <= 0x5a) || (code >= 0x61 && code <= 0x7a)
-    // - . _ ~ + /
-    if (isAlphanumeric || code === 0x2d || code === 0x2e || code === 0x5f || code === 0x7e) continue
-    if (code === 0x2b || code === 0x2f) continue
-    break
-  }
-  if (i === 0) return false
-  while (i < text.length && text.charCodeAt(i) === 0x3d) i++
-  return i === text.length
+  return /^[\w\-.~+/]+=*$/.test(text)
 }
 
 /**
@@ -51,21 +39,10 @@ export function parseAuthParameters(text: string): ReadonlyMap<string, string> |
     const name = text.slice(at, equals).toLowerCase()
     at = skipWhitespace(text, equals)
     if (name === '' || parameters.has(name) || text.charCodeAt(at) !== 0x3d) return undefined
-    at = skipWhitespace(text, at + 1)
-    let value: string
-    if (text.charCodeAt(at) === 0x22) {
-      const quoted = parseQuotedString(text, at)
-      if (quoted === undefined) return undefined
-      value = quoted.value
-      at = quoted.end
-    } else {
-      const end = skipToken(text, at)
-      if (end === at) return undefined
-      value = text.slice(at, end)
-      at = end
-    }
-    parameters.set(name, value)
-    at = skipWhitespace(text, at)
+    const parsed = parseParameterValue(text, skipWhitespace(text, at + 1))
+    if (parsed === undefined) return undefined
+    parameters.set(name, parsed.value)
+    at = skipWhitespace(text, parsed.end)
     if (at < text.length && text.charCodeAt(at) !== 0x2c) return undefined
   }
   return parameters

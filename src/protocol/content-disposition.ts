@@ -1,4 +1,4 @@
-import { parseParameters, skipToken, skipWhitespace } from './field-value.ts'
+import { decodePercent, parseParameters, skipToken, skipWhitespace } from './field-value.ts'
 
 /** A Content-Disposition (RFC 6266). */
 export interface ContentDisposition {
@@ -33,11 +33,7 @@ export function parseExtendedValue(text: string): string | undefined {
   if (match[1]!.toLowerCase() === 'iso-8859-1') {
     return encoded.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
   }
-  try {
-    return decodeURIComponent(encoded)
-  } catch {
-    return undefined
-  }
+  return decodePercent(encoded)
 }
 
 const MAX_FILENAME = 255
@@ -82,4 +78,12 @@ export function formatContentDisposition(type: 'inline' | 'attachment', filename
     (char) => '%' + char.charCodeAt(0).toString(16).toUpperCase(),
   )
   return `${type}; filename="${plain}"; filename*=UTF-8''${extended}`
+}
+
+/** Letters, digits and hyphens in groups (RFC 5646 §2.1), as far as a field may hold them. */
+const LIST = /^[a-z0-9]{1,8}(?:-[a-z0-9]{1,8})*(?:[ \t]*,[ \t]*[a-z0-9]{1,8}(?:-[a-z0-9]{1,8})*)*$/i
+
+/** Whether a field is a list of language tags (RFC 9110 §8.5). */
+export function isLanguageList(field: string): boolean {
+  return LIST.test(field)
 }

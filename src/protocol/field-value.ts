@@ -12,9 +12,7 @@ export function isTokenCode(code: number): boolean {
 
 /** Whether `text` is a `token`: at least one `tchar` and nothing else (RFC 9110 §5.6.2). */
 export function isToken(text: string): boolean {
-  if (text.length === 0) return false
-  for (let i = 0; i < text.length; i++) if (!isTokenCode(text.charCodeAt(i))) return false
-  return true
+  return text !== '' && skipToken(text, 0) === text.length
 }
 
 /** Index of the first character at or after `at` that is neither a space nor a tab (`OWS`, RFC 9110 §5.6.3). */
@@ -74,20 +72,22 @@ export function formatQuotedString(text: string): string {
   return `"${text.replace(/[^\t\x20-\x7e\x80-\xff]/g, '').replace(/["\\]/g, '\\$&')}"`
 }
 
-/** How one parameter list may be written; see {@link parseParameters}. */
-export interface ParsedParameters {
-  /** Values by lower-case name. */
-  readonly parameters: ReadonlyMap<string, string>
-  /** Index after the last parameter. */
-  readonly end: number
+/** Reads the token or quoted-string that starts at `at`; `undefined` when there is neither. */
+export function parseParameterValue(text: string, at: number): { value: string; end: number } | undefined {
+  if (text.charCodeAt(at) === 0x22) return parseQuotedString(text, at)
+  const end = skipToken(text, at)
+  return end === at ? undefined : { value: text.slice(at, end), end }
 }
 
 /**
  * Reads `*( OWS ";" OWS [ name "=" value ] )` from `at` on (RFC 9110 §5.6.6).
  * Names are lower-cased; a quoted value equals the same value without quotes.
- * @returns `undefined` when a parameter is malformed or a name occurs twice.
+ * @returns values by name, and the index after the last; `undefined` when a parameter is malformed or a name occurs twice
  */
-export function parseParameters(text: string, at: number): ParsedParameters | undefined {
+export function parseParameters(
+  text: string,
+  at: number,
+): { parameters: ReadonlyMap<string, string>; end: number } | undefined {
   const parameters = new Map<string, string>()
   let end = at
   for (;;) {
@@ -99,20 +99,11 @@ export function parseParameters(text: string, at: number): ParsedParameters | un
       end = start // an empty parameter, as in "text/plain;"
       continue
     }
-    if (text.charCodeAt(equals) !== 0x3d) return undefined
     const name = text.slice(start, equals).toLowerCase()
-    if (parameters.has(name)) return undefined
-    const from = equals + 1
-    if (text.charCodeAt(from) === 0x22) {
-      const quoted = parseQuotedString(text, from)
-      if (quoted === undefined) return undefined
-      parameters.set(name, quoted.value)
-      end = quoted.end
-    } else {
-      end = skipToken(text, from)
-      if (end === from) return undefined
-      parameters.set(name, text.slice(from, end))
-    }
+    const parsed = text.charCodeAt(equals) === 0x3d ? parseParameterValue(text, equals + 1) : undefined
+    if (parsed === undefined || parameters.has(name)) return undefined
+    parameters.set(name, parsed.value)
+    end = parsed.end
   }
 }
 
@@ -142,4 +133,40 @@ export function splitList(text: string): string[] {
 function addMember(members: string[], text: string): void {
   const member = trimWhitespace(text)
   if (member !== '') members.push(member)
+}
+
+/**
+ * Joins two Vary values: every field name once, in order, `*` alone when either says so (RFC 9110 §12.5.5).
+ * A value beside an empty or equal one is returned as it is.
+ * @param a a Vary value, possibly empty
+ * @param b a Vary value, possibly empty
+ */
+export function mergeVary(a: string, b: string): string {
+  if (a === '' || a === b) return b
+  if (b === '') return a
+  if (isFieldName(a) && isFieldName(b)) return a.toLowerCase() === b.toLowerCase() ? a : `${a}, ${b}`
+  const names = splitList(a)
+  const known = new Set(names.map((name) => name.toLowerCase()))
+  for (const name of splitList(b)) {
+    const key = name.toLowerCase()
+    if (!known.has(key)) {
+      known.add(key)
+      names.push(name)
+    }
+  }
+  return known.has('*') ? '*' : names.join(', ')
+}
+
+/** Whether a value is one field name: two of them, as almost always, cost a tenth of what lists do. */
+function isFieldName(value: string): boolean {
+  return value !== '*' && isToken(value)
+}
+
+/** The text that percent-encoded text stands for; `undefined` for a broken escape, or bytes that are not UTF-8. */
+export function decodePercent(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
 }

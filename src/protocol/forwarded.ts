@@ -20,7 +20,7 @@ export function parseForwarded(field: string): ForwardedHop[] | undefined {
 }
 
 /** How a request reached the nearest proxy; `unknown` when the proxy does not say. */
-export type ForwardedTransport = 'https' | 'cleartext' | 'unknown'
+type ForwardedTransport = 'https' | 'cleartext' | 'unknown'
 
 /**
  * Decides how the request reached the nearest proxy.

@@ -1,5 +1,6 @@
 /** Whether a request is below a path prefix, in the reading of every program that it may pass through. */
 
+import { decodePercent } from './field-value.ts'
 import { parseRequestTarget, pathOfTarget } from './request-target.ts'
 
 /**
@@ -84,7 +85,8 @@ export function placeTarget(target: string, prefix: string): Placement {
   if (readings === undefined) return 'unclear'
   const folded = decodeEscapes(prefix).toLowerCase()
   // Letter case does not tell paths apart in Express and Connect. Escapes stay: a router takes "a%2Fb" for one segment.
-  const isBelow = (reading: string): boolean => measurePrefix(reading.toLowerCase(), folded, isFilled) !== undefined
+  const isBelow = (reading: string): boolean =>
+    measurePrefix(reading.toLowerCase(), folded, (segment) => segment !== '') !== undefined
   return readings.some(isBelow) ? 'unclear' : 'outside'
 }
 
@@ -100,7 +102,7 @@ export function measurePrefix(
 ): number | undefined {
   if (!prefix.includes('/:')) {
     const next = path.startsWith(prefix) ? path.charCodeAt(prefix.length) : undefined
-    return next === SLASH || Number.isNaN(next) ? prefix.length : undefined
+    return next === 0x2f || Number.isNaN(next) ? prefix.length : undefined
   }
   const segments = path.split('/')
   let length = -1
@@ -117,21 +119,11 @@ function isOneSegment(segment: string): boolean {
   return segment !== '' && parseRequestTarget(`/${segment}`) !== undefined
 }
 
-function isFilled(segment: string): boolean {
-  return segment !== ''
-}
-
-const SLASH = 0x2f
-
 /** Decodes every escape, also those that are not UTF-8: there are programs that do. */
 function decodeEscapes(path: string): string {
-  return path.replace(/(?:%[0-9a-f]{2})+/gi, (run) => {
-    try {
-      return decodeURIComponent(run)
-    } catch {
-      return run.replace(/%(..)/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)))
-    }
-  })
+  const decodeBytes = (run: string): string =>
+    run.replace(/%(..)/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)))
+  return path.replace(/(?:%[0-9a-f]{2})+/gi, (run) => decodePercent(run) ?? decodeBytes(run))
 }
 
 /** RFC 3986 §5.2.4 */

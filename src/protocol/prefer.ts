@@ -1,4 +1,4 @@
-import { parseQuotedString, skipToken, skipWhitespace, splitList } from './field-value.ts'
+import { parseParameterValue, skipToken, skipWhitespace, splitList } from './field-value.ts'
 
 /** The preferences that this library knows (RFC 7240 §4). */
 export interface Preferences {
@@ -39,7 +39,5 @@ export function parsePrefer(field: string): Preferences {
 function parsePreferenceValue(member: string, at: number): string {
   const equals = skipWhitespace(member, at)
   if (member.charCodeAt(equals) !== 0x3d) return ''
-  const from = skipWhitespace(member, equals + 1)
-  if (member.charCodeAt(from) === 0x22) return parseQuotedString(member, from)?.value ?? ''
-  return member.slice(from, skipToken(member, from))
+  return parseParameterValue(member, skipWhitespace(member, equals + 1))?.value ?? ''
 }

@@ -1,4 +1,6 @@
-/** Request targets (RFC 9112 §3.2) and the path of a resource. */
+import { decodePercent } from './field-value.ts'
+
+/** Request targets (RFC 9112 §3.2): the path of a resource, the parameters of a query, and the host. */
 
 /** A request target, split once and decoded once. */
 export interface RequestTarget {
@@ -55,32 +57,18 @@ export function parseRequestTarget(target: string): RequestTarget | undefined {
 function decodePath(raw: string): string | undefined {
   const segments = raw.split('/')
   for (const [index, segment] of segments.entries()) {
-    let text = segment
-    if (segment.includes('%')) {
-      try {
-        text = decodeURIComponent(segment)
-      } catch {
-        return undefined // a broken escape, or bytes that are not UTF-8
-      }
-      if (/[/\\\x00-\x1f\x7f]/.test(text)) return undefined
-      segments[index] = text
-    }
-    if (text === '.' || text === '..') return undefined
+    const text = segment.includes('%') ? decodePercent(segment) : segment
+    if (text === undefined || text === '.' || text === '..' || /[/\\\x00-\x1f\x7f]/.test(text)) return undefined
+    segments[index] = text
   }
   return segments.join('/')
 }
 
-/** `http://host` of a target in absolute-form (RFC 9112 §3.2.2); empty for every other form. */
-function originOf(target: string): string {
-  if (target.charCodeAt(0) === SLASH) return ''
-  return /^[a-z][a-z0-9+.-]*:\/\/[^/?#\\]*/i.exec(target)?.[0] ?? ''
-}
-
-/** A target of any form as origin-form: what follows scheme and authority. */
+/** A target of any form as origin-form: of an absolute one (RFC 9112 §3.2.2), what follows scheme and authority. */
 export function toOriginForm(target: string): string {
-  const origin = originOf(target)
-  if (origin === '') return target
-  const rest = target.slice(origin.length)
+  const origin = target.charCodeAt(0) === SLASH ? null : /^[a-z][a-z0-9+.-]*:\/\/[^/?#\\]*/i.exec(target)
+  if (origin === null) return target
+  const rest = target.slice(origin[0].length)
   return rest === '' || rest.startsWith('?') ? `/${rest}` : rest
 }
 
@@ -106,6 +94,37 @@ function isWrittenAsIs(path: string): boolean {
     if (!isWord && (code < 0x2d || code > 0x2f) && code !== 0x7e) return false
   }
   return true
+}
+
+/** A parameter of a query, decoded. */
+export interface QueryParameter {
+  readonly name: string
+  readonly value: string
+  /** Whether an escape of it is malformed, or does not stand for UTF-8. Name and value are then as received. */
+  readonly isMalformed: boolean
+}
+
+/** Reads `application/x-www-form-urlencoded` text (URL standard, "urlencoded parsing"), without replacing what is malformed. */
+export function parseQueryText(text: string): readonly QueryParameter[] {
+  const parameters: QueryParameter[] = []
+  for (const pair of text.split('&')) {
+    if (pair === '') continue
+    const end = pair.indexOf('=')
+    const rawName = end < 0 ? pair : pair.slice(0, end)
+    const rawValue = end < 0 ? '' : pair.slice(end + 1)
+    const name = decodePercent(rawName.replaceAll('+', ' '))
+    const value = decodePercent(rawValue.replaceAll('+', ' '))
+    const isMalformed = name === undefined || value === undefined
+    parameters.push({ name: name ?? rawName, value: value ?? rawValue, isMalformed })
+  }
+  return parameters
+}
+
+/** Writes parameters so that {@link parseQueryText} reads them, as a part of a URI. */
+export function formatQueryText(parameters: readonly Pick<QueryParameter, 'name' | 'value'>[]): string {
+  // RFC 3986 §3.4 lets both stand in a query, where date-times and sort keys have them.
+  const encode = (text: string): string => encodeURIComponent(text).replaceAll('%3A', ':').replaceAll('%2C', ',')
+  return parameters.map(({ name, value }) => `${encode(name)}=${encode(value)}`).join('&')
 }
 
 /** The authority of a request (RFC 3986 §3.2), as Host and `:authority` carry it. */

@@ -1,3 +1,5 @@
+import { decodePercent, skipWhitespace } from './field-value.ts'
+
 /** Structured field values (RFC 9651), as far as the fields of this library use them: items and dictionaries. */
 
 /** A bare item (RFC 9651 §3.3), distinguished by its type: a Display String is a string, a Date an integer. */
@@ -8,7 +10,7 @@ export type BareItem =
   | { readonly type: 'boolean'; readonly value: boolean }
 
 /** A member of a dictionary: an item, or an inner list, of which nothing here has any use. */
-export type DictionaryMember = BareItem | { readonly type: 'list' }
+type DictionaryMember = BareItem | { readonly type: 'list' }
 
 interface Parsed<Value> {
   readonly value: Value
@@ -17,7 +19,9 @@ interface Parsed<Value> {
 }
 
 const KEY = /[a-z*][a-z0-9_\-.*]*/y
-const NUMBER = /-?(\d+)(?:\.(\d*))?/y
+/** At most 15 digits, or 12 before the point and 1 to 3 behind it (RFC 9651 §4.2.4). */
+const NUMBER = /-?(?:\d{1,15}(?![\d.])|\d{1,12}\.\d{1,3}(?!\d))/y
+const DATE = /@(-?\d{1,15})(?![\d.])/y
 const STRING = /"((?:[\x20-\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"/y
 const TOKEN = /[A-Za-z*][!#$%&'*+\-.^_`|~0-9A-Za-z:/]*/y
 const BYTES = /:([A-Za-z0-9+/]*={0,2}):/y
@@ -41,13 +45,12 @@ export function parseDictionary(field: string): ReadonlyMap<string, DictionaryMe
   const members = new Map<string, DictionaryMember>()
   let at = skipSpaces(field, 0)
   while (at < field.length) {
-    const key = match(KEY, field, at)
-    if (key === undefined) return undefined
-    const member = readMember(field, at + key[0].length)
+    const key = readKey(field, at)
+    const member = key && readMember(field, key.end)
     if (member === undefined) return undefined
     // The last one takes the place of the last one in the order as well.
-    members.delete(key[0])
-    members.set(key[0], member.value)
+    members.delete(key!.value)
+    members.set(key!.value, member.value)
     at = skipWhitespace(field, member.end)
     if (at === field.length) return members
     if (field[at] !== ',') return undefined
@@ -55,6 +58,22 @@ export function parseDictionary(field: string): ReadonlyMap<string, DictionaryMe
     if (at === field.length) return undefined // a comma that nothing follows
   }
   return members
+}
+
+/** Visible ASCII but `"`, `,`, `;` and `\`: what a client may send without quotes and with them alike. */
+const IDEMPOTENCY_KEY = /^[!#-+\--:<-[\]-~]{1,255}$/
+
+/**
+ * Parses an Idempotency-Key field (draft-ietf-httpapi-idempotency-key-header-07 §2.1): a String, or its bare text, which
+ * many clients send. `"k"` and `k` are the same key.
+ * @param field the field; several lines are a list, which is malformed
+ * @returns the key, 1 to 255 visible characters of ASCII; `undefined` when the field is malformed
+ */
+export function parseIdempotencyKey(field: string): string | undefined {
+  const text = field.trim()
+  if (!text.startsWith('"')) return IDEMPOTENCY_KEY.test(text) ? text : undefined
+  const item = parseItem(text)
+  return item?.type === 'string' && IDEMPOTENCY_KEY.test(item.value) ? item.value : undefined
 }
 
 function readMember(text: string, at: number): Parsed<DictionaryMember> | undefined {
@@ -87,95 +106,64 @@ function readItem(text: string, at: number): Parsed<BareItem> | undefined {
 function skipParameters(text: string, at: number): number | undefined {
   let end = at
   while (text[end] === ';') {
-    const start = skipSpaces(text, end + 1)
-    const key = match(KEY, text, start)
-    if (key === undefined) return undefined
-    end = start + key[0].length
-    if (text[end] !== '=') continue
-    const item = readBareItem(text, end + 1)
-    if (item === undefined) return undefined
-    end = item.end
+    const key = readKey(text, skipSpaces(text, end + 1))
+    const last = key && text[key.end] === '=' ? readBareItem(text, key.end + 1) : key
+    if (last === undefined) return undefined
+    end = last.end
   }
   return end
 }
 
 function readBareItem(text: string, at: number): Parsed<BareItem> | undefined {
-  const first = text[at]
-  switch (first) {
-    case undefined:
-      return undefined
+  switch (text[at]) {
     case '"':
-      return found(match(STRING, text, at), at, ([, escaped]) => ({
-        type: 'string',
-        value: escaped!.replace(/\\(.)/g, '$1'),
-      }))
-    case ':':
-      return found(match(BYTES, text, at), at, ([, base64]) => decodeBytes(base64!))
-    case '?':
-      return found(match(BOOLEAN, text, at), at, ([, digit]) => ({ type: 'boolean', value: digit === '1' }))
+      return read(STRING, text, at, ([, text]) => ({ type: 'string', value: text!.replace(/\\(.)/g, '$1') }))
     case '%':
-      return found(match(DISPLAY_STRING, text, at), at, ([, coded]) => decodeDisplayString(coded!))
-    case '@': {
-      const number = readNumber(text, at + 1)
-      return number?.value.type === 'integer'
-        ? { value: { ...number.value, type: 'date' }, end: number.end }
-        : undefined
-    }
+      return read(DISPLAY_STRING, text, at, ([, coded]) => {
+        const value = decodePercent(coded!)
+        return value === undefined ? undefined : { type: 'string', value }
+      })
+    case ':':
+      return read(BYTES, text, at, ([, base64]) => decodeBytes(base64!))
+    case '?':
+      return read(BOOLEAN, text, at, ([, digit]) => ({ type: 'boolean', value: digit === '1' }))
+    case '@':
+      return read(DATE, text, at, ([, seconds]) => ({ type: 'date', value: Number(seconds) }))
   }
-  if (first === '-' || (first >= '0' && first <= '9')) return readNumber(text, at)
-  return found(match(TOKEN, text, at), at, ([token]) => ({ type: 'token', value: token }))
-}
-
-interface NumberItem {
-  readonly type: 'integer' | 'decimal' | 'date'
-  readonly value: number
-}
-
-/** RFC 9651 §4.2.4: at most 15 digits, or 12 before the point and 1 to 3 behind it. */
-function readNumber(text: string, at: number): Parsed<NumberItem> | undefined {
-  return found(match(NUMBER, text, at), at, ([number, whole, fraction]): NumberItem | undefined => {
-    if (fraction === undefined) return whole!.length > 15 ? undefined : { type: 'integer', value: Number(number) }
-    if (whole!.length > 12 || fraction === '' || fraction.length > 3) return undefined
-    return { type: 'decimal', value: Number(number) }
-  })
+  return (
+    read(TOKEN, text, at, ([value]) => ({ type: 'token', value })) ??
+    read(NUMBER, text, at, ([number]) => ({
+      type: number.includes('.') ? 'decimal' : 'integer',
+      value: Number(number),
+    }))
+  )
 }
 
 function decodeBytes(base64: string): BareItem | undefined {
   // Padding may be left out (RFC 9651 §4.2.7); a single character left over is a quarter of nothing.
   const digits = base64.replace(/=+$/, '')
   if (digits.length % 4 === 1) return undefined
-  const binary = atob(digits)
-  return { type: 'bytes', value: Uint8Array.from(binary, (character) => character.charCodeAt(0)) }
+  return { type: 'bytes', value: Uint8Array.from(atob(digits), (character) => character.charCodeAt(0)) }
 }
 
-function decodeDisplayString(coded: string): BareItem | undefined {
-  try {
-    return { type: 'string', value: decodeURIComponent(coded) }
-  } catch {
-    return undefined // not UTF-8
-  }
+function readKey(text: string, at: number): Parsed<string> | undefined {
+  return read(KEY, text, at, ([key]) => key)
 }
 
-function found<Value>(
-  match: RegExpExecArray | undefined,
+/** What a pattern finds at `at`, made into a value; `undefined` where it finds nothing, or nothing can be made of it. */
+function read<Value>(
+  pattern: RegExp,
+  text: string,
   at: number,
-  read: (match: RegExpExecArray) => Value | undefined,
+  toValue: (match: RegExpExecArray) => Value | undefined,
 ): Parsed<Value> | undefined {
-  const value = match && read(match)
-  return value === undefined ? undefined : { value, end: at + match![0].length }
-}
-
-function match(pattern: RegExp, text: string, at: number): RegExpExecArray | undefined {
   pattern.lastIndex = at
-  return pattern.exec(text) ?? undefined
+  const match = pattern.exec(text)
+  const value = match === null ? undefined : toValue(match)
+  return value === undefined ? undefined : { value, end: at + match![0].length }
 }
 
 function skipSpaces(text: string, at: number): number {
   while (text[at] === ' ') at++
-  return at
-}
-
-function skipWhitespace(text: string, at: number): number {
-  while (text[at] === ' ' || text[at] === '\t') at++
   return at
 }

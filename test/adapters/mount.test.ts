@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import express from 'express'
 import { describe, expect, it } from 'vitest'
-import { mount } from '../../src/adapters/mount.ts'
+import { mount } from '../../src/adapters/node.ts'
 import { basic } from '../../src/auth-schemes/basic.ts'
 import type { Handler } from '../../src/core/handler.ts'
 import type { HostRequest } from '../../src/core/request-view.ts'

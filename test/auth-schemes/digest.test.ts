@@ -1,15 +1,16 @@
 import { Agent } from 'node:http'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { type DigestOptions, digest, hashDigestSecret } from '../../src/auth-schemes/digest.ts'
+import { attemptLimit } from '../../src/auth-schemes/accounts.ts'
+import { type DigestOptions, digest } from '../../src/auth-schemes/digest.ts'
 import {
   computeResponse,
   type DigestAlgorithm,
   type DigestCredentials,
   hashAccount,
+  hashDigestSecret,
   parseDigestCredentials,
 } from '../../src/auth-schemes/digest-response.ts'
-import { attemptLimit } from '../../src/auth-schemes/throttle.ts'
 import { answerChallenge, type DigestRequest, readChallenge } from './digest-client.ts'
 import { type GuardedServer, type Sent, send, serveGuarded } from './guarded-server.ts'
 

@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { basic } from '../../src/auth-schemes/basic.ts'
-import { hashInTurn } from '../../src/auth-schemes/hash-queue.ts'
-import { hashPassword, verifyLikeStranger, verifyPassword } from '../../src/auth-schemes/password-hash.ts'
+import { hashInTurn, hashPassword, verifyLikeStranger, verifyPassword } from '../../src/auth-schemes/password-hash.ts'
 import { isHttpError } from '../../src/core/errors.ts'
 import { basicCredentials, type GuardedServer, serveGuarded } from './guarded-server.ts'
 

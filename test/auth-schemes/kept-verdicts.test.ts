@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest'
 import { basic } from '../../src/auth-schemes/basic.ts'
 import { bearer } from '../../src/auth-schemes/bearer.ts'
-import type { AuthScheme, Verdict } from '../../src/auth-schemes/types.ts'
+import type { AuthScheme, Verdict } from '../../src/auth-schemes/scheme.ts'
 import type { Exchange } from '../../src/core/exchange.ts'
 
 type Verify = () => Verdict

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createMemory } from '../../src/auth-schemes/memory.ts'
+import { createMemory } from '../../src/auth-schemes/scheme.ts'
 
 describe('createMemory', () => {
   it('keeps no credentials, only their hash', () => {

@@ -4,8 +4,9 @@ import { connect, createServer } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { basic } from '../../src/auth-schemes/basic.ts'
-import { type KerberosAcceptorOptions, kerberosAcceptor } from '../../src/auth-schemes/kerberos-acceptor.ts'
 import {
+  type KerberosAcceptorOptions,
+  kerberosAcceptor,
   type NegotiateAcceptor,
   type NegotiateOptions,
   type NegotiationStep,

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { collectFields, parseForm } from '../../src/body-types/form.ts'
+import { collectFields, type FormField, parseForm } from '../../src/body-types/form.ts'
 import { DEFAULT_LIMITS } from '../../src/body-types/limits.ts'
-import type { FormField } from '../../src/body-types/types.ts'
 import { HttpError } from '../../src/core/errors.ts'
 import { MEASURED } from '../support/measured.ts'
 import { startProcessorClock } from '../support/processor-time.ts'

@@ -7,7 +7,7 @@ import { type Browser, type BrowserContextOptions, chromium, type Page } from 'p
 import { putPageInFront } from '../../examples/demo/front.js'
 // @ts-expect-error the demo is JavaScript, as its readers will write it
 import { createDemo, seed } from '../../examples/demo/service.js'
-import { mount } from '../../src/adapters/mount.ts'
+import { mount } from '../../src/adapters/node.ts'
 import type { ResourceService } from '../../src/service/create-resource-service.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'

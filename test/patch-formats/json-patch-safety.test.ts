@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { JsonValue } from '../../src/core/json.ts'
-import { createDefaultFormats } from '../../src/patch-formats/default-formats.ts'
 import { jsonPatch } from '../../src/patch-formats/json-patch.ts'
+import { createDefaultFormats } from '../../src/patch-formats/patch-format.ts'
 import { MEASURED } from '../support/measured.ts'
 import { startProcessorClock } from '../support/processor-time.ts'
 import { faultOf } from './fault.ts'

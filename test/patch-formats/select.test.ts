@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { jsonPatch } from '../../src/patch-formats/json-patch.ts'
 import { mergePatch } from '../../src/patch-formats/merge-patch.ts'
-import { formatAcceptPatch, selectPatchFormat } from '../../src/patch-formats/select.ts'
+import { formatAcceptPatch, selectPatchFormat } from '../../src/patch-formats/patch-format.ts'
 import { faultOf } from './fault.ts'
 
 const formats = [jsonPatch(), mergePatch()]

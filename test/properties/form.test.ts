@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { collectFields, parseForm } from '../../src/body-types/form.ts'
-import type { FormField } from '../../src/body-types/types.ts'
+import { collectFields, type FormField, parseForm } from '../../src/body-types/form.ts'
 import { isHttpError } from '../../src/core/errors.ts'
 
 const pairs = (bytes: Uint8Array) => parseForm(bytes).map(({ name, value }) => [name, value])

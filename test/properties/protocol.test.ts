@@ -1,6 +1,5 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { parseAccept, refusesIdentity, selectMediaType } from '../../src/protocol/accept.ts'
 import { isToken68, parseAuthorization, parseAuthParameters } from '../../src/protocol/authorization.ts'
 import { selectRanges } from '../../src/protocol/byte-range.ts'
 import {
@@ -10,10 +9,11 @@ import {
   parseExtendedValue,
 } from '../../src/protocol/content-disposition.ts'
 import { isOrigin, matchesOriginPattern, parseOriginPattern } from '../../src/protocol/cors.ts'
-import { formatEntityTag, isEntityTag, matchEntityTags, matchesStrongly } from '../../src/protocol/entity-tag.ts'
+import { formatHttpDate, parseHttpDate } from '../../src/protocol/dates.ts'
 import {
   formatQuotedString,
   isToken,
+  mergeVary,
   parseParameters,
   parseQuotedString,
   skipToken,
@@ -22,12 +22,21 @@ import {
   trimWhitespace,
 } from '../../src/protocol/field-value.ts'
 import { decideForwardedTransport, parseForwarded } from '../../src/protocol/forwarded.ts'
-import { formatHttpDate, parseHttpDate } from '../../src/protocol/http-date.ts'
-import { isMediaRange, parseMediaType } from '../../src/protocol/media-type.ts'
+import {
+  isMediaRange,
+  parseAccept,
+  parseMediaType,
+  refusesIdentity,
+  selectMediaType,
+} from '../../src/protocol/media-type.ts'
 import {
   type Conditions,
   evaluateIfRange,
   evaluatePreconditions,
+  formatEntityTag,
+  isEntityTag,
+  matchEntityTags,
+  matchesStrongly,
   type Validators,
 } from '../../src/protocol/preconditions.ts'
 import { parsePrefer } from '../../src/protocol/prefer.ts'
@@ -38,7 +47,6 @@ import {
   parseRequestTarget,
   parseTargetAuthority,
 } from '../../src/protocol/request-target.ts'
-import { mergeVary } from '../../src/protocol/vary.ts'
 import { MEASURED } from '../support/measured.ts'
 import { startProcessorClock } from '../support/processor-time.ts'
 

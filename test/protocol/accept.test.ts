@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { parseAccept, refusesIdentity, selectMediaType } from '../../src/protocol/accept.ts'
-import { parseMediaType } from '../../src/protocol/media-type.ts'
+import { parseAccept, parseMediaType, refusesIdentity, selectMediaType } from '../../src/protocol/media-type.ts'
 
 describe('parseAccept', () => {
   const read = (field: string) =>

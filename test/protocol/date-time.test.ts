@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { parseDateTime } from '../../src/protocol/date-time.ts'
+import { parseDateTime } from '../../src/protocol/dates.ts'
 
 describe('parseDateTime (RFC 3339 §5.6)', () => {
   it.each([

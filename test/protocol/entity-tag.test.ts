@@ -6,7 +6,7 @@ import {
   isWeakTag,
   matchEntityTags,
   matchesStrongly,
-} from '../../src/protocol/entity-tag.ts'
+} from '../../src/protocol/preconditions.ts'
 
 describe('isEntityTag', () => {
   it.each(['""', '"a"', 'W/""', 'W/"a"', '"a,b;c"', '"!#~"', '"\'"', '"\\"', '"%"', '"*"', '"\u0080\u00ff"', '"W/"'])(

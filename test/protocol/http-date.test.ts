@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { formatHttpDate, parseHttpDate } from '../../src/protocol/http-date.ts'
+import { formatHttpDate, parseHttpDate } from '../../src/protocol/dates.ts'
 
 const NOW = Date.UTC(2026, 5, 15, 12)
 const EXAMPLE = Date.UTC(1994, 10, 6, 8, 49, 37)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { parseIdempotencyKey } from '../../src/protocol/idempotency-key.ts'
+import { parseIdempotencyKey } from '../../src/protocol/structured-fields.ts'
 
 const SECTION = 'draft-ietf-httpapi-idempotency-key-header-07 §2.1'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { mergeCaching } from '../../src/protocol/stricter-caching.ts'
+import { mergeCaching } from '../../src/protocol/cache-control.ts'
 
 describe('mergeCaching', () => {
   it.each([

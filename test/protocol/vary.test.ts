@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { mergeVary } from '../../src/protocol/vary.ts'
+import { mergeVary } from '../../src/protocol/field-value.ts'
 
 describe('mergeVary', () => {
   it.each([

@@ -1,6 +1,7 @@
 import { type Browser, chromium } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { type DigestAlgorithm, type DigestOptions, digest } from '../../src/auth-schemes/digest.ts'
+import { type DigestOptions, digest } from '../../src/auth-schemes/digest.ts'
+import type { DigestAlgorithm } from '../../src/auth-schemes/digest-response.ts'
 import { type GuardedServer, serveGuarded } from '../auth-schemes/guarded-server.ts'
 import { findProgram, run } from './programs.ts'
 

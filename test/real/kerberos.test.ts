@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { kerberosAcceptor } from '../../src/auth-schemes/kerberos-acceptor.ts'
-import { negotiate } from '../../src/auth-schemes/negotiate.ts'
+import { kerberosAcceptor, negotiate } from '../../src/auth-schemes/negotiate.ts'
 import { type GuardedServer, serveGuarded } from '../auth-schemes/guarded-server.ts'
 import { type KerberosRealm, startKerberosRealm } from './kerberos-realm.ts'
 import { findPackage, findProgram, run } from './programs.ts'

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import express from 'express'
 import { describe, expect, it } from 'vitest'
-import { mount } from '../../src/adapters/mount.ts'
+import { mount } from '../../src/adapters/node.ts'
 import { basic } from '../../src/auth-schemes/basic.ts'
 import { createResourceService, type ResourceService } from '../../src/service/create-resource-service.ts'
 import { collection, document } from '../../src/service/resource-definitions.ts'

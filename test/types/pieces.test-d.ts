@@ -1,6 +1,5 @@
 // Compiled, never run: `tsc -p test` fails when a public type changes.
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import express from 'express'
 import Koa from 'koa'
 import { koaMiddleware } from '../../src/adapters/koa.ts'

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import type { PatchFormat } from '../../src/patch-formats/types.ts'
+import type { PatchFormat } from '../../src/patch-formats/patch-format.ts'
 import { collection, document, singleton } from '../../src/service/resource-definitions.ts'
 import { JSON_TYPE, jsonOf, startService, type Target } from './support.ts'
 

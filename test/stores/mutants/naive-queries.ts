@@ -16,8 +16,14 @@ import {
   parsePosition,
 } from '../../../src/stores/indexed-values.ts'
 import { memoryStore } from '../../../src/stores/memory.ts'
-import type { Content, ListOptions, Page, ResourceStore, StoredResource } from '../../../src/stores/types.ts'
-import { nameOf } from '../../../src/stores/types.ts'
+import {
+  type Content,
+  type ListOptions,
+  nameOf,
+  type Page,
+  type ResourceStore,
+  type StoredResource,
+} from '../../../src/stores/types.ts'
 
 /** A member and the values that it has in the eyes of the store. */
 export interface Candidate {

@@ -1,10 +1,46 @@
-import { hash } from 'node:crypto'
+import { hash, timingSafeEqual } from 'node:crypto'
 import { HttpError } from '../core/errors.ts'
 import { andThen, atOnce, type MaybePromise } from '../core/maybe-promise.ts'
 import { FUNCTION, POSITIVE, shapedAs, type ValueRule, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { networkOf } from '../core/peer.ts'
 import type { RequestView } from '../core/request-view.ts'
+
+/** Accounts with passwords: their names, the comparison of secrets, and what slows down guessing. */
+
+/** Text in one shape that comparisons take equally long for, whatever its length. */
+export function digestText(text: string): Buffer {
+  return hash('sha256', text, 'buffer')
+}
+
+/** Compares two secrets in a time that tells neither their lengths nor where they differ. */
+export function isEqualSecret(a: string, b: string): boolean {
+  return timingSafeEqual(digestText(a), digestText(b))
+}
+
+/** Two ways to type one letter are one letter (RFC 7617 §2.1, RFC 8265 §3.3). */
+export function normalizeName(text: string): string {
+  return text.normalize('NFC')
+}
+
+/** An account under the name that the configuration gives it. */
+export interface NamedAccount<Secret> {
+  readonly name: string
+  readonly secret: Secret
+}
+
+/**
+ * Accounts by their one spelling: whatever spelling a client sends, the account is the same.
+ * @throws TypeError for none, and for two whose names differ in spelling only
+ */
+export function indexAccounts<Secret>(
+  accounts: readonly (readonly [string, Secret])[],
+): ReadonlyMap<string, NamedAccount<Secret>> {
+  if (accounts.length === 0) throw new TypeError('"accounts" is empty: no user could log in.')
+  const index = new Map(accounts.map(([name, secret]) => [normalizeName(name), { name, secret }]))
+  if (index.size < accounts.length) throw new TypeError('"accounts" has one name in two spellings.')
+  return index
+}
 
 /** Slows down guessing of passwords. Users are named in one spelling, whatever spelling was sent. */
 export interface Throttle {
@@ -34,7 +70,7 @@ export function passThrottle<Result>(
   next: () => MaybePromise<Result>,
 ): MaybePromise<Result> {
   if (throttle === undefined) return next()
-  return andThen(throttle.check(user, request), (wait) => {
+  return andThen(throttle.check(normalizeName(user), request), (wait) => {
     refuseThrottled(wait)
     return next()
   })
@@ -50,7 +86,7 @@ export function reportAttempt(
   outcome: 'accepted' | 'rejected',
   request: RequestView,
 ): void {
-  if (throttle !== undefined) refuseThrottled(throttle.report(user, outcome, request))
+  if (throttle !== undefined) refuseThrottled(throttle.report(normalizeName(user), outcome, request))
 }
 
 function refuseThrottled(wait: number | undefined | void): void {

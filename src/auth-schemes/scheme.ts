@@ -1,3 +1,5 @@
+import { hash } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
 import type { Exchange } from '../core/exchange.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import type { Log } from '../core/operator-log.ts'
@@ -86,3 +88,71 @@ export const REALM: DefaultRule<string> = withDefault(
   },
   'Resources',
 )
+
+/**
+ * Verifies the credentials of one request once, however many guards share the scheme: credentials that are good for one
+ * use would be refused by the second guard.
+ */
+export function oncePerRequest(authenticate: AuthScheme['authenticate']): AuthScheme['authenticate'] {
+  const results = new WeakMap<IncomingMessage, ReturnType<AuthScheme['authenticate']>>()
+  return (value, exchange) => {
+    const known = results.get(exchange.req)
+    if (known !== undefined) return known
+    const result = authenticate(value, exchange)
+    results.set(exchange.req, result)
+    return result
+  }
+}
+
+/** What has been verified, by the exact credentials. Bounded; what has long not been asked for goes first. */
+export interface Memory<Value> {
+  /** The key of credentials: their SHA-256, so that nothing which could be replayed stays in memory. */
+  keyOf(credentials: string): string
+  get(key: string): Value | undefined
+  set(key: string, value: Value): void
+}
+
+/**
+ * Makes a memory for at least `limit / 2` and at most `limit` entries. Two generations: a hit costs one look-up, and
+ * when the young one is full the old one goes at once.
+ * @param lifetime milliseconds for which an entry counts; with 0 for either nothing is hashed or kept
+ */
+export function createMemory<Value>(limit: number, lifetime: number = Number.POSITIVE_INFINITY): Memory<Value> {
+  type Entry = { readonly value: Value; readonly until: number }
+  const isOff = limit === 0 || lifetime === 0
+  const half = Math.max(1, Math.floor(limit / 2))
+  let young = new Map<string, Entry>()
+  let old = new Map<string, Entry>()
+
+  function keep(key: string, entry: Entry): void {
+    if (young.size >= half && !young.has(key)) {
+      old = young
+      young = new Map()
+    }
+    young.set(key, entry)
+  }
+
+  return {
+    keyOf: (credentials) => (isOff ? '' : hash('sha256', credentials, 'base64')),
+    get(key) {
+      let entry = young.get(key)
+      if (entry === undefined) {
+        entry = old.get(key)
+        if (entry !== undefined) keep(key, entry)
+      }
+      return entry !== undefined && Date.now() < entry.until ? entry.value : undefined
+    },
+    set(key, value) {
+      if (!isOff) keep(key, { value, until: Date.now() + lifetime })
+    },
+  }
+}
+
+/**
+ * Reads padded base64 in its one spelling; `undefined` for anything else. Node ignores what is not base64: credentials
+ * would have several spellings.
+ */
+export function parseBase64(text: string): Buffer | undefined {
+  const bytes = Buffer.from(text, 'base64')
+  return bytes.toString('base64') === text ? bytes : undefined
+}
