@@ -91,6 +91,7 @@ export interface Bench {
 export interface Case {
   /** What the store does, as a sentence without a subject. */
   readonly title: string
+  /** Beside what its group needs. */
   readonly needs?: readonly Capability[]
   readonly run: (bench: Bench) => Promise<void>
 }

@@ -11,7 +11,6 @@ const absent = (path: string, body = 'record'): RelatedWrite => ({ path, content
 export const absentRelated: readonly Case[] = [
   {
     title: 'writes a related path that must be absent where it never was, was removed or is hidden',
-    needs: ['relatedExpect', 'contents', 'paths'],
     async run({ store, path, modes }) {
       for (const [index, mode] of [undefined, ...modes].entries()) {
         const record = path(`record-${index}`)
@@ -27,7 +26,6 @@ export const absentRelated: readonly Case[] = [
   },
   {
     title: 'writes nothing at all while a related path that must be absent is there, and says which with its state',
-    needs: ['relatedExpect', 'contents', 'paths'],
     async run({ store, path }) {
       const before = await put(store, path(1), text('before'))
       await put(store, path('record'), text('winner'))
@@ -65,7 +63,6 @@ export const absentRelated: readonly Case[] = [
   },
   {
     title: 'leaves related paths that must be absent alone when the path itself meets a conflict',
-    needs: ['relatedExpect', 'contents', 'paths'],
     async run({ store, path }) {
       const write = { expect: { version: 'nonesuch' }, related: [absent(path('record'))] }
       const result = await store.write(path(1), text('own'), write)
@@ -76,7 +73,6 @@ export const absentRelated: readonly Case[] = [
   },
   {
     title: 'creates nothing while a related path that must be absent is there, and says which with its state',
-    needs: ['relatedExpect', 'contents', 'paths'],
     async run({ store, path, collection }) {
       await put(store, '/records/1', text('winner'))
       for (const body of ['own', stream(Buffer.alloc(100_000), 60_000)]) {
@@ -95,7 +91,6 @@ export const absentRelated: readonly Case[] = [
   },
   {
     title: 'keeps a related path for its retention, and for good once it is written without one',
-    needs: ['relatedExpect', 'contents', 'paths'],
     async run({ store, path, collection }) {
       const record = '/records/kept'
       const related = [{ ...absent(record), retention: 3_600_000 }]
@@ -119,7 +114,6 @@ export const absentRelated: readonly Case[] = [
   },
   {
     title: 'tells related writes the names that the new state then has',
-    needs: ['relatedExpect', 'contents', 'paths'],
     async run({ store, path, collection }) {
       let given: NewState | undefined
       let givenName = ''
@@ -153,7 +147,6 @@ export const absentRelated: readonly Case[] = [
   },
   {
     title: 'lets exactly one of many steps win that expect the same related path to be absent',
-    needs: ['relatedExpect', 'contents', 'paths'],
     async run({ store, path, collection, reopen }) {
       const stores = [store, await reopen()]
       for (let round = 1; round <= 4; round++) {
@@ -181,7 +174,6 @@ export const absentRelated: readonly Case[] = [
   },
   {
     title: 'writes nothing at all while a path that is related to the new state must be absent and is there',
-    needs: ['relatedExpect', 'contents', 'paths'],
     async run({ store, path }) {
       await put(store, path('record'), text('winner'))
       const relatedTo = () => [{ path: path(2), content: text('other') }, absent(path('record'), 'loser')]

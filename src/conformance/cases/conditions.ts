@@ -2,7 +2,6 @@ import type { Condition, IndexedValue } from '../../stores/index-types.ts'
 import { claimFound, createIndex, fill } from '../query-samples.ts'
 import type { Bench, Case } from '../types.ts'
 
-const NEEDS = ['queries', 'contents'] as const
 const INDEX = createIndex('conditions', ['a', 'b'])
 
 /** One member for each value of `a`, the names of which are 1, 2, 3 and so on. */
@@ -71,7 +70,6 @@ const OPERATORS = Object.keys(RELATIONS) as (keyof typeof RELATIONS)[]
 export const conditions: readonly Case[] = [
   {
     title: 'selects by `in` the members that are equal to any of the values, of the same type and no other',
-    needs: NEEDS,
     async run(bench) {
       await fillValues(bench, MIXED)
       const choices = [...MIXED.slice(1).map((value) => [value]), [1, '1'], [true, 'é', -1.5], MIXED.slice(1, 9), [7]]
@@ -84,7 +82,6 @@ export const conditions: readonly Case[] = [
   },
   {
     title: 'selects a member once although a value is repeated',
-    needs: NEEDS,
     async run(bench) {
       await fillValues(bench, MIXED)
       const condition: Condition = { property: 'a', operator: 'in', values: [1, 'é', 1, 'é'] }
@@ -94,7 +91,6 @@ export const conditions: readonly Case[] = [
   },
   {
     title: 'selects by `notIn` the members that are equal to none of the values, those without a value included',
-    needs: NEEDS,
     async run(bench) {
       await fillValues(bench, MIXED)
       for (const values of [[1], ['1', 'true'], [false, true], MIXED.slice(1, 9), MIXED.slice(-5), ['x', 'x']]) {
@@ -106,7 +102,6 @@ export const conditions: readonly Case[] = [
   },
   {
     title: 'selects by `exists` the members that have a value, or those that have none',
-    needs: NEEDS,
     async run(bench) {
       const { store, collection } = bench
       await fill(store, collection, INDEX, [{ a: null }, {}, { a: false }, { a: 0 }, { a: '' }, { b: 1 }])
@@ -121,7 +116,6 @@ export const conditions: readonly Case[] = [
   },
   {
     title: 'compares numbers as IEEE 754 doubles',
-    needs: NEEDS,
     async run(bench) {
       await fillValues(bench, [...NUMBERS, null])
       const limits = [...NUMBERS, -3, 0.2, 1.25, 1e300] as number[]
@@ -135,7 +129,6 @@ export const conditions: readonly Case[] = [
   },
   {
     title: 'takes -0 for 0',
-    needs: NEEDS,
     async run(bench) {
       await fillValues(bench, [-0, 0, 1])
       const isMatch = (value: number) => value === 0
@@ -148,7 +141,6 @@ export const conditions: readonly Case[] = [
   },
   {
     title: 'compares strings by code point, without a collation',
-    needs: NEEDS,
     async run(bench) {
       await fillValues(bench, [...TEXTS, null])
       for (const [at, limit] of (TEXTS as readonly string[]).entries()) {
@@ -161,7 +153,6 @@ export const conditions: readonly Case[] = [
   },
   {
     title: 'tells the longest strings apart by their last character',
-    needs: NEEDS,
     async run(bench) {
       const longest = [
         'x'.repeat(255) + 'a',
@@ -181,7 +172,6 @@ export const conditions: readonly Case[] = [
   },
   {
     title: 'compares values of one type only, and never `null`',
-    needs: NEEDS,
     async run(bench) {
       await fillValues(bench, MIXED)
       for (const limit of [false, true, 0, 1, '', '0', 'n'] as const) {
@@ -200,7 +190,6 @@ export const conditions: readonly Case[] = [
   },
   {
     title: 'selects by `prefix` the strings that begin with it, taken literally',
-    needs: NEEDS,
     async run(bench) {
       const texts = [
         ...TEXTS,

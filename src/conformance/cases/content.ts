@@ -31,7 +31,6 @@ async function* nothing(): AsyncGenerator<Uint8Array> {}
 export const content: readonly Case[] = [
   {
     title: 'keeps every byte of a stream, whatever its length',
-    needs: ['contents'],
     async run({ store, path }) {
       for (const [name, size] of [1, ...EDGES].entries()) {
         const bytes = createBytes(size, name)
@@ -42,7 +41,6 @@ export const content: readonly Case[] = [
   },
   {
     title: 'keeps every byte of one large value',
-    needs: ['contents'],
     async run({ store, path }) {
       const samples = [binary(createBytes(3 * MEBIBYTE + 5, 1)), text('äöü-'.repeat(300_000)), text('x'.repeat(70_000))]
       for (const [name, sample] of samples.entries()) {
@@ -53,7 +51,6 @@ export const content: readonly Case[] = [
   },
   {
     title: 'takes chunks of any size, empty ones too, and a stream without any',
-    needs: ['contents'],
     async run({ store, path }) {
       const bytes = createBytes(300_001, 5)
       const streams = [
@@ -78,7 +75,6 @@ export const content: readonly Case[] = [
   },
   {
     title: 'has taken a chunk when it asks for the next one, so that the source may use its buffer again',
-    needs: ['contents'],
     async run({ store, path }) {
       const bytes = createBytes(2 * MEBIBYTE + 77, 6)
       await put(store, path(1), binary(reuseBuffer(bytes)))
@@ -87,7 +83,6 @@ export const content: readonly Case[] = [
   },
   {
     title: 'has a copy of small content once the write is done, so that the caller may use its buffer again',
-    needs: ['contents'],
     async run({ store, path }) {
       for (const [name, size] of [10, 5000, 200_000].entries()) {
         for (const whole of [
@@ -109,7 +104,6 @@ export const content: readonly Case[] = [
   },
   {
     title: 'keeps streams apart that come in at the same time',
-    needs: ['contents'],
     async run({ store, path }) {
       const bodies = Array.from({ length: 6 }, (_, seed) => createBytes(400_000 + seed * 1000, seed))
       await times(bodies.length, (name) => put(store, path(name), binary(stream(bodies[name]!, 20_000, 3))))
@@ -120,7 +114,6 @@ export const content: readonly Case[] = [
   },
   {
     title: 'replaces small content by large and large by small, and tells the new size',
-    needs: ['contents'],
     async run({ store, path, collection }) {
       const large = createBytes(1_500_000, 2)
       for (const body of [createBytes(10, 1), large, new Uint8Array(0), large.subarray(1), createBytes(70_000, 3)]) {
@@ -135,7 +128,6 @@ export const content: readonly Case[] = [
   },
   {
     title: 'returns large content from a removal, readable for a while',
-    needs: ['contents'],
     async run({ store, path }) {
       const bytes = createBytes(900_000, 4)
       await put(store, path(1), binary(stream(bytes, 65_536)))

@@ -25,7 +25,6 @@ async function putTwice(
 export const dates: readonly Case[] = [
   {
     title: 'tells when a state began, in milliseconds',
-    needs: ['dates'],
     async run({ store, path, content }) {
       const before = Date.now()
       const { lastModified } = await put(store, path(1), content(1, path(1)))
@@ -37,7 +36,6 @@ export const dates: readonly Case[] = [
   },
   {
     title: 'never lets the date of a resource go back',
-    needs: ['dates'],
     async run({ store, path, content }) {
       let last = 0
       for (let i = 0; i < 30; i++) {
@@ -49,7 +47,6 @@ export const dates: readonly Case[] = [
   },
   {
     title: 'calls a date strong while the resource changed once in that second, and only then',
-    needs: ['dates'],
     async run(bench) {
       const [first, second] = await putTwice(bench, () => {})
       claimEqual(first.dateIsStrong, true, 'The date of a first state is strong.')
@@ -63,7 +60,6 @@ export const dates: readonly Case[] = [
   },
   {
     title: 'does not call a date strong when the resource was removed and made again in that second',
-    needs: ['dates'],
     async run(bench) {
       for (const mode of bench.modes) {
         const [, second] = await putTwice(bench, (path) => bench.store.remove(path, { expect: 'any', mode }))

@@ -18,7 +18,6 @@ function claimDigest(state: StoredResource | undefined, bytes: Uint8Array, sente
 export const digests: readonly Case[] = [
   {
     title: 'has the SHA-256 digest of content that can be read only in pieces, in all that it returns',
-    needs: ['digests', 'contents'],
     async run({ store, path, collection, reopen }) {
       for (const [name, size] of SIZES.entries()) {
         const bytes = createBytes(size, name)
@@ -35,7 +34,6 @@ export const digests: readonly Case[] = [
   },
   {
     title: 'has the digest of the content of now, whatever the path held before',
-    needs: ['digests', 'contents'],
     async run({ store, path, modes }) {
       const large = createBytes(1_500_000, 1)
       const bodies = [large, createBytes(10, 2), createBytes(1_500_000, 3), large]
@@ -57,7 +55,7 @@ export const digests: readonly Case[] = [
   },
   {
     title: 'has the digest of staged content, of new members and of related paths',
-    needs: ['digests', 'contents', 'related', 'stage'],
+    needs: ['related', 'stage'],
     async run({ store, path, collection }) {
       const bytes = createBytes(1_500_000, 4)
       const stage = async () => {

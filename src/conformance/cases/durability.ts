@@ -6,7 +6,6 @@ import type { Case } from '../types.ts'
 export const durability: readonly Case[] = [
   {
     title: 'has everything that was acknowledged after a sudden end, exactly as it was',
-    needs: ['durable'],
     async run({ store, collection, path, content, crash }) {
       for (let name = 1; name <= 5; name++) await put(store, path(name), content(name, path(name)))
       await put(store, path(2), content(22, path(2)))
@@ -22,7 +21,7 @@ export const durability: readonly Case[] = [
   },
   {
     title: 'has tombstones, hidden resources and large content after a sudden end',
-    needs: ['durable', 'contents', 'tombstones', 'hiding'],
+    needs: ['contents', 'tombstones', 'hiding'],
     async run({ store, path, crash }) {
       const bytes = createBytes(1_200_000, 1)
       await put(store, path(1), binary(stream(bytes, 65_536)))
@@ -40,7 +39,6 @@ export const durability: readonly Case[] = [
   },
   {
     title: 'never uses a version again after a sudden end',
-    needs: ['durable'],
     async run({ store, path, content, crash }) {
       const seen = new Set<string>()
       for (let i = 0; i < 5; i++) seen.add((await put(store, path(1), content(1, path(1)))).version)
@@ -52,7 +50,6 @@ export const durability: readonly Case[] = [
   },
   {
     title: 'never assigns a name again after a sudden end',
-    needs: ['durable'],
     async run({ store, collection, path, content, crash }) {
       const used = new Set<number>()
       for (let i = 0; i < 4; i++) {
@@ -74,7 +71,7 @@ export const durability: readonly Case[] = [
   },
   {
     title: 'has nothing of a write that was under way at a sudden end',
-    needs: ['durable', 'contents'],
+    needs: ['contents'],
     async run({ store, collection, path, crash }) {
       await put(store, path(1), text('before'))
       const sources = [1, 2, 3].map((seed) => stall(createBytes(1_500_000, seed)))
@@ -99,7 +96,6 @@ export const durability: readonly Case[] = [
   },
   {
     title: 'shows at once in every process what one of them has written',
-    needs: ['durable'],
     async run({ store, collection, path, content, reopen }) {
       const other = await reopen()
       for (let i = 1; i <= 10; i++) {
@@ -117,7 +113,6 @@ export const durability: readonly Case[] = [
   },
   {
     title: 'shows in every process a page as it is, whatever another process does to its members',
-    needs: ['durable'],
     async run({ store, collection, path, content, modes, reopen }) {
       // One process only reads: what it has kept of a page is renewed by no write of its own.
       const reader = await reopen()
@@ -161,7 +156,7 @@ export const durability: readonly Case[] = [
   },
   {
     title: 'remembers every tombstone after a sudden end',
-    needs: ['durable', 'tombstones'],
+    needs: ['tombstones'],
     async run({ store, path, content, crash }) {
       const names = Array.from({ length: 10 }, (_, index) => index + 1)
       for (const name of names) await put(store, path(name), content(name, path(name)))
@@ -173,7 +168,6 @@ export const durability: readonly Case[] = [
   },
   {
     title: 'assigns no name twice among several processes',
-    needs: ['durable'],
     async run({ store, collection, path, content, reopen }) {
       const stores = [store, await reopen(), await reopen()]
       const members = await times(45, (i) => create(stores[i % 3]!, collection, (name) => content(1, path(name))))
@@ -183,7 +177,7 @@ export const durability: readonly Case[] = [
   },
   {
     title: 'forgets a tombstone in every process',
-    needs: ['durable', 'tombstones'],
+    needs: ['tombstones'],
     async run({ store, path, content, reopen }) {
       const other = await reopen()
       await put(store, path(1), content(1, path(1)))

@@ -6,7 +6,6 @@ import type { Case } from '../types.ts'
 export const hiding: readonly Case[] = [
   {
     title: 'shows a hidden resource, with its content, only to reads that ask for it',
-    needs: ['hiding'],
     async run({ store, path, content }) {
       const { version } = await put(store, path(1), content(1, path(1)))
       await store.remove(path(1), { expect: 'any', mode: 'hide' })
@@ -21,7 +20,6 @@ export const hiding: readonly Case[] = [
   },
   {
     title: 'treats a hidden resource as absent',
-    needs: ['hiding'],
     async run({ store, path, content }) {
       await put(store, path(1), content(1, path(1)))
       await store.remove(path(1), { expect: 'any', mode: 'hide' })
@@ -40,7 +38,6 @@ export const hiding: readonly Case[] = [
   },
   {
     title: 'makes the path visible again with the next write',
-    needs: ['hiding'],
     async run({ store, path, collection, content }) {
       await put(store, path(1), content(1, path(1)))
       await store.remove(path(1), { expect: 'any', mode: 'hide' })
@@ -56,7 +53,6 @@ export const hiding: readonly Case[] = [
   },
   {
     title: 'lists hidden resources, marked and in their place, only when asked',
-    needs: ['hiding'],
     async run({ store, path, collection, content }) {
       for (let name = 1; name <= 12; name++) await put(store, path(name), content(name, path(name)))
       for (const name of [2, 3, 7, 12]) await store.remove(path(name), { expect: 'any', mode: 'hide' })
@@ -83,7 +79,7 @@ export const hiding: readonly Case[] = [
   },
   {
     title: 'keeps large content of a hidden resource',
-    needs: ['hiding', 'contents'],
+    needs: ['contents'],
     async run({ store, path }) {
       const bytes = createBytes(700_000, 8)
       await put(store, path(1), binary(stream(bytes, 65_536)))
@@ -94,7 +90,6 @@ export const hiding: readonly Case[] = [
   },
   {
     title: 'gives the hidden state a version of its own, and tells of it in no conflict',
-    needs: ['hiding'],
     async run({ store, path, content }) {
       await put(store, path(1), content(1, path(1)))
       const { version } = claimResource(await store.read(path(1)), 'The resource was not found.')

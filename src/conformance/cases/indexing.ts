@@ -18,7 +18,6 @@ import {
 import { listAll, put, stream } from '../samples.ts'
 import type { Case } from '../types.ts'
 
-const NEEDS = ['queries', 'contents'] as const
 const PROPERTIES = ['a', 'b']
 
 const is = (property: string, value: string | number): Condition => ({ property, operator: 'in', values: [value] })
@@ -27,7 +26,6 @@ const from = (value: number): Condition => ({ property: 'a', operator: 'gte', va
 export const indexing: readonly Case[] = [
   {
     title: 'indexes members that exist already, and answers no query before all of them are, while all else works',
-    needs: NEEDS,
     async run({ store, collection, path, content }) {
       await fill(store, collection, undefined, createMembers(40))
       const index = slowDown(createIndex('first', PROPERTIES))
@@ -48,7 +46,7 @@ export const indexing: readonly Case[] = [
   },
   {
     title: 'indexes hidden members that exist already, and content that can be read only in pieces',
-    needs: [...NEEDS, 'hiding'],
+    needs: ['hiding'],
     async run({ store, collection, path }) {
       await fill(store, collection, undefined, createMembers(3))
       await store.remove(path(2), { expect: 'any', mode: 'hide' })
@@ -62,7 +60,6 @@ export const indexing: readonly Case[] = [
   },
   {
     title: 'indexes a member that is written without values, by its content, before a query is answered',
-    needs: NEEDS,
     async run({ store, collection, path }) {
       const index = createIndex('first', PROPERTIES)
       await fill(store, collection, index, createMembers(5))
@@ -79,7 +76,6 @@ export const indexing: readonly Case[] = [
   },
   {
     title: 'indexes again under other rules, and keeps answering by the old ones',
-    needs: NEEDS,
     async run({ store, collection, path }) {
       const first = createIndex('first', PROPERTIES)
       const second: CollectionIndex = {
@@ -116,7 +112,6 @@ export const indexing: readonly Case[] = [
   },
   {
     title: 'misses nothing that is written while members are indexed',
-    needs: NEEDS,
     async run({ store, collection, path }) {
       await fill(store, collection, undefined, createMembers(30))
       const quick = createIndex('first', PROPERTIES)
@@ -139,7 +134,6 @@ export const indexing: readonly Case[] = [
   },
   {
     title: 'reports how many members it has indexed, and when that was all',
-    needs: NEEDS,
     async run({ store, collection }) {
       await fill(store, collection, undefined, createMembers(25))
       const reports: { readonly indexed: number; readonly isDone: boolean }[] = []
@@ -165,7 +159,6 @@ export const indexing: readonly Case[] = [
   },
   {
     title: 'keeps the indexes of collections apart',
-    needs: NEEDS,
     async run({ store, collection, path }) {
       const index = createIndex('first', PROPERTIES)
       const other = createIndex('other', ['b'])

@@ -6,7 +6,6 @@ import type { Case } from '../types.ts'
 export const isolation: readonly Case[] = [
   {
     title: 'shows nothing of a write before all of its content is there',
-    needs: ['contents'],
     async run({ store, path, collection }) {
       const bytes = createBytes(400_000, 1)
       await put(store, path(1), text('before'))
@@ -33,7 +32,6 @@ export const isolation: readonly Case[] = [
   },
   {
     title: 'does not block other calls while the content of a write comes in slowly',
-    needs: ['contents'],
     async run({ store, path, collection }) {
       await put(store, path(1), text('before'))
       const sources = [stall(createBytes(300_000, 1)), stall(createBytes(300_000, 2))]
@@ -59,7 +57,6 @@ export const isolation: readonly Case[] = [
   },
   {
     title: 'judges what a write expects when its content is complete, not when it begins',
-    needs: ['contents'],
     async run({ store, path }) {
       const bytes = createBytes(300_000, 1)
       const { version } = await put(store, path(1), text('first'))
@@ -90,7 +87,6 @@ export const isolation: readonly Case[] = [
   },
   {
     title: 'keeps the content that a reader has open as it was, or fails: never a mixture of two states',
-    needs: ['contents'],
     async run({ store, path }) {
       const [before, after] = [createBytes(2_000_000, 1), createBytes(2_000_000, 2)]
       const changes = [
@@ -120,7 +116,6 @@ export const isolation: readonly Case[] = [
   },
   {
     title: 'serves a state that was read before it was replaced, or fails',
-    needs: ['contents'],
     async run({ store, path }) {
       const before = createBytes(1_200_000, 1)
       await put(store, path(1), binary(stream(before, 65_536)))

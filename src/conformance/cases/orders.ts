@@ -2,7 +2,6 @@ import type { IndexedValue, IndexedValues } from '../../stores/index-types.ts'
 import { claimFound, createIndex, fill } from '../query-samples.ts'
 import type { Case } from '../types.ts'
 
-const NEEDS = ['queries', 'contents'] as const
 const INDEX = createIndex('orders', ['a', 'b'])
 
 /** In ascending order. */
@@ -34,7 +33,6 @@ const scatter = <Item>(items: readonly Item[]): Item[] => items.map((_, at) => i
 export const orders: readonly Case[] = [
   {
     title: 'orders `null` before booleans, these before numbers, numbers before strings, and each by value',
-    needs: NEEDS,
     async run({ store, collection }) {
       const scattered = scatter(ORDERED)
       await fill(
@@ -52,7 +50,7 @@ export const orders: readonly Case[] = [
   },
   {
     title: 'orders members with equal keys by name, ascending also where the keys descend',
-    needs: [...NEEDS, 'paths'],
+    needs: ['paths'],
     async run({ store, collection }) {
       const values = { x: { a: 1, b: 'x' }, y: { a: 2, b: 'x' }, none: {} }
       await fill(
@@ -76,7 +74,7 @@ export const orders: readonly Case[] = [
   },
   {
     title: 'orders by name where no key is given: integers by value, then others by code point',
-    needs: [...NEEDS, 'paths'],
+    needs: ['paths'],
     async run({ store, collection }) {
       await fill(store, collection, INDEX, Object.fromEntries(scatter(NAMES).map((name) => [name, { a: name.length }])))
       const sentence = 'Without a key, a query is in the order of the names.'
@@ -94,7 +92,6 @@ export const orders: readonly Case[] = [
   },
   {
     title: 'orders by two keys, each in its own direction',
-    needs: NEEDS,
     async run({ store, collection }) {
       const firsts = [null, 1, 2, 'x']
       const seconds = [null, false, 3, 'y', 'z']
@@ -127,7 +124,6 @@ export const orders: readonly Case[] = [
   },
   {
     title: 'orders what conditions select, on the same property and on others',
-    needs: NEEDS,
     async run({ store, collection }) {
       const members: IndexedValues[] = Array.from({ length: 40 }, (_, i) => ({ a: (i * 7) % 10, b: (i * 3) % 8 }))
       await fill(store, collection, INDEX, members)
@@ -150,7 +146,6 @@ export const orders: readonly Case[] = [
   },
   {
     title: 'orders within one scope, and among several',
-    needs: NEEDS,
     async run({ store, collection }) {
       const index = createIndex('scoped orders', ['owner', 'rank'], ['owner'])
       const members = Array.from({ length: 36 }, (_, i) => ({ owner: ['ann', 'bob', 'cy'][i % 3]!, rank: (i * 5) % 9 }))

@@ -4,14 +4,11 @@ import { ask, createIndex, indexed } from '../query-samples.ts'
 import { binary, create, created, listAll, nameOf, put, stream, text, times } from '../samples.ts'
 import type { Case } from '../types.ts'
 
-const NEEDS = ['parents', 'contents', 'paths'] as const
-
 const removable = (modes: readonly RemoveOptions['mode'][]) => modes.filter((mode) => mode !== 'hide')
 
 export const parents: readonly Case[] = [
   {
     title: 'writes and creates where the path that is required is present',
-    needs: NEEDS,
     async run({ store, path }) {
       await put(store, path(7), text('parent'))
       const requires = path(7)
@@ -30,7 +27,6 @@ export const parents: readonly Case[] = [
   },
   {
     title: 'writes nothing at all while the path that is required is not present or hidden, and says which it is',
-    needs: NEEDS,
     async run({ store, path, modes }) {
       for (const [name, mode] of [undefined, ...modes].entries()) {
         const requires = path(name)
@@ -62,7 +58,7 @@ export const parents: readonly Case[] = [
   },
   {
     title: 'judges the path that is required before all others, and names no missing path in other conflicts',
-    needs: [...NEEDS, 'related', 'relatedExpect'],
+    needs: ['related', 'relatedExpect'],
     async run({ store, path }) {
       await put(store, path('record'), text('there'))
       const related = [{ path: path('record'), content: text('loser'), expect: 'absent' as const }]
@@ -88,7 +84,6 @@ export const parents: readonly Case[] = [
   },
   {
     title: 'removes with a path everything below it, at any depth, without a trace',
-    needs: NEEDS,
     async run({ store, path, modes }) {
       for (const mode of removable(modes)) {
         const parent = path(7)
@@ -122,7 +117,6 @@ export const parents: readonly Case[] = [
   },
   {
     title: 'leaves all that is not below a removed path alone',
-    needs: NEEDS,
     async run({ store, collection, path }) {
       const others = [
         ...[path('a_b2'), path('a_b2/1'), path('axb/1'), path('A_B/1'), path('a_'), path('a_/b'), path('a_b%2F1')],
@@ -139,7 +133,6 @@ export const parents: readonly Case[] = [
   },
   {
     title: 'removes nothing below a path that is not removed, or is removed without what is below it',
-    needs: NEEDS,
     async run({ store, path }) {
       const { version } = await put(store, path(7), text('parent'))
       await put(store, path(7), text('changed'))
@@ -157,7 +150,6 @@ export const parents: readonly Case[] = [
   },
   {
     title: 'assigns no name again below a path that was removed and made again',
-    needs: NEEDS,
     async run({ store, path }) {
       const parts = `${path(7)}/parts`
       const seen = new Set<string>()
@@ -171,7 +163,7 @@ export const parents: readonly Case[] = [
   },
   {
     title: 'removes what is below a path from queries as well',
-    needs: [...NEEDS, 'queries'],
+    needs: ['queries'],
     async run({ store, path }) {
       const index = createIndex('below', ['a'])
       const parts = `${path(7)}/parts`
@@ -189,7 +181,6 @@ export const parents: readonly Case[] = [
   },
   {
     title: 'lets no item be written below a path in the moment in which it is removed',
-    needs: NEEDS,
     async run({ store, path, reopen }) {
       const stores = [store, await reopen()]
       for (let round = 1; round <= 4; round++) {
@@ -214,7 +205,7 @@ export const parents: readonly Case[] = [
   },
   {
     title: 'has removed what is below a path for every process, and after a sudden end',
-    needs: [...NEEDS, 'durable'],
+    needs: ['durable'],
     async run({ store, path, reopen, crash }) {
       const other = await reopen()
       await put(store, path(7), text('parent'))

@@ -5,14 +5,12 @@ import { ask, claimFound, createIndex, fill, indexed, walkNames } from '../query
 import { nameOf, put } from '../samples.ts'
 import type { Case } from '../types.ts'
 
-const NEEDS = ['queries', 'contents'] as const
 const INDEX = createIndex('counts', ['a', 'b'])
 const OPEN: Condition = { property: 'b', operator: 'in', values: ['open'] }
 
 export const queryCounts: readonly Case[] = [
   {
     title: 'counts the members that match, on whichever page, and only when asked',
-    needs: NEEDS,
     async run({ store, collection, path }) {
       await fill(
         store,
@@ -48,7 +46,7 @@ export const queryCounts: readonly Case[] = [
   },
   {
     title: 'lists and counts by a query hidden members only when asked, marked and in their place',
-    needs: [...NEEDS, 'hiding'],
+    needs: ['hiding'],
     async run({ store, collection, path }) {
       await fill(
         store,
@@ -84,7 +82,6 @@ export const queryCounts: readonly Case[] = [
   },
   {
     title: 'lists and counts no member that was removed',
-    needs: NEEDS,
     async run({ store, collection, path, modes }) {
       await fill(
         store,

@@ -6,14 +6,12 @@ import { ask, createIndex, createQuery, fill, indexed, walkNames } from '../quer
 import { nameOf, put } from '../samples.ts'
 import type { Case } from '../types.ts'
 
-const NEEDS = ['queries', 'contents'] as const
 const INDEX = createIndex('pages', ['a', 'b'])
 const OPEN: Condition = { property: 'b', operator: 'in', values: ['open'] }
 
 export const queryPages: readonly Case[] = [
   {
     title: 'gives pages of a query of at most the limit, and a cursor exactly while more members match',
-    needs: NEEDS,
     async run({ store, collection }) {
       await fill(
         store,
@@ -44,7 +42,6 @@ export const queryPages: readonly Case[] = [
   },
   {
     title: 'goes on behind the place of a cursor, also when its member has moved or is gone',
-    needs: NEEDS,
     async run({ store, collection, path }) {
       for (const [order, next] of [
         [['a'], ['4', '6', '1']],
@@ -66,7 +63,6 @@ export const queryPages: readonly Case[] = [
   },
   {
     title: 'answers any cursor of a query, also a tampered one, with members that match or an HttpError below 500',
-    needs: NEEDS,
     async run({ store, collection, path }) {
       await fill(
         store,
@@ -136,7 +132,7 @@ export const queryPages: readonly Case[] = [
   },
   {
     title: 'goes on behind a member with any name and any value',
-    needs: [...NEEDS, 'paths'],
+    needs: ['paths'],
     async run({ store, collection }) {
       const names = ["'", '"', '\\', '%', '\u0000', ' ', '🜚', '[1]', 'null', 'x'.repeat(300), '9007199254740993', '1']
       const values = [null, false, 0.1, -1e300, '', '"', '\\', '\u0001', '\u{10ffff}', 'y'.repeat(256), ',', ']']

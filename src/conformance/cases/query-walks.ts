@@ -4,7 +4,6 @@ import { createIndex, fill, indexed, walkNames } from '../query-samples.ts'
 import { create, pause, put, times } from '../samples.ts'
 import type { Bench, Case } from '../types.ts'
 
-const NEEDS = ['queries', 'contents'] as const
 const INDEX = createIndex('walks', ['a', 'b'])
 const OPEN: Condition = { property: 'b', operator: 'in', values: ['open'] }
 
@@ -36,7 +35,6 @@ const WALKS: readonly (readonly [readonly string[], (a: number) => number])[] = 
 export const queryWalks: readonly Case[] = [
   {
     title: 'sees every member that matches throughout exactly once, in order, whatever is written between two pages',
-    needs: NEEDS,
     async run(bench) {
       const { store, collection } = bench
       const lasting = Array.from({ length: 24 }, (_, i) => i + 1)
@@ -59,7 +57,6 @@ export const queryWalks: readonly Case[] = [
   },
   {
     title: 'sees every member that matches throughout exactly once while many writers are at work',
-    needs: NEEDS,
     async run(bench) {
       const { store, collection } = bench
       const lasting = Array.from({ length: 40 }, (_, i) => i + 1)

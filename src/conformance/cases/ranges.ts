@@ -22,7 +22,6 @@ async function measure(task: () => Promise<unknown>): Promise<number> {
 export const ranges: readonly Case[] = [
   {
     title: 'opens every range, the first and the last byte included',
-    needs: ['contents'],
     async run({ store, path }) {
       const size = 1_400_007
       const bytes = createBytes(size, 1)
@@ -39,7 +38,6 @@ export const ranges: readonly Case[] = [
   },
   {
     title: 'opens single bytes and short ranges anywhere',
-    needs: ['contents'],
     async run({ store, path }) {
       const bytes = createBytes(700_001, 2)
       const resource = await putLarge(store, path(1), bytes)
@@ -54,7 +52,6 @@ export const ranges: readonly Case[] = [
   },
   {
     title: 'opens many ranges of one state at the same time',
-    needs: ['contents'],
     async run({ store, path }) {
       const bytes = createBytes(1_300_000, 3)
       const resource = await putLarge(store, path(1), bytes)
@@ -67,7 +64,6 @@ export const ranges: readonly Case[] = [
   },
   {
     title: 'lets a reader stop in the middle, and is not held up by it',
-    needs: ['contents'],
     async run({ store, path }) {
       const bytes = createBytes(1_600_000, 4)
       const { body } = await putLarge(store, path(1), bytes)
@@ -82,7 +78,6 @@ export const ranges: readonly Case[] = [
   },
   {
     title: 'gives large content in pieces',
-    needs: ['contents'],
     async run({ store, path }) {
       const bytes = createBytes(12 * MEBIBYTE, 5)
       const { body } = await putLarge(store, path(1), bytes)
@@ -97,7 +92,6 @@ export const ranges: readonly Case[] = [
   },
   {
     title: 'opens a range of very large content at the cost of the range',
-    needs: ['contents'],
     async run({ store, path }) {
       const [small, large] = [createBytes(MEBIBYTE + 100_000, 6), createBytes(24 * MEBIBYTE, 7)]
       const durations: number[] = []

@@ -6,7 +6,7 @@ import type { Case } from '../types.ts'
 export const related: readonly Case[] = [
   {
     title: 'writes related paths with the write, whatever their state',
-    needs: ['related', 'contents', 'paths', 'tombstones', 'hiding'],
+    needs: ['paths', 'tombstones', 'hiding'],
     async run({ store, path, collection }) {
       const bytes = createBytes(400_000, 1)
       await put(store, path(2), text('old'))
@@ -31,7 +31,6 @@ export const related: readonly Case[] = [
   },
   {
     title: 'writes nothing at all when the write meets a conflict',
-    needs: ['related', 'contents'],
     async run({ store, path }) {
       const before = await put(store, path(2), text('old'))
       const write = {
@@ -51,7 +50,6 @@ export const related: readonly Case[] = [
   },
   {
     title: 'writes nothing at all when the content of a related path breaks off',
-    needs: ['related', 'contents'],
     async run({ store, path, collection }) {
       const broken = () => binary(brokenStream(createBytes(200_000, 1), new Error('gone')))
       await claimFails(
@@ -72,7 +70,7 @@ export const related: readonly Case[] = [
   },
   {
     title: 'writes related paths with a creation, once the name is known',
-    needs: ['related', 'contents', 'paths'],
+    needs: ['paths'],
     async run({ store, collection, path }) {
       let name = ''
       const result = await store.create(collection, (name) => text(`member ${name}`), {
@@ -90,7 +88,7 @@ export const related: readonly Case[] = [
   },
   {
     title: 'removes related paths with the removal, in the same mode, and only with it',
-    needs: ['related', 'contents', 'paths'],
+    needs: ['paths'],
     async run({ modes, store, path }) {
       for (const [name, mode] of modes.entries()) {
         const file = `${path(name)}/file`
@@ -111,7 +109,6 @@ export const related: readonly Case[] = [
   },
   {
     title: 'shows a write and its related paths together, never one without the other',
-    needs: ['related', 'contents'],
     async run({ store, path, reopen }) {
       const other = await reopen()
       const write = (count: number) =>
@@ -152,7 +149,7 @@ export const related: readonly Case[] = [
   },
   {
     title: 'keeps of related content what describes it',
-    needs: ['related', 'contents', 'paths'],
+    needs: ['paths'],
     async run({ store, collection, path }) {
       const fields = { contentType: 'text/css', contentEncoding: 'gzip', contentLanguage: 'de', filename: 'a b.css' }
       const describe = (name: string) => [{ path: `/others/${name}`, content: { ...fields, body: `of ${name}` } }]

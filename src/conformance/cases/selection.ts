@@ -4,7 +4,6 @@ import { ask, claimFound, createIndex, fill, indexed, plain } from '../query-sam
 import { create, listAll, nameOf, put, text } from '../samples.ts'
 import type { Case } from '../types.ts'
 
-const NEEDS = ['queries', 'contents'] as const
 const INDEX = createIndex('selection', ['a', 'b'])
 
 const is = (property: string, ...values: readonly IndexedValue[]): Condition => ({ property, operator: 'in', values })
@@ -12,7 +11,6 @@ const is = (property: string, ...values: readonly IndexedValue[]): Condition => 
 export const selection: readonly Case[] = [
   {
     title: 'selects the members that meet all conditions, several on one property included',
-    needs: NEEDS,
     async run({ store, collection }) {
       await fill(
         store,
@@ -38,7 +36,6 @@ export const selection: readonly Case[] = [
   },
   {
     title: 'selects by the properties of the scope as by others, alone, together and beside other conditions',
-    needs: NEEDS,
     async run({ store, collection }) {
       const index = createIndex('scoped', ['owner', 'region', 'rank'], ['owner', 'region'])
       const owners = ['ann', 'ann ', 'Ann', 'an', 'annn', null, 7, '7', true]
@@ -72,7 +69,6 @@ export const selection: readonly Case[] = [
   },
   {
     title: 'takes any text for the name of a property and for a value',
-    needs: NEEDS,
     async run({ store, collection }) {
       const texts = [
         "'",
@@ -108,7 +104,6 @@ export const selection: readonly Case[] = [
   },
   {
     title: 'selects and orders by each of sixteen properties',
-    needs: NEEDS,
     async run({ store, collection }) {
       const properties = Array.from({ length: 16 }, (_, i) => `p${String(i).padStart(2, '0')}`)
       const index = createIndex('sixteen', properties)
@@ -136,7 +131,7 @@ export const selection: readonly Case[] = [
   },
   {
     title: 'keeps the values that content was written with, and gives them back in all that it returns',
-    needs: [...NEEDS, 'related', 'paths'],
+    needs: ['related', 'paths'],
     async run({ store, collection, path }) {
       const values = { a: 'x', b: 2 }
       const given = { a: 'x', b: 2 }
@@ -171,7 +166,6 @@ export const selection: readonly Case[] = [
   },
   {
     title: 'has no value of an earlier state',
-    needs: NEEDS,
     async run({ store, path }) {
       await put(store, path(1), indexed(INDEX, { a: 'old', b: 1 }))
       const contents = [indexed(INDEX, { a: 'new' }), plain({ a: 'newer' }), text('"no object"')]
@@ -185,7 +179,6 @@ export const selection: readonly Case[] = [
   },
   {
     title: 'lists by a query the current state of each member, with its content, as a read gives it',
-    needs: NEEDS,
     async run({ store, collection, path }) {
       await fill(store, collection, INDEX, [{ a: 1 }, { a: 2 }, { a: 3 }])
       await put(store, path(2), indexed(INDEX, { a: 5, b: 'changed' }))
@@ -206,7 +199,7 @@ export const selection: readonly Case[] = [
   },
   {
     title: 'selects among the direct members of one collection only',
-    needs: [...NEEDS, 'paths'],
+    needs: ['paths'],
     async run({ store, collection }) {
       const own = [`${collection}/1`, `${collection}/x`]
       const others = [

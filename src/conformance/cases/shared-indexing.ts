@@ -16,7 +16,6 @@ import {
 import { put, times } from '../samples.ts'
 import type { Case } from '../types.ts'
 
-const NEEDS = ['queries', 'contents', 'durable'] as const
 const PROPERTIES = ['a', 'b']
 
 const is = (property: string, value: string | number): Condition => ({ property, operator: 'in', values: [value] })
@@ -24,7 +23,6 @@ const is = (property: string, value: string | number): Condition => ({ property,
 export const sharedIndexing: readonly Case[] = [
   {
     title: 'finds in every process what another one has written, with its values or without',
-    needs: NEEDS,
     async run({ store, collection, path, reopen }) {
       const index = createIndex('first', PROPERTIES)
       const other = await reopen()
@@ -46,7 +44,6 @@ export const sharedIndexing: readonly Case[] = [
   },
   {
     title: 'goes on with the indexing of members after a sudden end, and among several processes',
-    needs: NEEDS,
     async run({ store, collection, path, crash, reopen }) {
       await fill(store, collection, undefined, createMembers(60))
       const quick = createIndex('first', PROPERTIES)

@@ -11,7 +11,6 @@ async function stage(store: ResourceStore, bytes: Uint8Array): Promise<StagedBod
 export const staging: readonly Case[] = [
   {
     title: 'takes content in, tells its size, and shows it nowhere',
-    needs: ['stage', 'contents'],
     async run({ store, collection }) {
       for (const size of [0, 10, 70_000, 1_500_000]) {
         const staged = await stage(store, createBytes(size, 1))
@@ -23,7 +22,7 @@ export const staging: readonly Case[] = [
   },
   {
     title: 'writes staged content at a path, for a new member, and at related paths',
-    needs: ['stage', 'contents', 'related'],
+    needs: ['related'],
     async run({ store, collection, path }) {
       for (const size of [0, 10, 70_000, 1_500_000]) {
         const bytes = createBytes(size, size)
@@ -44,7 +43,6 @@ export const staging: readonly Case[] = [
   },
   {
     title: 'keeps staged content after a conflict, for another try',
-    needs: ['stage', 'contents'],
     async run({ store, path }) {
       for (const size of [10, 900_000]) {
         const bytes = createBytes(size, 3)
@@ -60,7 +58,6 @@ export const staging: readonly Case[] = [
   },
   {
     title: 'keeps what was written although its staged content is given up afterwards',
-    needs: ['stage', 'contents'],
     async run({ store, path }) {
       for (const size of [10, 900_000]) {
         const bytes = createBytes(size, 4)
@@ -74,7 +71,6 @@ export const staging: readonly Case[] = [
   },
   {
     title: 'refuses staged content of somebody else',
-    needs: ['stage', 'contents'],
     async run({ store, path }) {
       const foreign: StagedBody = { staged: true, size: 3, discard() {} }
       await claimFails(

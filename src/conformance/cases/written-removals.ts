@@ -11,7 +11,6 @@ const record = (path: string, body = 'record'): RelatedWrite => ({ path, content
 export const writtenRemovals: readonly Case[] = [
   {
     title: 'writes what a removal brings with it, whatever its mode',
-    needs: ['relatedExpect', 'contents', 'paths'],
     async run({ store, path, modes }) {
       for (const mode of modes) {
         await put(store, path(1), text('one'))
@@ -41,7 +40,6 @@ export const writtenRemovals: readonly Case[] = [
   },
   {
     title: 'writes nothing when the removal meets a conflict, or there is nothing to remove',
-    needs: ['relatedExpect', 'contents', 'paths'],
     async run({ store, path, modes }) {
       const [mode] = modes
       await put(store, path(1), text('one'))
@@ -56,7 +54,6 @@ export const writtenRemovals: readonly Case[] = [
   },
   {
     title: 'removes nothing while a path that the removal writes must be absent and is not',
-    needs: ['relatedExpect', 'contents', 'paths'],
     async run({ store, path, modes }) {
       const { version } = await put(store, path(1), text('one'))
       await put(store, path('record'), text('winner'))
@@ -77,7 +74,7 @@ export const writtenRemovals: readonly Case[] = [
   },
   {
     title: 'removes what is below a path and writes other paths in one step, or does neither',
-    needs: ['relatedExpect', 'parents', 'contents', 'paths'],
+    needs: ['parents'],
     async run({ store, path, modes }) {
       for (const mode of modes.filter((mode) => mode !== 'hide')) {
         const { version } = await put(store, path(7), text('parent'))
@@ -109,7 +106,6 @@ export const writtenRemovals: readonly Case[] = [
   },
   {
     title: 'lets exactly one of many removals win that write the same path, which must be absent',
-    needs: ['relatedExpect', 'contents', 'paths'],
     async run({ store, path, modes, reopen }) {
       const stores = [store, await reopen()]
       await times(RACERS, async (i) => put(store, path(i), text('one')))
