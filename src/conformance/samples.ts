@@ -1,6 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Content, CreateResult, ResourceStore, StoredResource, StoredState, WriteResult } from '../stores/types.ts'
-import { claim } from './claims.ts'
+import type {
+  Content,
+  CreateResult,
+  RemoveOptions,
+  RemoveResult,
+  ResourceStore,
+  StoredResource,
+  StoredState,
+  WriteResult,
+} from '../stores/types.ts'
+import { claim, claimResource } from './claims.ts'
 
 /** Bytes that differ from place to place and from seed to seed, so that any mix-up shows. */
 export function createBytes(size: number, seed: number): Buffer {
@@ -45,6 +54,20 @@ export async function put(store: ResourceStore, path: string, content: Content):
   return written(await store.write(path, content, { expect: 'any' }), 'A write without a condition was refused.')
 }
 
+/** Removes without a condition. */
+export async function remove(
+  store: ResourceStore,
+  path: string,
+  mode: RemoveOptions['mode'] = 'erase',
+): Promise<RemoveResult> {
+  return store.remove(path, { expect: 'any', mode })
+}
+
+/** The resource at a path where there is one. */
+export async function readResource(store: ResourceStore, path: string): Promise<StoredResource> {
+  return claimResource(await store.read(path), 'The resource was not found.')
+}
+
 /** The state that a write has made. */
 export function written(result: WriteResult, sentence: string): StoredResource {
   claim(result.outcome !== 'conflict', sentence)
@@ -68,6 +91,10 @@ export async function create(
 
 export function nameOf(state: { readonly path: string }): string {
   return state.path.slice(state.path.lastIndexOf('/') + 1)
+}
+
+export function pathsOf(states: readonly StoredResource[]): string[] {
+  return states.map(({ path }) => path)
 }
 
 /** Every member of a collection, page by page. */

@@ -1,6 +1,6 @@
 import { isResource, type NewState, type RelatedWrite } from '../../stores/types.ts'
-import { claim, claimContent, claimEqual, claimResource } from '../claims.ts'
-import { binary, created, nameOf, put, stream, text, times, written } from '../samples.ts'
+import { claim, claimContent, claimEqual, claimResource, claimStored } from '../claims.ts'
+import { binary, created, nameOf, put, remove, stream, text, times, written } from '../samples.ts'
 import type { Case } from '../types.ts'
 
 const RACERS = 16
@@ -16,11 +16,11 @@ export const absentRelated: readonly Case[] = [
         const record = path(`record-${index}`)
         if (mode !== undefined) {
           await put(store, record, text('old'))
-          await store.remove(record, { expect: 'any', mode })
+          await remove(store, record, mode)
         }
         const result = await store.write(path(index), text('own'), { expect: 'any', related: [absent(record)] })
         written(result, `The related path was absent (${mode ?? 'never there'}), and the write was refused.`)
-        await claimContent(await store.read(record), text('record'), 'The related path has other content.')
+        await claimStored(store, record, text('record'), 'The related path has other content.')
       }
     },
   },
@@ -50,15 +50,11 @@ export const absentRelated: readonly Case[] = [
           )
         }
       }
-      await claimContent(await store.read(path(1)), text('before'), 'A refused write has changed the path itself.')
+      await claimStored(store, path(1), text('before'), 'A refused write has changed the path itself.')
       for (const name of [2, 'free', 'later']) {
         claimEqual(await store.read(path(name)), undefined, 'A refused write has left a related path.')
       }
-      await claimContent(
-        await store.read(path('record')),
-        text('winner'),
-        'A refused write has changed a related path.',
-      )
+      await claimStored(store, path('record'), text('winner'), 'A refused write has changed a related path.')
     },
   },
   {
@@ -86,7 +82,7 @@ export const absentRelated: readonly Case[] = [
       claimEqual((await store.list(collection, { limit: 5 })).items, [], 'A refused creation has left a member.')
       const member = created(await store.create(collection, text('own'), { related: () => [absent('/records/2')] }))
       claim(isResource(await store.read(member.path)), 'A creation whose related path was absent made nothing.')
-      await claimContent(await store.read('/records/2'), text('record'), 'The related path has other content.')
+      await claimStored(store, '/records/2', text('record'), 'The related path has other content.')
     },
   },
   {
@@ -100,16 +96,16 @@ export const absentRelated: readonly Case[] = [
         claim(result.outcome === 'conflict', 'A related path was absent although its retention was not over.')
         await claimContent(result.related, text('record'), 'The conflict gives another state of the related path.')
       }
-      await claimContent(await store.read(path(1)), text('own'), 'A refused write has changed the path itself.')
+      await claimStored(store, path(1), text('own'), 'A refused write has changed the path itself.')
       const refused = await store.create(collection, text('own'), { related: () => related })
       claim(refused.outcome === 'conflict', 'A creation went on although a related path was not absent.')
       await put(store, record, text('kept'))
-      await claimContent(await store.read(record), text('kept'), 'The related path could not be written anew.')
+      await claimStored(store, record, text('kept'), 'The related path could not be written anew.')
       const { items } = await store.list('/records', { limit: 5 })
       claimEqual(items.length, 1, 'A path that was written without a retention is not listed.')
-      await store.remove(record, { expect: 'any', mode: 'erase' })
+      await remove(store, record)
       written(await store.write(path(1), text('anew'), { expect: 'any', related }), 'The related path was removed.')
-      await claimContent(await store.read(record), text('record'), 'The related path has other content.')
+      await claimStored(store, record, text('record'), 'The related path has other content.')
     },
   },
   {
@@ -124,7 +120,7 @@ export const absentRelated: readonly Case[] = [
       const check = async (version: string, entityTag: string | undefined) => {
         claimEqual(given?.version, version, 'The version that was given is not that of the new state.')
         claimEqual(given?.entityTag, entityTag, 'The entity tag that was given is not that of the new state.')
-        await claimContent(await store.read(path('record')), text(version), 'The related path has other content.')
+        await claimStored(store, path('record'), text(version), 'The related path has other content.')
       }
       for (const body of ['own', stream(Buffer.alloc(100_000), 60_000)]) {
         const own = written(await store.write(path(1), binary(body), { expect: 'any', relatedTo }), 'It was refused.')
@@ -184,11 +180,7 @@ export const absentRelated: readonly Case[] = [
       }
       for (const name of [1, 2])
         claimEqual(await store.read(path(name)), undefined, 'A refused write has left something.')
-      await claimContent(
-        await store.read(path('record')),
-        text('winner'),
-        'A refused write has changed a related path.',
-      )
+      await claimStored(store, path('record'), text('winner'), 'A refused write has changed a related path.')
     },
   },
 ]

@@ -1,5 +1,5 @@
-import { claim, claimContent, claimEqual, claimResource } from '../claims.ts'
-import { binary, createBytes, MEBIBYTE, put, stream, text, times } from '../samples.ts'
+import { claim, claimContent, claimEqual, claimResource, claimStored } from '../claims.ts'
+import { binary, createBytes, MEBIBYTE, put, remove, stream, text, times } from '../samples.ts'
 import type { Case } from '../types.ts'
 
 const KIBIBYTE = 1024
@@ -35,7 +35,7 @@ export const content: readonly Case[] = [
       for (const [name, size] of [1, ...EDGES].entries()) {
         const bytes = createBytes(size, name)
         await put(store, path(name), binary(stream(bytes, 65_536)))
-        await claimContent(await store.read(path(name)), binary(bytes), `A stream of ${size} bytes came back changed.`)
+        await claimStored(store, path(name), binary(bytes), `A stream of ${size} bytes came back changed.`)
       }
     },
   },
@@ -45,7 +45,7 @@ export const content: readonly Case[] = [
       const samples = [binary(createBytes(3 * MEBIBYTE + 5, 1)), text('äöü-'.repeat(300_000)), text('x'.repeat(70_000))]
       for (const [name, sample] of samples.entries()) {
         await put(store, path(name), sample)
-        await claimContent(await store.read(path(name)), sample, `Large value ${name} came back changed.`)
+        await claimStored(store, path(name), sample, `Large value ${name} came back changed.`)
       }
     },
   },
@@ -61,16 +61,12 @@ export const content: readonly Case[] = [
       ]
       for (const [name, body] of streams.entries()) {
         await put(store, path(name), binary(body))
-        await claimContent(await store.read(path(name)), binary(bytes), `Stream ${name} came back changed.`)
+        await claimStored(store, path(name), binary(bytes), `Stream ${name} came back changed.`)
       }
       await put(store, path(9), binary(stream(bytes.subarray(0, 400), 1)))
-      await claimContent(await store.read(path(9)), binary(bytes.subarray(0, 400)), 'Chunks of one byte were mixed up.')
+      await claimStored(store, path(9), binary(bytes.subarray(0, 400)), 'Chunks of one byte were mixed up.')
       await put(store, path(9), binary(nothing()))
-      await claimContent(
-        await store.read(path(9)),
-        binary(new Uint8Array(0)),
-        'A stream without chunks is empty content.',
-      )
+      await claimStored(store, path(9), binary(new Uint8Array(0)), 'A stream without chunks is empty content.')
     },
   },
   {
@@ -78,7 +74,7 @@ export const content: readonly Case[] = [
     async run({ store, path }) {
       const bytes = createBytes(2 * MEBIBYTE + 77, 6)
       await put(store, path(1), binary(reuseBuffer(bytes)))
-      await claimContent(await store.read(path(1)), binary(bytes), 'The store keeps the buffer of the source.')
+      await claimStored(store, path(1), binary(bytes), 'The store keeps the buffer of the source.')
     },
   },
   {
@@ -93,11 +89,7 @@ export const content: readonly Case[] = [
           const expected = Buffer.from(whole)
           await put(store, path(name), binary(whole))
           whole.fill(0)
-          await claimContent(
-            await store.read(path(name)),
-            binary(expected),
-            'The store keeps the buffer of the caller.',
-          )
+          await claimStored(store, path(name), binary(expected), 'The store keeps the buffer of the caller.')
         }
       }
     },
@@ -108,7 +100,7 @@ export const content: readonly Case[] = [
       const bodies = Array.from({ length: 6 }, (_, seed) => createBytes(400_000 + seed * 1000, seed))
       await times(bodies.length, (name) => put(store, path(name), binary(stream(bodies[name]!, 20_000, 3))))
       for (const [name, bytes] of bodies.entries()) {
-        await claimContent(await store.read(path(name)), binary(bytes), 'Streams that came in together were mixed up.')
+        await claimStored(store, path(name), binary(bytes), 'Streams that came in together were mixed up.')
       }
     },
   },
@@ -120,7 +112,7 @@ export const content: readonly Case[] = [
         const written = await put(store, path(1), binary(body.length > 100_000 ? stream(body, 65_536) : body))
         claimEqual(written.size, body.length, 'The result of a write tells another size.')
         await claimContent(written, binary(body), 'The result of a write has other content than was given.')
-        await claimContent(await store.read(path(1)), binary(body), 'The content is not that of the last write.')
+        await claimStored(store, path(1), binary(body), 'The content is not that of the last write.')
         const { items } = await store.list(collection, { limit: 5 })
         await claimContent(items[0], binary(body), 'The listing has other content than was written last.')
       }
@@ -131,7 +123,7 @@ export const content: readonly Case[] = [
     async run({ store, path }) {
       const bytes = createBytes(900_000, 4)
       await put(store, path(1), binary(stream(bytes, 65_536)))
-      const result = await store.remove(path(1), { expect: 'any', mode: 'erase' })
+      const result = await remove(store, path(1))
       claim(result.outcome === 'removed', 'A resource was there to be removed.')
       claimEqual(
         claimResource(result.resource, 'The removal returns nothing.').size,

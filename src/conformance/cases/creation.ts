@@ -1,6 +1,6 @@
 import { isHttpError } from '../../core/errors.ts'
-import { claim, claimContent, claimEqual, claimFails, claimResource } from '../claims.ts'
-import { binary, create, createBytes, created, nameOf, put, stream, text, times } from '../samples.ts'
+import { claim, claimContent, claimEqual, claimFails, claimResource, claimStored } from '../claims.ts'
+import { binary, create, createBytes, created, nameOf, put, remove, stream, text, times } from '../samples.ts'
 import type { Case } from '../types.ts'
 
 /** The value of a name that the store has assigned. */
@@ -32,7 +32,7 @@ export const creation: readonly Case[] = [
       let given = ''
       const member = await create(store, collection, (name) => content(3, `${collection}/${(given = name)}`))
       claimEqual(nameOf(member), given, 'The last name that was given is not the name of the member.')
-      await claimContent(await store.read(member.path), content(3, member.path), 'The member has other content.')
+      await claimStored(store, member.path, content(3, member.path), 'The member has other content.')
     },
   },
   {
@@ -55,7 +55,7 @@ export const creation: readonly Case[] = [
         claim(!taken.includes(id), `The name ${id} was assigned although a client had written it.`)
       }
       for (const id of taken) {
-        await claimContent(await store.read(path(id)), content(99, path(id)), 'A creation overwrote a resource.')
+        await claimStored(store, path(id), content(99, path(id)), 'A creation overwrote a resource.')
       }
     },
   },
@@ -72,8 +72,8 @@ export const creation: readonly Case[] = [
           const written = id + 2
           await put(store, path(written), content(1, path(written)))
           used.add(written)
-          await store.remove(path(written), { expect: 'any', mode })
-          await store.remove(member.path, { expect: 'any', mode })
+          await remove(store, path(written), mode)
+          await remove(store, member.path, mode)
         }
       }
     },
@@ -101,8 +101,8 @@ export const creation: readonly Case[] = [
       const bytes = createBytes(200_000, 4)
       const small = await create(store, collection, text('note'))
       const large = await create(store, collection, binary(stream(bytes, 40_000)))
-      await claimContent(await store.read(small.path), text('note'), 'The member has other content.')
-      await claimContent(await store.read(large.path), binary(bytes), 'The streamed member has other content.')
+      await claimStored(store, small.path, text('note'), 'The member has other content.')
+      await claimStored(store, large.path, binary(bytes), 'The streamed member has other content.')
     },
   },
   {
@@ -118,9 +118,9 @@ export const creation: readonly Case[] = [
       }
       const member = await create(store, collection, binary(interrupted()))
       const expected = binary(Buffer.concat([createBytes(100, 1), createBytes(100, 2)]))
-      await claimContent(await store.read(member.path), expected, 'The member has other content.')
+      await claimStored(store, member.path, expected, 'The member has other content.')
       for (const id of taken) {
-        await claimContent(await store.read(path(id)), text('client'), 'A creation overwrote what a client wrote.')
+        await claimStored(store, path(id), text('client'), 'A creation overwrote what a client wrote.')
       }
     },
   },
@@ -134,7 +134,7 @@ export const creation: readonly Case[] = [
         async function* interrupted() {
           yield createBytes(100, 1)
           await store.write(written, text('client'), { expect: 'any' })
-          await store.remove(written, { expect: 'any', mode })
+          await remove(store, written, mode)
           yield createBytes(100, 2)
         }
         const member = await create(store, collection, binary(interrupted()))
@@ -187,7 +187,7 @@ export const creation: readonly Case[] = [
         const name = nameOf(member)
         claimEqual(given.at(-1), name, 'The name that content was made with is not the name of the member.')
         const sentence = 'The member has other content than was made with its name.'
-        await claimContent(await store.read(member.path), content(Number(name) % 100, member.path), sentence)
+        await claimStored(store, member.path, content(Number(name) % 100, member.path), sentence)
       }
     },
   },

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { StoredResource } from '../../stores/types.ts'
-import { claim, claimEqual, claimResource } from '../claims.ts'
-import { put } from '../samples.ts'
+import { claim, claimEqual } from '../claims.ts'
+import { put, readResource, remove } from '../samples.ts'
 import type { Bench, Case } from '../types.ts'
 
 function secondOf({ lastModified }: StoredResource): number {
@@ -30,7 +30,7 @@ export const dates: readonly Case[] = [
       const { lastModified } = await put(store, path(1), content(1, path(1)))
       claim(Number.isInteger(lastModified), `A date is a whole number of milliseconds; ${lastModified} is not.`)
       claim(Math.abs(lastModified! - before) < 600_000, `The state began now; ${lastModified} is not that time.`)
-      const found = claimResource(await store.read(path(1)), 'The resource was not found.')
+      const found = await readResource(store, path(1))
       claimEqual(found.lastModified, lastModified, 'The read tells another date than the write.')
     },
   },
@@ -51,7 +51,7 @@ export const dates: readonly Case[] = [
       const [first, second] = await putTwice(bench, () => {})
       claimEqual(first.dateIsStrong, true, 'The date of a first state is strong.')
       claimEqual(second.dateIsStrong, false, 'Two states have this date, and yet it is called strong.')
-      const found = claimResource(await bench.store.read(second.path), 'The resource was not found.')
+      const found = await readResource(bench.store, second.path)
       claimEqual(found.dateIsStrong, false, 'The read calls strong what the write did not.')
       await sleep(1000 - (second.lastModified! % 1000) + 5)
       const third = await put(bench.store, second.path, bench.content(3, second.path))
@@ -62,7 +62,7 @@ export const dates: readonly Case[] = [
     title: 'does not call a date strong when the resource was removed and made again in that second',
     async run(bench) {
       for (const mode of bench.modes) {
-        const [, second] = await putTwice(bench, (path) => bench.store.remove(path, { expect: 'any', mode }))
+        const [, second] = await putTwice(bench, (path) => remove(bench.store, path, mode))
         claimEqual(second.dateIsStrong, false, `Two states have this date, one of before the removal (${mode}).`)
       }
     },

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { isLargeBody, type StoredResource } from '../../stores/types.ts'
 import { claim, claimContent, claimResource } from '../claims.ts'
-import { binary, create, createBytes, MEBIBYTE, put, stream, text } from '../samples.ts'
+import { binary, create, createBytes, MEBIBYTE, put, remove, stream, text } from '../samples.ts'
 import type { Case } from '../types.ts'
 
 /** Lengths around the limits of values, chunks and batches. */
@@ -43,7 +43,7 @@ export const digests: readonly Case[] = [
       }
       for (const mode of modes) {
         await put(store, path(1), binary(stream(large, 65_536)))
-        const removed = await store.remove(path(1), { expect: 'any', mode })
+        const removed = await remove(store, path(1), mode)
         claim(removed.outcome === 'removed', 'A resource was there to be removed.')
         claimDigest(removed.resource, large, 'Content was removed.')
         if (mode !== 'hide') continue

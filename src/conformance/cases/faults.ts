@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events'
 import type { Content, ResourceStore } from '../../stores/types.ts'
 import { claim, claimContent, claimEqual, claimFails, claimResource, claimSettles } from '../claims.ts'
-import { binary, brokenStream, create, createBytes, listAll, put, stall, stream, text } from '../samples.ts'
+import { binary, brokenStream, create, createBytes, listAll, pathsOf, put, stall, stream, text } from '../samples.ts'
 import type { Bench, Case } from '../types.ts'
 
 /** Fails unless a write of some content fails and leaves everything as it was, where something is and where nothing is. */
@@ -26,11 +26,7 @@ async function claimNothingLeft(
   claimEqual(claimResource(after, '').version, before.version, 'A write that failed has made a new version.')
   claimEqual(await store.read(path(2)), undefined, 'A write that failed has left something.')
   const members = await listAll(store, collection, 10)
-  claimEqual(
-    members.map((item) => item.path),
-    [path(1)],
-    'A write that failed has left a member in the listing.',
-  )
+  claimEqual(pathsOf(members), [path(1)], 'A write that failed has left a member in the listing.')
   await create(store, collection, text('the store goes on'))
 }
 

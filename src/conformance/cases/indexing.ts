@@ -15,7 +15,7 @@ import {
   tryAsk,
   walkNames,
 } from '../query-samples.ts'
-import { listAll, put, stream } from '../samples.ts'
+import { listAll, put, remove, stream } from '../samples.ts'
 import type { Case } from '../types.ts'
 
 const PROPERTIES = ['a', 'b']
@@ -49,7 +49,7 @@ export const indexing: readonly Case[] = [
     needs: ['hiding'],
     async run({ store, collection, path }) {
       await fill(store, collection, undefined, createMembers(3))
-      await store.remove(path(2), { expect: 'any', mode: 'hide' })
+      await remove(store, path(2), 'hide')
       const large = Buffer.from(JSON.stringify({ a: 9, filling: 'x'.repeat(1_200_000) }))
       await put(store, path(4), { contentType: 'application/json', body: stream(large, 65_536) })
       const index = createIndex('first', PROPERTIES)
@@ -123,7 +123,7 @@ export const indexing: readonly Case[] = [
           put(store, path(name), round % 2 === 0 ? plain({ a }) : indexed(index, { a }))
         await Promise.all([
           ...[write(1 + round, 50), write(30 - round, 50), write(100 + round, 50)],
-          store.remove(path(11 + round), { expect: 'any', mode: 'erase' }),
+          remove(store, path(11 + round)),
         ])
       }
       const expected = [...times10(1), ...times10(21), ...times10(100)]
@@ -182,7 +182,7 @@ export const indexing: readonly Case[] = [
         [3],
         'Each collection is indexed by itself.',
       )
-      await store.remove(path(3), { expect: 'any', mode: 'erase' })
+      await remove(store, path(3))
       await claimFound(
         store,
         '/others',

@@ -1,6 +1,19 @@
 import { isLargeBody } from '../../stores/types.ts'
-import { claim, claimContent, claimEqual, claimResource, claimSettles, readRange } from '../claims.ts'
-import { binary, createBytes, interrupt, listAll, put, stall, stream, text, written } from '../samples.ts'
+import { claim, claimContent, claimEqual, claimSettles, claimStored, readRange } from '../claims.ts'
+import {
+  binary,
+  createBytes,
+  interrupt,
+  listAll,
+  pathsOf,
+  put,
+  readResource,
+  remove,
+  stall,
+  stream,
+  text,
+  written,
+} from '../samples.ts'
 import type { Case } from '../types.ts'
 
 export const isolation: readonly Case[] = [
@@ -17,15 +30,11 @@ export const isolation: readonly Case[] = [
         if (name === 1) await claimContent(state, text('before'), 'A write showed before its content was complete.')
         else claimEqual(state, undefined, 'A write showed before its content was complete.')
         const members = await listAll(store, collection, 10)
-        claimEqual(
-          members.map((item) => item.path),
-          [path(1)],
-          'An unfinished write shows in the listing.',
-        )
+        claimEqual(pathsOf(members), [path(1)], 'An unfinished write shows in the listing.')
         claimEqual(members[0]?.size, 6, 'An unfinished write shows in the listing.')
         source.resume()
         written(await call, 'The write was refused.')
-        await claimContent(await store.read(path(name)), binary(bytes), 'The finished write has other content.')
+        await claimStored(store, path(name), binary(bytes), 'The finished write has other content.')
         if (name === 1) await put(store, path(1), text('before'))
       }
     },
@@ -47,7 +56,7 @@ export const isolation: readonly Case[] = [
           await put(store, path(1), text('meanwhile'))
           await put(store, path(7), text('meanwhile'))
           await store.create(collection, text('meanwhile'))
-          await store.remove(path(7), { expect: 'any', mode: 'erase' })
+          await remove(store, path(7))
         })(),
         'Other calls wait for a write whose content comes in slowly.',
       )
@@ -66,21 +75,15 @@ export const isolation: readonly Case[] = [
         { expect: { version } },
       )
       claimEqual(overtaken.outcome, 'conflict', 'The expected version was replaced while the content came in.')
-      await claimContent(await store.read(path(1)), text('second'), 'A write overwrote one that it had not expected.')
+      await claimStored(store, path(1), text('second'), 'A write overwrote one that it had not expected.')
       const late = await store.write(path(2), binary(interrupt(bytes, () => put(store, path(2), text('earlier')))), {
         expect: 'absent',
       })
       claimEqual(late.outcome, 'conflict', 'Something was written to the path while the content came in.')
-      await claimContent(
-        await store.read(path(2)),
-        text('earlier'),
-        'A write that expected nothing overwrote something.',
-      )
-      const gone = await store.write(
-        path(2),
-        binary(interrupt(bytes, () => store.remove(path(2), { expect: 'any', mode: 'erase' }))),
-        { expect: 'present' },
-      )
+      await claimStored(store, path(2), text('earlier'), 'A write that expected nothing overwrote something.')
+      const gone = await store.write(path(2), binary(interrupt(bytes, () => remove(store, path(2)))), {
+        expect: 'present',
+      })
       claimEqual(gone.outcome, 'conflict', 'The expected resource was removed while the content came in.')
       claimEqual(await store.read(path(2)), undefined, 'A write brought a removed resource back.')
     },
@@ -92,11 +95,11 @@ export const isolation: readonly Case[] = [
       const changes = [
         () => put(store, path(1), binary(stream(after, 65_536))),
         () => put(store, path(1), text('small')),
-        () => store.remove(path(1), { expect: 'any', mode: 'erase' }),
+        () => remove(store, path(1)),
       ]
       for (const change of changes) {
         await put(store, path(1), binary(stream(before, 65_536)))
-        const { body } = claimResource(await store.read(path(1)), 'The resource was not found.')
+        const { body } = await readResource(store, path(1))
         if (!isLargeBody(body)) continue
         let at = 0
         try {
@@ -119,7 +122,7 @@ export const isolation: readonly Case[] = [
     async run({ store, path }) {
       const before = createBytes(1_200_000, 1)
       await put(store, path(1), binary(stream(before, 65_536)))
-      const state = claimResource(await store.read(path(1)), 'The resource was not found.')
+      const state = await readResource(store, path(1))
       await put(store, path(1), binary(stream(createBytes(1_200_000, 2), 65_536)))
       let bytes: Buffer
       try {

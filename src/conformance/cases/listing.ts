@@ -1,6 +1,6 @@
 import { isHttpError } from '../../core/errors.ts'
 import { claim, claimContent, claimEqual, claimResource } from '../claims.ts'
-import { binary, create, createBytes, listAll, put, stream, text } from '../samples.ts'
+import { binary, create, createBytes, listAll, pathsOf, put, remove, stream, text } from '../samples.ts'
 import type { Case } from '../types.ts'
 
 export const listing: readonly Case[] = [
@@ -19,11 +19,7 @@ export const listing: readonly Case[] = [
         await put(store, path(name), content(name, path(name)))
       const { items } = await store.list(collection, { limit: 100 })
       const expected = [1, 2, 3, 9, 10, 11, 20, 21, 100, 1000].map(path)
-      claimEqual(
-        items.map((item) => item.path),
-        expected,
-        'Integers are listed by value.',
-      )
+      claimEqual(pathsOf(items), expected, 'Integers are listed by value.')
     },
   },
   {
@@ -32,13 +28,9 @@ export const listing: readonly Case[] = [
       for (const name of [1, 2, 3]) await put(store, path(name), content(name, path(name)))
       await store.list(collection, { limit: 10 })
       await put(store, path(2), content(22, path(2)))
-      await store.remove(path(3), { expect: 'any', mode: 'erase' })
+      await remove(store, path(3))
       const { items } = await store.list(collection, { limit: 10 })
-      claimEqual(
-        items.map((item) => item.path),
-        [path(1), path(2)],
-        'What was removed is not listed, all else is.',
-      )
+      claimEqual(pathsOf(items), [path(1), path(2)], 'What was removed is not listed, all else is.')
       for (const item of items) {
         const state = claimResource(await store.read(item.path), 'A listed member was not found.')
         const { body: _, ...expected } = state
@@ -54,11 +46,7 @@ export const listing: readonly Case[] = [
       const paths: string[] = []
       for (let i = 0; i < 12; i++) paths.push((await create(store, collection, (name) => content(i, path(name)))).path)
       const members = await listAll(store, collection, 5)
-      claimEqual(
-        members.map((item) => item.path),
-        paths,
-        'Created members are listed in the order of their names.',
-      )
+      claimEqual(pathsOf(members), paths, 'Created members are listed in the order of their names.')
     },
   },
   {
@@ -71,7 +59,7 @@ export const listing: readonly Case[] = [
         for (let after: string | undefined; ; ) {
           const page = await store.list(collection, { limit, after })
           sizes.push(page.items.length)
-          paths.push(...page.items.map((item) => item.path))
+          paths.push(...pathsOf(page.items))
           if (page.next === undefined) break
           after = page.next
           claim(sizes.length < 20, 'The walk through the pages never ends.')
@@ -97,13 +85,9 @@ export const listing: readonly Case[] = [
     async run({ store, collection, path, content }) {
       for (let name = 1; name <= 6; name++) await put(store, path(name), content(name, path(name)))
       const first = await store.list(collection, { limit: 3 })
-      for (const name of [2, 3, 4]) await store.remove(path(name), { expect: 'any', mode: 'erase' })
+      for (const name of [2, 3, 4]) await remove(store, path(name))
       const second = await store.list(collection, { limit: 3, after: first.next })
-      claimEqual(
-        second.items.map((item) => item.path),
-        [path(5), path(6)],
-        'The next page begins at another member.',
-      )
+      claimEqual(pathsOf(second.items), [path(5), path(6)], 'The next page begins at another member.')
     },
   },
   {
@@ -144,7 +128,7 @@ export const listing: readonly Case[] = [
         ...[`${collection}/a b`, `${collection}s/1`, `${collection}%2F2`, `/x${collection}/3`, `${collection}//4`],
       ]
       for (const path of paths) await put(store, path, text(path))
-      const pathsIn = async (of: string) => (await listAll(store, of, 2)).map((item) => item.path)
+      const pathsIn = async (of: string) => pathsOf(await listAll(store, of, 2))
       const members = await pathsIn(collection)
       claimEqual(members, [`${collection}/1`, `${collection}/a b`], 'Only direct members with a name are listed.')
       claimEqual(await pathsIn(`${collection}/1`), [`${collection}/1/parts`], 'A member has members of its own.')
@@ -162,17 +146,9 @@ export const listing: readonly Case[] = [
     async run({ store }) {
       for (const path of ['/b', '/1', '/', 'queue/7', 'queue/x', 'alone']) await put(store, path, text(path))
       const root = await listAll(store, '', 1)
-      claimEqual(
-        root.map((item) => item.path),
-        ['/1', '/b'],
-        'The root has exactly the paths with one slash and a name.',
-      )
+      claimEqual(pathsOf(root), ['/1', '/b'], 'The root has exactly the paths with one slash and a name.')
       const queue = await listAll(store, 'queue', 1)
-      claimEqual(
-        queue.map((item) => item.path),
-        ['queue/7', 'queue/x'],
-        'A queue is a collection like any other.',
-      )
+      claimEqual(pathsOf(queue), ['queue/7', 'queue/x'], 'A queue is a collection like any other.')
     },
   },
   {
@@ -205,7 +181,7 @@ export const listing: readonly Case[] = [
       const changes: readonly (() => unknown)[] = [
         () => put(store, path(1), content(11, path(1))),
         () => put(store, path(3), content(3, path(3))),
-        () => store.remove(path(2), { expect: 'any', mode: 'erase' }),
+        () => remove(store, path(2)),
       ]
       for (const name of [1, 2]) await put(store, path(name), content(name, path(name)))
       for (const change of changes) {

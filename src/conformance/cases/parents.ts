@@ -1,7 +1,7 @@
 import { isResource, type RemoveOptions } from '../../stores/types.ts'
-import { claim, claimContent, claimEqual, claimResource } from '../claims.ts'
+import { claim, claimEqual, claimResource, claimStored } from '../claims.ts'
 import { ask, createIndex, indexed } from '../query-samples.ts'
-import { binary, create, created, listAll, nameOf, put, stream, text, times } from '../samples.ts'
+import { binary, create, created, listAll, nameOf, put, remove, stream, text, times } from '../samples.ts'
 import type { Case } from '../types.ts'
 
 const removable = (modes: readonly RemoveOptions['mode'][]) => modes.filter((mode) => mode !== 'hide')
@@ -32,7 +32,7 @@ export const parents: readonly Case[] = [
         const requires = path(name)
         if (mode !== undefined) {
           await put(store, requires, text('parent'))
-          await store.remove(requires, { expect: 'any', mode })
+          await remove(store, requires, mode)
         }
         const child = `${requires}/parts/1`
         const related = [{ path: `${requires}/log/1`, content: text('related') }]
@@ -94,7 +94,7 @@ export const parents: readonly Case[] = [
         for (const own of below) await put(store, own, text(own))
         await put(store, `${parent}/large`, binary(stream(Buffer.alloc(900_000), 65_536)))
         for (const hidden of modes.includes('hide') ? [`${parent}/parts/2`, `${parent}/a b`] : [])
-          await store.remove(hidden, { expect: 'any', mode: 'hide' })
+          await remove(store, hidden, 'hide')
         const result = await store.remove(parent, { expect: 'any', mode, below: true })
         claimEqual(result.outcome, 'removed', 'The path was there to be removed.')
         claim(!isResource(await store.read(parent, { hidden: true })), 'The path itself was not removed.')
@@ -128,7 +128,7 @@ export const parents: readonly Case[] = [
       await store.remove(path('a_b'), { expect: 'any', mode: 'erase', below: true })
       claimEqual(await store.read(path('a_b/1')), undefined, 'What is below a removed path goes with it.')
       for (const other of others)
-        await claimContent(await store.read(other), text(other), `${other} is not below the removed path, and is gone.`)
+        await claimStored(store, other, text(other), `${other} is not below the removed path, and is gone.`)
     },
   },
   {
@@ -139,13 +139,9 @@ export const parents: readonly Case[] = [
       await put(store, path('7/1'), text('child'))
       const refused = await store.remove(path(7), { expect: { version }, mode: 'erase', below: true })
       claimEqual(refused.outcome, 'conflict', 'A removal that expected a version of the past happened.')
-      await claimContent(await store.read(path('7/1')), text('child'), 'A refused removal has removed what is below.')
-      await store.remove(path(7), { expect: 'any', mode: 'erase' })
-      await claimContent(
-        await store.read(path('7/1')),
-        text('child'),
-        'Only a removal with `below` removes what is below.',
-      )
+      await claimStored(store, path('7/1'), text('child'), 'A refused removal has removed what is below.')
+      await remove(store, path(7))
+      await claimStored(store, path('7/1'), text('child'), 'Only a removal with `below` removes what is below.')
     },
   },
   {

@@ -2,7 +2,7 @@ import type { Condition } from '../../stores/index-types.ts'
 import type { Page } from '../../stores/types.ts'
 import { claimEqual } from '../claims.ts'
 import { ask, claimFound, createIndex, fill, indexed, walkNames } from '../query-samples.ts'
-import { nameOf, put } from '../samples.ts'
+import { nameOf, put, remove } from '../samples.ts'
 import type { Case } from '../types.ts'
 
 const INDEX = createIndex('counts', ['a', 'b'])
@@ -37,7 +37,7 @@ export const queryCounts: readonly Case[] = [
       await claimTotal([above], 9)
       await claimTotal([OPEN, above], 3)
       await claimTotal([{ property: 'a', operator: 'in', values: [7] }], 0)
-      await store.remove(path(1), { expect: 'any', mode: 'erase' })
+      await remove(store, path(1))
       await put(store, path(4), indexed(INDEX, { a: 3, b: 'done' }))
       await claimTotal([OPEN], 3)
       await claimFound(store, '/none', INDEX, { count: true }, [], 'A collection without members has none.')
@@ -54,7 +54,7 @@ export const queryCounts: readonly Case[] = [
         INDEX,
         Array.from({ length: 12 }, (_, i) => ({ a: 12 - i, b: i % 2 === 0 ? 'open' : 'done' })),
       )
-      for (const name of [1, 4, 7, 12]) await store.remove(path(name), { expect: 'any', mode: 'hide' })
+      for (const name of [1, 4, 7, 12]) await remove(store, path(name), 'hide')
       const claimPage = async (hidden: boolean, expected: readonly number[]) => {
         const question = { where: [OPEN], order: ['a'], hidden, count: true }
         for (const limit of [1, 2, 50]) {
@@ -91,7 +91,7 @@ export const queryCounts: readonly Case[] = [
       )
       for (const [at, mode] of modes.entries()) {
         await ask(store, collection, INDEX, { where: [OPEN] })
-        await store.remove(path(at + 1), { expect: 'any', mode })
+        await remove(store, path(at + 1), mode)
         const { items, total } = await ask(store, collection, INDEX, { where: [OPEN], count: true })
         const left = modes.length - at - 1
         claimEqual([items.length, total], [left, left], `A removed member (${mode}) is still listed or counted.`)

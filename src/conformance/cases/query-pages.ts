@@ -3,7 +3,7 @@ import type { Condition } from '../../stores/index-types.ts'
 import type { Page } from '../../stores/types.ts'
 import { claim, claimEqual, claimResource } from '../claims.ts'
 import { ask, createIndex, createQuery, fill, indexed, walkNames } from '../query-samples.ts'
-import { nameOf, put } from '../samples.ts'
+import { nameOf, put, remove } from '../samples.ts'
 import type { Case } from '../types.ts'
 
 const INDEX = createIndex('pages', ['a', 'b'])
@@ -51,13 +51,13 @@ export const queryPages: readonly Case[] = [
         const first = await ask(store, collection, INDEX, { order, limit: 3 })
         const members = first.items.map(nameOf)
         // The member of the cursor goes, the one before it moves behind the cursor, and another before the cursor.
-        await store.remove(path(members[2]!), { expect: 'any', mode: 'erase' })
+        await remove(store, path(members[2]!))
         const isAscending = order[0] === 'a'
         await put(store, path(isAscending ? 1 : 6), indexed(INDEX, { a: isAscending ? 60 : 5 }))
         await put(store, path(isAscending ? 5 : 3), indexed(INDEX, { a: isAscending ? 1 : 70 }))
         const second = await ask(store, collection, INDEX, { order, limit: 9, after: first.next })
         claimEqual(second.items.map(nameOf), next, 'The next page begins behind the place of the cursor.')
-        for (const name of [1, 2, 3, 4, 5, 6]) await store.remove(path(name), { expect: 'any', mode: 'erase' })
+        for (const name of [1, 2, 3, 4, 5, 6]) await remove(store, path(name))
       }
     },
   },

@@ -1,7 +1,7 @@
 import type { Condition } from '../../stores/index-types.ts'
 import { claimEqual } from '../claims.ts'
 import { createIndex, fill, indexed, walkNames } from '../query-samples.ts'
-import { create, pause, put, times } from '../samples.ts'
+import { create, pause, put, remove, times } from '../samples.ts'
 import type { Bench, Case } from '../types.ts'
 
 const INDEX = createIndex('walks', ['a', 'b'])
@@ -19,7 +19,7 @@ async function stir({ store, path }: Bench, round: number): Promise<void> {
   for (let i = 0; i < 6; i++) {
     const name = 1000 + ((round * 5 + i * 3) % 24)
     const seed = round * 6 + i
-    if (seed % 4 === 0) await store.remove(path(name), { expect: 'any', mode: 'erase' })
+    if (seed % 4 === 0) await remove(store, path(name))
     else await put(store, path(name), indexed(INDEX, { a: (seed * 11) % 60, b: seed % 3 === 0 ? 'done' : 'open' }))
   }
 }

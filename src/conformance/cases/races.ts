@@ -1,7 +1,7 @@
 import { isResource } from '../../stores/types.ts'
-import { claim, claimContent, claimEqual, claimResource } from '../claims.ts'
+import { claim, claimEqual, claimResource, claimStored } from '../claims.ts'
 import { explainHistory, type Operation } from '../register-history.ts'
-import { binary, create, createBytes, nameOf, pause, put, stream, times } from '../samples.ts'
+import { binary, create, createBytes, nameOf, pathsOf, pause, put, remove, stream, times } from '../samples.ts'
 import type { Case } from '../types.ts'
 
 const WRITERS = 16
@@ -18,7 +18,7 @@ export const races: readonly Case[] = [
         )
         const winners = results.flatMap(({ outcome }, i) => (outcome === 'conflict' ? [] : [i]))
         claimEqual(winners.length, 1, 'Of the writers that expected the same version, exactly one may win.')
-        await claimContent(await store.read(path(1)), content(winners[0]! + 1, path(1)), 'The winner was overwritten.')
+        await claimStored(store, path(1), content(winners[0]! + 1, path(1)), 'The winner was overwritten.')
       }
     },
   },
@@ -32,11 +32,7 @@ export const races: readonly Case[] = [
         )
         const winners = results.flatMap(({ outcome }, i) => (outcome === 'created' ? [i] : []))
         claimEqual(winners.length, 1, 'Of the writers that expected nothing, exactly one may create.')
-        await claimContent(
-          await store.read(path(name)),
-          content(winners[0]!, path(name)),
-          'The winner was overwritten.',
-        )
+        await claimStored(store, path(name), content(winners[0]!, path(name)), 'The winner was overwritten.')
       }
     },
   },
@@ -52,7 +48,7 @@ export const races: readonly Case[] = [
       )
       const winners = results.flatMap(({ outcome }, i) => (outcome === 'replaced' ? [i] : []))
       claimEqual(winners.length, 1, 'Of the writers that expected the same version, exactly one may win.')
-      await claimContent(await store.read(path(1)), binary(bodies[winners[0]!]!), 'The winner has lost its content.')
+      await claimStored(store, path(1), binary(bodies[winners[0]!]!), 'The winner has lost its content.')
     },
   },
   {
@@ -83,7 +79,7 @@ export const races: readonly Case[] = [
       const stores = [store, await reopen()]
       for (const mode of modes) {
         await put(store, path(1), content(1, path(1)))
-        const results = await times(8, async (i) => stores[i % 2]!.remove(path(1), { expect: 'any', mode }))
+        const results = await times(8, async (i) => remove(stores[i % 2]!, path(1), mode))
         const removed = results.filter(({ outcome }) => outcome === 'removed').length
         claimEqual(removed, 1, `Of many removals of one resource, exactly one removes it (${mode}).`)
         claim(
@@ -134,12 +130,12 @@ export const races: readonly Case[] = [
         }),
       ])
       const paths = [
-        ...own[0].map((member) => member.path),
+        ...pathsOf(own[0]),
         ...own[1].flatMap((result) => (result.outcome === 'created' ? [result.resource.path] : [])),
       ]
       claimEqual(new Set(paths).size, paths.length, 'A member was created under a name that a client had created.')
       for (const member of own[0]) {
-        await claimContent(await store.read(member.path), content(7, member.path), 'A created member was overwritten.')
+        await claimStored(store, member.path, content(7, member.path), 'A created member was overwritten.')
       }
     },
   },

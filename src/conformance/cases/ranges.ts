@@ -1,11 +1,11 @@
 import { isLargeBody, type ResourceStore, type StoredResource } from '../../stores/types.ts'
-import { claim, claimBytes, claimEqual, claimResource, readRange } from '../claims.ts'
-import { binary, createBytes, MEBIBYTE, put, stream, text, times } from '../samples.ts'
+import { claim, claimBytes, claimEqual, readRange } from '../claims.ts'
+import { binary, createBytes, MEBIBYTE, put, readResource, remove, stream, text, times } from '../samples.ts'
 import type { Case } from '../types.ts'
 
 async function putLarge(store: ResourceStore, path: string, bytes: Uint8Array): Promise<StoredResource> {
   await put(store, path, binary(stream(bytes, 65_536)))
-  return claimResource(await store.read(path), 'The resource was not found.')
+  return await readResource(store, path)
 }
 
 /** Seconds that a task takes, the best of some tries: what else the machine does must not count. */
@@ -72,7 +72,7 @@ export const ranges: readonly Case[] = [
           for await (const chunk of body.open(i, bytes.length - 1)) if (chunk.length > 0) break
       }
       await put(store, path(1), text('next'))
-      await store.remove(path(1), { expect: 'any', mode: 'erase' })
+      await remove(store, path(1))
       claimEqual(await store.read(path(1)), undefined, 'A reader that had stopped is in the way of a removal.')
     },
   },

@@ -1,6 +1,6 @@
 import { isResource } from '../../stores/types.ts'
-import { claim, claimContent, claimEqual, claimResource } from '../claims.ts'
-import { binary, createBytes, put, text } from '../samples.ts'
+import { claim, claimContent, claimEqual, claimResource, claimStored } from '../claims.ts'
+import { binary, createBytes, put, readResource, remove, text } from '../samples.ts'
 import type { Case } from '../types.ts'
 
 export const reading: readonly Case[] = [
@@ -17,7 +17,7 @@ export const reading: readonly Case[] = [
       for (const seed of [1, 2, 50, 99]) {
         const given = content(seed, path(seed))
         await put(store, path(seed), given)
-        await claimContent(await store.read(path(seed)), given, 'What is read is not what was written.')
+        await claimStored(store, path(seed), given, 'What is read is not what was written.')
       }
     },
   },
@@ -25,7 +25,7 @@ export const reading: readonly Case[] = [
     title: 'names the path of what it returns',
     async run({ store, path, content }) {
       await put(store, path(7), content(1, path(7)))
-      const resource = claimResource(await store.read(path(7)), 'The resource was not found.')
+      const resource = await readResource(store, path(7))
       claimEqual(resource.path, path(7), 'A resource carries the path under which it was read.')
       claim(resource.hidden !== true, 'A resource that was not hidden is marked as hidden.')
     },
@@ -34,7 +34,7 @@ export const reading: readonly Case[] = [
     title: 'gives every fact, with or without the content, when only metadata are asked for',
     async run({ store, path, content }) {
       await put(store, path(1), content(31, path(1)))
-      const whole = claimResource(await store.read(path(1)), 'The resource was not found.')
+      const whole = await readResource(store, path(1))
       const facts = claimResource(await store.read(path(1), { metadataOnly: true }), 'The resource was not found.')
       const { body: _, ...expected } = whole
       const { body: __, ...found } = facts
@@ -47,12 +47,12 @@ export const reading: readonly Case[] = [
     async run({ store, path }) {
       const fields = { contentEncoding: 'gzip', contentLanguage: 'de, fr', filename: 'Bericht "ä".pdf' }
       await put(store, path(1), { contentType: 'application/pdf', body: 'x', ...fields })
-      const first = claimResource(await store.read(path(1)), 'The resource was not found.')
+      const first = await readResource(store, path(1))
       for (const name of ['contentEncoding', 'contentLanguage', 'filename'] as const) {
         claimEqual(first[name], fields[name], `${name} was not kept.`)
       }
       await put(store, path(1), text('y'))
-      const second = claimResource(await store.read(path(1)), 'The resource was not found.')
+      const second = await readResource(store, path(1))
       for (const name of ['contentEncoding', 'contentLanguage', 'filename'] as const) {
         claimEqual(second[name], undefined, `${name} belongs to the content before and has stayed.`)
       }
@@ -74,7 +74,7 @@ export const reading: readonly Case[] = [
       ]
       for (const [index, sample] of samples.entries()) {
         await put(store, path(index), sample)
-        await claimContent(await store.read(path(index)), sample, `Sample ${index} came back changed.`)
+        await claimStored(store, path(index), sample, `Sample ${index} came back changed.`)
       }
     },
   },
@@ -103,7 +103,7 @@ export const reading: readonly Case[] = [
       const paths = ['/', '/a', '/a/', '/a//', 'queue/1', 'queue/x/y']
       for (const path of paths) await put(store, path, text(path))
       for (const path of paths) {
-        await claimContent(await store.read(path), text(path), `The path ${path} is taken for another one.`)
+        await claimStored(store, path, text(path), `The path ${path} is taken for another one.`)
       }
     },
   },
@@ -112,7 +112,7 @@ export const reading: readonly Case[] = [
     async run({ store, path, content, modes }) {
       for (const [name, mode] of [undefined, ...modes].entries()) {
         await put(store, path(name), content(name, path(name)))
-        if (mode !== undefined) await store.remove(path(name), { expect: 'any', mode })
+        if (mode !== undefined) await remove(store, path(name), mode)
         for (const hidden of [false, true]) {
           const whole = await store.read(path(name), { hidden })
           const facts = await store.read(path(name), { hidden, metadataOnly: true })

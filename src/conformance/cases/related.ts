@@ -1,6 +1,18 @@
 import { isResource } from '../../stores/types.ts'
-import { claim, claimContent, claimEqual, claimFails, claimResource } from '../claims.ts'
-import { binary, brokenStream, createBytes, created, nameOf, pause, put, stream, text } from '../samples.ts'
+import { claim, claimContent, claimEqual, claimFails, claimResource, claimStored } from '../claims.ts'
+import {
+  binary,
+  brokenStream,
+  createBytes,
+  created,
+  nameOf,
+  pause,
+  put,
+  readResource,
+  remove,
+  stream,
+  text,
+} from '../samples.ts'
 import type { Case } from '../types.ts'
 
 export const related: readonly Case[] = [
@@ -11,20 +23,20 @@ export const related: readonly Case[] = [
       const bytes = createBytes(400_000, 1)
       await put(store, path(2), text('old'))
       await put(store, path(3), text('old'))
-      await store.remove(path(3), { expect: 'any', mode: 'tombstone' })
+      await remove(store, path(3), 'tombstone')
       await put(store, path(4), text('old'))
-      await store.remove(path(4), { expect: 'any', mode: 'hide' })
+      await remove(store, path(4), 'hide')
       const others = [path(2), path(3), path(4), `${path(1)}/file`]
       const result = await store.write(path(1), text('own'), {
         expect: 'absent',
         related: others.map((path, i) => ({ path, content: i === 3 ? binary(stream(bytes, 65_536)) : text(path) })),
       })
       claimEqual(result.outcome, 'created', 'The write was refused.')
-      await claimContent(await store.read(path(1)), text('own'), 'The path itself has other content.')
+      await claimStored(store, path(1), text('own'), 'The path itself has other content.')
       for (const other of others.slice(0, 3)) {
-        await claimContent(await store.read(other), text(other), 'A related path has other content.')
+        await claimStored(store, other, text(other), 'A related path has other content.')
       }
-      await claimContent(await store.read(`${path(1)}/file`), binary(bytes), 'A related path has other content.')
+      await claimStored(store, `${path(1)}/file`, binary(bytes), 'A related path has other content.')
       const { items } = await store.list(collection, { limit: 10 })
       claimEqual(items.length, 4, 'Related members are listed like any other.')
     },
@@ -81,7 +93,7 @@ export const related: readonly Case[] = [
       })
       const resource = created(result)
       claimEqual(nameOf(resource), name, 'The name that was given is not the name of the member.')
-      await claimContent(await store.read(resource.path), text(`member ${name}`), 'The member has other content.')
+      await claimStored(store, resource.path, text(`member ${name}`), 'The member has other content.')
       const file = await store.read(`${resource.path}/file`)
       await claimContent(file, text(`file of ${name}`), 'The related path has other content.')
     },
@@ -129,7 +141,7 @@ export const related: readonly Case[] = [
         }
       })()
       const countAt = async (name: number) => {
-        const { body } = claimResource(await other.read(path(name)), 'The resource was not found.')
+        const { body } = await readResource(other, path(name))
         return Number(typeof body === 'string' ? body : Buffer.from(body as Uint8Array).toString())
       }
       async function readBoth(earlier: number, later: number): Promise<void> {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isResource } from '../../stores/types.ts'
-import { claim, claimContent, claimEqual, claimResource, claimTombstone } from '../claims.ts'
-import { put, waitFor } from '../samples.ts'
+import { claim, claimContent, claimEqual, claimResource, claimStored, claimTombstone } from '../claims.ts'
+import { put, remove, waitFor } from '../samples.ts'
 import type { Case } from '../types.ts'
 
 /** Milliseconds: long enough that a store that forgets too early shows it. */
@@ -14,7 +14,7 @@ export const removal: readonly Case[] = [
       for (const [name, mode] of modes.entries()) {
         const given = content(name, path(name))
         const { version } = await put(store, path(name), given)
-        const result = await store.remove(path(name), { expect: 'any', mode })
+        const result = await remove(store, path(name), mode)
         claimEqual(result.outcome, 'removed', `A resource was there to be removed (${mode}).`)
         const gone = result.outcome === 'removed' ? result.resource : undefined
         claimEqual(gone?.version, version, 'The removal does not return the state that it removed.')
@@ -28,12 +28,12 @@ export const removal: readonly Case[] = [
     title: 'finds nothing to remove where nothing is',
     async run({ store, path, content, modes }) {
       for (const mode of modes) {
-        const result = await store.remove(path(9), { expect: 'any', mode })
+        const result = await remove(store, path(9), mode)
         claimEqual(result, { outcome: 'absent', current: undefined }, 'Nothing was there to be removed.')
       }
       await put(store, path(1), content(1, path(1)))
-      await store.remove(path(1), { expect: 'any', mode: 'erase' })
-      const again = await store.remove(path(1), { expect: 'any', mode: 'erase' })
+      await remove(store, path(1))
+      const again = await remove(store, path(1))
       claimEqual(again.outcome, 'absent', 'A resource was removed twice.')
       claimEqual(await store.read(path(1)), undefined, 'Erasing must leave nothing.')
     },
@@ -71,7 +71,7 @@ export const removal: readonly Case[] = [
     async run({ store, path, content }) {
       const before = Date.now()
       await put(store, path(1), content(1, path(1)))
-      await store.remove(path(1), { expect: 'any', mode: 'tombstone' })
+      await remove(store, path(1), 'tombstone')
       const state = await store.read(path(1))
       claim(state !== undefined && !isResource(state), 'The removal left no tombstone.')
       claimEqual(state.removed, true, 'A tombstone says that the resource was removed.')
@@ -80,13 +80,13 @@ export const removal: readonly Case[] = [
         Number.isInteger(state.removedAt) && Math.abs(state.removedAt - before) < 600_000,
         `A tombstone says when the resource was removed, in milliseconds; ${state.removedAt} is not that time.`,
       )
-      const again = await store.remove(path(1), { expect: 'any', mode: 'tombstone' })
+      const again = await remove(store, path(1), 'tombstone')
       claimEqual(again, { outcome: 'absent', current: state }, 'A second removal tells of the tombstone.')
       const present = await store.write(path(1), content(2, path(1)), { expect: 'present' })
       claimEqual(present, { outcome: 'conflict', current: state }, 'A tombstone counts as absent.')
       const absent = await store.write(path(1), content(2, path(1)), { expect: 'absent' })
       claimEqual(absent.outcome, 'created', 'A tombstone counts as absent, so the write had to happen.')
-      await claimContent(await store.read(path(1)), content(2, path(1)), 'The new resource has other content.')
+      await claimStored(store, path(1), content(2, path(1)), 'The new resource has other content.')
     },
   },
   {
@@ -95,10 +95,10 @@ export const removal: readonly Case[] = [
     async run({ store, path, content }) {
       const names = Array.from({ length: 30 }, (_, index) => index + 1)
       for (const name of names) await put(store, path(name), content(name, path(name)))
-      for (const name of names) await store.remove(path(name), { expect: 'any', mode: 'tombstone' })
+      for (const name of names) await remove(store, path(name), 'tombstone')
       // Neither what is written nor what is erased elsewhere is about them.
       await put(store, path(100), content(1, path(100)))
-      await store.remove(path(100), { expect: 'any', mode: 'erase' })
+      await remove(store, path(100))
       for (const name of names) claimTombstone(await store.read(path(name)), path(name), 'A tombstone was forgotten.')
     },
   },
@@ -111,7 +111,7 @@ export const removal: readonly Case[] = [
       const begin = performance.now()
       await store.remove(path(1), { expect: 'any', mode: 'tombstone', retention: RETENTION })
       await store.remove(path(2), { expect: 'any', mode: 'tombstone', retention: 60_000 })
-      await store.remove(path(3), { expect: 'any', mode: 'tombstone' })
+      await remove(store, path(3), 'tombstone')
       await store.remove(path(4), { expect: 'any', mode: 'tombstone', retention: 20 })
       for (let round = 0; performance.now() - begin < RETENTION; round++) {
         await put(store, path(5), content(round, path(5)))

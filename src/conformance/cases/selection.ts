@@ -1,7 +1,7 @@
 import type { Condition, IndexedValue, IndexedValues } from '../../stores/index-types.ts'
 import { claimContent, claimEqual, claimResource } from '../claims.ts'
 import { ask, claimFound, createIndex, fill, indexed, plain } from '../query-samples.ts'
-import { create, listAll, nameOf, put, text } from '../samples.ts'
+import { create, listAll, nameOf, put, readResource, remove, text } from '../samples.ts'
 import type { Case } from '../types.ts'
 
 const INDEX = createIndex('selection', ['a', 'b'])
@@ -171,7 +171,7 @@ export const selection: readonly Case[] = [
       const contents = [indexed(INDEX, { a: 'new' }), plain({ a: 'newer' }), text('"no object"')]
       for (const [at, expected] of ['new', 'newer', null].entries()) {
         await put(store, path(1), contents[at]!)
-        const { indexed: kept } = claimResource(await store.read(path(1)), 'The resource was not found.')
+        const { indexed: kept } = await readResource(store, path(1))
         const { a = null, b = null } = kept?.values ?? { a: expected }
         claimEqual([a, b], [expected, null], 'A state has the values of the state before.')
       }
@@ -182,7 +182,7 @@ export const selection: readonly Case[] = [
     async run({ store, collection, path }) {
       await fill(store, collection, INDEX, [{ a: 1 }, { a: 2 }, { a: 3 }])
       await put(store, path(2), indexed(INDEX, { a: 5, b: 'changed' }))
-      await store.remove(path(1), { expect: 'any', mode: 'erase' })
+      await remove(store, path(1))
       const { items } = await ask(store, collection, INDEX, { order: ['a'] })
       claimEqual(items.map(nameOf), ['3', '2'], 'A change moves a member to its new place at once.')
       for (const item of items) {

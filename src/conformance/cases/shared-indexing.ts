@@ -13,7 +13,7 @@ import {
   slowDown,
   tryAsk,
 } from '../query-samples.ts'
-import { put, times } from '../samples.ts'
+import { put, remove, times } from '../samples.ts'
 import type { Case } from '../types.ts'
 
 const PROPERTIES = ['a', 'b']
@@ -38,7 +38,7 @@ export const sharedIndexing: readonly Case[] = [
       await claimBoth(2, [4, 8], 'A query finds what another process has written without values.')
       await put(await reopen(), path(8), plain({ a: 60 }))
       await claimBoth(2, [4], 'A query finds what another process has written without values.')
-      await store.remove(path(4), { expect: 'any', mode: 'erase' })
+      await remove(store, path(4))
       await claimBoth(2, [], 'A query finds nothing that another process has removed.')
     },
   },

@@ -1,5 +1,5 @@
 import type { ResourceStore, StagedBody } from '../../stores/types.ts'
-import { claim, claimContent, claimEqual, claimFails } from '../claims.ts'
+import { claim, claimEqual, claimFails, claimStored } from '../claims.ts'
 import { binary, createBytes, created, put, stream, text } from '../samples.ts'
 import type { Case } from '../types.ts'
 
@@ -28,16 +28,12 @@ export const staging: readonly Case[] = [
         const bytes = createBytes(size, size)
         const { outcome } = await store.write(path(1), binary(await stage(store, bytes)), { expect: 'any' })
         claim(outcome !== 'conflict', 'The write was refused.')
-        await claimContent(await store.read(path(1)), binary(bytes), 'Staged content came back changed.')
+        await claimStored(store, path(1), binary(bytes), 'Staged content came back changed.')
         const staged = await stage(store, bytes)
         const result = await store.create(collection, text('item'), {
           related: (name) => [{ path: `${path(name)}0`, content: binary(staged) }],
         })
-        await claimContent(
-          await store.read(`${created(result).path}0`),
-          binary(bytes),
-          'Staged content came back changed.',
-        )
+        await claimStored(store, `${created(result).path}0`, binary(bytes), 'Staged content came back changed.')
       }
     },
   },
@@ -52,7 +48,7 @@ export const staging: readonly Case[] = [
         claimEqual(refused.outcome, 'conflict', 'The write should have been refused.')
         const done = await store.write(path(1), binary(staged), { expect: { version: before.version } })
         claimEqual(done.outcome, 'replaced', 'The version was the current one, so the write had to happen.')
-        await claimContent(await store.read(path(1)), binary(bytes), 'Staged content came back changed.')
+        await claimStored(store, path(1), binary(bytes), 'Staged content came back changed.')
       }
     },
   },
@@ -65,7 +61,7 @@ export const staging: readonly Case[] = [
         await store.write(path(1), binary(staged), { expect: 'any' })
         await staged.discard()
         await staged.discard()
-        await claimContent(await store.read(path(1)), binary(bytes), 'Giving up staged content took a resource along.')
+        await claimStored(store, path(1), binary(bytes), 'Giving up staged content took a resource along.')
       }
     },
   },

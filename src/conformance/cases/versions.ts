@@ -1,5 +1,5 @@
 import { claim, claimEqual, claimResource } from '../claims.ts'
-import { create, put, written } from '../samples.ts'
+import { create, put, remove, written } from '../samples.ts'
 import type { Case } from '../types.ts'
 
 export const versions: readonly Case[] = [
@@ -46,7 +46,7 @@ export const versions: readonly Case[] = [
     title: 'refuses a version of an earlier life of the resource',
     async run({ store, path, content }) {
       const first = await put(store, path(1), content(1, path(1)))
-      await store.remove(path(1), { expect: 'any', mode: 'erase' })
+      await remove(store, path(1))
       const second = written(
         await store.write(path(1), content(1, path(1)), { expect: 'absent' }),
         'The resource was gone, so the write had to happen.',

@@ -1,6 +1,6 @@
 import type { StoredResource } from '../../stores/types.ts'
 import { claim, claimEqual } from '../claims.ts'
-import { create, nameOf, pause, put, times } from '../samples.ts'
+import { create, nameOf, pause, put, remove, times } from '../samples.ts'
 import type { Bench, Case } from '../types.ts'
 
 /** Walks through all pages; `between` runs after every page. */
@@ -37,7 +37,7 @@ export const walks: readonly Case[] = [
     async run(bench) {
       const { store, path, content } = bench
       for (const name of range(1, 30)) await put(store, path(name), content(name, path(name)))
-      const items = await walk(bench, 4, (page) => store.remove(path(page + 1), { expect: 'any', mode: 'erase' }))
+      const items = await walk(bench, 4, (page) => remove(store, path(page + 1)))
       claimSeenOnce(items, range(8, 30))
     },
   },
@@ -71,7 +71,7 @@ export const walks: readonly Case[] = [
       for (const name of range(1, 24)) await put(store, path(name), content(name, path(name)))
       const items = await walk(bench, 5, async () => {
         for (const name of range(2, 24, 2)) {
-          await store.remove(path(name), { expect: 'any', mode: 'erase' })
+          await remove(store, path(name))
           await put(store, path(name), content(50, path(name)))
         }
       })
@@ -89,7 +89,7 @@ export const walks: readonly Case[] = [
         for (let i = 0; !isOver; i++) {
           const name = ((writer * 97 + i * 31) % 40) * 10 + 1 + writer
           await put(store, path(name), content(i % 100, path(name)))
-          if (i % 3 === 0) await store.remove(path(name), { expect: 'any', mode: 'erase' })
+          if (i % 3 === 0) await remove(store, path(name))
           if (i % 7 === 0) await create(store, collection, (name) => content(1, path(name)))
           // A store that answers at once must not keep the walker from its turn.
           if (i % 5 === 0) await pause()

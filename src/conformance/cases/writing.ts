@@ -1,6 +1,6 @@
 import type { Expectation } from '../../stores/types.ts'
-import { claim, claimContent, claimEqual, claimResource } from '../claims.ts'
-import { put, written } from '../samples.ts'
+import { claim, claimContent, claimEqual, claimResource, claimStored } from '../claims.ts'
+import { put, readResource, written } from '../samples.ts'
 import type { Bench, Case } from '../types.ts'
 
 /** Fails unless a write is refused, tells the current state, and changes nothing. */
@@ -29,7 +29,7 @@ export const writing: readonly Case[] = [
       claimEqual(first.outcome, 'created', 'The first write of a path creates.')
       const second = await store.write(path(1), content(2, path(1)), { expect: 'any' })
       claimEqual(second.outcome, 'replaced', 'The second write of a path replaces.')
-      await claimContent(await store.read(path(1)), content(2, path(1)), 'The second write was not kept.')
+      await claimStored(store, path(1), content(2, path(1)), 'The second write was not kept.')
     },
   },
   {
@@ -38,7 +38,7 @@ export const writing: readonly Case[] = [
       for (const seed of [1, 2, 3]) {
         const given = content(seed, path(1))
         const result = written(await store.write(path(1), given, { expect: 'any' }), 'The write was refused.')
-        const found = claimResource(await store.read(path(1)), 'The resource was not found.')
+        const found = await readResource(store, path(1))
         const { body: _, ...expected } = result
         const { body: __, ...facts } = found
         claimEqual(facts, expected, 'The result of the write and the next read tell different facts.')
@@ -76,7 +76,7 @@ export const writing: readonly Case[] = [
       const stale = { version: first.version }
       await claimRefused(bench, path(1), stale, 'A write that expected a version of the past happened.')
       await claimRefused(bench, path(1), { version: '' }, 'A write that expected the empty version happened.')
-      await claimContent(await store.read(path(1)), content(2, path(1)), 'The content is not that of the last write.')
+      await claimStored(store, path(1), content(2, path(1)), 'The content is not that of the last write.')
     },
   },
   {

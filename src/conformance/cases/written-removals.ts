@@ -1,5 +1,5 @@
 import { isResource, type RelatedWrite } from '../../stores/types.ts'
-import { claim, claimContent, claimEqual } from '../claims.ts'
+import { claim, claimContent, claimEqual, claimStored } from '../claims.ts'
 import { put, stream, text, times } from '../samples.ts'
 import type { Case } from '../types.ts'
 
@@ -24,14 +24,11 @@ export const writtenRemovals: readonly Case[] = [
         const result = await store.remove(path(1), { expect: 'any', mode, relatedWrites })
         claim(result.outcome === 'removed', 'A removal without a condition was refused.')
         claim(!isResource(await store.read(path(1))), 'A removal that writes has left its path.')
-        await claimContent(
-          await store.read(path(`record-${mode}`)),
-          text('record'),
-          'A removal has not written a new path.',
-        )
-        await claimContent(await store.read(path('log')), text(mode), 'A removal has not replaced a path.')
-        await claimContent(
-          await store.read(path('large')),
+        await claimStored(store, path(`record-${mode}`), text('record'), 'A removal has not written a new path.')
+        await claimStored(store, path('log'), text(mode), 'A removal has not replaced a path.')
+        await claimStored(
+          store,
+          path('large'),
           text('x'.repeat(100_000)),
           'A removal has not written the stream that it brought.',
         )
@@ -85,14 +82,16 @@ export const writtenRemovals: readonly Case[] = [
           return store.remove(path(7), { expect: { version }, mode, below: true, relatedWrites })
         }
         claimEqual((await remove(`record-${mode}`)).outcome, 'conflict', 'A removal went on although a path was there.')
-        await claimContent(
-          await store.read(path('7/parts/1')),
+        await claimStored(
+          store,
+          path('7/parts/1'),
           text('child'),
           'A removal that was refused for what it writes has removed what is below its path.',
         )
         claimEqual((await remove(`other-${mode}`)).outcome, 'removed', 'A removal was refused without a reason.')
-        await claimContent(
-          await store.read(path('log')),
+        await claimStored(
+          store,
+          path('log'),
           text(mode),
           'A removal of all that is below a path has not written what it brings.',
         )
@@ -118,7 +117,7 @@ export const writtenRemovals: readonly Case[] = [
       )
       const winners = results.flatMap(({ outcome }, i) => (outcome === 'removed' ? [i] : []))
       claimEqual(winners.length, 1, 'Of removals that expected the same path to be absent, exactly one may happen.')
-      await claimContent(await store.read('/records/1'), text(`${winners[0]}`), 'The path is not that of the winner.')
+      await claimStored(store, '/records/1', text(`${winners[0]}`), 'The path is not that of the winner.')
       for (let i = 0; i < RACERS; i++) {
         const isThere = isResource(await store.read(path(i)))
         claimEqual(isThere, i !== winners[0], 'A removal that lost has removed its path, or the winner has not.')
