@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { MaybePromise } from '../core/maybe-promise.ts'
 import type {
   Content,
   CreateResult,
+  Page,
   RemoveOptions,
   RemoveResult,
   ResourceStore,
@@ -97,6 +99,24 @@ export function pathsOf(states: readonly StoredResource[]): string[] {
   return states.map(({ path }) => path)
 }
 
+/**
+ * The pages of a list, from the first to the last.
+ * @param read gives the page after a cursor
+ * @param most pages after which a walk is taken for endless
+ */
+export async function* walk(
+  read: (after: string | undefined) => MaybePromise<Page>,
+  most = 10_000,
+): AsyncGenerator<Page, void, void> {
+  for (let after: string | undefined, pages = 0; ; pages++) {
+    claim(pages < most, 'The walk through the pages never ends.')
+    const page = await read(after)
+    yield page
+    if (page.next === undefined) return
+    after = page.next
+  }
+}
+
 /** Every member of a collection, page by page. */
 export async function listAll(
   store: ResourceStore,
@@ -104,15 +124,12 @@ export async function listAll(
   limit: number,
   hidden = false,
 ): Promise<StoredResource[]> {
-  const items: StoredResource[] = []
-  for (let after: string | undefined, pages = 0; ; pages++) {
-    claim(pages < 10_000, 'The walk through the pages never ends.')
-    const page = await store.list(collection, { limit, after, hidden })
-    claim(page.items.length <= limit, `A page of at most ${limit} items has ${page.items.length}.`)
-    items.push(...page.items)
-    if (page.next === undefined) return items
-    after = page.next
+  const all: StoredResource[] = []
+  for await (const { items } of walk((after) => store.list(collection, { limit, after, hidden }))) {
+    claim(items.length <= limit, `A page of at most ${limit} items has ${items.length}.`)
+    all.push(...items)
   }
+  return all
 }
 
 /** Runs a task several times at once. */

@@ -1,6 +1,6 @@
 import { isResource, type RemoveOptions } from '../../stores/types.ts'
 import { claim, claimEqual, claimResource, claimStored } from '../claims.ts'
-import { ask, createIndex, indexed } from '../query-samples.ts'
+import { createIndex, indexed, listUnder } from '../query-samples.ts'
 import { binary, create, created, listAll, nameOf, put, remove, stream, text, times } from '../samples.ts'
 import type { Case } from '../types.ts'
 
@@ -163,15 +163,13 @@ export const parents: readonly Case[] = [
     async run({ store, path }) {
       const index = createIndex('below', ['a'])
       const parts = `${path(7)}/parts`
+      const list = listUnder(store, parts, index)
       await put(store, path(7), text('parent'))
       for (let i = 0; i < 4; i++) await create(store, parts, indexed(index, { a: i }))
-      claimEqual(
-        (await ask(store, parts, index, { order: ['a'] })).items.length,
-        4,
-        'Members below a path are indexed.',
-      )
+      const before = await list.ask({ order: ['a'] })
+      claimEqual(before.items.length, 4, 'Members below a path are indexed.')
       await store.remove(path(7), { expect: 'any', mode: 'erase', below: true })
-      const { items, total } = await ask(store, parts, index, { order: ['a'], count: true, hidden: true })
+      const { items, total } = await list.ask({ order: ['a'], count: true, hidden: true })
       claimEqual([items.length, total], [0, 0], 'A query still finds what is below a removed path.')
     },
   },

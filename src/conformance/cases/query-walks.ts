@@ -1,11 +1,10 @@
-import type { Condition } from '../../stores/index-types.ts'
 import { claimEqual } from '../claims.ts'
-import { createIndex, fill, indexed, walkNames } from '../query-samples.ts'
+import { createIndex, indexed, is, listUnder } from '../query-samples.ts'
 import { create, pause, put, remove, times } from '../samples.ts'
 import type { Bench, Case } from '../types.ts'
 
 const INDEX = createIndex('walks', ['a', 'b'])
-const OPEN: Condition = { property: 'b', operator: 'in', values: ['open'] }
+const OPEN = is('b', 'open')
 
 /** Fails unless a walk has seen the members once that have kept their place, in order. Others may move past it. */
 function claimWalk(names: readonly string[], lasting: readonly number[], placeOf: (name: number) => number): void {
@@ -36,20 +35,15 @@ export const queryWalks: readonly Case[] = [
   {
     title: 'sees every member that matches throughout exactly once, in order, whatever is written between two pages',
     async run(bench) {
-      const { store, collection } = bench
+      const list = listUnder(bench.store, bench.collection, INDEX)
       const lasting = Array.from({ length: 24 }, (_, i) => i + 1)
       const rankOf = (name: number) => ((name * 7) % 12) * 5
-      await fill(
-        store,
-        collection,
-        INDEX,
-        lasting.map((name) => ({ a: rankOf(name), b: 'open' })),
-      )
+      await list.fill(lasting.map((name) => ({ a: rankOf(name), b: 'open' })))
       for (const [order, placeOf] of WALKS) {
         for (const limit of [1, 4]) {
           let round = 0
           const question = { where: [OPEN], order, limit }
-          const names = await walkNames(store, collection, INDEX, question, () => stir(bench, round++))
+          const names = await list.walkNames(question, () => stir(bench, round++))
           claimWalk(names, lasting, (name) => placeOf(rankOf(name)))
         }
       }
@@ -58,26 +52,21 @@ export const queryWalks: readonly Case[] = [
   {
     title: 'sees every member that matches throughout exactly once while many writers are at work',
     async run(bench) {
-      const { store, collection } = bench
+      const list = listUnder(bench.store, bench.collection, INDEX)
       const lasting = Array.from({ length: 40 }, (_, i) => i + 1)
       const rankOf = (name: number) => (name * 3) % 60
-      await fill(
-        store,
-        collection,
-        INDEX,
-        lasting.map((name) => ({ a: rankOf(name), b: 'open' })),
-      )
+      await list.fill(lasting.map((name) => ({ a: rankOf(name), b: 'open' })))
       let isOver = false
       const writers = times(3, async (writer) => {
         for (let i = 0; !isOver; i++) {
           await stir(bench, i * 3 + writer)
-          if (i % 3 === 0) await create(store, collection, indexed(INDEX, { a: i % 60, b: 'open' }))
+          if (i % 3 === 0) await create(bench.store, bench.collection, indexed(INDEX, { a: i % 60, b: 'open' }))
           await pause()
         }
       })
       try {
         for (const [order, placeOf] of WALKS) {
-          const names = await walkNames(store, collection, INDEX, { where: [OPEN], order, limit: 7 }, pause)
+          const names = await list.walkNames({ where: [OPEN], order, limit: 7 }, pause)
           claimWalk(names, lasting, (name) => placeOf(rankOf(name)))
         }
       } finally {
