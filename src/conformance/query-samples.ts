@@ -36,7 +36,7 @@ export interface QueriedList {
   /** A page, or nothing while the store says that it is indexing. */
   tryAsk(question?: Question): Promise<Page | undefined>
   /** The names of all members that a question finds, page by page; `between` runs after each page but the last. */
-  walkNames(question: Question, between?: () => unknown): Promise<string[]>
+  walkNames(question: Question, between?: (page: number) => unknown): Promise<string[]>
   /** Fails unless a question finds these members, in this order, in one page and in many. */
   claimFound(question: Question, expected: readonly (string | number)[], sentence: string): Promise<void>
 }
@@ -67,12 +67,10 @@ export function listUnder(store: ResourceStore, collection: string, index: Colle
         return undefined
       }
     },
-    async walkNames(question, between = () => {}) {
+    async walkNames(question, between) {
       const names: string[] = []
-      for await (const { items, next } of walk((after) => self.ask({ ...question, after }), 2000)) {
+      for await (const { items } of walk((after) => self.ask({ ...question, after }), between))
         names.push(...items.map(nameOf))
-        if (next !== undefined) await between()
-      }
       return names
     },
     async claimFound(question, expected, sentence) {

@@ -99,21 +99,25 @@ export function pathsOf(states: readonly StoredResource[]): string[] {
   return states.map(({ path }) => path)
 }
 
+/** Pages after which a walk is taken for endless. */
+const MOST_PAGES = 2000
+
 /**
  * The pages of a list, from the first to the last.
  * @param read gives the page after a cursor
- * @param most pages after which a walk is taken for endless
+ * @param between runs after each page but the last
  */
 export async function* walk(
   read: (after: string | undefined) => MaybePromise<Page>,
-  most = 10_000,
+  between: (page: number) => unknown = () => {},
 ): AsyncGenerator<Page, void, void> {
   for (let after: string | undefined, pages = 0; ; pages++) {
-    claim(pages < most, 'The walk through the pages never ends.')
+    claim(pages < MOST_PAGES, 'The walk through the pages never ends.')
     const page = await read(after)
     yield page
     if (page.next === undefined) return
     after = page.next
+    await between(pages)
   }
 }
 
