@@ -102,6 +102,11 @@ export function pathsOf(states: readonly StoredResource[]): string[] {
 /** Pages after which a walk is taken for endless. */
 const MOST_PAGES = 2000
 
+/** What is known of a state beside its content. */
+export function factsOf({ body: _, ...facts }: StoredResource): Omit<StoredResource, 'body'> {
+  return facts
+}
+
 /**
  * The pages of a list, from the first to the last.
  * @param read gives the page after a cursor

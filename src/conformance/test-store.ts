@@ -17,7 +17,6 @@ import { listing } from './cases/listing.ts'
 import { orders } from './cases/orders.ts'
 import { parents } from './cases/parents.ts'
 import { queryCounts, queryPages } from './cases/query-pages.ts'
-
 import { races } from './cases/races.ts'
 import { ranges } from './cases/ranges.ts'
 import { reading } from './cases/reading.ts'

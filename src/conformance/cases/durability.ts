@@ -4,6 +4,7 @@ import {
   binary,
   create,
   createBytes,
+  factsOf,
   listAll,
   nameOf,
   pathsOf,
@@ -27,8 +28,7 @@ export const durability: readonly Case[] = [
       const before = await listAll(store, collection, 10)
       const reopened = await crash()
       const after = await listAll(reopened, collection, 10)
-      const facts = (items: typeof before) => items.map(({ body: _, ...facts }) => facts)
-      claimEqual(facts(after), facts(before), 'After the end, the store has other states than before.')
+      claimEqual(after.map(factsOf), before.map(factsOf), 'After the end, the store has other states than before.')
       await claimStored(reopened, path(2), content(22, path(2)), 'Content has changed over the end.')
       claimEqual(await reopened.read(path(3)), undefined, 'What was removed is back after the end.')
     },

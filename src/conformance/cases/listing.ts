@@ -1,6 +1,19 @@
 import { isHttpError } from '../../core/errors.ts'
 import { claim, claimContent, claimEqual, claimResource } from '../claims.ts'
-import { binary, create, createBytes, listAll, pathsOf, put, remove, stream, text } from '../samples.ts'
+import {
+  binary,
+  create,
+  createBytes,
+  factsOf,
+  listAll,
+  nameOf,
+  pathsOf,
+  put,
+  remove,
+  stream,
+  text,
+  walk,
+} from '../samples.ts'
 import type { Case } from '../types.ts'
 
 export const listing: readonly Case[] = [
@@ -33,9 +46,7 @@ export const listing: readonly Case[] = [
       claimEqual(pathsOf(items), [path(1), path(2)], 'What was removed is not listed, all else is.')
       for (const item of items) {
         const state = claimResource(await store.read(item.path), 'A listed member was not found.')
-        const { body: _, ...expected } = state
-        const { body: __, ...facts } = item
-        claimEqual(facts, expected, 'A listing and a read tell different facts.')
+        claimEqual(factsOf(item), factsOf(state), 'A listing and a read tell different facts.')
       }
       await claimContent(items[1], content(22, path(2)), 'A listing shows content that was replaced.')
     },
@@ -56,27 +67,16 @@ export const listing: readonly Case[] = [
       for (const limit of [1, 2, 3, 4, 5, 6, 11, 12, 13, 1000]) {
         const sizes: number[] = []
         const paths: string[] = []
-        for (let after: string | undefined; ; ) {
-          const page = await store.list(collection, { limit, after })
-          sizes.push(page.items.length)
-          paths.push(...pathsOf(page.items))
-          if (page.next === undefined) break
-          after = page.next
-          claim(sizes.length < 20, 'The walk through the pages never ends.')
+        for await (const { items } of walk((after) => store.list(collection, { limit, after }))) {
+          sizes.push(items.length)
+          paths.push(...pathsOf(items))
         }
-        const full = Math.floor(12 / limit)
         const rest = 12 % limit
-        const expected = [...Array.from({ length: full }, () => limit), ...(rest > 0 ? [rest] : [])]
-        claimEqual(
-          sizes,
-          expected,
-          `12 members in pages of ${limit} make pages of these sizes, the last one not empty.`,
-        )
-        claimEqual(
-          paths,
-          Array.from({ length: 12 }, (_, i) => path(i + 1)),
-          'The pages miss or repeat a member.',
-        )
+        const expected = [...Array<number>(Math.floor(12 / limit)).fill(limit), ...(rest > 0 ? [rest] : [])]
+        const sentence = `12 members in pages of ${limit} make pages of these sizes, the last one not empty.`
+        claimEqual(sizes, expected, sentence)
+        const all = Array.from({ length: 12 }, (_, i) => path(i + 1))
+        claimEqual(paths, all, 'The pages miss or repeat a member.')
       }
     },
   },
@@ -95,18 +95,8 @@ export const listing: readonly Case[] = [
     async run({ store, collection, path, content }) {
       for (const name of [1, 2, 3]) await put(store, path(name), content(name, path(name)))
       const cursors = [
-        '',
-        '0',
-        '2',
-        '-1',
-        '1e3',
-        'nonsense',
-        '\u0000',
-        '%',
-        "' OR 1=1 --",
-        '🜚',
-        '9'.repeat(40),
-        'x'.repeat(4000),
+        ...['', '0', '2', '-1', '1e3', 'nonsense', '\u0000', '%', "' OR 1=1 --", '🜚'],
+        ...['9'.repeat(40), 'x'.repeat(4000)],
       ]
       for (const after of cursors) {
         try {
@@ -133,11 +123,8 @@ export const listing: readonly Case[] = [
       claimEqual(members, [`${collection}/1`, `${collection}/a b`], 'Only direct members with a name are listed.')
       claimEqual(await pathsIn(`${collection}/1`), [`${collection}/1/parts`], 'A member has members of its own.')
       claimEqual(await pathsIn(`${collection}/1/parts`), [`${collection}/1/parts/2`], 'A nested collection is listed.')
-      claimEqual(
-        await pathsIn(`${collection}s`),
-        [`${collection}s/1`],
-        'A collection with a longer name is another one.',
-      )
+      const longer = `${collection}s`
+      claimEqual(await pathsIn(longer), [`${longer}/1`], 'A collection with a longer name is another one.')
     },
   },
   {
@@ -163,13 +150,10 @@ export const listing: readonly Case[] = [
       for (const name of names) await put(store, path(name), text(name))
       let before: string[] | undefined
       for (const limit of [1, 4, 7, 100]) {
-        const found = (await listAll(store, collection, limit)).map((item) => item.path.slice(collection.length + 1))
+        const found = (await listAll(store, collection, limit)).map(nameOf)
         claimEqual([...found].sort(), [...names].sort(), `In pages of ${limit}, a name is missing or repeated.`)
-        claimEqual(
-          found.slice(0, 4),
-          ['0', '7', '10', '9007199254740991'],
-          'Integers in their one spelling come first.',
-        )
+        const integers = ['0', '7', '10', '9007199254740991']
+        claimEqual(found.slice(0, 4), integers, 'Integers in their one spelling come first.')
         claimEqual(found, before ?? found, 'The order changed from one walk to the next.')
         before = found
       }
@@ -190,10 +174,8 @@ export const listing: readonly Case[] = [
         for (let i = 0; i < 4; i++) before = await store.list(collection, { limit: 10 })
         await change()
         const after = await store.list(collection, { limit: 10 })
-        claim(
-          after !== before,
-          'A page has changed, and is still the same object, on which callers keep what they derive.',
-        )
+        const sentence = 'A page has changed, and is still the same object, on which callers keep what they derive.'
+        claim(after !== before, sentence)
       }
     },
   },
