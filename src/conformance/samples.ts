@@ -4,6 +4,7 @@ import type {
   Content,
   CreateResult,
   Page,
+  RelatedWrite,
   RemoveOptions,
   RemoveResult,
   ResourceStore,
@@ -30,8 +31,13 @@ export function binary(body: Content['body']): Content {
   return { contentType: 'application/octet-stream', body }
 }
 
-export function text(body: string): Content {
+export function text(body: Content['body']): Content {
   return { contentType: 'text/plain', body }
+}
+
+/** A related write of a path that must be absent. */
+export function absent(path: string, body = 'record'): RelatedWrite {
+  return { path, content: text(body), expect: 'absent' }
 }
 
 /** A stream in chunks of the sizes given, in turn. */
@@ -144,6 +150,15 @@ export async function listAll(
 /** Runs a task several times at once. */
 export function times<Result>(count: number, task: (index: number) => Promise<Result>): Promise<Result[]> {
   return Promise.all(Array.from({ length: count }, (_, index) => task(index)))
+}
+
+/** Runs a task several times at once, on several stores in turn. */
+export function race<Result>(
+  stores: readonly ResourceStore[],
+  count: number,
+  task: (store: ResourceStore, index: number) => MaybePromise<Result>,
+): Promise<Result[]> {
+  return times(count, async (index) => task(stores[index % stores.length]!, index))
 }
 
 /** Waits until a state is as wanted, for ten seconds at most: a machine may be busy. */

@@ -1,12 +1,12 @@
-import { isResource, type NewState, type RelatedWrite } from '../../stores/types.ts'
+import { type Content, isResource, type NewState, type RelatedWrite } from '../../stores/types.ts'
 import { claim, claimContent, claimEqual, claimResource, claimStored } from '../claims.ts'
-import { binary, created, nameOf, put, remove, stream, text, times, written } from '../samples.ts'
+import { absent, binary, created, nameOf, put, race, remove, stream, text, written } from '../samples.ts'
 import type { Case } from '../types.ts'
 
 const RACERS = 16
 
-/** A related path that must be absent. */
-const absent = (path: string, body = 'record'): RelatedWrite => ({ path, content: text(body), expect: 'absent' })
+/** Small content as one value, and larger content as a stream. */
+const bodies = (): Content['body'][] => ['own', stream(Buffer.alloc(100_000), 60_000)]
 
 export const absentRelated: readonly Case[] = [
   {
@@ -29,25 +29,18 @@ export const absentRelated: readonly Case[] = [
     async run({ store, path }) {
       const before = await put(store, path(1), text('before'))
       await put(store, path('record'), text('winner'))
-      const related = [
-        { path: path(2), content: text('other') },
-        absent(path('free')),
-        absent(path('record'), 'loser'),
-        absent(path('later')),
-      ]
+      const other = { path: path(2), content: text('other') }
+      const related = [other, absent(path('free')), absent(path('record'), 'loser'), absent(path('later'))]
       for (const expect of ['any', 'present', { version: before.version }, { version: 'nonesuch' }] as const) {
-        for (const body of ['own', stream(Buffer.alloc(100_000), 60_000)]) {
-          const result = await store.write(path(1), { contentType: 'text/plain', body }, { expect, related })
+        for (const body of bodies()) {
+          const result = await store.write(path(1), text(body), { expect, related })
           claim(result.outcome === 'conflict', 'A write went on although a related path was not absent.')
-          const { current, related: other } = result
-          claim(other !== undefined, 'The conflict does not say which related path was not absent.')
-          claimEqual(other.path, path('record'), 'The conflict names another related path.')
-          await claimContent(other, text('winner'), 'The conflict gives another state of the related path.')
-          claimEqual(
-            claimResource(current, 'The conflict does not give the state of the path itself.').version,
-            before.version,
-            'The conflict gives another state of the path itself.',
-          )
+          const { current, related: winner } = result
+          claim(winner !== undefined, 'The conflict does not say which related path was not absent.')
+          claimEqual(winner.path, path('record'), 'The conflict names another related path.')
+          await claimContent(winner, text('winner'), 'The conflict gives another state of the related path.')
+          const { version } = claimResource(current, 'The conflict does not give the state of the path itself.')
+          claimEqual(version, before.version, 'The conflict gives another state of the path itself.')
         }
       }
       await claimStored(store, path(1), text('before'), 'A refused write has changed the path itself.')
@@ -71,10 +64,10 @@ export const absentRelated: readonly Case[] = [
     title: 'creates nothing while a related path that must be absent is there, and says which with its state',
     async run({ store, path, collection }) {
       await put(store, '/records/1', text('winner'))
-      for (const body of ['own', stream(Buffer.alloc(100_000), 60_000)]) {
-        const result = await store.create(collection, binary(body), {
-          related: (name) => [{ path: `${path(name)}/file`, content: text('file') }, absent('/records/1', 'loser')],
-        })
+      for (const body of bodies()) {
+        const file = (name: string) => ({ path: `${path(name)}/file`, content: text('file') })
+        const related = (name: string) => [file(name), absent('/records/1', 'loser')]
+        const result = await store.create(collection, binary(body), { related })
         claim(result.outcome === 'conflict', 'A creation went on although a related path was not absent.')
         claimEqual(result.related?.path, '/records/1', 'The conflict does not name the related path.')
         await claimContent(result.related, text('winner'), 'The conflict gives another state of the related path.')
@@ -122,20 +115,17 @@ export const absentRelated: readonly Case[] = [
         claimEqual(given?.entityTag, entityTag, 'The entity tag that was given is not that of the new state.')
         await claimStored(store, path('record'), text(version), 'The related path has other content.')
       }
-      for (const body of ['own', stream(Buffer.alloc(100_000), 60_000)]) {
+      for (const body of bodies()) {
         const own = written(await store.write(path(1), binary(body), { expect: 'any', relatedTo }), 'It was refused.')
         await check(own.version, own.entityTag)
       }
-      for (const body of ['own', stream(Buffer.alloc(100_000), 60_000)]) {
-        const member = created(
-          await store.create(collection, binary(body), {
-            related(name, state) {
-              givenName = name
-              claim(state !== undefined, 'A creation tells related writes nothing of the new state.')
-              return relatedTo(state)
-            },
-          }),
-        )
+      for (const body of bodies()) {
+        const related = (name: string, state: NewState | undefined) => {
+          givenName = name
+          claim(state !== undefined, 'A creation tells related writes nothing of the new state.')
+          return relatedTo(state)
+        }
+        const member = created(await store.create(collection, binary(body), { related }))
         claimEqual(nameOf(member), givenName, 'The name that was given is not the name of the member.')
         await check(member.version, member.entityTag)
       }
@@ -147,14 +137,13 @@ export const absentRelated: readonly Case[] = [
       const stores = [store, await reopen()]
       for (let round = 1; round <= 4; round++) {
         const record = `/records/${round}`
-        const results = await times(RACERS, async (i) =>
-          (round === 1 ? i % 4 < 2 : round === 2)
-            ? stores[i % 2]!.create(collection, text(`${i}`), { related: () => [absent(record, `${i}`)] })
-            : stores[i % 2]!.write(path(`${round}-${i}`), text(`${i}`), {
-                expect: 'any',
-                related: [absent(record, `${i}`)],
-              }),
-        )
+        const results = await race(stores, RACERS, (own, i) => {
+          const content = text(`${i}`)
+          const related = [absent(record, `${i}`)]
+          const isCreation = round === 1 ? i % 4 < 2 : round === 2
+          if (isCreation) return own.create(collection, content, { related: () => related })
+          return own.write(path(`${round}-${i}`), content, { expect: 'any', related })
+        })
         const winners = results.flatMap(({ outcome }, i) => (outcome === 'conflict' ? [] : [i]))
         claimEqual(winners.length, 1, 'Of the steps that expected the same path to be absent, exactly one may happen.')
         for (const result of results) {
@@ -173,8 +162,8 @@ export const absentRelated: readonly Case[] = [
     async run({ store, path }) {
       await put(store, path('record'), text('winner'))
       const relatedTo = () => [{ path: path(2), content: text('other') }, absent(path('record'), 'loser')]
-      for (const body of ['own', stream(Buffer.alloc(100_000), 60_000)]) {
-        const result = await store.write(path(1), { contentType: 'text/plain', body }, { expect: 'any', relatedTo })
+      for (const body of bodies()) {
+        const result = await store.write(path(1), text(body), { expect: 'any', relatedTo })
         claim(result.outcome === 'conflict', 'A write went on although a related path was not absent.')
         claimEqual(result.related?.path, path('record'), 'The conflict does not name the related path.')
       }

@@ -9,11 +9,11 @@ import {
   nameOf,
   pathsOf,
   put,
+  race,
   remove,
   stall,
   stream,
   text,
-  times,
   waitFor,
 } from '../samples.ts'
 import type { Case } from '../types.ts'
@@ -180,7 +180,7 @@ export const durability: readonly Case[] = [
     title: 'assigns no name twice among several processes',
     async run({ store, collection, path, content, reopen }) {
       const stores = [store, await reopen(), await reopen()]
-      const members = await times(45, (i) => create(stores[i % 3]!, collection, (name) => content(1, path(name))))
+      const members = await race(stores, 45, (own) => create(own, collection, (name) => content(1, path(name))))
       claimEqual(new Set(pathsOf(members)).size, 45, 'Two processes assigned the same name.')
       claimEqual((await listAll(store, collection, 20)).length, 45, 'A member that one process created is missing.')
     },

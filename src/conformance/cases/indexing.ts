@@ -3,7 +3,7 @@ import type { CollectionIndex, Condition, IndexedValues } from '../../stores/ind
 import type { ResourceStore } from '../../stores/types.ts'
 import { claim, claimEqual, claimResource } from '../claims.ts'
 import { createIndex, indexed, is, listUnder, plain } from '../query-samples.ts'
-import { listAll, nameOf, put, remove, stream, times } from '../samples.ts'
+import { listAll, nameOf, put, race, remove, stream } from '../samples.ts'
 import type { Case } from '../types.ts'
 
 const FIRST = createIndex('first', ['a', 'b'])
@@ -199,8 +199,8 @@ export const sharedIndexing: readonly Case[] = [
       await put(store, path(3), plain({ a: 77 }))
       await sleep(40)
       const stores = [await crash(), await reopen()]
-      const pages = await times(4, (i) =>
-        listUnder(stores[i % 2]!, collection, slowDown(FIRST, i)).ask({ count: true }),
+      const pages = await race(stores, 4, (own, i) =>
+        listUnder(own, collection, slowDown(FIRST, i)).ask({ count: true }),
       )
       for (const { total } of pages) claimEqual(total, 60, 'A query was answered before all members were indexed.')
       const sentence = 'After a sudden end in its midst, indexing leaves out no member.'

@@ -1,5 +1,5 @@
 import { isResource } from '../../stores/types.ts'
-import { claim, claimContent, claimEqual, claimFails, claimResource, claimStored } from '../claims.ts'
+import { claim, claimContent, claimEqual, claimFails, claimResource, claimStored, readContent } from '../claims.ts'
 import {
   binary,
   brokenStream,
@@ -21,10 +21,8 @@ export const related: readonly Case[] = [
     needs: ['paths', 'tombstones', 'hiding'],
     async run({ store, path, collection }) {
       const bytes = createBytes(400_000, 1)
-      await put(store, path(2), text('old'))
-      await put(store, path(3), text('old'))
+      for (const name of [2, 3, 4]) await put(store, path(name), text('old'))
       await remove(store, path(3), 'tombstone')
-      await put(store, path(4), text('old'))
       await remove(store, path(4), 'hide')
       const others = [path(2), path(3), path(4), `${path(1)}/file`]
       const result = await store.write(path(1), text('own'), {
@@ -45,14 +43,9 @@ export const related: readonly Case[] = [
     title: 'writes nothing at all when the write meets a conflict',
     async run({ store, path }) {
       const before = await put(store, path(2), text('old'))
-      const write = {
-        related: [
-          { path: path(2), content: text('new') },
-          { path: path(3), content: text('new') },
-        ],
-      }
+      const related = [2, 3].map((name) => ({ path: path(name), content: text('new') }))
       for (const expect of ['present', { version: 'nonesuch' }] as const) {
-        const result = await store.write(path(1), text('own'), { expect, ...write })
+        const result = await store.write(path(1), text('own'), { expect, related })
         claimEqual(result.outcome, 'conflict', 'The write should have been refused.')
       }
       const other = claimResource(await store.read(path(2)), 'A related path was removed by a refused write.')
@@ -64,18 +57,13 @@ export const related: readonly Case[] = [
     title: 'writes nothing at all when the content of a related path breaks off',
     async run({ store, path, collection }) {
       const broken = () => binary(brokenStream(createBytes(200_000, 1), new Error('gone')))
-      await claimFails(
-        async () =>
-          store.write(path(1), text('own'), { expect: 'any', related: [{ path: path(2), content: broken() }] }),
-        'A write succeeded although the content of a related path had broken off.',
-      )
-      await claimFails(
-        async () =>
-          store.create(collection, binary(stream(createBytes(200_000, 2), 60_000)), {
-            related: (name) => [{ path: `${path(name)}0`, content: broken() }],
-          }),
-        'A creation succeeded although the content of a related path had broken off.',
-      )
+      const related = [{ path: path(2), content: broken() }]
+      const write = async () => store.write(path(1), text('own'), { expect: 'any', related })
+      await claimFails(write, 'A write succeeded although the content of a related path had broken off.')
+      const relatedTo = (name: string) => [{ path: `${path(name)}0`, content: broken() }]
+      const own = binary(stream(createBytes(200_000, 2), 60_000))
+      const creation = async () => store.create(collection, own, { related: relatedTo })
+      await claimFails(creation, 'A creation succeeded although the content of a related path had broken off.')
       claimEqual(await store.read(path(1)), undefined, 'A write that failed has left something.')
       claimEqual((await store.list(collection, { limit: 5 })).items.length, 0, 'A call that failed has left something.')
     },
@@ -123,40 +111,35 @@ export const related: readonly Case[] = [
     title: 'shows a write and its related paths together, never one without the other',
     async run({ store, path, reopen }) {
       const other = await reopen()
-      const write = (count: number) =>
-        store.write(path(1), text(String(count)), {
-          expect: 'any',
-          related: [{ path: path(2), content: text(String(count)) }],
-        })
+      const write = (count: number) => {
+        const content = text(String(count))
+        return store.write(path(1), content, { expect: 'any', related: [{ path: path(2), content }] })
+      }
       await write(0)
       let isOver = false
-      const writer = (async () => {
-        try {
-          for (let count = 1; count <= 60; count++) {
-            await write(count)
-            await pause()
-          }
-        } finally {
-          isOver = true
+      async function writeMany(): Promise<void> {
+        for (let count = 1; count <= 60; count++) {
+          await write(count)
+          await pause()
         }
-      })()
-      const countAt = async (name: number) => {
-        const { body } = await readResource(other, path(name))
-        return Number(typeof body === 'string' ? body : Buffer.from(body as Uint8Array).toString())
       }
+      const countAt = async (name: number) => Number(String(await readContent(await readResource(other, path(name)))))
       async function readBoth(earlier: number, later: number): Promise<void> {
         const first = await countAt(earlier)
         const second = await countAt(later)
         claim(second >= first, `A reader saw write ${first} at one path and then only write ${second} at the other.`)
       }
-      const reader = (async () => {
+      async function readMany(): Promise<void> {
         while (!isOver) {
           await readBoth(1, 2)
           await readBoth(2, 1)
           await pause()
         }
-      })()
-      await Promise.all([reader, writer])
+      }
+      const writer = writeMany().finally(() => {
+        isOver = true
+      })
+      await Promise.all([readMany(), writer])
     },
   },
   {

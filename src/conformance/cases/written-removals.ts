@@ -1,11 +1,9 @@
-import { isResource, type RelatedWrite } from '../../stores/types.ts'
+import { isResource } from '../../stores/types.ts'
 import { claim, claimContent, claimEqual, claimStored } from '../claims.ts'
-import { put, stream, text, times } from '../samples.ts'
+import { absent, put, race, stream, text, times } from '../samples.ts'
 import type { Case } from '../types.ts'
 
 const RACERS = 12
-
-const record = (path: string, body = 'record'): RelatedWrite => ({ path, content: text(body), expect: 'absent' })
 
 /** Removals that write other resources in the same step. */
 export const writtenRemovals: readonly Case[] = [
@@ -15,9 +13,9 @@ export const writtenRemovals: readonly Case[] = [
       for (const mode of modes) {
         await put(store, path(1), text('one'))
         await put(store, path('log'), text('old'))
-        const large = { contentType: 'text/plain', body: stream(Buffer.alloc(100_000, 'x'), 60_000) }
+        const large = text(stream(Buffer.alloc(100_000, 'x'), 60_000))
         const relatedWrites = [
-          record(path(`record-${mode}`)),
+          absent(path(`record-${mode}`)),
           { path: path('log'), content: text(mode) },
           { path: path('large'), content: large },
         ]
@@ -26,25 +24,21 @@ export const writtenRemovals: readonly Case[] = [
         claim(!isResource(await store.read(path(1))), 'A removal that writes has left its path.')
         await claimStored(store, path(`record-${mode}`), text('record'), 'A removal has not written a new path.')
         await claimStored(store, path('log'), text(mode), 'A removal has not replaced a path.')
-        await claimStored(
-          store,
-          path('large'),
-          text('x'.repeat(100_000)),
-          'A removal has not written the stream that it brought.',
-        )
+        const sentence = 'A removal has not written the stream that it brought.'
+        await claimStored(store, path('large'), text('x'.repeat(100_000)), sentence)
       }
     },
   },
   {
     title: 'writes nothing when the removal meets a conflict, or there is nothing to remove',
     async run({ store, path, modes }) {
-      const [mode] = modes
+      const mode = modes[0]!
       await put(store, path(1), text('one'))
-      const relatedWrites = [record(path('record')), { path: path('log'), content: text('log') }]
-      const refused = await store.remove(path(1), { expect: { version: 'nonesuch' }, mode: mode!, relatedWrites })
+      const relatedWrites = [absent(path('record')), { path: path('log'), content: text('log') }]
+      const refused = await store.remove(path(1), { expect: { version: 'nonesuch' }, mode, relatedWrites })
       claimEqual(refused.outcome, 'conflict', 'The version was none of this path, and the removal went on.')
-      const absent = await store.remove(path(2), { expect: 'any', mode: mode!, relatedWrites })
-      claimEqual(absent.outcome, 'absent', 'Nothing was there, and the removal says otherwise.')
+      const nothing = await store.remove(path(2), { expect: 'any', mode, relatedWrites })
+      claimEqual(nothing.outcome, 'absent', 'Nothing was there, and the removal says otherwise.')
       claimEqual(await store.read(path('record')), undefined, 'A removal that did not happen has written a path.')
       claimEqual(await store.read(path('log')), undefined, 'A removal that did not happen has written a path.')
     },
@@ -54,7 +48,7 @@ export const writtenRemovals: readonly Case[] = [
     async run({ store, path, modes }) {
       const { version } = await put(store, path(1), text('one'))
       await put(store, path('record'), text('winner'))
-      const relatedWrites = [{ path: path('log'), content: text('log') }, record(path('record'), 'loser')]
+      const relatedWrites = [{ path: path('log'), content: text('log') }, absent(path('record'), 'loser')]
       for (const expect of ['any', 'present', { version }] as const) {
         const related = [path('other')]
         await put(store, path('other'), text('other'))
@@ -78,28 +72,17 @@ export const writtenRemovals: readonly Case[] = [
         await put(store, path('7/parts/1'), text('child'))
         await put(store, path(`record-${mode}`), text('winner'))
         const remove = (name: string) => {
-          const relatedWrites = [record(path(name)), { path: path('log'), content: text(mode) }]
+          const relatedWrites = [absent(path(name)), { path: path('log'), content: text(mode) }]
           return store.remove(path(7), { expect: { version }, mode, below: true, relatedWrites })
         }
         claimEqual((await remove(`record-${mode}`)).outcome, 'conflict', 'A removal went on although a path was there.')
-        await claimStored(
-          store,
-          path('7/parts/1'),
-          text('child'),
-          'A removal that was refused for what it writes has removed what is below its path.',
-        )
+        const lost = 'A removal that was refused for what it writes has removed what is below its path.'
+        await claimStored(store, path('7/parts/1'), text('child'), lost)
         claimEqual((await remove(`other-${mode}`)).outcome, 'removed', 'A removal was refused without a reason.')
-        await claimStored(
-          store,
-          path('log'),
-          text(mode),
-          'A removal of all that is below a path has not written what it brings.',
-        )
-        claimEqual(
-          await store.read(path('7/parts/1'), { hidden: true }),
-          undefined,
-          'A removal that writes has left what is below its path.',
-        )
+        const unwritten = 'A removal of all that is below a path has not written what it brings.'
+        await claimStored(store, path('log'), text(mode), unwritten)
+        const below = await store.read(path('7/parts/1'), { hidden: true })
+        claimEqual(below, undefined, 'A removal that writes has left what is below its path.')
       }
     },
   },
@@ -108,12 +91,9 @@ export const writtenRemovals: readonly Case[] = [
     async run({ store, path, modes, reopen }) {
       const stores = [store, await reopen()]
       await times(RACERS, async (i) => put(store, path(i), text('one')))
-      const results = await times(RACERS, async (i) =>
-        stores[i % 2]!.remove(path(i), {
-          expect: 'any',
-          mode: modes[0]!,
-          relatedWrites: [record('/records/1', `${i}`)],
-        }),
+      const mode = modes[0]!
+      const results = await race(stores, RACERS, (own, i) =>
+        own.remove(path(i), { expect: 'any', mode, relatedWrites: [absent('/records/1', `${i}`)] }),
       )
       const winners = results.flatMap(({ outcome }, i) => (outcome === 'removed' ? [i] : []))
       claimEqual(winners.length, 1, 'Of removals that expected the same path to be absent, exactly one may happen.')
