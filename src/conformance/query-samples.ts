@@ -124,22 +124,3 @@ export function plain(values: IndexedValues): Content {
 export function indexed(index: CollectionIndex, values: IndexedValues): Content {
   return { ...plain(values), indexed: { index, values } }
 }
-
-/** The values of members of which every fifth has the same value of `a`. */
-export const createMembers = (count: number): IndexedValues[] =>
-  Array.from({ length: count }, (_, i) => ({ a: i % 5, b: `b${i}` }))
-
-/** The names of those whose value of `a` is one. */
-export const namesWith = (count: number, a: number): number[] =>
-  Array.from({ length: count }, (_, i) => i + 1).filter((name) => (name - 1) % 5 === a)
-
-/** Rules that take their time over every item. */
-export function slowDown(index: CollectionIndex, milliseconds = 3): CollectionIndex {
-  return {
-    ...index,
-    async valuesOf(item) {
-      await sleep(milliseconds)
-      return index.valuesOf(item)
-    },
-  }
-}

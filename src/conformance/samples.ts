@@ -147,6 +147,11 @@ export async function listAll(
   return all
 }
 
+/** The numbers from one to another. */
+export function range(from: number, to: number, step = 1): number[] {
+  return Array.from({ length: Math.floor((to - from) / step) + 1 }, (_, i) => from + i * step)
+}
+
 /** Runs a task several times at once. */
 export function times<Result>(count: number, task: (index: number) => Promise<Result>): Promise<Result[]> {
   return Promise.all(Array.from({ length: count }, (_, index) => task(index)))
@@ -159,6 +164,26 @@ export function race<Result>(
   task: (store: ResourceStore, index: number) => MaybePromise<Result>,
 ): Promise<Result[]> {
   return times(count, async (index) => task(stores[index % stores.length]!, index))
+}
+
+/** Runs a task while others are at work, each of whom takes one step after the other. */
+export async function amid(
+  count: number,
+  takeStep: (worker: number, step: number) => Promise<unknown>,
+  task: () => Promise<void>,
+): Promise<void> {
+  let isOver = false
+  const workers = times(count, async (worker) => {
+    for (let step = 0; !isOver; step++) await takeStep(worker, step)
+  })
+  // Thrown below: a step may fail long before the task has ended.
+  workers.catch(() => {})
+  try {
+    await task()
+  } finally {
+    isOver = true
+    await workers
+  }
 }
 
 /** Waits until a state is as wanted, for ten seconds at most: a machine may be busy. */

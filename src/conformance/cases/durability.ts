@@ -10,6 +10,7 @@ import {
   pathsOf,
   put,
   race,
+  range,
   remove,
   stall,
   stream,
@@ -168,7 +169,7 @@ export const durability: readonly Case[] = [
     title: 'remembers every tombstone after a sudden end',
     needs: ['tombstones'],
     async run({ store, path, content, crash }) {
-      const names = Array.from({ length: 10 }, (_, index) => index + 1)
+      const names = range(1, 10)
       for (const name of names) await put(store, path(name), content(name, path(name)))
       for (const name of names) await remove(store, path(name), 'tombstone')
       const reopened = await crash()

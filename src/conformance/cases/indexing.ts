@@ -3,7 +3,7 @@ import type { CollectionIndex, Condition, IndexedValues } from '../../stores/ind
 import type { ResourceStore } from '../../stores/types.ts'
 import { claim, claimEqual, claimResource } from '../claims.ts'
 import { createIndex, indexed, is, listUnder, plain } from '../query-samples.ts'
-import { listAll, nameOf, put, race, remove, stream } from '../samples.ts'
+import { listAll, nameOf, put, race, range, remove, stream } from '../samples.ts'
 import type { Case } from '../types.ts'
 
 const FIRST = createIndex('first', ['a', 'b'])
@@ -15,8 +15,7 @@ const createMembers = (count: number): IndexedValues[] =>
   Array.from({ length: count }, (_, i) => ({ a: i % 5, b: `b${i}` }))
 
 /** The names of those whose value of `a` is one. */
-const namesWith = (count: number, a: number): number[] =>
-  Array.from({ length: count }, (_, i) => i + 1).filter((name) => (name - 1) % 5 === a)
+const namesWith = (count: number, a: number): number[] => range(1, count).filter((name) => (name - 1) % 5 === a)
 
 /** Writes such members without their values: a store finds these in the content. */
 async function putPlain(store: ResourceStore, collection: string, count: number): Promise<void> {
@@ -126,7 +125,7 @@ export const indexing: readonly Case[] = [
         const write = (name: number) => put(store, path(name), round % 2 === 0 ? plain(values) : indexed(index, values))
         await Promise.all([...[1 + round, 30 - round, 100 + round].map(write), remove(store, path(11 + round))])
       }
-      const expected = [1, 21, 100].flatMap((first) => Array.from({ length: 10 }, (_, i) => first + i))
+      const expected = [...range(1, 10), ...range(21, 30), ...range(100, 109)]
       const sentence = 'A write while members are indexed is found afterwards, by its own values and no others.'
       await list.claimFound({ where: [is('a', 50)] }, expected, sentence)
       await list.claimFound({}, expected, sentence)

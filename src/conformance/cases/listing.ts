@@ -9,6 +9,7 @@ import {
   nameOf,
   pathsOf,
   put,
+  range,
   remove,
   stream,
   text,
@@ -75,7 +76,7 @@ export const listing: readonly Case[] = [
         const expected = [...Array<number>(Math.floor(12 / limit)).fill(limit), ...(rest > 0 ? [rest] : [])]
         const sentence = `12 members in pages of ${limit} make pages of these sizes, the last one not empty.`
         claimEqual(sizes, expected, sentence)
-        const all = Array.from({ length: 12 }, (_, i) => path(i + 1))
+        const all = range(1, 12).map(path)
         claimEqual(paths, all, 'The pages miss or repeat a member.')
       }
     },

@@ -1,7 +1,7 @@
 import { isResource } from '../../stores/types.ts'
 import { claim, claimEqual, claimResource, claimStored } from '../claims.ts'
 import { createIndex, indexed, listUnder } from '../query-samples.ts'
-import { binary, create, created, listAll, nameOf, put, race, remove, stream, text } from '../samples.ts'
+import { absent, binary, create, created, listAll, nameOf, put, race, remove, stream, text } from '../samples.ts'
 import type { Case } from '../types.ts'
 
 export const parents: readonly Case[] = [
@@ -52,7 +52,7 @@ export const parents: readonly Case[] = [
     needs: ['related', 'relatedExpect'],
     async run({ store, path }) {
       await put(store, path('record'), text('there'))
-      const related = [{ path: path('record'), content: text('loser'), expect: 'absent' as const }]
+      const related = [absent(path('record'), 'loser')]
       const options = { expect: { version: 'nonesuch' }, related, requires: path(7) }
       const attempts = [
         await store.write(path(1), text('own'), options),

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isResource } from '../../stores/types.ts'
 import { claim, claimContent, claimEqual, claimResource, claimStored, claimTombstone } from '../claims.ts'
-import { put, remove, waitFor } from '../samples.ts'
+import { put, range, remove, waitFor } from '../samples.ts'
 import type { Case } from '../types.ts'
 
 /** Milliseconds: long enough that a store that forgets too early shows it. */
@@ -93,7 +93,7 @@ export const removal: readonly Case[] = [
     title: 'remembers every tombstone, each with its own path, and not the last ones only',
     needs: ['tombstones'],
     async run({ store, path, content }) {
-      const names = Array.from({ length: 30 }, (_, index) => index + 1)
+      const names = range(1, 30)
       for (const name of names) await put(store, path(name), content(name, path(name)))
       for (const name of names) await remove(store, path(name), 'tombstone')
       // Neither what is written nor what is erased elsewhere is about them.

@@ -1,33 +1,12 @@
 import type { StoredResource } from '../../stores/types.ts'
 import { claim, claimEqual } from '../claims.ts'
 import { createIndex, indexed, is, listUnder } from '../query-samples.ts'
-import { create, nameOf, pause, put, remove, times, walk } from '../samples.ts'
+import { amid, create, nameOf, pause, put, range, remove, walk } from '../samples.ts'
 import type { Bench, Case } from '../types.ts'
-
-const range = (from: number, to: number, step = 1): number[] =>
-  Array.from({ length: Math.floor((to - from) / step) + 1 }, (_, i) => from + i * step)
 
 /** Writes members with content of their own, or with the same. */
 async function putMembers({ store, path, content }: Bench, names: readonly number[], seed?: number): Promise<void> {
   for (const name of names) await put(store, path(name), content(seed ?? name % 100, path(name)))
-}
-
-/** Runs a task while writers are at work, each of which does one step after the other. */
-async function amidWriters(
-  count: number,
-  write: (writer: number, step: number) => Promise<unknown>,
-  task: () => Promise<void>,
-): Promise<void> {
-  let isOver = false
-  const writers = times(count, async (writer) => {
-    for (let step = 0; !isOver; step++) await write(writer, step)
-  })
-  try {
-    await task()
-  } finally {
-    isOver = true
-    await writers
-  }
 }
 
 /** The members that a walk through all pages sees; `between` runs after each page but the last. */
@@ -104,7 +83,7 @@ export const walks: readonly Case[] = [
         // A store that answers at once must not keep the walker from its turn.
         if (step % 5 === 0) await pause()
       }
-      await amidWriters(4, write, async () => {
+      await amid(4, write, async () => {
         for (const limit of [3, 7]) {
           const items = await walkThrough(bench, limit, pause)
           claimSeenOnce(items, lasting)
@@ -178,7 +157,7 @@ export const queryWalks: readonly Case[] = [
         if (step % 3 === 0) await create(store, collection, indexed(INDEX, { a: step % 60, b: 'open' }))
         await pause()
       }
-      await amidWriters(3, write, () => claimWalks([7], pause))
+      await amid(3, write, () => claimWalks([7], pause))
     },
   },
 ]
