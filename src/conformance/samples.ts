@@ -9,7 +9,6 @@ import type {
   RemoveResult,
   ResourceStore,
   StoredResource,
-  StoredState,
   WriteResult,
 } from '../stores/types.ts'
 import { claim, claimResource } from './claims.ts'
@@ -67,8 +66,9 @@ export async function remove(
   store: ResourceStore,
   path: string,
   mode: RemoveOptions['mode'] = 'erase',
+  more: Omit<RemoveOptions, 'expect' | 'mode'> = {},
 ): Promise<RemoveResult> {
-  return store.remove(path, { expect: 'any', mode })
+  return store.remove(path, { expect: 'any', mode, ...more })
 }
 
 /** The resource at a path where there is one. */
@@ -186,13 +186,10 @@ export async function amid(
   }
 }
 
-/** Waits until a state is as wanted, for ten seconds at most: a machine may be busy. */
-export async function waitFor(
-  read: () => Promise<StoredState> | StoredState,
-  isReached: (state: StoredState) => boolean,
-  sentence: string,
-): Promise<void> {
-  for (const end = Date.now() + 10_000; !isReached(await read()); await sleep(5)) claim(Date.now() < end, sentence)
+/** Waits until nothing is left at a path, for ten seconds at most: a machine may be busy. */
+export async function waitUntilGone(store: ResourceStore, path: string, sentence: string): Promise<void> {
+  for (const end = Date.now() + 10_000; (await store.read(path)) !== undefined; await sleep(5))
+    claim(Date.now() < end, sentence)
 }
 
 /** A stream that stops in the middle until `resume` is called. */

@@ -15,7 +15,7 @@ import {
   stall,
   stream,
   text,
-  waitFor,
+  waitUntilGone,
 } from '../samples.ts'
 import type { Case } from '../types.ts'
 
@@ -192,9 +192,8 @@ export const durability: readonly Case[] = [
     async run({ store, path, content, reopen }) {
       const other = await reopen()
       await put(store, path(1), content(1, path(1)))
-      await store.remove(path(1), { expect: 'any', mode: 'tombstone', retention: 30 })
-      const isGone = (state: unknown) => state === undefined
-      await waitFor(async () => other.read(path(1)), isGone, 'The tombstone outlived its retention of 30 ms.')
+      await remove(store, path(1), 'tombstone', { retention: 30 })
+      await waitUntilGone(other, path(1), 'The tombstone outlived its retention of 30 ms.')
       await claimFails(async () => claimResource(await other.read(path(1)), 'None.'), 'A removed resource came back.')
     },
   },

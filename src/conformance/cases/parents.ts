@@ -81,7 +81,7 @@ export const parents: readonly Case[] = [
         await put(store, `${parent}/large`, binary(stream(Buffer.alloc(900_000), 65_536)))
         for (const hidden of modes.includes('hide') ? [`${parent}/parts/2`, `${parent}/a b`] : [])
           await remove(store, hidden, 'hide')
-        const result = await store.remove(parent, { expect: 'any', mode, below: true })
+        const result = await remove(store, parent, mode, { below: true })
         claimEqual(result.outcome, 'removed', 'The path was there to be removed.')
         claim(!isResource(await store.read(parent, { hidden: true })), 'The path itself was not removed.')
         for (const own of [...below, `${parent}/large`]) {
@@ -106,7 +106,7 @@ export const parents: readonly Case[] = [
       for (const other of others) await put(store, other, text(other))
       await put(store, path('a_b'), text('parent'))
       await put(store, path('a_b/1'), text('child'))
-      await store.remove(path('a_b'), { expect: 'any', mode: 'erase', below: true })
+      await remove(store, path('a_b'), 'erase', { below: true })
       claimEqual(await store.read(path('a_b/1')), undefined, 'What is below a removed path goes with it.')
       for (const other of others)
         await claimStored(store, other, text(other), `${other} is not below the removed path, and is gone.`)
@@ -133,7 +133,7 @@ export const parents: readonly Case[] = [
       for (let round = 0; round < 3; round++) {
         await put(store, path(7), text('parent'))
         for (let i = 0; i < 3; i++) seen.add((await create(store, parts, text('x'))).path)
-        await store.remove(path(7), { expect: 'any', mode: 'erase', below: true })
+        await remove(store, path(7), 'erase', { below: true })
       }
       claimEqual(seen.size, 9, 'A name was assigned again below a path that was made again.')
     },
@@ -149,7 +149,7 @@ export const parents: readonly Case[] = [
       for (let i = 0; i < 4; i++) await create(store, parts, indexed(index, { a: i }))
       const before = await list.ask({ order: ['a'] })
       claimEqual(before.items.length, 4, 'Members below a path are indexed.')
-      await store.remove(path(7), { expect: 'any', mode: 'erase', below: true })
+      await remove(store, path(7), 'erase', { below: true })
       const { items, total } = await list.ask({ order: ['a'], count: true, hidden: true })
       claimEqual([items.length, total], [0, 0], 'A query still finds what is below a removed path.')
     },
@@ -162,7 +162,7 @@ export const parents: readonly Case[] = [
         const parent = path(round)
         await put(store, parent, text('parent'))
         const results = await race<{ readonly outcome: string }>(stores, 16, (own, i) => {
-          if (i === 9) return own.remove(parent, { expect: 'any', mode: 'erase', below: true })
+          if (i === 9) return remove(own, parent, 'erase', { below: true })
           const body = i % 4 === 0 ? stream(Buffer.alloc(70_000), 30_000) : 'child'
           const requires = parent
           if (i % 3 === 0) return own.create(`${parent}/parts`, binary(body), { requires })
@@ -187,7 +187,7 @@ export const parents: readonly Case[] = [
       // Read repeatedly: a store may keep what is asked for a second time.
       for (let i = 0; i < 3; i++) claimResource(await other.read(path('7/1')), 'Another process does not find a child.')
       for (let i = 0; i < 3; i++) await listAll(other, path(7), 5)
-      await store.remove(path(7), { expect: 'any', mode: 'erase', below: true })
+      await remove(store, path(7), 'erase', { below: true })
       claimEqual(await other.read(path('7/1')), undefined, 'Another process finds what is below a removed path.')
       claimEqual(await listAll(other, path(7), 5), [], 'Another process lists what is below a removed path.')
       const reopened = await crash()
