@@ -8,6 +8,7 @@ import type {
   RemoveOptions,
   RemoveResult,
   ResourceStore,
+  StagedBody,
   StoredResource,
   WriteResult,
 } from '../stores/types.ts'
@@ -50,6 +51,17 @@ export async function* stream(bytes: Uint8Array, ...sizes: number[]): AsyncGener
   }
 }
 
+/** A stream that fills one buffer repeatedly, as readers of files and sockets do. */
+export async function* reuseBuffer(bytes: Uint8Array, size: number): AsyncGenerator<Uint8Array> {
+  const buffer = new Uint8Array(size)
+  for (let from = 0; from < bytes.length; from += size) {
+    const part = bytes.subarray(from, from + size)
+    buffer.set(part)
+    yield buffer.subarray(0, part.length)
+    buffer.fill(0xff)
+  }
+}
+
 /** A stream that breaks off. */
 export async function* brokenStream(bytes: Uint8Array, error: Error): AsyncGenerator<Uint8Array> {
   yield* stream(bytes, 30_000)
@@ -86,6 +98,12 @@ export function written(result: WriteResult, sentence: string): StoredResource {
 export function created(result: CreateResult): StoredResource {
   claim(result.outcome === 'created', 'A creation that has nothing to conflict with was refused.')
   return result.resource
+}
+
+/** Takes content in before it is known where it belongs. */
+export async function stage(store: ResourceStore, bytes: Uint8Array): Promise<StagedBody> {
+  claim(store.stage !== undefined, 'The store has no method `stage`.')
+  return store.stage(stream(bytes, 60_000))
 }
 
 /** A member that the store names. */

@@ -1,22 +1,11 @@
 import { claim, claimContent, claimEqual, claimResource, claimStored } from '../claims.ts'
-import { binary, createBytes, MEBIBYTE, put, remove, stream, text, times } from '../samples.ts'
+import { binary, createBytes, MEBIBYTE, put, remove, reuseBuffer, stream, text, times } from '../samples.ts'
 import type { Case } from '../types.ts'
 
 const KIBIBYTE = 1024
 
 /** Lengths around the powers of two, where blocks, chunks and pages end. */
 const EDGES = [4, 16, 64, 256, 512, 1024].flatMap((size) => [-1, 0, 1].map((offset) => size * KIBIBYTE + offset))
-
-/** Fills one buffer repeatedly, as readers of files and sockets do. */
-async function* reuseBuffer(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  const buffer = new Uint8Array(10_000)
-  for (let from = 0; from < bytes.length; from += buffer.length) {
-    const part = bytes.subarray(from, from + buffer.length)
-    buffer.set(part)
-    yield buffer.subarray(0, part.length)
-    buffer.fill(0xff)
-  }
-}
 
 async function* withEmptyChunks(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   for await (const chunk of stream(bytes, 7000)) {
@@ -73,7 +62,7 @@ export const content: readonly Case[] = [
     title: 'has taken a chunk when it asks for the next one, so that the source may use its buffer again',
     async run({ store, path }) {
       const bytes = createBytes(2 * MEBIBYTE + 77, 6)
-      await put(store, path(1), binary(reuseBuffer(bytes)))
+      await put(store, path(1), binary(reuseBuffer(bytes, 10_000)))
       await claimStored(store, path(1), binary(bytes), 'The store keeps the buffer of the source.')
     },
   },
@@ -81,11 +70,8 @@ export const content: readonly Case[] = [
     title: 'has a copy of small content once the write is done, so that the caller may use its buffer again',
     async run({ store, path }) {
       for (const [name, size] of [10, 5000, 200_000].entries()) {
-        for (const whole of [
-          createBytes(size, 1),
-          Buffer.alloc(size, 'a'),
-          Buffer.alloc(size + 20, 'b').subarray(20),
-        ]) {
+        const buffers = [createBytes(size, 1), Buffer.alloc(size, 'a'), Buffer.alloc(size + 20, 'b').subarray(20)]
+        for (const whole of buffers) {
           const expected = Buffer.from(whole)
           await put(store, path(name), binary(whole))
           whole.fill(0)
@@ -125,11 +111,8 @@ export const content: readonly Case[] = [
       await put(store, path(1), binary(stream(bytes, 65_536)))
       const result = await remove(store, path(1))
       claim(result.outcome === 'removed', 'A resource was there to be removed.')
-      claimEqual(
-        claimResource(result.resource, 'The removal returns nothing.').size,
-        bytes.length,
-        'The size is wrong.',
-      )
+      const { size } = claimResource(result.resource, 'The removal returns nothing.')
+      claimEqual(size, bytes.length, 'The size is wrong.')
       await claimContent(result.resource, binary(bytes), 'The removal returns other content.')
     },
   },

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { isLargeBody, type StoredResource } from '../../stores/types.ts'
 import { claim, claimContent, claimResource } from '../claims.ts'
-import { binary, create, createBytes, MEBIBYTE, put, remove, stream, text } from '../samples.ts'
+import { binary, create, createBytes, MEBIBYTE, put, remove, stage, stream, text } from '../samples.ts'
 import type { Case } from '../types.ts'
 
 /** Lengths around the limits of values, chunks and batches. */
@@ -58,13 +58,9 @@ export const digests: readonly Case[] = [
     needs: ['related', 'stage'],
     async run({ store, path, collection }) {
       const bytes = createBytes(1_500_000, 4)
-      const stage = async () => {
-        claim(store.stage !== undefined, 'The store has no method `stage`.')
-        return store.stage(stream(bytes, 60_000))
-      }
-      claimDigest(await put(store, path(1), binary(await stage())), bytes, 'Staged content was written.')
+      claimDigest(await put(store, path(1), binary(await stage(store, bytes))), bytes, 'Staged content was written.')
       claimDigest(await create(store, collection, binary(stream(bytes, 60_000))), bytes, 'A member was made.')
-      const content = binary(await stage())
+      const content = binary(await stage(store, bytes))
       await store.write(path(5), text('item'), { expect: 'any', related: [{ path: `${path(5)}/file`, content }] })
       const related = claimResource(await store.read(`${path(5)}/file`), 'A related path was not written.')
       claimDigest(related, bytes, 'A related path was written.')

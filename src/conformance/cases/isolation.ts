@@ -49,17 +49,15 @@ export const isolation: readonly Case[] = [
         (async () => store.create(collection, binary(sources[1]!.body)))(),
       ]
       await Promise.all(sources.map((source) => source.reached))
-      await claimSettles(
-        (async () => {
-          await store.read(path(1))
-          await store.list(collection, { limit: 5 })
-          await put(store, path(1), text('meanwhile'))
-          await put(store, path(7), text('meanwhile'))
-          await store.create(collection, text('meanwhile'))
-          await remove(store, path(7))
-        })(),
-        'Other calls wait for a write whose content comes in slowly.',
-      )
+      const others = async () => {
+        await store.read(path(1))
+        await store.list(collection, { limit: 5 })
+        await put(store, path(1), text('meanwhile'))
+        await put(store, path(7), text('meanwhile'))
+        await store.create(collection, text('meanwhile'))
+        await remove(store, path(7))
+      }
+      await claimSettles(others(), 'Other calls wait for a write whose content comes in slowly.')
       for (const source of sources) source.resume()
       await Promise.all(calls)
     },
@@ -69,21 +67,16 @@ export const isolation: readonly Case[] = [
     async run({ store, path }) {
       const bytes = createBytes(300_000, 1)
       const { version } = await put(store, path(1), text('first'))
-      const overtaken = await store.write(
-        path(1),
-        binary(interrupt(bytes, () => put(store, path(1), text('second')))),
-        { expect: { version } },
-      )
+      const second = binary(interrupt(bytes, () => put(store, path(1), text('second'))))
+      const overtaken = await store.write(path(1), second, { expect: { version } })
       claimEqual(overtaken.outcome, 'conflict', 'The expected version was replaced while the content came in.')
       await claimStored(store, path(1), text('second'), 'A write overwrote one that it had not expected.')
-      const late = await store.write(path(2), binary(interrupt(bytes, () => put(store, path(2), text('earlier')))), {
-        expect: 'absent',
-      })
+      const earlier = binary(interrupt(bytes, () => put(store, path(2), text('earlier'))))
+      const late = await store.write(path(2), earlier, { expect: 'absent' })
       claimEqual(late.outcome, 'conflict', 'Something was written to the path while the content came in.')
       await claimStored(store, path(2), text('earlier'), 'A write that expected nothing overwrote something.')
-      const gone = await store.write(path(2), binary(interrupt(bytes, () => remove(store, path(2)))), {
-        expect: 'present',
-      })
+      const removed = binary(interrupt(bytes, () => remove(store, path(2))))
+      const gone = await store.write(path(2), removed, { expect: 'present' })
       claimEqual(gone.outcome, 'conflict', 'The expected resource was removed while the content came in.')
       claimEqual(await store.read(path(2)), undefined, 'A write brought a removed resource back.')
     },
@@ -131,10 +124,8 @@ export const isolation: readonly Case[] = [
         return
       }
       const expected = before.subarray(600_000)
-      claim(
-        Buffer.compare(bytes, expected) === 0,
-        'The object of a state gave the bytes of the state that replaced it.',
-      )
+      const isSame = Buffer.compare(bytes, expected) === 0
+      claim(isSame, 'The object of a state gave the bytes of the state that replaced it.')
     },
   },
 ]

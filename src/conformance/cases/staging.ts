@@ -1,12 +1,7 @@
-import type { ResourceStore, StagedBody } from '../../stores/types.ts'
+import type { StagedBody } from '../../stores/types.ts'
 import { claim, claimEqual, claimFails, claimStored } from '../claims.ts'
-import { binary, createBytes, created, put, stream, text } from '../samples.ts'
+import { binary, createBytes, created, put, stage, text } from '../samples.ts'
 import type { Case } from '../types.ts'
-
-async function stage(store: ResourceStore, bytes: Uint8Array): Promise<StagedBody> {
-  claim(store.stage !== undefined, 'The store has no method `stage`.')
-  return store.stage(stream(bytes, 60_000))
-}
 
 export const staging: readonly Case[] = [
   {
@@ -69,10 +64,8 @@ export const staging: readonly Case[] = [
     title: 'refuses staged content of somebody else',
     async run({ store, path }) {
       const foreign: StagedBody = { staged: true, size: 3, discard() {} }
-      await claimFails(
-        async () => store.write(path(1), binary(foreign), { expect: 'any' }),
-        'Content was written that the store has never seen.',
-      )
+      const write = async () => store.write(path(1), binary(foreign), { expect: 'any' })
+      await claimFails(write, 'Content was written that the store has never seen.')
       claimEqual(await store.read(path(1)), undefined, 'A write that failed has left something.')
     },
   },

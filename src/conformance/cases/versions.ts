@@ -9,10 +9,8 @@ export const versions: readonly Case[] = [
       for (const seed of [1, 2, 3]) {
         const { version } = await put(store, path(1), content(seed, path(1)))
         claim(typeof version === 'string', 'A version is text.')
-        claim(
-          version.length >= 1 && version.length <= 200,
-          `The version ${JSON.stringify(version)} is too short or long.`,
-        )
+        const isFit = version.length >= 1 && version.length <= 200
+        claim(isFit, `The version ${JSON.stringify(version)} is too short or long.`)
       }
     },
   },
@@ -28,18 +26,16 @@ export const versions: readonly Case[] = [
     title: 'never uses a version again after removal and re-creation with the same bytes',
     async run({ modes, store, path, content }) {
       const seen = new Set<string>()
-      let count = 0
       for (const mode of modes) {
         for (let i = 0; i < 5; i++) {
           const { version } = await put(store, path(1), content(1, path(1)))
           seen.add(version)
-          count++
           await store.remove(path(1), { expect: { version }, mode })
           const stale = await store.write(path(1), content(2, path(1)), { expect: { version } })
           claimEqual(stale.outcome, 'conflict', 'A version of before the removal was still good for a write.')
         }
       }
-      claimEqual(seen.size, count, 'A version was used again after the resource had been removed.')
+      claimEqual(seen.size, 5 * modes.length, 'A version was used again after the resource had been removed.')
     },
   },
   {
@@ -47,10 +43,8 @@ export const versions: readonly Case[] = [
     async run({ store, path, content }) {
       const first = await put(store, path(1), content(1, path(1)))
       await remove(store, path(1))
-      const second = written(
-        await store.write(path(1), content(1, path(1)), { expect: 'absent' }),
-        'The resource was gone, so the write had to happen.',
-      )
+      const result = await store.write(path(1), content(1, path(1)), { expect: 'absent' })
+      const second = written(result, 'The resource was gone, so the write had to happen.')
       const stale = await store.write(path(1), content(2, path(1)), { expect: { version: first.version } })
       claimEqual(stale.outcome, 'conflict', 'Removal and re-creation were not noticed (ABA).')
       const state = claimResource(await store.read(path(1)), 'The resource is gone.')
