@@ -4,9 +4,9 @@ import type { MaybePromise } from '../core/maybe-promise.ts'
 import { type ValueRule, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { claimSettles } from './claims.ts'
-import { type ContentsBench, keeping } from './contents/keeping.ts'
-import { removing } from './contents/removing.ts'
+import { type ContentsBench, contentsCases } from './contents-cases.ts'
 import { findRunner, RUNNER_OPTIONS } from './find-runner.ts'
+import { createBytes, stream } from './samples.ts'
 import type { TestRunner } from './types.ts'
 
 /** A content store without content, made for one case, and what belongs to it. */
@@ -65,16 +65,22 @@ export function testContents(
   const { describe, it } = findRunner('testContents', given)
 
   describe(name, () => {
-    for (const { title, run } of [...keeping, ...removing]) it(title, () => runCase(run), RUNNER_LIMIT)
+    for (const { title, run } of contentsCases) it(title, () => runCase(run), RUNNER_LIMIT)
   })
 
   async function runCase(run: (bench: ContentsBench) => Promise<void>): Promise<void> {
     const { contents, reopen = () => contents, close } = await create()
     try {
+      const createKey = () => randomBytes(24).toString('hex')
       const done = run({
         contents,
         largest,
-        createKey: () => randomBytes(24).toString('hex'),
+        createKey,
+        async keep(length, chunk = 60_000) {
+          const [key, bytes] = [createKey(), createBytes(length, length)]
+          const { size } = await contents.put(key, stream(bytes, chunk))
+          return { key, bytes, size }
+        },
         reopen: async () => reopen(),
       })
       await claimSettles(done, `The case did not come to its end in ${CASE_LIMIT / 1000} seconds.`, CASE_LIMIT)
