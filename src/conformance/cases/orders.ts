@@ -1,8 +1,12 @@
+import { isHttpError } from '../../core/errors.ts'
 import type { IndexedValue } from '../../stores/index-types.ts'
-import { createIndex, is, listUnder } from '../query-samples.ts'
+import { claim, claimEqual, claimResource } from '../claims.ts'
+import { createIndex, createQuery, indexed, is, listUnder } from '../query-samples.ts'
+import { nameOf, put, range, remove, walk } from '../samples.ts'
 import type { Case } from '../types.ts'
 
 const INDEX = createIndex('orders', ['a', 'b'])
+const OPEN = is('b', 'open')
 
 /** In ascending order. */
 const ORDERED: readonly IndexedValue[] = [
@@ -92,7 +96,7 @@ export const orders: readonly Case[] = [
     title: 'orders what conditions select, on the same property and on others',
     async run({ store, collection }) {
       const list = listUnder(store, collection, INDEX)
-      const members = Array.from({ length: 40 }, (_, i) => ({ a: (i * 7) % 10, b: (i * 3) % 8 }))
+      const members = range(0, 39).map((i) => ({ a: (i * 7) % 10, b: (i * 3) % 8 }))
       await list.fill(members)
       const where = [{ property: 'a', operator: 'gte', value: 4 } as const, is('b', 5, 1, 2)]
       const selected = [...members.keys()].filter((at) => members[at]!.a >= 4 && [1, 2, 5].includes(members[at]!.b))
@@ -110,7 +114,7 @@ export const orders: readonly Case[] = [
     title: 'orders within one scope, and among several',
     async run({ store, collection }) {
       const list = listUnder(store, collection, createIndex('scoped orders', ['owner', 'rank'], ['owner']))
-      const members = Array.from({ length: 36 }, (_, i) => ({ owner: ['ann', 'bob', 'cy'][i % 3]!, rank: (i * 5) % 9 }))
+      const members = range(0, 35).map((i) => ({ owner: ['ann', 'bob', 'cy'][i % 3]!, rank: (i * 5) % 9 }))
       await list.fill(members)
       const claimScope = async (owners: readonly string[], order: readonly string[]) => {
         const compare = (i: number, j: number) => {
@@ -129,6 +133,99 @@ export const orders: readonly Case[] = [
       for (const owners of [['ann'], ['bob', 'cy'], ['none']])
         for (const order of [['rank'], ['-rank'], ['owner', '-rank'], ['-owner'], ['rank', '-owner'], []])
           await claimScope(owners, order)
+    },
+  },
+]
+
+export const queryPages: readonly Case[] = [
+  {
+    title: 'gives pages of a query of at most the limit, and a cursor exactly while more members match',
+    async run({ store, collection }) {
+      const list = listUnder(store, collection, INDEX)
+      await list.fill(range(0, 23).map((i) => ({ a: i % 4 === 3 ? null : i % 4, b: i % 2 === 0 ? 'open' : 'done' })))
+      for (const order of [['a'], ['-a'], ['a', '-b'], []]) {
+        for (const limit of [1, 5, 6, 11, 12, 13, 100]) {
+          const sizes: number[] = []
+          for await (const { items } of walk((after) => list.ask({ where: [OPEN], order, limit, after })))
+            sizes.push(items.length)
+          const rest = 12 % limit
+          const expected = [...Array<number>(Math.floor(12 / limit)).fill(limit), ...(rest > 0 ? [rest] : [])]
+          const sentence = `12 members that match make pages of ${limit} of these sizes, the last not empty.`
+          claimEqual(sizes, expected, sentence)
+        }
+      }
+    },
+  },
+  {
+    title: 'goes on behind the place of a cursor, also when its member has moved or is gone',
+    async run({ store, collection, path }) {
+      const list = listUnder(store, collection, INDEX)
+      for (const isAscending of [true, false]) {
+        const order = [isAscending ? 'a' : '-a']
+        const next = isAscending ? ['4', '6', '1'] : ['2', '1', '6']
+        await list.fill([{ a: 10 }, { a: 20 }, { a: 30 }, { a: 40 }, { a: 50 }, { a: 45 }])
+        const first = await list.ask({ order, limit: 3 })
+        const members = first.items.map(nameOf)
+        // The member of the cursor goes, the one before it moves behind the cursor, and another before the cursor.
+        await remove(store, path(members[2]!))
+        await put(store, path(isAscending ? 1 : 6), indexed(INDEX, { a: isAscending ? 60 : 5 }))
+        await put(store, path(isAscending ? 5 : 3), indexed(INDEX, { a: isAscending ? 1 : 70 }))
+        const second = await list.ask({ order, limit: 9, after: first.next })
+        claimEqual(second.items.map(nameOf), next, 'The next page begins behind the place of the cursor.')
+        for (const name of [1, 2, 3, 4, 5, 6]) await remove(store, path(name))
+      }
+    },
+  },
+  {
+    title: 'answers any cursor of a query, also a tampered one, with members that match or an HttpError below 500',
+    async run({ store, collection, path }) {
+      const list = listUnder(store, collection, INDEX)
+      await list.fill(range(0, 11).map((i) => ({ a: i, b: i % 2 === 0 ? 'open' : 'secret' })))
+      const orders = [['a'], ['-a'], ['a', 'b'], []]
+      const given = await Promise.all(orders.map((order) => list.ask({ order, where: [OPEN], limit: 2 })))
+      const texts = ["'", '"', '\u0000', '\ud800', 'x'.repeat(5000), '🜚', '%', "' OR 1=1 --"]
+      const quoted = texts.map((text) => JSON.stringify(text))
+      const parts = [...quoted, '1e999', '-0', '{}', '[]', 'null', 'true', '9'.repeat(400)]
+      const cursors = [
+        ...['', '0', '[', '[]', '{}', 'null', '[[]]', '["1"]', '[1]', '[1,"1"]', '[1,2,"3"]', '[1,2,3,"4"]', '"1"'],
+        ...texts,
+        ...parts.flatMap((part) => [`[${part}]`, `[${part},"1"]`, `[1,${part}]`, `[${part},${part},"1"]`]),
+        ...['[1,"1",'.repeat(2000), `${'['.repeat(5000)}1${']'.repeat(5000)}`],
+        ...given.flatMap(({ next = '' }) => [next, next.slice(1), `${next} `, next.toUpperCase()]),
+        ...given.map(({ next = '' }) => next.replace(/\d/, '1e9')),
+      ]
+      for (const order of orders) {
+        for (const after of cursors) {
+          const shown = JSON.stringify(after.slice(0, 60))
+          try {
+            const query = createQuery(INDEX, { order, where: [OPEN] })
+            const { items } = await store.list(collection, { limit: 5, after, query })
+            for (const item of items) {
+              claim(Number(nameOf(item)) % 2 === 1, `The cursor ${shown} shows a member that does not match.`)
+            }
+          } catch (error) {
+            const isRefused = isHttpError(error) && error.status < 500
+            claim(isRefused, `The cursor ${shown} makes a query fail with ${String(error)}.`)
+          }
+        }
+      }
+      claimResource(await store.read(path(1)), 'A cursor has removed a member.')
+    },
+  },
+  {
+    title: 'goes on behind a member with any name and any value',
+    needs: ['paths'],
+    async run({ store, collection }) {
+      const names = ["'", '"', '\\', '%', '\u0000', ' ', '🜚', '[1]', 'null', 'x'.repeat(300), '9007199254740993', '1']
+      const values = [null, false, 0.1, -1e300, '', '"', '\\', '\u0001', '\u{10ffff}', 'y'.repeat(256), ',', ']']
+      const list = listUnder(store, collection, INDEX)
+      await list.fill(Object.fromEntries(names.map((name, at) => [name, { a: values[at]!, b: 1 }])))
+      for (const order of [['a'], ['-a'], ['b'], ['b', 'a'], ['b', '-a'], []]) {
+        const whole = await list.walkNames({ order })
+        claimEqual(whole.toSorted(), names.toSorted(), 'A member is missing or repeated on one page.')
+        for (const limit of [1, 5])
+          claimEqual(await list.walkNames({ order, limit }), whole, 'A cursor leads elsewhere.')
+      }
     },
   },
 ]
