@@ -20,15 +20,8 @@ import { hiding, removal } from './cases/removal.ts'
 import { queryCounts, selection } from './cases/selection.ts'
 import { reading, writing } from './cases/states.ts'
 import { queryWalks, walks } from './cases/walks.ts'
-import { claimSettles } from './claims.ts'
-import { findRunner, RUNNER_OPTIONS } from './find-runner.ts'
+import { claimEnds, createCallWatch, findRunner, RUNNER_LIMIT, RUNNER_OPTIONS } from './runner.ts'
 import type { Capability, Case, StoreFixture, TestStoreOptions } from './types.ts'
-import { createCallWatch } from './watch-calls.ts'
-
-/** Milliseconds for a case. All of them take a fraction of it, but on a busy machine. */
-const CASE_LIMIT = 30_000
-/** Milliseconds after which the runner ends a case: later than the kit itself, which says what it has waited for. */
-const RUNNER_LIMIT = 2 * CASE_LIMIT
 
 /** The groups of cases, in order, and what all cases of a group need. */
 const GROUPS: readonly (readonly [name: string, cases: readonly Case[], ...needs: Capability[]])[] = [
@@ -176,7 +169,7 @@ export function testStore(
           return open()
         },
       })
-      await claimSettles(done, () => describeSilence(calls.open), CASE_LIMIT)
+      await claimEnds(done, calls.open)
     } finally {
       for (const store of stores) await store.close?.()
       await fixture.close?.()
@@ -184,14 +177,7 @@ export function testStore(
   }
 }
 
-function describeSilence(open: ReadonlySet<string>): string {
-  const limit = `in ${CASE_LIMIT / 1000} seconds`
-  if (open.size > 0)
-    return `A call was never answered: ${[...open].join('; ')}. The case did not come to its end ${limit}.`
-  return `A call was never answered: the case did not come to its end ${limit}, although no call to the store is open.`
-}
-
-/** Sets the limit of the runner, where it has one. */
+/** Says why a case is left out, where the runner has a function for it. */
 function skip(context: unknown, missing: Capability): void {
   const { skip } = (context ?? {}) as { skip?: (note: string) => void }
   skip?.call(context, `The store does not offer this (${missing}).`)
