@@ -3,7 +3,6 @@ import type { MaybePromise } from '../core/maybe-promise.ts'
 import type {
   Content,
   CreateResult,
-  Page,
   RelatedWrite,
   RemoveOptions,
   RemoveResult,
@@ -68,6 +67,38 @@ export async function* brokenStream(bytes: Uint8Array, error: Error): AsyncGener
   throw error
 }
 
+/** A stream that runs a task between two chunks, such as a change while it is taken in. */
+export async function* interrupt(bytes: Uint8Array, task: () => unknown): AsyncGenerator<Uint8Array> {
+  const half = bytes.length >> 1
+  yield* stream(bytes.subarray(0, half), 50_000)
+  await task()
+  yield* stream(bytes.subarray(half), 50_000)
+}
+
+/** A stream that stops in the middle until `resume` is called. */
+export interface StalledStream {
+  readonly body: AsyncIterable<Uint8Array>
+  /** Fulfilled once the first half has been taken. */
+  readonly reached: Promise<void>
+  resume(): void
+}
+
+export function stall(bytes: Uint8Array): StalledStream {
+  let reach = () => {}
+  let resume = () => {}
+  const reached = new Promise<void>((resolve) => {
+    reach = resolve
+  })
+  const resumed = new Promise<void>((resolve) => {
+    resume = resolve
+  })
+  const wait = (): Promise<void> => {
+    reach()
+    return resumed
+  }
+  return { body: interrupt(bytes, wait), reached, resume }
+}
+
 /** Writes without a condition. */
 export async function put(store: ResourceStore, path: string, content: Content): Promise<StoredResource> {
   return written(await store.write(path, content, { expect: 'any' }), 'A write without a condition was refused.')
@@ -100,12 +131,6 @@ export function created(result: CreateResult): StoredResource {
   return result.resource
 }
 
-/** Takes content in before it is known where it belongs. */
-export async function stage(store: ResourceStore, bytes: Uint8Array): Promise<StagedBody> {
-  claim(store.stage !== undefined, 'The store has no method `stage`.')
-  return store.stage(stream(bytes, 60_000))
-}
-
 /** A member that the store names. */
 export async function create(
   store: ResourceStore,
@@ -113,6 +138,18 @@ export async function create(
   content: Content | ((name: string) => Content),
 ): Promise<StoredResource> {
   return created(await store.create(collection, content))
+}
+
+/** Takes content in before it is known where it belongs. */
+export async function stage(store: ResourceStore, bytes: Uint8Array): Promise<StagedBody> {
+  claim(store.stage !== undefined, 'The store has no method `stage`.')
+  return store.stage(stream(bytes, 60_000))
+}
+
+/** Waits until nothing is left at a path, for ten seconds at most: a machine may be busy. */
+export async function waitUntilGone(store: ResourceStore, path: string, sentence: string): Promise<void> {
+  for (const end = Date.now() + 10_000; (await store.read(path)) !== undefined; await sleep(5))
+    claim(Date.now() < end, sentence)
 }
 
 export function nameOf(state: { readonly path: string }): string {
@@ -123,46 +160,9 @@ export function pathsOf(states: readonly StoredResource[]): string[] {
   return states.map(({ path }) => path)
 }
 
-/** Pages after which a walk is taken for endless. */
-const MOST_PAGES = 2000
-
 /** What is known of a state beside its content. */
 export function factsOf({ body: _, ...facts }: StoredResource): Omit<StoredResource, 'body'> {
   return facts
-}
-
-/**
- * The pages of a list, from the first to the last.
- * @param read gives the page after a cursor
- * @param between runs after each page but the last
- */
-export async function* walk(
-  read: (after: string | undefined) => MaybePromise<Page>,
-  between: (page: number) => unknown = () => {},
-): AsyncGenerator<Page, void, void> {
-  for (let after: string | undefined, pages = 0; ; pages++) {
-    claim(pages < MOST_PAGES, 'The walk through the pages never ends.')
-    const page = await read(after)
-    yield page
-    if (page.next === undefined) return
-    after = page.next
-    await between(pages)
-  }
-}
-
-/** Every member of a collection, page by page. */
-export async function listAll(
-  store: ResourceStore,
-  collection: string,
-  limit: number,
-  hidden = false,
-): Promise<StoredResource[]> {
-  const all: StoredResource[] = []
-  for await (const { items } of walk((after) => store.list(collection, { limit, after, hidden }))) {
-    claim(items.length <= limit, `A page of at most ${limit} items has ${items.length}.`)
-    all.push(...items)
-  }
-  return all
 }
 
 /** The numbers from one to another. */
@@ -202,54 +202,6 @@ export async function amid(
     isOver = true
     await workers
   }
-}
-
-/** Waits until nothing is left at a path, for ten seconds at most: a machine may be busy. */
-export async function waitUntilGone(store: ResourceStore, path: string, sentence: string): Promise<void> {
-  for (const end = Date.now() + 10_000; (await store.read(path)) !== undefined; await sleep(5))
-    claim(Date.now() < end, sentence)
-}
-
-/** A stream that stops in the middle until `resume` is called. */
-export interface StalledStream {
-  readonly body: AsyncIterable<Uint8Array>
-  /** Fulfilled once the first half has been taken. */
-  readonly reached: Promise<void>
-  /** Whether the reader of the stream has finished with it. */
-  readonly isClosed: () => boolean
-  resume(): void
-}
-
-export function stall(bytes: Uint8Array): StalledStream {
-  let reach = () => {}
-  let resume = () => {}
-  let isClosed = false
-  const reached = new Promise<void>((resolve) => {
-    reach = resolve
-  })
-  const resumed = new Promise<void>((resolve) => {
-    resume = resolve
-  })
-  async function* read(): AsyncGenerator<Uint8Array> {
-    try {
-      const half = bytes.length >> 1
-      yield* stream(bytes.subarray(0, half), 50_000)
-      reach()
-      await resumed
-      yield* stream(bytes.subarray(half), 50_000)
-    } finally {
-      isClosed = true
-    }
-  }
-  return { body: read(), reached, isClosed: () => isClosed, resume }
-}
-
-/** The moments at which something changes while a stream is taken in: runs a task between two chunks. */
-export async function* interrupt(bytes: Uint8Array, task: () => unknown): AsyncGenerator<Uint8Array> {
-  const half = bytes.length >> 1
-  yield* stream(bytes.subarray(0, half), 50_000)
-  await task()
-  yield* stream(bytes.subarray(half), 50_000)
 }
 
 /** Lets others come between: a store that answers at once would otherwise never be interrupted. */

@@ -1,5 +1,5 @@
 import type { Condition, IndexedValue } from '../../stores/index-types.ts'
-import { createIndex, is, listUnder } from '../query-samples.ts'
+import { createIndex, is, listUnder } from '../lists.ts'
 import type { Bench, Case } from '../types.ts'
 
 const INDEX = createIndex('conditions', ['a', 'b'])

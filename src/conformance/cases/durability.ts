@@ -1,11 +1,11 @@
 import { isResource, type RemoveOptions } from '../../stores/types.ts'
 import { claim, claimContent, claimEqual, claimFails, claimResource, claimStored, claimTombstone } from '../claims.ts'
+import { listAll } from '../lists.ts'
 import {
   binary,
   create,
   createBytes,
   factsOf,
-  listAll,
   nameOf,
   pathsOf,
   put,

@@ -1,19 +1,8 @@
 import { getEventListeners } from 'node:events'
 import type { Content } from '../../stores/types.ts'
 import { claim, claimContent, claimEqual, claimFails, claimResource, claimSettles } from '../claims.ts'
-import {
-  binary,
-  brokenStream,
-  create,
-  createBytes,
-  interrupt,
-  listAll,
-  pathsOf,
-  put,
-  stall,
-  stream,
-  text,
-} from '../samples.ts'
+import { listAll } from '../lists.ts'
+import { binary, brokenStream, create, createBytes, interrupt, pathsOf, put, stall, stream, text } from '../samples.ts'
 import type { Bench, Case } from '../types.ts'
 
 /** Content that is going to fail, and the signal that its write is given. */

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { CollectionIndex, Condition, IndexedValues } from '../../stores/index-types.ts'
 import type { ResourceStore } from '../../stores/types.ts'
 import { claim, claimEqual, claimResource } from '../claims.ts'
-import { createIndex, indexed, is, listUnder, plain } from '../query-samples.ts'
-import { listAll, nameOf, put, race, range, remove, stream } from '../samples.ts'
+import { createIndex, indexed, is, listAll, listUnder, plain } from '../lists.ts'
+import { nameOf, put, race, range, remove, stream } from '../samples.ts'
 import type { Case } from '../types.ts'
 
 const FIRST = createIndex('first', ['a', 'b'])

@@ -1,11 +1,11 @@
 import { isLargeBody, type StagedBody } from '../../stores/types.ts'
 import { claim, claimContent, claimEqual, claimFails, claimSettles, claimStored, readRange } from '../claims.ts'
+import { listAll } from '../lists.ts'
 import {
   binary,
   createBytes,
   created,
   interrupt,
-  listAll,
   pathsOf,
   put,
   readResource,

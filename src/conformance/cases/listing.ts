@@ -1,20 +1,7 @@
 import { isHttpError } from '../../core/errors.ts'
 import { claim, claimContent, claimEqual, claimResource } from '../claims.ts'
-import {
-  binary,
-  create,
-  createBytes,
-  factsOf,
-  listAll,
-  nameOf,
-  pathsOf,
-  put,
-  range,
-  remove,
-  stream,
-  text,
-  walk,
-} from '../samples.ts'
+import { listAll, walk } from '../lists.ts'
+import { binary, create, createBytes, factsOf, nameOf, pathsOf, put, range, remove, stream, text } from '../samples.ts'
 import type { Case } from '../types.ts'
 
 export const listing: readonly Case[] = [

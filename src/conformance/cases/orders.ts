@@ -1,8 +1,8 @@
 import { isHttpError } from '../../core/errors.ts'
 import type { IndexedValue } from '../../stores/index-types.ts'
 import { claim, claimEqual, claimResource } from '../claims.ts'
-import { createIndex, createQuery, indexed, is, listUnder } from '../query-samples.ts'
-import { nameOf, put, range, remove, walk } from '../samples.ts'
+import { createIndex, createQuery, indexed, is, listUnder, walk } from '../lists.ts'
+import { nameOf, put, range, remove } from '../samples.ts'
 import type { Case } from '../types.ts'
 
 const INDEX = createIndex('orders', ['a', 'b'])

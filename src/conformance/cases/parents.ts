@@ -1,7 +1,7 @@
 import { isResource } from '../../stores/types.ts'
 import { claim, claimEqual, claimResource, claimStored } from '../claims.ts'
-import { createIndex, indexed, listUnder } from '../query-samples.ts'
-import { absent, binary, create, created, listAll, nameOf, put, race, remove, stream, text } from '../samples.ts'
+import { createIndex, indexed, listAll, listUnder } from '../lists.ts'
+import { absent, binary, create, created, nameOf, put, race, remove, stream, text } from '../samples.ts'
 import type { Case } from '../types.ts'
 
 export const parents: readonly Case[] = [

@@ -1,18 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isResource, type ResourceStore, type StoredResource } from '../../stores/types.ts'
 import { claim, claimContent, claimEqual, claimResource, claimStored, claimTombstone } from '../claims.ts'
-import {
-  binary,
-  createBytes,
-  listAll,
-  pathsOf,
-  put,
-  range,
-  readResource,
-  remove,
-  stream,
-  waitUntilGone,
-} from '../samples.ts'
+import { listAll } from '../lists.ts'
+import { binary, createBytes, pathsOf, put, range, readResource, remove, stream, waitUntilGone } from '../samples.ts'
 import type { Case } from '../types.ts'
 
 /** Milliseconds: long enough that a store that forgets too early shows it. */

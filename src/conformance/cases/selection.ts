@@ -1,8 +1,8 @@
 import type { Condition } from '../../stores/index-types.ts'
 import type { StoredResource } from '../../stores/types.ts'
 import { claimContent, claimEqual, claimResource } from '../claims.ts'
-import { createIndex, indexed, is, listUnder, plain } from '../query-samples.ts'
-import { create, factsOf, listAll, nameOf, put, range, readResource, remove, text, walk } from '../samples.ts'
+import { createIndex, indexed, is, listAll, listUnder, plain, walk } from '../lists.ts'
+import { create, factsOf, nameOf, put, range, readResource, remove, text } from '../samples.ts'
 import type { Case } from '../types.ts'
 
 const INDEX = createIndex('selection', ['a', 'b'])

@@ -1,7 +1,7 @@
 import type { StoredResource } from '../../stores/types.ts'
 import { claim, claimEqual } from '../claims.ts'
-import { createIndex, indexed, is, listUnder } from '../query-samples.ts'
-import { amid, create, nameOf, pause, put, range, remove, walk } from '../samples.ts'
+import { createIndex, indexed, is, listUnder, walk } from '../lists.ts'
+import { amid, create, nameOf, pause, put, range, remove } from '../samples.ts'
 import type { Bench, Case } from '../types.ts'
 
 /** Writes members with content of their own, or with the same. */

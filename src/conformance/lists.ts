@@ -11,7 +11,44 @@ import type {
 } from '../stores/index-types.ts'
 import { type Content, isLargeBody, type Page, type ResourceStore, type StoredResource } from '../stores/types.ts'
 import { claim, claimEqual, readContent, toBuffer } from './claims.ts'
-import { nameOf, put, walk } from './samples.ts'
+import { nameOf, put } from './samples.ts'
+
+/** Pages after which a walk is taken for endless. */
+const MOST_PAGES = 2000
+
+/**
+ * The pages of a list, from the first to the last.
+ * @param read gives the page after a cursor
+ * @param between runs after each page but the last
+ */
+export async function* walk(
+  read: (after: string | undefined) => MaybePromise<Page>,
+  between: (page: number) => unknown = () => {},
+): AsyncGenerator<Page, void, void> {
+  for (let after: string | undefined, pages = 0; ; pages++) {
+    claim(pages < MOST_PAGES, 'The walk through the pages never ends.')
+    const page = await read(after)
+    yield page
+    if (page.next === undefined) return
+    after = page.next
+    await between(pages)
+  }
+}
+
+/** Every member of a collection, page by page. */
+export async function listAll(
+  store: ResourceStore,
+  collection: string,
+  limit: number,
+  hidden = false,
+): Promise<StoredResource[]> {
+  const all: StoredResource[] = []
+  for await (const { items } of walk((after) => store.list(collection, { limit, after, hidden }))) {
+    claim(items.length <= limit, `A page of at most ${limit} items has ${items.length}.`)
+    all.push(...items)
+  }
+  return all
+}
 
 /** Milliseconds that a store may take to index the members of a case. */
 const INDEX_LIMIT = 20_000
@@ -44,8 +81,12 @@ export interface QueriedList {
 export function listUnder(store: ResourceStore, collection: string, index: CollectionIndex): QueriedList {
   const self: QueriedList = {
     async fill(members) {
-      const named = Array.isArray(members) ? members.map((values, at) => [at + 1, values]) : Object.entries(members)
-      await Promise.all(named.map(([name, values]) => put(store, `${collection}/${name}`, indexed(index, values))))
+      const name = (key: string) => (Array.isArray(members) ? Number(key) + 1 : key)
+      await Promise.all(
+        Object.entries(members).map(([key, values]) =>
+          put(store, `${collection}/${name(key)}`, indexed(index, values)),
+        ),
+      )
     },
     async ask(question) {
       for (const end = Date.now() + INDEX_LIMIT; ; await sleep(5)) {
