@@ -3,7 +3,7 @@ import { createsBesideOthers } from '../actions/own-paths.ts'
 import type { QueryRules } from '../actions/query-rules.ts'
 import type { Documentation, Route, RouteKind } from '../actions/route.ts'
 import { isJsonType } from '../protocol/media-type.ts'
-import type { ServiceView } from './service-view.ts'
+import type { ServiceView } from './inputs.ts'
 
 /** The methods that are described. HEAD answers as GET does, without content; OPTIONS says what Allow says. */
 export const METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'PATCH', 'QUERY'] as const

@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../core/json.ts'
 import { isJsonType } from '../protocol/media-type.ts'
 import type { DescribedMethod, Facts } from './facts.ts'
 import { objectOf } from './json-schema.ts'
-import { describeQueryForm } from './query-parameters.ts'
+import { describeQueryForm } from './parameters.ts'
 import type { Schemas } from './schemas.ts'
 import { examplesOf } from './successes.ts'
 

@@ -1,9 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../core/json.ts'
-import type { Components } from './components.ts'
+import { type Components, createNamer, nameDefinition } from './components.ts'
 import type { Facts } from './facts.ts'
 import { embedSchema, objectOf, openProperties, patchOf, withoutProperties, withProperties } from './json-schema.ts'
-import { createNamer, nameDefinition } from './names.ts'
-import { ENTRY, JSON_PATCH, OPERATION, PROBLEM, REMOVAL } from './shared-schemas.ts'
 
 /** The schemas of one definition, as references or in place. */
 export interface DefinitionSchemas {
@@ -153,4 +151,75 @@ function readJsonSchema(
   } catch {
     return undefined // a transformation or a bigint, which JSON Schema cannot express
   }
+}
+
+const TEXT = { type: 'string' }
+const POINTER = { type: 'string', description: 'A JSON Pointer (RFC 6901).', pattern: '^(?:/(?:[^~/]|~0|~1)*)*$' }
+
+/** RFC 9457 §3, with the members that this service adds. */
+export const PROBLEM: JsonObject = {
+  description: 'Problem details (RFC 9457).',
+  ...objectOf(
+    {
+      type: { type: 'string', format: 'uri' },
+      title: TEXT,
+      status: { type: 'integer', minimum: 400, maximum: 599 },
+      detail: TEXT,
+      errors: {
+        type: 'array',
+        description: 'Faults in the content of the request, or in its query.',
+        items: { oneOf: [objectOf({ pointer: POINTER, detail: TEXT }), objectOf({ parameter: TEXT, detail: TEXT })] },
+      },
+    },
+    ['type', 'title', 'status'],
+  ),
+}
+
+/** RFC 6902 §4: one object for each operation. */
+export const JSON_PATCH: JsonObject = {
+  description: 'A JSON Patch (RFC 6902).',
+  type: 'array',
+  items: {
+    oneOf: [
+      objectOf({ op: { enum: ['add', 'replace', 'test'] }, path: POINTER, value: {} }),
+      objectOf({ op: { const: 'remove' }, path: POINTER }),
+      objectOf({ op: { enum: ['copy', 'move'] }, from: POINTER, path: POINTER }),
+    ],
+  },
+}
+
+/** The answer that confirms a removal. */
+export const REMOVAL: JsonObject = {
+  description: 'The confirmation of a removal.',
+  ...objectOf({ deleted: { const: true }, id: { type: ['integer', 'string'] } }),
+}
+
+/** The monitor of accepted work. */
+export const OPERATION: JsonObject = {
+  description: 'Accepted work, and how far it is.',
+  ...objectOf(
+    {
+      id: TEXT,
+      kind: { const: 'removal' },
+      target: { type: 'string', description: 'The path of the resource.' },
+      state: { enum: ['pending', 'done', 'failed'] },
+      accepted: { type: 'string', format: 'date-time' },
+      ended: { type: 'string', format: 'date-time' },
+      result: {},
+      problem: {},
+      principal: objectOf({ scheme: TEXT, id: TEXT }),
+    },
+    ['id', 'kind', 'target', 'state', 'accepted'],
+  ),
+}
+
+/** A member of a listing that is not JSON: where it is, and what it is. */
+export const ENTRY: JsonObject = {
+  description: 'Where a resource is, and what it is.',
+  ...objectOf({
+    id: { type: ['integer', 'string'] },
+    href: TEXT,
+    type: { type: 'string', description: 'The media type.' },
+    size: { type: 'integer', minimum: 0, description: 'Bytes.' },
+  }),
 }

@@ -1,6 +1,13 @@
-import type { HttpErrorCode } from '../core/errors.ts'
+import { STATUS_CODES } from 'node:http'
+import { type HttpErrorCode, problemType } from '../core/errors.ts'
+import type { JsonObject, JsonValue } from '../core/json.ts'
+import type { Components } from './components.ts'
 import { type DescribedMethod, type Facts, takesKey } from './facts.ts'
-import type { ServiceView } from './service-view.ts'
+import { describeHeaders, type HeaderName } from './headers.ts'
+import type { ServiceView } from './inputs.ts'
+import { objectOf } from './json-schema.ts'
+import type { Schemas } from './schemas.ts'
+import { findSuccesses } from './successes.ts'
 
 /** The errors that a definition can give, by status. */
 export type Failures = ReadonlyMap<number, readonly HttpErrorCode[]>
@@ -93,4 +100,100 @@ function validates(facts: Facts, method: DescribedMethod): boolean {
 
 function takesAnything(facts: Facts, method: DescribedMethod): boolean {
   return facts.content[method]!.types.includes('*/*')
+}
+
+/** What all operations of a description are made with. */
+export interface DocumentContext {
+  readonly view: ServiceView
+  readonly components: Components
+  readonly schemas: Schemas
+  /** Makes a name unique among the operations. */
+  readonly nameOperation: (name: string) => string
+}
+
+const DIGESTS = ['Content-Digest', 'Repr-Digest'] as const
+
+/** The statuses of answers that carry a digest where the request wants one. */
+const HAS_DIGESTS: readonly number[] = [200, 201, 206]
+
+export function describeResponses(facts: Facts, method: DescribedMethod, context: DocumentContext): JsonObject {
+  const { components, schemas, view } = context
+  const lifecycle = facts.documentation.fields.filter((_, index) => index % 2 === 0) as HeaderName[]
+  const responses: Record<string, JsonValue> = {}
+  const replayed: readonly HeaderName[] = takesKey(facts, method) ? ['Idempotency-Replayed'] : []
+  for (const [status, { text, headers, content }] of findSuccesses(facts, method, schemas)) {
+    responses[status] = {
+      description: text,
+      ...describeHeaders(
+        [...headers, ...(HAS_DIGESTS.includes(status) ? DIGESTS : []), ...replayed, ...lifecycle],
+        components,
+      ),
+      ...(content && { content }),
+    }
+  }
+  for (const [status, codes] of findFailures(view, facts, method)) {
+    responses[status] = describeFailure(
+      status,
+      codes,
+      [...headersOf(status, codes, facts, method), ...lifecycle],
+      context,
+    )
+  }
+  responses['default'] = components.add('responses', ['Failure', ...lifecycle].join('-'), {
+    description: `A failure that any request may meet: ${GENERAL_FAILURES.join(', ')}, or one that a hook has chosen; 421 has no content.`,
+    ...describeHeaders(['Retry-After', ...lifecycle], components),
+    ...problemContent(schemas.problem(), context),
+  })
+  return responses
+}
+
+/** An error as problem details, its types as constants. */
+function describeFailure(
+  status: number,
+  codes: readonly HttpErrorCode[],
+  headers: readonly HeaderName[],
+  context: DocumentContext,
+): JsonObject {
+  const { components, schemas } = context
+  const reason = STATUS_CODES[status]!
+  const types = codes.map(problemType)
+  const name = [status, ...codes.map((code) => code.slice(4).toLowerCase().replaceAll('_', '-')), ...headers].join('.')
+  // An answer to a condition that failed has no content: the client knows what it asked for.
+  if (status === 412) {
+    return components.add('responses', name, {
+      description: `${reason}, without content.`,
+      ...describeHeaders(headers, components),
+    })
+  }
+  const constants = objectOf({
+    type: types.length === 1 ? { const: types[0]! } : { enum: types },
+    status: { const: status },
+  })
+  return components.add('responses', name, {
+    description: `${reason}. Text where Accept takes text only.`,
+    ...describeHeaders(headers, components),
+    ...problemContent({ allOf: [schemas.problem(), constants] }, context),
+  })
+}
+
+/** A hook of the service may write errors in a form of its own, of which nothing is known. */
+function problemContent(schema: JsonObject, { view }: DocumentContext): JsonObject {
+  if (view.formatsErrors) return {}
+  return { content: { 'application/problem+json': { schema }, 'application/json': { schema } } }
+}
+
+function headersOf(
+  status: number,
+  codes: readonly HttpErrorCode[],
+  facts: Facts,
+  method: DescribedMethod,
+): readonly HeaderName[] {
+  const digests: readonly HeaderName[] = codes.includes('ERR_DIGEST_REQUIRED') ? ['Want-Content-Digest'] : []
+  // Bearer says with 400 that a token was sent in two ways (RFC 6750 §3.1).
+  if (status === 400 || status === 401 || codes.includes('ERR_FORBIDDEN')) return ['WWW-Authenticate', ...digests]
+  if (status === 416) return ['Content-Range']
+  if (status !== 415) return []
+  const hints = { PATCH: 'Accept-Patch', POST: 'Accept-Post', QUERY: 'Accept-Query' } as const
+  const hint = method in hints ? hints[method as keyof typeof hints] : 'Accept'
+  return facts.content[method] === undefined ? [] : [hint, 'Accept-Encoding']
 }
