@@ -38,9 +38,8 @@ export function createComponents(): Components {
       follow(root)
       const all: Record<string, JsonValue> = {}
       for (const section of SECTIONS) {
-        const known = sections.get(section)
         // Security schemes are referred to by their names alone.
-        const kept = [...(known ?? [])].filter(
+        const kept = [...(sections.get(section) ?? [])].filter(
           ([name]) => section === 'securitySchemes' || used.has(`${section}/${name}`),
         )
         if (kept.length > 0) all[section] = sortMembers(new Map(kept))

@@ -1,11 +1,22 @@
-import type { JsonObject, JsonValue } from '../core/json.ts'
+import type { JsonArray, JsonObject, JsonValue } from '../core/json.ts'
 import { type Components, createComponents, createNamer, namePath, sortMembers, templateOf } from './components.ts'
-import { type DescribedMethod, type Facts, isDeep, readFacts } from './facts.ts'
-import type { OpenApiDocument, OpenApiOptions, ServiceView } from './inputs.ts'
+import { type DescribedMethod, type Facts, isDeep, isRead, readFacts } from './facts.ts'
+import type { OpenApiOptions, ServiceView } from './inputs.ts'
 import { describeParameters, describePathParameters } from './parameters.ts'
 import { describeRequest } from './requests.ts'
 import { type DocumentContext, describeResponses } from './responses.ts'
 import { createSchemas } from './schemas.ts'
+
+/** A description: a plain object, to be written as JSON. */
+export interface OpenApiDocument extends JsonObject {
+  readonly openapi: string
+  readonly info: JsonObject
+  readonly servers: JsonArray
+  readonly tags: JsonArray
+  /** Path Item Objects by path. */
+  readonly paths: Readonly<Record<string, JsonObject>>
+  readonly components: JsonObject
+}
 
 const VERSIONS = { '3.1': '3.1.1', '3.2': '3.2.0' } as const
 
@@ -16,12 +27,8 @@ const VERSIONS = { '3.1': '3.1.1', '3.2': '3.2.0' } as const
 export function createDocument(view: ServiceView, options: OpenApiOptions): OpenApiDocument {
   const { info, version = '3.1', servers = [{ url: view.mountPath === '' ? '/' : view.mountPath }] } = options
   const components = createComponents()
-  const context: DocumentContext = {
-    view,
-    components,
-    schemas: createSchemas(components),
-    nameOperation: createNamer(),
-  }
+  const schemas = createSchemas(components)
+  const context: DocumentContext = { view, components, schemas, nameOperation: createNamer() }
   const routes = [...view.routes].sort((a, b) => (a.pattern < b.pattern ? -1 : 1))
   const all = routes.map(({ pattern, route }) => readFacts(view, pattern, route))
   const methodsOf = ({ methods }: Facts) => methods.filter((method) => method !== 'QUERY' || version === '3.2')
@@ -29,14 +36,8 @@ export function createDocument(view: ServiceView, options: OpenApiOptions): Open
     dropAmbiguous(all).map((facts) => [templateOf(facts.pattern), describePath(facts, methodsOf(facts), context)]),
   )
   const paths = sortMembers(described) as OpenApiDocument['paths']
-  return {
-    openapi: VERSIONS[version],
-    info,
-    servers,
-    tags: describeTags(all),
-    paths,
-    components: components.toJson(paths),
-  }
+  const tags = describeTags(all)
+  return { openapi: VERSIONS[version], info, servers, tags, paths, components: components.toJson(paths) }
 }
 
 /**
@@ -51,11 +52,9 @@ function dropAmbiguous(all: readonly Facts[]): readonly Facts[] {
 
 /** A path and its methods. */
 function describePath(facts: Facts, methods: Facts['methods'], context: DocumentContext): JsonObject {
-  const operations = methods.map((method): [string, JsonValue] => [
-    method.toLowerCase(),
-    describeOperation(facts, method, context),
-  ])
-  return { ...describePathParameters(facts), ...Object.fromEntries(operations) }
+  const path: Record<string, JsonValue> = { ...describePathParameters(facts) }
+  for (const method of methods) path[method.toLowerCase()] = describeOperation(facts, method, context)
+  return path
 }
 
 function describeTags(all: readonly Facts[]): readonly JsonValue[] {
@@ -90,7 +89,7 @@ const VERBS: Readonly<Record<DescribedMethod, string>> = {
 }
 
 /** Describes one method of one path. */
-export function describeOperation(facts: Facts, method: DescribedMethod, context: DocumentContext): JsonObject {
+function describeOperation(facts: Facts, method: DescribedMethod, context: DocumentContext): JsonObject {
   const { view, components, schemas } = context
   const verb = facts.isListing && method === 'GET' ? 'list' : VERBS[method]
   const isReplaceOrCreate = method === 'PUT' && facts.createsByPut
@@ -108,14 +107,13 @@ export function describeOperation(facts: Facts, method: DescribedMethod, context
 }
 
 /** The name that groups the operations of one definition. */
-export function tagOf({ documentation, definition }: Facts): string {
+function tagOf({ documentation, definition }: Facts): string {
   return documentation.title ?? definition
 }
 
 function describeInWords(facts: Facts, method: DescribedMethod, { view, schemas }: DocumentContext): string {
   const sentences = [describeVerb(facts, method), ...explainSecurity(view, facts)]
-  const isWrite = method !== 'GET' && method !== 'POST' && method !== 'QUERY'
-  if (isWrite && facts.needsCondition) {
+  if (!isRead(method) && method !== 'POST' && facts.needsCondition) {
     sentences.push('A change needs If-Match, If-None-Match or If-Unmodified-Since (428 otherwise).')
   }
   if (method !== 'DELETE' && facts.json !== 'none' && schemas.of(facts).isUnknown) {
@@ -162,7 +160,7 @@ function describeSecurity(
   method: DescribedMethod,
   components: Components,
 ): JsonObject {
-  const isNeeded = credentials === 'all' || (credentials === 'writes' && method !== 'GET' && method !== 'QUERY')
+  const isNeeded = credentials === 'all' || (credentials === 'writes' && !isRead(method))
   const requirements = schemes.map((name) => {
     // RFC 9110 §16.4.1: the names are those of the registry of authentication schemes.
     components.add('securitySchemes', name, { type: 'http', scheme: name.toLowerCase() })

@@ -162,6 +162,10 @@ export function readFacts(view: ServiceView, pattern: string, route: Route): Fac
   }
 }
 
+export function isRead(method: DescribedMethod): boolean {
+  return method === 'GET' || method === 'QUERY'
+}
+
 /** Whether the last name of a pattern stands for any number of segments. */
 export function isDeep({ pattern }: Pick<Facts, 'pattern'>): boolean {
   return pattern.endsWith('...}')

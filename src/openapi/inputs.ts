@@ -1,5 +1,5 @@
 import type { Route } from '../actions/route.ts'
-import type { JsonArray, JsonObject } from '../core/json.ts'
+import type { JsonObject } from '../core/json.ts'
 import { listOf, oneOf, shapedAs, writtenAs } from '../core/option-values.ts'
 import type { OptionTable } from '../core/options.ts'
 
@@ -11,17 +11,6 @@ export interface OpenApiOptions {
   readonly servers?: readonly ({ readonly url: string } & JsonObject)[]
   /** The version of OpenAPI: 3.1.1 or 3.2.0. Default `'3.1'`. */
   readonly version?: '3.1' | '3.2'
-}
-
-/** A description: a plain object, to be written as JSON. */
-export interface OpenApiDocument extends JsonObject {
-  readonly openapi: string
-  readonly info: JsonObject
-  readonly servers: JsonArray
-  readonly tags: JsonArray
-  /** Path Item Objects by path. */
-  readonly paths: Readonly<Record<string, JsonObject>>
-  readonly components: JsonObject
 }
 
 /** `openapi` requires `info`. A service that serves its description has a default for it. */

@@ -42,7 +42,7 @@ function describeJson(facts: Facts, schemas: Schemas): JsonObject {
 }
 
 function describePatch(facts: Facts, type: string, schemas: Schemas): JsonObject {
-  if (type === 'application/json-patch+json') return { schema: schemas.jsonPatch() }
+  if (type === 'application/json-patch+json') return { schema: schemas.shared('JsonPatch') }
   // Beside JSON Patch, plain JSON is a merge patch.
   if (type !== 'application/merge-patch+json' && type !== 'application/json') return {}
   const isKnown = facts.json === 'all' || facts.schema !== undefined
