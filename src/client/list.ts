@@ -1,8 +1,16 @@
 import { isJsonObject, type JsonValue } from '../core/json.ts'
-import { createError, parseContent, resolveReference } from './answer.ts'
 import type { AnyTraits, PathTypes, Trait } from './definition-paths.ts'
 import { type ClientContext, getJson, type RequestOptions } from './read.ts'
-import { expectSuccess, type Failure, LISTING, refuse, type Success } from './results.ts'
+import {
+  createError,
+  expectSuccess,
+  type Failure,
+  LISTING,
+  parseContent,
+  refuse,
+  resolveReference,
+  type Success,
+} from './results.ts'
 
 export interface ListOptions<Types extends PathTypes> extends RequestOptions {
   /** Conditions: `{ status: 'open', dueAt: { gte: '2026-01-01T00:00:00Z' } }`. */

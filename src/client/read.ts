@@ -1,9 +1,18 @@
+import { isJsonObject, type JsonValue } from '../core/json.ts'
 import { conditionOn } from './address.ts'
-import { type Answer, createError, parseContent } from './answer.ts'
-import { ResponseError } from './response-error.ts'
-import { type Failure, READING, type ResourceDocument, refuse, type Success } from './results.ts'
-import type { TagCache } from './tag-cache.ts'
-import type { RequestOptions, Send } from './transport.ts'
+import {
+  type Answer,
+  createError,
+  type Failure,
+  type Operation,
+  parseContent,
+  READING,
+  type ResourceDocument,
+  ResponseError,
+  refuse,
+  type Success,
+} from './results.ts'
+import { pause, type RequestOptions, readRetryAfter, type Send } from './transport.ts'
 
 export type { RequestOptions }
 
@@ -94,5 +103,61 @@ export async function readWritten<Value, Path extends string>(
   } catch (error) {
     // It is the reading that failed.
     throw error instanceof ResponseError ? Object.assign(error, { mayHaveTakenEffect: true }) : error
+  }
+}
+
+/** The longest content that is kept, in characters. */
+const MAX_LENGTH = 100_000
+
+/** Answers by URL, so that what has not changed is not sent again (304). The oldest go first. */
+export interface TagCache {
+  /** The answer to send If-None-Match for. */
+  find(url: string): Answer | undefined
+  keep(answer: Answer): void
+  forget(url: string): void
+}
+
+/** @param size the most answers that are kept */
+export function createTagCache(size: number): TagCache {
+  const answers = new Map<string, Answer>()
+  return {
+    find: (url) => answers.get(url),
+    keep(answer) {
+      answers.delete(answer.url)
+      if (answer.headers.get('etag') === null || answer.text.length > MAX_LENGTH) return
+      answers.set(answer.url, answer)
+      if (answers.size > size) answers.delete(answers.keys().next().value!)
+    },
+    forget: (url) => void answers.delete(url),
+  }
+}
+
+export type WaitResult<Value> =
+  | Success<200, { readonly document: ResourceDocument<Value> }>
+  | Failure<(typeof READING)[number]>
+
+/** Milliseconds between two looks at work of which the server does not say when to look again. */
+const USUAL_PAUSE = 1000
+/** However soon the server wants to be asked again. */
+const SHORTEST_PAUSE = 100
+
+/** Reads the monitor of accepted work until the work has ended. */
+export async function waitForEnd<Value>(
+  context: ClientContext,
+  { url, retryAfter }: Operation<Value>,
+  options: RequestOptions | undefined,
+): Promise<WaitResult<Value>> {
+  const { signal } = options ?? {}
+  if (retryAfter !== undefined) await pause(retryAfter, signal)
+  while (true) {
+    const answer = await getJson(context, url, options)
+    if (answer.status !== 200) return refuse(answer, READING)
+    const document = describeDocument<JsonValue, string>(answer, url)
+    const state = isJsonObject(document.value) ? document.value['state'] : undefined
+    if (state !== 'pending' && state !== 'running') {
+      return { ok: true, status: 200, document: document as ResourceDocument<Value> }
+    }
+    const wanted = readRetryAfter(answer) ?? USUAL_PAUSE
+    await pause(Math.max(wanted, SHORTEST_PAUSE), signal)
   }
 }
