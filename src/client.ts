@@ -1,5 +1,6 @@
 /** A client of a service, for browsers, Node, Bun and Deno. */
 
+export type { ResourceClientOptions } from './client/client-options.ts'
 export type {
   DocumentChange,
   ResourceClient,
@@ -18,8 +19,7 @@ export type { EditOptions, EditResult } from './client/edit.ts'
 export { type Merge, merge } from './client/edit.ts'
 export type { ContentReader, Fetch, FetchOptions, FetchResponse } from './client/fetch.ts'
 export type { List, ListedContent, ListOptions, PageResult } from './client/list.ts'
-export type { ReadResult, RequestOptions, WaitResult } from './client/read.ts'
-export type { ResourceClientOptions } from './client/resource-client.ts'
+export type { ReadResult, WaitResult } from './client/read.ts'
 export { createResourceClient } from './client/resource-client.ts'
 export {
   type ChangeConflict,
@@ -33,6 +33,7 @@ export {
   ResponseError,
   type Success,
 } from './client/results.ts'
+export type { RequestOptions } from './client/transport.ts'
 export type {
   CreateContent,
   CreateOptions,

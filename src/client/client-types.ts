@@ -2,8 +2,9 @@ import type { DownloadOptions, DownloadResult, UploadContent, UploadOptions, Upl
 import type { AnyResources, At, ClientDefinitions, PathParameters, PathsWith } from './definition-paths.ts'
 import type { EditOptions, EditResult } from './edit.ts'
 import type { List, ListedItem, ListOptions } from './list.ts'
-import type { ReadResult, RequestOptions, WaitResult } from './read.ts'
+import type { ReadResult, WaitResult } from './read.ts'
 import type { Operation, ResourceDocument, ResourceHandle } from './results.ts'
+import type { RequestOptions } from './transport.ts'
 import type { CreateContent, CreateOptions, CreateResult, RemoveResult, ReplaceResult } from './write.ts'
 
 type Output<Resources, Path extends string> = At<Resources, Path>['output']

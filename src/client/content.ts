@@ -1,18 +1,17 @@
-import { conditionOn } from './address.ts'
 import type { ContentReader } from './fetch.ts'
-import { type ClientContext, type RequestOptions, readValidators } from './read.ts'
+import { type Call, READING } from './read.ts'
 import {
   type Answer,
-  CHANGING,
+  conditionOn,
   type Failure,
-  READING,
   type ResourceHandle,
   ResponseError,
+  readValidators,
   refuse,
   type Success,
 } from './results.ts'
-import { LONGEST_TIMER, pause } from './transport.ts'
-import { type Match, toBlob, typeOf } from './write.ts'
+import { LONGEST_TIMER, pause, type RequestOptions } from './transport.ts'
+import { CHANGING, type Match, toBlob, typeOf } from './write.ts'
 
 export interface DownloadOptions extends RequestOptions {
   /** Continues a download of an earlier time: the bytes that are there, and the strong tag of their state. */
@@ -42,17 +41,14 @@ export type DownloadResult<Path extends string> =
 const MAX_RESUMES = 5
 const CHANGED = 'The content changed while it was transferred.'
 
-export async function openContent(
-  context: ClientContext,
-  url: string,
-  options: DownloadOptions | undefined,
-): Promise<DownloadResult<string>> {
-  const { resume, onProgress, signal } = options ?? {}
-  let answer = await request(context, url, options, resume)
+export async function openContent(call: Call<DownloadOptions>): Promise<DownloadResult<string>> {
+  const { url } = call
+  const { resume, onProgress, signal } = call.options ?? {}
+  let answer = await request(call, resume)
   // Nothing is left to send, or it is part of another state: the content is complete, or another one by now.
   if ([206, 416].includes(answer.status) && !continues(answer, resume)) {
     await answer.reader?.cancel()
-    answer = await request(context, url, options, undefined)
+    answer = await request(call, undefined)
   }
   const { headers } = answer
   const status = answer.status as 200 | 206
@@ -94,7 +90,7 @@ export async function openContent(
         if (!canResume || ++failures > MAX_RESUMES) throw failure(url, 'The transfer broke.', cause)
         await pause(Math.random() * 100 * failures, signal)
         await giveUp()
-        const next = await request(context, url, options, from)
+        const next = await request(call, from)
         reader = next.reader
         if (!continues(next, from)) throw failure(url, CHANGED, cause)
       }
@@ -128,24 +124,19 @@ export async function openContent(
  * Asks for content. Where a redirect led to another resource, the header of the answer is that of the resource itself.
  * @throws ResponseError for content that changes meanwhile
  */
-async function request(
-  { send }: ClientContext,
-  url: string,
-  options: DownloadOptions | undefined,
-  from: DownloadOptions['resume'],
-): Promise<Answer> {
+async function request(call: Call, from: DownloadOptions['resume']): Promise<Answer> {
   // RFC 9110 §13.1.5: the range counts only while the state is the same.
   const headers = from === undefined ? {} : { Range: `bytes=${from.offset}-`, 'If-Range': from.entityTag }
-  const answer = await send({ method: 'GET', url, headers, options, isStream: true })
+  const answer = await call.send(call, { method: 'GET', headers, isStream: true })
   const { target, reader } = answer
   if (target === undefined || reader === undefined) return answer
   let isKept = false
   try {
-    const own = await send({ method: 'HEAD', url, headers: conditionOn('any'), options })
+    const own = await call.send(call, { method: 'HEAD', headers: conditionOn('any') })
     // While the target has the same content, the tag that was read before is its own, or no longer the current one.
-    const after = await send({ method: 'HEAD', url, options })
+    const after = await call.send(call, { method: 'HEAD' })
     if (own.status !== 200) return own
-    if (identify(answer) !== identify(after)) throw failure(url, CHANGED)
+    if (identify(answer) !== identify(after)) throw failure(call.url, CHANGED)
     isKept = true
     return { ...own, reader }
   } finally {
@@ -196,22 +187,17 @@ export type UploadResult<Path extends string> =
   | Failure<(typeof CHANGING)[number]>
 
 export async function uploadContent(
-  context: ClientContext,
-  url: string,
+  call: Call<UploadOptions>,
   match: Match,
   content: UploadContent,
-  options: UploadOptions | undefined,
 ): Promise<UploadResult<string>> {
+  const { url, options } = call
   const body = toBlob(content)
-  const { onProgress, timeout = LONGEST_TIMER, signal } = options ?? {}
-  const answer = await context.send({
-    method: 'PUT',
-    url,
-    headers: { 'Content-Type': options?.contentType ?? typeOf(body), ...conditionOn(match) },
-    content: { body, onProgress },
-    options: { ...options, timeout },
-  })
-  context.cache.forget(url)
+  const { contentType = typeOf(body), onProgress, timeout = LONGEST_TIMER, signal } = options ?? {}
+  const headers = { 'Content-Type': contentType, ...conditionOn(match) }
+  const target = { url, options: { ...options, timeout } }
+  const answer = await call.send(target, { method: 'PUT', headers, content: { body, onProgress } })
+  call.cache.forget(url)
   const { status } = answer
   if (status === 200 || status === 201 || status === 204) {
     onProgress?.(body.size, body.size)
@@ -219,7 +205,7 @@ export async function uploadContent(
   }
   if (status === 412 && answer.isRepeated) {
     // The attempt whose answer was lost may be what changed the state.
-    const current = await openContent(context, url, signal && { signal })
+    const current = await openContent({ ...call, options: signal && { signal } })
     if (current.ok) {
       const { file } = current
       const { entityTag, lastModified } = file
