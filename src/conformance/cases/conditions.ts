@@ -120,8 +120,8 @@ export const conditions: readonly Case[] = [
   {
     title: 'tells the longest strings apart by their last character',
     async run(bench) {
-      const [ones, fours] = ['x'.repeat(255), '\u{1f71a}'.repeat(63)]
-      const longest = [`${ones}a`, `${ones}b`, `${fours}\u{1f71a}`, `${fours}a`]
+      const [narrow, wide] = ['x'.repeat(255), '\u{1f71a}'.repeat(63)]
+      const longest = [`${narrow}a`, `${narrow}b`, `${wide}\u{1f71a}`, `${wide}a`]
       const sentence = 'A string has at most 256 bytes of UTF-8, and all of them count.'
       const claimMatches = await fillValues(bench, longest, sentence)
       for (const text of longest) {

@@ -31,9 +31,9 @@ async function claimNothingLeft({ store, path, collection }: Bench, make: () => 
 }
 
 /** Content during which its signal aborts. */
-function makeAborted(stream: (abort: () => void) => AsyncIterable<Uint8Array>): FailingContent {
+function makeAborted(createBody: (abort: () => void) => AsyncIterable<Uint8Array>): FailingContent {
   const controller = new AbortController()
-  return { content: binary(stream(() => controller.abort())), signal: controller.signal }
+  return { content: binary(createBody(() => controller.abort())), signal: controller.signal }
 }
 
 export const faults: readonly Case[] = [
