@@ -37,7 +37,7 @@ import { type AddressFinder, createAddressFinder, type TrustProxy } from '../cor
 import type { Reply } from '../core/reply.ts'
 import { AUTHENTICATION_OPTIONS, type AuthenticationOptions, readAuth } from '../handlers/authentication-options.ts'
 import { CORS_OPTIONS, type CorsOptions } from '../handlers/cors-options.ts'
-import { OPENAPI_OPTIONS, type OpenApiOptions } from '../openapi/options.ts'
+import { OPENAPI_OPTIONS, type OpenApiOptions } from '../openapi/inputs.ts'
 import { createDefaultFormats, type PatchFormat } from '../patch-formats/patch-format.ts'
 import { type OperationsOptions, type OperationsSettings, readOperationsOptions } from '../work/operations.ts'
 import type { ResourceDefinition } from './resource-definitions.ts'

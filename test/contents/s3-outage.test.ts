@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { describe, expect, it, vi } from 'vitest'
-import { readAll } from '../../src/conformance/contents/keeping.ts'
+import { readAll } from '../../src/conformance/contents-cases.ts'
 import { createBytes, MEBIBYTE, stream } from '../../src/conformance/samples.ts'
 import { createS3Client } from '../../src/contents/s3/client.ts'
 import { listObjects } from '../../src/contents/s3/listing.ts'

@@ -1,10 +1,17 @@
-import { conditionOn } from './address.ts'
-import type { Answer } from './answer.ts'
 import type { ContentReader } from './fetch.ts'
-import { type ClientContext, type RequestOptions, readValidators } from './read.ts'
-import { ResponseError } from './response-error.ts'
-import { type Failure, READING, type ResourceHandle, refuse, type Success } from './results.ts'
-import { pause } from './retry.ts'
+import { type Call, READING } from './read.ts'
+import {
+  type Answer,
+  conditionOn,
+  type Failure,
+  type ResourceHandle,
+  ResponseError,
+  readValidators,
+  refuse,
+  type Success,
+} from './results.ts'
+import { LONGEST_TIMER, pause, type RequestOptions } from './transport.ts'
+import { CHANGING, type Match, toBlob, typeOf } from './write.ts'
 
 export interface DownloadOptions extends RequestOptions {
   /** Continues a download of an earlier time: the bytes that are there, and the strong tag of their state. */
@@ -34,17 +41,14 @@ export type DownloadResult<Path extends string> =
 const MAX_RESUMES = 5
 const CHANGED = 'The content changed while it was transferred.'
 
-export async function openContent(
-  context: ClientContext,
-  url: string,
-  options: DownloadOptions | undefined,
-): Promise<DownloadResult<string>> {
-  const { resume, onProgress, signal } = options ?? {}
-  let answer = await request(context, url, options, resume)
+export async function openContent(call: Call<DownloadOptions>): Promise<DownloadResult<string>> {
+  const { url } = call
+  const { resume, onProgress, signal } = call.options ?? {}
+  let answer = await request(call, resume)
   // Nothing is left to send, or it is part of another state: the content is complete, or another one by now.
   if ([206, 416].includes(answer.status) && !continues(answer, resume)) {
     await answer.reader?.cancel()
-    answer = await request(context, url, options, undefined)
+    answer = await request(call, undefined)
   }
   const { headers } = answer
   const status = answer.status as 200 | 206
@@ -86,7 +90,7 @@ export async function openContent(
         if (!canResume || ++failures > MAX_RESUMES) throw failure(url, 'The transfer broke.', cause)
         await pause(Math.random() * 100 * failures, signal)
         await giveUp()
-        const next = await request(context, url, options, from)
+        const next = await request(call, from)
         reader = next.reader
         if (!continues(next, from)) throw failure(url, CHANGED, cause)
       }
@@ -120,24 +124,19 @@ export async function openContent(
  * Asks for content. Where a redirect led to another resource, the header of the answer is that of the resource itself.
  * @throws ResponseError for content that changes meanwhile
  */
-async function request(
-  { send }: ClientContext,
-  url: string,
-  options: DownloadOptions | undefined,
-  from: DownloadOptions['resume'],
-): Promise<Answer> {
+async function request(call: Call, from: DownloadOptions['resume']): Promise<Answer> {
   // RFC 9110 §13.1.5: the range counts only while the state is the same.
   const headers = from === undefined ? {} : { Range: `bytes=${from.offset}-`, 'If-Range': from.entityTag }
-  const answer = await send({ method: 'GET', url, headers, options, isStream: true })
+  const answer = await call.send(call, { method: 'GET', headers, isStream: true })
   const { target, reader } = answer
   if (target === undefined || reader === undefined) return answer
   let isKept = false
   try {
-    const own = await send({ method: 'HEAD', url, headers: conditionOn('any'), options })
+    const own = await call.send(call, { method: 'HEAD', headers: conditionOn('any') })
     // While the target has the same content, the tag that was read before is its own, or no longer the current one.
-    const after = await send({ method: 'HEAD', url, options })
+    const after = await call.send(call, { method: 'HEAD' })
     if (own.status !== 200) return own
-    if (identify(answer) !== identify(after)) throw failure(url, CHANGED)
+    if (identify(answer) !== identify(after)) throw failure(call.url, CHANGED)
     isKept = true
     return { ...own, reader }
   } finally {
@@ -169,4 +168,59 @@ function rangeOf({ headers, status }: Answer): readonly [start: number, size: nu
 
 function failure(url: string, message: string, cause?: unknown): ResponseError {
   return new ResponseError(0, undefined, `${message} (${url})`, { cause })
+}
+
+export interface UploadOptions extends RequestOptions {
+  /** Default: that of the Blob, or `application/octet-stream`. */
+  readonly contentType?: string
+  /** Is called with the bytes sent so far and all bytes, at the latest when all were sent. */
+  readonly onProgress?: (sent: number, total: number) => void
+  /** Milliseconds for one attempt. Default: none. */
+  readonly timeout?: number
+}
+
+/** Content that can be sent again where an answer is lost; a file of Node: `await openAsBlob(path)`. */
+export type UploadContent = Blob | Uint8Array | string
+
+export type UploadResult<Path extends string> =
+  | Success<200 | 201 | 204, { readonly resource: ResourceHandle<Path> }>
+  | Failure<(typeof CHANGING)[number]>
+
+export async function uploadContent(
+  call: Call<UploadOptions>,
+  match: Match,
+  content: UploadContent,
+): Promise<UploadResult<string>> {
+  const { url, options } = call
+  const body = toBlob(content)
+  const { contentType = typeOf(body), onProgress, timeout = LONGEST_TIMER, signal } = options ?? {}
+  const headers = { 'Content-Type': contentType, ...conditionOn(match) }
+  const target = { url, options: { ...options, timeout } }
+  const answer = await call.send(target, { method: 'PUT', headers, content: { body, onProgress } })
+  call.cache.forget(url)
+  const { status } = answer
+  if (status === 200 || status === 201 || status === 204) {
+    onProgress?.(body.size, body.size)
+    return { ok: true, status, resource: { url, ...readValidators(answer) } }
+  }
+  if (status === 412 && answer.isRepeated) {
+    // The attempt whose answer was lost may be what changed the state.
+    const current = await openContent({ ...call, options: signal && { signal } })
+    if (current.ok) {
+      const { file } = current
+      const { entityTag, lastModified } = file
+      if (await hasContent(file, body)) return { ok: true, status: 204, resource: { url, entityTag, lastModified } }
+    }
+  }
+  return refuse(answer, CHANGING)
+}
+
+async function hasContent(content: AsyncIterable<Uint8Array>, blob: Blob): Promise<boolean> {
+  let at = 0
+  for await (const chunk of content) {
+    const sent = new Uint8Array(await blob.slice(at, at + chunk.length).arrayBuffer())
+    if (sent.length !== chunk.length || !sent.every((byte, index) => byte === chunk[index])) return false
+    at += chunk.length
+  }
+  return at === blob.size
 }
