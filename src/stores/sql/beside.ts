@@ -1,6 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { createGoneError } from '../../contents/errors.ts'
-import type { ContentStore } from '../../contents/types.ts'
+import { type ContentStore, createGoneError } from '../../contents/types.ts'
 import { isHttpError } from '../../core/errors.ts'
 import { LONGEST_TIMER } from '../../core/longest-timer.ts'
 import { andThen, type MaybePromise } from '../../core/maybe-promise.ts'
