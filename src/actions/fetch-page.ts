@@ -1,5 +1,5 @@
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
-import type { ListQuery } from '../stores/index-types.ts'
+import type { ListQuery } from '../stores/lists.ts'
 import type { Page } from '../stores/types.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import { ListUntilLeft } from './store-options.ts'

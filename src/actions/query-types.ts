@@ -1,7 +1,6 @@
 import type { JsonValue } from '../core/json.ts'
 import { parseDateTime } from '../protocol/date-time.ts'
-import type { IndexedValue } from '../stores/index-types.ts'
-import { isIndexedText, LONGEST_TEXT } from '../stores/indexed-values.ts'
+import { type IndexedValue, isIndexedText, LONGEST_TEXT } from '../stores/lists.ts'
 
 /** The type of a property by which lists are filtered and ordered. */
 export type QueryType = 'string' | 'number' | 'boolean' | 'date-time'

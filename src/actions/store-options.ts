@@ -1,5 +1,5 @@
 import { UntilLeft } from '../core/until-left.ts'
-import type { ListQuery } from '../stores/index-types.ts'
+import type { ListQuery } from '../stores/lists.ts'
 import type {
   CreateOptions,
   Expectation,

@@ -1,5 +1,6 @@
+import type { Page } from './lists.ts'
 import type { RowHead } from './sql/tables.ts'
-import { isLargeBody, type Page, type StoredResource } from './types.ts'
+import { isLargeBody, type StoredResource } from './types.ts'
 
 /**
  * Keeps what is asked for again, up to a number of bytes. What is asked for only once, as by a crawler or a long

@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import type { CollectionIndex } from '../../src/stores/index-types.ts'
+import type { CollectionIndex } from '../../src/stores/lists.ts'
 import { type Batch, createIndexer, type IndexSteps } from '../../src/stores/sql/queries/indexer.ts'
 import { indexByStatus } from '../support/statuses.ts'
 

@@ -1,4 +1,4 @@
-import type { CollectionIndex, IndexedValues } from '../../src/stores/index-types.ts'
+import type { CollectionIndex, IndexedValues } from '../../src/stores/lists.ts'
 import { ALL_SLOTS, encodeEntry } from '../../src/stores/sql/queries/entry.ts'
 import type { Bound, Filter } from '../../src/stores/sql/queries/filters.ts'
 import type { Found, Steps, WindowRequest } from '../../src/stores/sql/queries/steps.ts'

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { CollectionIndex, Condition } from '../../stores/index-types.ts'
+import type { CollectionIndex, Condition } from '../../stores/lists.ts'
 import { nameOf } from '../../stores/types.ts'
 import { claim, claimEqual, claimResource } from '../claims.ts'
 import {

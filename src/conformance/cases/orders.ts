@@ -1,4 +1,4 @@
-import type { IndexedValue, IndexedValues } from '../../stores/index-types.ts'
+import type { IndexedValue, IndexedValues } from '../../stores/lists.ts'
 import { claimFound, createIndex, fill } from '../query-samples.ts'
 import type { Case } from '../types.ts'
 

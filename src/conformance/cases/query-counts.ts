@@ -1,4 +1,4 @@
-import type { Condition } from '../../stores/index-types.ts'
+import type { Condition } from '../../stores/lists.ts'
 import type { Page } from '../../stores/types.ts'
 import { claimEqual } from '../claims.ts'
 import { ask, claimFound, createIndex, fill, indexed, walkNames } from '../query-samples.ts'

@@ -1,5 +1,5 @@
 import { isHttpError } from '../../core/errors.ts'
-import type { Condition } from '../../stores/index-types.ts'
+import type { Condition } from '../../stores/lists.ts'
 import type { Page } from '../../stores/types.ts'
 import { claim, claimEqual, claimResource } from '../claims.ts'
 import { ask, createIndex, createQuery, fill, indexed, walkNames } from '../query-samples.ts'

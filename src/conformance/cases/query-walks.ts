@@ -1,4 +1,4 @@
-import type { Condition } from '../../stores/index-types.ts'
+import type { Condition } from '../../stores/lists.ts'
 import { claimEqual } from '../claims.ts'
 import { createIndex, fill, indexed, walkNames } from '../query-samples.ts'
 import { create, pause, put, times } from '../samples.ts'

@@ -1,4 +1,4 @@
-import type { Condition, IndexedValue, IndexedValues } from '../../stores/index-types.ts'
+import type { Condition, IndexedValue, IndexedValues } from '../../stores/lists.ts'
 import { claimContent, claimEqual, claimResource } from '../claims.ts'
 import { ask, claimFound, createIndex, fill, indexed, plain } from '../query-samples.ts'
 import { create, listAll, nameOf, put, text } from '../samples.ts'

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Condition } from '../../stores/index-types.ts'
+import type { Condition } from '../../stores/lists.ts'
 import { claimEqual } from '../claims.ts'
 import {
   ask,

@@ -1,5 +1,6 @@
+import type { ListOptions, Page } from '../lists.ts'
 import { createRecentCache } from '../recent-cache.ts'
-import { type ListOptions, nameOf, type Page } from '../types.ts'
+import { nameOf } from '../types.ts'
 import type { Collection, Entry } from './member-index.ts'
 import { compareNames, pageOfMembers } from './sorted-members.ts'
 

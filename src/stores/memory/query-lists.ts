@@ -1,5 +1,11 @@
-import type { CollectionIndex, IndexedValue, IndexedValues } from '../index-types.ts'
-import { compareText, compareValues, indexedValueOf } from '../indexed-values.ts'
+import {
+  type CollectionIndex,
+  compareText,
+  compareValues,
+  type IndexedValue,
+  type IndexedValues,
+  indexedValueOf,
+} from '../lists.ts'
 import { nameOf, parseIntegerName } from '../types.ts'
 import type { Entry } from './member-index.ts'
 import { createRankedList, type RankedList } from './ranked-list.ts'

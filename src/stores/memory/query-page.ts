@@ -1,6 +1,13 @@
-import type { Condition, IndexedValue, ListQuery } from '../index-types.ts'
-import { formatPosition, meetsCondition, parsePosition } from '../indexed-values.ts'
-import type { ListOptions, Page } from '../types.ts'
+import {
+  type Condition,
+  formatPosition,
+  type IndexedValue,
+  type ListOptions,
+  type ListQuery,
+  meetsCondition,
+  type Page,
+  parsePosition,
+} from '../lists.ts'
 import type { QueryLists } from './query-lists.ts'
 import { collectMembers, countSelected, selectMembers } from './query-selection.ts'
 import type { Filter, Source } from './query-walk.ts'

@@ -1,5 +1,4 @@
-import type { Condition, IndexedValue } from '../index-types.ts'
-import { compareValues } from '../indexed-values.ts'
+import { type Condition, compareValues, type IndexedValue } from '../lists.ts'
 import type { IndexedMember } from './query-lists.ts'
 import type { RankedList } from './ranked-list.ts'
 

@@ -1,4 +1,4 @@
-import { compareValues, type ListPosition, meetsCondition } from '../indexed-values.ts'
+import { compareValues, type ListPosition, meetsCondition } from '../lists.ts'
 import { parseIntegerName } from '../types.ts'
 import { BY_NAME, type IndexedMember } from './query-lists.ts'
 import { countRanks, type Range } from './query-ranges.ts'

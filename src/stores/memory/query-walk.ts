@@ -1,5 +1,4 @@
-import type { Condition, IndexedValue, OrderKey } from '../index-types.ts'
-import { compareValues } from '../indexed-values.ts'
+import { type Condition, compareValues, type IndexedValue, type OrderKey } from '../lists.ts'
 import { BY_NAME, compareMembers, type IndexedMember, type QueryLists } from './query-lists.ts'
 import { findRanges, type Range } from './query-ranges.ts'
 import type { RankedList } from './ranked-list.ts'

@@ -1,4 +1,4 @@
-import type { CollectionIndex } from '../index-types.ts'
+import type { CollectionIndex } from '../lists.ts'
 import { padEntry } from '../sql/queries/entry.ts'
 import type { IndexSteps } from '../sql/queries/indexer.ts'
 import {

@@ -1,10 +1,9 @@
 import { andThen, type MaybePromise } from '../../core/maybe-promise.ts'
+import type { ListOptions, Page } from '../lists.ts'
 import {
   type Abortable,
   type Content,
   type CreateResult,
-  type ListOptions,
-  type Page,
   type RelatedWrite,
   type RemoveOptions,
   type RemoveResult,

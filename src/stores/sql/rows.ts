@@ -1,11 +1,10 @@
-import type { IndexedValues } from '../index-types.ts'
+import type { IndexedValues, Page } from '../lists.ts'
 import {
   type Content,
   type ContentFields,
   type Expectation,
   type LargeBody,
   nameOf,
-  type Page,
   parseIntegerName,
   type RemoveOptions,
   type RemoveResult,

@@ -1,4 +1,4 @@
-import type { IndexedValues } from '../index-types.ts'
+import type { IndexedValues } from '../lists.ts'
 
 /** Anybody may read it. */
 export const LIVE = 0

@@ -1,5 +1,5 @@
 import { andThen, type MaybePromise } from '../../core/maybe-promise.ts'
-import type { CollectionIndex, IndexedValues } from '../index-types.ts'
+import type { CollectionIndex, IndexedValues } from '../lists.ts'
 import { type EntryKeys, encodeEntry } from '../sql/queries/entry.ts'
 import type { IndexSteps } from '../sql/queries/indexer.ts'
 import {

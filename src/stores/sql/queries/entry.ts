@@ -1,5 +1,11 @@
-import type { CollectionIndex, IndexedValue, IndexedValues } from '../../index-types.ts'
-import { encodeValue, indexedValueOf, isValue } from '../../indexed-values.ts'
+import {
+  type CollectionIndex,
+  encodeValue,
+  type IndexedValue,
+  type IndexedValues,
+  indexedValueOf,
+  isValue,
+} from '../../lists.ts'
 
 /** Columns for values that a row of the entries has; the columns are `v1` to `v16`. */
 const SLOTS = 16

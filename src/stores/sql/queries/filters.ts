@@ -1,5 +1,4 @@
-import type { CollectionIndex, Condition } from '../../index-types.ts'
-import { encodePrefix, encodeValue } from '../../indexed-values.ts'
+import { type CollectionIndex, type Condition, encodePrefix, encodeValue } from '../../lists.ts'
 import { joinKeys, slotOf } from './entry.ts'
 
 /** An end of a range of keys. */

@@ -1,6 +1,6 @@
 import { publishFailure } from '../../../core/diagnostics.ts'
 import type { MaybePromise } from '../../../core/maybe-promise.ts'
-import type { CollectionIndex } from '../../index-types.ts'
+import type { CollectionIndex } from '../../lists.ts'
 import type { StoredResource } from '../../types.ts'
 import { type EntryKeys, encodeEntry } from './entry.ts'
 

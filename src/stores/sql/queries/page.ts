@@ -1,5 +1,4 @@
-import type { ListQuery } from '../../index-types.ts'
-import { encodeValue, formatPosition, parsePosition } from '../../indexed-values.ts'
+import { encodeValue, formatPosition, type ListQuery, parsePosition } from '../../lists.ts'
 import { decodeText, encodeText, formatSortKey } from '../rows.ts'
 import { decodeKey, slotOf } from './entry.ts'
 import { type Filters, type Range, toFilters, toRange } from './filters.ts'

@@ -1,4 +1,4 @@
-import type { CollectionIndex } from '../../index-types.ts'
+import type { CollectionIndex } from '../../lists.ts'
 import type { StoredResource } from '../../types.ts'
 import { type OpenContent, toResource } from '../rows.ts'
 import { LIVE, REMOVED, type StateRow } from '../tables.ts'

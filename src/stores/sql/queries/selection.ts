@@ -1,4 +1,4 @@
-import { encodeValue } from '../../indexed-values.ts'
+import { encodeValue } from '../../lists.ts'
 import { earlierHigh, type Filter, type Filters, includes, laterLow } from './filters.ts'
 import { countSelected, fetchSelective, MOST_FETCHED } from './selective.ts'
 import {
