@@ -2,6 +2,7 @@ import { HttpError } from '../../core/errors.ts'
 import { type CollectionIndex, type ListOptions, type Page, parsePosition } from '../lists.ts'
 import { parseIntegerName, type StoredResource, splitPath } from '../types.ts'
 import { type CollectionIndexes, createCollectionIndexes } from './collection-indexes.ts'
+import { createBoundedMap } from './expiring.ts'
 import { createPageReader } from './member-pages.ts'
 import {
   countMembers,
@@ -15,7 +16,6 @@ import {
   setItem,
   setMember,
 } from './sorted-members.ts'
-import { createBoundedMap } from './tombstones.ts'
 
 const MAX_IDLE_COUNTERS = 10_000
 

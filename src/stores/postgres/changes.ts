@@ -1,6 +1,7 @@
+import { type Description, isExpected } from '../new-state.ts'
 import type { RemoveStep, SqlChanges, WriteStep } from '../sql/create-store.ts'
 import type { Taken } from '../sql/intake.ts'
-import { isExpected, type OpenContent, refuseRemoval, toResource } from '../sql/rows.ts'
+import { type OpenContent, refuseRemoval, shownVersion, toResource } from '../sql/rows.ts'
 import {
   type Abortable,
   isResource,
@@ -18,7 +19,7 @@ import { type PostgresConnection, ROLL_BACK, type RunStatement } from './connect
 import { createUnavailableError } from './errors.ts'
 import type { PostgresIndexes } from './indexes.ts'
 import type { NameSource } from './names.ts'
-import type { Description, NewRow, PostgresStates, PutExpectation, PutResult } from './states.ts'
+import type { NewRow, PostgresStates, PutExpectation, PutResult } from './states.ts'
 
 const MAX_ATTEMPTS = 10
 
@@ -213,7 +214,9 @@ export function createPostgresSteps(
       const row = await states.readRow(path, call)
       const current = states.toFoundState(row)
       if (unexpected === path) {
-        return expect !== 'vacant' && isExpected(row, expect) ? undefined : { outcome: 'conflict', current }
+        return expect !== 'vacant' && isExpected(shownVersion(row), expect)
+          ? undefined
+          : { outcome: 'conflict', current }
       }
       const related = states.toFoundState(await states.readRow(unexpected, call))
       return isResource(related) ? { outcome: 'conflict', current, related } : undefined

@@ -1,4 +1,5 @@
 import type { CollectionIndex } from '../lists.ts'
+import type { Description } from '../new-state.ts'
 import { padEntry } from '../sql/queries/entry.ts'
 import type { IndexSteps } from '../sql/queries/indexer.ts'
 import {
@@ -20,7 +21,6 @@ import type { StateRow } from '../sql/tables.ts'
 import { encodeKey } from './columns.ts'
 import { type PostgresConnection, type PostgresValue, ROLL_BACK, type RunStatement } from './connection.ts'
 import { writeIndexStatements } from './index-statements.ts'
-import type { Description } from './states.ts'
 
 export interface PostgresIndexes extends IndexSteps<Position> {
   /** The place of an index; `undefined` when it is not known and the collection has no members. */

@@ -1,18 +1,9 @@
+import { createResource, type Description } from '../new-state.ts'
 import type { Taken } from '../sql/intake.ts'
-import {
-  createWrittenResource,
-  encodeBody,
-  encodeFields,
-  encodeText,
-  formatSortKey,
-  placeOf,
-  rangeBelow,
-  toState,
-} from '../sql/rows.ts'
+import { encodeBody, encodeFields, encodeText, formatSortKey, placeOf, rangeBelow, toState } from '../sql/rows.ts'
 import { HIDDEN, LIVE } from '../sql/tables.ts'
 import {
   type Abortable,
-  type Content,
   type Expectation,
   parseIntegerName,
   type ReadOptions,
@@ -27,9 +18,6 @@ import { isDivisionByZero } from './errors.ts'
 import type { NameSource } from './names.ts'
 import type { PostgresStatements } from './statements.ts'
 import { REPLACE } from './write-statements.ts'
-
-/** Content without its bytes. */
-export type Description = Omit<Content, 'body'>
 
 /** `vacant`: no row at all may be there, not that of a removed resource either. */
 export type PutExpectation = Expectation | 'vacant'
@@ -165,7 +153,7 @@ export function createPostgresStates(
       if (!row.is_released) await release(run, row.was_content_id)
       return {
         outcome: row.was_state === LIVE ? 'replaced' : 'created',
-        resource: createWrittenResource(path, version, content, taken, row),
+        resource: createResource(path, version, content, taken, row),
         counter: row.next === null ? undefined : { collection: placeOf(path)!.collection, next: row.next },
       }
     },
@@ -219,7 +207,7 @@ export function createPostgresStates(
 function toCreation({ path, version, content, taken }: NewRow, row: CreatedRow): PutResult {
   return {
     outcome: 'created',
-    resource: createWrittenResource(path, version, content, taken, row),
+    resource: createResource(path, version, content, taken, row),
     counter: undefined,
   }
 }

@@ -1,11 +1,10 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { type ContentStore, createGoneError } from '../../contents/types.ts'
 import { isHttpError } from '../../core/errors.ts'
 import { LONGEST_TIMER } from '../../core/longest-timer.ts'
 import { andThen, type MaybePromise } from '../../core/maybe-promise.ts'
 import { shapedAs, type ValueRule, writtenAs } from '../../core/option-values.ts'
-import { resumeStream } from '../../core/resume-stream.ts'
-import { untilAborted } from '../abortable-stream.ts'
+import { measure, untilAborted } from '../streams.ts'
 import type { LargeBody } from '../types.ts'
 import type { ContentId, Taken } from './intake.ts'
 import { createOrphanSearch } from './orphans.ts'
@@ -124,30 +123,6 @@ export function isUnavailable(error: unknown): boolean {
   return isHttpError(error) && error.status === 503
 }
 
-/** The beginning of a stream, and the stream itself unless that was all of it. */
-export interface SplitHead {
-  readonly head: Uint8Array
-  /** Length of the head in bytes. */
-  readonly size: number
-  /** The whole stream from its first byte on; `undefined` when it has ended within the limit. Read or close it. */
-  readonly rest: AsyncIterable<Uint8Array> | undefined
-}
-
-/** Reads a stream until it ends or is longer than a limit. */
-export async function splitHead(stream: AsyncIterable<Uint8Array>, limit: number): Promise<SplitHead> {
-  const source = stream[Symbol.asyncIterator]()
-  const head: Uint8Array[] = []
-  let size = 0
-  while (size <= limit) {
-    const next = await source.next()
-    if (next.done === true) return { head: Buffer.concat(head, size), size, rest: undefined }
-    size += next.value.length
-    // Its buffer may change when the next chunk is asked for; the chunk beyond the limit has been passed on by then.
-    head.push(size > limit ? next.value : Buffer.from(next.value))
-  }
-  return { head: new Uint8Array(0), size, rest: resumeStream(head, source) }
-}
-
 /** The content of a key, read exactly. */
 function openBeside(contents: ContentStore, key: string): LargeBody {
   return {
@@ -167,13 +142,6 @@ function openBeside(contents: ContentStore, key: string): LargeBody {
 /** What a store supports with a content store. */
 export function supportOf(contents: ContentStore | undefined): { readonly redirects?: true } {
   return contents?.locate === undefined ? {} : { redirects: true }
-}
-
-/** A piece that is short enough to be held. */
-export async function readWhole(stream: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
-  const chunks: Buffer[] = []
-  for await (const chunk of stream) chunks.push(Buffer.from(chunk))
-  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
 }
 
 /** Content that lies beside the tables, and no option that says where. */
@@ -199,27 +167,4 @@ function requireLength(bytes: Uint8Array, length: number): Uint8Array {
 /** Too short or too long: never bytes of another range. */
 function createOtherLengthError(): Error {
   return createGoneError(new Error('The content store has not the bytes that were put.'))
-}
-
-/** Counts and hashes what passes. Not a generator: one that has not begun would not close its source. */
-function measure(body: AsyncIterable<Uint8Array>): {
-  readonly source: AsyncIterator<Uint8Array>
-  readonly count: () => number
-  readonly digest: () => Uint8Array
-} {
-  const hash = createHash('sha256')
-  const iterator = body[Symbol.asyncIterator]()
-  let size = 0
-  async function next(): Promise<IteratorResult<Uint8Array>> {
-    const next = await iterator.next()
-    if (next.done === true) return next
-    size += next.value.length
-    hash.update(next.value)
-    return next
-  }
-  async function close(): Promise<IteratorResult<Uint8Array>> {
-    await iterator.return?.()
-    return { done: true, value: undefined }
-  }
-  return { source: { next, return: close }, count: () => size, digest: () => hash.digest() }
 }

@@ -1,9 +1,9 @@
 import { createHash, type Hash } from 'node:crypto'
 import { HttpError } from '../../core/errors.ts'
 import type { MaybePromise } from '../../core/maybe-promise.ts'
-import { untilAborted } from '../abortable-stream.ts'
+import { splitHead, untilAborted } from '../streams.ts'
 import { type Content, isStaged, type LargeBody, type SmallBody, type StagedBody, sizeOf } from '../types.ts'
-import { type BesideContents, isUnavailable, splitHead } from './beside.ts'
+import { type BesideContents, isUnavailable } from './beside.ts'
 
 /** Names a set of chunks. */
 export type ContentId = number | string

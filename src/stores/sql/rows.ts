@@ -1,8 +1,8 @@
 import type { IndexedValues, Page } from '../lists.ts'
+import { isExpected, type MutableResource } from '../new-state.ts'
 import {
   type Content,
   type ContentFields,
-  type Expectation,
   type LargeBody,
   nameOf,
   parseIntegerName,
@@ -22,7 +22,7 @@ export type OpenContent = (id: number | string, size: number) => LargeBody
 
 export function toResource(row: StateRow, open: OpenContent): StoredResource {
   const size = Number(row.size)
-  const resource: { -readonly [Name in keyof StoredResource]: StoredResource[Name] } = {
+  const resource: MutableResource = {
     path: decodeText(row.path),
     version: row.version,
     contentType: decodeText(row.content_type ?? ''),
@@ -70,11 +70,9 @@ export function toState(row: StateRow | undefined, hidden: Shown, now: number, o
   return { removed: true, path: decodeText(row.path), removedAt: Number(row.changed) }
 }
 
-export function isExpected(row: RowHead | undefined, expect: Expectation): boolean {
-  if (expect === 'any') return true
-  const isPresent = row !== undefined && row.state === LIVE
-  if (expect === 'absent') return !isPresent
-  return isPresent && (expect === 'present' || row.version === expect.version)
+/** The version that a reader finds at a path; `undefined` where none is shown. */
+export function shownVersion(row: RowHead | undefined): string | undefined {
+  return row?.state === LIVE ? row.version : undefined
 }
 
 /** Why a path cannot be removed; `undefined` where it can. @param current what a reader finds */
@@ -84,48 +82,7 @@ export function refuseRemoval(
   current: StoredState,
 ): Exclude<RemoveResult, { readonly outcome: 'removed' }> | undefined {
   if (expect === 'any' && row?.state !== LIVE) return { outcome: 'absent', current: current as Tombstone | undefined }
-  return isExpected(row, expect) ? undefined : { outcome: 'conflict', current }
-}
-
-/** When a new state begins, and whether its date names it alone. */
-export interface Change {
-  readonly changed: number
-  readonly strong: boolean
-}
-
-/** The date of a resource never goes back, whatever the clocks of several processes say. */
-export function decideChange(previous: RowHead | undefined, now: number): Change {
-  if (previous === undefined) return { changed: now, strong: true }
-  const before = Number(previous.changed)
-  return { changed: Math.max(before, now), strong: Math.floor(before / 1000) < Math.floor(now / 1000) }
-}
-
-/** The state that a write leaves, for its result. */
-export function createWrittenResource(
-  path: string,
-  version: string,
-  content: Omit<Content, 'body'>,
-  stored: { readonly size: number; readonly body: SmallBody | LargeBody; readonly sha256?: Uint8Array | undefined },
-  change: Change,
-): StoredResource {
-  const resource: { -readonly [Name in keyof StoredResource]: StoredResource[Name] } = {
-    path,
-    version,
-    contentType: content.contentType,
-    size: stored.size,
-    body: stored.body,
-    lastModified: change.changed,
-    dateIsStrong: change.strong,
-  }
-  if (content.contentEncoding !== undefined) resource.contentEncoding = content.contentEncoding
-  if (content.contentLanguage !== undefined) resource.contentLanguage = content.contentLanguage
-  if (content.filename !== undefined) resource.filename = content.filename
-  if (stored.sha256 !== undefined) resource.sha256 = toDigest(stored.sha256)
-  if (content.indexed !== undefined) {
-    const { index, values } = content.indexed
-    resource.indexed = { index: { version: index.version }, values: { ...values } }
-  }
-  return resource
+  return isExpected(shownVersion(row), expect) ? undefined : { outcome: 'conflict', current }
 }
 
 /** Where a path is listed; `undefined` for paths that are members of nothing. */

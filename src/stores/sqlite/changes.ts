@@ -1,7 +1,7 @@
+import { isExpected, type SqliteClock } from '../new-state.ts'
 import type { Draft, SqlChanges } from '../sql/create-store.ts'
-import { isExpected, rangeBelow, refuseRemoval } from '../sql/rows.ts'
+import { rangeBelow, refuseRemoval, shownVersion } from '../sql/rows.ts'
 import { LIVE, REMOVED } from '../sql/tables.ts'
-import type { SqliteClock } from '../stamps.ts'
 import { type CreateResult, memberPath, type RemoveResult, type StoredResource, type WriteResult } from '../types.ts'
 import type { SqliteConnection } from './connection.ts'
 import type { SqliteContents } from './contents.ts'
@@ -54,7 +54,7 @@ export function createSqliteChanges(
         const replaced = related.length === 0 ? states.replaceKnown(own, expect, taken[0]!) : undefined
         if (replaced !== undefined) return { outcome: 'replaced', resource: replaced }
         const row = states.readHead(path)
-        if (!isExpected(row, expect)) {
+        if (!isExpected(shownVersion(row), expect)) {
           return states.findConflict(path, related) ?? { outcome: 'conflict', current: states.find(path, 'not-shown') }
         }
         const resource = states.put(own, row, related, taken)

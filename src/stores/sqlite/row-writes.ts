@@ -1,15 +1,7 @@
+import { type Change, createResource, type Description, decideChange } from '../new-state.ts'
 import type { KnownStates } from '../recent-cache.ts'
 import type { Taken } from '../sql/intake.ts'
-import {
-  type Change,
-  createWrittenResource,
-  decideChange,
-  encodeFields,
-  encodeIndexed,
-  encodeText,
-  formatSortKey,
-  placeOf,
-} from '../sql/rows.ts'
+import { encodeFields, encodeIndexed, encodeText, formatSortKey, placeOf } from '../sql/rows.ts'
 import { LIVE, type RowHead } from '../sql/tables.ts'
 import {
   type Content,
@@ -28,7 +20,7 @@ import type { SqliteStatements } from './statements.ts'
 /** A state to write at a path. */
 export interface StateWrite {
   readonly path: string
-  readonly content: Omit<Content, 'body'>
+  readonly content: Description
   /** Default: a new one. */
   readonly version?: string | undefined
   /** Milliseconds after which the sweep may take the row, which is not listed. Default: it stays. */
@@ -73,7 +65,7 @@ export function createSqliteRows(
     taken: Taken,
     time: number,
   ): StoredResource {
-    const change = decideChange(row, time)
+    const change = decideChange(row === undefined ? undefined : Number(row.changed), time)
     const key = row?.path ?? encodeText(path)
     const id = taken.id ?? null
     const bytes = copyOf(taken)
@@ -109,7 +101,13 @@ export function createSqliteRows(
     if (place === undefined || taken.id !== undefined || fields.some((value) => value !== null)) return undefined
     const { indexed } = content
     const entry = prepareEntry(path, indexed)
-    const written = { version, key: row.path, change: decideChange(row, time), taken, bytes: copyOf(taken) }
+    const written = {
+      version,
+      key: row.path,
+      change: decideChange(Number(row.changed), time),
+      taken,
+      bytes: copyOf(taken),
+    }
     const values = [...valuesOf(written, type, indexed), row.path, row.version]
     if (countChanges(statements.replaceState, values) === 0) return undefined
     entry?.put(formatSortKey(place.name), indexed!.values)
@@ -126,7 +124,7 @@ export function createSqliteRows(
     const { version, key, change, taken, bytes } = written
     const { size, sha256 } = taken
     const body = taken.id === undefined ? (readAsText(bytes!) ?? bytes!) : contents.open(taken.id, size)
-    const resource = createWrittenResource(path, version, content, { size, body, sha256 }, change)
+    const resource = createResource(path, version, content, { size, body, sha256 }, change)
     known.offer({ path: key, state: LIVE, version, changed: change.changed, content_id: taken.id ?? null }, resource)
     return resource
   }

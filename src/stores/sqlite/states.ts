@@ -1,9 +1,9 @@
 import type { MaybePromise } from '../../core/maybe-promise.ts'
+import { decideChange, isExpected, type SqliteClock } from '../new-state.ts'
 import type { KnownState, KnownStates } from '../recent-cache.ts'
 import type { Taken } from '../sql/intake.ts'
-import { decideChange, encodeText, isExpected, type Shown, toState } from '../sql/rows.ts'
+import { encodeText, type Shown, toState } from '../sql/rows.ts'
 import { LIVE, type RowHead, type StateRow } from '../sql/tables.ts'
-import type { SqliteClock } from '../stamps.ts'
 import type {
   CreateResult,
   Expectation,
@@ -113,7 +113,7 @@ export function createSqliteStates(
 
   function drop(row: RowHead, mode: RemoveOptions['mode'], keep: number): void {
     const time = clock.tick()
-    const { changed, strong } = decideChange(row, time)
+    const { changed, strong } = decideChange(Number(row.changed), time)
     if (mode === 'hide') {
       statements.hideState.run(nextVersion(), changed, strong ? 1 : 0, row.path)
       return
@@ -141,7 +141,7 @@ export function createSqliteStates(
     replaceKnown(own, expect, taken) {
       const row = known.find(own.path)?.head
       // A conflict comes before a full disk: where there may be no room, the row is read first.
-      if (row === undefined || !isExpected(row, expect) || !connection.space.isWhole()) return undefined
+      if (row === undefined || !isExpected(row.version, expect) || !connection.space.isWhole()) return undefined
       return rows.replace(own, row, taken, clock.tick())
     },
 

@@ -1,6 +1,15 @@
-/** What a store stamps each state with: a version that never comes back, and a time that never goes back. */
+/** How a state comes to be, in every store: when a write may happen, and the version, the date and the resource that it makes. */
+
 import { randomBytes } from 'node:crypto'
 import type { SqliteStatements } from './sqlite/statements.ts'
+import type { Content, ContentFields, Expectation, LargeBody, SmallBody, StoredResource } from './types.ts'
+
+/** Whether a state is the expected one. @param version that of the resource; `undefined` where none is shown */
+export function isExpected(version: string | undefined, expect: Expectation): boolean {
+  if (expect === 'any') return true
+  if (expect === 'absent') return version === undefined
+  return version !== undefined && (expect === 'present' || version === expect.version)
+}
 
 /**
  * Makes versions. Random per process and counted within it: none comes back, not after a restart either, nor when a
@@ -17,6 +26,62 @@ export function createVersions(): () => string {
     incarnation ??= randomBytes(6).toString('base64url').slice(0, 6)
     return incarnation + (++count).toString(36)
   }
+}
+
+/** When a state begins, and whether its date names it alone. */
+export interface Change {
+  readonly changed: number
+  readonly strong: boolean
+}
+
+/**
+ * The date of a resource never goes back, whatever the clocks of several processes say.
+ * @param before that of the state before, as far as one is known
+ */
+export function decideChange(before: number | undefined, now: number): Change {
+  if (before === undefined) return { changed: now, strong: true }
+  return { changed: Math.max(before, now), strong: Math.floor(before / 1000) < Math.floor(now / 1000) }
+}
+
+/** Content without its bytes. */
+export type Description = Omit<Content, 'body'>
+
+/** Content as a store keeps it. */
+export interface StoredContent {
+  readonly size: number
+  readonly body: SmallBody | LargeBody
+  /** Of large content. */
+  readonly sha256?: Uint8Array | undefined
+}
+
+/** A resource while it is made. */
+export type MutableResource = { -readonly [Name in keyof StoredResource]: StoredResource[Name] }
+
+/** The state that a write leaves. */
+export function createResource(
+  path: string,
+  version: string,
+  { contentType, contentEncoding, contentLanguage, filename, indexed }: ContentFields & Pick<StoredResource, 'indexed'>,
+  { size, body, sha256 }: StoredContent,
+  { changed, strong }: Change,
+): MutableResource {
+  const resource: MutableResource = {
+    path,
+    version,
+    contentType,
+    size,
+    body,
+    lastModified: changed,
+    dateIsStrong: strong,
+  }
+  if (contentEncoding !== undefined) resource.contentEncoding = contentEncoding
+  if (contentLanguage !== undefined) resource.contentLanguage = contentLanguage
+  if (filename !== undefined) resource.filename = filename
+  if (sha256 !== undefined) resource.sha256 = sha256
+  if (indexed !== undefined) {
+    resource.indexed = { index: { version: indexed.index.version }, values: { ...indexed.values } }
+  }
+  return resource
 }
 
 /** The time that a store gives to its states: the local clock, but never back. */
