@@ -3,9 +3,9 @@ import { type CollectionIndex, type ListOptions, type Page, parsePosition } from
 import { parseIntegerName, type StoredResource, splitPath } from '../types.ts'
 import { type CollectionIndexes, createCollectionIndexes } from './collection-indexes.ts'
 import { createBoundedMap } from './expiring.ts'
-import { createPageReader } from './member-pages.ts'
 import {
   countMembers,
+  createPageReader,
   createSortedList,
   createSortedMembers,
   deleteItem,
