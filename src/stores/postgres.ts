@@ -14,17 +14,14 @@ import { connectWhenMigrated } from './postgres/schema.ts'
 import { nameStatements } from './postgres/statements.ts'
 import { createPostgresStates } from './postgres/states.ts'
 import { createRecentCache } from './recent-cache.ts'
+import { createIndexer, createSweeper } from './sql/background.ts'
 import { createSqlStore } from './sql/create-store.ts'
-import type { SqlStore } from './sql/move.ts'
-import { readSqlOptions, SQL_OPTIONS, type SqlStoreOptions } from './sql/options.ts'
-import { createIndexer } from './sql/queries/indexer.ts'
-import { formatSortKey, toPage, toResource } from './sql/rows.ts'
-import { createSweeper } from './sql/sweeper.ts'
-import type { StateRow } from './sql/tables.ts'
+import { readSqlOptions, SQL_OPTIONS, type SqlStore, type SqlStoreOptions } from './sql/options.ts'
+import { formatSortKey, type StateRow, toPage, toResource } from './sql/rows.ts'
 
 export type { PostgresClient, PostgresPool, PostgresQuery } from './postgres/connection.ts'
 export type { PgliteDatabase, PgliteRunner } from './postgres/pglite.ts'
-export type { MovableContents, MoveOptions, SqlStore } from './sql/move.ts'
+export type { MovableContents, MoveOptions, SqlStore } from './sql/options.ts'
 
 export interface PostgresStoreOptions extends SqlStoreOptions {
   /**

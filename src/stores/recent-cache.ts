@@ -1,5 +1,5 @@
 import type { Page } from './lists.ts'
-import type { RowHead } from './sql/tables.ts'
+import type { RowHead } from './sql/rows.ts'
 import { isLargeBody, type StoredResource } from './types.ts'
 
 /**

@@ -3,11 +3,9 @@ import { CLOCK, SIZE, type ValueRule, withDefault } from '../core/option-values.
 import type { OptionTable } from '../core/options.ts'
 import { createSqliteClock, createVersions } from './new-state.ts'
 import { createKnownStates, createRecentCache } from './recent-cache.ts'
+import { createIndexer, createSweeper } from './sql/background.ts'
 import { createSqlStore } from './sql/create-store.ts'
-import type { SqlStore } from './sql/move.ts'
-import { readSqlOptions, SQL_OPTIONS, type SqlStoreOptions } from './sql/options.ts'
-import { createIndexer } from './sql/queries/indexer.ts'
-import { createSweeper } from './sql/sweeper.ts'
+import { readSqlOptions, SQL_OPTIONS, type SqlStore, type SqlStoreOptions } from './sql/options.ts'
 import { createSqliteChanges } from './sqlite/changes.ts'
 import { createSqliteContents } from './sqlite/contents.ts'
 import { blockWhileBusy, openSqliteHandle, type SqliteHandle } from './sqlite/handle.ts'
@@ -20,7 +18,7 @@ import { migrateSqlite } from './sqlite/schema.ts'
 import { prepareStatements } from './sqlite/statements.ts'
 import { createSqliteStates } from './sqlite/states.ts'
 
-export type { MovableContents, MoveOptions, SqlStore } from './sql/move.ts'
+export type { MovableContents, MoveOptions, SqlStore } from './sql/options.ts'
 export type { SqliteHandle, SqliteStatement, SqliteValue } from './sqlite/handle.ts'
 
 export interface SqliteStoreOptions extends SqlStoreOptions {

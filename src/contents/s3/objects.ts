@@ -2,8 +2,8 @@
 
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import { HttpError, isHttpError } from '../../core/errors.ts'
-import type { LocateRequest, PutContent } from '../types.ts'
+import { HttpError } from '../../core/errors.ts'
+import { isUnavailable, type LocateRequest, type PutContent } from '../types.ts'
 import { createS3Error, type S3Client, type S3Response } from './client.ts'
 
 /** Bytes of a part, all but the last: one is in memory for each upload that is under way. */
@@ -51,7 +51,7 @@ export async function uploadObject(
   } catch (error) {
     const removed = giveUp().catch(() => {})
     // The service is away, or the client is: the caller need not wait once more.
-    if (signal?.aborted !== true && (!isHttpError(error) || error.status !== 503)) await removed
+    if (signal?.aborted !== true && !isUnavailable(error)) await removed
     throw error
   }
 

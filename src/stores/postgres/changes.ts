@@ -1,6 +1,5 @@
 import { type Description, isExpected } from '../new-state.ts'
-import type { RemoveStep, SqlChanges, WriteStep } from '../sql/create-store.ts'
-import type { Taken } from '../sql/intake.ts'
+import type { RemoveStep, SqlChanges, Taken, WriteStep } from '../sql/dialect.ts'
 import { type OpenContent, refuseRemoval, shownVersion, toResource } from '../sql/rows.ts'
 import {
   type Abortable,
@@ -46,7 +45,7 @@ export function createPostgresChanges(
       let draft = drafted
       for (let attempt = 0; attempt < MAX_ATTEMPTS; draft = undefined) {
         draft ??= draftFor(await names.take(collection))
-        const taken = findTaken(draft)
+        const taken = findTaken(draft.contents)
         if (taken === undefined) return draft
         const path = memberPath(collection, draft.name)
         const step = { ...draft, path, expect: 'vacant', requires } as const

@@ -1,6 +1,5 @@
-import { encodeEntry, padEntry } from '../sql/queries/entry.ts'
-import { encodeText } from '../sql/rows.ts'
-import type { StateRow } from '../sql/tables.ts'
+import { encodeEntry, padEntry } from '../sql/queries/index-tables.ts'
+import { encodeText, type StateRow } from '../sql/rows.ts'
 import type { Content } from '../types.ts'
 import type { PostgresValue } from './connection.ts'
 import type { Fields } from './direct-query.ts'

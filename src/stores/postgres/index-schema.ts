@@ -1,8 +1,8 @@
-import { ALL_SLOTS, KEY_COLUMNS } from '../sql/queries/entry.ts'
-import { HIDDEN, REMOVED } from '../sql/tables.ts'
+import { ALL_SLOTS, KEY_COLUMNS } from '../sql/queries/index-tables.ts'
+import { HIDDEN, REMOVED } from '../sql/rows.ts'
 
 /**
- * The tables by which members are selected, and the triggers that keep them; see `sql/queries/places.ts`. A trigger sees
+ * The tables by which members are selected, and the triggers that keep them; see `sql/queries/index-tables.ts`. A trigger sees
  * what has been committed while its statement waited for the row; the statement itself does not. It needs no rights of the
  * role that writes, so roles that were given rights on the tables of release 0.1 go on writing.
  */

@@ -1,6 +1,5 @@
-import { KEY_COLUMNS } from '../sql/queries/entry.ts'
-import { DONE, NOTE_USE_AFTER, UNUSED_AFTER } from '../sql/queries/places.ts'
-import { HIDDEN, LIVE } from '../sql/tables.ts'
+import { DONE, KEY_COLUMNS, NOTE_USE_AFTER, UNUSED_AFTER } from '../sql/queries/index-tables.ts'
+import { HIDDEN, LIVE } from '../sql/rows.ts'
 import { CONTENT, FACTS, NOW } from './columns.ts'
 import { type PostgresStatement, unnamed } from './connection.ts'
 

@@ -1,7 +1,6 @@
 import type { CollectionIndex } from '../lists.ts'
 import type { Description } from '../new-state.ts'
-import { padEntry } from '../sql/queries/entry.ts'
-import type { IndexSteps } from '../sql/queries/indexer.ts'
+import type { IndexSteps, Swept } from '../sql/dialect.ts'
 import {
   advance,
   DONE,
@@ -11,13 +10,12 @@ import {
   type PlaceOptions,
   type PlaceRow,
   type Position,
+  padEntry,
   toPendingBatch,
   toPlace,
   toWalkedBatch,
-} from '../sql/queries/places.ts'
-import { memberKeyOf, placeOf, sortKeyOf } from '../sql/rows.ts'
-import type { Swept } from '../sql/sweeper.ts'
-import type { StateRow } from '../sql/tables.ts'
+} from '../sql/queries/index-tables.ts'
+import { memberKeyOf, placeOf, type StateRow, sortKeyOf } from '../sql/rows.ts'
 import { encodeKey } from './columns.ts'
 import { type PostgresConnection, type PostgresValue, ROLL_BACK, type RunStatement } from './connection.ts'
 import { writeIndexStatements } from './index-statements.ts'

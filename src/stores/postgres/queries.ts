@@ -1,11 +1,16 @@
 import type { ListOptions, ListQuery, Page } from '../lists.ts'
-import type { Indexer } from '../sql/queries/indexer.ts'
-import { createEmptyPage, createPage, listWhenIndexed, readAnswer, type SqlQueries } from '../sql/queries/list.ts'
-import { planPage, type SelectedPage } from '../sql/queries/page.ts'
-import type { Found, Steps, WindowRequest } from '../sql/queries/steps.ts'
-import { type QueryDialect, type WindowValue, writeWindow } from '../sql/queries/window.ts'
-import { memberKeyOf, type OpenContent, toResource } from '../sql/rows.ts'
-import type { StateRow } from '../sql/tables.ts'
+import type { Indexer } from '../sql/background.ts'
+import type { QueryDialect, SqlQueries } from '../sql/dialect.ts'
+import { createEmptyPage, createPage, listWhenIndexed, planPage, type SelectedPage } from '../sql/queries/page.ts'
+import {
+  type Found,
+  readAnswer,
+  type Steps,
+  type WindowRequest,
+  type WindowValue,
+  writeWindow,
+} from '../sql/queries/window.ts'
+import { memberKeyOf, type OpenContent, type StateRow, toResource } from '../sql/rows.ts'
 import { type Abortable, type StoredResource, throwIfAborted } from '../types.ts'
 import { CONTENT, FACTS } from './columns.ts'
 import { type PostgresConnection, type PostgresValue, type RunStatement, unnamed } from './connection.ts'

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { findMigrations } from '../sql/tables.ts'
+import { findMigrations } from '../sql/rows.ts'
 import { type PostgresConnection, unnamed } from './connection.ts'
 import { createUnavailableError, isRelationMissing, isSchemaRace } from './errors.ts'
 import { createIndexTables } from './index-schema.ts'

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { HIDDEN, KEPT_AFTER_EXPIRY, LIVE } from '../sql/tables.ts'
+import { HIDDEN, KEPT_AFTER_EXPIRY, LIVE } from '../sql/rows.ts'
 import { CONTENT, decodeCreated, decodeState, decodeWritten, FACTS, NOW } from './columns.ts'
 import type { PostgresStatement } from './connection.ts'
 import { type WriteStatementName, writeWriteStatements } from './write-statements.ts'

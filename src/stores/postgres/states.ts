@@ -1,7 +1,16 @@
 import { createResource, type Description } from '../new-state.ts'
-import type { Taken } from '../sql/intake.ts'
-import { encodeBody, encodeFields, encodeText, formatSortKey, placeOf, rangeBelow, toState } from '../sql/rows.ts'
-import { HIDDEN, LIVE } from '../sql/tables.ts'
+import type { Taken } from '../sql/dialect.ts'
+import {
+  encodeBody,
+  encodeFields,
+  encodeText,
+  formatSortKey,
+  HIDDEN,
+  LIVE,
+  placeOf,
+  rangeBelow,
+  toState,
+} from '../sql/rows.ts'
 import {
   type Abortable,
   type Expectation,

@@ -1,5 +1,5 @@
-import { KEY_COLUMNS } from '../sql/queries/entry.ts'
-import { HIDDEN, LIVE, REMOVED } from '../sql/tables.ts'
+import { KEY_COLUMNS } from '../sql/queries/index-tables.ts'
+import { HIDDEN, LIVE, REMOVED } from '../sql/rows.ts'
 import { CONTENT, FACTS, NOW, WRITTEN, WRITTEN_FACTS } from './columns.ts'
 
 /** Which rows `putState` may replace: those whose state is at least this. */

@@ -1,7 +1,6 @@
 import { isExpected, type SqliteClock } from '../new-state.ts'
-import type { Draft, SqlChanges } from '../sql/create-store.ts'
-import { rangeBelow, refuseRemoval, shownVersion } from '../sql/rows.ts'
-import { LIVE, REMOVED } from '../sql/tables.ts'
+import type { Draft, SqlChanges } from '../sql/dialect.ts'
+import { LIVE, REMOVED, rangeBelow, refuseRemoval, shownVersion } from '../sql/rows.ts'
 import { type CreateResult, memberPath, type RemoveResult, type StoredResource, type WriteResult } from '../types.ts'
 import type { SqliteConnection } from './connection.ts'
 import type { SqliteContents } from './contents.ts'
@@ -67,7 +66,7 @@ export function createSqliteChanges(
       return connection.transact((): CreateResult | Draft => {
         const isUsable = drafted !== undefined && isFree(collection, drafted)
         const draft = isUsable ? drafted : draftFor(names.take(collection))
-        const taken = findTaken(draft)
+        const taken = findTaken(draft.contents)
         if (taken === undefined) return draft
         const missing = findMissing(requires)
         if (missing !== undefined) return missing

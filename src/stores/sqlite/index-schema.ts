@@ -1,7 +1,7 @@
-import { ALL_SLOTS, KEY_COLUMNS } from '../sql/queries/entry.ts'
-import { HIDDEN, LIVE, REMOVED } from '../sql/tables.ts'
+import { ALL_SLOTS, KEY_COLUMNS } from '../sql/queries/index-tables.ts'
+import { HIDDEN, LIVE, REMOVED } from '../sql/rows.ts'
 
-/** The tables by which members are selected, and the triggers that keep them; see `sql/queries/places.ts`. */
+/** The tables by which members are selected, and the triggers that keep them; see `sql/queries/index-tables.ts`. */
 export function createIndexTables(prefix: string): string {
   const entries = `${prefix}entries`
   const places = `${prefix}places`

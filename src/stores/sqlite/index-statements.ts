@@ -1,5 +1,5 @@
-import { KEY_COLUMNS } from '../sql/queries/entry.ts'
-import { FACTS_AND_CONTENT, HEAD_COLUMNS, HIDDEN, LIVE } from '../sql/tables.ts'
+import { KEY_COLUMNS } from '../sql/queries/index-tables.ts'
+import { FACTS_AND_CONTENT, HEAD_COLUMNS, HIDDEN, LIVE } from '../sql/rows.ts'
 import type { SqliteDatabase, SqliteStatement } from './handle.ts'
 
 type StatementName =

@@ -1,10 +1,11 @@
 import { andThen, type MaybePromise } from '../../core/maybe-promise.ts'
 import type { CollectionIndex, IndexedValues } from '../lists.ts'
-import { type EntryKeys, encodeEntry } from '../sql/queries/entry.ts'
-import type { IndexSteps } from '../sql/queries/indexer.ts'
+import type { IndexSteps, Swept } from '../sql/dialect.ts'
 import {
   advance,
   DONE,
+  type EntryKeys,
+  encodeEntry,
   entryPlaceOf,
   isAtPosition,
   NOTE_USE_AFTER,
@@ -16,10 +17,8 @@ import {
   toPlace,
   toWalkedBatch,
   UNUSED_AFTER,
-} from '../sql/queries/places.ts'
-import { encodeText, memberKeyOf, sortKeyOf } from '../sql/rows.ts'
-import type { Swept } from '../sql/sweeper.ts'
-import { LIVE, type RowHead, type StateRow } from '../sql/tables.ts'
+} from '../sql/queries/index-tables.ts'
+import { encodeText, LIVE, memberKeyOf, type RowHead, type StateRow, sortKeyOf } from '../sql/rows.ts'
 import type { SqliteConnection } from './connection.ts'
 import type { SqliteValue } from './handle.ts'
 import type { SqliteIndexStatements } from './index-statements.ts'

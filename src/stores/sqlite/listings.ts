@@ -1,7 +1,6 @@
 import type { ListOptions, Page } from '../lists.ts'
 import type { KnownStates } from '../recent-cache.ts'
-import { decodeText, encodeText, formatSortKey, toPage, toResource } from '../sql/rows.ts'
-import type { StateRow } from '../sql/tables.ts'
+import { decodeText, encodeText, formatSortKey, type StateRow, toPage, toResource } from '../sql/rows.ts'
 import type { StoredResource } from '../types.ts'
 import type { SqliteContents } from './contents.ts'
 import type { SqliteStatements } from './statements.ts'

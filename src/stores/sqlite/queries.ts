@@ -2,21 +2,36 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { andThen, isPromise, type MaybePromise } from '../../core/maybe-promise.ts'
 import type { ListOptions, ListQuery } from '../lists.ts'
 import type { KnownStates } from '../recent-cache.ts'
-import type { Indexer } from '../sql/queries/indexer.ts'
+import type { Indexer } from '../sql/background.ts'
+import type { QueryDialect, SqlQueries } from '../sql/dialect.ts'
 import {
   createEmptyPage,
   createPage,
+  type FoundMember,
   type Listed,
   listWhenIndexed,
-  readAnswer,
-  type SqlQueries,
-} from '../sql/queries/list.ts'
-import { type FoundMember, planPage, type SelectedPage } from '../sql/queries/page.ts'
+  planPage,
+  type SelectedPage,
+} from '../sql/queries/page.ts'
 import { FURTHER_WINDOW } from '../sql/queries/selection.ts'
-import type { Found, Steps, WindowRequest } from '../sql/queries/steps.ts'
-import { type QueryDialect, writeMatch, writeWindow } from '../sql/queries/window.ts'
-import { decodeText, memberKeyOf, type OpenContent, toResource } from '../sql/rows.ts'
-import { FACTS_AND_CONTENT, HIDDEN, LIVE, type StateRow } from '../sql/tables.ts'
+import {
+  type Found,
+  readAnswer,
+  type Steps,
+  type WindowRequest,
+  writeMatch,
+  writeWindow,
+} from '../sql/queries/window.ts'
+import {
+  decodeText,
+  FACTS_AND_CONTENT,
+  HIDDEN,
+  LIVE,
+  memberKeyOf,
+  type OpenContent,
+  type StateRow,
+  toResource,
+} from '../sql/rows.ts'
 import { type Abortable, type StoredResource, throwIfAborted } from '../types.ts'
 import type { SqliteConnection } from './connection.ts'
 import type { SqliteStatement, SqliteValue } from './handle.ts'

@@ -1,8 +1,7 @@
 import { type Change, createResource, type Description, decideChange } from '../new-state.ts'
 import type { KnownStates } from '../recent-cache.ts'
-import type { Taken } from '../sql/intake.ts'
-import { encodeFields, encodeIndexed, encodeText, formatSortKey, placeOf } from '../sql/rows.ts'
-import { LIVE, type RowHead } from '../sql/tables.ts'
+import type { Taken } from '../sql/dialect.ts'
+import { encodeFields, encodeIndexed, encodeText, formatSortKey, LIVE, placeOf, type RowHead } from '../sql/rows.ts'
 import {
   type Content,
   type RelatedWrite,

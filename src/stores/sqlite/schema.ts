@@ -1,4 +1,4 @@
-import { findMigrations } from '../sql/tables.ts'
+import { findMigrations } from '../sql/rows.ts'
 import type { SqliteDatabase } from './handle.ts'
 import { createIndexTables } from './index-schema.ts'
 

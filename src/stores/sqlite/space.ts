@@ -2,7 +2,7 @@ import { randomFillSync } from 'node:crypto'
 import { closeSync, constants, ftruncateSync, openSync, rmSync, statfsSync, statSync, writeSync } from 'node:fs'
 import { publishFailure } from '../../core/diagnostics.ts'
 import { HttpError } from '../../core/errors.ts'
-import type { Swept } from '../sql/sweeper.ts'
+import type { Swept } from '../sql/dialect.ts'
 import type { SqliteDatabase } from './handle.ts'
 
 /**

@@ -1,4 +1,4 @@
-import { FACTS, FACTS_AND_CONTENT, HEAD_COLUMNS, HIDDEN, KEPT_AFTER_EXPIRY, LIVE, REMOVED } from '../sql/tables.ts'
+import { FACTS, FACTS_AND_CONTENT, HEAD_COLUMNS, HIDDEN, KEPT_AFTER_EXPIRY, LIVE, REMOVED } from '../sql/rows.ts'
 import { prepareValue, type SqliteDatabase, type SqliteStatement } from './handle.ts'
 
 type StatementName =

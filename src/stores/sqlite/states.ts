@@ -1,9 +1,8 @@
 import type { MaybePromise } from '../../core/maybe-promise.ts'
 import { decideChange, isExpected, type SqliteClock } from '../new-state.ts'
 import type { KnownState, KnownStates } from '../recent-cache.ts'
-import type { Taken } from '../sql/intake.ts'
-import { encodeText, type Shown, toState } from '../sql/rows.ts'
-import { LIVE, type RowHead, type StateRow } from '../sql/tables.ts'
+import type { Taken } from '../sql/dialect.ts'
+import { encodeText, LIVE, type RowHead, type Shown, type StateRow, toState } from '../sql/rows.ts'
 import type {
   CreateResult,
   Expectation,
