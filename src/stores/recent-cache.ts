@@ -67,8 +67,7 @@ function createGenerations<Key, Value>(limit: number) {
 }
 
 /** A live row, for those who replace it, and what its readers are given. */
-export interface KnownState {
-  readonly head: RowHead
+export interface KnownState extends RowHead {
   readonly resource: StoredResource
 }
 
@@ -88,7 +87,7 @@ export interface KnownStates {
   /** The state of a path that has a version, where it is known. */
   resourceOf(path: string, version: string): StoredResource | undefined
   /** Keeps the state of a path that was offered before. */
-  offer(row: RowHead, resource: StoredResource): void
+  offer(row: Pick<RowHead, 'path' | 'state' | 'content_id'>, resource: StoredResource): void
   findPage(key: string): KnownPage | undefined
   /** Keeps a page that was offered before. */
   offerPage(key: string, rows: readonly RowHead[], page: Page): void
@@ -106,14 +105,14 @@ export function createKnownStates(limit: number): KnownStates {
 
     resourceOf(path, version) {
       const known = states.get(path)
-      return known?.head.version === version ? known.resource : undefined
+      return known?.version === version ? known.resource : undefined
     },
 
-    offer({ path, state, version, changed, content_id }, resource) {
+    offer({ path, state, content_id }, resource) {
       const size = sizeInMemory(resource)
       if (!states.isWanted(resource.path, size)) return
-      // The content is not kept a second time.
-      states.set(resource.path, { head: { path, state, version, changed, content_id }, resource }, size)
+      const { version, lastModified } = resource
+      states.set(resource.path, { path, state, version, changed: lastModified!, content_id, resource }, size)
     },
 
     findPage: pages.get,
