@@ -1,3 +1,4 @@
+import { createUnavailableError } from '../../contents/types.ts'
 import { type Description, isExpected } from '../new-state.ts'
 import type { RemoveStep, SqlChanges, Taken, WriteStep } from '../sql/dialect.ts'
 import { type OpenContent, refuseRemoval, shownVersion, toResource } from '../sql/rows.ts'
@@ -13,11 +14,10 @@ import {
   type WriteConflict,
   type WriteResult,
 } from '../types.ts'
-import type { DatedRow } from './columns.ts'
 import { type PostgresConnection, ROLL_BACK, type RunStatement } from './connection.ts'
-import { createUnavailableError } from './errors.ts'
 import type { PostgresIndexes } from './indexes.ts'
 import type { NameSource } from './names.ts'
+import type { DatedRow } from './statements.ts'
 import type { NewRow, PostgresStates, PutExpectation, PutResult } from './states.ts'
 
 const MAX_ATTEMPTS = 10

@@ -16,9 +16,9 @@ import {
   toWalkedBatch,
 } from '../sql/queries/index-tables.ts'
 import { memberKeyOf, placeOf, type StateRow, sortKeyOf } from '../sql/rows.ts'
-import { encodeKey } from './columns.ts'
 import { type PostgresConnection, type PostgresValue, ROLL_BACK, type RunStatement } from './connection.ts'
 import { writeIndexStatements } from './index-statements.ts'
+import { encodeKey } from './statements.ts'
 
 export interface PostgresIndexes extends IndexSteps<Position> {
   /** The place of an index; `undefined` when it is not known and the collection has no members. */

@@ -12,9 +12,9 @@ import {
 } from '../sql/queries/window.ts'
 import { memberKeyOf, type OpenContent, type StateRow, toResource } from '../sql/rows.ts'
 import { type Abortable, type StoredResource, throwIfAborted } from '../types.ts'
-import { CONTENT, FACTS } from './columns.ts'
 import { type PostgresConnection, type PostgresValue, type RunStatement, unnamed } from './connection.ts'
 import type { PostgresIndexes } from './indexes.ts'
+import { CONTENT, FACTS } from './write-statements.ts'
 
 export interface PostgresQueriesOptions {
   readonly prefix: string

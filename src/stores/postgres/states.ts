@@ -20,12 +20,11 @@ import {
   type StoredResource,
   type StoredState,
 } from '../types.ts'
-import { type DatedRow, encodeKey, listIndexed, type WrittenRow } from './columns.ts'
+import { sqlStateOf } from './checkout.ts'
 import type { PostgresConnection, PostgresValue, RunStatement } from './connection.ts'
 import type { PostgresContents } from './contents.ts'
-import { isDivisionByZero } from './errors.ts'
 import type { NameSource } from './names.ts'
-import type { PostgresStatements } from './statements.ts'
+import { type DatedRow, encodeKey, listIndexed, type PostgresStatements, type WrittenRow } from './statements.ts'
 import { REPLACE } from './write-statements.ts'
 
 /** `vacant`: no row at all may be there, not that of a removed resource either. */
@@ -89,6 +88,7 @@ export interface DropOptions {
 type CreatedRow = Pick<WrittenRow, 'changed' | 'strong'>
 
 const LONGEST_RETENTION = 2 ** 52
+const DIVISION_BY_ZERO = '22012'
 
 export function createPostgresStates(
   connection: PostgresConnection,
@@ -182,7 +182,8 @@ export function createPostgresStates(
         const [row] = await run<CreatedRow>(statement, values)
         return row && toCreation(own, row)
       } catch (error) {
-        if (isDivisionByZero(error)) return undefined
+        // The statement has undone itself: the new path is there.
+        if (sqlStateOf(error) === DIVISION_BY_ZERO) return undefined
         throw error
       }
     },
