@@ -114,7 +114,7 @@ export function postgresStore(options: PostgresStoreOptions): SqlStore {
     settings,
     nextVersion,
     changes: createPostgresChanges(states, steps, names, open),
-    queries: createPostgresQueries(connection, { prefix, indexes, indexer, open }),
+    select: createPostgresQueries(connection, { prefix, indexes, open }),
     contents,
     batchSize: BATCH_SIZE,
     sweeper,

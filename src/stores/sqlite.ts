@@ -113,7 +113,7 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
     settings,
     nextVersion,
     changes: createSqliteChanges(connection, statements, { states, rows, known, names, contents, clock, nextVersion }),
-    queries: createSqliteQueries(connection, prefix, { indexes, indexer, known, open }),
+    select: createSqliteQueries(connection, prefix, { indexes, known, open }),
     contents,
     batchSize: BATCH_SIZE,
     sweeper,

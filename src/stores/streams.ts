@@ -1,9 +1,9 @@
-/** Streams of bytes: until they are given up, as far as their first part, counted, and gathered. */
-
 import { Buffer } from 'node:buffer'
 import { createHash, type Hash } from 'node:crypto'
 import { resumeStream } from '../core/resume-stream.ts'
-import type { LargeBody } from './types.ts'
+import type { Content, LargeBody } from './types.ts'
+
+/** Streams of bytes: until they are given up, as far as their first part, counted, and gathered. */
 
 /**
  * The chunks of a stream until a signal aborts.
@@ -187,4 +187,14 @@ function createBlockBody(blocks: readonly Uint8Array[]): LargeBody {
       }
     },
   }
+}
+
+export function toStream(body: Content['body']): AsyncIterable<Uint8Array> {
+  if (typeof body === 'string') return single(Buffer.from(body, 'utf8'))
+  if (body instanceof Uint8Array) return single(body)
+  return body as AsyncIterable<Uint8Array>
+}
+
+async function* single(bytes: Uint8Array): AsyncIterable<Uint8Array> {
+  yield bytes
 }

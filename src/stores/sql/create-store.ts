@@ -1,4 +1,5 @@
 import { andThen, type MaybePromise } from '../../core/maybe-promise.ts'
+import { toStream } from '../streams.ts'
 import {
   type Abortable,
   type Content,
@@ -11,12 +12,13 @@ import {
 import { abandonLater, createCollector, type IntakeOptions, moveChunks } from './chunks.ts'
 import type { ChunkSink, Creation, FindTaken, RemoveStep, SqlParts, Taken, WriteStep } from './dialect.ts'
 import type { SqlStore } from './options.ts'
+import { listWhenIndexed } from './queries/page.ts'
 
 const NOTHING: readonly RelatedWrite[] = []
 
 /** Makes the store of a database from the parts in which databases differ. */
 export function createSqlStore(parts: SqlParts): SqlStore {
-  const { owner, settings, nextVersion, changes, queries, contents, batchSize, sweeper, indexer } = parts
+  const { owner, settings, nextVersion, changes, contents, batchSize, sweeper, indexer } = parts
   const { inlineLimit, retention } = settings
   const { beside } = contents
   const intakes = createIntakeFactory(contents, { inlineLimit, batchSize, beside })
@@ -93,8 +95,14 @@ export function createSqlStore(parts: SqlParts): SqlStore {
       )
     },
 
-    list: (collection, options) =>
-      options.query === undefined ? parts.list(collection, options) : queries.list(collection, options, options.query),
+    list(collection, options) {
+      const { query } = options
+      if (query === undefined) return parts.list(collection, options)
+      return listWhenIndexed(
+        () => parts.select(collection, options, query),
+        () => indexer.run(collection, query.index),
+      )
+    },
 
     stage: (body, { signal } = {}) => intakes.stage(body, signal),
 
@@ -232,14 +240,4 @@ export function createIntakeFactory(sink: ChunkSink, options: IntakeOptions): In
       return staged
     },
   }
-}
-
-function toStream(body: Content['body']): AsyncIterable<Uint8Array> {
-  if (typeof body === 'string') return single(Buffer.from(body, 'utf8'))
-  if (body instanceof Uint8Array) return single(body)
-  return body as AsyncIterable<Uint8Array>
-}
-
-async function* single(bytes: Uint8Array): AsyncIterable<Uint8Array> {
-  yield bytes
 }

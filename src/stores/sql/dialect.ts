@@ -18,6 +18,7 @@ import type { Indexer, Sweeper } from './background.ts'
 import type { BesideContents } from './beside.ts'
 import type { SqlSettings, SqlStoreOptions } from './options.ts'
 import type { EntryKeys } from './queries/index-tables.ts'
+import type { Listed } from './queries/page.ts'
 
 /** What a database brings to a store on tables: the parts in which databases differ. The rest of a store is the same for all. */
 
@@ -31,7 +32,8 @@ export interface SqlParts {
   readonly changes: SqlChanges
   /** A page without a query. */
   readonly list: (collection: string, options: ListOptions) => MaybePromise<Page>
-  readonly queries: SqlQueries
+  /** A page by a query, or `incomplete` while members of the collection have no entry. */
+  readonly select: (collection: string, options: ListOptions, query: ListQuery) => MaybePromise<Listed>
   readonly contents: SqlContents
   /** Bytes that are appended to large content at once. */
   readonly batchSize: number
@@ -165,11 +167,6 @@ export interface ContentLedger {
 export interface LostContent {
   readonly id: ContentId
   readonly key: string
-}
-
-/** Lists by queries. */
-export interface SqlQueries {
-  list(collection: string, options: ListOptions, query: ListQuery): MaybePromise<Page>
 }
 
 /** Members that have no entry yet, a few of them. */

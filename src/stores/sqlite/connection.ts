@@ -15,9 +15,9 @@ export interface SqliteConnection {
   /** Ends a transaction that was left open. @throws HttpError 503 while it cannot be rolled back */
   leaveTransaction(): void
   /** Runs a read. A promise is returned only when the database is busy. */
-  attempt<Result>(action: () => Result): MaybePromise<Result>
+  attempt<Result>(action: () => MaybePromise<Result>): MaybePromise<Result>
   /** The rest of an attempt that has failed: runs the read again where the database was busy, and throws otherwise. */
-  attemptAgain<Result>(error: unknown, action: () => Result): Promise<Result>
+  attemptAgain<Result>(error: unknown, action: () => MaybePromise<Result>): Promise<Result>
   /**
    * Runs work in a transaction; fulfilled once it is durable. The writes of a few turns of the event loop share one
    * transaction, and so one wait for the disk. The work must not wait for anything, and may run again. Work that throws
@@ -119,7 +119,7 @@ export function createSqliteConnection(handle: SqliteDatabase, space: Space, bus
     }
   }
 
-  function attempt<Result>(action: () => Result): MaybePromise<Result> {
+  function attempt<Result>(action: () => MaybePromise<Result>): MaybePromise<Result> {
     try {
       if (own.isLeftOpen) leaveTransaction()
       return action()
@@ -128,12 +128,12 @@ export function createSqliteConnection(handle: SqliteDatabase, space: Space, bus
     }
   }
 
-  function attemptAgain<Result>(error: unknown, action: () => Result): Promise<Result> {
+  function attemptAgain<Result>(error: unknown, action: () => MaybePromise<Result>): Promise<Result> {
     if (!isBusy(error)) throw toHttpError(error)
     return attemptLater(action)
   }
 
-  async function attemptLater<Result>(action: () => Result): Promise<Result> {
+  async function attemptLater<Result>(action: () => MaybePromise<Result>): Promise<Result> {
     const deadline = performance.now() + busyTimeout
     for (let pause = 1; ; pause = Math.min(2 * pause, LONGEST_PAUSE)) {
       await sleep(pause * (0.5 + Math.random()))

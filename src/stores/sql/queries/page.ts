@@ -1,10 +1,10 @@
 import { HttpError } from '../../../core/errors.ts'
 import { andThen, type MaybePromise } from '../../../core/maybe-promise.ts'
-import { encodeValue, formatPosition, type ListQuery, type Page, parsePosition } from '../../lists.ts'
+import { encodeValue, formatPosition, type ListOptions, type ListQuery, type Page, parsePosition } from '../../lists.ts'
 import type { StoredResource } from '../../types.ts'
 import { decodeText, encodeText, formatSortKey } from '../rows.ts'
 import { filtersBeside, findSelective, MOST_FETCHED, type Range, toFilters, toRange } from './filters.ts'
-import { decodeKey, slotOf } from './index-tables.ts'
+import { decodeKey, type Place, slotOf } from './index-tables.ts'
 import { type Selected, select } from './selection.ts'
 import {
   compareFound,
@@ -136,7 +136,36 @@ function* countMembers(target: Target, steps: CountSteps): Steps<number> {
 }
 
 /** A page; or `incomplete` while members of the collection have no entry. */
-export type Listed = MaybePromise<Page> | 'incomplete'
+export type Listed = Page | 'incomplete'
+
+/** What a database does for a list by a query. */
+export interface PageReader {
+  /** Rows that one statement counts. */
+  readonly countSteps: CountSteps
+  /** The place of the index; `undefined` when it is not known and the collection has no members. */
+  findPlace(): MaybePromise<Place | 'unknown' | undefined>
+  run(steps: Steps<SelectedPage>): MaybePromise<SelectedPage>
+  readMembers(page: SelectedPage): MaybePromise<readonly StoredResource[]>
+}
+
+/** Reads the page that a query asks for. @throws HttpError 400 for a cursor that is none */
+export function readPage(
+  query: ListQuery,
+  { after, limit, hidden = false }: ListOptions,
+  { countSteps, findPlace, run, readMembers }: PageReader,
+): MaybePromise<Listed> {
+  const plan = planPage({ query, after, limit, hidden }, countSteps)
+  return andThen(findPlace(), (place): MaybePromise<Listed> => {
+    if (place === undefined) return { items: [], ...(query.count && { total: 0 }) }
+    if (place === 'unknown' || !place.isComplete) return 'incomplete'
+    return andThen(run(plan(place.id)), (page) =>
+      andThen(readMembers(page), (items): Page => {
+        const { next, total } = page
+        return { items, ...(next !== undefined && { next }), ...(total !== undefined && { total }) }
+      }),
+    )
+  })
+}
 
 /**
  * Lists at once where all members have their entries, and otherwise once more after the indexer has had some time.
@@ -155,16 +184,4 @@ async function listAgain(attempt: () => MaybePromise<Listed>, index: () => Promi
     detail: 'The items of this collection are being indexed.',
     headers: { 'Retry-After': '1' },
   })
-}
-
-export function createPage(
-  items: readonly StoredResource[],
-  { next, total }: Partial<Pick<SelectedPage, 'next' | 'total'>>,
-): Page {
-  return { items, ...(next === undefined ? {} : { next }), ...(total === undefined ? {} : { total }) }
-}
-
-/** The page of a collection that has neither members nor an index. */
-export function createEmptyPage({ count }: ListQuery): Page {
-  return createPage([], count ? { total: 0 } : {})
 }
