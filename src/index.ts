@@ -87,7 +87,7 @@ export type {
   IndexedValues,
   ListQuery,
   OrderKey,
-} from './stores/index-types.ts'
+} from './stores/lists.ts'
 export { type MemoryStoreOptions, memoryStore } from './stores/memory.ts'
 export type {
   Content,

@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from '../core/json.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import type { RequestView } from '../core/request-view.ts'
-import type { CollectionIndex, IndexedValues } from '../stores/index-types.ts'
+import type { CollectionIndex, IndexedValues } from '../stores/lists.ts'
 import { type Content, memberPath, type StoredResource, splitPath } from '../stores/types.ts'
 import type { QueryRules } from './query-rules.ts'
 import type { Route } from './route.ts'

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { HttpError } from '../core/errors.ts'
 import { formatPath, formatQueryText, parseQueryText } from '../protocol/request-target.ts'
-import type { Condition, ListQuery } from '../stores/index-types.ts'
+import type { Condition, ListQuery } from '../stores/lists.ts'
 import { type ParsedQuery, parseQuery, refuseParameters } from './parse-query.ts'
 import { QUERY_TYPES, type QueryRules } from './query-rules.ts'
 import type { ResourceExchange } from './resource-exchange.ts'

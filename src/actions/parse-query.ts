@@ -1,6 +1,6 @@
 import { HttpError, type ParameterError } from '../core/errors.ts'
 import type { QueryParameter } from '../protocol/request-target.ts'
-import type { Condition, IndexedValue, OrderKey } from '../stores/index-types.ts'
+import type { Condition, IndexedValue, OrderKey } from '../stores/lists.ts'
 import {
   describeOperators,
   describeParameters,

@@ -1,7 +1,6 @@
 import type { JsonValue } from '../core/json.ts'
 import { parseDateTime } from '../protocol/dates.ts'
-import type { IndexedValue } from '../stores/index-types.ts'
-import { isIndexedText, LONGEST_TEXT } from '../stores/indexed-values.ts'
+import { type IndexedValue, isIndexedText, LONGEST_TEXT } from '../stores/lists.ts'
 
 /** A property by which lists can be filtered and ordered. */
 export interface QueryProperty {

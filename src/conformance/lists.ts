@@ -1,14 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isHttpError } from '../core/errors.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
-import type {
-  CollectionIndex,
-  Condition,
-  IndexedValue,
-  IndexedValues,
-  ListQuery,
-  OrderKey,
-} from '../stores/index-types.ts'
+import type { CollectionIndex, Condition, IndexedValue, IndexedValues, ListQuery, OrderKey } from '../stores/lists.ts'
 import { type Content, isLargeBody, type Page, type ResourceStore, type StoredResource } from '../stores/types.ts'
 import { claim, claimEqual, readContent, toBuffer } from './claims.ts'
 import { nameOf, put } from './samples.ts'

@@ -1,4 +1,4 @@
-import type { Condition, IndexedValue } from '../../stores/index-types.ts'
+import type { Condition, IndexedValue } from '../../stores/lists.ts'
 import { createIndex, is, listUnder } from '../lists.ts'
 import type { Bench, Case } from '../types.ts'
 

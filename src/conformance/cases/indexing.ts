@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { CollectionIndex, Condition, IndexedValues } from '../../stores/index-types.ts'
+import type { CollectionIndex, Condition, IndexedValues } from '../../stores/lists.ts'
 import type { ResourceStore } from '../../stores/types.ts'
 import { claim, claimEqual, claimResource } from '../claims.ts'
 import { createIndex, indexed, is, listAll, listUnder, plain } from '../lists.ts'

@@ -1,5 +1,5 @@
 import { isHttpError } from '../../core/errors.ts'
-import type { IndexedValue } from '../../stores/index-types.ts'
+import type { IndexedValue } from '../../stores/lists.ts'
 import { claim, claimEqual, claimResource } from '../claims.ts'
 import { createIndex, createQuery, indexed, is, listUnder, walk } from '../lists.ts'
 import { nameOf, put, range, remove } from '../samples.ts'

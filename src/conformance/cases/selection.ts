@@ -1,4 +1,4 @@
-import type { Condition } from '../../stores/index-types.ts'
+import type { Condition } from '../../stores/lists.ts'
 import type { StoredResource } from '../../stores/types.ts'
 import { claimContent, claimEqual, claimResource } from '../claims.ts'
 import { createIndex, indexed, is, listAll, listUnder, plain, walk } from '../lists.ts'

@@ -1,20 +1,18 @@
 import { HttpError } from '../../../src/core/errors.ts'
-import type {
-  CollectionIndex,
-  Condition,
-  IndexedValue,
-  IndexedValues,
-  ListQuery,
-  OrderKey,
-} from '../../../src/stores/index-types.ts'
 import {
+  type CollectionIndex,
+  type Condition,
   compareNames,
   compareValues,
   formatPosition,
+  type IndexedValue,
+  type IndexedValues,
   type ListPosition,
+  type ListQuery,
   meetsCondition,
+  type OrderKey,
   parsePosition,
-} from '../../../src/stores/indexed-values.ts'
+} from '../../../src/stores/lists.ts'
 import { memoryStore } from '../../../src/stores/memory.ts'
 import {
   type Content,

@@ -1,28 +1,78 @@
-import { publishFailure } from '../../../core/diagnostics.ts'
-import type { MaybePromise } from '../../../core/maybe-promise.ts'
-import type { CollectionIndex } from '../../index-types.ts'
-import type { StoredResource } from '../../types.ts'
-import { type EntryKeys, encodeEntry } from './entry.ts'
+/** Work beside the requests: the sweep and the indexing of members. Each step is bounded, and ends with the store. */
 
-/** Members that have no entry yet, a few of them. */
-export interface Batch<Position> {
-  readonly items: readonly StoredResource[]
-  /** Where the batch stands; nothing is committed when another process has gone on from there meanwhile. */
-  readonly position: Position
+import { publishFailure } from '../../core/diagnostics.ts'
+import { LONGEST_TIMER } from '../../core/idle-watch.ts'
+import type { MaybePromise } from '../../core/maybe-promise.ts'
+import type { CollectionIndex } from '../lists.ts'
+import type { StoredResource } from '../types.ts'
+import type { IndexSteps, Swept } from './dialect.ts'
+import { type EntryKeys, encodeEntry } from './queries/index-tables.ts'
+
+/** Clears away what is not needed any more, from time to time, without keeping the process alive. */
+export interface Sweeper {
+  /** Begins to sweep. */
+  start(): void
+  /** Sweeps soon: something has just been given up. */
+  hurry(): void
+  /** Ends the sweeps; fulfilled once the step that is running is done, so that the database may be closed. */
+  close(): MaybePromise<void>
 }
 
-/** The steps of one database. */
-export interface IndexSteps<Position> {
-  /** The next members to be indexed, none when that was not known yet; `undefined` when all of them are. */
-  read(collection: string, index: CollectionIndex): MaybePromise<Batch<Position> | undefined>
-  /**
-   * Makes the entries of those members that are unchanged since they were read, and keeps how far the work has come.
-   * @returns how many members have been indexed so far; `undefined` when another process has done it meanwhile
-   */
-  commit(
-    position: Position,
-    items: readonly { readonly item: StoredResource; readonly keys: EntryKeys }[],
-  ): MaybePromise<number | undefined>
+/** Several steps a turn would keep requests waiting: each is bounded, and other work goes between them. */
+const PAUSE_OF_SWEEP = 5
+const SOON = 200
+
+/**
+ * @param sweep one bounded step; several processes may run it at the same time
+ * @param interval milliseconds between two sweeps; 0 for none
+ */
+export function createSweeper(sweep: () => MaybePromise<Swept>, interval: number): Sweeper {
+  let timer: NodeJS.Timeout | undefined
+  let due = Number.POSITIVE_INFINITY
+  let isClosed = false
+  let running: Promise<void> | undefined
+  let isHurried = false
+
+  function schedule(delay: number): void {
+    const time = performance.now() + delay
+    if (isClosed || interval === 0 || time >= due) return
+    clearTimeout(timer)
+    due = time
+    timer = setTimeout(sweepNow, Math.min(delay, LONGEST_TIMER)).unref()
+  }
+
+  function sweepNow(): void {
+    due = Number.POSITIVE_INFINITY
+    if (running !== undefined) {
+      isHurried = true
+      return
+    }
+    running = run().finally(() => {
+      running = undefined
+    })
+  }
+
+  async function run(): Promise<void> {
+    isHurried = false
+    let swept: Swept = 'all'
+    try {
+      swept = await sweep()
+    } catch (error) {
+      publishFailure({ error, stage: 'background' })
+    }
+    // Processes that were started together should not sweep together.
+    schedule(swept === 'part' ? PAUSE_OF_SWEEP : isHurried ? SOON : interval * (0.75 + Math.random() / 2))
+  }
+
+  return {
+    start: () => schedule(Math.min(interval, SOON)),
+    hurry: () => schedule(SOON),
+    close() {
+      isClosed = true
+      clearTimeout(timer)
+      return running
+    },
+  }
 }
 
 /** Makes the entries of members that were written before their collection had its index, or by other rules. */
@@ -36,7 +86,7 @@ export interface Indexer {
 /** How long a list waits for the work: most collections are indexed by then. */
 const PATIENCE = 250
 /** Between two steps: requests come first. */
-const PAUSE = 2
+const PAUSE_OF_INDEXER = 2
 /** After another process has done a step: it works, and the same work twice gains nothing. */
 const PAUSE_FOR_OTHERS = 100
 /** After a failure a list begins the work anew, but not at once. */
@@ -62,7 +112,7 @@ export function createIndexer<Position>(steps: IndexSteps<Position>): Indexer {
       if (isClosed) return
       const count = await steps.commit(batch.position, entries)
       if (count !== undefined) index.report?.({ indexed: (indexed = count), isDone: false })
-      await pause(count === undefined ? PAUSE_FOR_OTHERS * (0.5 + Math.random()) : PAUSE)
+      await pause(count === undefined ? PAUSE_FOR_OTHERS * (0.5 + Math.random()) : PAUSE_OF_INDEXER)
       if (isClosed) return
     }
     index.report?.({ indexed, isDone: true })
@@ -114,4 +164,11 @@ function waitFor(work: Promise<void>): Promise<void> {
 /** Does not keep the process alive: the work goes on when it is needed. */
 function pause(milliseconds: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, milliseconds).unref())
+}
+
+/** Does what nobody has to wait for, and what is done later where it fails: it is swept, or asked for once more. */
+export async function tryTo(action: () => MaybePromise<void>): Promise<void> {
+  try {
+    await action()
+  } catch {}
 }

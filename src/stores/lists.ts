@@ -1,8 +1,97 @@
-/** Indexed values as keys that compare as bytes, and what a query means: one definition for every store. */
+/**
+ * Lists and queries: the part of the store contract that selects, orders and counts the members of a collection. The
+ * functions below the types give values, conditions and cursors one meaning in every store.
+ */
 
 import { HttpError } from '../core/errors.ts'
-import type { Condition, IndexedValue, IndexedValues, ListQuery } from './index-types.ts'
-import { parseIntegerName } from './types.ts'
+import type { MaybePromise } from '../core/maybe-promise.ts'
+import { parseIntegerName, type StoredResource } from './types.ts'
+
+export interface ListOptions {
+  /**
+   * The cursor of the page before; left out for the first page. It has been with the client: whatever it says, answer
+   * with some page or throw an `HttpError` below 500.
+   */
+  readonly after?: string | undefined
+  /** The most items to return, at least 1. */
+  readonly limit: number
+  /** Whether hidden resources are listed as well. Default false. */
+  readonly hidden?: boolean
+  /**
+   * Which members, and in which order; all of them where it is left out. Only with stores that support `queries`. While
+   * items that exist already are being indexed by its rules, throw `HttpError` 503 `ERR_INDEXING` with Retry-After.
+   */
+  readonly query?: ListQuery | undefined
+  /** As for `read`. */
+  readonly signal?: AbortSignal
+}
+
+export interface Page {
+  /**
+   * Direct members in a stable order: names that are integers by value, then all others in an order of the store's own; with
+   * a query in its order. A member that exists during the whole of a walk through the pages is seen exactly once.
+   */
+  readonly items: readonly StoredResource[]
+  /** Cursor of the next page; left out on the last one. */
+  readonly next?: string | undefined
+  /** How many members match the query, on whichever page; only where `query.count` asks for it. */
+  readonly total?: number | undefined
+}
+
+/**
+ * A value by which members are selected and ordered; `null` where an item has none. Values compare alike in every store:
+ * `null` before `false`, `false` before `true`, these before numbers, numbers as IEEE 754 doubles, numbers before strings,
+ * strings by code point. A string has at most 256 bytes of UTF-8, without U+0000 and lone surrogates; a number is finite,
+ * and `-0` is `0`. The service checks all of this before it calls a store.
+ */
+export type IndexedValue = string | number | boolean | null
+
+/** The values of one item, by the name of the indexed property; a name that is left out is `null`. */
+export type IndexedValues = Readonly<Record<string, IndexedValue>>
+
+/** How the members of one collection are indexed. The service makes it from the definition. */
+export interface CollectionIndex {
+  /** Names the rules by which values are taken from content; other rules have another name. At most 64 characters. */
+  readonly version: string
+  /** Names of the indexed properties, ascending; at most 16. */
+  readonly properties: readonly string[]
+  /** Those of them that lists of most callers compare by equality, all together: the properties of the scope. */
+  readonly scope: readonly string[]
+  /** Takes the values from a stored item: for items that were written without values, or under other rules. */
+  readonly valuesOf: (item: StoredResource) => MaybePromise<IndexedValues>
+  /** Called while items that exist already are indexed: how many have been so far, and whether that was all. */
+  readonly report?: ((progress: { readonly indexed: number; readonly isDone: boolean }) => void) | undefined
+}
+
+/**
+ * A condition on one indexed property. `null` matches `notIn`, and `exists` with `false`, and nothing else.
+ * `values` are never `null`; at most 8 of them.
+ */
+export type Condition =
+  /** `in`: equal to any of the values. `notIn`: equal to none of them. */
+  | { readonly property: string; readonly operator: 'in' | 'notIn'; readonly values: readonly IndexedValue[] }
+  | { readonly property: string; readonly operator: 'gt' | 'gte' | 'lt' | 'lte'; readonly value: IndexedValue }
+  | { readonly property: string; readonly operator: 'prefix'; readonly value: string }
+  | { readonly property: string; readonly operator: 'exists'; readonly value: boolean }
+
+/** One key of an order. `descending` reverses the place of `null` too: last. */
+export interface OrderKey {
+  readonly property: string
+  readonly direction: 'ascending' | 'descending'
+}
+
+/**
+ * Which members a list shows, and in which order. All conditions must match. Members with equal keys follow each other in
+ * the order of a list without a query (names that are integers by value, then others), ascending also where keys descend.
+ */
+export interface ListQuery {
+  readonly index: CollectionIndex
+  readonly where: readonly Condition[]
+  /** At most two keys. */
+  readonly orderBy: readonly OrderKey[]
+  /** Whether `Page.total` is wanted. */
+  readonly count: boolean
+}
 
 const NULL = 0
 const BOOLEAN = 1
