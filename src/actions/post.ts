@@ -3,7 +3,6 @@ import { HttpError } from '../core/errors.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { contentReply, emptyReply, encodeText, type Reply } from '../core/reply.ts'
 import { MAX_ATTEMPTS, pause } from '../core/turns.ts'
-import { isJsonType } from '../protocol/media-type.ts'
 import { formatPath } from '../protocol/request-target.ts'
 import {
   type Content,
@@ -35,7 +34,7 @@ export function post(exchange: ResourceExchange): MaybePromise<Reply> {
     const content = hasSchema(exchange) ? readJson(exchange, validContent) : readRawContent(exchange).then(contentIn)
     return andThen(content, (content) => store(exchange, rawMemberOf(exchange, content), createRawReply))
   }
-  if (!isJsonType(exchange.contentType)) return andThen(readForm(exchange), (member) => create(exchange, member))
+  if (!exchange.hasJson) return andThen(readForm(exchange), (member) => create(exchange, member))
   return readJson(exchange, postDocument)
 }
 
@@ -53,7 +52,7 @@ function postDocument(exchange: ResourceExchange, document: Document): MaybeProm
 
 /** Text becomes a resource of its own where the collection has no member for it. */
 function isText({ route, contentType }: ResourceExchange): boolean {
-  return route.collection!.content === 'any' && !isJsonType(contentType) && contentType === 'text/plain'
+  return route.collection!.content === 'any' && contentType === 'text/plain'
 }
 
 function create(exchange: ResourceExchange, member: NewMember): MaybePromise<Reply> {

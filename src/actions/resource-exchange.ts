@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { readConditions } from '../core/conditions.ts'
 import { Exchange, UntilLeft } from '../core/exchange.ts'
+import { readConditions } from '../core/fields.ts'
 import { findExchange } from '../core/node-handler.ts'
 import type { AddressFinder } from '../core/peer.ts'
 import type { Place } from '../core/place.ts'
@@ -62,6 +62,8 @@ export class ResourceExchange extends Exchange {
   validators: Validators | undefined = undefined
   /** Media type of the content, in lower case, and its parameters. */
   contentType = ''
+  /** Whether that type is JSON. */
+  hasJson = false
   contentParameters: MediaType['parameters'] = NO_PARAMETERS
   /** Index of the selected rendition; -1 for the stored representation. */
   rendition = -1

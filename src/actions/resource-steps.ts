@@ -9,7 +9,7 @@ import { checkContentCoding, declaredLength } from '../core/request-content.ts'
 import { selectRanges } from '../protocol/byte-range.ts'
 import { isLanguageList } from '../protocol/content-disposition.ts'
 import { mergeVary } from '../protocol/field-value.ts'
-import { isInMediaRange, parseMediaType, selectMediaType } from '../protocol/media-type.ts'
+import { isInMediaRange, isJsonType, parseMediaType, selectMediaType } from '../protocol/media-type.ts'
 import { evaluateIfRange } from '../protocol/preconditions.ts'
 import { checkConditions } from './conditions.ts'
 import { render, selectedSize } from './get.ts'
@@ -63,6 +63,7 @@ function takeType(exchange: ResourceExchange, rule: ContentRule): AcceptedType {
   let type = rule.accepted
   if (type === undefined || type.spelling !== spelling) rule.accepted = type = acceptType(exchange, spelling, rule)
   exchange.contentType = type.essence
+  exchange.hasJson = type.isJson
   exchange.contentParameters = type.parameters
   return type
 }
@@ -93,7 +94,7 @@ function acceptType(exchange: ResourceExchange, spelling: string | undefined, ru
       detail: 'multipart/form-data needs a boundary of 1 to 70 characters.',
     })
   }
-  return { spelling, essence, parameters, limit: rule.limit(essence) }
+  return { spelling, essence, parameters, isJson: isJsonType(essence), limit: rule.limit(essence) }
 }
 
 /** `application/json` stands for its relatives with a `+json` suffix as well, except where patch formats are named. */

@@ -28,6 +28,7 @@ export interface Action {
 /** A media type that content of a method may have, and how it was spelled. */
 export interface AcceptedType extends MediaType {
   readonly spelling: string
+  readonly isJson: boolean
   /** The most bytes of such content. */
   readonly limit: number
 }

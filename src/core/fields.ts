@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { Conditions } from '../protocol/preconditions.ts'
 import type { Exchange } from './exchange.ts'
 
 /**
@@ -121,4 +122,31 @@ export function isPreflightRequest(exchange: Exchange): boolean {
 /** Whether a request is a preflight if it has an Origin. */
 export function asksForMethod(exchange: Exchange): boolean {
   return exchange.method === 'OPTIONS' && exchange.field('access-control-request-method') !== undefined
+}
+
+/**
+ * The conditions of a request; `undefined` where it carries none. A date that is given more than once is not a date, and is
+ * ignored (RFC 9110 §13.1.3).
+ */
+export function readConditions(exchange: Exchange): Conditions | undefined {
+  const ifMatch = exchange.field('if-match')
+  const ifNoneMatch = exchange.field('if-none-match')
+  const modifiedSince = exchange.field('if-modified-since')
+  const unmodifiedSince = exchange.field('if-unmodified-since')
+  if (
+    ifMatch === undefined &&
+    ifNoneMatch === undefined &&
+    modifiedSince === undefined &&
+    unmodifiedSince === undefined
+  ) {
+    return undefined
+  }
+  const { req } = exchange
+  const isSingle = (name: string): boolean => countField(req, name) === 1
+  return {
+    ifMatch,
+    ifNoneMatch,
+    ifModifiedSince: modifiedSince !== undefined && isSingle('if-modified-since') ? modifiedSince : undefined,
+    ifUnmodifiedSince: unmodifiedSince !== undefined && isSingle('if-unmodified-since') ? unmodifiedSince : undefined,
+  }
 }

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
-import { evaluateConditions, readConditions, requireCondition } from '../core/conditions.ts'
+import { evaluateConditions, requireCondition } from '../core/conditions.ts'
 import type { Exchange } from '../core/exchange.ts'
+import { readConditions } from '../core/fields.ts'
 import type { Handler } from '../core/handler.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { createHandler } from '../core/node-handler.ts'
