@@ -166,7 +166,7 @@ function pause(milliseconds: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, milliseconds).unref())
 }
 
-/** Does what nobody has to wait for, and what is done later where it fails: it is swept, or asked for once more. */
+/** Does work in the background. Where it fails, a sweep or the next call does it again. */
 export async function tryTo(action: () => MaybePromise<void>): Promise<void> {
   try {
     await action()

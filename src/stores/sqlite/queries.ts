@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { isPromise, type MaybePromise } from '../../core/maybe-promise.ts'
 import type { KnownStates } from '../recent-cache.ts'
 import type { QueryDialect, SqlParts } from '../sql/dialect.ts'
-import { type FoundMember, readPage, type SelectedPage } from '../sql/queries/page.ts'
+import { type FoundMember, preparePage, type SelectedPage } from '../sql/queries/page.ts'
 import { FURTHER_WINDOW } from '../sql/queries/selection.ts'
 import {
   type Found,
@@ -117,9 +117,9 @@ export function createSqliteQueries(
 
   return (collection, options, query) => {
     throwIfAborted(options)
+    const readPage = preparePage(query, options, COUNT_STEPS)
     return connection.attempt(() =>
-      readPage(query, options, {
-        countSteps: COUNT_STEPS,
+      readPage({
         findPlace: () => indexes.find(collection, query.index),
         run: (steps) => runSteps(steps, options),
         readMembers: (page) => connection.attempt(() => readMembers(collection, page)),
