@@ -93,7 +93,7 @@ export function postgresStore(options: PostgresStoreOptions): SqlStore {
   const contents = createPostgresContents(connection, statements, {
     grace,
     nextId: nextVersion,
-    chunks: createRecentCache<string, Uint8Array>(settings.cacheSize),
+    cache: createRecentCache<string, Uint8Array>(settings.cacheSize),
     contentStore,
     onRelease: sweeper.hurry,
   })

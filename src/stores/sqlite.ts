@@ -90,7 +90,7 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
   const contents = createSqliteContents(connection, statements, {
     grace,
     now: clock.read,
-    chunks: createRecentCache<string, Uint8Array>(cacheSize),
+    cache: createRecentCache<string, Uint8Array>(cacheSize),
     contentStore,
     onRelease: sweeper.hurry,
   })

@@ -1,5 +1,5 @@
 import { createBesideContents, createNoContentsError } from '../sql/beside.ts'
-import { createLargeBody, createLostContentError, readThroughCache, type SqlContentsOptions } from '../sql/chunks.ts'
+import { createLargeBody, createLostContentError, type SqlContentsOptions } from '../sql/chunks.ts'
 import type { ChunkSource, ContentId, ContentLedger, SqlContents, Swept } from '../sql/dialect.ts'
 import { toBytes } from '../sql/rows.ts'
 import type { LargeBody } from '../types.ts'
@@ -24,7 +24,7 @@ export const BATCH_SIZE: number = 2 * CHUNK_SIZE
 export function createPostgresContents(
   connection: PostgresConnection,
   statements: PostgresStatements,
-  { grace, nextId, chunks, contentStore, onRelease }: PostgresContentsOptions,
+  { grace, nextId, cache, contentStore, onRelease }: PostgresContentsOptions,
 ): PostgresContents {
   let identity: string | undefined
 
@@ -79,7 +79,7 @@ export function createPostgresContents(
         },
       }
     }
-    async function readFromTable(index: number, offset: number, length: number): Promise<Uint8Array | undefined> {
+    async function readPiece(index: number, offset: number, length: number): Promise<Uint8Array | undefined> {
       const rest = offset + length - CHUNK_SIZE
       const statement = rest > 0 ? statements.readAcross : statements.readChunk
       const values = [id, index, offset + 1, rest > 0 ? rest : length]
@@ -87,7 +87,7 @@ export function createPostgresContents(
       return row === undefined ? undefined : toBytes(row.bytes)
     }
 
-    return createLargeBody(size, CHUNK_SIZE, readThroughCache(chunks, id, size, CHUNK_SIZE, readFromTable))
+    return createLargeBody({ id, size, chunkSize: CHUNK_SIZE, cache, readPiece })
   }
 
   const chunkSource: ChunkSource = {

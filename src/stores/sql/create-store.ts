@@ -19,7 +19,7 @@ const NOTHING: readonly RelatedWrite[] = []
 /** Makes the store of a database from the parts in which databases differ. */
 export function createSqlStore(parts: SqlParts): SqlStore {
   const { owner, settings, nextVersion, changes, contents, batchSize, sweeper, indexer } = parts
-  const { inlineLimit, retention } = settings
+  const { inlineLimit } = settings
   const { beside } = contents
   const intakes = createIntakeFactory(contents, { inlineLimit, batchSize, beside })
 
@@ -78,15 +78,9 @@ export function createSqlStore(parts: SqlParts): SqlStore {
 
     remove(path, options) {
       throwIfAborted(options)
-      const {
-        expect,
-        mode,
-        retention: keep = retention,
-        related = [],
-        relatedWrites = NOTHING,
-        below = false,
-      } = options
-      const step: RemoveStep = { mode, expect, keep, related, writes: relatedWrites, below }
+      const { expect, mode, related = [], relatedWrites = NOTHING, below = false } = options
+      const { retention = settings.retention } = options
+      const step: RemoveStep = { mode, expect, retention, related, relatedWrites, below }
       const contents = relatedWrites.map((write) => write.content)
       const taken = intakes.held(contents)
       if (taken !== undefined) return changes.remove(path, step, taken, options)

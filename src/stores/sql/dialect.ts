@@ -72,16 +72,7 @@ export interface Creation {
 }
 
 /** A removal of one path, with others that are removed or written, all or nothing. */
-export interface RemoveStep {
-  readonly mode: RemoveOptions['mode']
-  readonly expect: RemoveOptions['expect']
-  /** Milliseconds for which a tombstone stays. */
-  readonly keep: number
-  readonly related: readonly string[]
-  readonly writes: readonly RelatedWrite[]
-  /** Whether everything below the path goes with it. */
-  readonly below: boolean
-}
+export type RemoveStep = Required<Omit<RemoveOptions, 'signal' | 'retention'>> & { readonly retention: number }
 
 /** Changes of the states of one database. Each call is atomic; its content has been taken in. */
 export interface SqlChanges {
@@ -96,7 +87,7 @@ export interface SqlChanges {
     findTaken: FindTaken,
     call: Abortable,
   ): MaybePromise<CreateResult | Draft>
-  /** @param taken the content of `writes` */
+  /** @param taken the content of `relatedWrites` */
   remove(path: string, step: RemoveStep, taken: readonly Taken[], call: Abortable): MaybePromise<RemoveResult>
 }
 

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { andThen, type MaybePromise } from '../../core/maybe-promise.ts'
 import { createBesideContents, createNoContentsError } from '../sql/beside.ts'
-import { createLargeBody, createLostContentError, readThroughCache, type SqlContentsOptions } from '../sql/chunks.ts'
+import { createLargeBody, createLostContentError, type SqlContentsOptions } from '../sql/chunks.ts'
 import type { ChunkSource, ContentId, ContentLedger, LostContent, SqlContents, Swept } from '../sql/dialect.ts'
 import { toBytes } from '../sql/rows.ts'
 import { readWhole } from '../streams.ts'
@@ -36,12 +36,12 @@ const MAX_RELEASED = 200
 export function createSqliteContents(
   connection: SqliteConnection,
   statements: SqliteStatements,
-  { grace, now, chunks, contentStore, onRelease }: SqliteContentsOptions,
+  { grace, now, cache, contentStore, onRelease }: SqliteContentsOptions,
 ): SqliteContents {
   const expiry = () => now() + grace
   const released = new Set<ContentId>()
 
-  function readPiece(id: ContentId, index: number, offset: number, length: number): unknown {
+  function readPart(id: ContentId, index: number, offset: number, length: number): unknown {
     const rest = offset + length - CHUNK_SIZE
     if (rest > 0) return statements.readAcross.get(offset + 1, rest, id, index, id, index + 1)
     return statements.readPart.get(offset + 1, length, id, index)
@@ -69,10 +69,10 @@ export function createSqliteContents(
   }
 
   function openChunks(id: ContentId, size: number): LargeBody {
-    function readFromTable(index: number, offset: number, length: number): MaybePromise<Uint8Array | undefined> {
+    function readPiece(index: number, offset: number, length: number): MaybePromise<Uint8Array | undefined> {
       const isWhole = offset === 0 && (length === CHUNK_SIZE || index * CHUNK_SIZE + length === size)
       const row = connection.attempt(() =>
-        isWhole ? statements.readChunk.get(id, index) : readPiece(id, index, offset, length),
+        isWhole ? statements.readChunk.get(id, index) : readPart(id, index, offset, length),
       )
       return andThen(row, (row) =>
         row === undefined
@@ -81,7 +81,7 @@ export function createSqliteContents(
       )
     }
 
-    return createLargeBody(size, CHUNK_SIZE, readThroughCache(chunks, id, size, CHUNK_SIZE, readFromTable))
+    return createLargeBody({ id, size, chunkSize: CHUNK_SIZE, cache, readPiece })
   }
 
   /** Content that was given up; content that a path shows stays. */
