@@ -1,5 +1,5 @@
 import type { QueryDialect, SqlParts } from '../sql/dialect.ts'
-import { readPage, type SelectedPage } from '../sql/queries/page.ts'
+import { preparePage, type SelectedPage } from '../sql/queries/page.ts'
 import {
   type Found,
   readAnswer,
@@ -65,17 +65,18 @@ export function createPostgresQueries(
     return paths.map((path) => toResource(byPath.get(path)!, open))
   }
 
-  return (collection, options, query) =>
-    connection.view(
+  return (collection, options, query) => {
+    const read = preparePage(query, options, COUNT_STEPS)
+    return connection.view(
       async (run) =>
-        readPage(query, options, {
-          countSteps: COUNT_STEPS,
+        read({
           findPlace: () => indexes.find(run, collection, query.index),
           run: (steps) => runSteps(run, steps, options),
           readMembers: (page) => readMembers(run, collection, page),
         }),
       options,
     )
+  }
 }
 
 function toParameter(value: WindowValue): PostgresValue {

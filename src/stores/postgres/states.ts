@@ -1,5 +1,5 @@
 import { createResource, type Description } from '../new-state.ts'
-import type { RemoveStep, Taken } from '../sql/dialect.ts'
+import type { RemoveStep, SqlShared, Taken } from '../sql/dialect.ts'
 import {
   encodeBody,
   encodeFields,
@@ -90,8 +90,9 @@ export function createPostgresStates(
   statements: PostgresStatements,
   contents: PostgresContents,
   names: NameSource,
-  { grace, nextVersion }: { readonly grace: number; readonly nextVersion: () => string },
+  { settings, nextVersion }: Pick<SqlShared, 'settings' | 'nextVersion'>,
 ): PostgresStates {
+  const { grace } = settings
   async function release(run: RunStatement, id: string | number | null): Promise<void> {
     await run(statements.releaseContent, [id, grace])
   }

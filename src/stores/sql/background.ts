@@ -167,7 +167,7 @@ function pause(milliseconds: number): Promise<void> {
 }
 
 /** Does what nobody has to wait for, and what is done later where it fails: it is swept, or asked for once more. */
-export async function tryTo(action: () => MaybePromise<void>): Promise<void> {
+export async function tryTo(action: () => MaybePromise<unknown>): Promise<void> {
   try {
     await action()
   } catch {}

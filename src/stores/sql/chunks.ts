@@ -1,7 +1,7 @@
 /** Large content: how it is taken in, read from chunks, and moved to a content store. */
 
 import { createHash, type Hash } from 'node:crypto'
-import { type ContentStore, createGoneError, isUnavailable } from '../../contents/types.ts'
+import { createGoneError, isUnavailable } from '../../contents/types.ts'
 import { HttpError } from '../../core/errors.ts'
 import { andThen, isPromise, type MaybePromise } from '../../core/maybe-promise.ts'
 import type { Pieces } from '../../core/reply.ts'
@@ -99,17 +99,6 @@ export function createLostContentError(): HttpError {
   return new HttpError(500, 'ERR_INTERNAL', {
     detail: 'Staged content was used by another write already, was given up, or was left until it was swept.',
   })
-}
-
-export interface SqlContentsOptions {
-  /** Milliseconds for which content that no path shows is kept: for readers that are still on it, and for slow uploads. */
-  readonly grace: number
-  /** Chunks that are asked for repeatedly. */
-  readonly cache: RecentCache<string, Uint8Array>
-  /** Where content lies that has a key. */
-  readonly contentStore: ContentStore | undefined
-  /** Called when content was given up. */
-  readonly onRelease: () => void
 }
 
 /** Content in chunks of one size. They never change, so nothing has to be asked before one that is kept is used. */

@@ -14,9 +14,9 @@ import {
 } from '../types.ts'
 import type { SqliteConnection } from './connection.ts'
 import type { SqliteContents } from './contents.ts'
+import type { SqliteStates } from './reads.ts'
 import type { SqliteRows, StateWrite } from './row-writes.ts'
 import type { SqliteStatements } from './statements.ts'
-import type { SqliteStates } from './states.ts'
 
 type RelatedConflict = Extract<CreateResult, { related: StoredResource }>
 

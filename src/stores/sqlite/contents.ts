@@ -1,19 +1,23 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { andThen, type MaybePromise } from '../../core/maybe-promise.ts'
 import { createBesideContents, createNoContentsError } from '../sql/beside.ts'
-import { createLargeBody, createLostContentError, type SqlContentsOptions } from '../sql/chunks.ts'
-import type { ChunkSource, ContentId, ContentLedger, LostContent, SqlContents, Swept } from '../sql/dialect.ts'
+import { createLargeBody, createLostContentError } from '../sql/chunks.ts'
+import type {
+  ChunkSource,
+  ContentId,
+  ContentLedger,
+  LostContent,
+  SqlContents,
+  SqlShared,
+  Swept,
+} from '../sql/dialect.ts'
 import { toBytes } from '../sql/rows.ts'
 import { readWhole } from '../streams.ts'
 import type { LargeBody } from '../types.ts'
+import type { SqliteClock } from './changes.ts'
 import type { SqliteConnection } from './connection.ts'
 import { CHUNK_SIZE } from './schema.ts'
 import type { SqliteStatements } from './statements.ts'
-
-export interface SqliteContentsOptions extends SqlContentsOptions {
-  /** The time by the file; asked for within transactions. */
-  readonly now: () => number
-}
 
 export interface SqliteContents extends SqlContents {
   /** Within a transaction: content becomes that of a path. */
@@ -32,13 +36,17 @@ export interface SqliteContents extends SqlContents {
 const MAX_STEPS = 64
 /** Content that this process has released and that may still be there. */
 const MAX_RELEASED = 200
+/** Bytes that are appended to large content in one transaction. */
+const BATCH_SIZE = 512 * 1024
 
 export function createSqliteContents(
   connection: SqliteConnection,
   statements: SqliteStatements,
-  { grace, now, cache, contentStore, onRelease }: SqliteContentsOptions,
+  clock: SqliteClock,
+  { owner, settings, cache, sweepSoon }: SqlShared,
 ): SqliteContents {
-  const expiry = () => now() + grace
+  const { grace, contents: contentStore } = settings
+  const expiry = () => clock.read() + grace
   const released = new Set<ContentId>()
 
   function readPart(id: ContentId, index: number, offset: number, length: number): unknown {
@@ -58,7 +66,7 @@ export function createSqliteContents(
       connection.attempt(() => readKey(id)),
       (key) => {
         if (key === undefined) return undefined
-        if (beside === undefined) throw createNoContentsError('sqliteStore')
+        if (beside === undefined) throw createNoContentsError(owner)
         return readWhole(beside.open(key).open(offset, offset + length - 1))
       },
     )
@@ -93,7 +101,7 @@ export function createSqliteContents(
   }
 
   function sweep(): Swept {
-    const row = statements.findExpired.get(now()) as { id: number } | undefined
+    const row = statements.findExpired.get(clock.read()) as { id: number } | undefined
     if (row === undefined) return 'all'
     statements.abandonContent.run(row.id)
     return clear(row.id)
@@ -119,7 +127,7 @@ export function createSqliteContents(
     begin: (key) => beginRow(() => statements.beginKey.get(expiry(), key)),
     touch: (id) => connection.transactLazily(() => void statements.touchContent.get(expiry(), id)),
     abandon,
-    claim: () => connection.transactLazily(() => statements.claimKeys.all(now()) as LostContent[]),
+    claim: () => connection.transactLazily(() => statements.claimKeys.all(clock.read()) as LostContent[]),
     async forget(id) {
       await clearChunks(id)
       await connection.transactLazily(() => void statements.sweepContent.run(id))
@@ -143,7 +151,7 @@ export function createSqliteContents(
       if ((await connection.transactLazily(() => clear(id))) === 'all') break
       await nextTurn()
     }
-    onRelease()
+    sweepSoon()
   }
 
   /** Chunks of content that lies in the content store: a move may have ended before it had removed them. */
@@ -180,6 +188,7 @@ export function createSqliteContents(
   }
 
   return {
+    batchSize: BATCH_SIZE,
     open,
     beside,
     chunkSource,

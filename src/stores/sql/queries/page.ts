@@ -140,31 +140,33 @@ export type Listed = Page | 'incomplete'
 
 /** What a database does for a list by a query. */
 export interface PageReader {
-  /** Rows that one statement counts. */
-  readonly countSteps: CountSteps
   /** The place of the index; `undefined` when it is not known and the collection has no members. */
   findPlace(): MaybePromise<Place | 'unknown' | undefined>
   run(steps: Steps<SelectedPage>): MaybePromise<SelectedPage>
   readMembers(page: SelectedPage): MaybePromise<readonly StoredResource[]>
 }
 
-/** Reads the page that a query asks for. @throws HttpError 400 for a cursor that is none */
-export function readPage(
+/**
+ * Prepares to read the page that a query asks for. A malformed cursor is refused before the database is asked for anything.
+ * @throws HttpError 400 for a cursor that is none
+ */
+export function preparePage(
   query: ListQuery,
   { after, limit, hidden = false }: ListOptions,
-  { countSteps, findPlace, run, readMembers }: PageReader,
-): MaybePromise<Listed> {
+  countSteps: CountSteps,
+): (reader: PageReader) => MaybePromise<Listed> {
   const plan = planPage({ query, after, limit, hidden }, countSteps)
-  return andThen(findPlace(), (place): MaybePromise<Listed> => {
-    if (place === undefined) return { items: [], ...(query.count && { total: 0 }) }
-    if (place === 'unknown' || !place.isComplete) return 'incomplete'
-    return andThen(run(plan(place.id)), (page) =>
-      andThen(readMembers(page), (items): Page => {
-        const { next, total } = page
-        return { items, ...(next !== undefined && { next }), ...(total !== undefined && { total }) }
-      }),
-    )
-  })
+  return ({ findPlace, run, readMembers }) =>
+    andThen(findPlace(), (place): MaybePromise<Listed> => {
+      if (place === undefined) return { items: [], ...(query.count && { total: 0 }) }
+      if (place === 'unknown' || !place.isComplete) return 'incomplete'
+      return andThen(run(plan(place.id)), (page) =>
+        andThen(readMembers(page), (items): Page => {
+          const { next, total } = page
+          return { items, ...(next !== undefined && { next }), ...(total !== undefined && { total }) }
+        }),
+      )
+    })
 }
 
 /**
