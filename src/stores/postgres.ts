@@ -1,9 +1,8 @@
 import { BOOLEAN, CHECKED_LATER, COUNT, describeValue, MILLISECONDS, withDefault } from '../core/option-values.ts'
 import type { OptionTable } from '../core/options.ts'
-import { createVersions } from './new-state.ts'
 import { createPostgresChanges, createPostgresSteps } from './postgres/changes.ts'
 import { createPostgresConnection, type PostgresPool } from './postgres/connection.ts'
-import { BATCH_SIZE, createPostgresContents } from './postgres/contents.ts'
+import { createPostgresContents } from './postgres/contents.ts'
 import { createPostgresIndexes } from './postgres/indexes.ts'
 import { createNameSource } from './postgres/names.ts'
 import { createPglitePool, isPglite, type PgliteDatabase } from './postgres/pglite.ts'
@@ -11,8 +10,6 @@ import { createPostgresQueries } from './postgres/queries.ts'
 import { connectWhenMigrated } from './postgres/schema.ts'
 import { encodeKey, nameStatements } from './postgres/statements.ts'
 import { createPostgresStates } from './postgres/states.ts'
-import { createRecentCache } from './recent-cache.ts'
-import { createIndexer, createSweeper } from './sql/background.ts'
 import { createSqlStore } from './sql/create-store.ts'
 import { readSqlOptions, SQL_OPTIONS, type SqlStore, type SqlStoreOptions } from './sql/options.ts'
 import { formatSortKey, type StateRow, toPage, toResource } from './sql/rows.ts'
@@ -63,71 +60,46 @@ export function postgresStore(options: PostgresStoreOptions): SqlStore {
     throw new TypeError('postgresStore takes the pool as an option: postgresStore({ pool }).')
   }
   const settings = readSqlOptions('postgresStore', options, OPTIONS)
-  const { pool, tablePrefix: prefix, grace, contents: contentStore } = settings
-  const { statementTimeout, connectTimeout, maxWaiting, preparedStatements } = settings
+  const { pool, tablePrefix: prefix, statementTimeout, connectTimeout, maxWaiting, preparedStatements } = settings
   if (!isPool(pool) && !isPglite(pool)) {
     throw new TypeError(
       `postgresStore needs as pool: an instance of PGlite, or new Pool() of pg; it is ${describeValue(pool)}.`,
     )
   }
-  const connection = connectWhenMigrated(
-    createPostgresConnection(isPglite(pool) ? createPglitePool(pool) : pool, {
-      statementTimeout,
-      connectTimeout,
-      maxWaiting,
-      preparedStatements,
-    }),
-    prefix,
-    maxWaiting,
-    () => sweeper.start(),
-  )
-  const statements = nameStatements(prefix)
-  const nextVersion = createVersions()
-  const sweeper = createSweeper(async () => {
-    const states = await connection.run(statements.sweepStates, [])
-    if ((await contents.sweep()) === 'part' || states.length > 0) return 'part'
-    if ((await indexes.sweep()) === 'part') return 'part'
-    return contents.beside?.sweep() ?? 'all'
-  }, settings.sweepInterval)
-  const contents = createPostgresContents(connection, statements, {
-    grace,
-    nextId: nextVersion,
-    chunks: createRecentCache<string, Uint8Array>(settings.cacheSize),
-    contentStore,
-    onRelease: sweeper.hurry,
-  })
-  const { open } = contents
-  const names = createNameSource(connection, statements, maxWaiting)
-  const states = createPostgresStates(connection, statements, contents, names, { grace, nextVersion })
-  const indexes = createPostgresIndexes(connection, {
-    prefix,
-    open,
-    onIncomplete: (collection, index) => void indexer.run(collection, index),
-  })
-  const indexer = createIndexer(indexes)
+  const limits = { statementTimeout, connectTimeout, maxWaiting, preparedStatements }
 
-  const steps = createPostgresSteps(connection, states, names, indexes, nextVersion)
+  return createSqlStore('postgresStore', settings, (shared) => {
+    const client = createPostgresConnection(isPglite(pool) ? createPglitePool(pool) : pool, limits)
+    const connection = connectWhenMigrated(client, prefix, maxWaiting, shared.startSweep)
+    const statements = nameStatements(prefix)
+    const contents = createPostgresContents(connection, statements, shared)
+    const { open } = contents
+    const names = createNameSource(connection, statements, maxWaiting)
+    const states = createPostgresStates(connection, statements, contents, names, shared)
+    const indexes = createPostgresIndexes(connection, prefix, open, shared)
+    const steps = createPostgresSteps(connection, states, names, indexes, shared.nextVersion)
 
-  return createSqlStore({
-    owner: 'postgresStore',
-    settings,
-    nextVersion,
-    changes: createPostgresChanges(states, steps, names, open),
-    select: createPostgresQueries(connection, { prefix, indexes, open }),
-    contents,
-    batchSize: BATCH_SIZE,
-    sweeper,
-    indexer,
+    return {
+      read: states.read,
+      select: createPostgresQueries(connection, { prefix, indexes, open }),
+      changes: createPostgresChanges(states, steps, names, open),
+      contents,
+      indexes,
 
-    read: states.read,
+      async list(collection, options) {
+        const { after, limit, hidden = false } = options
+        const start = after === undefined ? '' : encodeKey(formatSortKey(after))
+        const values = [encodeKey(collection), start, limit + 1]
+        const rows = await connection.read<StateRow>(hidden ? statements.listAll : statements.listLive, values, options)
+        return toPage(rows, limit, (row) => toResource(row, open))
+      },
 
-    async list(collection, options) {
-      const { after, limit, hidden = false } = options
-      const start = after === undefined ? '' : encodeKey(formatSortKey(after))
-      const values = [encodeKey(collection), start, limit + 1]
-      const rows = await connection.read<StateRow>(hidden ? statements.listAll : statements.listLive, values, options)
-      return toPage(rows, limit, (row) => toResource(row, open))
-    },
+      async sweep() {
+        const states = await connection.run(statements.sweepStates, [])
+        if ((await contents.sweep()) === 'part' || states.length > 0) return 'part'
+        return indexes.sweep()
+      },
+    }
   })
 }
 

@@ -1,20 +1,17 @@
 import { CLOCK, describeValue, SIZE, type ValueRule, withDefault } from '../core/option-values.ts'
 import type { OptionTable } from '../core/options.ts'
-import { createVersions } from './new-state.ts'
-import { createKnownStates, createRecentCache } from './recent-cache.ts'
-import { createIndexer, createSweeper } from './sql/background.ts'
+import { createKnownStates } from './recent-cache.ts'
 import { createSqlStore } from './sql/create-store.ts'
 import { readSqlOptions, SQL_OPTIONS, type SqlStore, type SqlStoreOptions } from './sql/options.ts'
 import { createSqliteChanges, createSqliteClock, createSqliteNames } from './sqlite/changes.ts'
 import { createSqliteConnection } from './sqlite/connection.ts'
 import { createSqliteContents } from './sqlite/contents.ts'
-import { blockWhileBusy, openSqliteHandle, type SqliteHandle } from './sqlite/handle.ts'
+import { blockWhileBusy, openSqliteHandle, type SqliteDatabase, type SqliteHandle } from './sqlite/handle.ts'
 import { createSqliteIndexes } from './sqlite/indexes.ts'
-import { createSqliteQueries } from './sqlite/queries.ts'
+import { createSqliteQueries, createSqliteStates } from './sqlite/reads.ts'
 import { createSqliteRows } from './sqlite/row-writes.ts'
 import { migrateSqlite } from './sqlite/schema.ts'
 import { prepareStatements } from './sqlite/statements.ts'
-import { createSqliteStates } from './sqlite/states.ts'
 
 export type { MovableContents, MoveOptions, SqlStore } from './sql/options.ts'
 export type { SqliteHandle, SqliteStatement, SqliteValue } from './sqlite/handle.ts'
@@ -44,9 +41,6 @@ const OPTIONS: OptionTable<SqliteStoreOptions> = {
   ...SQL_OPTIONS,
 }
 
-/** Bytes that are appended to large content in one transaction. */
-const BATCH_SIZE = 512 * 1024
-
 /**
  * Keeps resources in a SQLite database: durable, one file, shared by several processes of one machine.
  * Reads, and writes of small content, are synchronous unless another process holds the lock.
@@ -64,60 +58,44 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
     )
   }
   const settings = readSqlOptions('sqliteStore', options, OPTIONS)
-  const { tablePrefix: prefix, busyTimeout, grace, cacheSize, reserve, contents: contentStore, now } = settings
-  const { database, space } = openSqliteHandle(handle, {
-    busyTimeout,
-    reserve,
-    onShortage: () => sweeper.hurry(),
-    migrate: (handle) => migrateSqlite(handle, prefix),
-  })
-  const connection = createSqliteConnection(database, space, busyTimeout)
-  const statements = prepareStatements(database, prefix)
-  const clock = blockWhileBusy(busyTimeout, () => createSqliteClock(statements, now))
-  const sweeper = createSweeper(async () => {
-    const swept = await connection.transactLazily(() => {
-      const states = statements.sweepStates.all(clock.read()) as unknown[]
-      if (contents.sweep() === 'all' && states.length === 0 && indexes.sweep() === 'all') return 'all'
-      // What was forgotten by this clock must not be followed by states with dates of before.
-      clock.tick()
-      return 'part'
-    })
-    if (swept === 'part') return 'part'
-    space.tend()
-    return contents.beside?.sweep() ?? 'all'
-  }, settings.sweepInterval)
-  const contents = createSqliteContents(connection, statements, {
-    grace,
-    now: clock.read,
-    chunks: createRecentCache<string, Uint8Array>(cacheSize),
-    contentStore,
-    onRelease: sweeper.hurry,
-  })
-  sweeper.start()
-  const { open } = contents
-  const indexes = createSqliteIndexes(connection, statements, {
-    now: clock.now,
-    open,
-    onIncomplete: (collection, index) => void indexer.run(collection, index),
-  })
-  const indexer = createIndexer(indexes)
-  const known = createKnownStates(cacheSize / 4)
-  const names = createSqliteNames(connection, statements)
-  const nextVersion = createVersions()
-  const states = createSqliteStates(connection, statements, { open, known, clock })
-  const rows = createSqliteRows(statements, { contents, known, names, indexes, nextVersion })
+  const { tablePrefix: prefix, busyTimeout, cacheSize, reserve, now } = settings
 
-  return createSqlStore({
-    owner: 'sqliteStore',
-    settings,
-    nextVersion,
-    changes: createSqliteChanges(connection, statements, { states, rows, known, names, contents, clock, nextVersion }),
-    select: createSqliteQueries(connection, prefix, { indexes, known, open }),
-    contents,
-    batchSize: BATCH_SIZE,
-    sweeper,
-    indexer,
-    read: states.read,
-    list: states.list,
+  return createSqlStore('sqliteStore', settings, (shared) => {
+    const { nextVersion, startSweep, sweepSoon: onShortage } = shared
+    const migrate = (database: SqliteDatabase) => migrateSqlite(database, prefix)
+    const { database, space } = openSqliteHandle(handle, { busyTimeout, reserve, onShortage, migrate })
+    const connection = createSqliteConnection(database, space, busyTimeout)
+    const statements = prepareStatements(database, prefix)
+    const clock = blockWhileBusy(busyTimeout, () => createSqliteClock(statements, now))
+    const contents = createSqliteContents(connection, statements, clock, shared)
+    const { open } = contents
+    const indexes = createSqliteIndexes(connection, statements, clock, open, shared)
+    const known = createKnownStates(cacheSize / 4)
+    const names = createSqliteNames(connection, statements)
+    const states = createSqliteStates(connection, statements, { open, known, clock })
+    const rows = createSqliteRows(statements, { contents, known, names, indexes, nextVersion })
+    const parts = { states, rows, known, names, contents, clock, nextVersion }
+    startSweep()
+
+    return {
+      read: states.read,
+      list: states.list,
+      select: createSqliteQueries(connection, prefix, { indexes, known, open }),
+      changes: createSqliteChanges(connection, statements, parts),
+      contents,
+      indexes,
+
+      async sweep() {
+        const swept = await connection.transactLazily(() => {
+          const states = statements.sweepStates.all(clock.read()) as unknown[]
+          if (contents.sweep() === 'all' && states.length === 0 && indexes.sweep() === 'all') return 'all'
+          // What was forgotten by this clock must not be followed by states with dates of before.
+          clock.tick()
+          return 'part'
+        })
+        if (swept === 'all') space.tend()
+        return swept
+      },
+    }
   })
 }

@@ -223,7 +223,7 @@ function readElements(text: string, name: string): readonly string[] {
 const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
 
 /** The text of the first element of a name; empty when there is none. */
-export function readElement(text: string, name: string): string {
+function readElement(text: string, name: string): string {
   const content = new RegExp(`<${name}>([^<]*)</${name}>`).exec(text)?.[1] ?? ''
   return content.replace(/&(?:#(\d+)|#x([0-9a-fA-F]+)|(\w+));/g, (entity, decimal, hex, name) => {
     if (decimal !== undefined) return String.fromCodePoint(Number(decimal))

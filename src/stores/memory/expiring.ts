@@ -1,3 +1,5 @@
+/** What stays in memory for a time: states with a retention, and what is known of resources that are gone. */
+
 import type { StoredResource, Tombstone } from '../types.ts'
 import type { Entry } from './member-index.ts'
 

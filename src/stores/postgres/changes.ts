@@ -186,7 +186,7 @@ export function createPostgresSteps(
       return written.own
     },
 
-    async remove(path, { related, writes, below, ...options }, taken, call) {
+    async remove(path, { related, relatedWrites: writes, below, ...options }, taken, call) {
       const own = { ...options, reach: 'live' } as const
       if (related.length === 0 && writes.length === 0 && !below) return states.drop(runUntil(call), path, own)
       const other = { ...options, expect: 'any', reach: 'live-and-hidden' } as const

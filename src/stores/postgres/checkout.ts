@@ -1,3 +1,5 @@
+/** Connections of the pool: each is taken for one use, and what an error says of it. */
+
 import { createUnavailableError } from '../../contents/types.ts'
 import { publishFailure } from '../../core/diagnostics.ts'
 import { HttpError, isHttpError } from '../../core/errors.ts'

@@ -1,15 +1,11 @@
 import { createBesideContents, createNoContentsError } from '../sql/beside.ts'
-import { createLargeBody, createLostContentError, readThroughCache, type SqlContentsOptions } from '../sql/chunks.ts'
-import type { ChunkSource, ContentId, ContentLedger, SqlContents, Swept } from '../sql/dialect.ts'
+import { createLargeBody, createLostContentError } from '../sql/chunks.ts'
+import type { ChunkSource, ContentId, ContentLedger, SqlContents, SqlShared, Swept } from '../sql/dialect.ts'
 import { toBytes } from '../sql/rows.ts'
 import type { LargeBody } from '../types.ts'
 import type { PostgresConnection, RunStatement } from './connection.ts'
 import { CHUNK_SIZE } from './schema.ts'
 import { KEY_MARK, type PostgresStatements } from './statements.ts'
-
-export interface PostgresContentsOptions extends SqlContentsOptions {
-  readonly nextId: () => string
-}
 
 export interface PostgresContents extends SqlContents {
   /** Within a transaction: content becomes that of a path. */
@@ -19,18 +15,19 @@ export interface PostgresContents extends SqlContents {
 }
 
 /** Bytes that are appended in one statement: two chunks. */
-export const BATCH_SIZE: number = 2 * CHUNK_SIZE
+const BATCH_SIZE = 2 * CHUNK_SIZE
 
 export function createPostgresContents(
   connection: PostgresConnection,
   statements: PostgresStatements,
-  { grace, nextId, chunks, contentStore, onRelease }: PostgresContentsOptions,
+  { owner, settings, cache, nextVersion, sweepSoon }: SqlShared,
 ): PostgresContents {
+  const { grace, contents: contentStore } = settings
   let identity: string | undefined
 
   async function abandon(id: ContentId): Promise<void> {
     const rows = await connection.run(statements.abandonContent, [id])
-    if (!isKey(id)) return onRelease()
+    if (!isKey(id)) return sweepSoon()
     // A path shows it: it stays. Without the content store the row waits.
     if (rows.length > 0) await beside?.remove({ id, key: keyOf(id) })
   }
@@ -75,11 +72,11 @@ export function createPostgresContents(
       if (beside !== undefined) return beside.open(keyOf(id))
       return {
         open() {
-          throw createNoContentsError('postgresStore')
+          throw createNoContentsError(owner)
         },
       }
     }
-    async function readFromTable(index: number, offset: number, length: number): Promise<Uint8Array | undefined> {
+    async function readPiece(index: number, offset: number, length: number): Promise<Uint8Array | undefined> {
       const rest = offset + length - CHUNK_SIZE
       const statement = rest > 0 ? statements.readAcross : statements.readChunk
       const values = [id, index, offset + 1, rest > 0 ? rest : length]
@@ -87,7 +84,7 @@ export function createPostgresContents(
       return row === undefined ? undefined : toBytes(row.bytes)
     }
 
-    return createLargeBody(size, CHUNK_SIZE, readThroughCache(chunks, id, size, CHUNK_SIZE, readFromTable))
+    return createLargeBody({ id, size, chunkSize: CHUNK_SIZE, cache, readPiece })
   }
 
   const chunkSource: ChunkSource = {
@@ -113,6 +110,7 @@ export function createPostgresContents(
   }
 
   return {
+    batchSize: BATCH_SIZE,
     beside,
     abandon,
     chunkSource,
@@ -120,7 +118,7 @@ export function createPostgresContents(
     link,
 
     async begin() {
-      const id = nextId()
+      const id = nextVersion()
       await connection.run(statements.beginContent, [id, grace])
       return id
     },

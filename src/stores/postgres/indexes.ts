@@ -1,13 +1,13 @@
 import type { CollectionIndex } from '../lists.ts'
 import type { Description } from '../new-state.ts'
-import type { IndexSteps, Swept } from '../sql/dialect.ts'
+import { tryTo } from '../sql/background.ts'
+import type { IndexSteps, SqlShared, Swept } from '../sql/dialect.ts'
 import {
   advance,
   DONE,
   entryPlaceOf,
   isAtPosition,
   type Place,
-  type PlaceOptions,
   type PlaceRow,
   type Position,
   padEntry,
@@ -15,7 +15,7 @@ import {
   toPlace,
   toWalkedBatch,
 } from '../sql/queries/index-tables.ts'
-import { memberKeyOf, placeOf, type StateRow, sortKeyOf } from '../sql/rows.ts'
+import { memberKeyOf, type OpenContent, placeOf, type StateRow, sortKeyOf } from '../sql/rows.ts'
 import { type PostgresConnection, type PostgresValue, ROLL_BACK, type RunStatement } from './connection.ts'
 import { writeIndexStatements } from './index-statements.ts'
 import { encodeKey } from './statements.ts'
@@ -29,10 +29,6 @@ export interface PostgresIndexes extends IndexSteps<Position> {
   sweep(): Promise<Swept>
 }
 
-export interface PostgresIndexesOptions extends PlaceOptions {
-  readonly prefix: string
-}
-
 type UsedRow = PlaceRow & { readonly is_stale: boolean }
 
 /** Places that this process knows to be there. */
@@ -40,7 +36,9 @@ const MOST_KNOWN = 10_000
 
 export function createPostgresIndexes(
   connection: PostgresConnection,
-  { prefix, open, onIncomplete }: PostgresIndexesOptions,
+  prefix: string,
+  open: OpenContent,
+  { indexMembers }: Pick<SqlShared, 'indexMembers'>,
 ): PostgresIndexes {
   const statements = writeIndexStatements(prefix)
   const known = new Set<string>()
@@ -71,13 +69,6 @@ export function createPostgresIndexes(
     })
   }
 
-  /** Beside a request, which does not wait for it and does not fail with it. */
-  async function keepUsed(place: number): Promise<void> {
-    try {
-      await connection.run(statements.usePlace, [place])
-    } catch {}
-  }
-
   async function readWalk(collection: string, row: PlaceRow) {
     const values = [encodeKey(collection), row.phase, Buffer.from(row.walked)]
     const members = await connection.read<StateRow & { readonly sort_key: string }>(statements.walkMembers, values)
@@ -103,7 +94,8 @@ export function createPostgresIndexes(
         const [found] = await run<{ has: boolean }>(statements.hasMembers, [encodeKey(collection)])
         return found!.has ? 'unknown' : undefined
       }
-      if (row.is_stale) void keepUsed(row.id)
+      // Beside the request, which does not wait for it and does not fail with it.
+      if (row.is_stale) void tryTo(() => connection.run(statements.usePlace, [row.id]))
       return toPlace(row)
     },
 
@@ -113,7 +105,7 @@ export function createPostgresIndexes(
         const collection = placeOf(path)?.collection
         if (index === undefined || collection === undefined || known.has(`${index.version} ${collection}`)) continue
         const row = (await findRow(connection.read, collection, index)) ?? (await createRow(collection, index))
-        if (row.phase !== DONE) onIncomplete(collection, index)
+        if (row.phase !== DONE) indexMembers(collection, index)
       }
     },
 

@@ -66,10 +66,10 @@ export function createPostgresQueries(
   }
 
   return (collection, options, query) => {
-    const readPage = preparePage(query, options, COUNT_STEPS)
+    const read = preparePage(query, options, COUNT_STEPS)
     return connection.view(
       async (run) =>
-        readPage({
+        read({
           findPlace: () => indexes.find(run, collection, query.index),
           run: (steps) => runSteps(run, steps, options),
           readMembers: (page) => readMembers(run, collection, page),

@@ -169,7 +169,7 @@ export function connectWhenMigrated(
  * what has been committed while its statement waited for the row; the statement itself does not. It needs no rights of the
  * role that writes, so roles that were given rights on the tables of release 0.1 go on writing.
  */
-export function createIndexTables(prefix: string): readonly string[] {
+function createIndexTables(prefix: string): readonly string[] {
   const entries = `${prefix}entries`
   const places = `${prefix}places`
   const pending = `${prefix}pending`

@@ -135,7 +135,7 @@ function writeStatements(prefix: string): Readonly<Record<StatementName, string>
 export type DatedRow = StateRow & { readonly now: number }
 
 /** A row of {@link FACTS}, and of {@link CONTENT} behind them. */
-export function decodeState(fields: Fields): DatedRow {
+function decodeState(fields: Fields): DatedRow {
   return {
     path: fields[0]!,
     state: Number(fields[1]),
@@ -168,12 +168,12 @@ export interface WrittenRow {
 }
 
 /** The date of a row that was written for the first time. */
-export function decodeCreated([changed, strong]: Fields): Pick<WrittenRow, 'changed' | 'strong'> {
+function decodeCreated([changed, strong]: Fields): Pick<WrittenRow, 'changed' | 'strong'> {
   return { changed: Number(changed), strong: strong === 't' }
 }
 
 /** A row of {@link WRITTEN_FACTS}, `is_released` and `next`. */
-export function decodeWritten([changed, strong, was, content, isReleased, next]: Fields): WrittenRow {
+function decodeWritten([changed, strong, was, content, isReleased, next]: Fields): WrittenRow {
   return {
     changed: Number(changed),
     strong: strong === 't',

@@ -1,5 +1,5 @@
 import { createResource, type Description } from '../new-state.ts'
-import type { Taken } from '../sql/dialect.ts'
+import type { RemoveStep, SqlShared, Taken } from '../sql/dialect.ts'
 import {
   encodeBody,
   encodeFields,
@@ -16,12 +16,11 @@ import {
   type Expectation,
   parseIntegerName,
   type ReadOptions,
-  type RemoveOptions,
   type StoredResource,
   type StoredState,
 } from '../types.ts'
 import { sqlStateOf } from './checkout.ts'
-import type { PostgresConnection, PostgresValue, RunStatement } from './connection.ts'
+import type { PostgresConnection, PostgresStatement, PostgresValue, RunStatement } from './connection.ts'
 import type { PostgresContents } from './contents.ts'
 import type { NameSource } from './names.ts'
 import { type DatedRow, encodeKey, listIndexed, type PostgresStatements, type WrittenRow } from './statements.ts'
@@ -76,11 +75,7 @@ export interface NewRow {
   readonly taken: Taken
 }
 
-export interface DropOptions {
-  readonly mode: RemoveOptions['mode']
-  /** Milliseconds for which a tombstone stays. */
-  readonly keep: number
-  readonly expect: RemoveOptions['expect']
+export interface DropOptions extends Pick<RemoveStep, 'mode' | 'expect' | 'retention'> {
   /** Whether a hidden resource is removed as well. */
   readonly reach: 'live' | 'live-and-hidden'
 }
@@ -95,49 +90,11 @@ export function createPostgresStates(
   statements: PostgresStatements,
   contents: PostgresContents,
   names: NameSource,
-  { grace, nextVersion }: { readonly grace: number; readonly nextVersion: () => string },
+  { settings, nextVersion }: Pick<SqlShared, 'settings' | 'nextVersion'>,
 ): PostgresStates {
+  const { grace } = settings
   async function release(run: RunStatement, id: string | number | null): Promise<void> {
     await run(statements.releaseContent, [id, grace])
-  }
-
-  function runPut(
-    run: RunStatement,
-    path: string,
-    version: string,
-    content: Description,
-    taken: Taken,
-    expect: PutExpectation,
-  ): Promise<WrittenRow[]> {
-    const values: PostgresValue[] = [
-      encodeKey(path),
-      version,
-      taken.size,
-      ...encodeFields(content),
-      taken.id ?? null,
-      taken.id === undefined ? encodeBody(taken.body) : null,
-      grace,
-      taken.sha256 ?? null,
-    ]
-    const place = placeOf(path)
-    const indexed = place === undefined ? [] : listIndexed(content)
-    const isIndexed = indexed.length > 0
-    if (expect === 'present' || typeof expect === 'object') {
-      values.push(expect === 'present' ? null : expect.version, ...indexed)
-      return run(isIndexed ? statements.replaceStateIndexed : statements.replaceState, values)
-    }
-    values.push(place === undefined ? null : encodeKey(place.collection))
-    values.push(place === undefined ? null : encodeKey(formatSortKey(place.name)))
-    values.push(REPLACE[expect])
-    const id = place === undefined ? undefined : parseIntegerName(place.name)
-    // An assigned name has come from the counter.
-    const raised = id === undefined || expect === 'vacant' ? undefined : names.raiseFor(place!.collection, id)
-    if (raised === undefined) {
-      values.push(...indexed)
-      return run(isIndexed ? statements.putStateIndexed : statements.putState, values)
-    }
-    values.push(raised, ...indexed)
-    return run(isIndexed ? statements.putNamedIndexed : statements.putNamed, values)
   }
 
   return {
@@ -156,14 +113,37 @@ export function createPostgresStates(
     toFoundState: (row) => toState(row, 'not-shown', row?.now ?? 0, contents.open),
 
     async put(run, path, content, taken, expect, version = nextVersion()) {
-      const [row] = await runPut(run, path, version, content, taken, expect)
+      const place = placeOf(path)
+      const indexed = place === undefined ? [] : listIndexed(content)
+      const isIndexed = indexed.length > 0
+      const values: PostgresValue[] = [encodeKey(path), version, taken.size, ...encodeFields(content), taken.id ?? null]
+      values.push(taken.id === undefined ? encodeBody(taken.body) : null, grace, taken.sha256 ?? null)
+      let statement: PostgresStatement
+      if (expect === 'present' || typeof expect === 'object') {
+        values.push(expect === 'present' ? null : expect.version)
+        statement = isIndexed ? statements.replaceStateIndexed : statements.replaceState
+      } else {
+        values.push(place === undefined ? null : encodeKey(place.collection))
+        values.push(place === undefined ? null : encodeKey(formatSortKey(place.name)))
+        values.push(REPLACE[expect])
+        const id = place === undefined ? undefined : parseIntegerName(place.name)
+        // An assigned name has come from the counter.
+        const raised = id === undefined || expect === 'vacant' ? undefined : names.raiseFor(place!.collection, id)
+        if (raised === undefined) statement = isIndexed ? statements.putStateIndexed : statements.putState
+        else {
+          values.push(raised)
+          statement = isIndexed ? statements.putNamedIndexed : statements.putNamed
+        }
+      }
+      values.push(...indexed)
+      const [row] = await run<WrittenRow>(statement, values)
       if (row === undefined) return undefined
       if (taken.id !== undefined) await contents.link(run, taken.id)
       if (!row.is_released) await release(run, row.was_content_id)
       return {
         outcome: row.was_state === LIVE ? 'replaced' : 'created',
         resource: createResource(path, version, content, taken, row),
-        counter: row.next === null ? undefined : { collection: placeOf(path)!.collection, next: row.next },
+        counter: row.next === null ? undefined : { collection: place!.collection, next: row.next },
       }
     },
 
@@ -198,7 +178,7 @@ export function createPostgresStates(
       for (const { content_id: id } of escaped) await release(run, id)
     },
 
-    async drop(run, path, { mode, keep, expect, reach }) {
+    async drop(run, path, { mode, retention, expect, reach }) {
       const values: PostgresValue[] = [
         encodeKey(path),
         typeof expect === 'object' ? expect.version : null,
@@ -206,7 +186,7 @@ export function createPostgresStates(
         reach === 'live' ? LIVE : HIDDEN,
       ]
       if (mode === 'hide') return (await run<DatedRow>(statements.hideState, values))[0]
-      values.push(mode === 'erase' ? 0 : Math.min(Math.floor(keep), LONGEST_RETENTION), grace)
+      values.push(mode === 'erase' ? 0 : Math.min(Math.floor(retention), LONGEST_RETENTION), grace)
       const [row] = await run<DatedRow & { is_released: boolean }>(statements.removeState, values)
       if (row?.is_released === false) await release(run, row.content_id)
       return row

@@ -167,7 +167,7 @@ function pause(milliseconds: number): Promise<void> {
 }
 
 /** Does work in the background. Where it fails, a sweep or the next call does it again. */
-export async function tryTo(action: () => MaybePromise<void>): Promise<void> {
+export async function tryTo(action: () => MaybePromise<unknown>): Promise<void> {
   try {
     await action()
   } catch {}

@@ -1,27 +1,40 @@
 import { andThen, type MaybePromise } from '../../core/maybe-promise.ts'
+import { createVersions } from '../new-state.ts'
+import { createRecentCache } from '../recent-cache.ts'
 import { toStream } from '../streams.ts'
-import {
-  type Abortable,
-  type Content,
-  isStaged,
-  type RelatedWrite,
-  type StagedBody,
-  sizeOf,
-  throwIfAborted,
-} from '../types.ts'
+import { type Abortable, type Content, isStaged, type StagedBody, sizeOf, throwIfAborted } from '../types.ts'
+import { createIndexer, createSweeper } from './background.ts'
 import { abandonLater, createCollector, type IntakeOptions, moveChunks } from './chunks.ts'
-import type { ChunkSink, Creation, FindTaken, RemoveStep, SqlParts, Taken, WriteStep } from './dialect.ts'
-import type { SqlStore } from './options.ts'
+import type { ChunkSink, Creation, FindTaken, RemoveStep, SqlParts, SqlShared, Taken, WriteStep } from './dialect.ts'
+import type { SqlSettings, SqlStore, SqlStoreOptions } from './options.ts'
 import { listWhenIndexed } from './queries/page.ts'
 
-const NOTHING: readonly RelatedWrite[] = []
+const NOTHING: WriteStep['related'] = []
 
-/** Makes the store of a database from the parts in which databases differ. */
-export function createSqlStore(parts: SqlParts): SqlStore {
-  const { owner, settings, nextVersion, changes, contents, batchSize, sweeper, indexer } = parts
-  const { inlineLimit, retention } = settings
-  const { beside } = contents
-  const intakes = createIntakeFactory(contents, { inlineLimit, batchSize, beside })
+/** Makes the store of a database. @param open makes the parts in which databases differ */
+export function createSqlStore(
+  owner: string,
+  settings: SqlSettings<SqlStoreOptions>,
+  open: (shared: SqlShared) => SqlParts,
+): SqlStore {
+  const nextVersion = createVersions()
+  const sweeper = createSweeper(async () => {
+    if ((await parts.sweep()) === 'part') return 'part'
+    return beside?.sweep() ?? 'all'
+  }, settings.sweepInterval)
+  const parts = open({
+    owner,
+    settings,
+    nextVersion,
+    cache: createRecentCache(settings.cacheSize),
+    startSweep: sweeper.start,
+    sweepSoon: sweeper.hurry,
+    indexMembers: (collection, index) => void indexer.run(collection, index),
+  })
+  const { changes, contents } = parts
+  const { beside, batchSize } = contents
+  const indexer = createIndexer(parts.indexes)
+  const intakes = createIntakeFactory(contents, { inlineLimit: settings.inlineLimit, batchSize, beside })
 
   return {
     supports: {
@@ -78,15 +91,9 @@ export function createSqlStore(parts: SqlParts): SqlStore {
 
     remove(path, options) {
       throwIfAborted(options)
-      const {
-        expect,
-        mode,
-        retention: keep = retention,
-        related = [],
-        relatedWrites = NOTHING,
-        below = false,
-      } = options
-      const step: RemoveStep = { mode, expect, keep, related, writes: relatedWrites, below }
+      const { expect, mode, related = [], relatedWrites = NOTHING, below = false } = options
+      const { retention = settings.retention } = options
+      const step: RemoveStep = { mode, expect, retention, related, relatedWrites, below }
       const contents = relatedWrites.map((write) => write.content)
       const taken = intakes.held(contents)
       if (taken !== undefined) return changes.remove(path, step, taken, options)
@@ -113,7 +120,7 @@ export function createSqlStore(parts: SqlParts): SqlStore {
 }
 
 /** The content of all resources of a write; its own comes first. */
-function contentsOf(content: Content, related: readonly RelatedWrite[]): readonly Content[] {
+function contentsOf(content: Content, related: WriteStep['related']): readonly Content[] {
   return related.length === 0 ? [content] : [content, ...related.map((write) => write.content)]
 }
 

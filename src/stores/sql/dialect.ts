@@ -1,5 +1,6 @@
 import type { MaybePromise } from '../../core/maybe-promise.ts'
 import type { CollectionIndex, ListOptions, ListQuery, Page } from '../lists.ts'
+import type { RecentCache } from '../recent-cache.ts'
 import type {
   Abortable,
   Content,
@@ -14,31 +15,41 @@ import type {
   WriteOptions,
   WriteResult,
 } from '../types.ts'
-import type { Indexer, Sweeper } from './background.ts'
 import type { BesideContents } from './beside.ts'
 import type { SqlSettings, SqlStoreOptions } from './options.ts'
-import type { EntryKeys } from './queries/index-tables.ts'
+import type { EntryKeys, Position } from './queries/index-tables.ts'
 import type { Listed } from './queries/page.ts'
 
 /** What a database brings to a store on tables: the parts in which databases differ. The rest of a store is the same for all. */
 
-/** The parts of a store in which databases differ. */
-export interface SqlParts {
+/** What a store on tables has before its database is opened. */
+export interface SqlShared {
   /** The public name of the store. */
   readonly owner: string
   readonly settings: SqlSettings<SqlStoreOptions>
   readonly nextVersion: () => string
+  /** Chunks of large content that are asked for repeatedly. */
+  readonly cache: RecentCache<string, Uint8Array>
+  /** Begins to sweep: the tables are there. */
+  startSweep(): void
+  /** Sweeps soon: something was given up, or room is needed. */
+  sweepSoon(): void
+  /** Begins to index members of a collection that wait for their entries. */
+  indexMembers(collection: string, index: CollectionIndex): void
+}
+
+/** The parts of a store in which databases differ. */
+export interface SqlParts {
   readonly read: ResourceStore['read']
-  readonly changes: SqlChanges
   /** A page without a query. */
-  readonly list: (collection: string, options: ListOptions) => MaybePromise<Page>
+  list(collection: string, options: ListOptions): MaybePromise<Page>
   /** A page by a query, or `incomplete` while members of the collection have no entry. */
-  readonly select: (collection: string, options: ListOptions, query: ListQuery) => MaybePromise<Listed>
+  select(collection: string, options: ListOptions, query: ListQuery): MaybePromise<Listed>
+  readonly changes: SqlChanges
   readonly contents: SqlContents
-  /** Bytes that are appended to large content at once. */
-  readonly batchSize: number
-  readonly sweeper: Sweeper
-  readonly indexer: Indexer
+  readonly indexes: IndexSteps<Position>
+  /** One bounded step of clearing away; several processes may take it at the same time. */
+  sweep(): MaybePromise<Swept>
 }
 
 /** A write of one path and those that go with it, all or nothing. */
@@ -72,16 +83,7 @@ export interface Creation {
 }
 
 /** A removal of one path, with others that are removed or written, all or nothing. */
-export interface RemoveStep {
-  readonly mode: RemoveOptions['mode']
-  readonly expect: RemoveOptions['expect']
-  /** Milliseconds for which a tombstone stays. */
-  readonly keep: number
-  readonly related: readonly string[]
-  readonly writes: readonly RelatedWrite[]
-  /** Whether everything below the path goes with it. */
-  readonly below: boolean
-}
+export type RemoveStep = Required<Omit<RemoveOptions, 'signal' | 'retention'>> & { readonly retention: number }
 
 /** Changes of the states of one database. Each call is atomic; its content has been taken in. */
 export interface SqlChanges {
@@ -96,7 +98,7 @@ export interface SqlChanges {
     findTaken: FindTaken,
     call: Abortable,
   ): MaybePromise<CreateResult | Draft>
-  /** @param taken the content of `writes` */
+  /** @param taken the content of `relatedWrites` */
   remove(path: string, step: RemoveStep, taken: readonly Taken[], call: Abortable): MaybePromise<RemoveResult>
 }
 
@@ -121,6 +123,8 @@ export interface ChunkSink {
 
 /** Large content that never changes: in chunks, or in a content store. */
 export interface SqlContents extends ChunkSink {
+  /** Bytes that are appended at once. */
+  readonly batchSize: number
   /** Content in the content store; `undefined` without one. */
   readonly beside: BesideContents | undefined
   /** Chunks to move to the content store. */

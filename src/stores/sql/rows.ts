@@ -3,7 +3,6 @@
 import type { IndexedValues, Page } from '../lists.ts'
 import { isExpected, type MutableResource } from '../new-state.ts'
 import {
-  type Content,
   type ContentFields,
   type LargeBody,
   nameOf,
@@ -93,11 +92,6 @@ export function toResource(row: StateRow, open: OpenContent): StoredResource {
   }
   if (row.state === HIDDEN) resource.hidden = true
   return resource
-}
-
-/** The columns `indexed_by` and `indexed`. */
-export function encodeIndexed(indexed: Content['indexed']): readonly [string | null, string | null] {
-  return indexed === undefined ? [null, null] : [indexed.index.version, JSON.stringify(indexed.values)]
 }
 
 /** A page of a collection. @param rows one more than the limit where another page follows */

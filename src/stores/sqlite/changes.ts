@@ -14,9 +14,9 @@ import {
 } from '../types.ts'
 import type { SqliteConnection } from './connection.ts'
 import type { SqliteContents } from './contents.ts'
+import type { SqliteStates } from './reads.ts'
 import type { SqliteRows, StateWrite } from './row-writes.ts'
 import type { SqliteStatements } from './statements.ts'
-import type { SqliteStates } from './states.ts'
 
 type RelatedConflict = Extract<CreateResult, { related: StoredResource }>
 
@@ -140,7 +140,7 @@ export function createSqliteChanges(
       })
     },
 
-    remove(path, { mode, expect, keep, related, writes, below }, taken) {
+    remove(path, { mode, expect, retention, related, relatedWrites: writes, below }, taken) {
       return connection.transact((): RemoveResult => {
         const others = readRelated(path, writes)
         if ('outcome' in others) return others
@@ -148,10 +148,10 @@ export function createSqliteChanges(
         const current = states.find(path, 'not-shown')
         const refused = refuseRemoval(row, expect, current)
         if (refused !== undefined) return refused
-        rows.drop(row!, mode, keep, clock.tick())
+        rows.drop(row!, mode, retention, clock.tick())
         for (const other of related) {
           const row = states.readHead(other)
-          if (row !== undefined && row.state !== REMOVED) rows.drop(row, mode, keep, clock.tick())
+          if (row !== undefined && row.state !== REMOVED) rows.drop(row, mode, retention, clock.tick())
         }
         if (below) dropBelow(path)
         for (const [index, write] of writes.entries()) put(write, states.readHead(write.path), [], [taken[index]!])

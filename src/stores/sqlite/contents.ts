@@ -1,19 +1,23 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { andThen, type MaybePromise } from '../../core/maybe-promise.ts'
 import { createBesideContents, createNoContentsError } from '../sql/beside.ts'
-import { createLargeBody, createLostContentError, readThroughCache, type SqlContentsOptions } from '../sql/chunks.ts'
-import type { ChunkSource, ContentId, ContentLedger, LostContent, SqlContents, Swept } from '../sql/dialect.ts'
+import { createLargeBody, createLostContentError } from '../sql/chunks.ts'
+import type {
+  ChunkSource,
+  ContentId,
+  ContentLedger,
+  LostContent,
+  SqlContents,
+  SqlShared,
+  Swept,
+} from '../sql/dialect.ts'
 import { toBytes } from '../sql/rows.ts'
 import { readWhole } from '../streams.ts'
 import type { LargeBody } from '../types.ts'
+import type { SqliteClock } from './changes.ts'
 import type { SqliteConnection } from './connection.ts'
 import { CHUNK_SIZE } from './schema.ts'
 import type { SqliteStatements } from './statements.ts'
-
-export interface SqliteContentsOptions extends SqlContentsOptions {
-  /** The time by the file; asked for within transactions. */
-  readonly now: () => number
-}
 
 export interface SqliteContents extends SqlContents {
   /** Within a transaction: content becomes that of a path. */
@@ -32,16 +36,20 @@ export interface SqliteContents extends SqlContents {
 const MAX_STEPS = 64
 /** Content that this process has released and that may still be there. */
 const MAX_RELEASED = 200
+/** Bytes that are appended to large content in one transaction. */
+const BATCH_SIZE = 512 * 1024
 
 export function createSqliteContents(
   connection: SqliteConnection,
   statements: SqliteStatements,
-  { grace, now, chunks, contentStore, onRelease }: SqliteContentsOptions,
+  clock: SqliteClock,
+  { owner, settings, cache, sweepSoon }: SqlShared,
 ): SqliteContents {
-  const expiry = () => now() + grace
+  const { grace, contents: contentStore } = settings
+  const expiry = () => clock.read() + grace
   const released = new Set<ContentId>()
 
-  function readPiece(id: ContentId, index: number, offset: number, length: number): unknown {
+  function readPart(id: ContentId, index: number, offset: number, length: number): unknown {
     const rest = offset + length - CHUNK_SIZE
     if (rest > 0) return statements.readAcross.get(offset + 1, rest, id, index, id, index + 1)
     return statements.readPart.get(offset + 1, length, id, index)
@@ -58,7 +66,7 @@ export function createSqliteContents(
       connection.attempt(() => readKey(id)),
       (key) => {
         if (key === undefined) return undefined
-        if (beside === undefined) throw createNoContentsError('sqliteStore')
+        if (beside === undefined) throw createNoContentsError(owner)
         return readWhole(beside.open(key).open(offset, offset + length - 1))
       },
     )
@@ -69,10 +77,10 @@ export function createSqliteContents(
   }
 
   function openChunks(id: ContentId, size: number): LargeBody {
-    function readFromTable(index: number, offset: number, length: number): MaybePromise<Uint8Array | undefined> {
+    function readPiece(index: number, offset: number, length: number): MaybePromise<Uint8Array | undefined> {
       const isWhole = offset === 0 && (length === CHUNK_SIZE || index * CHUNK_SIZE + length === size)
       const row = connection.attempt(() =>
-        isWhole ? statements.readChunk.get(id, index) : readPiece(id, index, offset, length),
+        isWhole ? statements.readChunk.get(id, index) : readPart(id, index, offset, length),
       )
       return andThen(row, (row) =>
         row === undefined
@@ -81,7 +89,7 @@ export function createSqliteContents(
       )
     }
 
-    return createLargeBody(size, CHUNK_SIZE, readThroughCache(chunks, id, size, CHUNK_SIZE, readFromTable))
+    return createLargeBody({ id, size, chunkSize: CHUNK_SIZE, cache, readPiece })
   }
 
   /** Content that was given up; content that a path shows stays. */
@@ -93,7 +101,7 @@ export function createSqliteContents(
   }
 
   function sweep(): Swept {
-    const row = statements.findExpired.get(now()) as { id: number } | undefined
+    const row = statements.findExpired.get(clock.read()) as { id: number } | undefined
     if (row === undefined) return 'all'
     statements.abandonContent.run(row.id)
     return clear(row.id)
@@ -119,7 +127,7 @@ export function createSqliteContents(
     begin: (key) => beginRow(() => statements.beginKey.get(expiry(), key)),
     touch: (id) => connection.transactLazily(() => void statements.touchContent.get(expiry(), id)),
     abandon,
-    claim: () => connection.transactLazily(() => statements.claimKeys.all(now()) as LostContent[]),
+    claim: () => connection.transactLazily(() => statements.claimKeys.all(clock.read()) as LostContent[]),
     async forget(id) {
       await clearChunks(id)
       await connection.transactLazily(() => void statements.sweepContent.run(id))
@@ -143,7 +151,7 @@ export function createSqliteContents(
       if ((await connection.transactLazily(() => clear(id))) === 'all') break
       await nextTurn()
     }
-    onRelease()
+    sweepSoon()
   }
 
   /** Chunks of content that lies in the content store: a move may have ended before it had removed them. */
@@ -180,6 +188,7 @@ export function createSqliteContents(
   }
 
   return {
+    batchSize: BATCH_SIZE,
     open,
     beside,
     chunkSource,

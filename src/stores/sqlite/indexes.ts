@@ -1,6 +1,7 @@
 import { andThen, type MaybePromise } from '../../core/maybe-promise.ts'
 import type { CollectionIndex, IndexedValues } from '../lists.ts'
-import type { IndexSteps, Swept } from '../sql/dialect.ts'
+import { tryTo } from '../sql/background.ts'
+import type { IndexSteps, SqlShared, Swept } from '../sql/dialect.ts'
 import {
   advance,
   DONE,
@@ -10,7 +11,6 @@ import {
   isAtPosition,
   NOTE_USE_AFTER,
   type Place,
-  type PlaceOptions,
   type PlaceRow,
   type Position,
   toPendingBatch,
@@ -18,7 +18,8 @@ import {
   toWalkedBatch,
   UNUSED_AFTER,
 } from '../sql/queries/index-tables.ts'
-import { encodeText, LIVE, memberKeyOf, type RowHead, type StateRow, sortKeyOf } from '../sql/rows.ts'
+import { encodeText, LIVE, memberKeyOf, type OpenContent, type RowHead, type StateRow, sortKeyOf } from '../sql/rows.ts'
+import type { SqliteClock } from './changes.ts'
 import type { SqliteConnection } from './connection.ts'
 import type { SqliteValue } from './handle.ts'
 import type { SqliteStatements } from './statements.ts'
@@ -37,10 +38,6 @@ export interface SqliteIndexes extends IndexSteps<Position> {
   sweep(): Swept
 }
 
-export interface SqliteIndexesOptions extends PlaceOptions {
-  readonly now: () => number
-}
-
 type UsedRow = PlaceRow & { readonly used: number }
 
 /** Members that are indexed in one transaction. */
@@ -49,7 +46,9 @@ const BATCH = 50
 export function createSqliteIndexes(
   connection: SqliteConnection,
   statements: SqliteStatements,
-  { now, open, onIncomplete }: SqliteIndexesOptions,
+  { now }: Pick<SqliteClock, 'now'>,
+  open: OpenContent,
+  { indexMembers }: Pick<SqlShared, 'indexMembers'>,
 ): SqliteIndexes {
   /** Those of one transaction: all members that are written in it go to the same place. */
   const prepared = { transaction: 0, writers: new Map<string, EntryWriter>() }
@@ -57,7 +56,7 @@ export function createSqliteIndexes(
   function prepareWriter(collection: string, index: CollectionIndex): EntryWriter {
     const row = findRow(collection, index) ?? createRow(collection, index)
     if (row.used < now() - NOTE_USE_AFTER) statements.usePlace.run(now(), row.id)
-    if (row.phase !== DONE) onIncomplete(collection, index)
+    if (row.phase !== DONE) indexMembers(collection, index)
     return { put: (sortKey, values) => putEntry(row.id, sortKey, encodeEntry(index, values)) }
   }
 
@@ -74,13 +73,6 @@ export function createSqliteIndexes(
     const phase = hasMembers(collection) ? LIVE : DONE
     const row = statements.createPlace.get(encodeText(collection), index.version, phase, now()) as { id: number }
     return { id: row.id, phase, walked: '', used: now(), is_pending: 0 }
-  }
-
-  /** Beside a request, which does not wait for it and does not fail with it. */
-  async function keepUsed(place: number): Promise<void> {
-    try {
-      await connection.transactLazily(() => void statements.usePlace.run(now(), place))
-    } catch {}
   }
 
   function putEntry(place: number, sortKey: string, keys: EntryKeys): void {
@@ -105,7 +97,10 @@ export function createSqliteIndexes(
     find(collection, index) {
       const row = findRow(collection, index)
       if (row === undefined) return hasMembers(collection) ? 'unknown' : undefined
-      if (row.used < now() - NOTE_USE_AFTER) void keepUsed(row.id)
+      if (row.used < now() - NOTE_USE_AFTER) {
+        // Beside the request, which does not wait for it and does not fail with it.
+        void tryTo(() => connection.transactLazily(() => statements.usePlace.run(now(), row.id)))
+      }
       return toPlace(row)
     },
 

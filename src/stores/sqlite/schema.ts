@@ -96,7 +96,7 @@ function readVersion(handle: SqliteDatabase, prefix: string): number {
 }
 
 /** The tables by which members are selected, and the triggers that keep them; see `sql/queries/index-tables.ts`. */
-export function createIndexTables(prefix: string): string {
+function createIndexTables(prefix: string): string {
   const entries = `${prefix}entries`
   const places = `${prefix}places`
   const pending = `${prefix}pending`

@@ -55,13 +55,6 @@ export const NOTE_USE_AFTER: number = HOUR
 /** Milliseconds without use after which a place may be cleared away. */
 export const UNUSED_AFTER: number = 24 * HOUR
 
-export interface PlaceOptions {
-  /** Opens large content of members. */
-  readonly open: OpenContent
-  /** Notified when members of a collection wait for their entries. */
-  readonly onIncomplete: (collection: string, index: CollectionIndex) => void
-}
-
 export function toPlace({ id, phase, is_pending: isPending }: PlaceRow): Place {
   return { id, isComplete: phase === DONE && !isPending }
 }

@@ -1,6 +1,10 @@
+/** What is read: states, pages of a collection, and pages by a query. */
+
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { isPromise, type MaybePromise } from '../../core/maybe-promise.ts'
-import type { KnownStates } from '../recent-cache.ts'
+import type { ListOptions, Page } from '../lists.ts'
+import type { StoreClock } from '../new-state.ts'
+import type { KnownState, KnownStates } from '../recent-cache.ts'
 import type { QueryDialect, SqlParts } from '../sql/dialect.ts'
 import { type FoundMember, preparePage, type SelectedPage } from '../sql/queries/page.ts'
 import { FURTHER_WINDOW } from '../sql/queries/selection.ts'
@@ -14,18 +18,105 @@ import {
 } from '../sql/queries/window.ts'
 import {
   decodeText,
+  encodeText,
   FACTS_AND_CONTENT,
+  formatSortKey,
   HIDDEN,
   LIVE,
   memberKeyOf,
   type OpenContent,
+  type RowHead,
+  type Shown,
   type StateRow,
+  toPage,
   toResource,
+  toState,
 } from '../sql/rows.ts'
-import { type Abortable, type StoredResource, throwIfAborted } from '../types.ts'
+import { type Abortable, type ReadOptions, type StoredResource, type StoredState, throwIfAborted } from '../types.ts'
 import type { SqliteConnection } from './connection.ts'
 import type { SqliteStatement, SqliteValue } from './handle.ts'
 import type { SqliteIndexes } from './indexes.ts'
+import type { SqliteStatements } from './statements.ts'
+
+/** The rows of the paths, as they are read. */
+export interface SqliteStates {
+  /** As the store's own: waits, without blocking the process, while another process writes. */
+  read(path: string, options?: ReadOptions): MaybePromise<StoredState>
+  /** A page without a query, likewise. */
+  list(collection: string, options: ListOptions): MaybePromise<Page>
+  /** The state that a reader finds. With `without-content` its body may be empty. */
+  find(path: string, hidden: Shown, content?: 'with-content' | 'without-content'): StoredState
+  readHead(path: string): RowHead | undefined
+}
+
+export interface SqliteStatesOptions {
+  readonly open: OpenContent
+  readonly known: KnownStates
+  readonly clock: Pick<StoreClock, 'now'>
+}
+
+export function createSqliteStates(
+  connection: SqliteConnection,
+  statements: SqliteStatements,
+  { open, known, clock }: SqliteStatesOptions,
+): SqliteStates {
+  /** A state that is known and still there. */
+  function recall(path: string): KnownState | undefined {
+    const state = known.find(path)
+    if (state === undefined) return undefined
+    const row = statements.readVersion.get(state.path) as [string] | { readonly version: string } | undefined
+    const version = Array.isArray(row) ? row[0] : row?.version
+    return version === state.version ? state : undefined
+  }
+
+  function find(path: string, hidden: Shown, content = 'with-content'): StoredState {
+    const state = recall(path)
+    if (state !== undefined) return state.resource
+    const isWhole = content === 'with-content'
+    const row = (isWhole ? statements.readState : statements.readFacts).get(encodeText(path)) as StateRow | undefined
+    const found = toState(row, hidden, clock.now(), open)
+    if (isWhole && row?.state === LIVE) known.offer(row, found as StoredResource)
+    return found
+  }
+
+  function readPage(collection: string, { after, limit, hidden = false }: ListOptions): Page {
+    const place = [encodeText(collection), after === undefined ? '' : encodeText(formatSortKey(after))] as const
+    const range = [...place, limit + 1] as const
+    if (hidden) return toPage(statements.listAll.all(...range, ...range, limit + 1) as StateRow[], limit, toMember)
+    const key = `${limit} ${place[0].length} ${place[0]}${place[1]}`
+    const knownPage = known.findPage(key)
+    if (knownPage !== undefined) {
+      const current = statements.listVersions.get(...range) as { versions: string | null }
+      if (current.versions === knownPage.versions) return knownPage.page
+    }
+    const rows = statements.listLive.all(...range) as StateRow[]
+    const page = toPage(rows, limit, toMember)
+    known.offerPage(key, rows, page)
+    return page
+  }
+
+  function toMember(row: StateRow): StoredResource {
+    return known.resourceOf(decodeText(row.path), row.version) ?? toResource(row, open)
+  }
+
+  return {
+    read(path, { hidden = false, metadataOnly = false } = {}) {
+      const shown = hidden ? 'shown' : 'not-shown'
+      const content = metadataOnly ? 'without-content' : 'with-content'
+      // As `connection.attempt`, without a function for each read.
+      try {
+        if (connection.isLeftOpen) connection.leaveTransaction()
+        return find(path, shown, content)
+      } catch (error) {
+        return connection.attemptAgain(error, () => find(path, shown, content))
+      }
+    },
+
+    list: (collection, options) => connection.attempt(() => readPage(collection, options)),
+    find,
+    readHead: (path) => recall(path) ?? (statements.readHead.get(encodeText(path)) as RowHead | undefined),
+  }
+}
 
 export interface SqliteQueriesOptions {
   readonly indexes: SqliteIndexes
@@ -40,6 +131,7 @@ const LONGEST_TURN = 10
 /** Rows that one statement counts: some milliseconds. */
 const COUNT_STEPS = { inIndex: 50_000, byEntry: FURTHER_WINDOW }
 
+/** Makes pages by queries. */
 export function createSqliteQueries(
   connection: SqliteConnection,
   prefix: string,
@@ -117,9 +209,9 @@ export function createSqliteQueries(
 
   return (collection, options, query) => {
     throwIfAborted(options)
-    const readPage = preparePage(query, options, COUNT_STEPS)
+    const read = preparePage(query, options, COUNT_STEPS)
     return connection.attempt(() =>
-      readPage({
+      read({
         findPlace: () => indexes.find(collection, query.index),
         run: (steps) => runSteps(steps, options),
         readMembers: (page) => connection.attempt(() => readMembers(collection, page)),
