@@ -5,28 +5,41 @@ export type {
   DocumentChange,
   ResourceClient,
 } from './client/client-types.ts'
-export type { CreateContent, CreateOptions, CreateResult } from './client/create.ts'
+export type {
+  DownloadOptions,
+  DownloadResult,
+  ResourceFile,
+  UploadContent,
+  UploadOptions,
+  UploadResult,
+} from './client/content.ts'
 export { createPatch, type PatchDocument } from './client/create-patch.ts'
 export type { AnyResources, ClientDefinition, ClientDefinitions, JsonOf } from './client/definition-paths.ts'
-export type { DownloadOptions, DownloadResult, ResourceFile } from './client/download.ts'
 export type { EditOptions, EditResult } from './client/edit.ts'
+export { type Merge, merge } from './client/edit.ts'
 export type { ContentReader, Fetch, FetchOptions, FetchResponse } from './client/fetch.ts'
 export type { List, ListedContent, ListOptions, PageResult } from './client/list.ts'
-export { type Conflict, type Merge, merge } from './client/merge.ts'
-export type { ReadResult, RequestOptions } from './client/read.ts'
+export type { ReadResult, WaitResult } from './client/read.ts'
 export { createResourceClient } from './client/resource-client.ts'
-export { ResponseError } from './client/response-error.ts'
 export {
   type ChangeConflict,
+  type Conflict,
   expectSuccess,
   type Failure,
   type Operation,
   type Problem,
   type ResourceDocument,
   type ResourceHandle,
+  ResponseError,
   type Success,
 } from './client/results.ts'
-export type { UploadContent, UploadOptions, UploadResult } from './client/upload.ts'
-export type { WaitResult } from './client/wait.ts'
-export type { RemovalMonitor, RemoveResult, ReplaceResult } from './client/write.ts'
+export type { RequestOptions } from './client/transport.ts'
+export type {
+  CreateContent,
+  CreateOptions,
+  CreateResult,
+  RemovalMonitor,
+  RemoveResult,
+  ReplaceResult,
+} from './client/write.ts'
 export type { JsonArray, JsonObject, JsonValue } from './core/json.ts'

@@ -1,3 +1,13 @@
+export type {
+  AcceptedMember,
+  Authorize,
+  ConflictHook,
+  FileFacts,
+  FileOptions,
+  Process,
+  Rendition,
+  ResourceState,
+} from './actions/hook-types.ts'
 export {
   type AfterCommit,
   type BeforeWrite,
@@ -9,11 +19,10 @@ export {
   type Outbox,
   type OutboxWrite,
   type WriteContext,
-} from './actions/change-types.ts'
-export type { Authorize, ConflictHook, FileFacts, FileOptions, Rendition, ResourceState } from './actions/hook-types.ts'
+} from './actions/hook-types.ts'
 export type { ScopeHook, ScopeProperties } from './actions/indexing.ts'
-export type { QueryType } from './actions/query-types.ts'
-export { entityTagOf } from './actions/state-tag.ts'
+export type { QueryType } from './actions/query-rules.ts'
+export { entityTagOf } from './actions/representation.ts'
 export {
   type Adapted,
   type AdapterOptions,
@@ -25,6 +34,7 @@ export { type AttachOptions, attach, mount } from './adapters/node.ts'
 export * from './auth.ts'
 export type { FilePart, FormField, FormPart } from './body-types/form.ts'
 export type { CollectedParts } from './body-types/multipart.ts'
+export type { StandardSchema } from './core/definition-types.ts'
 export type { FailureEvent, RequestEvent } from './core/diagnostics.ts'
 export {
   type ContentError,
@@ -35,16 +45,16 @@ export {
   type ParameterError,
   type Problem,
 } from './core/errors.ts'
-export type { AnyRequest, AnyResponse, Exchange, Principal, RequestView } from './core/exchange.ts'
+export type { Exchange } from './core/exchange.ts'
+export type { ErrorHook } from './core/failures.ts'
 export type { Decision, Handler, HandlerRole, Next } from './core/handler.ts'
 export type { JsonArray, JsonObject, JsonValue } from './core/json.ts'
 export type { MaybePromise } from './core/maybe-promise.ts'
-export type { ErrorHook } from './core/node-handler.ts'
 export type { Log, LogEntry } from './core/operator-log.ts'
 export type { TrustProxy } from './core/peer.ts'
 export type { Place } from './core/place.ts'
 export type { Reply } from './core/reply.ts'
-export type { StandardSchema } from './core/standard-schema.ts'
+export type { AnyRequest, AnyResponse, Principal, RequestView } from './core/request-view.ts'
 export { type BodyKind, type BodyParseOptions, bodyParse, type MultipartBody } from './handlers/body-parse.ts'
 export { type ConditionalOptions, conditional } from './handlers/conditional.ts'
 export { type DigestFieldOptions, digestFields } from './handlers/digest-fields.ts'
@@ -54,10 +64,9 @@ export { type RangeOptions, type RangeReader, type RangeSource, range } from './
 export { type RequireHttpsOptions, requireHttps } from './handlers/require-https.ts'
 export * from './patch.ts'
 export type { Method } from './protocol/methods.ts'
-export type { AcceptedMember, CollectionOptions, Process } from './service/collection-options.ts'
+export type { CollectionOptions } from './service/collection-options.ts'
 export { createResourceService, type ResourceService } from './service/create-resource-service.ts'
 export type { DocumentOptions, SingletonOptions } from './service/document-options.ts'
-export type { OperationsOptions } from './service/operations.ts'
 export type { NamedScope, QueryOptions, QueryPropertyOptions } from './service/query-options.ts'
 export {
   type CollectionDefinition,
@@ -78,7 +87,7 @@ export type {
   IndexedValues,
   ListQuery,
   OrderKey,
-} from './stores/index-types.ts'
+} from './stores/lists.ts'
 export { type MemoryStoreOptions, memoryStore } from './stores/memory.ts'
 export type {
   Content,
@@ -105,3 +114,4 @@ export type {
   WriteOptions,
   WriteResult,
 } from './stores/types.ts'
+export type { OperationsOptions } from './work/operations.ts'

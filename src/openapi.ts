@@ -1,11 +1,11 @@
 import { required } from './core/option-values.ts'
 import { type OptionTable, resolveOptions } from './core/options.ts'
-import { createDocument } from './openapi/create-document.ts'
-import { OPENAPI_OPTIONS, type OpenApiDocument, type OpenApiOptions } from './openapi/options.ts'
-import { findView } from './openapi/service-view.ts'
+import { createDocument, type OpenApiDocument } from './openapi/create-document.ts'
+import { findView, OPENAPI_OPTIONS, type OpenApiOptions } from './openapi/inputs.ts'
 import type { ResourceService } from './service/create-resource-service.ts'
 
-export type { OpenApiDocument, OpenApiOptions } from './openapi/options.ts'
+export type { OpenApiDocument } from './openapi/create-document.ts'
+export type { OpenApiOptions } from './openapi/inputs.ts'
 
 const OPTIONS: OptionTable<OpenApiOptions> = { ...OPENAPI_OPTIONS, info: required(OPENAPI_OPTIONS.info) }
 

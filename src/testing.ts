@@ -2,14 +2,9 @@
 import { testStore } from './conformance/test-store.ts'
 import type { TestStoreOptions } from './conformance/types.ts'
 
+export type { TestRunner } from './conformance/runner.ts'
 export { type ContentsFixture, type TestContentsOptions, testContents } from './conformance/test-contents.ts'
-export type {
-  Capability,
-  StoreCapabilities,
-  StoreFixture,
-  TestRunner,
-  TestStoreOptions,
-} from './conformance/types.ts'
+export type { Capability, StoreCapabilities, StoreFixture, TestStoreOptions } from './conformance/types.ts'
 export { testStore }
 
 /** @deprecated The name of {@link testStore} in 0.1.0. */

@@ -1,13 +1,12 @@
 import { note } from '../core/diagnostics.ts'
 import { HttpError, isHttpError } from '../core/errors.ts'
-import type { RequestView } from '../core/exchange.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { refuseRenamedValue } from '../core/options.ts'
-import { asRead } from '../core/read-view.ts'
+import { asRead, type RequestView } from '../core/request-view.ts'
 import { isResource, type StoredResource, type StoredState, type Tombstone } from '../stores/types.ts'
 import { checkConditions } from './conditions.ts'
-import { askAbout, viewRemoved } from './hooks.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
+import { askAbout, viewRemoved } from './resource-view.ts'
 import { refuseTaken } from './scope.ts'
 import { readWithHidden, setState } from './state.ts'
 
@@ -57,14 +56,13 @@ function conceal(exchange: ResourceExchange, error: unknown): undefined {
 }
 
 /**
- * Judges a request anew right before a write that creates a resource where deletion is soft: a store compares the
- * versions of what it shows, and while the content arrived another resource may have been put there and deleted.
+ * Judges a request anew right before a write that creates a resource, for definitions whose deletion is soft: a store compares
+ * the versions of what it shows, and while the content arrived another resource may have been put there and deleted.
  */
 export function recheckAbsence(exchange: ResourceExchange): MaybePromise<void> {
-  const { authorize, deletion } = exchange.route
-  const { scope, current } = exchange
-  const isJudged = authorize !== undefined || scope !== undefined
-  if (!isJudged || deletion !== 'soft' || current !== undefined) return undefined
+  const { scope, current, route } = exchange
+  const isJudged = route.authorize !== undefined || scope !== undefined
+  if (!isJudged || current !== undefined) return undefined
   exchange.isStateRead = false
   return andThen(readWithHidden(exchange), () => {
     refuseTaken(exchange)

@@ -1,15 +1,17 @@
 import { AsyncResource } from 'node:async_hooks'
-import { createEventId } from '../core/event-id.ts'
-import type { Exchange, Principal } from '../core/exchange.ts'
+import { randomBytes } from 'node:crypto'
+import { HttpError } from '../core/errors.ts'
+import type { Exchange } from '../core/exchange.ts'
 import type { JsonObject, JsonValue } from '../core/json.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
+import type { Principal } from '../core/request-view.ts'
 import { type RelatedWrite, type StoredResource, splitPath } from '../stores/types.ts'
-import type { Change, ChangeKind, ChangeState } from './change-types.ts'
-import { fetchJson, parseStored } from './hooks.ts'
-import { readOutbox } from './read-outbox.ts'
+import { readOutbox } from './change-hooks.ts'
+import type { Change, ChangeKind, ChangeState, CurrentState } from './hook-types.ts'
+import { entityTagOf } from './representation.ts'
 import { type ResourceExchange, readParams } from './resource-exchange.ts'
+import { fetchJson, parseStored } from './resource-view.ts'
 import type { Route } from './route.ts'
-import { entityTagOf } from './state-tag.ts'
 import { idOf } from './validation.ts'
 
 /** Who makes a change. */
@@ -31,15 +33,10 @@ export interface PendingChange {
   commit(path: string, after: StoredResource | undefined): void
 }
 
-/** Whether the definition of a route has hooks that see changes. */
-export function observesChanges({ outbox, afterCommit }: Route): boolean {
-  return outbox !== undefined || afterCommit !== undefined
-}
-
 /** A state with its content at hand where hooks may ask for its value: once it is replaced, it cannot be read any more. */
 export function readForHooks(exchange: ResourceExchange, resource: StoredResource): MaybePromise<StoredResource> {
   const { route } = exchange
-  if (route.beforeWrite === undefined && !observesChanges(route)) return resource
+  if (route.beforeWrite === undefined && !route.observesChanges) return resource
   return fetchJson(resource, route.context.limits.bodySize, exchange)
 }
 
@@ -55,7 +52,7 @@ export function beginChange(
   before: StoredResource | undefined,
   source: ChangeSource,
 ): PendingChange | undefined {
-  if (!observesChanges(route)) return undefined
+  if (!route.observesChanges) return undefined
   const { outbox, afterCommit, context } = route
   // The hook runs when the client may have left: then nothing tells its address any more.
   if (afterCommit !== undefined) void source.request?.clientAddress
@@ -117,23 +114,35 @@ function createChange(
 
 /** A state as hooks see it before or after a change. @param limit the most bytes that are parsed */
 export function viewChanged(resource: StoredResource, limit: number): ChangeState {
-  return new ChangedState(resource, limit)
+  return new ChangedState(resource, limit, () => undefined)
+}
+
+/** The state that a write replaces, whose value has to be there: to read it throws HttpError 409 otherwise. */
+export function viewReplaced(resource: StoredResource, limit: number): CurrentState {
+  return new ChangedState<JsonValue>(resource, limit, () => {
+    throw new HttpError(409, 'ERR_CONFLICT', {
+      detail: 'The current content of the resource is not JSON, or too large to be parsed; remove it first.',
+    })
+  })
 }
 
 /** A state whose value is parsed when it is first read. A copy has the value; all states share one accessor. */
-class ChangedState implements ChangeState {
+class ChangedState<Value extends JsonValue | undefined> {
   readonly #resource: StoredResource
   readonly #limit: number
+  readonly #replace: () => Value
   #parsed: { readonly value: JsonValue | undefined } | undefined
   readonly version: string
   readonly tag: string | undefined
   readonly contentType: string
   readonly size: number
-  declare readonly value: JsonValue | undefined
+  declare readonly value: Value
 
-  constructor(resource: StoredResource, limit: number) {
+  /** @param replace gives the value of content that is not JSON or too large */
+  constructor(resource: StoredResource, limit: number, replace: () => Value) {
     this.#resource = resource
     this.#limit = limit
+    this.#replace = replace
     this.version = resource.version
     this.tag = entityTagOf(resource)
     this.contentType = resource.contentType
@@ -141,10 +150,11 @@ class ChangedState implements ChangeState {
     Object.defineProperty(this, 'value', ChangedState.VALUE)
   }
 
-  private static readonly VALUE: PropertyDescriptor & ThisType<ChangedState> = {
+  private static readonly VALUE: PropertyDescriptor & ThisType<ChangedState<JsonValue | undefined>> = {
     get() {
       this.#parsed ??= { value: this.size > this.#limit ? undefined : parseStored(this.#resource) }
-      return this.#parsed.value
+      const { value } = this.#parsed
+      return value === undefined ? this.#replace() : value
     },
     enumerable: true,
   }
@@ -166,4 +176,30 @@ function toPlain({
   plain['at'] = at
   // Through text, so that it has neither getters nor properties that are undefined.
   return JSON.parse(JSON.stringify(plain)) as JsonObject
+}
+
+/** Milliseconds of the last id, and how many ids were made in them. */
+let last = 0
+let count = 0
+/** 12 bits. */
+const MOST = 0x1000
+
+/**
+ * A UUID of version 7 (RFC 9562 §5.7): unique, and greater than every one that this process has made before, also when the
+ * clock goes back. Module state, because ids ascend across all services of a process.
+ */
+export function createEventId(now: number = Date.now()): string {
+  if (now > last) {
+    last = now
+    count = 0
+  } else if (++count === MOST) {
+    last++
+    count = 0
+  }
+  const time = last.toString(16).padStart(12, '0')
+  const bytes = randomBytes(8)
+  bytes[0] = (bytes[0]! & 0x3f) | 0x80
+  const random = bytes.toString('hex')
+  const order = (0x7000 | count).toString(16)
+  return `${time.slice(0, 8)}-${time.slice(8)}-${order}-${random.slice(0, 4)}-${random.slice(4)}`
 }

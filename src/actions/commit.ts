@@ -1,8 +1,10 @@
 import { HttpError } from '../core/errors.ts'
+import { UntilLeft } from '../core/exchange.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { MAX_ATTEMPTS, PATIENT_ATTEMPTS, pause } from '../core/turns.ts'
 import type {
   Content,
+  Expectation,
   NewState,
   RelatedWrite,
   RemoveOptions,
@@ -17,10 +19,10 @@ import type {
 import { requireAuthorization } from './authorization.ts'
 import type { PendingChange } from './changes.ts'
 import { checkConditions } from './conditions.ts'
-import { foresee } from './foreseen-state.ts'
-import { checkParent, requireParent } from './parent.ts'
+import { checkParent, requireParent } from './neighbouring-paths.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import { setState } from './state.ts'
+import { foresee } from './write-states.ts'
 
 interface Outcome {
   readonly outcome: string
@@ -194,4 +196,20 @@ export function removeChange(
 export function refuseOutboxConflict({ related }: WriteConflict, other: string | undefined): void {
   if (related === undefined || related.path === other) return
   throw new HttpError(409, 'ERR_CONFLICT', { detail: 'Another resource is in the way of the change.' })
+}
+
+const NOTHING: readonly RelatedWrite[] = Object.freeze([])
+
+/** Options of a write that ends when the client has left. */
+export class WriteUntilLeft extends UntilLeft implements WriteOptions {
+  readonly expect: Expectation
+  readonly requires: string | undefined
+  /** Its own: a store would otherwise find what pollutes every object. */
+  readonly related: readonly RelatedWrite[] = NOTHING
+
+  constructor(exchange: ResourceExchange, expect: Expectation, requires: string | undefined) {
+    super(exchange)
+    this.expect = expect
+    this.requires = requires
+  }
 }

@@ -2,14 +2,12 @@ import { decodeContent } from '../body-types/content-coding.ts'
 import { checkJson, type ParsedJson, parseJson, readConsumedJson } from '../body-types/json.ts'
 import { type BodyLimits, tooLarge } from '../body-types/limits.ts'
 import { collectBytes, readBytes, streamBytes } from '../body-types/read-body.ts'
-import { ByteBlocks } from '../core/byte-blocks.ts'
+import { ByteBlocks, resumeStream } from '../core/byte-blocks.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import { type ConsumedBody, declaredLength, findConsumedBody, hasBody, isCoded } from '../core/request-content.ts'
-import { resumeStream } from '../core/resume-stream.ts'
 import { parseContentDisposition } from '../protocol/content-disposition.ts'
-import { isJsonType, withUtf8 } from '../protocol/media-type.ts'
+import { withUtf8 } from '../protocol/media-type.ts'
 import { type Content, isStaged, type ResourceStore, type StagedBody } from '../stores/types.ts'
-import { observesChanges } from './changes.ts'
 import { encodeConsumed, streamConsumed } from './consumed-content.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 
@@ -107,8 +105,8 @@ function notVerbatim(parsed: ParsedJson): ParsedJson {
 }
 
 /** Whether the content is JSON that a schema is for, also where other content is kept as it comes. */
-export function hasSchema({ route, contentType }: ResourceExchange): boolean {
-  return route.schema !== undefined && isJsonType(contentType)
+export function hasSchema({ route, hasJson }: ResourceExchange): boolean {
+  return route.schema !== undefined && hasJson
 }
 
 /** Whether the bytes that are read here are those that were sent. To be asked before they are read. */
@@ -186,7 +184,7 @@ export async function readRawContent(exchange: ResourceExchange): Promise<Propos
   const isVerbatim = isAsSent(exchange)
   const { limits, store } = exchange.route.context
   const limit = exchange.action.content!.limit(exchange.contentType)
-  const isJson = isJsonType(exchange.contentType)
+  const isJson = exchange.hasJson
   const most = isJson ? Math.max(limits.bodySize, SMALL) : SMALL
   // The length of coded content is not known.
   const length = isCoded(exchange) ? undefined : declaredLength(exchange)
@@ -204,7 +202,7 @@ export async function readRawContent(exchange: ResourceExchange): Promise<Propos
   // The record of a first answer is made before the content is stored: its fingerprint has to be known by then.
   const { isConditional, keyed, route } = exchange
   const isCompared = isConditional || keyed !== undefined || route.conflict !== undefined || route.hasParent
-  const mayRetry = isCompared || observesChanges(route)
+  const mayRetry = isCompared || route.observesChanges
   const body = mayRetry ? (await readSmall(content, limits, store, exchange.signal)).body : content
   return { content: contentOf(exchange, body), isVerbatim }
 }
@@ -224,8 +222,7 @@ export function storedType(exchange: ResourceExchange): string {
 
 /** Content with the fields that are stored with it. */
 export function contentOf(exchange: ResourceExchange, body: Content['body']): Content {
-  const { route, contentType } = exchange
-  const isJson = isJsonType(contentType)
+  const { route, contentType, hasJson: isJson } = exchange
   if (route.storedHeaders.length === 0 && isJson) return { contentType, body }
   const disposition = exchange.field('content-disposition')
   return {

@@ -1,3 +1,4 @@
+import { UntilLeft } from '../core/exchange.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { contentReply, emptyReply, encodeText, type Reply } from '../core/reply.ts'
 import { formatPath } from '../protocol/request-target.ts'
@@ -9,15 +10,14 @@ import {
   type StoredResource,
   splitPath,
 } from '../stores/types.ts'
-import { beginRequestedChange, observesChanges, readForHooks } from './changes.ts'
+import { beginRequestedChange, readForHooks } from './changes.ts'
 import { commit, removeChange } from './commit.ts'
 import { expectationOf } from './conditions.ts'
-import { isOwnPath } from './own-paths.ts'
+import { isOwnPath } from './neighbouring-paths.ts'
 import { cacheControlFor, tagFields, writtenReply } from './representation.ts'
 import { appliedPreferences, preferredReturn, type ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'
 import { requirePresent } from './state.ts'
-import { RemoveUntilLeft } from './store-options.ts'
 import { idOf } from './validation.ts'
 
 /** DELETE: removes the target as its definition says (interface, DELETE 1 and 2). Content of the request is ignored. */
@@ -40,7 +40,7 @@ function attempt(exchange: ResourceExchange): MaybePromise<Exclude<RemoveResult,
   const expect = found === 'absent' ? 'any' : found
   const removed = andThen(relatedPaths(route, storePath, exchange), (related) => {
     const options = new RemoveUntilLeft(exchange, expect, related, removalOf(route))
-    if (!observesChanges(route)) return route.context.store.remove(storePath, options)
+    if (!route.observesChanges) return route.context.store.remove(storePath, options)
     return andThen(readForHooks(exchange, exchange.current!), (resource) => {
       const change = beginRequestedChange(exchange, 'deleted', resource)!
       return removeChange(route.context.store, resource, options, change)
@@ -110,7 +110,7 @@ function createReply(exchange: ResourceExchange, resource: StoredResource): Repl
   const content = usual === 'none' ? 'confirmation' : usual
   const wanted = preferred === 'minimal' ? 'none' : preferred === 'representation' ? content : usual
   const fields = appliedPreferences(exchange)
-  if (route.deleteResponse === 'tag') fields.push(...tagFields(resource, route))
+  if (route.deleteResponse === 'tag') fields.push(...tagFields(resource))
   if (wanted === 'none') return emptyReply(204, [...fields, 'Cache-Control', cacheControlFor(exchange)])
   // Large content is gone by now and could not be read out of the store.
   if (wanted === 'representation' && !isLargeBody(resource.body))
@@ -123,4 +123,27 @@ function createReply(exchange: ResourceExchange, resource: StoredResource): Repl
     'Cache-Control',
     cacheControlFor(exchange),
   ])
+}
+
+/** Options of a removal that ends when the client has left. */
+export class RemoveUntilLeft extends UntilLeft implements RemoveOptions {
+  readonly expect: RemoveOptions['expect']
+  readonly related: readonly string[]
+  readonly mode: RemoveOptions['mode']
+  readonly retention: number | undefined
+  readonly below: boolean
+
+  constructor(
+    exchange: ResourceExchange,
+    expect: RemoveOptions['expect'],
+    related: readonly string[],
+    { mode, retention, below = false }: Pick<RemoveOptions, 'mode' | 'retention' | 'below'>,
+  ) {
+    super(exchange)
+    this.expect = expect
+    this.related = related
+    this.mode = mode
+    this.retention = retention
+    this.below = below
+  }
 }

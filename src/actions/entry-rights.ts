@@ -1,14 +1,12 @@
 import { isHttpError } from '../core/errors.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { refuseRenamedValue } from '../core/options.ts'
-import { asReadOf } from '../core/read-view.ts'
-import type { RequestView } from '../core/request-view.ts'
+import { asReadOf, type RequestView } from '../core/request-view.ts'
 import { isResource, type StoredResource, splitPath } from '../stores/types.ts'
-import { askAbout } from './hooks.ts'
-import { type ResourceExchange, readParams } from './resource-exchange.ts'
+import { ReadUntilLeft, type ResourceExchange, readParams } from './resource-exchange.ts'
+import { askAbout } from './resource-view.ts'
 import type { Route } from './route.ts'
 import { isEntryInScope } from './scope.ts'
-import { ReadUntilLeft } from './store-options.ts'
 
 /** What the routes of the entries of a collection may do, by the definitions alone. */
 interface Entries {

@@ -3,11 +3,11 @@ import { checkParsedJson } from '../body-types/json.ts'
 import { parseMultipart } from '../body-types/multipart.ts'
 import { splitMultipart } from '../body-types/multipart-parser.ts'
 import { decodeText } from '../body-types/text.ts'
+import type { StandardSchema } from '../core/definition-types.ts'
 import { type ContentError, HttpError } from '../core/errors.ts'
 import { defineMember, formatPointerStep, type JsonObject, type JsonValue } from '../core/json.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { declaredLength } from '../core/request-content.ts'
-import type { StandardSchema } from '../core/standard-schema.ts'
 import type { MediaType } from '../protocol/media-type.ts'
 import {
   discardContent,

@@ -1,12 +1,20 @@
+import { collectBytes } from '../body-types/read-body.ts'
 import { isJsonObject } from '../core/json.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
-import { emptyReply, type Reply } from '../core/reply.ts'
+import { readProperty } from '../core/options.ts'
+import { emptyReply, type Reply, rangeReply } from '../core/reply.ts'
+import { addDigests, type DigestWhole, digestAtHand, digestKept } from '../core/reply-digests.ts'
 import { isLargeBody, isResource, type StoredResource } from '../stores/types.ts'
-import { parseStored } from './hooks.ts'
 import { listReply, loadPage } from './list.ts'
-import { renditionReply } from './rendition.ts'
-import { addStateFields, cacheControlFor, representationFields, representationReply } from './representation.ts'
+import {
+  addStateFields,
+  cacheControlFor,
+  renditionTag,
+  representationFields,
+  representationReply,
+} from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
+import { parseStored } from './resource-view.ts'
 import { neededOf, readState, requirePresent } from './state.ts'
 
 /** GET and HEAD: the selected representation of the state that was read. */
@@ -74,4 +82,57 @@ function fieldsOf(exchange: ResourceExchange, resource: StoredResource): Readonl
   const headers: Record<string, string> = { 'Cache-Control': cacheControlFor(exchange) }
   for (let at = 0; at < fields.length; at += 2) headers[fields[at]!] = fields[at + 1]!
   return headers
+}
+
+/** Makes the content of the selected rendition; the last thing before ranges are selected from it. */
+export function render(exchange: ResourceExchange, resource: StoredResource): MaybePromise<void> {
+  const { render } = exchange.route.renditions[exchange.rendition]!
+  return andThen(readWhole(exchange, resource), (content) =>
+    andThen(render(content, exchange), (rendered) => {
+      exchange.rendered = typeof rendered === 'string' ? Buffer.from(rendered) : rendered
+    }),
+  )
+}
+
+/** Size of what a GET would send: that of the rendition where one is selected. */
+export function selectedSize(exchange: ResourceExchange): number {
+  return exchange.rendered === undefined ? exchange.current!.size : exchange.rendered.length
+}
+
+/** 200 with a rendition, or 206 with ranges of it. */
+export function renditionReply(exchange: ResourceExchange, resource: StoredResource): Reply {
+  const { route, rendition, ranges } = exchange
+  const body = exchange.rendered!
+  const fields = ['Content-Type', route.renditions[rendition]!.type]
+  addStateFields(fields, resource, route, renditionTag(resource, rendition))
+  fields.push('Cache-Control', cacheControlFor(exchange), 'Accept-Ranges', 'bytes')
+  if (ranges !== undefined) return rangeReply(ranges, fields, body, body.length)
+  return { status: 200, headers: [...fields, 'Content-Length', String(body.length)], body }
+}
+
+function readWhole(exchange: ResourceExchange, { body, size }: StoredResource): MaybePromise<Uint8Array> {
+  if (typeof body === 'string') return Buffer.from(body)
+  if (!isLargeBody(body)) return body
+  return collectBytes(body.open(0, size - 1, { signal: exchange.signal }), Number.POSITIVE_INFINITY)
+}
+
+/** Adds the digests that a request wants to its answer. @see addDigests */
+export function addWantedDigests(exchange: ResourceExchange, reply: Reply): MaybePromise<Reply> {
+  return addDigests(exchange, reply, findWhole(exchange))
+}
+
+/** The representation that a GET or HEAD selects; `undefined` where the content of the answer is all of it. */
+function findWhole({ current, rendered, method, page }: ResourceExchange): DigestWhole | undefined {
+  if ((method !== 'GET' && method !== 'HEAD') || page !== undefined) return undefined
+  if (rendered !== undefined) {
+    const content = typeof rendered === 'string' ? Buffer.from(rendered) : rendered
+    return (wanted) => digestAtHand(wanted, content, content)
+  }
+  return current === undefined ? undefined : (wanted) => digestStored(wanted, current)
+}
+
+function digestStored(wanted: string, resource: StoredResource): string | undefined {
+  const { body } = resource
+  if (isLargeBody(body)) return digestKept(wanted, readProperty(resource, 'sha256'))
+  return digestAtHand(wanted, body, resource)
 }

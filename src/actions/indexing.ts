@@ -1,7 +1,7 @@
-import type { RequestView } from '../core/exchange.ts'
 import type { JsonObject, JsonValue } from '../core/json.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
-import type { CollectionIndex, IndexedValues } from '../stores/index-types.ts'
+import type { RequestView } from '../core/request-view.ts'
+import type { CollectionIndex, IndexedValues } from '../stores/lists.ts'
 import { type Content, memberPath, type StoredResource, splitPath } from '../stores/types.ts'
 import type { QueryRules } from './query-rules.ts'
 import type { Route } from './route.ts'
@@ -50,7 +50,12 @@ export interface Indexing {
  * @param value the content, parsed
  * @throws HttpError 422 with a pointer for a value that cannot be indexed
  */
-export function indexContent({ indexing }: Route, path: string, content: Content, value: JsonValue): Content {
+export function indexContent(
+  { indexing }: Pick<Route, 'indexing'>,
+  path: string,
+  content: Content,
+  value: JsonValue,
+): Content {
   if (indexing === undefined) return content
   const { collection } = splitPath(path)
   return { ...content, indexed: { index: indexing.indexOf(collection), values: indexing.takeValues(value) } }
@@ -64,8 +69,7 @@ export type TakenValues = NonNullable<Content['indexed']>
  * @returns `undefined` where they depend on the id
  * @throws HttpError 422 with a pointer for a value that cannot be indexed
  */
-export function takeBeforeId({ indexing }: Route, collection: string, value: JsonValue): TakenValues | undefined {
-  if (indexing === undefined) return undefined
+export function takeBeforeId(indexing: Indexing, collection: string, value: JsonValue): TakenValues | undefined {
   const values = indexing.takeValues(value)
   return indexing.hasId ? undefined : { index: indexing.indexOf(collection), values }
 }
@@ -78,17 +82,16 @@ export function takeBeforeId({ indexing }: Route, collection: string, value: Jso
  * @param taken the values, where they were taken before it had its id
  */
 export function indexNewMember(
-  route: Route,
+  indexing: Indexing,
   collection: string,
   name: string,
   content: Content,
   value: () => JsonObject,
   taken: TakenValues | undefined,
 ): Content {
-  if (route.indexing === undefined) return content
   // The scope of another caller may have taught the index a further property meanwhile.
-  if (taken?.index.version === route.indexing.version) return { ...content, indexed: taken }
-  return indexContent(route, memberPath(collection, name), content, value())
+  if (taken?.index.version === indexing.version) return { ...content, indexed: taken }
+  return indexContent({ indexing }, memberPath(collection, name), content, value())
 }
 
 /**

@@ -1,12 +1,34 @@
-import type { JsonObject, JsonValue } from '../core/json.ts'
-import { atOnce, isPromise } from '../core/maybe-promise.ts'
-import type { StoredResource } from '../stores/types.ts'
+import { checkParsedJson, type JsonLimits } from '../body-types/json.ts'
+import { HttpError } from '../core/errors.ts'
+import { defineMember, isJsonObject, type JsonObject, type JsonValue } from '../core/json.ts'
+import { keepsNumbers } from '../core/json-text.ts'
+import { andThen, atOnce, isPromise } from '../core/maybe-promise.ts'
+import { emptyReply, type Reply } from '../core/reply.ts'
+import { parseContentDisposition } from '../protocol/content-disposition.ts'
+import { formatPath } from '../protocol/request-target.ts'
+import { nameOf, type RelatedWrite, type StoredResource, type StoredState } from '../stores/types.ts'
 import { checkReading } from './authorization.ts'
+import { beginChange } from './changes.ts'
+import { commit, writeChange } from './commit.ts'
+import { discardContent, readSmall, storedType, streamContent, type TakenContent } from './content.ts'
 import type { FileFacts, FileOptions } from './hook-types.ts'
-import { parseStored } from './hooks.ts'
+import { indexContent } from './indexing.ts'
+import { requireParent } from './neighbouring-paths.ts'
+import { cacheControlFor } from './representation.ts'
 import { type ResourceExchange, unknownMembers } from './resource-exchange.ts'
-import { addProperties, requireSameFacts, splitProperties, validateItem } from './server-properties.ts'
-import type { Document } from './validation.ts'
+import { fetchJson, parseStored, textOf } from './resource-view.ts'
+import type { Route } from './route.ts'
+import {
+  addProperties,
+  propertiesOfServer,
+  requireSameFacts,
+  splitProperties,
+  validateItem,
+} from './server-properties.ts'
+import { stamp } from './stamp.ts'
+import { loadFileTarget } from './state.ts'
+import { type Document, WrittenDocument } from './validation.ts'
+import { checkConflict } from './write-states.ts'
 
 /** A valid item that PUT brings, without what the server is to add. */
 export interface ItemContent {
@@ -61,4 +83,92 @@ export async function completeItem(
 /** Names of the properties that items of a route have by the definition for their files. */
 export function fileNamesOf({ route }: ResourceExchange): readonly string[] {
   return typeof route.fileNames === 'string' ? [] : route.fileNames
+}
+
+type Stored = { readonly outcome: 'created' | 'replaced' }
+type Attempted = Stored | { readonly outcome: 'conflict'; readonly current: StoredState }
+
+/**
+ * PUT of a file of an item: the file, and what the item says of it, in one atomic step. The item is compared and replaced;
+ * whatever changes the file changes the item, so that conditions on the file hold as well.
+ */
+export function createFileReplacement({ describe }: FileOptions): (exchange: ResourceExchange) => Promise<Reply> {
+  return async function putFile(exchange) {
+    const { limits, store } = exchange.route.context
+    const limit = exchange.action.content!.limit(exchange.contentType)
+    const taken = await readSmall(streamContent(exchange, limit), limits, store, exchange.signal)
+    try {
+      const { outcome } = await commit(exchange, (exchange) => attempt(exchange, taken, describe), undefined)
+      const fields = outcome === 'created' ? ['Location', exchange.mount + formatPath(exchange.path)] : []
+      // The store tells no version of the file, which is written beside the item: no ETag.
+      return emptyReply(outcome === 'created' ? 201 : 204, [...fields, 'Cache-Control', cacheControlFor(exchange)])
+    } catch (error) {
+      await discardContent({ body: taken.body })
+      throw error
+    }
+  }
+}
+
+async function attempt(
+  exchange: ResourceExchange,
+  { body, size }: TakenContent,
+  describe: FileOptions['describe'],
+): Promise<Attempted> {
+  const { route, storePath, signal, current } = exchange
+  const { store, limits, findRoute } = route.context
+  const requires = await requireParent(exchange)
+  const item = await fetchJson(exchange.item as StoredResource, limits.bodySize, exchange)
+  const own = findRoute(item.path)!
+  const name = nameOf(storePath)
+  const filename = filenameOf(exchange) ?? current?.filename ?? name
+  const contentType = storedType(exchange)
+  const facts = { name: filename, type: exchange.contentType, size }
+  const file: RelatedWrite = { path: storePath, content: { contentType, filename, body } }
+  const document = describeFile(item, name, summarizeFile(describe, facts), limits)
+  const about = { kind: 'patched', current: item, properties: propertiesOfServer(own, keptNamesOf(own)) } as const
+  const { value, text } = await stamp(exchange, document, about, own)
+  const change = beginChange(own, 'patched', item, { principal: exchange.principal, request: exchange })
+  const { contentLanguage } = item
+  const plain = { contentType: item.contentType, contentLanguage, filename: item.filename, body: text }
+  const content = indexContent(own, item.path, plain, value)
+  await checkConflict(exchange, item.path, content, item, own)
+  const options = { expect: { version: item.version }, requires, related: [file], signal }
+  const written = await writeChange(store, item.path, content, options, change)
+  if (written.outcome !== 'conflict') return { outcome: current === undefined ? 'created' : 'replaced' }
+  if (written.missing !== undefined) return written
+  exchange.isItemRead = false
+  return andThen(loadFileTarget(exchange), () => ({ outcome: 'conflict', current: exchange.state }))
+}
+
+/**
+ * The item with what it says of a file.
+ * @throws HttpError 409 for an item that cannot be written anew as it is
+ */
+function describeFile(
+  item: StoredResource,
+  name: string,
+  summary: JsonValue | undefined,
+  limits: JsonLimits,
+): Document {
+  checkParsedJson(summary ?? null, limits)
+  const value = parseStored(item)
+  if (!isJsonObject(value) || !keepsNumbers({ value, text: textOf(item)! })) {
+    throw new HttpError(409, 'ERR_CONFLICT', {
+      detail: 'The item is too large, or holds a number with more digits than can be kept when it is written again.',
+    })
+  }
+  const { rest } = splitProperties(value, [name])
+  const facts: Record<string, JsonValue> = {}
+  if (summary !== undefined) defineMember(facts, name, summary)
+  return addProperties(new WrittenDocument(rest), facts as JsonObject)
+}
+
+function filenameOf(exchange: ResourceExchange): string | undefined {
+  const disposition = exchange.field('content-disposition')
+  return disposition === undefined ? undefined : parseContentDisposition(disposition)?.filename
+}
+
+/** Names of the properties that the server keeps: those of files, and those of the scope. */
+function keptNamesOf({ fileNames, indexing }: Route): readonly string[] {
+  return [...(typeof fileNames === 'string' ? [] : fileNames), ...(indexing?.scopeNames ?? [])]
 }

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto'
 import { parseMultipart } from '../body-types/multipart.ts'
 import { HttpError, isHttpError } from '../core/errors.ts'
+import { wantsDigests } from '../core/fields.ts'
 import type { Step } from '../core/handler.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import type { Reply } from '../core/reply.ts'
-import { wantsDigests } from '../core/reply-digests.ts'
 import { declaredLength } from '../core/request-content.ts'
 import { parseIdempotencyKey } from '../protocol/structured-fields.ts'
 import {
@@ -16,12 +16,18 @@ import {
 } from '../stores/types.ts'
 import { requireAuthorization } from './authorization.ts'
 import { SMALL, streamContent, takeContent } from './content.ts'
-import { createFingerprint, type Fingerprint } from './fingerprint.ts'
-import { formatRecord, makeRepeatable, RECORDS, readRecord, replayedReply } from './first-answer.ts'
-import type { ResourceExchange } from './resource-exchange.ts'
-import { addWantedDigests } from './response-digests.ts'
+import {
+  createFingerprint,
+  type Fingerprint,
+  formatRecord,
+  makeRepeatable,
+  RECORDS,
+  readRecord,
+  replayedReply,
+} from './first-answer.ts'
+import { addWantedDigests } from './get.ts'
+import { ReadUntilLeft, type ResourceExchange } from './resource-exchange.ts'
 import { readInScope, refuseTaken } from './scope.ts'
-import { ReadUntilLeft } from './store-options.ts'
 
 /** A request that is answered once, however often it is sent. */
 export interface KeyedRequest {

@@ -2,18 +2,17 @@ import { hash } from 'node:crypto'
 import { decodeText } from '../body-types/text.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { readProperty } from '../core/options.ts'
-import { encodeText, type KeptFields, keepFields, keptReply, type Reply, type ReplyBody } from '../core/reply.ts'
-import { isJsonType, parseMediaType } from '../protocol/media-type.ts'
+import { encodeText, type KeptFields, keepFields, type Reply, type ReplyBody } from '../core/reply.ts'
+import { isJsonContentType } from '../protocol/media-type.ts'
 import { formatPath } from '../protocol/request-target.ts'
 import { type Page, type StoredResource, splitPath } from '../stores/types.ts'
 import { readContent } from './content.ts'
-import { linkFields, queryFields } from './list-fields.ts'
-import { type Listing, readListing } from './listing.ts'
-import { itemEntry, joinEntries, type PageEntry } from './page-content.ts'
-import { replyBodyOf } from './representation.ts'
+import { fitsTarget, formatCursor, type Listing, readListing, requireRoomFor } from './listing.ts'
+import { itemEntry, joinEntries, type PageEntry } from './page.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'
 import { isSealed, sealCursor } from './sealed-cursor.ts'
+import { replyBodyOf } from './stored-content.ts'
 import { idOf } from './validation.ts'
 import { pageCacheControl, readVisiblePage } from './visible-page.ts'
 
@@ -42,11 +41,6 @@ function loadListing(exchange: ResourceExchange, listing: Listing): MaybePromise
     exchange.page = page
     exchange.validators = preparePage(exchange, page)
   })
-}
-
-/** A POST with conditions is judged by the collection's own representation (RFC 9110 §13.2.1, row H133). */
-export function loadPageIfConditional(exchange: ResourceExchange): MaybePromise<void> {
-  return exchange.conditions !== undefined ? loadPage(exchange) : undefined
 }
 
 /** What is derived from one page, once, and kept beside it. */
@@ -104,7 +98,8 @@ export function listReply(exchange: ResourceExchange, page: Page): Reply {
   const target = `${exchange.method === 'QUERY' ? 'QUERY' : 'GET'} ${exchange.path}?${exchange.queryText} ${exchange.listing?.target ?? ''} ${exchange.listing?.sentAfter ?? ''}`
   const cacheControl = cacheControlOf(exchange, page)
   const { kept } = prepared
-  if (kept?.target === target && kept.cacheControl === cacheControl) return keptReply(200, kept.fields, body)
+  if (kept?.target === target && kept.cacheControl === cacheControl)
+    return { status: 200, headers: kept.fields.headers, body, kept: kept.fields }
   const size = typeof body === 'string' || body instanceof Uint8Array ? body.length : body.size
   const fields = keepFields([
     ...['Content-Type', 'application/json', 'Content-Length', String(size)],
@@ -115,7 +110,7 @@ export function listReply(exchange: ResourceExchange, page: Page): Reply {
   prepared.kept = { target, cacheControl, fields }
   // The exchange lives until a large page is sent; the content of the items must not.
   if (typeof body === 'object' && !(body instanceof Uint8Array)) exchange.page = exchange.validators = undefined
-  return keptReply(200, fields, body)
+  return { status: 200, headers: fields.headers, body, kept: fields }
 }
 
 /** 304 for a page that the client has. */
@@ -148,10 +143,73 @@ function listEntry(exchange: ResourceExchange, item: StoredResource): PageEntry 
  */
 function isShownWhole({ route }: ResourceExchange, item: StoredResource): boolean {
   if (route.collection!.content !== 'json' || item.contentEncoding !== undefined) return false
-  if (item.size > route.context.limits.bodySize || !isJson(item.contentType)) return false
+  if (item.size > route.context.limits.bodySize || !isJsonContentType(item.contentType)) return false
   return route.context.findRoute(item.path)?.idMember !== undefined
 }
 
-function isJson(contentType: string): boolean {
-  return contentType === 'application/json' || isJsonType(parseMediaType(contentType)?.essence ?? '')
+/** Link to the next page (RFC 8288) and, of a list that takes queries, to the first one, with the rest of the query. */
+export function linkFields(exchange: ResourceExchange, { next }: Page): readonly string[] {
+  const { listing } = exchange
+  const cursor = next === undefined ? undefined : formatCursor(next, listing?.cursorKey ?? '')
+  if (listing?.isQueried !== true) {
+    return cursor === undefined ? [] : ['Link', formatLink(exchange, formatNextQuery(exchange, cursor), 'next')]
+  }
+  const links: string[] = []
+  if (cursor !== undefined) links.push(formatLink(exchange, nextQueryOf(exchange, listing, cursor), 'next'))
+  const isAlone = cursor === undefined && listing.after === undefined
+  if (!isAlone && listing.target !== undefined && fitsTarget(exchange, listing.target)) {
+    links.push(formatLink(exchange, listing.target, 'first'))
+  }
+  return links.length === 0 ? [] : ['Link', links.join(', ')]
+}
+
+/**
+ * Fields of a list that takes queries: how many items match, where that is asked for; of a QUERY the target of the
+ * equivalent GET, where there is one (RFC 10008).
+ */
+export function queryFields(exchange: ResourceExchange, { total }: Page): readonly string[] {
+  const { listing, method, route } = exchange
+  const fields = total === undefined ? [] : ['X-Total-Count', String(total)]
+  if (method !== 'QUERY') return [...fields, ...route.acceptQuery]
+  const query = listing?.target
+  if (query === undefined) return fields
+  const whole = listing!.after === undefined ? query : joinQuery(query, listing!.sentAfter!)
+  return fitsTarget(exchange, whole) ? [...fields, 'Location', formatTarget(exchange, whole)] : fields
+}
+
+/**
+ * The query of the next page. Where a QUERY has none that fits into a target, it is the cursor alone, which belongs into
+ * the content of the next QUERY.
+ */
+function nextQueryOf(exchange: ResourceExchange, { target }: Listing, cursor: string): string {
+  const whole = target === undefined ? undefined : joinQuery(target, cursor)
+  if (exchange.method !== 'QUERY') {
+    // The name of an item may be longer than was reckoned with.
+    requireRoomFor(exchange, whole!)
+    return whole!
+  }
+  return whole !== undefined && fitsTarget(exchange, whole) ? whole : joinQuery('', cursor)
+}
+
+function joinQuery(query: string, cursor: string): string {
+  return query === '' ? `after=${cursor}` : `${query}&after=${cursor}`
+}
+
+function formatLink(exchange: ResourceExchange, query: string, relation: 'next' | 'first'): string {
+  return `<${formatTarget(exchange, query)}>; rel="${relation}"`
+}
+
+function formatTarget({ mount, path }: ResourceExchange, query: string): string {
+  return mount + formatPath(path) + (query === '' ? '' : `?${query}`)
+}
+
+function formatNextQuery(exchange: ResourceExchange, after: string): string {
+  const { queryText } = exchange
+  // A plain query is kept as it was sent. Its names are compared decoded: "%61fter" is "after".
+  if (/^[\w\-.~&=%]*$/.test(queryText) && !exchange.query.has('after')) {
+    return queryText === '' ? `after=${after}` : `${queryText}&after=${after}`
+  }
+  const query = new URLSearchParams(exchange.query)
+  query.set('after', after)
+  return query.toString()
 }

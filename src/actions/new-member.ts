@@ -1,8 +1,19 @@
+import { UntilLeft } from '../core/exchange.ts'
 import { isJsonObject, type JsonObject, joinMembers } from '../core/json.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
-import { type Content, memberPath, type NewState, type RelatedWrite } from '../stores/types.ts'
+import type { Reply } from '../core/reply.ts'
+import {
+  type Content,
+  type CreateOptions,
+  memberPath,
+  type NewState,
+  type RelatedWrite,
+  type StoredResource,
+  type WriteConflict,
+} from '../stores/types.ts'
 import { indexNewMember, takeBeforeId } from './indexing.ts'
-import { requireOwnFile, requireOwnItem } from './own-paths.ts'
+import { recordAnswer, repeatAnswer } from './keyed-request.ts'
+import { requireOwnFile, requireOwnItem } from './neighbouring-paths.ts'
 import { type ResourceExchange, unknownMembers } from './resource-exchange.ts'
 import {
   addProperties,
@@ -14,6 +25,7 @@ import {
 } from './server-properties.ts'
 import { stamp } from './stamp.ts'
 import { type Document, idOf, insertId, invalid, WrittenDocument } from './validation.ts'
+import { foresee } from './write-states.ts'
 
 const NO_FACTS: JsonObject = Object.freeze({})
 
@@ -59,6 +71,7 @@ export function newMemberOf(
   facts: JsonObject = NO_FACTS,
 ): MaybePromise<NewMember> {
   const { route } = exchange
+  const { indexing } = route
   const { document: own, owned } = splitScope(exchange, document)
   const { value } = own
   if (!isJsonObject(value)) throw invalid([{ pointer: '', detail: 'A JSON object is expected.' }])
@@ -74,14 +87,15 @@ export function newMemberOf(
     const valid = isAccepted ? markPending(complete) : complete
     const base = exchange.storePath === '/' ? '' : exchange.storePath
     // Refused before the store is asked for a name.
-    const taken = isFinal ? takeBeforeId(route, base, valid.value) : undefined
+    const taken = isFinal && indexing !== undefined ? takeBeforeId(indexing, base, valid.value) : undefined
     return {
       content: (name) => {
         requireOwnItem(route, base, name)
         const id = idOf(name, kind)
         const value = valid.value as JsonObject
         const content = { contentType: 'application/json', body: insertId(valid.text, value, id) }
-        return indexNewMember(route, base, name, content, () => ({ id, ...value }), taken)
+        if (indexing === undefined) return content
+        return indexNewMember(indexing, base, name, content, () => ({ id, ...value }), taken)
       },
       related: (name) =>
         files.map((file) => {
@@ -108,4 +122,54 @@ function markPending({ value }: Document): Document {
     throw invalid([{ pointer: '/state', detail: 'The server keeps the state.' }])
   }
   return new WrittenDocument(joinMembers(value as JsonObject, { state: 'pending' }))
+}
+
+/** A member that is made once for a key: with the record of its answer in the same atomic step. */
+export interface Once {
+  readonly member: NewMember
+  /** The answer that was recorded. */
+  reply(): Reply
+  /** The answer of the request that was faster; `undefined` where that has expired, and the member is to be made after all. */
+  lose(conflict: WriteConflict): Promise<Reply | undefined>
+}
+
+/** @param toReply makes the answer from the new state, as far as that is known before it is written */
+export function createOnce(
+  exchange: ResourceExchange,
+  member: NewMember,
+  toReply: (exchange: ResourceExchange, resource: StoredResource) => Reply,
+): Once {
+  const { storePath } = exchange
+  let reply: Reply | undefined
+
+  return {
+    member: {
+      ...member,
+      related(name, state) {
+        const content = member.content(name)
+        const others = member.related(name, state)
+        const path = memberPath(storePath === '/' ? '' : storePath, name)
+        const recorded = recordAnswer(exchange, toReply(exchange, foresee(path, content, state)))
+        reply = recorded.reply
+        // First, so that a repetition is recognized before anything else stands in its way.
+        return [recorded.write, ...others]
+      },
+    },
+
+    reply: () => reply!,
+
+    lose: ({ related }) => repeatAnswer(exchange, related!),
+  }
+}
+
+/** Options of a creation that ends when the client has left. */
+export class CreateUntilLeft extends UntilLeft implements CreateOptions {
+  readonly related: NonNullable<CreateOptions['related']>
+  readonly requires: string | undefined
+
+  constructor(exchange: ResourceExchange, related: CreateUntilLeft['related'], requires: string | undefined) {
+    super(exchange)
+    this.related = related
+    this.requires = requires
+  }
 }

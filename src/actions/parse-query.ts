@@ -1,6 +1,6 @@
 import { HttpError, type ParameterError } from '../core/errors.ts'
 import type { QueryParameter } from '../protocol/request-target.ts'
-import type { Condition, IndexedValue, OrderKey } from '../stores/index-types.ts'
+import type { Condition, IndexedValue, OrderKey } from '../stores/lists.ts'
 import {
   describeOperators,
   describeParameters,
@@ -9,11 +9,13 @@ import {
   MOST_VALUES,
   nameParameter,
   operatorsOf,
+  parseBoolean,
+  QUERY_TYPES,
+  type QueryOperator,
   type QueryProperty,
   type QueryRules,
   RESERVED_PARAMETERS,
 } from './query-rules.ts'
-import { parseBoolean, QUERY_TYPES, type QueryOperator } from './query-types.ts'
 
 /** A query of a list that its definition allows. */
 export interface ParsedQuery {

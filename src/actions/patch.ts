@@ -6,7 +6,7 @@ import { hasMoreEntries, keepsNumbers } from '../core/json-text.ts'
 import { andThen, atOnce, type MaybePromise } from '../core/maybe-promise.ts'
 import { emptyReply, type Reply } from '../core/reply.ts'
 import { type ParsedPatch, selectPatchFormat } from '../patch-formats/patch-format.ts'
-import { isJsonType, parseMediaType } from '../protocol/media-type.ts'
+import { isJsonContentType } from '../protocol/media-type.ts'
 import { formatPath } from '../protocol/request-target.ts'
 import {
   type Content,
@@ -17,17 +17,14 @@ import {
   type WriteResult,
 } from '../stores/types.ts'
 import { beginRequestedChange, readForHooks } from './changes.ts'
-import { commit, writeChange } from './commit.ts'
-import { checkConflict } from './conflict.ts'
+import { commit, WriteUntilLeft, writeChange } from './commit.ts'
 import { readJson } from './content.ts'
-import { foresee } from './foreseen-state.ts'
-import { fetchJson, textOf } from './hooks.ts'
 import { indexContent } from './indexing.ts'
 import { answerOfWinner, recordAnswer } from './keyed-request.ts'
-import { parentOf, requireParent } from './parent.ts'
-import { recallDocument, rememberDocument } from './parsed-documents.ts'
+import { parentOf, requireParent } from './neighbouring-paths.ts'
 import { addStateFields, cacheControlFor, writtenReply } from './representation.ts'
 import { appliedPreferences, preferredReturn, type ResourceExchange, unknownMembers } from './resource-exchange.ts'
+import { fetchJson, recallDocument, rememberDocument, textOf } from './resource-view.ts'
 import {
   filePropertiesOf,
   propertiesOfServer,
@@ -39,8 +36,8 @@ import {
 } from './server-properties.ts'
 import { stamp } from './stamp.ts'
 import { loadPresent, requirePresent } from './state.ts'
-import { WriteUntilLeft } from './store-options.ts'
 import { type Document, idOf, invalid, requireKeptNumbers } from './validation.ts'
+import { checkConflict, foresee } from './write-states.ts'
 
 /** `unchanged`: the patch asks for what is there already, and nothing was written. */
 type Patched =
@@ -68,8 +65,7 @@ export function patch(exchange: ResourceExchange): MaybePromise<Reply> {
 
 /** @throws HttpError 415: only JSON can be patched by the formats we know (RFC 5789 §2.2) */
 function requireDocument(resource: StoredResource): void {
-  const isJson = isJsonType(parseMediaType(resource.contentType)?.essence ?? '')
-  if (isJson && resource.contentEncoding === undefined) return
+  if (isJsonContentType(resource.contentType) && resource.contentEncoding === undefined) return
   throw new HttpError(415, 'ERR_UNSUPPORTED_MEDIA_TYPE', {
     detail: `A resource of type ${resource.contentType} cannot be patched; replace it with PUT.`,
   })
@@ -143,7 +139,7 @@ function writeValid(
 function writeOnce(exchange: ResourceExchange, resource: StoredResource, content: Content): MaybePromise<Patched> {
   const { storePath, keyed, route } = exchange
   const options = new WriteUntilLeft(exchange, { version: resource.version }, parentOf(exchange))
-  const change = beginRequestedChange(exchange, 'patched', resource)
+  const change = route.observesChanges ? beginRequestedChange(exchange, 'patched', resource) : undefined
   if (keyed === undefined) return writeChange(route.context.store, storePath, content, options, change)
   let reply: Reply | undefined
   const writes = (state: NewState): readonly RelatedWrite[] => {

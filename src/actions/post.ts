@@ -3,7 +3,6 @@ import { HttpError } from '../core/errors.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { contentReply, emptyReply, encodeText, type Reply } from '../core/reply.ts'
 import { MAX_ATTEMPTS, pause } from '../core/turns.ts'
-import { isJsonType } from '../protocol/media-type.ts'
 import { formatPath } from '../protocol/request-target.ts'
 import {
   type Content,
@@ -18,15 +17,13 @@ import {
 import { beginRequestedChange, type PendingChange } from './changes.ts'
 import { refuseOutboxConflict } from './commit.ts'
 import { contentOf, discardContent, hasSchema, type Proposal, readJson, readRawContent } from './content.ts'
-import { foresee } from './foreseen-state.ts'
 import { readForm } from './form-content.ts'
-import { type NewMember, newMemberOf, rawMemberOf } from './new-member.ts'
-import { createOnce, type Once } from './once.ts'
-import { checkParent, requireParent } from './parent.ts'
+import { checkParent, requireParent } from './neighbouring-paths.ts'
+import { CreateUntilLeft, createOnce, type NewMember, newMemberOf, type Once, rawMemberOf } from './new-member.ts'
 import { writtenReply } from './representation.ts'
 import { appliedPreferences, preferredReturn, type ResourceExchange, unknownMembers } from './resource-exchange.ts'
-import { CreateUntilLeft } from './store-options.ts'
 import { type Document, idOf, validateDocument } from './validation.ts'
+import { foresee } from './write-states.ts'
 
 type ToReply = (exchange: ResourceExchange, resource: StoredResource) => Reply
 
@@ -37,7 +34,7 @@ export function post(exchange: ResourceExchange): MaybePromise<Reply> {
     const content = hasSchema(exchange) ? readJson(exchange, validContent) : readRawContent(exchange).then(contentIn)
     return andThen(content, (content) => store(exchange, rawMemberOf(exchange, content), createRawReply))
   }
-  if (!isJsonType(exchange.contentType)) return andThen(readForm(exchange), (member) => create(exchange, member))
+  if (!exchange.hasJson) return andThen(readForm(exchange), (member) => create(exchange, member))
   return readJson(exchange, postDocument)
 }
 
@@ -55,7 +52,7 @@ function postDocument(exchange: ResourceExchange, document: Document): MaybeProm
 
 /** Text becomes a resource of its own where the collection has no member for it. */
 function isText({ route, contentType }: ResourceExchange): boolean {
-  return route.collection!.content === 'any' && !isJsonType(contentType) && contentType === 'text/plain'
+  return route.collection!.content === 'any' && contentType === 'text/plain'
 }
 
 function create(exchange: ResourceExchange, member: NewMember): MaybePromise<Reply> {
@@ -131,7 +128,7 @@ function storeStamped(
   onCreated: (() => void) | undefined,
   attempts: number,
 ): MaybePromise<Reply> {
-  const change = beginRequestedChange(exchange, 'created', undefined)
+  const change = exchange.route.observesChanges ? beginRequestedChange(exchange, 'created', undefined) : undefined
   const observed = change?.writes === undefined ? stamped : withOutbox(exchange, stamped, change.writes)
   const once = exchange.keyed === undefined ? undefined : createOnce(exchange, observed, toReply)
   return andThen(write(exchange, once?.member ?? observed), (result) => {
@@ -180,6 +177,7 @@ async function lose(
 }
 
 function write(exchange: ResourceExchange, member: NewMember): MaybePromise<CreateResult> {
+  if (!exchange.route.hasParent) return writeBelow(exchange, member, undefined)
   return andThen(requireParent(exchange), (requires) => writeBelow(exchange, member, requires))
 }
 

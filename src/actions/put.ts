@@ -5,24 +5,27 @@ import { emptyReply, type Reply } from '../core/reply.ts'
 import { formatPath } from '../protocol/request-target.ts'
 import { type Content, type Expectation, isStaged, nameOf, type WriteResult } from '../stores/types.ts'
 import { recheckAbsence, requireAuthorization } from './authorization.ts'
-import { beginRequestedChange, observesChanges } from './changes.ts'
-import { commit, commitWithoutTurn, writeChange } from './commit.ts'
-import { checkConditions, expectationOf } from './conditions.ts'
-import { checkConflict } from './conflict.ts'
+import { beginRequestedChange } from './changes.ts'
+import { commit, commitWithoutTurn, WriteUntilLeft, writeChange } from './commit.ts'
+import { checkConditions, expectationOf, performForeseen } from './conditions.ts'
 import { contentOf, discardContent, hasSchema, type Proposal, readJson, readRawContent } from './content.ts'
-import { performForeseen } from './foreseen-version.ts'
 import { indexContent } from './indexing.ts'
 import { completeItem, fileNamesOf, validateItemContent } from './item-files.ts'
-import { requireParent } from './parent.ts'
+import { requireParent } from './neighbouring-paths.ts'
 import { addStateFields, cacheControlFor, writtenReply } from './representation.ts'
-import { appliedPreferences, preferredReturn, type ResourceExchange, unknownMembers } from './resource-exchange.ts'
+import {
+  appliedPreferences,
+  preferredReturn,
+  ReadUntilLeft,
+  type ResourceExchange,
+  unknownMembers,
+} from './resource-exchange.ts'
 import { readInScope, refuseTaken } from './scope.ts'
-import { readSeenState, type SeenState } from './seen-state.ts'
-import { addProperties, hasFileProperties, propertiesOfServer, scopeNamesOf, splitScope } from './server-properties.ts'
+import { addProperties, propertiesOfServer, scopeNamesOf, splitScope } from './server-properties.ts'
 import { stamp } from './stamp.ts'
 import { requirePresent, setState } from './state.ts'
-import { ReadUntilLeft, WriteUntilLeft } from './store-options.ts'
 import { type Document, idOf, insertId, validateDocument } from './validation.ts'
+import { checkConflict, readSeenState, type SeenState } from './write-states.ts'
 
 type Written = Exclude<WriteResult, { outcome: 'conflict' }>
 
@@ -32,15 +35,25 @@ export function put(exchange: ResourceExchange): MaybePromise<Reply> {
 }
 
 function putContent(exchange: ResourceExchange): MaybePromise<Reply> {
-  if (!exchange.route.isJson && !hasSchema(exchange))
-    return readRawContent(exchange).then((proposal) => store(exchange, proposal))
-  return readJson(exchange, putDocument)
+  if (exchange.route.isJson || hasSchema(exchange)) return readJson(exchange, putDocument)
+  return readRawContent(exchange).then((proposal) => store(exchange, proposal))
 }
 
 function putDocument(exchange: ResourceExchange, document: Document): MaybePromise<Reply> {
   const { route } = exchange
+  if (route.indexing !== undefined || route.describesFiles || route.beforeWrite !== undefined) {
+    return putProperties(exchange, document)
+  }
+  const valid = validateDocument(document, route, unknownMembers(exchange))
+  if (isPromise(valid)) return valid.then((valid) => store(exchange, proposeDocument(exchange, valid)))
+  return store(exchange, proposeDocument(exchange, valid))
+}
+
+/** PUT of an item some of whose properties are the server's. */
+function putProperties(exchange: ResourceExchange, document: Document): MaybePromise<Reply> {
+  const { route } = exchange
   const { document: own, owned } = splitScope(exchange, document)
-  if (hasFileProperties(route) || route.beforeWrite !== undefined) return putItem(exchange, own, owned)
+  if (route.describesFiles || route.beforeWrite !== undefined) return putItem(exchange, own, owned)
   const valid = validateDocument(own, route, unknownMembers(exchange))
   return andThen(valid, (valid) => store(exchange, proposeDocument(exchange, addProperties(valid, owned))))
 }
@@ -104,14 +117,13 @@ async function commitOrDiscard(exchange: ResourceExchange, content: Content): Pr
 
 /** A member of a collection says its id: the one in its path. */
 function proposeDocument(exchange: ResourceExchange, { value, text, isVerbatim }: Document): Proposal {
-  const propose = (text: string, value: JsonValue, isVerbatim: boolean): Proposal => ({
-    content: indexContent(exchange.route, exchange.storePath, contentOf(exchange, text), value),
-    isVerbatim,
-  })
+  const { route, storePath } = exchange
   const id = requireTargetId(exchange, value)
-  if (id === undefined) return propose(text, value, isVerbatim)
-  const complete = exchange.route.indexing === undefined ? value : { id, ...(value as JsonObject) }
-  return propose(insertId(text, value as JsonObject, id), complete, false)
+  const content = contentOf(exchange, id === undefined ? text : insertId(text, value as JsonObject, id))
+  const isSent = isVerbatim && id === undefined
+  if (route.indexing === undefined) return { content, isVerbatim: isSent }
+  const complete = id === undefined ? value : { id, ...(value as JsonObject) }
+  return { content: indexContent(route, storePath, content, complete), isVerbatim: isSent }
 }
 
 /**
@@ -133,17 +145,16 @@ function requireTargetId({ route, storePath }: ResourceExchange, value: JsonValu
 /** @param seen the one state that may be replaced; default: what the conditions and `authorize` leave */
 function attempt(exchange: ResourceExchange, content: Content, seen?: SeenState): MaybePromise<WriteResult> {
   const { route } = exchange
-  if (seen === undefined && observesChanges(route)) {
+  if (seen === undefined && route.observesChanges) {
     return andThen(readSeenState(exchange), (seen) =>
       seen === undefined ? { outcome: 'conflict', current: exchange.state } : attempt(exchange, content, seen),
     )
   }
-  if (route.conflict === undefined) {
-    const rechecked = recheckAbsence(exchange)
-    if (!isPromise(rechecked)) return replace(exchange, content, expectationOf(exchange), seen)
-    return rechecked.then(() => replace(exchange, content, expectationOf(exchange), seen))
+  if (route.conflict !== undefined) {
+    return andThen(expectNoConflict(exchange, content), (expect) => replace(exchange, content, expect, seen))
   }
-  return andThen(expectNoConflict(exchange, content), (expect) => replace(exchange, content, expect, seen))
+  if (route.deletion !== 'soft') return replace(exchange, content, expectationOf(exchange), seen)
+  return andThen(recheckAbsence(exchange), () => replace(exchange, content, expectationOf(exchange), seen))
 }
 
 function replace(
@@ -156,11 +167,12 @@ function replace(
   const replaced = seen === undefined ? (exchange.current ?? exchange.hidden) : seen.resource
   // It may have been removed while the content arrived.
   if (!route.createsByPut && exchange.foreseenVersion === undefined && replaced === undefined) requirePresent(exchange)
-  return andThen(requireParent(exchange), (requires) => {
+  const write = (requires: string | undefined): MaybePromise<WriteResult> => {
     const change = seen && beginRequestedChange(exchange, kindOf(seen), seen.resource)
     const options = new WriteUntilLeft(exchange, seen?.expect ?? expect, requires)
     return writeChange(route.context.store, storePath, content, options, change)
-  })
+  }
+  return route.hasParent ? andThen(requireParent(exchange), write) : write(undefined)
 }
 
 /**
@@ -189,7 +201,7 @@ function wantedReturn(exchange: ResourceExchange): 'minimal' | 'representation' 
   return preferredReturn(exchange) ?? (exchange.route.putResponse === 'none' ? 'minimal' : 'representation')
 }
 
-function createReply(exchange: ResourceExchange, result: Written, isVerbatim: boolean): MaybePromise<Reply> {
+function createReply(exchange: ResourceExchange, result: Written, isVerbatim: boolean): Reply {
   const { route } = exchange
   const isCreated = result.outcome === 'created'
   const wanted = isCreated ? (preferredReturn(exchange) ?? 'minimal') : wantedReturn(exchange)
@@ -198,7 +210,7 @@ function createReply(exchange: ResourceExchange, result: Written, isVerbatim: bo
   if (wanted === 'minimal') {
     if (isVerbatim) addStateFields(fields, result.resource, route)
     fields.push('Cache-Control', cacheControlFor(exchange))
-    return emptyReply(isCreated ? 201 : 204, fields)
+    return isCreated ? emptyReply(201, fields) : { status: 204, headers: fields }
   }
   fields.push('Content-Location', exchange.mount + formatPath(exchange.path))
   return writtenReply(

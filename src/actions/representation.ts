@@ -1,14 +1,12 @@
 import { readProperty } from '../core/options.ts'
-import { rangeReply } from '../core/range-reply.ts'
-import { encodeText, type KeptFields, keepFields, keptReply, type RangedBody, type Reply } from '../core/reply.ts'
+import { type KeptFields, keepFields, type RangedBody, type Reply, rangeReply } from '../core/reply.ts'
 import type { Sharing } from '../protocol/cache-control.ts'
 import { formatHttpDate } from '../protocol/dates.ts'
-import { dateToSend, formatEntityTag, isSecondOver, type Validators } from '../protocol/preconditions.ts'
-import { isLargeBody, type StoredResource } from '../stores/types.ts'
+import { dateToSend, formatEntityTag, isEntityTag, isSecondOver, type Validators } from '../protocol/preconditions.ts'
+import { isResource, type StoredResource, type StoredState } from '../stores/types.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'
-import { safetyFields } from './safe-serving.ts'
-import { entityTagOf } from './state-tag.ts'
+import { addContentFields, replyBodyOf } from './stored-content.ts'
 
 /** What is derived from one state of a resource, once, and kept beside it. */
 interface Prepared extends Validators {
@@ -69,28 +67,17 @@ function tagsOf(resource: StoredResource, { renditions }: Route): readonly strin
   return renditions.length === 0 ? [tag] : [tag, ...renditions.map((_, index) => renditionTag(resource, index)!)]
 }
 
-/** Adds ETag and Last-Modified, as far as the state has them. */
-function addValidators(fields: string[], { entityTags, dateText }: Prepared, tag = entityTags[0]): void {
-  if (tag !== undefined) fields.push('ETag', tag)
-  if (dateText !== undefined) fields.push('Last-Modified', dateText)
-}
-
 /** ETag of a state, where it has one. */
-export function tagFields(resource: StoredResource, route: Route): readonly string[] {
-  const tag = prepare(resource, route).entityTags[0]
+export function tagFields(resource: StoredResource): readonly string[] {
+  const tag = entityTagOf(resource)
   return tag === undefined ? [] : ['ETag', tag]
 }
 
-/** Adds what describes the content beside its type. */
-function addContentFields(fields: string[], resource: StoredResource, route: Route): void {
-  if (resource.contentEncoding !== undefined) fields.push('Content-Encoding', resource.contentEncoding)
-  if (resource.contentLanguage !== undefined) fields.push('Content-Language', resource.contentLanguage)
-  if (!route.isJson) fields.push(...safetyFields(resource, route.allowInline))
-}
-
 function describeContent(resource: StoredResource, prepared: Prepared): readonly string[] {
+  const { entityTags, dateText } = prepared
   const fields = ['Content-Type', resource.contentType]
-  addValidators(fields, prepared)
+  if (entityTags.length > 0) fields.push('ETag', entityTags[0]!)
+  if (dateText !== undefined) fields.push('Last-Modified', dateText)
   addContentFields(fields, resource, prepared.route)
   return fields
 }
@@ -122,9 +109,16 @@ function preparedFor(exchange: ResourceExchange, resource: StoredResource): Prep
  * Adds ETag and Last-Modified of a state, and the Date that goes with them.
  * @param tag of the rendition that is sent; default: that of the stored representation
  */
-export function addStateFields(fields: string[], resource: StoredResource, route: Route, tag?: string): void {
+export function addStateFields(
+  fields: string[],
+  resource: StoredResource,
+  route: Route,
+  tag: string | undefined = entityTagOf(resource),
+): void {
   const now = route.context.now()
-  addValidators(fields, prepare(resource, route, now), tag)
+  const date = dateToSend(resource.lastModified, now)
+  if (tag !== undefined) fields.push('ETag', tag)
+  if (date !== undefined) fields.push('Last-Modified', formatHttpDate(date))
   addDate(fields, resource, now)
 }
 
@@ -170,7 +164,7 @@ export function representationReply(exchange: ResourceExchange, resource: Stored
     return rangeReply(exchange.ranges, all, body, resource.size)
   }
   const kept = ((prepared.ok ??= keepNone())[exchange.sharing] ??= keepOk(exchange, resource, fields))
-  if (isBeforeDate(resource.lastModified, now)) return keptReply(200, kept, body)
+  if (isBeforeDate(resource.lastModified, now)) return { status: 200, headers: kept.headers, body, kept }
   const headers = [...kept.headers]
   addDate(headers, resource, now)
   return { status: 200, headers, body }
@@ -213,7 +207,7 @@ export function notModifiedReply(exchange: ResourceExchange, resource: StoredRes
   }
   const prepared = preparedFor(exchange, resource)
   const kept = ((prepared.notModified ??= keepNone())[exchange.sharing] ??= keepNotModified(exchange, prepared))
-  return keptReply(304, kept)
+  return { status: 304, headers: kept.headers, kept }
 }
 
 function keepNotModified(exchange: ResourceExchange, prepared: Prepared): KeptFields {
@@ -226,23 +220,25 @@ function validatorOf({ entityTags, dateText }: Prepared): readonly string[] {
   return dateText === undefined ? [] : ['Last-Modified', dateText]
 }
 
+/** The part of a state that its tag is made of. */
+type TaggedState = Pick<StoredResource, 'version' | 'entityTag'>
+
 /**
- * The content of a resource as a reply sends it.
- * @throws TypeError for content of another size than the store says: what follows the answer on the connection would be
- *   taken for a part of it
+ * The entity tag that the service sends with a stored resource (RFC 9110 §8.8.3): for jobs and tests that read the store
+ * themselves. Representations that a definition makes from the stored one have other tags.
+ * @param state what `read` of a store gave, or a resource that `write`, `create` or `list` gave
+ * @returns the tag with its quotes; `undefined` where there is no resource, or the store says that it has no tag
+ * @throws TypeError for a store that gives a tag which no condition could match
+ * @example
+ * const tag = entityTagOf(await store.read('/tasks/7'))
+ * await fetch(url, { method: 'PUT', headers: { 'If-Match': tag }, body })
  */
-export function replyBodyOf(resource: StoredResource): RangedBody {
-  const { body, size } = resource
-  if (isLargeBody(body)) {
-    const openRange = (first: number, last: number, signal?: AbortSignal): AsyncIterable<Uint8Array> =>
-      body.open(first, last, signal === undefined ? undefined : { signal })
-    const readRange =
-      body.read === undefined
-        ? undefined
-        : (first: number, last: number, buffer?: Uint8Array) => body.read!(first, last, { buffer })
-    return { size, open: (signal) => openRange(0, size - 1, signal), openRange, readRange }
-  }
-  const content = typeof body === 'string' ? encodeText(body) : body
-  if (content.length === size) return content
-  throw new TypeError(`The store says that ${resource.path} has ${size} bytes; it has ${content.length}.`)
+export function entityTagOf(state: StoredState | TaggedState): string | undefined {
+  const resource = state as StoredState
+  if (!isResource(resource)) return undefined
+  const entityTag = readProperty(resource, 'entityTag')
+  const tag = entityTag ?? formatEntityTag(resource.version)
+  if (tag === '') return undefined
+  if (tag !== entityTag || isEntityTag(tag)) return tag
+  throw new TypeError(`An entity tag has double quotes around it; the store gave ${JSON.stringify(tag)}.`)
 }

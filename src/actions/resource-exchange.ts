@@ -1,14 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { readConditions } from '../core/conditions.ts'
-import { type AddressFinder, Exchange } from '../core/exchange.ts'
+import { Exchange, UntilLeft } from '../core/exchange.ts'
+import { readConditions } from '../core/fields.ts'
+import { findExchange } from '../core/node-handler.ts'
+import type { AddressFinder } from '../core/peer.ts'
 import type { Place } from '../core/place.ts'
-import { findExchange } from '../core/shared-exchange.ts'
 import type { ByteRange } from '../protocol/byte-range.ts'
 import { type MediaType, NO_PARAMETERS } from '../protocol/media-type.ts'
 import { isSafeMethod } from '../protocol/methods.ts'
 import type { Conditions, Validators } from '../protocol/preconditions.ts'
 import { type Preferences, parsePrefer } from '../protocol/prefer.ts'
-import { isResource, type Page, type StoredResource, type StoredState } from '../stores/types.ts'
+import type { Page, ReadOptions, StoredResource, StoredState } from '../stores/types.ts'
 import type { KeyedRequest } from './keyed-request.ts'
 import type { Listing } from './listing.ts'
 import type { Action, Route } from './route.ts'
@@ -36,6 +37,8 @@ export class ResourceExchange extends Exchange {
   storePath = ''
   /** What the store holds at that path; `undefined` before it was asked and when there is nothing. */
   state: StoredState = undefined
+  /** The state, where it is a resource. */
+  current: StoredResource | undefined = undefined
   /** Whether `state` has been read. A hook that needs it earlier than the pipeline makes it so. */
   isStateRead = false
   /** The softly deleted resource behind a state that says that the target is gone. */
@@ -59,6 +62,8 @@ export class ResourceExchange extends Exchange {
   validators: Validators | undefined = undefined
   /** Media type of the content, in lower case, and its parameters. */
   contentType = ''
+  /** Whether that type is JSON. */
+  hasJson = false
   contentParameters: MediaType['parameters'] = NO_PARAMETERS
   /** Index of the selected rendition; -1 for the stored representation. */
   rendition = -1
@@ -126,11 +131,6 @@ export class ResourceExchange extends Exchange {
     )
   }
 
-  /** The current resource, or `undefined`. */
-  get current(): StoredResource | undefined {
-    return isResource(this.state) ? this.state : undefined
-  }
-
   // Few requests ask for the values in their path.
   override get params(): Readonly<Record<string, string>> {
     return (this.#params ??= readParams(this.route.pattern, this.path))
@@ -169,4 +169,16 @@ export function appliedPreferences(exchange: ResourceExchange, answer: 'done' | 
     applied.push('handling=strict')
   }
   return applied.length === 0 ? [] : ['Preference-Applied', applied.join(', ')]
+}
+
+/** Options of a read that ends when the client has left. */
+export class ReadUntilLeft extends UntilLeft implements ReadOptions {
+  readonly hidden: boolean
+  readonly metadataOnly: boolean
+
+  constructor(exchange: ResourceExchange, { hidden = false, metadataOnly = false }: Omit<ReadOptions, 'signal'>) {
+    super(exchange)
+    this.hidden = hidden
+    this.metadataOnly = metadataOnly
+  }
 }

@@ -1,16 +1,14 @@
-import { describeValue } from '../core/describe-value.ts'
 import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
-import type { RequestView } from '../core/exchange.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
+import { describeValue } from '../core/option-values.ts'
+import type { RequestView } from '../core/request-view.ts'
 import { isSafeMethod } from '../protocol/methods.ts'
-import type { Condition, IndexedValues } from '../stores/index-types.ts'
-import { compareValues, indexedValueOf, isIndexedText } from '../stores/indexed-values.ts'
+import { type Condition, compareValues, type IndexedValues, indexedValueOf, isIndexedText } from '../stores/lists.ts'
 import { isResource, type ReadOptions, type StoredResource, type StoredState } from '../stores/types.ts'
 import type { Indexing } from './indexing.ts'
-import type { ResourceExchange } from './resource-exchange.ts'
+import { ReadUntilLeft, type ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'
-import { ReadUntilLeft } from './store-options.ts'
 
 const HIDDEN = { hidden: true }
 const HIDDEN_METADATA = { hidden: true, metadataOnly: true }

@@ -2,8 +2,8 @@ import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:
 import { HttpError, isHttpError } from '../core/errors.ts'
 import { isJsonObject, readMember } from '../core/json.ts'
 import { isResource, type ResourceStore } from '../stores/types.ts'
-import { fetchJson, parseStored } from './hooks.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
+import { fetchJson, parseStored } from './resource-view.ts'
 
 /**
  * Cursors that name an entry which the client may not see, where a page has to end behind one, or that depend on values

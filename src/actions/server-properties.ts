@@ -178,8 +178,3 @@ export function requireScope({ scope }: ResourceExchange, value: JsonValue, pres
     errors: wrong.map((name) => ({ pointer: formatPointerStep(name), detail: 'This is set by the server.' })),
   })
 }
-
-/** Whether items of a route say something of files, by names that the definition knows. */
-export function hasFileProperties({ idMember, fileNames }: Route): boolean {
-  return idMember !== undefined && typeof fileNames !== 'string' && fileNames.length > 0
-}

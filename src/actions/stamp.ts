@@ -1,10 +1,9 @@
 import { checkParsedJson } from '../body-types/json.ts'
-import { HttpError } from '../core/errors.ts'
 import { equalJson, isJsonObject, type JsonValue } from '../core/json.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import type { StoredResource } from '../stores/types.ts'
-import type { ChangeKind, ChangeState, CurrentState, WriteContext } from './change-types.ts'
-import { viewChanged } from './changes.ts'
+import { viewReplaced } from './changes.ts'
+import type { ChangeKind, WriteContext } from './hook-types.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'
 import { addProperties, splitProperties } from './server-properties.ts'
@@ -60,41 +59,11 @@ function contextOf(exchange: ResourceExchange, { kind, current }: Stamp): WriteC
   const { now, limits } = route.context
   return {
     kind,
-    current: current && new CurrentView(viewChanged(current, limits.bodySize)),
+    current: current && viewReplaced(current, limits.bodySize),
     principal,
     request: exchange,
     now: new Date(now()),
     params,
-  }
-}
-
-/** The state that a write replaces. A copy has the value; all states share one accessor. */
-class CurrentView implements CurrentState {
-  readonly #state: ChangeState
-  readonly version: string
-  readonly tag: string | undefined
-  readonly contentType: string
-  readonly size: number
-  declare readonly value: JsonValue
-
-  constructor(state: ChangeState) {
-    this.#state = state
-    this.version = state.version
-    this.tag = state.tag
-    this.contentType = state.contentType
-    this.size = state.size
-    Object.defineProperty(this, 'value', CurrentView.VALUE)
-  }
-
-  private static readonly VALUE: PropertyDescriptor & ThisType<CurrentView> = {
-    get() {
-      const { value } = this.#state
-      if (value !== undefined) return value
-      throw new HttpError(409, 'ERR_CONFLICT', {
-        detail: 'The current content of the resource is not JSON, or too large to be parsed; remove it first.',
-      })
-    },
-    enumerable: true,
   }
 }
 

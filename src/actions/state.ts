@@ -2,22 +2,25 @@ import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { isJsonType, parseMediaType } from '../protocol/media-type.ts'
-import { isResource, type StoredState, splitPath } from '../stores/types.ts'
-import { isOthersResource } from './own-paths.ts'
+import { isResource, type ReadOptions, type StoredState, splitPath } from '../stores/types.ts'
+import { isOthersResource } from './neighbouring-paths.ts'
 import { selectedValidators } from './representation.ts'
-import type { ResourceExchange } from './resource-exchange.ts'
+import { ReadUntilLeft, type ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'
 import { readInScope, refuseTaken } from './scope.ts'
-import { ReadUntilLeft } from './store-options.ts'
+
+/** What a request needs of a state. */
+type Needed = Pick<ReadOptions, 'metadataOnly'>
+
+const WHOLE: Needed = {}
+const METADATA: Needed = { metadataOnly: true }
+const HIDDEN = { hidden: true }
 
 /** Reads the current state of the target, once a request. */
-export function readState(
-  exchange: ResourceExchange,
-  options?: { readonly metadataOnly: boolean },
-): MaybePromise<void> {
+export function readState(exchange: ResourceExchange, needed: Needed = WHOLE): MaybePromise<void> {
   if (exchange.isStateRead) return undefined
   const { storePath, scope, route, wantsHidden: hidden } = exchange
-  const reading = new ReadUntilLeft(exchange, { hidden, metadataOnly: options?.metadataOnly === true })
+  const reading = new ReadUntilLeft(exchange, hidden ? { ...needed, hidden } : needed)
   const state =
     scope === undefined ? route.context.store.read(storePath, reading) : readInScope(exchange, storePath, reading)
   return isPromise(state) ? state.then((state) => setState(exchange, state)) : setState(exchange, state)
@@ -28,11 +31,9 @@ export function setState(exchange: ResourceExchange, state: StoredState): void {
   exchange.isStateRead = true
   exchange.foreseenVersion = undefined
   exchange.state = state
-  exchange.validators = isResource(state) ? selectedValidators(exchange, state) : undefined
+  exchange.current = isResource(state) ? state : undefined
+  exchange.validators = exchange.current && selectedValidators(exchange, exchange.current)
 }
-
-const METADATA = { metadataOnly: true }
-const HIDDEN = { hidden: true }
 
 /**
  * Reads the current state of the target or, of a file, of its item; a softly deleted one as well, which then stands in
@@ -41,7 +42,7 @@ const HIDDEN = { hidden: true }
 export function readWithHidden(exchange: ResourceExchange): MaybePromise<void> {
   if (exchange.route.isFile) return readItem(exchange)
   // What a lost race tells of a hidden state is a tombstone.
-  if (exchange.isStateRead && (exchange.state === undefined || isResource(exchange.state))) return undefined
+  if (exchange.isStateRead && exchange.state === exchange.current) return undefined
   const state = readInScope(exchange, exchange.storePath, new ReadUntilLeft(exchange, HIDDEN))
   if (isPromise(state)) return state.then((state) => setState(exchange, splitHidden(exchange, state)))
   return setState(exchange, splitHidden(exchange, state))
@@ -139,20 +140,22 @@ function readMetadata(exchange: ResourceExchange): MaybePromise<void> {
 }
 
 /** What HEAD needs of a state: no content, unless fields of the answer are made from it. */
-export function neededOf(exchange: ResourceExchange): typeof METADATA | undefined {
+export function neededOf(exchange: ResourceExchange): Needed {
   const { method, route } = exchange
-  if (method !== 'HEAD' || route.renditions.length > 0 || route.showsWork) return undefined
-  return exchange.field('want-repr-digest') === undefined ? METADATA : undefined
+  if (method !== 'HEAD' || route.renditions.length > 0 || route.showsWork) return WHOLE
+  return exchange.field('want-repr-digest') === undefined ? METADATA : WHOLE
 }
 
 /** Reads the state of a target that must exist, with its content unless the method is HEAD. */
 export function loadPresent(exchange: ResourceExchange): MaybePromise<void> {
-  return andThen(readState(exchange, neededOf(exchange)), () => requirePresent(exchange))
+  const reading = readState(exchange, neededOf(exchange))
+  if (isPromise(reading)) return reading.then(() => requirePresent(exchange))
+  requirePresent(exchange)
 }
 
 /** @throws HttpError 404, or 410 where the resource is known to have been removed (RFC 9110 §15.5.11) */
 export function requirePresent(exchange: ResourceExchange): void {
-  requireState(exchange, exchange.state)
+  if (exchange.current === undefined) requireState(exchange, exchange.state)
 }
 
 function requireState(exchange: ResourceExchange, state: StoredState): void {

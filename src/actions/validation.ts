@@ -1,3 +1,4 @@
+import type { StandardIssue, StandardResult, StandardSchema } from '../core/definition-types.ts'
 import { type ContentError, HttpError } from '../core/errors.ts'
 import {
   equalJson,
@@ -10,7 +11,6 @@ import {
 } from '../core/json.ts'
 import { keepsNumbers } from '../core/json-text.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
-import type { StandardIssue, StandardResult, StandardSchema } from '../core/standard-schema.ts'
 import { parseIntegerName } from '../stores/types.ts'
 import type { Route } from './route.ts'
 

@@ -1,10 +1,10 @@
 import { setImmediate } from 'node:timers/promises'
 import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { mergeCaching } from '../protocol/cache-control.ts'
-import { isJsonType, parseMediaType } from '../protocol/media-type.ts'
+import { isJsonContentType } from '../protocol/media-type.ts'
 import type { Page, StoredResource } from '../stores/types.ts'
 import { mayHaveOwnCaching, mayRefuseEntries, mayShow } from './entry-rights.ts'
-import { countPlain, fetchPage } from './fetch-page.ts'
+import { countPlain, fetchPage } from './page.ts'
 import { cacheControlFor } from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import { isSealed, openCursor, sealCursor } from './sealed-cursor.ts'
@@ -98,7 +98,7 @@ class Judge {
     this.#verdicts.set(key, verdict)
     if (verdict) return true
     this.#refused++
-    if (isJsonType(parseMediaType(item.contentType)?.essence ?? '')) this.#bytes += item.size
+    if (isJsonContentType(item.contentType)) this.#bytes += item.size
     return false
   }
 }

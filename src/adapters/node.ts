@@ -1,13 +1,11 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Http2Server } from 'node:http2'
-import { quoteValue } from '../core/describe-value.ts'
-import type { AnyRequest, AnyResponse } from '../core/exchange.ts'
 import { checkHandler, type Handler, isHandler, type Next } from '../core/handler.ts'
-import { createHandler } from '../core/node-handler.ts'
-import { CHECKED_LATER } from '../core/option-values.ts'
+import { createHandler, sharedExchange } from '../core/node-handler.ts'
+import { CHECKED_LATER, quoteValue } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { findPlace, type Place, placeBelow } from '../core/place.ts'
-import { sharedExchange } from '../core/shared-exchange.ts'
+import type { AnyRequest, AnyResponse } from '../core/request-view.ts'
 import { parseRequestTarget } from '../protocol/request-target.ts'
 
 /** Takes no request: 404. */

@@ -1,10 +1,10 @@
 import { hash, timingSafeEqual } from 'node:crypto'
-import { networkOf } from '../core/client-address.ts'
 import { HttpError } from '../core/errors.ts'
-import type { RequestView } from '../core/exchange.ts'
 import { andThen, atOnce, type MaybePromise } from '../core/maybe-promise.ts'
 import { FUNCTION, POSITIVE, shapedAs, type ValueRule, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
+import { networkOf } from '../core/peer.ts'
+import type { RequestView } from '../core/request-view.ts'
 
 /** Accounts with passwords: their names, the comparison of secrets, and what slows down guessing. */
 

@@ -1,9 +1,10 @@
 import { isUtf8 } from 'node:buffer'
 import { timingSafeEqual } from 'node:crypto'
-import type { Exchange, RequestView } from '../core/exchange.ts'
+import type { Exchange } from '../core/exchange.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { ACCOUNTS, FUNCTION, PERIOD, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
+import type { RequestView } from '../core/request-view.ts'
 import { formatChallenge } from '../protocol/authorization.ts'
 import {
   digestText,

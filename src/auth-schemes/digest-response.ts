@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { hash, randomBytes } from 'node:crypto'
-import type { RequestView } from '../core/exchange.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
+import type { RequestView } from '../core/request-view.ts'
 import { parseAuthParameters } from '../protocol/authorization.ts'
 import { parseExtendedValue } from '../protocol/content-disposition.ts'
 import { indexAccounts, type NamedAccount, normalizeName } from './accounts.ts'

@@ -1,7 +1,7 @@
-import type { RequestView } from '../core/exchange.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import { PERIOD, type ValueRule, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
+import type { RequestView } from '../core/request-view.ts'
 import { createRemoteKeySource, createStaticKeySource, fetchJson, type KeySource } from './key-source.ts'
 import type { Verdict } from './scheme.ts'
 import { ALGORITHMS, isKeyFor, type KeyInput, readKeys, type VerificationKey } from './verification-key.ts'

@@ -1,9 +1,8 @@
-import { createAvailability } from '../core/availability.ts'
 import { ByteBlocks } from '../core/byte-blocks.ts'
 import { publishFailure } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
-import type { Log } from '../core/operator-log.ts'
+import { createAvailability, type Log } from '../core/operator-log.ts'
 import type { JwtOptions } from './jwt-options.ts'
 import { formatKeyIdentity, isKeyFor, parsePublicJwk, type VerificationKey } from './verification-key.ts'
 

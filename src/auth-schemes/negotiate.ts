@@ -1,9 +1,10 @@
 import { carrierOf } from '../core/connection.ts'
-import type { Exchange, RequestView } from '../core/exchange.ts'
+import type { Exchange } from '../core/exchange.ts'
 import { isForwarded } from '../core/fields.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { FUNCTION, oneOf, required, type ValueRule, withDefault, writtenAs } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
+import type { RequestView } from '../core/request-view.ts'
 import { formatChallenge } from '../protocol/authorization.ts'
 import { type AuthResult, type AuthScheme, oncePerRequest, parseBase64, toPrincipal, type Verdict } from './scheme.ts'
 

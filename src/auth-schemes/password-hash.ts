@@ -1,7 +1,7 @@
 import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { describeValue } from '../core/describe-value.ts'
 import { HttpError } from '../core/errors.ts'
+import { describeValue } from '../core/option-values.ts'
 
 /** The lane of passwords for accounts that do not exist. */
 const STRANGERS = 'strangers'

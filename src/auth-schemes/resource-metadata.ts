@@ -1,5 +1,4 @@
-import { quoteValue } from '../core/describe-value.ts'
-import { CHECKED_LATER, listOf, type ValueRule, withDefault } from '../core/option-values.ts'
+import { CHECKED_LATER, listOf, quoteValue, type ValueRule, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { toOriginForm } from '../protocol/request-target.ts'
 

@@ -2,6 +2,7 @@ import type { AnyResources, Paths } from './definition-paths.ts'
 import type { Fetch } from './fetch.ts'
 
 type Later<Value> = Value | Promise<Value>
+
 export type FieldValues = Readonly<Record<string, string>>
 
 /** The collections whose definitions have the option `idempotency`. */

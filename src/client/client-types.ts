@@ -1,13 +1,11 @@
-import type { CreateContent, CreateOptions, CreateResult } from './create.ts'
+import type { DownloadOptions, DownloadResult, UploadContent, UploadOptions, UploadResult } from './content.ts'
 import type { AnyResources, At, ClientDefinitions, PathParameters, PathsWith } from './definition-paths.ts'
-import type { DownloadOptions, DownloadResult } from './download.ts'
 import type { EditOptions, EditResult } from './edit.ts'
 import type { List, ListedItem, ListOptions } from './list.ts'
-import type { ReadResult, RequestOptions } from './read.ts'
+import type { ReadResult, WaitResult } from './read.ts'
 import type { Operation, ResourceDocument, ResourceHandle } from './results.ts'
-import type { UploadContent, UploadOptions, UploadResult } from './upload.ts'
-import type { WaitResult } from './wait.ts'
-import type { RemoveResult, ReplaceResult } from './write.ts'
+import type { RequestOptions } from './transport.ts'
+import type { CreateContent, CreateOptions, CreateResult, RemoveResult, ReplaceResult } from './write.ts'
 
 type Output<Resources, Path extends string> = At<Resources, Path>['output']
 type Input<Resources, Path extends string> = At<Resources, Path>['input']

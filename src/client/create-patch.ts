@@ -33,13 +33,13 @@ export function createPatch(
 ): PatchDocument | undefined {
   if (equalJson(before, after)) return undefined
   if (prefer === 'merge') {
-    const patch = attempt(() => generateMergePatch(before, after))
+    const patch = attempt(() => (generate(before, after) ?? {}) as JsonValue)
     if (patch !== undefined && leadsTo(() => applyMergePatch(before, patch), after)) {
       return { contentType: 'application/merge-patch+json', patch }
     }
   }
   const contentType = 'application/json-patch+json'
-  const patch = attempt(() => compareDocuments(before, after))
+  const patch = attempt(() => compare(before as object, after as object) as unknown as JsonArray)
   if (patch !== undefined && leadsTo(() => applyOperations(structuredClone(before), structuredClone(patch)), after)) {
     return { contentType, patch }
   }
@@ -55,25 +55,12 @@ function attempt<Result>(run: () => Result): Result | undefined {
   }
 }
 
-/** The libraries are not safe with every name: a patch that does not lead to the document is not sent. */
+/**
+ * Whether a patch leads to a document: otherwise it is not sent. The libraries are not safe with every name, that of JSON
+ * Patch takes objects and arrays only, and not every change can be said in a merge patch.
+ */
 function leadsTo(apply: () => JsonValue, after: JsonValue): boolean {
   return attempt(() => equalJson(apply(), after)) === true
-}
-
-/**
- * The operations of a JSON Patch (RFC 6902) that lead from one document to another, or to something close: not every name
- * is safe with the library, and it takes objects and arrays only. Verify them.
- */
-function compareDocuments(before: JsonValue, after: JsonValue): JsonArray {
-  return compare(before as object, after as object) as unknown as JsonArray
-}
-
-/**
- * A merge patch (RFC 7396) that leads from one document to another, or to something close: not every change can be said
- * in a merge patch, and not every name is safe with the library. Verify it.
- */
-function generateMergePatch(before: JsonValue, after: JsonValue): JsonValue {
-  return (generate(before, after) ?? {}) as JsonValue
 }
 
 /** Applies a merge patch (RFC 7396 §2) to a copy of the document. */

@@ -27,7 +27,7 @@ export interface PathTypes {
   readonly traits: object
 }
 
-interface AnyPath extends PathTypes {
+export interface AnyPath extends PathTypes {
   readonly kind: 'resource'
   readonly content: 'any'
   readonly methods: string

@@ -1,11 +1,18 @@
-import { equalJson, type JsonValue } from '../core/json.ts'
-import { conditionOn } from './address.ts'
-import type { Answer } from './answer.ts'
+import { defineMember, equalJson, formatPointerStep, isJsonObject, type JsonValue, readMember } from '../core/json.ts'
 import { createPatch } from './create-patch.ts'
-import { merge } from './merge.ts'
-import { type ClientContext, type ReadResult, type RequestOptions, readDocument, readWritten } from './read.ts'
-import { CHANGING, type ChangeConflict, type Failure, type ResourceDocument, refuse, type Success } from './results.ts'
-import { pause } from './retry.ts'
+import { type Call, readDocument, readWritten } from './read.ts'
+import {
+  type Answer,
+  type ChangeConflict,
+  type Conflict,
+  conditionOn,
+  type Failure,
+  type ResourceDocument,
+  refuse,
+  type Success,
+} from './results.ts'
+import { pause, type RequestOptions } from './transport.ts'
+import { CHANGING } from './write.ts'
 
 export interface EditOptions extends RequestOptions {
   /**
@@ -22,21 +29,18 @@ export type EditResult<Value, Path extends string> =
   | ChangeConflict<Value, Path>
 
 type Result = EditResult<JsonValue, string>
-type Document = ResourceDocument<JsonValue>
 type Change = JsonValue | ((value: JsonValue) => JsonValue | PromiseLike<JsonValue>)
 
 /** Reads where nothing was read, sends the difference, and settles with others who were faster. */
 export async function editDocument(
-  context: ClientContext,
-  url: string,
-  known: Document | undefined,
+  call: Call<EditOptions>,
+  known: ResourceDocument | undefined,
   change: Change,
-  options: EditOptions | undefined,
 ): Promise<Result> {
-  const { signal, whenChanged = 'rerun' } = options ?? {}
+  const { signal, whenChanged = 'rerun' } = call.options ?? {}
   let base = known
   if (base === undefined) {
-    const read: ReadResult<JsonValue, string> = await readDocument(context, url, options)
+    const read = await readDocument(call)
     if (!read.ok) return read
     base = read.document
   }
@@ -46,29 +50,27 @@ export async function editDocument(
     const before = JSON.parse(base.text) as JsonValue
     // A copy of its own for the function. What JSON cannot hold, such as `undefined`, is not sent either.
     const after = toJson(typeof intended === 'function' ? await intended(JSON.parse(base.text)) : intended)
-    const difference = createPatch(before, after, context.prefer)
+    const difference = createPatch(before, after, call.prefer)
     if (difference === undefined) return { ok: true, status: 200, document: base }
     const { contentType, patch } = difference
     const condition = conditionOn(base)
-    const answer = await context.send({
+    const answer = await call.send(call, {
       method: 'PATCH',
-      url: base.url,
       headers: { 'Content-Type': contentType, ...condition },
       content: { body: JSON.stringify(patch) },
-      options,
       // A date holds on for the rest of its second: an operation on an array would take effect twice.
       isRepeatable: 'If-Match' in condition || contentType === 'application/merge-patch+json',
     })
     const { status } = answer
     if (status === 200 || status === 204) {
-      return { ok: true, status: 200, document: await readWritten(context, answer, url, options) }
+      return { ok: true, status: 200, document: await readWritten(call, answer) }
     }
     if (status !== 412) return refuse(answer, CHANGING) as Result
     // Before the read: what is read before a pause has changed after it while others write all the time.
     await pause(Math.random() * Math.min(attempts, 20) * 10, signal)
-    const read: ReadResult<JsonValue, string> = await readDocument(context, url, options)
+    const read = await readDocument(call)
     if (!read.ok) return read
-    const theirs: Document = read.document
+    const theirs = read.document
     // The attempt whose answer was lost may be what changed the state.
     if (answer.isRepeated && equalJson(theirs.value, after)) return read
     // Where it may have had its effect below the changes of others, to run it again could apply it twice.
@@ -77,12 +79,16 @@ export async function editDocument(
       if (conflicts.length > 0) return conflict(answer, theirs, conflicts)
       intended = value
     }
-    if (attempts >= context.maxAttempts) return conflict(answer, theirs, [])
+    if (attempts >= call.maxAttempts) return conflict(answer, theirs, [])
     base = theirs
   }
 }
 
-function conflict(answer: Answer, theirs: Document, conflicts: ChangeConflict<JsonValue, string>['conflicts']): Result {
+function conflict(
+  answer: Answer,
+  theirs: ResourceDocument,
+  conflicts: ChangeConflict<JsonValue, string>['conflicts'],
+): Result {
   return { ...(refuse(answer, CHANGING) as Failure<412>), conflicts, theirs }
 }
 
@@ -90,4 +96,47 @@ function toJson(value: unknown): JsonValue {
   const text = JSON.stringify(value)
   if (text === undefined) throw new TypeError('A change returns the document as JSON.')
   return JSON.parse(text) as JsonValue
+}
+
+export interface Merge {
+  /** Both changes together; at the conflicts, theirs. */
+  readonly value: JsonValue
+  readonly conflicts: readonly Conflict[]
+}
+
+/**
+ * Combines two changes of one document. Changes of different properties combine, equal changes count once, and all
+ * others are conflicts. An array counts as one value.
+ * @param base the document that both sides began with
+ * @example
+ * merge({ a: 1, b: 1 }, { a: 2, b: 1 }, { a: 1, b: 3 }) // { value: { a: 2, b: 3 }, conflicts: [] }
+ */
+export function merge(base: JsonValue, mine: JsonValue, theirs: JsonValue): Merge {
+  const conflicts: Conflict[] = []
+  // Only properties can be left out: the document itself is always there.
+  const value = mergeValues(base, mine, theirs, '', conflicts) as JsonValue
+  return { value, conflicts }
+}
+
+type Value = JsonValue | undefined
+
+function mergeValues(base: Value, mine: Value, theirs: Value, pointer: string, conflicts: Conflict[]): Value {
+  if (equalJson(mine, theirs) || equalJson(mine, base)) return theirs
+  if (equalJson(theirs, base)) return mine
+  if (!isJsonObject(base) || !isJsonObject(mine) || !isJsonObject(theirs)) {
+    conflicts.push({ pointer, base, mine, theirs })
+    return theirs
+  }
+  const merged: Record<string, JsonValue> = {}
+  for (const name of new Set([...Object.keys(theirs), ...Object.keys(mine)])) {
+    const member = mergeValues(
+      readMember(base, name),
+      readMember(mine, name),
+      readMember(theirs, name),
+      pointer + formatPointerStep(name),
+      conflicts,
+    )
+    if (member !== undefined) defineMember(merged, name, member)
+  }
+  return merged
 }

@@ -30,3 +30,92 @@ export interface FetchOptions {
 
 /** As much of `fetch` as is used. */
 export type Fetch = (url: string, options: FetchOptions) => Promise<FetchResponse>
+
+/** Content of a request. It can be sent again. */
+export interface RequestContent {
+  readonly body: string | Blob | FormData
+  /** Is called with the bytes that were sent so far. */
+  readonly onProgress?: ((sent: number, total: number) => void) | undefined
+}
+
+/** As much of XMLHttpRequest as is used. */
+interface XhrRequest {
+  responseType: string
+  readonly status: number
+  readonly responseURL: string
+  readonly response: ArrayBuffer
+  readonly upload: { onprogress: ((event: { readonly loaded: number }) => void) | null }
+  onload: (() => void) | null
+  onerror: (() => void) | null
+  onabort: (() => void) | null
+  open(method: string, url: string): void
+  setRequestHeader(name: string, value: string): void
+  getResponseHeader(name: string): string | null
+  send(body: Blob): void
+  abort(): void
+}
+
+const CHUNK = 65_536
+
+/**
+ * Sends a request. Progress is seen where the platform shows it: by XMLHttpRequest in browsers, whose `fetch` streams
+ * content over HTTP/2 only, if at all; by a stream elsewhere.
+ */
+export function sendContent(
+  fetch: Fetch | undefined,
+  url: string,
+  options: Omit<FetchOptions, 'body' | 'duplex'>,
+  content: RequestContent | undefined,
+): Promise<FetchResponse> {
+  const send = fetch ?? (globalThis.fetch as Fetch)
+  const { body, onProgress } = content ?? {}
+  if (onProgress === undefined || !(body instanceof Blob)) return send(url, { ...options, body } as FetchOptions)
+  const { XMLHttpRequest: Xhr } = globalThis as { XMLHttpRequest?: new () => XhrRequest }
+  if (fetch === undefined && Xhr !== undefined) return sendByXhr(new Xhr(), url, options, body, onProgress)
+  return send(url, { ...options, body: streamBlob(body, onProgress), duplex: 'half' })
+}
+
+function streamBlob(blob: Blob, onProgress: NonNullable<RequestContent['onProgress']>): ReadableStream<Uint8Array> {
+  let sent = 0
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        if (sent) onProgress(sent, blob.size)
+        if (sent >= blob.size) return controller.close()
+        const chunk = await blob.slice(sent, sent + CHUNK).arrayBuffer()
+        sent += chunk.byteLength
+        controller.enqueue(new Uint8Array(chunk))
+      },
+    },
+    // Nothing is read ahead: a chunk counts as sent when the next is asked for.
+    { highWaterMark: 0 },
+  )
+}
+
+function sendByXhr(
+  xhr: XhrRequest,
+  url: string,
+  { method, headers, signal }: Omit<FetchOptions, 'body' | 'duplex'>,
+  body: Blob,
+  onProgress: NonNullable<RequestContent['onProgress']>,
+): Promise<FetchResponse> {
+  return new Promise((resolve, reject) => {
+    xhr.open(method, url)
+    xhr.responseType = 'arraybuffer'
+    for (const [name, value] of Object.entries(headers)) xhr.setRequestHeader(name, value)
+    xhr.upload.onprogress = ({ loaded }) => onProgress(loaded, body.size)
+    xhr.onerror = () => reject(new TypeError('The request failed.'))
+    xhr.onabort = () => reject(signal.reason)
+    xhr.onload = () =>
+      resolve({
+        status: xhr.status,
+        headers: { get: (name) => xhr.getResponseHeader(name) },
+        body: null,
+        redirected: xhr.responseURL !== url,
+        text: () => Promise.resolve(new TextDecoder().decode(xhr.response)),
+      })
+    signal.throwIfAborted()
+    signal.addEventListener('abort', () => xhr.abort(), { once: true })
+    xhr.send(body)
+  })
+}

@@ -1,8 +1,16 @@
 import { isJsonObject, type JsonValue } from '../core/json.ts'
-import { createError, parseContent, resolveReference } from './answer.ts'
 import type { AnyTraits, PathTypes, Trait } from './definition-paths.ts'
-import { type ClientContext, getJson, type RequestOptions } from './read.ts'
-import { expectSuccess, type Failure, LISTING, refuse, type Success } from './results.ts'
+import { type Call, getJson } from './read.ts'
+import {
+  createError,
+  expectSuccess,
+  type Failure,
+  parseContent,
+  refuse,
+  resolveReference,
+  type Success,
+} from './results.ts'
+import type { RequestOptions } from './transport.ts'
 
 export interface ListOptions<Types extends PathTypes> extends RequestOptions {
   /** Conditions: `{ status: 'open', dueAt: { gte: '2026-01-01T00:00:00Z' } }`. */
@@ -29,6 +37,8 @@ export type ListedItem<Types extends PathTypes> = Types['traits'] extends AnyTra
     ? Types['output']
     : ListedContent
 
+const LISTING = [400, 401, 403, 404] as const
+
 export type PageResult<Value> =
   | Success<200, { readonly items: readonly Value[]; readonly total: number | undefined }>
   | Failure<(typeof LISTING)[number]>
@@ -39,22 +49,18 @@ export interface List<Value> extends AsyncIterable<Value> {
   pages(): AsyncGenerator<PageResult<Value>, void, void>
 }
 
-export function listItems<Value>(
-  context: ClientContext,
-  url: string,
-  options?: ListQuery & RequestOptions,
-): List<Value> {
-  const first = url + formatQuery(options ?? {})
+export function listItems(call: Call<ListQuery & RequestOptions>): List<unknown> {
+  const first = call.url + formatQuery(call.options ?? {})
 
-  async function* pages(): AsyncGenerator<PageResult<Value>, void, void> {
+  async function* pages(): AsyncGenerator<PageResult<unknown>, void, void> {
     let next: string | undefined = first
     // Pages that lead back would never end. One of them is kept, ever later ones: as many as there are would fill memory.
     let kept = first
     for (let count = 1, keepAt = 1; next !== undefined; count++) {
-      const answer = await getJson(context, next, options)
+      const answer = await getJson({ ...call, url: next })
       if (answer.status !== 200) return yield refuse(answer, LISTING)
       const total = answer.headers.get('x-total-count')
-      const items = parseContent(answer) as unknown as readonly Value[]
+      const items = parseContent(answer)
       if (!Array.isArray(items)) throw createError(answer, 'The content of the response is not a list.')
       yield { ok: true, status: 200, items, total: total ? Number(total) : undefined }
       const target = findNext(answer.headers.get('link'))
@@ -78,12 +84,39 @@ export function listItems<Value>(
 const LINK = /<([^<>]*)>((?:\s*;\s*[\w!#$&+.^`|~*-]+(?:=(?:"(?:[^"\\]|\\.)*"|[^\s",;<>"]*))?)*)/g
 
 /** The target of the link to the next page (RFC 8288). */
-export function findNext(field: string | null): string | undefined {
+function findNext(field: string | null): string | undefined {
   for (const [, target, parameters] of (field ?? '').matchAll(LINK)) {
     const relation = /;\s*rel=(?:"([^"]*)"|([^\s;]+))/i.exec(parameters!)
     if (/(^|\s)next(\s|$)/i.test(relation?.[1] ?? relation?.[2] ?? '')) return target
   }
   return undefined
+}
+
+interface ListQuery {
+  readonly query?: AnyQuery
+  readonly sort?: readonly string[] | string
+  readonly limit?: number
+  readonly count?: boolean
+}
+
+/** The query of a target: `?status=open&dueAt[gte]=...&sort=-dueAt`; empty for none. */
+function formatQuery({ query = {}, sort, limit, count }: ListQuery): string {
+  const pairs = new URLSearchParams()
+  const add = (name: string, value: unknown): void => {
+    for (const item of Array.isArray(value) ? value : [value]) {
+      if (item !== undefined) pairs.append(name, item instanceof Date ? item.toISOString() : String(item))
+    }
+  }
+  for (const [name, value] of Object.entries(query)) {
+    if (isJsonObject(value as JsonValue | undefined) && !(value instanceof Date)) {
+      for (const [operator, operand] of Object.entries(value as object)) add(`${name}[${operator}]`, operand)
+    } else add(name, value)
+  }
+  add('sort', sort && String(sort))
+  add('limit', limit)
+  add('count', count || undefined)
+  const text = String(pairs)
+  return text === '' ? '' : `?${text}`
 }
 
 type Scalar = string | number | boolean | Date
@@ -126,30 +159,3 @@ type SortOf<Traits> = Traits extends AnyTraits
   : Trait<Traits, 'query', undefined> extends infer Query extends object
     ? (keyof Query & string) | `-${keyof Query & string}`
     : string
-
-interface ListQuery {
-  readonly query?: AnyQuery
-  readonly sort?: readonly string[] | string
-  readonly limit?: number
-  readonly count?: boolean
-}
-
-/** The query of a target: `?status=open&dueAt[gte]=...&sort=-dueAt`; empty for none. */
-function formatQuery({ query = {}, sort, limit, count }: ListQuery): string {
-  const pairs = new URLSearchParams()
-  const add = (name: string, value: unknown): void => {
-    for (const item of Array.isArray(value) ? value : [value]) {
-      if (item !== undefined) pairs.append(name, item instanceof Date ? item.toISOString() : String(item))
-    }
-  }
-  for (const [name, value] of Object.entries(query)) {
-    if (isJsonObject(value as JsonValue | undefined) && !(value instanceof Date)) {
-      for (const [operator, operand] of Object.entries(value as object)) add(`${name}[${operator}]`, operand)
-    } else add(name, value)
-  }
-  add('sort', sort && String(sort))
-  add('limit', limit)
-  add('count', count || undefined)
-  const text = String(pairs)
-  return text === '' ? '' : `?${text}`
-}

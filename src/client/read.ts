@@ -1,11 +1,17 @@
-import { conditionOn } from './address.ts'
-import { type Answer, createError, parseContent } from './answer.ts'
-import { ResponseError } from './response-error.ts'
-import { type Failure, READING, type ResourceDocument, refuse, type Success } from './results.ts'
-import type { TagCache } from './tag-cache.ts'
-import type { RequestOptions, Send } from './transport.ts'
-
-export type { RequestOptions }
+import { isJsonObject, type JsonValue } from '../core/json.ts'
+import {
+  type Answer,
+  conditionOn,
+  createError,
+  type Failure,
+  parseContent,
+  type ResourceDocument,
+  ResponseError,
+  readValidators,
+  refuse,
+  type Success,
+} from './results.ts'
+import { pause, type RequestOptions, readRetryAfter, type Send, type Target } from './transport.ts'
 
 /** What every request of a client needs. */
 export interface ClientContext {
@@ -19,15 +25,28 @@ export interface ClientContext {
   readonly keyed: readonly string[]
 }
 
+/** One request of a program, and what it needs. */
+export interface Call<Options extends RequestOptions = RequestOptions> extends ClientContext, Target<Options> {}
+
+/** The refusals that reading foresees. */
+export const READING = [401, 403, 404, 410] as const
+
 export type ReadResult<Value, Path extends string> =
   | Success<200, { readonly document: ResourceDocument<Value, Path> }>
   | Failure<(typeof READING)[number]>
 
+export async function readDocument(call: Call): Promise<ReadResult<JsonValue, string>> {
+  const answer = await getJson(call)
+  if (answer.status !== 200) return refuse(answer, READING)
+  return { ok: true, status: 200, document: describeDocument(answer, call.url) }
+}
+
 /** GET of JSON. What has not changed since it was last read comes from memory. */
-export async function getJson({ send, cache }: ClientContext, url: string, options?: RequestOptions): Promise<Answer> {
+export async function getJson(call: Call): Promise<Answer> {
+  const { cache, url } = call
   const known = cache.find(url)
   const request = (condition: Readonly<Record<string, string>>): Promise<Answer> =>
-    send({ method: 'GET', url, headers: { Accept: 'application/json, */*;q=0.5', ...condition }, options })
+    call.send(call, { method: 'GET', headers: { Accept: 'application/json, */*;q=0.5', ...condition } })
   // Only answers with a tag are kept.
   let answer = await request(known ? { 'If-None-Match': known.headers.get('etag')! } : {})
   // The tag of another resource is of no use. Under this condition, which always holds, the service does not redirect.
@@ -41,32 +60,9 @@ export async function getJson({ send, cache }: ClientContext, url: string, optio
   return answer
 }
 
-export async function readDocument<Value, Path extends string>(
-  context: ClientContext,
-  url: string,
-  options?: RequestOptions,
-): Promise<ReadResult<Value, Path>> {
-  const answer = await getJson(context, url, options)
-  if (answer.status !== 200) return refuse(answer, READING)
-  return { ok: true, status: 200, document: describeDocument(answer, url) }
-}
-
 /** @throws ResponseError for content that is not JSON */
-export function describeDocument<Value, Path extends string>(
-  answer: Answer,
-  url: string,
-): ResourceDocument<Value, Path> {
-  return { url, value: parseContent(answer) as Value, text: answer.text, ...readValidators(answer) }
-}
-
-export function readValidators({ headers }: Answer): {
-  readonly entityTag: string | undefined
-  readonly lastModified: string | undefined
-} {
-  return {
-    entityTag: headers.get('etag') ?? undefined,
-    lastModified: headers.get('last-modified') ?? undefined,
-  }
+function describeDocument(answer: Answer, url: string): ResourceDocument {
+  return { url, value: parseContent(answer), text: answer.text, ...readValidators(answer) }
 }
 
 /**
@@ -74,25 +70,71 @@ export function readValidators({ headers }: Answer): {
  * A server that changes content before it stores it sends no tag with it (RFC 9110 §9.3.4).
  * @throws ResponseError where it cannot be read, although the write took effect
  */
-export async function readWritten<Value, Path extends string>(
-  context: ClientContext,
-  answer: Answer,
-  url: string,
-  options?: RequestOptions,
-): Promise<ResourceDocument<Value, Path>> {
+export async function readWritten(call: Call, answer: Answer): Promise<ResourceDocument> {
   const { headers, status } = answer
-  context.cache.forget(url)
+  const { cache, url } = call
+  cache.forget(url)
   const location = headers.get('content-location')
   const isRepresentation = location !== null && new URL(location, answer.url).href === url
   if ((status === 200 || status === 201) && isRepresentation && headers.get('etag') !== null) {
     return describeDocument(answer, url)
   }
   try {
-    const current = await getJson(context, url, options)
+    const current = await getJson(call)
     if (current.status === 200) return describeDocument(current, url)
     throw createError(current, 'The change took effect, but its result cannot be read.')
   } catch (error) {
     // It is the reading that failed.
     throw error instanceof ResponseError ? Object.assign(error, { mayHaveTakenEffect: true }) : error
+  }
+}
+
+/** The longest content that is kept, in characters. */
+const MAX_LENGTH = 100_000
+
+/** Answers by URL, so that what has not changed is not sent again (304). The oldest go first. */
+export interface TagCache {
+  /** The answer to send If-None-Match for. */
+  find(url: string): Answer | undefined
+  keep(answer: Answer): void
+  forget(url: string): void
+}
+
+/** @param size the most answers that are kept */
+export function createTagCache(size: number): TagCache {
+  const answers = new Map<string, Answer>()
+  return {
+    find: (url) => answers.get(url),
+    keep(answer) {
+      answers.delete(answer.url)
+      if (answer.headers.get('etag') === null || answer.text.length > MAX_LENGTH) return
+      answers.set(answer.url, answer)
+      if (answers.size > size) answers.delete(answers.keys().next().value!)
+    },
+    forget: (url) => void answers.delete(url),
+  }
+}
+
+export type WaitResult<Value> =
+  | Success<200, { readonly document: ResourceDocument<Value> }>
+  | Failure<(typeof READING)[number]>
+
+/** Milliseconds between two looks at work of which the server does not say when to look again. */
+const USUAL_PAUSE = 1000
+/** However soon the server wants to be asked again. */
+const SHORTEST_PAUSE = 100
+
+/** Reads the monitor of accepted work until the work has ended. */
+export async function waitForEnd(call: Call, retryAfter: number | undefined): Promise<WaitResult<JsonValue>> {
+  const signal = call.options?.signal
+  if (retryAfter !== undefined) await pause(retryAfter, signal)
+  while (true) {
+    const answer = await getJson(call)
+    if (answer.status !== 200) return refuse(answer, READING)
+    const document = describeDocument(answer, call.url)
+    const state = isJsonObject(document.value) ? document.value['state'] : undefined
+    if (state !== 'pending' && state !== 'running') return { ok: true, status: 200, document }
+    const wanted = readRetryAfter(answer) ?? USUAL_PAUSE
+    await pause(Math.max(wanted, SHORTEST_PAUSE), signal)
   }
 }

@@ -1,19 +1,14 @@
-import type { JsonValue } from '../core/json.ts'
-import { readAddress } from './address.ts'
-import { check, type FieldValues, type ResourceClientOptions, readClientOptions } from './client-options.ts'
+import { type JsonObject, type JsonValue, readMember } from '../core/json.ts'
+import { check, type ResourceClientOptions, readClientOptions } from './client-options.ts'
 import type { ResourceClient } from './client-types.ts'
-import { type CreateOptions, createItem } from './create.ts'
+import { openContent, type UploadContent, uploadContent } from './content.ts'
 import type { AnyResources, ClientDefinitions } from './definition-paths.ts'
-import { type DownloadOptions, openContent } from './download.ts'
-import { type EditOptions, editDocument } from './edit.ts'
+import { editDocument } from './edit.ts'
 import { listItems } from './list.ts'
-import { type ClientContext, type RequestOptions, readDocument } from './read.ts'
-import type { ResourceDocument } from './results.ts'
-import { createTagCache } from './tag-cache.ts'
-import { createTransport } from './transport.ts'
-import { type UploadContent, type UploadOptions, uploadContent } from './upload.ts'
-import { waitForEnd } from './wait.ts'
-import { type Match, removeResource, replaceDocument } from './write.ts'
+import { type ClientContext, createTagCache, readDocument, waitForEnd } from './read.ts'
+import type { Operation, ResourceDocument } from './results.ts'
+import { createTransport, type RequestOptions } from './transport.ts'
+import { createItem, type Match, removeResource, replaceDocument } from './write.ts'
 
 /**
  * Makes a client of a service. With the type of the service's definitions, paths and documents have types.
@@ -36,13 +31,13 @@ export function createResourceClient<Resources extends ClientDefinitions | AnyRe
 
 function readContext(base: string | URL, options: ResourceClientOptions | undefined): ClientContext {
   const given = readClientOptions(options)
-  const { fetch, prefer, maxAttempts = 10, timeout = 30_000, retries = 3, keyed = [], cacheSize = 100 } = given
+  const { prefer, maxAttempts = 10, keyed = [], cacheSize = 100 } = given
   const page = (globalThis as { readonly location?: { readonly href: string } }).location?.href
   const { href, search, hash } = new URL(base, page)
   check(search + hash === '', 'takes a base without query and fragment')
   return {
     base: href.replace(/\/$/, ''),
-    send: createTransport({ fetch, findHeaders: () => findHeaders(given), timeout, retries }),
+    send: createTransport(given),
     cache: createTagCache(cacheSize),
     prefer,
     maxAttempts,
@@ -50,58 +45,90 @@ function readContext(base: string | URL, options: ResourceClientOptions | undefi
   }
 }
 
-async function findHeaders({ token, headers }: ResourceClientOptions): Promise<FieldValues> {
-  const value = typeof token === 'function' ? await token() : token
-  const fields = typeof headers === 'function' ? await headers() : headers
-  return { ...fields, ...(value === undefined ? {} : { Authorization: `Bearer ${value}` }) }
-}
+type Arguments = readonly unknown[]
 
 /** The requests as programs make them: a document or a path comes first. A mistake in them rejects, as a failure does. */
 function bindRequests(context: ClientContext): object {
-  const locate = (args: readonly unknown[]) => readAddress<ResourceDocument>(context.base, args)
-
-  /** The state that a write is for, and the arguments after it. */
-  function locateState(args: readonly unknown[], states: readonly unknown[]) {
-    const { url, handle, rest } = locate(args)
-    if (handle !== undefined) return { url, match: handle as Match, rest }
-    if (states.includes(rest[0])) return { url, match: rest[0] as Match, rest: rest.slice(1) }
-    throw new TypeError(`A write takes a document, or after its path one of '${states.join("', '")}'.`)
+  /**
+   * What the arguments of a request say.
+   * @param contents how many arguments come before the options
+   * @param states words that say for which state a write is, behind a path
+   */
+  function locate(args: Arguments, contents: number, states?: Arguments) {
+    const { url, handle, rest } = readAddress(context.base, args)
+    const match = handle ?? (states && rest.shift())
+    if (states && !handle && !states.includes(match)) {
+      throw new TypeError(`A write takes a document, or after its path one of '${states.join("', '")}'.`)
+    }
+    const options = rest[contents] as object | undefined
+    return { call: { ...context, url, options }, handle, match: match as Match, content: rest[0] }
   }
 
   return {
-    async read(...args: readonly unknown[]) {
-      const { url, rest } = locate(args)
-      return readDocument(context, url, rest[0] as RequestOptions)
+    async read(...args: Arguments) {
+      return readDocument(locate(args, 0).call)
     },
-    list(...args: readonly unknown[]) {
-      const { url, rest } = locate(args)
-      return listItems(context, url, rest[0] as RequestOptions)
+    list: (...args: Arguments) => listItems(locate(args, 0).call),
+    async create(...args: Arguments) {
+      const { call, content } = locate(args, 1)
+      return createItem(call, String(args[0]), content)
     },
-    async create(...args: readonly unknown[]) {
-      const { url, rest } = locate(args)
-      return createItem(context, url, String(args[0]), rest[0], rest[1] as CreateOptions)
+    async replace(...args: Arguments) {
+      const { call, match, content } = locate(args, 1, ['any', 'absent'])
+      return replaceDocument(call, match, content)
     },
-    async replace(...args: readonly unknown[]) {
-      const { url, match, rest } = locateState(args, ['any', 'absent'])
-      return replaceDocument(context, url, match, rest[0], rest[1] as RequestOptions)
+    async edit(...args: Arguments) {
+      const { call, handle, content } = locate(args, 1)
+      return editDocument(call, handle, content as JsonValue)
     },
-    async edit(...args: readonly unknown[]) {
-      const { url, handle, rest } = locate(args)
-      return editDocument(context, url, handle, rest[0] as JsonValue, rest[1] as EditOptions)
+    async remove(...args: Arguments) {
+      const { call, match } = locate(args, 0, ['any'])
+      return removeResource(call, match)
     },
-    async remove(...args: readonly unknown[]) {
-      const { url, match, rest } = locateState(args, ['any'])
-      return removeResource(context, url, match as 'any', rest[0] as RequestOptions)
+    async upload(...args: Arguments) {
+      const { call, match, content } = locate(args, 1, ['any', 'absent'])
+      return uploadContent(call, match, content as UploadContent)
     },
-    async upload(...args: readonly unknown[]) {
-      const { url, match, rest } = locateState(args, ['any', 'absent'])
-      return uploadContent(context, url, match, rest[0] as UploadContent, rest[1] as UploadOptions)
+    async download(...args: Arguments) {
+      return openContent(locate(args, 0).call)
     },
-    async download(...args: readonly unknown[]) {
-      const { url, rest } = locate(args)
-      return openContent(context, url, rest[0] as DownloadOptions)
-    },
-    wait: (operation: { readonly url: string; readonly retryAfter: number | undefined }, options: RequestOptions) =>
-      waitForEnd(context, operation, options),
+    wait: ({ url, retryAfter }: Operation<unknown>, options?: RequestOptions) =>
+      waitForEnd({ ...context, url, options }, retryAfter),
   }
+}
+
+/**
+ * Reads where a request goes: a document, or a path with the values of its parameters.
+ * @returns the URL, the document where one was given, and the arguments that follow
+ * @throws TypeError for a path that is not one of the service, or a value that cannot stand in a path
+ */
+function readAddress(base: string, [target, ...rest]: Arguments) {
+  if (typeof target === 'object' && target !== null && 'url' in target) {
+    const handle = target as ResourceDocument
+    if (new URL(handle.url).origin === new URL(base).origin) return { url: handle.url, handle, rest }
+    throw new TypeError(`The document is not one of ${base}: ${handle.url}.`)
+  }
+  if (typeof target !== 'string' || !target.startsWith('/')) {
+    throw new TypeError('A request takes a document or a path that begins with a slash.')
+  }
+  const path = target.includes('{') ? fillPath(target, Object(rest.shift())) : target
+  const url = new URL(base + path).href
+  // `..` would lead out of the service, `//` to other names of its resources.
+  if (!url.startsWith(`${base}/`)) throw new TypeError(`The path leads out of ${base}: ${path}.`)
+  return { url, handle: undefined, rest }
+}
+
+function fillPath(pattern: string, values: JsonObject): string {
+  const used = new Set<string>()
+  return pattern.replaceAll(/\{(\w+)(\.\.\.)?\}/g, (_, name: string, isDeep?: string) => {
+    const value = String(readMember(values, name) ?? '')
+    const segments = isDeep === undefined ? [value] : value.split('/')
+    if (used.has(name)) throw new TypeError(`The path ${pattern} has "${name}" twice.`)
+    used.add(name)
+    // A dot segment is resolved before it is sent, and an empty one names nothing.
+    if (segments.some((segment) => /^\.{0,2}$/.test(segment))) {
+      throw new TypeError(`The path ${pattern} cannot have ${JSON.stringify(value)} as "${name}".`)
+    }
+    return segments.map(encodeURIComponent).join('/')
+  })
 }

@@ -1,8 +1,6 @@
-import { type Answer, createError } from './answer.ts'
-import type { ContentReader, Fetch, FetchOptions, FetchResponse } from './fetch.ts'
-import { type RequestContent, sendContent } from './request-content.ts'
-import { ResponseError } from './response-error.ts'
-import { choosePause, isTemporary, LONGEST_TIMER, pause, readRetryAfter, untilAborted } from './retry.ts'
+import type { FieldValues, ResourceClientOptions } from './client-options.ts'
+import { type ContentReader, type RequestContent, sendContent } from './fetch.ts'
+import { type Answer, createError, ResponseError } from './results.ts'
 
 /** Options of one request. */
 export interface RequestOptions {
@@ -11,38 +9,38 @@ export interface RequestOptions {
   readonly timeout?: number
 }
 
+/** Where a request of a program goes, and with which options. */
+export interface Target<Options extends RequestOptions = RequestOptions> {
+  readonly url: string
+  readonly options: Options | undefined
+}
+
 export interface ClientRequest {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  readonly url: string
   readonly headers?: Readonly<Record<string, string>>
   readonly content?: RequestContent
-  readonly options?: RequestOptions | undefined
   /** Whether a second attempt does no harm: the request is safe, has a condition or a key. Default true. */
   readonly isRepeatable?: boolean
   /** Leaves the content to be read by the caller. */
   readonly isStream?: boolean
 }
 
-export interface TransportOptions {
-  /** `undefined`: that of the platform. */
-  readonly fetch: Fetch | undefined
-  readonly findHeaders: () => Promise<Readonly<Record<string, string>>>
-  readonly timeout: number
-  readonly retries: number
-}
+export type Send = (target: Target, request: ClientRequest) => Promise<Answer>
 
-export type Send = (request: ClientRequest) => Promise<Answer>
+/** Statuses after which a request may be sent again. */
+const TEMPORARY: readonly number[] = [429, 502, 503, 504]
 
 const isSafe = (method: string): boolean => method === 'GET' || method === 'HEAD'
 
 /** Sends requests: each attempt with fresh credentials and a limit of time, repeatable ones more than once. */
-export function createTransport({ fetch, findHeaders, timeout, retries }: TransportOptions): Send {
+export function createTransport(given: ResourceClientOptions): Send {
+  const { fetch, timeout = 30_000, retries = 3 } = given
   async function attempt(
-    request: ClientRequest,
-    headers: FetchOptions['headers'],
+    { url, options }: Target,
+    { method, content, isStream }: ClientRequest,
+    headers: Record<string, string>,
     isRepeated: boolean,
   ): Promise<Answer> {
-    const { method, url, options, content, isStream } = request
     const { signal, timeout: limit = timeout } = options ?? {}
     const controller = new AbortController()
     const stop = (): void => controller.abort(signal!.reason)
@@ -56,7 +54,7 @@ export function createTransport({ fetch, findHeaders, timeout, retries }: Transp
     let stream: ContentReader | undefined
     try {
       const values = { method, headers, cache: 'no-store' as const, signal: controller.signal }
-      const response: FetchResponse = await sendContent(fetch, url, values, content)
+      const response = await sendContent(fetch, url, values, content)
       const { status } = response
       if (isStream && status < 300) stream = response.body?.getReader()
       // Always read, or the connection cannot be used again.
@@ -86,16 +84,16 @@ export function createTransport({ fetch, findHeaders, timeout, retries }: Transp
     }
   }
 
-  return async (request) => {
-    const { method, url, options, isRepeatable = true } = request
-    const signal = options?.signal
+  return async (target, request) => {
+    const { method, isRepeatable = true } = request
+    const signal = target.options?.signal
     let mayHaveTakenEffect = false
     for (let attempts = 1; ; attempts++) {
       const isLast = !isRepeatable || attempts > retries
       let isSent = false
       let wait: number | undefined
       try {
-        const headers = { ...(await untilAborted(findHeaders(), signal)), ...request.headers }
+        const headers = { ...(await untilAborted(findHeaders(given), signal)), ...request.headers }
         try {
           new Headers(headers)
         } catch {
@@ -103,8 +101,8 @@ export function createTransport({ fetch, findHeaders, timeout, retries }: Transp
           return Promise.reject(new TypeError('The token or a header is malformed.'))
         }
         isSent = true
-        const answer = await attempt(request, headers, mayHaveTakenEffect)
-        if (isLast || !isTemporary(answer.status)) return answer
+        const answer = await attempt(target, request, headers, mayHaveTakenEffect)
+        if (isLast || !TEMPORARY.includes(answer.status)) return answer
         wait = choosePause(attempts, readRetryAfter(answer))
         if (wait === undefined) return answer
         // 429 refuses a request before it is done. The others may stand for an answer that was lost behind a proxy.
@@ -116,11 +114,60 @@ export function createTransport({ fetch, findHeaders, timeout, retries }: Transp
         if (isLast) {
           const reason = (cause as Error | undefined)?.message ?? String(cause)
           const options = { cause, mayHaveTakenEffect: mayHaveTakenEffect && !isSafe(method) }
-          throw new ResponseError(0, undefined, `No response to ${method} ${url}: ${reason}`, options)
+          throw new ResponseError(0, undefined, `No response to ${method} ${target.url}: ${reason}`, options)
         }
         wait = choosePause(attempts)
       }
       await pause(wait!, signal)
     }
   }
+}
+
+async function findHeaders({ token, headers }: ResourceClientOptions): Promise<FieldValues> {
+  const value = typeof token === 'function' ? await token() : token
+  const fields = typeof headers === 'function' ? await headers() : headers
+  return { ...fields, ...(value === undefined ? {} : { Authorization: `Bearer ${value}` }) }
+}
+
+/** A server that asks for a longer pause gets no other attempt. */
+const MAX_PAUSE = 60_000
+
+/**
+ * The pause before the next attempt, with a random part, so that clients do not come back together.
+ * @param attempts those that failed
+ * @returns `undefined` where the server asks for a pause of more than a minute
+ */
+function choosePause(attempts: number, retryAfter = 0): number | undefined {
+  if (retryAfter > MAX_PAUSE) return undefined
+  return retryAfter + Math.random() * Math.min(10_000, 100 * 2 ** attempts)
+}
+
+/** Milliseconds of Retry-After (RFC 9110 §10.2.3), which is seconds or a date; `undefined` without one. */
+export function readRetryAfter({ headers }: Pick<Answer, 'headers'>): number | undefined {
+  const text = headers.get('retry-after')
+  if (text === null) return undefined
+  const time = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - Date.now()
+  return Number.isNaN(time) ? undefined : Math.max(0, time)
+}
+
+/** Milliseconds; a longer timer ends at once. */
+export const LONGEST_TIMER: number = 2 ** 31 - 1
+
+/** Waits, for 24 days at the longest. @throws the reason of the signal when it aborts */
+export function pause(time: number, signal: AbortSignal | undefined): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const end = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, Math.min(time, LONGEST_TIMER))
+  })
+  return untilAborted(end, signal).finally(() => clearTimeout(timer))
+}
+
+/** @throws the reason of the signal when it aborts first */
+function untilAborted<Value>(promise: Promise<Value>, signal: AbortSignal | undefined): Promise<Value> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => reject(signal!.reason)
+    if (signal?.aborted === true) stop()
+    signal?.addEventListener('abort', stop, { once: true })
+    promise.then(resolve, reject).finally(() => signal?.removeEventListener('abort', stop))
+  })
 }

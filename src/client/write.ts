@@ -1,78 +1,47 @@
 import { equalJson, isJsonObject, type JsonObject, type JsonValue, readMember } from '../core/json.ts'
-import { conditionOn } from './address.ts'
-import { type Answer, readJson, resolveReference } from './answer.ts'
-import { describeOperation } from './create.ts'
-import type { AnyTraits, PathTypes, Trait } from './definition-paths.ts'
-import { type ClientContext, type RequestOptions, readDocument, readWritten } from './read.ts'
+import type { AnyPath, AnyTraits, FileNames, PathTypes, Trait } from './definition-paths.ts'
+import { type Call, readDocument, readWritten } from './read.ts'
 import {
-  CHANGING,
+  type Answer,
+  conditionOn,
+  createError,
   type Failure,
   type Operation,
-  REMOVING,
   type ResourceDocument,
   type ResourceHandle,
+  readJson,
   refuse,
+  resolveReference,
   type Success,
 } from './results.ts'
+import { type RequestOptions, readRetryAfter } from './transport.ts'
 
 /** The state that a write is for: the one that was read, any that there is, or none. */
 export type Match = ResourceHandle | 'any' | 'absent'
+
+/** 412: the state is not the one that was read. */
+export const CHANGING = [401, 403, 404, 409, 410, 412, 413, 422] as const
 
 export type ReplaceResult<Types extends PathTypes, Path extends string> =
   | Success<200 | 201 | 204, { readonly document: ResourceDocument<Types['output'], Path> }>
   | Failure<(typeof CHANGING)[number]>
 
-/** The monitor of a removal that is done later. */
-export interface RemovalMonitor {
-  readonly id: string
-  readonly kind: 'removal'
-  /** The path of the resource that is removed. */
-  readonly target: string
-  readonly state: 'pending' | 'done' | 'failed'
-  /** When the removal was accepted, as RFC 3339 has it. */
-  readonly accepted: string
-  /** When it ended. */
-  readonly ended?: string
-  /** What an immediate removal would have answered, once it is done. */
-  readonly result?: JsonValue
-  /** Why it failed. */
-  readonly problem?: JsonValue
-}
-
-type Removed = Success<200 | 204, { readonly content: JsonValue | undefined }>
-type Removing = Success<202, { readonly operation: Operation<RemovalMonitor> }>
-
-export type RemoveResult<Types extends PathTypes> =
-  | (Types['traits'] extends AnyTraits
-      ? Removed | Removing
-      : Trait<Types['traits'], 'deletion', 'hard'> extends 'queued'
-        ? Removing
-        : Removed)
-  | Failure<(typeof REMOVING)[number]>
-
 export async function replaceDocument(
-  context: ClientContext,
-  url: string,
+  call: Call,
   match: Match,
   value: unknown,
-  options: RequestOptions | undefined,
 ): Promise<ReplaceResult<PathTypes, string>> {
   const text = JSON.stringify(value)
-  const answer = await context.send({
-    method: 'PUT',
-    url,
-    headers: { 'Content-Type': 'application/json', ...conditionOn(match) },
-    content: { body: text },
-    options,
-    // The condition lets it take effect once; with If-Match: * every repetition leads to the same state.
-  })
+  const headers = { 'Content-Type': 'application/json', ...conditionOn(match) }
+  // The condition lets it take effect once; with If-Match: * every repetition leads to the same state.
+  const answer = await call.send(call, { method: 'PUT', headers, content: { body: text } })
   const { status } = answer
   if (status === 200 || status === 201 || status === 204) {
-    return { ok: true, status, document: await readWritten(context, answer, url, options) }
+    return { ok: true, status, document: await readWritten(call, answer) }
   }
   if (status === 412 && answer.isRepeated) {
     // The attempt whose answer was lost may be what changed the state.
-    const current = await readDocument<JsonValue, string>(context, url, options)
+    const current = await readDocument(call)
     const base = typeof match === 'string' ? undefined : (JSON.parse((match as ResourceDocument).text) as JsonValue)
     if (current.ok && isEffectOf(JSON.parse(text), current.document.value, base)) {
       return { ok: true, status: 204, document: current.document }
@@ -97,36 +66,133 @@ function isEffectOf(sent: JsonValue, current: JsonValue, base: JsonValue | undef
   })
 }
 
-export async function removeResource(
-  context: ClientContext,
-  url: string,
-  match: ResourceHandle | 'any',
-  options: RequestOptions | undefined,
-): Promise<Removed | Removing | Failure<(typeof REMOVING)[number]>> {
-  const answer = await context.send({
-    method: 'DELETE',
-    url,
-    headers: conditionOn(match),
-    options,
-  })
-  context.cache.forget(url)
+/** The monitor of a removal that is done later. */
+export interface RemovalMonitor {
+  readonly id: string
+  readonly kind: 'removal'
+  /** The path of the resource that is removed. */
+  readonly target: string
+  readonly state: 'pending' | 'done' | 'failed'
+  /** When the removal was accepted, as RFC 3339 has it. */
+  readonly accepted: string
+  /** When it ended. */
+  readonly ended?: string
+  /** What an immediate removal would have answered, once it is done. */
+  readonly result?: JsonValue
+  /** Why it failed. */
+  readonly problem?: JsonValue
+}
+
+type Removed = Success<200 | 204, { readonly content: JsonValue | undefined }>
+type Removing = Success<202, { readonly operation: Operation<RemovalMonitor> }>
+
+const REMOVING = [401, 403, 404, 409, 410, 412] as const
+
+export type RemoveResult<Types extends PathTypes> =
+  | (Types['traits'] extends AnyTraits
+      ? Removed | Removing
+      : Trait<Types['traits'], 'deletion', 'hard'> extends 'queued'
+        ? Removing
+        : Removed)
+  | Failure<(typeof REMOVING)[number]>
+
+export async function removeResource(call: Call, match: Match): Promise<RemoveResult<AnyPath>> {
+  const answer = await call.send(call, { method: 'DELETE', headers: conditionOn(match) })
+  call.cache.forget(call.url)
   const { status } = answer
   if (status === 200 || status === 204) return { ok: true, status, content: readJson(answer) }
   if (status === 202) {
-    const monitor = resolveReference(answer, answer.headers.get('location') ?? url)
+    const monitor = resolveReference(answer, answer.headers.get('location') ?? call.url)
     return { ok: true, status, operation: describeOperation(answer, monitor) }
   }
-  if (answer.isRepeated && (await isGone(context, answer, options)))
-    return { ok: true, status: 204, content: undefined }
+  if (answer.isRepeated && (await isGone(call, answer))) return { ok: true, status: 204, content: undefined }
   return refuse(answer, REMOVING)
 }
 
 /** Whether a removal whose answer was lost has had its effect. */
-async function isGone(
-  context: ClientContext,
-  { url, status }: Answer,
-  options: RequestOptions | undefined,
-): Promise<boolean> {
+async function isGone(call: Call, { status }: Answer): Promise<boolean> {
   const isAbsent = (status: number): boolean => status === 404 || status === 410
-  return isAbsent(status) || (status === 412 && isAbsent((await context.send({ method: 'HEAD', url, options })).status))
+  return isAbsent(status) || (status === 412 && isAbsent((await call.send(call, { method: 'HEAD' })).status))
+}
+
+export interface CreateOptions extends RequestOptions {
+  /** The media type of content that is not JSON. Default: that of the Blob. */
+  readonly contentType?: string
+  /** The Idempotency-Key. Default: a random one. */
+  readonly key?: string
+  /**
+   * Whether to send the request again under the same key when no answer comes. Only a server that keeps keys creates
+   * once; any other creates a second item. Default: true for the collections that `keyed` names.
+   */
+  readonly repeat?: boolean
+}
+
+/** What a creation may send. */
+export type CreateContent<Types extends PathTypes> =
+  | (Types['content'] extends 'raw' ? never : Types['input'])
+  | (Types['content'] extends 'json' ? never : Blob | Uint8Array)
+  | (Types['traits'] extends AnyTraits | { readonly create: 'accepted' }
+      ? FormData
+      : [FileNames<Types['traits']>] extends [never]
+        ? never
+        : FormData)
+
+type Created<Types extends PathTypes, Item extends string> = Success<
+  201,
+  Types['traits'] extends AnyTraits
+    ? { readonly url: string; readonly document?: ResourceDocument<Types['output'], Item> }
+    : Types['content'] extends 'json'
+      ? { readonly url: string; readonly document: ResourceDocument<Types['output'], Item> }
+      : { readonly url: string }
+>
+type Accepted<Types extends PathTypes> = Success<
+  202,
+  { readonly url: string; readonly operation: Operation<Types['output']> }
+>
+
+const CREATING = [401, 403, 404, 409, 413, 422] as const
+
+export type CreateResult<Types extends PathTypes, Item extends string> =
+  | (Types['traits'] extends AnyTraits
+      ? Created<Types, Item> | Accepted<Types>
+      : Trait<Types['traits'], 'create', 'created'> extends 'accepted'
+        ? Accepted<Types>
+        : Created<Types, Item>)
+  | Failure<(typeof CREATING)[number]>
+
+export async function createItem(
+  call: Call<CreateOptions>,
+  path: string,
+  content: unknown,
+): Promise<CreateResult<AnyPath, string>> {
+  const { key = crypto.randomUUID(), repeat = call.keyed.includes(path), contentType } = call.options ?? {}
+  const isForm = content instanceof FormData
+  const blob = content instanceof Blob || content instanceof Uint8Array ? toBlob(content) : undefined
+  const type = isForm ? undefined : blob ? (contentType ?? typeOf(blob)) : 'application/json'
+  const answer = await call.send(call, {
+    method: 'POST',
+    headers: { 'Idempotency-Key': key, ...(type === undefined ? {} : { 'Content-Type': type }) },
+    content: { body: isForm ? content : (blob ?? JSON.stringify(content)) },
+    isRepeatable: repeat,
+  })
+  const { status } = answer
+  if (status !== 201 && status !== 202) return refuse(answer, CREATING)
+  const location = answer.headers.get('location')
+  if (location === null) throw createError(answer, 'The response has no Location.')
+  const created = resolveReference(answer, location)
+  if (status === 202) return { ok: true, status, url: created, operation: describeOperation(answer, created) }
+  if (blob) return { ok: true, status, url: created }
+  return { ok: true, status, url: created, document: await readWritten({ ...call, url: created }, answer) }
+}
+
+function describeOperation<Value>(answer: Answer, url: string): Operation<Value> {
+  return { url, retryAfter: readRetryAfter(answer) }
+}
+
+export function toBlob(content: Blob | Uint8Array | string): Blob {
+  return content instanceof Blob ? content : new Blob([content as string])
+}
+
+export function typeOf(blob: Blob): string {
+  return blob.type || 'application/octet-stream'
 }

@@ -7,6 +7,7 @@ import {
   type Content,
   isLargeBody,
   isResource,
+  type ResourceStore,
   type SmallBody,
   type StoredResource,
   type StoredState,
@@ -58,6 +59,16 @@ export async function claimContent(state: StoredState, content: Content, sentenc
   const { sha256 } = resource
   if (sha256 === undefined) return
   claimEqual(Buffer.from(sha256), createHash('sha256').update(expected).digest(), `${sentence} The digest is wrong.`)
+}
+
+/** Fails unless exactly this content stands at a path. */
+export async function claimStored(
+  store: ResourceStore,
+  path: string,
+  content: Content,
+  sentence: string,
+): Promise<void> {
+  await claimContent(await store.read(path), content, sentence)
 }
 
 /** Fails unless two byte strings are equal; tells where they part. */

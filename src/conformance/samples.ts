@@ -1,6 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Content, CreateResult, ResourceStore, StoredResource, StoredState, WriteResult } from '../stores/types.ts'
-import { claim } from './claims.ts'
+import type { MaybePromise } from '../core/maybe-promise.ts'
+import type {
+  Content,
+  CreateResult,
+  RelatedWrite,
+  RemoveOptions,
+  RemoveResult,
+  ResourceStore,
+  StagedBody,
+  StoredResource,
+  WriteResult,
+} from '../stores/types.ts'
+import { claim, claimResource } from './claims.ts'
 
 /** Bytes that differ from place to place and from seed to seed, so that any mix-up shows. */
 export function createBytes(size: number, seed: number): Buffer {
@@ -19,8 +30,13 @@ export function binary(body: Content['body']): Content {
   return { contentType: 'application/octet-stream', body }
 }
 
-export function text(body: string): Content {
+export function text(body: Content['body']): Content {
   return { contentType: 'text/plain', body }
+}
+
+/** A related write of a path that must be absent. */
+export function absent(path: string, body = 'record'): RelatedWrite {
+  return { path, content: text(body), expect: 'absent' }
 }
 
 /** A stream in chunks of the sizes given, in turn. */
@@ -34,15 +50,73 @@ export async function* stream(bytes: Uint8Array, ...sizes: number[]): AsyncGener
   }
 }
 
+/** A stream that fills one buffer repeatedly, as readers of files and sockets do. */
+export async function* reuseBuffer(bytes: Uint8Array, size: number): AsyncGenerator<Uint8Array> {
+  const buffer = new Uint8Array(size)
+  for (let from = 0; from < bytes.length; from += size) {
+    const part = bytes.subarray(from, from + size)
+    buffer.set(part)
+    yield buffer.subarray(0, part.length)
+    buffer.fill(0xff)
+  }
+}
+
 /** A stream that breaks off. */
 export async function* brokenStream(bytes: Uint8Array, error: Error): AsyncGenerator<Uint8Array> {
   yield* stream(bytes, 30_000)
   throw error
 }
 
+/** A stream that runs a task between two chunks, such as a change while it is taken in. */
+export async function* interrupt(bytes: Uint8Array, task: () => unknown): AsyncGenerator<Uint8Array> {
+  const half = bytes.length >> 1
+  yield* stream(bytes.subarray(0, half), 50_000)
+  await task()
+  yield* stream(bytes.subarray(half), 50_000)
+}
+
+/** A stream that stops in the middle until `resume` is called. */
+export interface StalledStream {
+  readonly body: AsyncIterable<Uint8Array>
+  /** Fulfilled once the first half has been taken. */
+  readonly reached: Promise<void>
+  resume(): void
+}
+
+export function stall(bytes: Uint8Array): StalledStream {
+  let reach = () => {}
+  let resume = () => {}
+  const reached = new Promise<void>((resolve) => {
+    reach = resolve
+  })
+  const resumed = new Promise<void>((resolve) => {
+    resume = resolve
+  })
+  const wait = (): Promise<void> => {
+    reach()
+    return resumed
+  }
+  return { body: interrupt(bytes, wait), reached, resume }
+}
+
 /** Writes without a condition. */
 export async function put(store: ResourceStore, path: string, content: Content): Promise<StoredResource> {
   return written(await store.write(path, content, { expect: 'any' }), 'A write without a condition was refused.')
+}
+
+/** Removes without a condition. */
+export async function remove(
+  store: ResourceStore,
+  path: string,
+  mode: RemoveOptions['mode'] = 'erase',
+  more: Omit<RemoveOptions, 'expect' | 'mode'> = {},
+): Promise<RemoveResult> {
+  return store.remove(path, { expect: 'any', mode, ...more })
+}
+
+/** The resource at a path where there is one. */
+export async function readResource(store: ResourceStore, path: string): Promise<StoredResource> {
+  return claimResource(await store.read(path), 'The resource was not found.')
 }
 
 /** The state that a write has made. */
@@ -66,26 +140,34 @@ export async function create(
   return created(await store.create(collection, content))
 }
 
+/** Takes content in before it is known where it belongs. */
+export async function stage(store: ResourceStore, bytes: Uint8Array): Promise<StagedBody> {
+  claim(store.stage !== undefined, 'The store has no method `stage`.')
+  return store.stage(stream(bytes, 60_000))
+}
+
+/** Waits until nothing is left at a path, for ten seconds at most: a machine may be busy. */
+export async function waitUntilGone(store: ResourceStore, path: string, sentence: string): Promise<void> {
+  for (const end = Date.now() + 10_000; (await store.read(path)) !== undefined; await sleep(5))
+    claim(Date.now() < end, sentence)
+}
+
 export function nameOf(state: { readonly path: string }): string {
   return state.path.slice(state.path.lastIndexOf('/') + 1)
 }
 
-/** Every member of a collection, page by page. */
-export async function listAll(
-  store: ResourceStore,
-  collection: string,
-  limit: number,
-  hidden = false,
-): Promise<StoredResource[]> {
-  const items: StoredResource[] = []
-  for (let after: string | undefined, pages = 0; ; pages++) {
-    claim(pages < 10_000, 'The walk through the pages never ends.')
-    const page = await store.list(collection, { limit, after, hidden })
-    claim(page.items.length <= limit, `A page of at most ${limit} items has ${page.items.length}.`)
-    items.push(...page.items)
-    if (page.next === undefined) return items
-    after = page.next
-  }
+export function pathsOf(states: readonly StoredResource[]): string[] {
+  return states.map(({ path }) => path)
+}
+
+/** What is known of a state beside its content. */
+export function factsOf({ body: _, ...facts }: StoredResource): Omit<StoredResource, 'body'> {
+  return facts
+}
+
+/** The numbers from one to another. */
+export function range(from: number, to: number, step = 1): number[] {
+  return Array.from({ length: Math.floor((to - from) / step) + 1 }, (_, i) => from + i * step)
 }
 
 /** Runs a task several times at once. */
@@ -93,55 +175,33 @@ export function times<Result>(count: number, task: (index: number) => Promise<Re
   return Promise.all(Array.from({ length: count }, (_, index) => task(index)))
 }
 
-/** Waits until a state is as wanted, for ten seconds at most: a machine may be busy. */
-export async function waitFor(
-  read: () => Promise<StoredState> | StoredState,
-  isReached: (state: StoredState) => boolean,
-  sentence: string,
+/** Runs a task several times at once, on several stores in turn. */
+export function race<Result>(
+  stores: readonly ResourceStore[],
+  count: number,
+  task: (store: ResourceStore, index: number) => MaybePromise<Result>,
+): Promise<Result[]> {
+  return times(count, async (index) => task(stores[index % stores.length]!, index))
+}
+
+/** Runs a task while others are at work, each of whom takes one step after the other. */
+export async function amid(
+  count: number,
+  takeStep: (worker: number, step: number) => Promise<unknown>,
+  task: () => Promise<void>,
 ): Promise<void> {
-  for (const end = Date.now() + 10_000; !isReached(await read()); await sleep(5)) claim(Date.now() < end, sentence)
-}
-
-/** A stream that stops in the middle until `resume` is called. */
-export interface StalledStream {
-  readonly body: AsyncIterable<Uint8Array>
-  /** Fulfilled once the first half has been taken. */
-  readonly reached: Promise<void>
-  /** Whether the reader of the stream has finished with it. */
-  readonly isClosed: () => boolean
-  resume(): void
-}
-
-export function stall(bytes: Uint8Array): StalledStream {
-  let reach = () => {}
-  let resume = () => {}
-  let isClosed = false
-  const reached = new Promise<void>((resolve) => {
-    reach = resolve
+  let isOver = false
+  const workers = times(count, async (worker) => {
+    for (let step = 0; !isOver; step++) await takeStep(worker, step)
   })
-  const resumed = new Promise<void>((resolve) => {
-    resume = resolve
-  })
-  async function* read(): AsyncGenerator<Uint8Array> {
-    try {
-      const half = bytes.length >> 1
-      yield* stream(bytes.subarray(0, half), 50_000)
-      reach()
-      await resumed
-      yield* stream(bytes.subarray(half), 50_000)
-    } finally {
-      isClosed = true
-    }
+  // Thrown below: a step may fail long before the task has ended.
+  workers.catch(() => {})
+  try {
+    await task()
+  } finally {
+    isOver = true
+    await workers
   }
-  return { body: read(), reached, isClosed: () => isClosed, resume }
-}
-
-/** The moments at which something changes while a stream is taken in: runs a task between two chunks. */
-export async function* interrupt(bytes: Uint8Array, task: () => unknown): AsyncGenerator<Uint8Array> {
-  const half = bytes.length >> 1
-  yield* stream(bytes.subarray(0, half), 50_000)
-  await task()
-  yield* stream(bytes.subarray(half), 50_000)
 }
 
 /** Lets others come between: a store that answers at once would otherwise never be interrupted. */

@@ -3,11 +3,9 @@ import type { ContentStore } from '../contents/types.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import { type ValueRule, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
-import { claimSettles } from './claims.ts'
-import { type ContentsBench, keeping } from './contents/keeping.ts'
-import { removing } from './contents/removing.ts'
-import { findRunner, RUNNER_OPTIONS } from './find-runner.ts'
-import type { TestRunner } from './types.ts'
+import { type ContentsBench, contentsCases } from './contents-cases.ts'
+import { claimEnds, findRunner, RUNNER_LIMIT, RUNNER_OPTIONS, type TestRunner } from './runner.ts'
+import { createBytes, stream } from './samples.ts'
 
 /** A content store without content, made for one case, and what belongs to it. */
 export interface ContentsFixture {
@@ -36,10 +34,6 @@ const OPTIONS = {
   largest: withDefault(LARGEST, 9 * 1024 * 1024),
 } satisfies OptionTable<TestContentsOptions>
 
-/** Milliseconds for a case, and later for the runner, so that the kit itself says what it has waited for. */
-const CASE_LIMIT = 30_000
-const RUNNER_LIMIT = 2 * CASE_LIMIT
-
 /**
  * Defines the conformance kit for a content store with the functions of a test runner.
  *
@@ -65,19 +59,25 @@ export function testContents(
   const { describe, it } = findRunner('testContents', given)
 
   describe(name, () => {
-    for (const { title, run } of [...keeping, ...removing]) it(title, () => runCase(run), RUNNER_LIMIT)
+    for (const { title, run } of contentsCases) it(title, () => runCase(run), RUNNER_LIMIT)
   })
 
   async function runCase(run: (bench: ContentsBench) => Promise<void>): Promise<void> {
     const { contents, reopen = () => contents, close } = await create()
     try {
+      const createKey = () => randomBytes(24).toString('hex')
       const done = run({
         contents,
         largest,
-        createKey: () => randomBytes(24).toString('hex'),
+        createKey,
+        async keep(length, chunk = 60_000) {
+          const [key, bytes] = [createKey(), createBytes(length, length)]
+          const { size } = await contents.put(key, stream(bytes, chunk))
+          return { key, bytes, size }
+        },
         reopen: async () => reopen(),
       })
-      await claimSettles(done, `The case did not come to its end in ${CASE_LIMIT / 1000} seconds.`, CASE_LIMIT)
+      await claimEnds(done)
     } finally {
       await close?.()
     }

@@ -4,74 +4,57 @@ import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { type Content, type RemoveOptions, type ResourceStore, splitPath } from '../stores/types.ts'
 import { absentRelated } from './cases/absent-related.ts'
 import { conditions } from './cases/conditions.ts'
-import { content } from './cases/content.ts'
+import { content, ranges } from './cases/content.ts'
 import { creation } from './cases/creation.ts'
-import { dates } from './cases/dates.ts'
-import { digests } from './cases/digests.ts'
 import { durability } from './cases/durability.ts'
 import { faults } from './cases/faults.ts'
-import { hiding } from './cases/hiding.ts'
-import { indexing } from './cases/indexing.ts'
-import { isolation } from './cases/isolation.ts'
+import { indexing, sharedIndexing } from './cases/indexing.ts'
+import { isolation, staging } from './cases/isolation.ts'
 import { listing } from './cases/listing.ts'
-import { orders } from './cases/orders.ts'
+import { dates, digests, versions } from './cases/metadata.ts'
+import { orders, queryPages } from './cases/orders.ts'
 import { parents } from './cases/parents.ts'
-import { queryCounts } from './cases/query-counts.ts'
-import { queryPages } from './cases/query-pages.ts'
-import { queryWalks } from './cases/query-walks.ts'
 import { races } from './cases/races.ts'
-import { ranges } from './cases/ranges.ts'
-import { reading } from './cases/reading.ts'
-import { related } from './cases/related.ts'
-import { removal } from './cases/removal.ts'
-import { selection } from './cases/selection.ts'
-import { sharedIndexing } from './cases/shared-indexing.ts'
-import { staging } from './cases/staging.ts'
-import { versions } from './cases/versions.ts'
-import { walks } from './cases/walks.ts'
-import { writing } from './cases/writing.ts'
-import { writtenRemovals } from './cases/written-removals.ts'
-import { claimSettles } from './claims.ts'
-import { findRunner, RUNNER_OPTIONS } from './find-runner.ts'
+import { related, writtenRemovals } from './cases/related.ts'
+import { hiding, removal } from './cases/removal.ts'
+import { queryCounts, selection } from './cases/selection.ts'
+import { reading, writing } from './cases/states.ts'
+import { queryWalks, walks } from './cases/walks.ts'
+import { claimEnds, createCallWatch, findRunner, RUNNER_LIMIT, RUNNER_OPTIONS } from './runner.ts'
 import type { Capability, Case, StoreFixture, TestStoreOptions } from './types.ts'
-import { createCallWatch } from './watch-calls.ts'
 
-/** Milliseconds for a case. All of them take a fraction of it, but on a busy machine. */
-const CASE_LIMIT = 30_000
-/** Milliseconds after which the runner ends a case: later than the kit itself, which says what it has waited for. */
-const RUNNER_LIMIT = 2 * CASE_LIMIT
-
-const GROUPS: Readonly<Record<string, readonly Case[]>> = {
-  read: reading,
-  write: writing,
-  versions,
-  create: creation,
-  remove: removal,
-  'remove, hiding': hiding,
-  list: listing,
-  'list, page by page': walks,
-  content,
-  'content that fails': faults,
-  'content that takes time': isolation,
-  'ranges of content': ranges,
-  'digests of content': digests,
-  dates,
-  'related writes': related,
-  'related writes of what must be absent': absentRelated,
-  'removals that write': writtenRemovals,
-  'queries: conditions': conditions,
-  'queries: members and values': selection,
-  'queries: order': orders,
-  'queries: pages': queryPages,
-  'queries: walks': queryWalks,
-  'queries: counts and hidden members': queryCounts,
-  'queries: members that exist already': indexing,
-  'queries: members of several processes': sharedIndexing,
-  'parents and what is below them': parents,
-  stage: staging,
-  races,
-  durability,
-}
+/** The groups of cases, in order, and what all cases of a group need. */
+const GROUPS: readonly (readonly [name: string, cases: readonly Case[], ...needs: Capability[]])[] = [
+  ['read', reading],
+  ['write', writing],
+  ['versions', versions],
+  ['create', creation],
+  ['remove', removal],
+  ['remove, hiding', hiding, 'hiding'],
+  ['list', listing],
+  ['list, page by page', walks],
+  ['content', content, 'contents'],
+  ['content that fails', faults],
+  ['content that takes time', isolation, 'contents'],
+  ['ranges of content', ranges, 'contents'],
+  ['digests of content', digests, 'digests', 'contents'],
+  ['dates', dates, 'dates'],
+  ['related writes', related, 'related', 'contents'],
+  ['related writes of what must be absent', absentRelated, 'relatedExpect', 'contents', 'paths'],
+  ['removals that write', writtenRemovals, 'relatedExpect', 'contents', 'paths'],
+  ['queries: conditions', conditions, 'queries', 'contents'],
+  ['queries: members and values', selection, 'queries', 'contents'],
+  ['queries: order', orders, 'queries', 'contents'],
+  ['queries: pages', queryPages, 'queries', 'contents'],
+  ['queries: walks', queryWalks, 'queries', 'contents'],
+  ['queries: counts and hidden members', queryCounts, 'queries', 'contents'],
+  ['queries: members that exist already', indexing, 'queries', 'contents'],
+  ['queries: members of several processes', sharedIndexing, 'queries', 'contents', 'durable'],
+  ['parents and what is below them', parents, 'parents', 'contents', 'paths'],
+  ['stage', staging, 'stage', 'contents'],
+  ['races', races],
+  ['durability', durability, 'durable'],
+]
 
 /** `offered`: where the store or its fixture has what it takes. */
 const DEFAULTS: Readonly<Record<Capability, boolean | 'offered'>> = {
@@ -132,17 +115,18 @@ export function testStore(
   const { collection = '/things', content: createContent = createSample } = given
 
   describe(name, () => {
-    for (const [group, cases] of Object.entries(GROUPS)) {
-      const fitting = cases.filter(({ needs = [] }) => needs.every((capability) => can[capability] !== false))
+    for (const [group, cases, ...shared] of GROUPS) {
+      const needsOf = ({ needs = [] }: Case): readonly Capability[] => [...shared, ...needs]
+      const fitting = cases.filter((one) => needsOf(one).every((capability) => can[capability] !== false))
       if (fitting.length === 0) continue
       describe(group, () => {
         // A function that declares a parameter would be taken for one with a callback by some runners.
-        for (const one of fitting) it(one.title, (...context) => runCase(one, context[0]), RUNNER_LIMIT)
+        for (const one of fitting) it(one.title, (...context) => runCase(one, needsOf(one), context[0]), RUNNER_LIMIT)
       })
     }
   })
 
-  async function runCase({ needs = [], run }: Case, context: unknown): Promise<void> {
+  async function runCase({ run }: Case, needs: readonly Capability[], context: unknown): Promise<void> {
     const created = await create()
     const fixture: StoreFixture = 'store' in created ? created : { store: created }
     const stores: ResourceStore[] = [fixture.store]
@@ -185,7 +169,7 @@ export function testStore(
           return open()
         },
       })
-      await claimSettles(done, () => describeSilence(calls.open), CASE_LIMIT)
+      await claimEnds(done, calls.open)
     } finally {
       for (const store of stores) await store.close?.()
       await fixture.close?.()
@@ -193,14 +177,7 @@ export function testStore(
   }
 }
 
-function describeSilence(open: ReadonlySet<string>): string {
-  const limit = `in ${CASE_LIMIT / 1000} seconds`
-  if (open.size > 0)
-    return `A call was never answered: ${[...open].join('; ')}. The case did not come to its end ${limit}.`
-  return `A call was never answered: the case did not come to its end ${limit}, although no call to the store is open.`
-}
-
-/** Sets the limit of the runner, where it has one. */
+/** Says why a case is left out, where the runner has a function for it. */
 function skip(context: unknown, missing: Capability): void {
   const { skip } = (context ?? {}) as { skip?: (note: string) => void }
   skip?.call(context, `The store does not offer this (${missing}).`)

@@ -1,5 +1,6 @@
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import type { Content, RemoveOptions, ResourceStore } from '../stores/types.ts'
+import type { TestRunner } from './runner.ts'
 
 /** A store without data, made for one case, and what belongs to it. */
 export interface StoreFixture {
@@ -48,18 +49,6 @@ export interface StoreCapabilities {
 
 export type Capability = keyof StoreCapabilities
 
-/** The functions of a test runner: of vitest, of node:test, or of any other that has them in this form. */
-export interface TestRunner {
-  /** Groups the cases. Default: the global one, then that of node:test. */
-  readonly describe: (name: string, define: () => void) => unknown
-  /**
-   * Runs a case. Default: the global one, then that of node:test.
-   * @param timeout milliseconds that the case may take, as vitest, Jest and Bun have it; node:test sets none by itself, and
-   *   Mocha needs `--timeout`
-   */
-  readonly it: (title: string, run: (...context: unknown[]) => Promise<void>, timeout: number) => unknown
-}
-
 export interface TestStoreOptions extends StoreCapabilities, Partial<TestRunner> {
   /** The collection in which the cases work. Default `/things`. */
   readonly collection?: string
@@ -91,6 +80,7 @@ export interface Bench {
 export interface Case {
   /** What the store does, as a sentence without a subject. */
   readonly title: string
+  /** Beside what its group needs. */
   readonly needs?: readonly Capability[]
   readonly run: (bench: Bench) => Promise<void>
 }

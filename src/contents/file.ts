@@ -5,9 +5,8 @@ import { HttpError } from '../core/errors.ts'
 import { isPromise } from '../core/maybe-promise.ts'
 import { required, TEXT } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
-import { checkKey, createGoneError } from './errors.ts'
 import { createOpenFiles } from './open-files.ts'
-import type { ContentStore, ListedContent } from './types.ts'
+import { type ContentStore, checkKey, createGoneError, createUnavailableError, type ListedContent } from './types.ts'
 
 export type { ContentStore, ListedContent, LocateRequest, PutContent } from './types.ts'
 
@@ -209,7 +208,6 @@ function toHttpError(error: unknown): unknown {
   // The error of the source may have a code as well.
   if (syscall === undefined) return error
   if (FULL.includes(code)) return new HttpError(507, 'ERR_OUT_OF_SPACE', { cause: error })
-  if (BUSY.includes(code))
-    return new HttpError(503, 'ERR_UNAVAILABLE', { headers: { 'Retry-After': '1' }, cause: error })
+  if (BUSY.includes(code)) return createUnavailableError(error)
   return error
 }

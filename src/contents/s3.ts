@@ -11,12 +11,9 @@ import {
   withDefault,
 } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
-import { checkKey, createGoneError } from './errors.ts'
-import { createAwayError, createS3Client, createS3Error, type S3Credentials } from './s3/client.ts'
-import { type ListedObject, listObjects, listUploads } from './s3/listing.ts'
-import { locateObject } from './s3/locate.ts'
-import { removeObject, uploadObject } from './s3/upload.ts'
-import type { ContentStore, ListedContent } from './types.ts'
+import { createS3Client, createS3Error, type S3Credentials } from './s3/client.ts'
+import { type ListedObject, listObjects, listUploads, locateObject, removeObject, uploadObject } from './s3/objects.ts'
+import { type ContentStore, checkKey, createGoneError, createUnavailableError, type ListedContent } from './types.ts'
 
 export type { S3Credentials } from './s3/client.ts'
 export type { ContentStore, ListedContent, LocateRequest, PutContent } from './types.ts'
@@ -112,7 +109,7 @@ export function s3Contents(options: S3ContentsOptions): ContentStore {
         for await (const chunk of response.stream!) yield chunk
       } catch (error) {
         signal?.throwIfAborted()
-        throw response.status === 206 && isRange ? createAwayError(error) : error
+        throw response.status === 206 && isRange ? createUnavailableError(error) : error
       } finally {
         await response.stream?.cancel()
       }

@@ -1,11 +1,12 @@
+import { HttpError, isHttpError } from '../core/errors.ts'
+import type { MaybePromise } from '../core/maybe-promise.ts'
+
 /**
  * Where the SQL stores keep large content when it does not lie in their tables: bytes under keys, beside the states.
  *
  * A key is 16 to 100 lower-case hexadecimal digits. Each key is put once and never again, so the content of a key never
  * changes, and no conditional write is needed.
  */
-
-import type { MaybePromise } from '../core/maybe-promise.ts'
 
 /** Content as the service that keeps it has it. */
 export interface PutContent {
@@ -86,4 +87,29 @@ export interface ContentStore {
 
   /** Everything that is kept, in any order, each once, with the remains of a `put` that was never completed. */
   list(): AsyncIterable<ListedContent>
+}
+
+/** The content of a key is not there any more: a later request finds the state that has replaced it. */
+export function createGoneError(cause?: unknown): HttpError {
+  return new HttpError(503, 'ERR_UNAVAILABLE', {
+    detail: 'The content was replaced or removed while it was being read.',
+    headers: { 'Retry-After': '0' },
+    cause,
+  })
+}
+
+/** What keeps contents or states is away, busy or overloaded. */
+export function createUnavailableError(cause?: unknown): HttpError {
+  return new HttpError(503, 'ERR_UNAVAILABLE', { headers: { 'Retry-After': '1' }, cause })
+}
+
+/** Whether a failure says that: the caller then need not wait once more. */
+export function isUnavailable(error: unknown): boolean {
+  return isHttpError(error) && error.status === 503
+}
+
+/** @throws TypeError for a key that could leave the place that contents are kept in */
+export function checkKey(key: string): string {
+  if (/^[0-9a-f]{16,100}$/.test(key)) return key
+  throw new TypeError(`The key of content is 16 to 100 lower-case hexadecimal digits, not ${JSON.stringify(key)}.`)
 }

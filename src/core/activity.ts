@@ -3,6 +3,8 @@ import type { Exchange } from './exchange.ts'
 
 /** Counts what a handler has begun and not ended, so that it can be closed when all of it is done. */
 export interface Activity {
+  /** Whether every answer is the last on its connection. */
+  readonly isDraining: boolean
   begin(exchange: Exchange): void
   end(exchange: Exchange): void
   /**
@@ -20,7 +22,6 @@ const LOOKS = 20
 export function createActivity(patience: number = PATIENCE): Activity {
   // Each exchange knows its place in the list: to find it in a Set took 2 % of a small GET.
   const running: Exchange[] = []
-  let isDraining = false
   let settle: (() => void) | undefined
 
   /** An answer that is decided may still be on its way to the writer, which begins anew: the turn has to be over. */
@@ -38,12 +39,15 @@ export function createActivity(patience: number = PATIENCE): Activity {
     return () => clearInterval(timer)
   }
 
-  return {
-    begin(exchange) {
+  const activity = {
+    isDraining: false,
+
+    begin(exchange: Exchange): void {
       if (exchange.activityIndex < 0) exchange.activityIndex = running.push(exchange) - 1
-      if (isDraining) endConnection(exchange)
+      if (activity.isDraining) endConnection(exchange)
     },
-    end(exchange) {
+
+    end(exchange: Exchange): void {
       const { activityIndex } = exchange
       if (activityIndex >= 0) {
         const last = running.pop()!
@@ -53,12 +57,13 @@ export function createActivity(patience: number = PATIENCE): Activity {
         }
         exchange.activityIndex = -1
       }
-      if (!isDraining) return
+      if (!activity.isDraining) return
       endConnection(exchange)
       settleLater()
     },
-    drain() {
-      isDraining = true
+
+    drain(): Promise<void> {
+      activity.isDraining = true
       return new Promise((resolve) => {
         const before = settle
         const stop = watchAbandoned()
@@ -71,6 +76,7 @@ export function createActivity(patience: number = PATIENCE): Activity {
       })
     },
   }
+  return activity
 }
 
 /** Connection: close (RFC 9112 §9.6), or GOAWAY (RFC 9113 §6.8), which lets the streams of a session end. */

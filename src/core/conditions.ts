@@ -8,34 +8,6 @@ import {
 import { note } from './diagnostics.ts'
 import { HttpError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
-import { countField } from './fields.ts'
-
-/**
- * The conditions of a request; `undefined` where it carries none. A date that is given more than once is not a date, and is
- * ignored (RFC 9110 §13.1.3).
- */
-export function readConditions(exchange: Exchange): Conditions | undefined {
-  const ifMatch = exchange.field('if-match')
-  const ifNoneMatch = exchange.field('if-none-match')
-  const modifiedSince = exchange.field('if-modified-since')
-  const unmodifiedSince = exchange.field('if-unmodified-since')
-  if (
-    ifMatch === undefined &&
-    ifNoneMatch === undefined &&
-    modifiedSince === undefined &&
-    unmodifiedSince === undefined
-  ) {
-    return undefined
-  }
-  const { req } = exchange
-  const isSingle = (name: string): boolean => countField(req, name) === 1
-  return {
-    ifMatch,
-    ifNoneMatch,
-    ifModifiedSince: modifiedSince !== undefined && isSingle('if-modified-since') ? modifiedSince : undefined,
-    ifUnmodifiedSince: unmodifiedSince !== undefined && isSingle('if-unmodified-since') ? unmodifiedSince : undefined,
-  }
-}
 
 /**
  * Evaluates the conditions of a request (RFC 9110 §13.2.2).

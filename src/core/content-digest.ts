@@ -10,7 +10,7 @@ import {
 import { splitList } from '../protocol/field-value.ts'
 import { HttpError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
-import { readField } from './fields.ts'
+import { mayStateDigests, readField } from './fields.ts'
 import { findConsumedBody, hasBody, isCoded } from './request-content.ts'
 
 /** Both are of the same bytes here: a request carries its representation whole (RFC 9530 §2, §3). */
@@ -38,7 +38,7 @@ export interface ContentVerifier {
  */
 export function createContentVerifier(exchange: Exchange, isRequired = false): ContentVerifier | undefined {
   // Most requests state none.
-  if (!isRequired && !mayState(exchange)) return undefined
+  if (!isRequired && !mayStateDigests(exchange)) return undefined
   const announced = announcedTrailers(exchange)
   const stated = readFields((name) => exchange.field(name.toLowerCase()))
   if (announced.length === 0) {
@@ -108,15 +108,6 @@ function announcedTrailers(exchange: Exchange): readonly FieldName[] {
   if (trailer === undefined) return []
   const names = splitList(trailer).map((name) => name.toLowerCase())
   return FIELDS.filter((name) => names.includes(name.toLowerCase()))
-}
-
-/** Whether a request states digests, or may do so in its trailer section. */
-function mayState(exchange: Exchange): boolean {
-  return (
-    exchange.field('content-digest') !== undefined ||
-    exchange.field('repr-digest') !== undefined ||
-    exchange.field('trailer') !== undefined
-  )
 }
 
 function readFields(readField: (name: FieldName) => string | undefined): readonly StatedField[] {

@@ -1,6 +1,14 @@
-import { describeValue, hasProperties } from './describe-value.ts'
 import type { ContentError, ErrorHeaders, HttpErrorOptions, ParameterError } from './errors.ts'
-import { BOOLEAN, CHECKED_LATER, checkValue, listOf, RECORD, type ValueRule } from './option-values.ts'
+import {
+  BOOLEAN,
+  CHECKED_LATER,
+  checkValue,
+  describeValue,
+  hasProperties,
+  listOf,
+  RECORD,
+  type ValueRule,
+} from './option-values.ts'
 import { createUnknownOption } from './options.ts'
 
 const TEXT: ValueRule = { accepts: (value) => typeof value === 'string', text: 'text' }

@@ -1,6 +1,6 @@
 import { ERROR_PHRASES } from '../protocol/error-phrases.ts'
-import { describeValue, quoteValue } from './describe-value.ts'
 import { checkErrorOptions, readErrorHeaders } from './error-options.ts'
+import { describeValue, quoteValue } from './option-values.ts'
 
 /**
  * The stable name of a failure: compare this, not the message. Codes of your own are welcome; they begin with `ERR_`.

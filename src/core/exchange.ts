@@ -1,40 +1,19 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerResponse, ServerHttp2Stream } from 'node:http2'
 import type { Sharing } from '../protocol/cache-control.ts'
+import type { InFlight } from './connection.ts'
 import type { ContentVerifier } from './content-digest.ts'
 import { ALL_LENGTHS, joinSplitLists, measureNames, readField } from './fields.ts'
+import { type AddressFinder, findPeerAddress } from './peer.ts'
 import { findPlace, isHttp2, type Place } from './place.ts'
-import { SLOWEST_READER } from './read-pace.ts'
 import type { HostAccess, HostRequest, Principal, RequestView } from './request-view.ts'
-
-export type { AnyRequest, AnyResponse, HostAccess, HostRequest, Principal, RequestView } from './request-view.ts'
+import { INTERNAL_ERROR, SLOWEST_READER } from './stalled-reader.ts'
 
 /** Fields that every answer carries. */
 export const BASE_FIELDS: readonly string[] = Object.freeze(['X-Content-Type-Options', 'nosniff'])
-/** RFC 9113 §7. */
-const INTERNAL_ERROR = 2
 const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze(Object.create(null))
 
-/** Finds the address of the client of a request; `undefined` for a Unix socket. */
-export type AddressFinder = (exchange: Exchange) => string | undefined
-
-function findPeerAddress({ req }: Exchange): string | undefined {
-  return req.socket.remoteAddress
-}
-
-/** How far the content of the request has been dealt with. */
-export type BodyState = 'unread' | 'reading' | 'read'
-
-/** A request that others wait for. */
-export interface Undecided {
-  /** It is decided how it is answered. */
-  decided(): void
-}
-
-/**
- * One request and what has been found out about it so far. The one context object: it travels through all steps.
- * A class only so that the lazy properties cost nothing until they are read.
- */
+/** One request and what has been found out about it so far: the one context object, which travels through all steps. */
 export class Exchange implements RequestView {
   readonly req: IncomingMessage
   readonly res: ServerResponse
@@ -81,7 +60,10 @@ export class Exchange implements RequestView {
   canPass = false
   /** Whether the host had sent the head of an answer when it passed the request on. */
   isBegun = false
-  bodyState: BodyState = 'unread'
+  /** Whether the request may have content: over HTTP/1 a field announces it (RFC 9112 §6.3). */
+  mayHaveContent = false
+  /** How far its content has been dealt with. */
+  bodyState: 'unread' | 'reading' | 'read' = 'unread'
   /** What Content-Length says; `null` before it was read. */
   contentLength: number | undefined | null = null
   /** Compares the content with the digests that the request states, while it is read. */
@@ -94,8 +76,8 @@ export class Exchange implements RequestView {
   slowestReader: number = SLOWEST_READER
   /** Set while a 100 Continue is owed: the client waits for it before it sends content (RFC 9110 §10.1.1). */
   sendContinue: (() => void) | undefined = undefined
-  /** Notified once it is decided how the request is answered, by the service or the host; for the requests behind it. */
-  undecided: Undecided | undefined = undefined
+  /** Its entry among the requests of its connection, while it is not decided how it is answered; others wait for it. */
+  inFlight: InFlight | undefined = undefined
   /** Its index in the list of requests under way; -1 outside of it. */
   activityIndex = -1
   /** Names of the steps taken and reasons found; only while somebody listens. */
@@ -129,6 +111,8 @@ export class Exchange implements RequestView {
     this.contentLength = null
     // HTTP/2 has its fields in an object that is slow to enumerate.
     if (!this.isHttp2) this.#lengths = measureNames(this.headers)
+    const isAnnounced = this.field('content-length') !== undefined || this.field('transfer-encoding') !== undefined
+    this.mayHaveContent = isAnnounced || this.isHttp2
   }
 
   /**
@@ -239,5 +223,27 @@ export class Exchange implements RequestView {
   breakOff(): void {
     if (this.isHttp2) this.#stream.close(INTERNAL_ERROR)
     else this.res.destroy()
+  }
+}
+
+/**
+ * Options of a store call that ends when the client has left. The signal is made when it is first read: it costs 29,000
+ * instructions, a sixth of a small PUT, and a store that answers at once does not need it. A class: an object literal with
+ * a getter has a hidden class of its own, which made a GET cost 1.7 times as much.
+ */
+export class UntilLeft {
+  readonly #exchange: Exchange
+
+  constructor(exchange: Exchange) {
+    this.#exchange = exchange
+  }
+
+  get signal(): AbortSignal {
+    return this.#exchange.signal
+  }
+
+  /** What `signal.aborted` would say. */
+  get isAborted(): boolean {
+    return this.#exchange.hasLeft
   }
 }

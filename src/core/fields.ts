@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { Conditions } from '../protocol/preconditions.ts'
 import type { Exchange } from './exchange.ts'
 
 /**
@@ -96,5 +97,56 @@ export function joinSplitLists(req: Pick<IncomingMessage, 'headers' | 'rawHeader
   for (const name of SPLIT_LISTS) {
     if (readField(headers, name) === undefined || countField(req, name) === 1) continue
     headers[name] = rawHeaders.filter((_, i) => i % 2 === 1 && isNamed(rawHeaders[i - 1]!, name)).join(', ')
+  }
+}
+
+/** Whether a request asks for digest fields on its answer (RFC 9530 §4). */
+export function wantsDigests(exchange: Exchange): boolean {
+  return exchange.field('want-repr-digest') !== undefined || exchange.field('want-content-digest') !== undefined
+}
+
+/** Whether a request states digests, or may do so in its trailer section. */
+export function mayStateDigests(exchange: Exchange): boolean {
+  return (
+    exchange.field('content-digest') !== undefined ||
+    exchange.field('repr-digest') !== undefined ||
+    exchange.field('trailer') !== undefined
+  )
+}
+
+/** Whether a request is a preflight: OPTIONS with Origin and Access-Control-Request-Method; other OPTIONS asks for Allow. */
+export function isPreflightRequest(exchange: Exchange): boolean {
+  return asksForMethod(exchange) && exchange.field('origin') !== undefined
+}
+
+/** Whether a request is a preflight if it has an Origin. */
+export function asksForMethod(exchange: Exchange): boolean {
+  return exchange.method === 'OPTIONS' && exchange.field('access-control-request-method') !== undefined
+}
+
+/**
+ * The conditions of a request; `undefined` where it carries none. A date that is given more than once is not a date, and is
+ * ignored (RFC 9110 §13.1.3).
+ */
+export function readConditions(exchange: Exchange): Conditions | undefined {
+  const ifMatch = exchange.field('if-match')
+  const ifNoneMatch = exchange.field('if-none-match')
+  const modifiedSince = exchange.field('if-modified-since')
+  const unmodifiedSince = exchange.field('if-unmodified-since')
+  if (
+    ifMatch === undefined &&
+    ifNoneMatch === undefined &&
+    modifiedSince === undefined &&
+    unmodifiedSince === undefined
+  ) {
+    return undefined
+  }
+  const { req } = exchange
+  const isSingle = (name: string): boolean => countField(req, name) === 1
+  return {
+    ifMatch,
+    ifNoneMatch,
+    ifModifiedSince: modifiedSince !== undefined && isSingle('if-modified-since') ? modifiedSince : undefined,
+    ifUnmodifiedSince: unmodifiedSince !== undefined && isSingle('if-unmodified-since') ? unmodifiedSince : undefined,
   }
 }

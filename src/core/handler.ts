@@ -1,8 +1,9 @@
-import { describeValue } from './describe-value.ts'
-import type { AnyRequest, AnyResponse, Exchange } from './exchange.ts'
+import type { Exchange } from './exchange.ts'
 import type { MaybePromise } from './maybe-promise.ts'
+import { describeValue } from './option-values.ts'
 import type { Place } from './place.ts'
 import type { Reply } from './reply.ts'
+import type { AnyRequest, AnyResponse } from './request-view.ts'
 
 /** What a handler calls when the request is not for it, or, with an error, when it failed. */
 export type Next = (error?: unknown) => void

@@ -1,5 +1,3 @@
-import { LONGEST_TIMER } from './longest-timer.ts'
-
 /** Notices what has not moved for too long, with one timer for all of it: a timer each would cost more than a small request. */
 
 /** One thing that is being watched. */
@@ -13,14 +11,14 @@ export interface IdleWatch {
   after: IdleWatch | undefined
 }
 
-interface Sweeper {
+interface IdleRing {
   /** The ring's one fixed place; watches nothing. */
   readonly ring: IdleWatch
   readonly start: () => void
 }
 
 const SWEEPS = 4
-const sweepers = new Map<number, Sweeper>()
+const rings = new Map<number, IdleRing>()
 
 function createWatch(onIdle: () => void): IdleWatch {
   return { moved: true, quiet: 0, onIdle, before: undefined, after: undefined }
@@ -33,15 +31,15 @@ function createWatch(onIdle: () => void): IdleWatch {
 export function watchIdle(timeout: number, onIdle: () => void): IdleWatch {
   const watch = createWatch(onIdle)
   if (timeout === Number.POSITIVE_INFINITY) return watch
-  let sweeper = sweepers.get(timeout)
-  if (sweeper === undefined) sweepers.set(timeout, (sweeper = createSweeper(timeout)))
-  const { ring } = sweeper
+  let found = rings.get(timeout)
+  if (found === undefined) rings.set(timeout, (found = createRing(timeout)))
+  const { ring } = found
   const last = ring.before!
   watch.before = last
   watch.after = ring
   last.after = watch
   ring.before = watch
-  sweeper.start()
+  found.start()
   return watch
 }
 
@@ -58,7 +56,7 @@ export function stopWatch(watch: IdleWatch): void {
   watch.after = undefined
 }
 
-function createSweeper(timeout: number): Sweeper {
+function createRing(timeout: number): IdleRing {
   const ring = createWatch(() => {})
   ring.before = ring
   ring.after = ring
@@ -91,3 +89,47 @@ function createSweeper(timeout: number): Sweeper {
     },
   }
 }
+
+/** Something that is looked at from time to time until it is over. */
+export interface Watched {
+  /** @returns whether it has to be looked at again */
+  check(now: number): boolean
+}
+
+interface Sweeper {
+  readonly watched: Set<Watched>
+  timer: NodeJS.Timeout | undefined
+}
+
+const LONGEST = 1000
+/** By period; periods come from options, never from clients. */
+const sweepers = new Map<number, Sweeper>()
+
+/**
+ * Checks something a few times within `timeout`, once a second at most, with one timer for all of it.
+ * @param timeout milliseconds; `Infinity` watches nothing
+ */
+export function sweep(timeout: number, watched: Watched): void {
+  if (timeout === Number.POSITIVE_INFINITY) return
+  const period = Math.min(LONGEST, Math.max(1, timeout / 4))
+  let sweeper = sweepers.get(period)
+  if (sweeper === undefined) sweepers.set(period, (sweeper = { watched: new Set(), timer: undefined }))
+  sweeper.watched.add(watched)
+  start(sweeper, period)
+}
+
+function start(sweeper: Sweeper, period: number): void {
+  if (sweeper.timer !== undefined) return
+  const { watched } = sweeper
+  sweeper.timer = setInterval(() => {
+    const now = performance.now()
+    for (const one of watched) if (!one.check(now)) watched.delete(one)
+    if (watched.size > 0) return
+    clearInterval(sweeper.timer)
+    sweeper.timer = undefined
+  }, period)
+  sweeper.timer.unref()
+}
+
+/** Milliseconds of the longest timer: timers take 32 bits, and a longer one fires at once. */
+export const LONGEST_TIMER: number = 2 ** 31 - 1

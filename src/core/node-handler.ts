@@ -1,28 +1,24 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Activity } from './activity.ts'
-import { noteError, publishTrace, startTrace } from './diagnostics.ts'
-import { completeReply, createErrorReply, toHttpError } from './error-reply.ts'
-import { HttpError, isHttpError, RequestAborted } from './errors.ts'
-import type { AnyRequest, AnyResponse, Exchange } from './exchange.ts'
+import { connectionOf, waitInPipeline } from './connection.ts'
+import { noteError, publishTrace, requests, startTrace } from './diagnostics.ts'
+import { HttpError, isHttpError } from './errors.ts'
+import { Exchange } from './exchange.ts'
+import { createErrorReplies, type ErrorOptions, readThrown, toHostError } from './failures.ts'
 import type { Decision, Handler, HandlerRole, Next } from './handler.ts'
-import { atOnce, isPromise, type MaybePromise } from './maybe-promise.ts'
-import { passOnPending } from './pending.ts'
-import { waitInPipeline } from './pipeline.ts'
+import { isPromise, type MaybePromise } from './maybe-promise.ts'
 import { findPlace, type Place } from './place.ts'
 import type { Reply } from './reply.ts'
-import { createFailureReport, type ErrorHook } from './report-failure.ts'
+import type { AnyRequest, AnyResponse } from './request-view.ts'
 import { countAnswer, waitInSession } from './session-load.ts'
-import { sharedExchange } from './shared-exchange.ts'
-import { watchReader } from './stalled-reader.ts'
-import { readThrown, toHostError } from './thrown.ts'
+import { watchConnection, watchStream } from './stalled-reader.ts'
+import { passOnPending } from './write-head.ts'
 import { type WriteOptions, writeReply } from './write-reply.ts'
-
-export type { ErrorHook } from './report-failure.ts'
 
 /** Not a reply: the request is the host's. What the host does with it is its own affair. */
 export const PASS: Reply = Object.freeze({ status: 0, headers: [] })
 
-export interface HandlerOptions<E extends Exchange> {
+export interface HandlerOptions<E extends Exchange> extends ErrorOptions {
   /** The decision itself. */
   readonly run: (exchange: E) => MaybePromise<Reply | undefined>
   /** Default: `endpoint`. */
@@ -33,69 +29,19 @@ export interface HandlerOptions<E extends Exchange> {
   readonly isWellKnown?: ((target: string) => boolean) | undefined
   /** Default: the exchange that all middleware on one request shares. */
   readonly createExchange?: (req: IncomingMessage, res: ServerResponse, place: Place) => E
-  /** Called with unexpected errors, which the client never sees. Default: `console.error`. */
-  readonly onError?: ErrorHook | undefined
-  /** Makes the reply for an error. Default: {@link createErrorReply}. */
-  readonly formatError?: ((error: HttpError, exchange: Exchange) => Reply) | undefined
   /** Counts decisions that are being made, and content that is being sent. */
   readonly activity?: Activity
-  /**
-   * Whether unexpected errors go to the host's `next(error)` where there is one. With `true` only to one that declares a
-   * parameter: `guard(req, res, () => route(req, res))` would take an error for consent. Instrumentation wraps the `next` of
-   * Express in a function that declares none, so that `'always'` asks for no parameter.
-   */
-  readonly forwardErrors: boolean | 'always'
 }
 
 /** Puts a node face on a decision: errors become replies, replies are written, and what is left goes to `next`. */
 export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Handler {
   const options: HandlerOptions<E> = Object.assign(Object.create(null), given)
-  const { run, role = 'endpoint', formatError } = options
-  const report = createFailureReport(options.onError)
-  const { activity, forwardErrors, isWellKnown } = options
+  const { run, role = 'endpoint', activity, forwardErrors, isWellKnown } = options
+  const { report, replyTo, format, abandon, isForwarded } = createErrorReplies(options)
   const create: (req: IncomingMessage, res: ServerResponse, place: Place) => Exchange =
     options.createExchange ?? sharedExchange
   const writeOptions: WriteOptions = {
     onLateFailure: (error, exchange) => report(error, exchange, 'late'),
-  }
-
-  /** Gives up a request that a hook has frozen or emptied: what fails because of that would end the process. */
-  function abandon(exchange: Exchange, failure: unknown): 'gone' {
-    report(failure, exchange, 'request')
-    exchange.breakOff()
-    return 'gone'
-  }
-
-  /** The reply for an error; none for a client that has left. */
-  function replyTo(error: unknown, exchange: Exchange): Reply | 'gone' {
-    if (error instanceof RequestAborted || exchange.isAbort(error)) {
-      exchange.breakOff()
-      return 'gone'
-    }
-    const known = toHttpError(error)
-    if (known.status >= 500 && known !== error) report(error, exchange, 'request')
-    try {
-      return format(known, exchange)
-    } catch (failure) {
-      return abandon(exchange, failure)
-    }
-  }
-
-  function format(error: HttpError, exchange: Exchange): Reply {
-    try {
-      // The extensions of an error may be what JSON cannot hold.
-      return formatError === undefined
-        ? createErrorReply(error, exchange)
-        : completeReply(atOnce(formatError(error, exchange)), error)
-    } catch (formatFailure) {
-      report(formatFailure, exchange, 'request')
-      return createErrorReply(new HttpError(500, 'ERR_INTERNAL'), exchange)
-    }
-  }
-
-  function isForwarded(error: unknown, exchange: Exchange): boolean {
-    if (error instanceof RequestAborted || exchange.isAbort(error)) return false
-    return forwardErrors !== false && toHttpError(error) !== error
   }
 
   function takesErrors(next: Next | undefined): next is Next {
@@ -105,6 +51,7 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
   function decide(exchange: Exchange): MaybePromise<Decision> {
     const decision = start(exchange)
     if (!isPromise(decision)) return conclude(exchange, decision)
+    activity?.begin(exchange)
     return Promise.resolve(decision).then(
       (decision) => conclude(exchange, decision),
       (error) => conclude(exchange, fail(exchange, error)),
@@ -112,9 +59,9 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
   }
 
   function start(exchange: Exchange): MaybePromise<Decision> {
-    activity?.begin(exchange)
-    startTrace(exchange)
-    const room = exchange.isHttp2 ? waitInSession(exchange) : waitInPipeline(exchange)
+    if (requests.hasSubscribers) startTrace(exchange)
+    // Nearly always the answer is the next of its connection, which has it then.
+    const room = exchange.isHttp2 || exchange.res.socket === null ? waitForRoom(exchange) : undefined
     if (room !== undefined) return room.then(() => run(exchange as E))
     try {
       return run(exchange as E)
@@ -123,14 +70,19 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
     }
   }
 
+  /** The request is decided: those that wait for it go on, and nothing waits for it. */
+  function settle(exchange: Exchange): void {
+    if (activity !== undefined && (exchange.activityIndex >= 0 || activity.isDraining)) activity.end(exchange)
+    exchange.inFlight?.decided()
+  }
+
   function conclude(exchange: Exchange, decision: Decision): Decision {
     try {
-      activity?.end(exchange)
-      exchange.undecided?.decided()
+      settle(exchange)
       if (decision !== undefined && decision !== PASS) {
         if (decision === 'gone') return decision
-        publishTrace(exchange, decision.status)
-        expectAnswer(exchange, decision)
+        if (exchange.trace !== undefined) publishTrace(exchange, decision.status)
+        expectAnswer(exchange, decision.body)
         return decision
       }
       if (exchange.isClosed || exchange.res.writableEnded) return 'gone'
@@ -142,16 +94,10 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
     }
   }
 
-  function expectAnswer(exchange: Exchange, { body }: Reply): void {
-    if (exchange.isHttp2) countAnswer(exchange, body)
-    watchReader(exchange)
-  }
-
   function fail(exchange: Exchange, thrown: unknown): Decision {
     const error = readThrown(thrown)
     if (isForwarded(error, exchange)) {
-      activity?.end(exchange)
-      exchange.undecided?.decided()
+      settle(exchange)
       passOnPending(exchange)
       throw toHostError(error)
     }
@@ -214,7 +160,7 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
     if (takesErrors(next)) return next(error)
     const reply = replyTo(error, exchange)
     if (reply === 'gone') return exchange.breakOff()
-    expectAnswer(exchange, reply)
+    expectAnswer(exchange, reply.body)
     write(exchange, reply)
   }
 
@@ -227,6 +173,8 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
       return refuse(exchange, error, next)
     }
     if (!isPromise(decision)) return send(exchange, conclude(exchange, decision), next)
+    // What is decided in one turn need not be counted.
+    activity?.begin(exchange)
     Promise.resolve(decision).then(
       (decision) => send(exchange, conclude(exchange, decision), next),
       (error) => sendFailure(exchange, error, next),
@@ -241,4 +189,44 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
   const handler = (req: AnyRequest, res: AnyResponse, next?: Next): void => respond(createExchange(req, res), next)
   const methods = options.methods ?? (role === 'endpoint' ? undefined : [])
   return Object.assign(handler, { role, methods, isWellKnown, createExchange, decide, write, respond })
+}
+
+/** Waits while too many answers wait before this one; `undefined` where there is room. */
+function waitForRoom(exchange: Exchange): undefined | Promise<void> {
+  return exchange.isHttp2 ? waitInSession(exchange) : waitInPipeline(exchange)
+}
+
+const EXCHANGE = Symbol.for('http-resource-service.exchange')
+
+/** The exchange that all middleware mounted on one request shares: made by the first, and placed anew by each. */
+export function sharedExchange(req: IncomingMessage, res: ServerResponse, place: Place = findPlace(req)): Exchange {
+  const host = req as IncomingMessage & { [EXCHANGE]?: Exchange }
+  const known = host[EXCHANGE]
+  if (known !== undefined) {
+    known.place = place
+    known.mount = place.mount
+    known.takeRequest()
+    return known
+  }
+  const exchange = new Exchange(req, res, place)
+  host[EXCHANGE] = exchange
+  return exchange
+}
+
+/** The exchange that a middleware made on this request, if one ran before us. */
+export function findExchange(req: IncomingMessage): Exchange | undefined {
+  return (req as IncomingMessage & { [EXCHANGE]?: Exchange })[EXCHANGE]
+}
+
+/** Sees to it that a client that does not read the answer is given up. */
+function expectAnswer(exchange: Exchange, body: Reply['body']): void {
+  if (exchange.isHttp2) {
+    countAnswer(exchange, body)
+    return watchStream(exchange)
+  }
+  const { socket } = exchange.req
+  const connection = connectionOf(socket)
+  connection.answer = exchange.res
+  connection.idleTimeout = exchange.idleTimeout
+  if (!connection.isWatched) watchConnection(socket, connection, exchange.slowestReader)
 }

@@ -1,5 +1,6 @@
-import { writeToConsole } from './console-line.ts'
-import { publishFailure } from './diagnostics.ts'
+import { formatLogText, publishFailure, writeToConsole } from './diagnostics.ts'
+import { isHttpError } from './errors.ts'
+import { readThrown } from './failures.ts'
 import { catchRejection } from './maybe-promise.ts'
 
 /**
@@ -45,4 +46,90 @@ export function createLog(log: Log | boolean | undefined): Log {
 
 function reportFailure(error: unknown): void {
   publishFailure({ error, stage: 'background' })
+}
+
+/** Whether something that requests depend on works. The operator hears of each change, and of nothing else. */
+export interface Availability {
+  /** It has failed. @param describe makes the message from the reason; called only for a change */
+  fail(describe: (reason: string) => string, error?: unknown): void
+  /** It has worked. */
+  succeed(): void
+  /** @returns what ends the reports to this log */
+  watch(log: Log): () => void
+}
+
+const FIRST_GAP = 1000
+const LONGEST_REASON = 300
+
+/**
+ * Clients can cause changes, by requests in cleartext for instance. So a report that follows another one too soon waits, and is
+ * dropped when it is no longer true; the wait doubles with each report, up to `longestGap`.
+ * @param recovered the message when it works again
+ * @param longestGap milliseconds
+ */
+export function createAvailability(part: LogEntry['part'], recovered: string, longestGap = 60_000): Availability {
+  const logs = new Set<Log>()
+  const up: LogEntry = Object.freeze({ level: 'info', part, state: 'up', message: recovered })
+  let current = up
+  let reported = up.state
+  let gap = FIRST_GAP
+  let nextReport = Number.NEGATIVE_INFINITY
+  let timer: NodeJS.Timeout | undefined
+
+  function change(entry: LogEntry): void {
+    current = entry
+    if (timer !== undefined) return
+    const wait = nextReport - performance.now()
+    if (wait <= 0) report()
+    else timer = setTimeout(report, wait).unref()
+  }
+
+  function report(): void {
+    timer = undefined
+    if (current.state === reported) return
+    reported = current.state
+    const now = performance.now()
+    gap = now >= nextReport + longestGap ? FIRST_GAP : Math.min(gap * 2, longestGap)
+    nextReport = now + gap
+    publishFailure({ error: current.error, stage: 'state', entry: current })
+    for (const log of [...logs]) log(current)
+  }
+
+  return {
+    fail(describe, error) {
+      if (current !== up) return
+      const message = formatLogText(describe(reasonOf(error)))
+      change(Object.freeze({ level: 'error', part, state: 'down', message, ...(error === undefined ? {} : { error }) }))
+    },
+    succeed() {
+      if (current !== up) change(up)
+    },
+    watch(log) {
+      // A log that is given twice is called twice.
+      const own: Log = (entry) => log(entry)
+      logs.add(own)
+      return () => void logs.delete(own)
+    },
+  }
+}
+
+/** Why something failed, in a few words: the error that the driver threw, not the answer that was made of it. */
+function reasonOf(error: unknown): string {
+  const cause = readThrown(isHttpError(error) ? (error.cause ?? error.detail) : error) as
+    | { readonly message?: unknown; readonly code?: unknown; readonly cause?: unknown }
+    | undefined
+    | null
+  // Node's message for an address that cannot be connected to is empty, that of `fetch` says nothing but "fetch failed".
+  const texts = [cause, readThrown(cause?.cause) as typeof cause].flatMap((link) => [link?.message, link?.code])
+  const known = [...new Set(texts)].filter((text) => typeof text === 'string' && text !== '')
+  const text = known.length > 0 ? known.join(', ') : typeof cause === 'string' ? cause : 'no reason is known'
+  return text.slice(0, LONGEST_REASON).replace(/\.$/, '')
+}
+
+/**
+ * Whether a store could not serve. Unexpected errors, which are answered 500, are reported one by one already; a store that is
+ * indexing reports that itself, and serves everything but lists.
+ */
+export function isStoreFailure(error: unknown): boolean {
+  return isHttpError(error) && error.status >= 500 && error.code !== 'ERR_INDEXING'
 }

@@ -1,5 +1,4 @@
-import { describeValue, findNearName } from './describe-value.ts'
-import { checkValues, type DefaultRule, RECORD, type ValueRule } from './option-values.ts'
+import { checkValues, type DefaultRule, describeValue, findNearName, RECORD, type ValueRule } from './option-values.ts'
 
 /**
  * The options of a function: the rule of each property of the interface, with its default where that is the same for all

@@ -19,11 +19,6 @@ import { type ContentSource, type Pieces, type Reply, type ReplyBody, SHORT } fr
  */
 export type DigestWhole = (wanted: string) => MaybePromise<string | undefined>
 
-/** Whether a request asks for digest fields on its answer (RFC 9530 §4). */
-export function wantsDigests(exchange: Exchange): boolean {
-  return exchange.field('want-repr-digest') !== undefined || exchange.field('want-content-digest') !== undefined
-}
-
 /**
  * Adds Repr-Digest and Content-Digest to an answer, as far as the request wants them and they can be had without reading
  * large content (RFC 9530 §2, §3). Both are of the bytes as they are coded. An answer that carries one must not be

@@ -1,4 +1,7 @@
 import { Buffer } from 'node:buffer'
+import { randomBytes } from 'node:crypto'
+import { type ByteRange, formatContentRange } from '../protocol/byte-range.ts'
+import { addNoTransform } from '../protocol/cache-control.ts'
 import type { MaybePromise } from './maybe-promise.ts'
 
 /** A reply is data: what will be answered, not the act of answering. The writer alone acts (`write-reply.ts`). */
@@ -66,11 +69,6 @@ export function keepFields(headers: readonly string[]): KeptFields {
   return { headers, completed: undefined, pending: undefined, vary: '' }
 }
 
-/** A reply with fields that are kept. */
-export function keptReply(status: number, kept: KeptFields, body?: ReplyBody): Reply {
-  return { status, headers: kept.headers, body, kept }
-}
-
 /** Text as it is sent: itself when it is ASCII, else its UTF-8 bytes. */
 export function encodeText(text: string): string | Uint8Array {
   return Buffer.byteLength(text) === text.length ? text : Buffer.from(text)
@@ -86,4 +84,98 @@ export function emptyReply(status: number, headers: readonly string[]): Reply {
   return status === 204 || status === 304
     ? { status, headers }
     : { status, headers: [...headers, 'Content-Length', '0'] }
+}
+
+/**
+ * 206 (RFC 9110 §15.3.7): one range as it is, several as multipart/byteranges. Its Cache-Control says `no-transform`:
+ * middleware that compresses would otherwise send the compressed fragment under the tag of the plain representation, and
+ * a client would join it with plain bytes.
+ * @param ranges at least one range within the content
+ * @param fields200 fields of the 200, without Content-Length, names and values in turn
+ * @param size length of the whole content in bytes
+ */
+export function rangeReply(
+  ranges: readonly ByteRange[],
+  fields200: readonly string[],
+  body: RangedBody,
+  size: number,
+): Reply {
+  const fields = forbidTransform(fields200)
+  if (ranges.length > 1) return multipartReply(ranges, fields, body, size)
+  const range = ranges[0]!
+  const length = String(range.last - range.first + 1)
+  return {
+    status: 206,
+    headers: [...fields, 'Content-Range', formatContentRange(range, size), 'Content-Length', length],
+    body: sliceBody(body, range),
+  }
+}
+
+function forbidTransform(fields: readonly string[]): readonly string[] {
+  const at = fields.indexOf('Cache-Control') + 1
+  return at === 0 ? [...fields, 'Cache-Control', addNoTransform('')] : fields.with(at, addNoTransform(fields[at]!))
+}
+
+/** Part of a body, without reading the rest. */
+function sliceBody(body: RangedBody, { first, last }: ByteRange): ReplyBody {
+  if (typeof body === 'string') return body.slice(first, last + 1)
+  if (body instanceof Uint8Array) return body.subarray(first, last + 1)
+  const size = last - first + 1
+  const { readRange } = body
+  const read =
+    readRange === undefined || size > SHORT ? undefined : (buffer?: Uint8Array) => readRange(first, last, buffer)
+  return { size, open: (signal) => body.openRange(first, last, signal), read }
+}
+
+/** Several ranges (RFC 9110 §15.3.7.2), streamed, the length known in advance. */
+function multipartReply(
+  ranges: readonly ByteRange[],
+  fields: readonly string[],
+  body: RangedBody,
+  size: number,
+): Reply {
+  const boundary = randomBytes(18).toString('base64url')
+  const typeAt = fields.indexOf('Content-Type') + 1
+  const heads = ranges.map((range) => {
+    // The first boundary has a line break before it as well (RFC 9110 §14.6 lets it): zsync takes the first line away.
+    const lines = [
+      `\r\n--${boundary}`,
+      `Content-Type: ${fields[typeAt]}`,
+      `Content-Range: ${formatContentRange(range, size)}`,
+    ]
+    return Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1')
+  })
+  const end = Buffer.from(`\r\n--${boundary}--\r\n`, 'latin1')
+  const length = ranges.reduce((sum, range, i) => sum + heads[i]!.length + range.last - range.first + 1, end.length)
+  async function* open(signal?: AbortSignal): AsyncGenerator<Uint8Array> {
+    for (const [index, range] of ranges.entries()) {
+      const part = sliceBody(body, range)
+      if (typeof part === 'string') yield* [heads[index]!, Buffer.from(part, 'latin1')]
+      else if (part instanceof Uint8Array) yield* [heads[index]!, part]
+      else yield* precede(heads[index]!, part.open(signal))
+    }
+    yield end
+  }
+  return {
+    status: 206,
+    headers: [...fields.with(typeAt, `multipart/byteranges; boundary=${boundary}`), 'Content-Length', String(length)],
+    body: { size: length, open },
+  }
+}
+
+/**
+ * Bytes, and then those of a source. The bytes wait for the first ones of the source: until those are there nothing has
+ * been sent, so that a source that fails can still be answered with an error.
+ */
+export async function* precede(
+  head: Uint8Array,
+  source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  let isBegun = false
+  for await (const piece of source) {
+    if (!isBegun) yield head
+    isBegun = true
+    yield piece
+  }
+  if (!isBegun) yield head
 }

@@ -1,9 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from 'node:http2'
 import { splitList } from '../protocol/field-value.ts'
+import { toOwnBytes } from './byte-blocks.ts'
 import { HttpError } from './errors.ts'
-import type { Exchange, HostRequest } from './exchange.ts'
-import { toOwnBytes } from './own-bytes.ts'
+import type { Exchange } from './exchange.ts'
+import type { HostRequest } from './request-view.ts'
 
 /** What is known of the content of a request before it is read, and what becomes of content that is not read. */
 
@@ -16,6 +17,7 @@ const END_WAIT = 100
 
 /** Whether a request announces content (RFC 9112 §6.3). */
 export function hasBody(exchange: Exchange): boolean {
+  if (!exchange.mayHaveContent) return false
   if (exchange.field('transfer-encoding') !== undefined) return true
   const length = declaredLength(exchange)
   if (length !== undefined) return length !== 0

@@ -1,20 +1,11 @@
-import type { ServerResponse } from 'node:http'
 import type { Http2ServerResponse, Http2Session, ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
-import { connectionOf } from './connection.ts'
+import type { Connection } from './connection.ts'
 import type { Exchange } from './exchange.ts'
-import { bytesTaken, createReadPace, isBackedUp, type ReadPace } from './read-pace.ts'
-import { sweep, type Watched } from './sweeper.ts'
+import { sweep } from './idle-watch.ts'
 
 /** RFC 9113 §7. */
-const INTERNAL_ERROR = 2
-
-/** A connection of HTTP/1.1: its answers leave one after the other, so that it is watched, and not each answer. */
-export interface WatchedConnection extends Watched {
-  idleTimeout: number
-  /** The answer that was decided last, until it has left: those of the host may take their time. */
-  answer: ServerResponse | undefined
-}
+export const INTERNAL_ERROR = 2
 
 /** All watched streams of a session. */
 interface WatchedSession {
@@ -25,46 +16,34 @@ interface WatchedSession {
 const sessions = new WeakMap<Http2Session, WatchedSession>()
 const paces = new WeakMap<ServerHttp2Stream, ReadPace>()
 
-/** Gives a client up that does not read the answer: the connection or, on HTTP/2, the stream is ended. */
-export function watchReader(exchange: Exchange): void {
-  if (exchange.isHttp2) return watchStream(exchange)
-  const { socket } = exchange.req
-  const connection = connectionOf(socket)
-  const watched = connection.reader
-  if (watched === undefined) {
-    connection.reader = watchConnection(socket, exchange)
-    return
-  }
-  watched.idleTimeout = exchange.idleTimeout
-  watched.answer = exchange.res
-}
-
-function watchConnection(socket: Socket, { res, idleTimeout, slowestReader }: Exchange): WatchedConnection {
+/**
+ * Gives a client up that does not read its answers: the connection is ended. The answers of HTTP/1.1 leave one after the other,
+ * so that the connection is watched, and not each answer.
+ */
+export function watchConnection(socket: Socket, connection: Connection, slowestReader: number): void {
   const pace = createReadPace(slowestReader, performance.now())
   let taken = 0
-  const watched: WatchedConnection = {
-    idleTimeout,
-    answer: res,
+  connection.isWatched = true
+  sweep(connection.idleTimeout, {
     check(now) {
       if (socket.destroyed) return false
       // The host may send the next answer without asking a handler.
-      if (watched.answer?.writableFinished === true) watched.answer = undefined
+      if (connection.answer?.writableFinished === true) connection.answer = undefined
       const before = taken
       taken = bytesTaken(socket)
       if (taken > before) pace.advance(taken - before, now)
-      else if (watched.answer === undefined || !isBackedUp(socket)) pace.rest(now)
-      else if (pace.isBroken(watched.idleTimeout, now)) {
+      else if (connection.answer === undefined || !isBackedUp(socket)) pace.rest(now)
+      else if (pace.isBroken(connection.idleTimeout, now)) {
         socket.destroy()
         return false
       }
       return true
     },
-  }
-  sweep(idleTimeout, watched)
-  return watched
+  })
 }
 
-function watchStream({ res, idleTimeout, slowestReader }: Exchange): void {
+/** The same on HTTP/2, where the stream is ended. */
+export function watchStream({ res, idleTimeout, slowestReader }: Exchange): void {
   const { stream } = res as unknown as Http2ServerResponse
   const { session } = stream
   if (session === undefined || stream.destroyed || paces.has(stream)) return
@@ -121,4 +100,115 @@ export function noteSent({ res }: Exchange, bytes: number): void {
   const now = performance.now()
   paces.get(stream)?.advance(bytes, now)
   if (stream.session !== undefined) sessions.get(stream.session)?.pace.advance(bytes, now)
+}
+
+/** Bytes a second that a reader needs at least. */
+export const SLOWEST_READER = 15_000
+/**
+ * The most bytes that the kernel takes before it has to wait for the reader again: it asks for more when a third of its
+ * send buffer is free, which on Linux is at most 1.3 MiB.
+ */
+const MOST_BUFFERED = 1.5 * 1024 * 1024
+
+/**
+ * Whether a reader keeps the slowest pace. Bytes that the kernel has taken may still be on their way: the reader has the
+ * time for them that they need at that pace, and `idleTimeout` more.
+ */
+export interface ReadPace {
+  /** Notes bytes that the kernel took since the last call. */
+  advance(bytes: number, now: number): void
+  /** Notes that nothing waits to be sent: the time until now does not count. */
+  rest(now: number): void
+  isBroken(idleTimeout: number, now: number): boolean
+}
+
+/**
+ * @param rate bytes a second
+ * @param now milliseconds of a clock that never goes back
+ */
+export function createReadPace(rate: number, now: number): ReadPace {
+  let since = now
+  /** Bytes that were taken and may still be unread. */
+  let unread = 0
+  const settle = (now: number): void => {
+    unread = Math.max(0, unread - ((now - since) * rate) / 1000)
+    since = now
+  }
+  return {
+    advance(bytes, now) {
+      settle(now)
+      unread = Math.min(MOST_BUFFERED, unread + bytes)
+    },
+    rest: settle,
+    isBroken: (idleTimeout, now) => now - since > idleTimeout + (unread / rate) * 1000,
+  }
+}
+
+/** What a handle of Node knows of its writes; TLS has that of the connection below it. */
+interface StreamHandle {
+  readonly bytesWritten?: number
+  readonly writeQueueSize?: number
+  readonly _parent?: StreamHandle
+}
+
+function handleOf(socket: Socket): StreamHandle | undefined {
+  const handle = (socket as Socket & { _handle?: StreamHandle | null })._handle
+  return handle?._parent ?? handle ?? undefined
+}
+
+/**
+ * Bytes that the kernel has taken. The socket itself sees a write only when all of it has left, and an answer of 1 MiB is
+ * one write; its handle sees each part of it.
+ */
+export function bytesTaken(socket: Socket): number {
+  const { bytesWritten, writeQueueSize } = handleOf(socket) ?? {}
+  if (bytesWritten !== undefined && writeQueueSize !== undefined) return bytesWritten - writeQueueSize
+  return socket.bytesWritten - socket.writableLength
+}
+
+/** Whether bytes wait for the kernel to take them. */
+export function isBackedUp(socket: Socket): boolean {
+  return socket.writableLength > 0 || (handleOf(socket)?.writeQueueSize ?? 0) > 0
+}
+
+/**
+ * Waits until one write has left, or the connection has closed. 'drain' and 'finish' count as well, because compressing
+ * middleware emits them and calls no function.
+ */
+export interface Drain {
+  readonly promise: Promise<void>
+  /** Starts to wait for a write. */
+  next(size: number): () => void
+  close(): void
+}
+
+export function createDrain(exchange: Exchange): Drain {
+  const { res } = exchange
+  let settle = () => {}
+  const goOn = () => settle()
+  const stopWaiting = exchange.onClose(goOn)
+  res.once('finish', goOn).on('drain', goOn)
+  const drain = {
+    promise: Promise.resolve(),
+    next(size: number): () => void {
+      drain.promise = new Promise<void>((resolve) => {
+        settle = resolve
+      })
+      if (!exchange.isHttp2) return settle
+      const resolve = settle
+      let isNoted = false
+      // By 'drain' too: a client that reads what was compressed would otherwise look as if it did not read.
+      settle = () => {
+        if (!isNoted) noteSent(exchange, size)
+        isNoted = true
+        resolve()
+      }
+      return settle
+    },
+    close() {
+      stopWaiting()
+      res.off('finish', goOn).off('drain', goOn)
+    },
+  }
+  return drain
 }

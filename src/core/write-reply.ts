@@ -1,12 +1,11 @@
 import type { Http2ServerResponse } from 'node:http2'
 import { Socket } from 'node:net'
-import { createDrain, type Drain } from './drain.ts'
+import { giveBack, takeBuffer, toOwnBytes } from './byte-blocks.ts'
 import type { Exchange } from './exchange.ts'
 import { isPromise } from './maybe-promise.ts'
-import { toOwnBytes } from './own-bytes.ts'
-import { giveBack, takeBuffer } from './read-buffers.ts'
 import type { ContentSource, Pieces, Reply, ReplyBody } from './reply.ts'
 import { awaitChunkedEnd, discardUnreadBody, hasUnreadBody } from './request-content.ts'
+import { createDrain, type Drain } from './stalled-reader.ts'
 import { isPlainResponse, writeHead } from './write-head.ts'
 
 /** More than this is written in pieces, each when the one before it has left: memory holds one of them. */
@@ -38,7 +37,7 @@ export function writeReply(exchange: Exchange, reply: Reply, options: WriteOptio
     if (exchange.isBegun && !res.writableEnded) exchange.breakOff()
     return undefined
   }
-  const chunkedEnd = awaitChunkedEnd(exchange)
+  const chunkedEnd = exchange.mayHaveContent ? awaitChunkedEnd(exchange) : undefined
   if (chunkedEnd !== undefined) return chunkedEnd.then(() => writeReply(exchange, reply, options))
   if (body !== undefined && exchange.method !== 'HEAD') {
     if (isInOnePiece(exchange, body)) return writePiece(exchange, reply, body)
@@ -47,7 +46,7 @@ export function writeReply(exchange: Exchange, reply: Reply, options: WriteOptio
       ? writeSource(exchange, reply, source, options)
       : writeShort(exchange, reply, source, source.read)
   }
-  if (hasUnreadBody(exchange) && answerEarly(exchange, reply, undefined)) return undefined
+  if (answerEarly(exchange, reply, undefined)) return undefined
   writeHead(exchange, reply, undefined)
   res.end()
   return undefined
@@ -59,7 +58,7 @@ function writePiece(
   body: string | Uint8Array,
   written?: (() => void) | undefined,
 ): undefined {
-  if (hasUnreadBody(exchange) && answerEarly(exchange, reply, body)) return
+  if (answerEarly(exchange, reply, body)) return
   writeHead(exchange, reply, undefined)
   if (typeof body === 'string') endWithText(exchange, body)
   else exchange.res.end(toOwnBytes(body), written)
@@ -119,7 +118,9 @@ function writePieces(
   exchange.res.end(toOwnBytes(list.at(-1)))
 }
 
+/** Answers a request whose content has not been read to the end, where that takes more than the answer. */
 function answerEarly(exchange: Exchange, reply: Reply, body: string | Uint8Array | undefined): boolean {
+  if (!exchange.mayHaveContent || !hasUnreadBody(exchange)) return false
   return discardUnreadBody(exchange, (fields) => writeHead(exchange, reply, fields), body)
 }
 

@@ -1,9 +1,17 @@
 import type { AuthScheme } from '../auth-schemes/scheme.ts'
-import { describeValue } from '../core/describe-value.ts'
-import type { RequestView } from '../core/exchange.ts'
 import { atOnce, type MaybePromise } from '../core/maybe-promise.ts'
-import { BOOLEAN, CHECKED_LATER, either, FUNCTION, oneOf, type ValueRule, withDefault } from '../core/option-values.ts'
+import {
+  BOOLEAN,
+  CHECKED_LATER,
+  describeValue,
+  either,
+  FUNCTION,
+  oneOf,
+  type ValueRule,
+  withDefault,
+} from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
+import type { RequestView } from '../core/request-view.ts'
 import { parseAuthorization } from '../protocol/authorization.ts'
 import { isToken } from '../protocol/field-value.ts'
 import { isSafeMethod } from '../protocol/methods.ts'

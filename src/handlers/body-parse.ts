@@ -7,10 +7,11 @@ import { type CollectedParts, collectParts, parseMultipart } from '../body-types
 import { collectBytes, readBytes, streamBytes } from '../body-types/read-body.ts'
 import { decodeText, isUtf8Charset } from '../body-types/text.ts'
 import { HttpError, isHttpError } from '../core/errors.ts'
-import type { Exchange, HostRequest } from '../core/exchange.ts'
+import type { Exchange } from '../core/exchange.ts'
+import type { ErrorHook } from '../core/failures.ts'
 import { countField } from '../core/fields.ts'
 import type { Handler } from '../core/handler.ts'
-import { createHandler, type ErrorHook } from '../core/node-handler.ts'
+import { createHandler } from '../core/node-handler.ts'
 import { BOOLEAN, CHECKED_LATER, FUNCTION, listOf, oneOf, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import {
@@ -21,6 +22,7 @@ import {
   findConsumedBody,
   hasBody,
 } from '../core/request-content.ts'
+import type { HostRequest } from '../core/request-view.ts'
 import { isJsonType, type MediaType, parseMediaType } from '../protocol/media-type.ts'
 
 export type { FilePart, FormField, FormPart } from '../body-types/form.ts'

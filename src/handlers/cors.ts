@@ -1,14 +1,14 @@
 import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import { BASE_FIELDS, type Exchange } from '../core/exchange.ts'
+import { asksForMethod } from '../core/fields.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
-import { addPending, addVary } from '../core/pending.ts'
 import { isOwnOrigin } from '../core/place.ts'
-import { emptyReply, keepFields, keptReply, type Reply } from '../core/reply.ts'
+import { emptyReply, keepFields, type Reply } from '../core/reply.ts'
+import { addPending, addVary } from '../core/write-head.ts'
 import { formatAllowedMethods, isOrigin } from '../protocol/cors.ts'
 import type { Method } from '../protocol/methods.ts'
 import { type CorsOptions, resolveCorsOptions } from './cors-options.ts'
-import { asksForMethod } from './preflight-request.ts'
 
 /** The most origins whose fields are kept ready. */
 const REMEMBERED = 1000
@@ -74,7 +74,7 @@ export function createCors(options: CorsOptions): Cors {
       const fields = ['Access-Control-Allow-Methods', formatAllowedMethods(methods)]
       if (policy.allowed !== '') fields.push('Access-Control-Allow-Headers', policy.allowed)
       fields.push('Access-Control-Max-Age', policy.maxAge, 'Cache-Control', 'no-store')
-      reply = keptReply(204, keepFields(fields))
+      reply = { status: 204, headers: fields, kept: keepFields(fields) }
       preflights.set(methods, reply)
     }
     return reply

@@ -27,11 +27,13 @@ export function createCrossSiteCheck(options: CrossSiteOptions = {}): Step {
   const { allows = () => false, isSecure = () => false } = options
 
   return function refuseCrossSite(exchange) {
-    if (isSafeMethod(exchange.method) || !hasAmbientCredentials(exchange)) return undefined
     const origin = exchange.field('origin')
     const site = exchange.field('sec-fetch-site')
+    // A program.
+    if (origin === undefined && site === undefined) return undefined
+    if (isSafeMethod(exchange.method) || !hasAmbientCredentials(exchange)) return undefined
     if (site === 'same-origin' || site === 'none') return undefined
-    if (origin === undefined) return site === undefined ? undefined : refuse(exchange)
+    if (origin === undefined) return refuse(exchange)
     const isOwn = isOwnOrigin(exchange.req, origin, isSecure(exchange) ? 'https' : 'unknown')
     if (site === undefined && isOwn) return undefined
     return andThen(allows(origin), (isAllowed) =>

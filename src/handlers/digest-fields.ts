@@ -1,6 +1,7 @@
 import { expectDigests } from '../core/content-digest.ts'
+import type { ErrorHook } from '../core/failures.ts'
 import type { Handler } from '../core/handler.ts'
-import { createHandler, type ErrorHook } from '../core/node-handler.ts'
+import { createHandler } from '../core/node-handler.ts'
 import { BOOLEAN, FUNCTION, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { hasBody } from '../core/request-content.ts'

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
-import type { HostRequest } from '../core/exchange.ts'
 import type { Handler } from '../core/handler.ts'
 import { createHandler } from '../core/node-handler.ts'
+import type { HostRequest } from '../core/request-view.ts'
 import { overrideMethod } from './override-method.ts'
 
 /**

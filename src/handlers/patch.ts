@@ -1,13 +1,15 @@
 import type { IncomingMessage } from 'node:http'
 import { requireFewMembers } from '../body-types/json.ts'
 import { type BodyLimits, readLimits, tooLarge } from '../body-types/limits.ts'
-import { evaluateConditions, readConditions, requireCondition } from '../core/conditions.ts'
+import { evaluateConditions, requireCondition } from '../core/conditions.ts'
 import { HttpError } from '../core/errors.ts'
-import type { Exchange, HostRequest, RequestView } from '../core/exchange.ts'
+import type { Exchange } from '../core/exchange.ts'
+import type { ErrorHook } from '../core/failures.ts'
+import { readConditions } from '../core/fields.ts'
 import type { Handler } from '../core/handler.ts'
 import type { JsonValue } from '../core/json.ts'
 import { andThen, atOnce, type MaybePromise } from '../core/maybe-promise.ts'
-import { createHandler, type ErrorHook } from '../core/node-handler.ts'
+import { createHandler } from '../core/node-handler.ts'
 import {
   CHECKED_LATER,
   CLOCK,
@@ -20,8 +22,9 @@ import {
   withDefault,
 } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
-import { readTarget } from '../core/read-target.ts'
+import { readTarget } from '../core/place.ts'
 import { contentReply, emptyReply, encodeText, type Reply } from '../core/reply.ts'
+import type { HostRequest, RequestView } from '../core/request-view.ts'
 import { createTurns, MAX_ATTEMPTS, PATIENT_ATTEMPTS, pause } from '../core/turns.ts'
 import {
   createDefaultFormats,

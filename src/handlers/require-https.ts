@@ -1,9 +1,10 @@
-import { createAddressFinder } from '../core/client-address.ts'
+import type { ErrorHook } from '../core/failures.ts'
 import type { Handler } from '../core/handler.ts'
-import { createHandler, type ErrorHook } from '../core/node-handler.ts'
+import { createHandler } from '../core/node-handler.ts'
 import { createLog, type Log } from '../core/operator-log.ts'
 import { FUNCTION, LOG } from '../core/option-values.ts'
 import { type OptionTable, omitOptions, resolveOptions } from '../core/options.ts'
+import { createAddressFinder } from '../core/peer.ts'
 import { createHttpsCheck, HTTPS_OPTIONS, type HttpsOptions } from './https-check.ts'
 
 export interface RequireHttpsOptions extends Omit<HttpsOptions, 'mode'> {

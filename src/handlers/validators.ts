@@ -1,5 +1,5 @@
-import { describeValue } from '../core/describe-value.ts'
 import type { Exchange } from '../core/exchange.ts'
+import { describeValue } from '../core/option-values.ts'
 import { readProperty } from '../core/options.ts'
 import { formatHttpDate } from '../protocol/dates.ts'
 import { dateToSend, isEntityTag, isSecondOver, type Validators } from '../protocol/preconditions.ts'

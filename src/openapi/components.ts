@@ -38,9 +38,8 @@ export function createComponents(): Components {
       follow(root)
       const all: Record<string, JsonValue> = {}
       for (const section of SECTIONS) {
-        const known = sections.get(section)
         // Security schemes are referred to by their names alone.
-        const kept = [...(known ?? [])].filter(
+        const kept = [...(sections.get(section) ?? [])].filter(
           ([name]) => section === 'securitySchemes' || used.has(`${section}/${name}`),
         )
         if (kept.length > 0) all[section] = sortMembers(new Map(kept))
@@ -53,4 +52,39 @@ export function createComponents(): Components {
 /** Members in the order of their names, by code units: the same in every locale. */
 export function sortMembers(members: ReadonlyMap<string, JsonValue>): JsonObject {
   return Object.fromEntries([...members].sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+/** A name for identifiers: `/config/app` becomes `ConfigApp`, `User account` becomes `UserAccount`. */
+function pascalCase(text: string): string {
+  const words = text.match(/[\p{L}\p{N}]+/gu) ?? []
+  const name = words.map((word) => word[0]!.toUpperCase() + word.slice(1)).join('')
+  return name.replaceAll(/[^A-Za-z0-9]/g, '') || 'Root'
+}
+
+/** The name of a definition: its title, or the literal segments of its path. */
+export function nameDefinition(title: string | undefined, pattern: string): string {
+  return pascalCase(title ?? pattern.replaceAll(/\{\w+(?:\.\.\.)?\}/g, ''))
+}
+
+/** The name of a path: `/users/{id}` becomes `UsersById`. */
+export function namePath(pattern: string): string {
+  return pascalCase(
+    pattern.replaceAll(/\{(\w+)(?:\.\.\.)?\}/g, (_, name: string) => `by-${name}`).replaceAll('by-', 'By '),
+  )
+}
+
+/** A pattern as a path template: OpenAPI has no name for a path of any depth. */
+export function templateOf(pattern: string): string {
+  return pattern.replace('...}', '}')
+}
+
+/** A function that makes names unique: the second of a name gets a number. */
+export function createNamer(): (name: string) => string {
+  const taken = new Set<string>()
+  return (name) => {
+    let unique = name
+    for (let i = 2; taken.has(unique); i++) unique = `${name}${i}`
+    taken.add(unique)
+    return unique
+  }
 }

@@ -1,9 +1,9 @@
 import type { FileOptions } from '../actions/hook-types.ts'
-import { createsBesideOthers } from '../actions/own-paths.ts'
+import { createsBesideOthers } from '../actions/neighbouring-paths.ts'
 import type { QueryRules } from '../actions/query-rules.ts'
 import type { Documentation, Route, RouteKind } from '../actions/route.ts'
 import { isJsonType } from '../protocol/media-type.ts'
-import type { ServiceView } from './service-view.ts'
+import type { ServiceView } from './inputs.ts'
 
 /** The methods that are described. HEAD answers as GET does, without content; OPTIONS says what Allow says. */
 export const METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'PATCH', 'QUERY'] as const
@@ -160,6 +160,10 @@ export function readFacts(view: ServiceView, pattern: string, route: Route): Fac
     storedHeaders: route.storedHeaders,
     credentials: route.credentials ?? view.credentials,
   }
+}
+
+export function isRead(method: DescribedMethod): boolean {
+  return method === 'GET' || method === 'QUERY'
 }
 
 /** Whether the last name of a pattern stands for any number of segments. */

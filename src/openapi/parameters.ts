@@ -1,12 +1,24 @@
+import {
+  describeOperators,
+  MOST_SORT_KEYS,
+  MOST_VALUES,
+  operatorsOf,
+  type QueryProperty,
+  type QueryRules,
+  type QueryType,
+} from '../actions/query-rules.ts'
 import type { JsonObject, JsonValue } from '../core/json.ts'
 import type { Components } from './components.ts'
-import { type DescribedMethod, type Facts, takesKey } from './facts.ts'
-import { describeFilters } from './query-parameters.ts'
+import { type DescribedMethod, type Facts, isRead, takesKey } from './facts.ts'
+import { objectOf } from './json-schema.ts'
 import { describeName } from './schemas.ts'
 
 const TEXT = { type: 'string' }
+const SEGMENT = { type: 'string', minLength: 1 }
 const TAGS = { type: 'string', description: 'Entity tags, or `*`.' }
 const DATE = { type: 'string', description: 'An HTTP-date.' }
+const BOOLEAN = { type: 'boolean' }
+const PAGE_SIZE = { type: 'integer', minimum: 1, maximum: 999_999_999 }
 
 /** Request headers by name. */
 const HEADERS: Readonly<Record<string, readonly [text: string, schema: JsonObject]>> = {
@@ -16,7 +28,6 @@ const HEADERS: Readonly<Record<string, readonly [text: string, schema: JsonObjec
   'If-Unmodified-Since': ['Goes on only where nothing has changed since (412 otherwise).', DATE],
   Range: ['Asks for ranges of bytes: `bytes=0-99`.', TEXT],
   'If-Range': ['Sends the ranges only while this is the current entity tag or date; the whole otherwise.', TEXT],
-  Prefer: ['Preferences (RFC 7240).', TEXT],
   'Want-Repr-Digest': ['Asks for a digest of the representation: `sha-256=1` (RFC 9530).', TEXT],
   'Want-Content-Digest': ['Asks for a digest of the content: `sha-256=1` (RFC 9530).', TEXT],
   'Content-Digest': ['Digests of the content by sha-256 or sha-512; 400 where one differs (RFC 9530).', TEXT],
@@ -26,57 +37,56 @@ const HEADERS: Readonly<Record<string, readonly [text: string, schema: JsonObjec
 }
 
 /** The parameters in the path of a pattern. */
-export function describePathParameters({ pattern, kind, definition, ids: names }: Facts): JsonObject {
-  const found = [...pattern.matchAll(/\{(\w+)(\.\.\.)?\}/g)].map(([, name, dots]) => ({
-    name: name!,
-    isDeep: dots !== undefined,
-  }))
-  if (found.length === 0) return {}
+export function describePathParameters({ pattern, kind, definition, ids }: Facts): JsonObject {
   // Behind those of the collection comes the name of the item.
   const item = kind === 'item' || kind === 'file' ? [...definition.matchAll(/\{/g)].length : -1
-  const parameters = found.map(({ name, isDeep }, index): JsonValue => {
-    const schema = { type: 'string', minLength: 1 }
-    if (isDeep) {
+  const parameters = [...pattern.matchAll(/\{(\w+)(\.\.\.)?\}/g)].map(([, name, dots], index): JsonValue => {
+    const parameter = { name: name!, in: 'path', required: true }
+    if (dots !== undefined) {
       const description = 'Segments, each percent-encoded, with slashes between them: `a/b%20c`.'
-      return { name, in: 'path', required: true, description, schema }
+      return { ...parameter, description, schema: SEGMENT }
     }
-    const isName = index === item && names !== 'string'
-    return { name, in: 'path', required: true, schema: isName ? describeName(names) : schema }
+    return { ...parameter, schema: index === item && ids !== 'string' ? describeName(ids) : SEGMENT }
   })
-  return { parameters }
+  return parameters.length === 0 ? {} : { parameters }
 }
 
 /** The header and query parameters of an operation, those alone that have an effect there. */
 export function describeParameters(facts: Facts, method: DescribedMethod, components: Components): JsonObject {
-  const header = (name: string, text = HEADERS[name]![0]): JsonValue =>
-    text === HEADERS[name]![0]
-      ? components.add('parameters', name, { name, in: 'header', description: text, schema: HEADERS[name]![1] })
-      : { name, in: 'header', description: text, schema: HEADERS[name]![1] }
-  const isRead = method === 'GET' || method === 'QUERY'
+  const share = (parameter: JsonObject): JsonValue => components.add('parameters', String(parameter['name']), parameter)
+  const header = (name: string): JsonValue => {
+    const [description, schema] = HEADERS[name]!
+    return share({ name, in: 'header', description, schema })
+  }
   const parameters: JsonValue[] = []
-  if (method === 'GET' && (facts.isListing || facts.kind === 'open')) parameters.push(...describePaging(components))
+  if (method === 'GET' && (facts.isListing || facts.kind === 'open')) {
+    parameters.push(share(inQuery('limit', 'The most items on a page.', PAGE_SIZE)))
+    parameters.push(share(inQuery('after', 'A cursor from the Link of the page before; opaque.', TEXT)))
+  }
   if (method === 'GET' && facts.query !== undefined) parameters.push(...describeFilters(facts.query))
   if (method === 'GET' && facts.deletion.isSoft && facts.isGuarded) {
-    parameters.push(
-      components.add('parameters', 'deleted', {
-        name: 'deleted',
-        in: 'query',
-        description: 'Whether resources that were removed are shown, to those who may see them.',
-        schema: { type: 'boolean' },
-      }),
-    )
+    const description = 'Whether resources that were removed are shown, to those who may see them.'
+    parameters.push(share(inQuery('deleted', description, BOOLEAN)))
   }
   parameters.push(header('If-Match'), header('If-None-Match'))
-  if (isRead) parameters.push(header('If-Modified-Since'))
+  if (isRead(method)) parameters.push(header('If-Modified-Since'))
   parameters.push(header('If-Unmodified-Since'))
-  if (isRead && !facts.isListing) parameters.push(header('Range'), header('If-Range'))
+  if (isRead(method) && !facts.isListing) parameters.push(header('Range'), header('If-Range'))
   const preferences = findPreferences(facts, method)
-  if (preferences.length > 0) parameters.push(header('Prefer', `Preferences (RFC 7240): ${preferences.join(', ')}.`))
+  if (preferences.length > 0) {
+    const description = `Preferences (RFC 7240): ${preferences.join(', ')}.`
+    parameters.push({ name: 'Prefer', in: 'header', description, schema: TEXT })
+  }
   if (mayAnswerContent(facts, method)) parameters.push(header('Want-Repr-Digest'), header('Want-Content-Digest'))
   if (facts.content[method] !== undefined) parameters.push(header('Content-Digest'), header('Repr-Digest'))
   if (takesKey(facts, method)) parameters.push(describeKey(facts, method, components))
   if (method === 'PUT' || method === 'POST') for (const name of facts.storedHeaders) parameters.push(header(name))
   return { parameters }
+}
+
+/** A parameter in the query of a target. */
+function inQuery(name: string, description: string, schema: JsonObject): JsonObject {
+  return { name, in: 'query', description, schema }
 }
 
 /** Whether an answer other than an error may have content. */
@@ -98,27 +108,10 @@ function describeKey({ idempotency }: Facts, method: DescribedMethod, components
   })
 }
 
-function describePaging(components: Components): readonly JsonValue[] {
-  return [
-    components.add('parameters', 'limit', {
-      name: 'limit',
-      in: 'query',
-      description: 'The most items on a page.',
-      schema: { type: 'integer', minimum: 1, maximum: 999_999_999 },
-    }),
-    components.add('parameters', 'after', {
-      name: 'after',
-      in: 'query',
-      description: 'A cursor from the Link of the page before; opaque.',
-      schema: TEXT,
-    }),
-  ]
-}
-
 /** The preferences that an operation knows (RFC 7240). */
 function findPreferences(facts: Facts, method: DescribedMethod): readonly string[] {
   const isPlain = facts.kind === 'operation' || facts.kind === 'file'
-  if (method === 'GET' || method === 'QUERY' || isPlain) return []
+  if (isRead(method) || isPlain) return []
   const { isQueued, mayBeQueued } = facts.deletion
   const found: string[] = []
   const isAnsweredLater = (method === 'POST' && facts.acceptsItems) || (method === 'DELETE' && isQueued)
@@ -126,4 +119,74 @@ function findPreferences(facts: Facts, method: DescribedMethod): readonly string
   if ((method === 'DELETE' && mayBeQueued) || (method === 'POST' && facts.acceptsItems)) found.push('`respond-async`')
   if (facts.schema !== undefined && method !== 'DELETE') found.push('`handling=strict`')
   return found
+}
+
+const VALUES: Readonly<Record<QueryType, JsonObject>> = {
+  string: { type: 'string', maxLength: 256 },
+  number: { type: 'number' },
+  boolean: BOOLEAN,
+  'date-time': { type: 'string', format: 'date-time' },
+}
+
+/**
+ * The parameters by which a list is filtered, ordered and counted. One parameter stands for all conditions on a property: a
+ * value or several for equality, an object for others, each of its members in brackets (deepObject).
+ */
+export function describeFilters(rules: QueryRules): readonly JsonValue[] {
+  const filters = [...rules.properties.values()]
+    .filter(({ isSensitive }) => !isSensitive)
+    .map((property): JsonValue => {
+      const { name, type } = property
+      return {
+        name,
+        in: 'query',
+        description: `A value, or several for any of them; other conditions in brackets. ${describeOperators(property)}`,
+        style: 'deepObject',
+        explode: true,
+        schema: { anyOf: [VALUES[type], listOf(type), describeConditions(property)] },
+      }
+    })
+  const order = 'One or two properties in the order of their weight; `-` before a name descends. Ties go by id.'
+  return [
+    ...filters,
+    ...(rules.properties.size > 0 ? [inQuery('sort', order, describeSort(rules))] : []),
+    ...(rules.allowsCount ? [inQuery('count', 'Whether X-Total-Count says how many items match.', BOOLEAN)] : []),
+  ]
+}
+
+/** The same as the properties of a form, for QUERY. */
+export function describeQueryForm(rules: QueryRules): JsonObject {
+  const properties: Record<string, JsonValue> = {}
+  for (const property of rules.properties.values()) {
+    properties[property.name] = listOf(property.type)
+    for (const operator of operatorsOf(property.type)) {
+      if (operator !== '') properties[`${property.name}[${operator}]`] = describeOperand(property.type, operator)
+    }
+  }
+  properties['limit'] = PAGE_SIZE
+  properties['after'] = TEXT
+  if (rules.properties.size > 0) properties['sort'] = describeSort(rules)
+  if (rules.allowsCount) properties['count'] = BOOLEAN
+  if (rules.allowsDeleted) properties['deleted'] = BOOLEAN
+  return { ...objectOf(properties, []), additionalProperties: false }
+}
+
+function describeSort({ properties }: QueryRules): JsonObject {
+  const names = [...properties.keys()].map((name) => name.replaceAll(/[.$]/g, '\\$&')).join('|')
+  return { type: 'string', pattern: `^-?(?:${names})(?:,-?(?:${names})){0,${MOST_SORT_KEYS - 1}}$` }
+}
+
+function describeConditions({ type }: QueryProperty): JsonObject {
+  const operators = operatorsOf(type).filter((operator) => operator !== '')
+  const operands = operators.map((operator) => [operator, describeOperand(type, operator)])
+  return { ...objectOf(Object.fromEntries(operands), []), additionalProperties: false }
+}
+
+function describeOperand(type: QueryType, operator: string): JsonObject {
+  if (operator === 'ne') return listOf(type)
+  return operator === 'exists' ? BOOLEAN : VALUES[type]
+}
+
+function listOf(type: QueryType): JsonObject {
+  return { type: 'array', items: VALUES[type], minItems: 1, maxItems: MOST_VALUES }
 }

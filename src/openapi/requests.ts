@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../core/json.ts'
 import { isJsonType } from '../protocol/media-type.ts'
 import type { DescribedMethod, Facts } from './facts.ts'
 import { objectOf } from './json-schema.ts'
-import { describeQueryForm } from './query-parameters.ts'
+import { describeQueryForm } from './parameters.ts'
 import type { Schemas } from './schemas.ts'
 import { examplesOf } from './successes.ts'
 
@@ -42,7 +42,7 @@ function describeJson(facts: Facts, schemas: Schemas): JsonObject {
 }
 
 function describePatch(facts: Facts, type: string, schemas: Schemas): JsonObject {
-  if (type === 'application/json-patch+json') return { schema: schemas.jsonPatch() }
+  if (type === 'application/json-patch+json') return { schema: schemas.shared('JsonPatch') }
   // Beside JSON Patch, plain JSON is a merge patch.
   if (type !== 'application/merge-patch+json' && type !== 'application/json') return {}
   const isKnown = facts.json === 'all' || facts.schema !== undefined

@@ -1,9 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../core/json.ts'
-import type { Components } from './components.ts'
+import { type Components, createNamer, nameDefinition } from './components.ts'
 import type { Facts } from './facts.ts'
 import { embedSchema, objectOf, openProperties, patchOf, withoutProperties, withProperties } from './json-schema.ts'
-import { createNamer, nameDefinition } from './names.ts'
-import { ENTRY, JSON_PATCH, OPERATION, PROBLEM, REMOVAL } from './shared-schemas.ts'
 
 /** The schemas of one definition, as references or in place. */
 export interface DefinitionSchemas {
@@ -21,42 +19,33 @@ export interface DefinitionSchemas {
 
 export interface Schemas {
   of(facts: Facts): DefinitionSchemas
-  problem(): JsonObject
-  jsonPatch(): JsonObject
-  removal(): JsonObject
-  entry(): JsonObject
+  /** The reference to a schema that is the same in every description. */
+  shared(name: SharedSchema): JsonObject
 }
+
+export type SharedSchema = 'Problem' | 'JsonPatch' | 'Removal' | 'Operation' | 'Entry'
 
 /** Makes the schemas of definitions, each once, as components with names of their own. */
 export function createSchemas(components: Components): Schemas {
   const uniqueName = createNamer()
-  for (const name of ['Problem', 'JsonPatch', 'Removal', 'Operation', 'Entry']) uniqueName(name)
+  for (const name of Object.keys(SHARED)) uniqueName(name)
   const known = new Map<string, DefinitionSchemas>()
 
   function describe(facts: Facts): DefinitionSchemas {
     if (facts.kind === 'operation') {
-      const operation = components.add('schemas', 'Operation', OPERATION)
-      return { input: {}, output: operation, patch: {}, plainInput: {}, isUnknown: false }
+      return { input: {}, output: shared('Operation'), patch: {}, plainInput: {}, isUnknown: false }
     }
     const name = uniqueName(nameDefinition(facts.documentation.title, facts.definition))
     const read = { input: readJsonSchema(facts, 'input'), output: readJsonSchema(facts, 'output') }
     const isUnknown = facts.schema !== undefined && (read.input === undefined || read.output === undefined)
     const { hasId, showsWork } = facts
-    const serverOwned = [
-      ...(hasId ? ['id'] : []),
-      ...(showsWork ? ['state'] : []),
-      ...(hasId ? facts.files.keys() : []),
-    ]
+    const serverOwned = [...(hasId ? ['id', ...facts.files.keys()] : []), ...(showsWork ? ['state'] : [])]
     const anything: JsonObject = hasId || showsWork || facts.kind === 'description' ? { type: 'object' } : {}
+    const embed = (schema: JsonObject | undefined, own: string): JsonObject =>
+      withScope(facts, schema === undefined ? anything : embedSchema(schema, own, components))
     const inputName = `${name}Input`
-    const plainInput = withoutProperties(
-      withScope(facts, read.input === undefined ? anything : embedSchema(read.input, inputName, components)),
-      serverOwned,
-    )
-    const plainOutput = complete(
-      facts,
-      withScope(facts, read.output === undefined ? anything : embedSchema(read.output, name, components)),
-    )
+    const plainInput = withoutProperties(embed(read.input, inputName), serverOwned)
+    const plainOutput = complete(facts, embed(read.output, name))
     const output = refer(name, plainOutput)
     const isSame = JSON.stringify(plainInput) === JSON.stringify(plainOutput)
     return {
@@ -72,6 +61,10 @@ export function createSchemas(components: Components): Schemas {
     }
   }
 
+  function shared(name: SharedSchema): JsonObject {
+    return components.add('schemas', name, SHARED[name])
+  }
+
   function refer(name: string, schema: JsonObject): JsonObject {
     return Object.keys(schema).length === 0 ? schema : components.add('schemas', name, schema)
   }
@@ -84,10 +77,7 @@ export function createSchemas(components: Components): Schemas {
       known.set(key, made)
       return made
     },
-    problem: () => components.add('schemas', 'Problem', PROBLEM),
-    jsonPatch: () => components.add('schemas', 'JsonPatch', JSON_PATCH),
-    removal: () => components.add('schemas', 'Removal', REMOVAL),
-    entry: () => components.add('schemas', 'Entry', ENTRY),
+    shared,
   }
 }
 
@@ -153,4 +143,74 @@ function readJsonSchema(
   } catch {
     return undefined // a transformation or a bigint, which JSON Schema cannot express
   }
+}
+
+const TEXT = { type: 'string' }
+const POINTER = { type: 'string', description: 'A JSON Pointer (RFC 6901).', pattern: '^(?:/(?:[^~/]|~0|~1)*)*$' }
+
+/** Schemas that are the same in every description. */
+const SHARED: Readonly<Record<SharedSchema, JsonObject>> = {
+  /** RFC 9457 §3, with the members that this service adds. */
+  Problem: {
+    description: 'Problem details (RFC 9457).',
+    ...objectOf(
+      {
+        type: { type: 'string', format: 'uri' },
+        title: TEXT,
+        status: { type: 'integer', minimum: 400, maximum: 599 },
+        detail: TEXT,
+        errors: {
+          type: 'array',
+          description: 'Faults in the content of the request, or in its query.',
+          items: { oneOf: [objectOf({ pointer: POINTER, detail: TEXT }), objectOf({ parameter: TEXT, detail: TEXT })] },
+        },
+      },
+      ['type', 'title', 'status'],
+    ),
+  },
+  /** RFC 6902 §4: one object for each operation. */
+  JsonPatch: {
+    description: 'A JSON Patch (RFC 6902).',
+    type: 'array',
+    items: {
+      oneOf: [
+        objectOf({ op: { enum: ['add', 'replace', 'test'] }, path: POINTER, value: {} }),
+        objectOf({ op: { const: 'remove' }, path: POINTER }),
+        objectOf({ op: { enum: ['copy', 'move'] }, from: POINTER, path: POINTER }),
+      ],
+    },
+  },
+  /** The answer that confirms a removal. */
+  Removal: {
+    description: 'The confirmation of a removal.',
+    ...objectOf({ deleted: { const: true }, id: { type: ['integer', 'string'] } }),
+  },
+  /** The monitor of accepted work. */
+  Operation: {
+    description: 'Accepted work, and how far it is.',
+    ...objectOf(
+      {
+        id: TEXT,
+        kind: { const: 'removal' },
+        target: { type: 'string', description: 'The path of the resource.' },
+        state: { enum: ['pending', 'done', 'failed'] },
+        accepted: { type: 'string', format: 'date-time' },
+        ended: { type: 'string', format: 'date-time' },
+        result: {},
+        problem: {},
+        principal: objectOf({ scheme: TEXT, id: TEXT }),
+      },
+      ['id', 'kind', 'target', 'state', 'accepted'],
+    ),
+  },
+  /** A member of a listing that is not JSON: where it is, and what it is. */
+  Entry: {
+    description: 'Where a resource is, and what it is.',
+    ...objectOf({
+      id: { type: ['integer', 'string'] },
+      href: TEXT,
+      type: { type: 'string', description: 'The media type.' },
+      size: { type: 'integer', minimum: 0, description: 'Bytes.' },
+    }),
+  },
 }

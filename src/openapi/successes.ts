@@ -17,186 +17,162 @@ const REDIRECT: Success = {
   text: 'Large content lies at Location for a short time; its ETag there is another one.',
   headers: [...VALIDATORS, 'Location'],
 }
-const PREFERRED = ['Preference-Applied'] as const
+const PREFERRED = 'Preference-Applied'
+
+/** Answers by status. */
+type Successes = Readonly<Record<number, Success>>
 
 /** The answers of an operation other than errors, by status. */
-export function findSuccesses(facts: Facts, method: DescribedMethod, schemas: Schemas): ReadonlyMap<number, Success> {
+export function findSuccesses(facts: Facts, method: DescribedMethod, schemas: Schemas): Successes {
   switch (method) {
     case 'GET':
-      return facts.isListing
-        ? listAnswers(facts, schemas, queryHeaders(facts, 'Accept-Query'))
-        : readAnswers(facts, schemas)
+      return facts.isListing ? listAnswers(facts, schemas, 'Accept-Query') : readAnswers(facts, schemas)
     case 'QUERY':
-      return listAnswers(facts, schemas, queryHeaders(facts, 'Location of GET'))
+      return listAnswers(facts, schemas, 'Location of GET')
     case 'POST':
       return createAnswers(facts, schemas)
     case 'PUT':
-      return replaceAnswers(facts, schemas)
+      return facts.kind === 'file' ? REPLACED_FILE : replaceAnswers(facts, schemas)
     case 'PATCH':
       return patchAnswers(facts, schemas)
     case 'DELETE':
-      return removeAnswers(facts, schemas)
+      return facts.kind === 'operation' ? CANCELLED : removeAnswers(facts, schemas)
   }
 }
 
-/** Headers of a page, where lists take queries. */
-function queryHeaders({ query }: Facts, own: 'Accept-Query' | 'Location of GET'): readonly HeaderName[] {
-  if (query === undefined) return []
-  return query.allowsCount ? [own, 'X-Total-Count'] : [own]
+/** The store tells no version of a file, which is written beside its item. */
+const REPLACED_FILE: Successes = {
+  201: { text: 'Created. The item says of the file what is known of it.', headers: ['Location'] },
+  204: { text: 'Replaced. The item says of the file what is known of it.', headers: [] },
+}
+const CANCELLED: Successes = {
+  204: { text: 'Cancelled, or forgotten where the work has ended.', headers: [] },
 }
 
-function listAnswers(facts: Facts, schemas: Schemas, more: readonly HeaderName[]): ReadonlyMap<number, Success> {
-  const items = facts.json === 'all' ? schemas.of(facts).output : facts.json === 'none' ? schemas.entry() : {}
-  const text =
-    facts.json === 'all'
-      ? 'A page of the items.'
-      : facts.json === 'none'
-        ? 'A page of the items: where each is, and what it is.'
-        : 'A page of the items: JSON as it is; of anything else `id`, `href`, `type` and `size`.'
-  return new Map<number, Success>([
-    [
-      200,
-      {
-        text,
-        headers: ['ETag', 'Link', ...more],
-        content: { 'application/json': { schema: { type: 'array', items } } },
-      },
-    ],
-    [304, { text: 'The page has not changed.', headers: ['ETag', 'Link'] }],
-  ])
+/** @param own the header of a page where lists take queries */
+function listAnswers(facts: Facts, schemas: Schemas, own: 'Accept-Query' | 'Location of GET'): Successes {
+  const { json, query } = facts
+  const [text, items] =
+    json === 'all'
+      ? ['A page of the items.', schemas.of(facts).output]
+      : json === 'none'
+        ? ['A page of the items: where each is, and what it is.', schemas.shared('Entry')]
+        : ['A page of the items: JSON as it is; of anything else `id`, `href`, `type` and `size`.', {}]
+  const headers: HeaderName[] = ['ETag', 'Link']
+  if (query !== undefined) headers.push(own)
+  if (query?.allowsCount === true) headers.push('X-Total-Count')
+  return {
+    200: { text, headers, content: { 'application/json': { schema: { type: 'array', items } } } },
+    304: { text: 'The page has not changed.', headers: ['ETag', 'Link'] },
+  }
 }
 
-function readAnswers(facts: Facts, schemas: Schemas): ReadonlyMap<number, Success> {
+function readAnswers(facts: Facts, schemas: Schemas): Successes {
   const content = representation(facts, schemas)
-  const headers = [...VALIDATORS, 'Accept-Ranges', ...contentHeaders(facts)] as const
-  const whole: Success = {
-    text: facts.showsWork ? 'The representation, with Retry-After while the work goes on.' : 'The representation.',
-    headers: [
-      ...headers,
-      ...(facts.showsWork ? (['Retry-After'] as const) : []),
-      ...(facts.kind === 'open' ? (['Link'] as const) : []),
-    ],
-    content,
-  }
+  const headers: HeaderName[] = [...VALIDATORS, 'Accept-Ranges', ...contentHeaders(facts)]
+  if (facts.showsWork) headers.push('Retry-After')
+  if (facts.kind === 'open') headers.push('Link')
   const bytes = Object.fromEntries([...Object.keys(content), 'multipart/byteranges'].map((type) => [type, {}]))
   // A part of JSON has no schema, and without one a typed client would lose the type of the whole as well.
   const part =
     facts.json === 'all'
       ? { text: 'The bytes that Range asks for, in the media type of the representation, or as multipart/byteranges.' }
       : { text: 'The bytes that Range asks for.', content: bytes }
-  return new Map<number, Success>([
-    [200, whole],
-    [206, { ...part, headers: [...whole.headers, 'Content-Range'] }],
-    [304, { text: 'The representation has not changed.', headers: whole.headers.filter(isValidator) }],
-    ...(facts.redirects ? [[307, REDIRECT] as const] : []),
-  ])
+  const work = facts.showsWork ? ', with Retry-After while the work goes on' : ''
+  return {
+    200: { text: `The representation${work}.`, headers, content },
+    206: { ...part, headers: [...headers, 'Content-Range'] },
+    304: { text: 'The representation has not changed.', headers: headers.filter(isValidator) },
+    ...(facts.redirects && { 307: REDIRECT }),
+  }
 }
 
 function isValidator(name: HeaderName): boolean {
   return name === 'ETag' || name === 'Last-Modified' || name === 'Link'
 }
 
-function createAnswers(facts: Facts, schemas: Schemas): ReadonlyMap<number, Success> {
+function createAnswers(facts: Facts, schemas: Schemas): Successes {
   if (facts.acceptsItems) {
     const text = 'The item is accepted, and its content is worked on; Location is the item, which says its state.'
-    return new Map<number, Success>([[202, { text, headers: ['Location', ...PREFERRED] }]])
+    return { 202: { text, headers: ['Location', PREFERRED] } }
   }
   const isItem = facts.json === 'all'
-  const headers = [
-    'Location',
-    ...PREFERRED,
-    ...(isItem || facts.kind === 'open' ? (['Content-Location', ...VALIDATORS] as const) : []),
-  ] as const
+  const headers: HeaderName[] = ['Location', PREFERRED]
+  if (isItem || facts.kind === 'open') headers.push('Content-Location', ...VALIDATORS)
   const schema = isItem ? schemas.of(facts).output : facts.kind === 'open' ? {} : idOnly(facts.ids)
   const media = { schema, ...(isItem && examplesOf(facts, 'output')) }
   const text = `The new item${isItem ? '' : "'s id"}, or no content with \`Prefer: return=minimal\`.`
-  return new Map<number, Success>([[201, { text, headers, content: { 'application/json': media } }]])
+  return { 201: { text, headers, content: { 'application/json': media } } }
 }
 
-/** The store tells no version of a file, which is written beside its item. */
-function replaceFileAnswers(): ReadonlyMap<number, Success> {
-  return new Map<number, Success>([
-    [201, { text: 'Created. The item says of the file what is known of it.', headers: ['Location'] }],
-    [204, { text: 'Replaced. The item says of the file what is known of it.', headers: [] }],
-  ])
-}
-
-function replaceAnswers(facts: Facts, schemas: Schemas): ReadonlyMap<number, Success> {
-  if (facts.kind === 'file') return replaceFileAnswers()
-  const headers = [...VALIDATORS, ...PREFERRED, 'Content-Location', ...contentHeaders(facts)] as const
+function replaceAnswers(facts: Facts, schemas: Schemas): Successes {
+  const headers: HeaderName[] = [...VALIDATORS, PREFERRED, 'Content-Location', ...contentHeaders(facts)]
   const content = stored(facts, schemas)
   const isShown = facts.putResponse === 'representation'
+  const asked = isShown ? '' : ' that `Prefer: return=representation` asks for'
+  const minimal = isShown ? ', with `Prefer: return=minimal`' : ''
+  const verb = facts.createsByPut ? 'Created' : facts.restoresByPut ? 'Restored' : undefined
   // RFC 9110 §9.3.4: no validator where the content is not stored as it was sent.
   const tag =
     'ETag is there only where the content is stored as it was sent: without it, read again before the next write.'
-  const answers = new Map<number, Success>([
-    [
-      200,
-      {
-        text: `Replaced, with the representation${isShown ? '' : ' that `Prefer: return=representation` asks for'}. ${tag}`,
-        headers,
+  return {
+    200: { text: `Replaced, with the representation${asked}. ${tag}`, headers, content },
+    ...(verb !== undefined && {
+      201: {
+        text: `${verb}; with the representation where \`Prefer: return=representation\` asks for it. ${tag}`,
+        headers: ['Location', ...headers],
         content,
       },
-    ],
-    [
-      204,
-      {
-        text: `Replaced${isShown ? ', with `Prefer: return=minimal`' : ''}. ${tag}`,
-        headers: [...VALIDATORS, ...PREFERRED],
-      },
-    ],
-  ])
-  if (facts.createsByPut || facts.restoresByPut) {
-    const text = `${facts.createsByPut ? 'Created' : 'Restored'}; with the representation where \`Prefer: return=representation\` asks for it. ${tag}`
-    answers.set(201, { text, headers: ['Location', ...headers], content })
+    }),
+    204: { text: `Replaced${minimal}. ${tag}`, headers: [...VALIDATORS, PREFERRED] },
   }
-  return answers
 }
 
-function patchAnswers(facts: Facts, schemas: Schemas): ReadonlyMap<number, Success> {
-  const headers = [...VALIDATORS, ...PREFERRED, 'Content-Location', ...contentHeaders(facts)] as const
-  return new Map<number, Success>([
-    [200, { text: 'Changed: the representation.', headers, content: stored(facts, schemas) }],
-    [204, { text: 'Nothing had to be changed, or `Prefer: return=minimal`.', headers: [...VALIDATORS, ...PREFERRED] }],
-  ])
+function patchAnswers(facts: Facts, schemas: Schemas): Successes {
+  const headers: HeaderName[] = [...VALIDATORS, PREFERRED]
+  return {
+    200: {
+      text: 'Changed: the representation.',
+      headers: [...headers, 'Content-Location', ...contentHeaders(facts)],
+      content: stored(facts, schemas),
+    },
+    204: { text: 'Nothing had to be changed, or `Prefer: return=minimal`.', headers },
+  }
 }
 
-function removeAnswers(facts: Facts, schemas: Schemas): ReadonlyMap<number, Success> {
-  if (facts.kind === 'operation') {
-    return new Map<number, Success>([[204, { text: 'Cancelled, or forgotten where the work has ended.', headers: [] }]])
-  }
+function removeAnswers(facts: Facts, schemas: Schemas): Successes {
   const { isQueued, mayBeQueued, answer } = facts.deletion
-  const answers = new Map<number, Success>()
-  if (mayBeQueued) {
-    const when = isQueued ? '' : ', with `Prefer: respond-async`'
-    const text = `The removal is accepted${when}; Location is its monitor.`
-    answers.set(202, { text, headers: ['Location', ...PREFERRED] })
+  const when = isQueued ? '' : ', with `Prefer: respond-async`'
+  const accepted: Success = {
+    text: `The removal is accepted${when}; Location is its monitor.`,
+    headers: ['Location', PREFERRED],
   }
-  if (isQueued) return answers
-  const tag = answer === 'tag' ? (['ETag'] as const) : []
+  const later = mayBeQueued ? { 202: accepted } : {}
+  if (isQueued) return later
+  const headers: HeaderName[] = answer === 'tag' ? ['ETag', PREFERRED] : [PREFERRED]
   const isShown = answer === 'representation'
   const usual = isShown || answer === 'confirmation'
-  answers.set(200, {
-    text: `Removed: the ${isShown ? 'last representation' : 'confirmation'}${usual ? '' : ', with `Prefer: return=representation`'}.`,
-    headers: [...tag, ...PREFERRED, ...(isShown ? contentHeaders(facts) : [])],
-    content: isShown ? orConfirmation(stored(facts, schemas), schemas) : confirmation(schemas),
-  })
-  answers.set(204, {
-    text: `Removed${usual ? ', with `Prefer: return=minimal`' : ''}.`,
-    headers: [...tag, ...PREFERRED],
-  })
-  return answers
+  const asked = usual ? '' : ', with `Prefer: return=representation`'
+  return {
+    200: {
+      text: `Removed: the ${isShown ? 'last representation' : 'confirmation'}${asked}.`,
+      headers: [...headers, ...(isShown ? contentHeaders(facts) : [])],
+      content: isShown ? orConfirmation(stored(facts, schemas), schemas) : confirmation(schemas),
+    },
+    ...later,
+    204: { text: `Removed${usual ? ', with `Prefer: return=minimal`' : ''}.`, headers },
+  }
 }
 
 function confirmation(schemas: Schemas): JsonObject {
-  return { 'application/json': { schema: schemas.removal() } }
+  return { 'application/json': { schema: schemas.shared('Removal') } }
 }
 
 /** What a store keeps in pieces is gone when the answer is made: it is confirmed instead. */
 function orConfirmation(content: JsonObject, schemas: Schemas): JsonObject {
   const json = content['application/json']
   const schema = isJsonObject(json) ? json['schema'] : undefined
-  const either = schema === undefined ? {} : { schema: { anyOf: [schema, schemas.removal()] } }
+  const either = schema === undefined ? {} : { schema: { anyOf: [schema, schemas.shared('Removal')] } }
   return { ...content, 'application/json': either }
 }
 

@@ -35,6 +35,11 @@ export function isJsonType(essence: string): boolean {
   return essence === 'application/json' || essence.endsWith('+json') || essence === 'text/json'
 }
 
+/** Whether a Content-Type says JSON, whatever parameters it has. */
+export function isJsonContentType(field: string): boolean {
+  return field === 'application/json' || isJsonType(parseMediaType(field)?.essence ?? '')
+}
+
 /**
  * Whether a media type lies in a range.
  * @param range `*&#47;*`, `type/*`, `type/subtype` or `*&#47;*+suffix`, in lower case

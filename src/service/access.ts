@@ -1,4 +1,5 @@
 import type { ResourceExchange } from '../actions/resource-exchange.ts'
+import { checkMessage } from '../actions/target-steps.ts'
 import type { Handler, Step } from '../core/handler.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import { changeOptions } from '../core/options.ts'
@@ -14,7 +15,6 @@ import type { MetadataEndpoint } from '../handlers/resource-metadata.ts'
 import { DEFAULT_ALLOWED_HEADERS, DEFAULT_EXPOSED_HEADERS } from '../protocol/cors.ts'
 import type { Method } from '../protocol/methods.ts'
 import type { ServiceSettings } from './service-options.ts'
-import { checkTarget } from './target-steps.ts'
 
 const NO_METHODS: readonly Method[] = []
 
@@ -80,7 +80,7 @@ export function createAccess(settings: ServiceSettings): Access {
 function createMetadataStep({ covers, answer }: MetadataEndpoint): Step<ResourceExchange> {
   return function answerMetadata(exchange) {
     if (!covers(exchange)) return undefined
-    checkTarget(exchange)
+    checkMessage(exchange)
     return answer(exchange)
   }
 }

@@ -1,7 +1,6 @@
-import type { FileOptions } from '../actions/hook-types.ts'
+import type { FileOptions, Process } from '../actions/hook-types.ts'
 import type { CollectionFacts } from '../actions/route.ts'
 import type { JsonObject, JsonValue } from '../core/json.ts'
-import type { MaybePromise } from '../core/maybe-promise.ts'
 import {
   BOOLEAN,
   FUNCTION,
@@ -16,33 +15,10 @@ import {
 import { changeOptions, type OptionTable, resolveOptions } from '../core/options.ts'
 import { isJsonRange } from '../protocol/media-type.ts'
 import type { Method } from '../protocol/methods.ts'
+import { JSON_ONLY } from './compile-route.ts'
 import { checkStampedTypes, DOCUMENT_OPTIONS, type DocumentOptions } from './document-options.ts'
-import { JSON_ONLY } from './json-types.ts'
 import { QUERY_OPTIONS, type QueryOptions, readQueryOptions } from './query-options.ts'
 import { checkMethods, checkResourceOptions, SOME_METHODS } from './resource-options.ts'
-
-/** A member of an accepting collection, as its `process` hook gets it. */
-export interface AcceptedMember<Value = JsonObject> {
-  readonly path: string
-  readonly id: string | number
-  /** The member as it is stored. */
-  readonly value: Value
-  /** Reads a file of the member; `undefined` when it has none of that name. */
-  file(
-    name: string,
-  ): Promise<{ readonly contentType: string; readonly size: number; open(): AsyncIterable<Uint8Array> } | undefined>
-  /** 1 for the first try. */
-  readonly attempt: number
-  /** Aborts when the service closes. */
-  readonly signal: AbortSignal
-}
-
-/**
- * The work behind an accepted creation. It may run more than once (after a crash, on a failure), but ends once.
- * @returns members to add to the representation, or nothing; the `id` and the properties of the scope stay as they are
- * @throws HttpError below 500 to fail for good; anything else is tried again
- */
-export type Process<Value = JsonObject> = (member: AcceptedMember<Value>) => MaybePromise<JsonObject | undefined | void>
 
 export interface CollectionOptions<Value = JsonObject> extends DocumentOptions<Value>, QueryOptions {
   /** `'accepted'`: POST answers 202, the member says `"state": "pending"` until `process` is done. Default `'created'`. */

@@ -1,8 +1,10 @@
+import { whereConditional } from '../actions/conditions.ts'
 import { get } from '../actions/get.ts'
 import type { Indexing } from '../actions/indexing.ts'
-import { loadPage, loadPageIfConditional, loadQueriedPage } from '../actions/list.ts'
+import { loadPage, loadQueriedPage } from '../actions/list.ts'
 import { post } from '../actions/post.ts'
 import type { Action, CollectionFacts, ContentRule, Route } from '../actions/route.ts'
+import { NAME_RULES, type RouteEntry } from '../actions/route-table.ts'
 import type { JsonValue } from '../core/json.ts'
 import { changeOptions, omitOptions } from '../core/options.ts'
 import { isJsonRange, isJsonType, NO_PARAMETERS } from '../protocol/media-type.ts'
@@ -10,9 +12,7 @@ import type { Method } from '../protocol/methods.ts'
 import type { CollectionOptions } from './collection-options.ts'
 import { compileDocument } from './compile-document.ts'
 import { compileIndexing } from './compile-indexing.ts'
-import { completeRoute, restrict, type ServiceDefaults } from './compile-route.ts'
-import { JSON_ONLY } from './json-types.ts'
-import { NAME_RULES, type RouteEntry } from './routes.ts'
+import { completeRoute, JSON_ONLY, restrict, type ServiceDefaults } from './compile-route.ts'
 
 export const FORMS: readonly string[] = ['application/x-www-form-urlencoded', 'multipart/form-data']
 
@@ -135,7 +135,7 @@ function compileCollectionItself(
   const actions: Partial<Record<Method, Action>> = restrict(
     {
       GET: { load: loadPage, perform: get, content: undefined },
-      POST: { load: loadPageIfConditional, perform: post, content },
+      POST: { load: whereConditional(loadPage), perform: post, content },
     },
     options.methods,
   )

@@ -1,19 +1,25 @@
+import { hash } from 'node:crypto'
+import { whereConditional } from '../actions/conditions.ts'
 import { get, loadResourceOrMembers } from '../actions/get.ts'
-import { loadPageIfConditional } from '../actions/list.ts'
+import { loadPage } from '../actions/list.ts'
 import { post } from '../actions/post.ts'
 import type { Action, CollectionFacts, ContentRule, Route } from '../actions/route.ts'
-import { loadPresent } from '../actions/state.ts'
+import type { RouteEntry } from '../actions/route-table.ts'
+import { loadPresent, setState } from '../actions/state.ts'
+import type { JsonObject } from '../core/json.ts'
+import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { changeOptions } from '../core/options.ts'
+import type { ServiceView } from '../openapi/inputs.ts'
 import { isJsonType } from '../protocol/media-type.ts'
+import type { ResourceStore, StoredResource } from '../stores/types.ts'
+import type { Operations } from '../work/operations.ts'
 import { readPageSize } from './collection-options.ts'
 import { compileCollection, FORMS } from './compile-collection.ts'
 import { compileDocument, compileSingleton } from './compile-document.ts'
-import { completeRoute, type ServiceDefaults } from './compile-route.ts'
+import { completeRoute, JSON_ONLY, type ServiceDefaults } from './compile-route.ts'
 import { readDocumentOptions } from './document-options.ts'
-import { JSON_ONLY } from './json-types.ts'
-import type { Operations } from './operations.ts'
-import type { ResourceDefinition } from './resource-definitions.ts'
-import type { RouteEntry } from './routes.ts'
+import { type ResourceDefinition, readDefinition } from './resource-definitions.ts'
+import type { ServedDescription } from './service-options.ts'
 
 /** Without a prototype that could have some. */
 const NO_OPTIONS = readDocumentOptions(undefined)
@@ -55,7 +61,7 @@ export function compileOpenRoute(defaults: ServiceDefaults): Route {
     actions: {
       ...document.actions,
       GET: { load: loadResourceOrMembers, perform: get, content: undefined },
-      POST: { load: loadPageIfConditional, perform: post, content },
+      POST: { load: whereConditional(loadPage), perform: post, content },
     },
     collection: facts,
     isJson: false,
@@ -75,4 +81,79 @@ export function compileMonitor(operations: Operations, defaults: ServiceDefaults
 
 function isParsed(essence: string): boolean {
   return isJsonType(essence) || essence === FORMS[0]
+}
+
+/** The info of a service without one. */
+const UNNAMED = { title: 'Resources', version: '0.0.0' }
+
+/**
+ * The route of the description of a service: a resource whose store is the description itself.
+ * It is made on the first request, and the code that makes it is loaded then.
+ * @param view gives the service once it is compiled
+ */
+export function compileDescription(
+  { path, info = UNNAMED, servers, version }: ServedDescription,
+  view: () => ServiceView,
+  defaults: ServiceDefaults,
+): RouteEntry {
+  const describe = async (): Promise<JsonObject> => {
+    const { createDocument } = await import('../openapi/create-document.ts')
+    return createDocument(view(), { info, ...(servers && { servers }), ...(version && { version }) })
+  }
+  const states = createStates(path, describe, servers === undefined)
+  const { options } = readDefinition({ kind: 'document', options: { types: JSON_ONLY } })
+  const own = { ...defaults, context: { ...defaults.context, store: createStore(() => states(view().mountPath)) } }
+  const route = compileDocument(path, options, own, ['GET'], { kind: 'description' })
+  const GET = {
+    ...route.actions.GET!,
+    load: (exchange: Parameters<NonNullable<typeof route.actions.GET>['load']>[0]): MaybePromise<void> =>
+      andThen(states(exchange.mount), (state) => setState(exchange, state)),
+  }
+  return { pattern: path, route: Object.freeze({ ...route, actions: { GET, HEAD: GET } }) }
+}
+
+/**
+ * The states of the description by the mount that its `servers` name. The last one is kept: a host may mount a service
+ * at any number of paths.
+ */
+function createStates(
+  path: string,
+  describe: () => Promise<JsonObject>,
+  namesMount: boolean,
+): (mount: string) => MaybePromise<StoredResource> {
+  let description: MaybePromise<JsonObject> | undefined
+  let last: { readonly mount: string; readonly state: StoredResource } | undefined
+  const makeState = (description: JsonObject, mount: string): StoredResource => {
+    const servers = namesMount ? { servers: [{ url: mount === '' ? '/' : mount }] } : {}
+    const body = Buffer.from(JSON.stringify({ ...description, ...servers }))
+    const state = {
+      path,
+      version: hash('sha256', body, 'base64url').slice(0, 27),
+      contentType: 'application/json',
+      size: body.length,
+      body,
+    }
+    last = { mount, state }
+    return state
+  }
+  return (mount) => {
+    if (last?.mount === mount) return last.state
+    if (description === undefined) {
+      const pending = describe().then((made) => (description = made))
+      description = pending
+      // The next request tries again.
+      pending.catch(() => {
+        if (description === pending) description = undefined
+      })
+    }
+    return isPromise(description) ? description.then((made) => makeState(made, mount)) : makeState(description, mount)
+  }
+}
+
+/** A store that has one resource, and takes no other. */
+function createStore(read: () => MaybePromise<StoredResource>): ResourceStore {
+  const refuse = (): never => {
+    throw new TypeError('The description of a service cannot be written.')
+  }
+  return { read, list: () => ({ items: [] }), write: refuse, create: refuse, remove: refuse }
 }

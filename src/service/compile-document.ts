@@ -1,20 +1,19 @@
+import { unlessForeseen } from '../actions/conditions.ts'
 import { remove } from '../actions/delete.ts'
-import { foreseeVersion } from '../actions/foreseen-version.ts'
 import { get } from '../actions/get.ts'
 import type { FileOptions } from '../actions/hook-types.ts'
+import { createFileReplacement } from '../actions/item-files.ts'
 import { loadDocument, patch } from '../actions/patch.ts'
 import { put } from '../actions/put.ts'
-import { createFileReplacement } from '../actions/put-file.ts'
 import type { Action, ContentRule, Route } from '../actions/route.ts'
+import type { RouteEntry } from '../actions/route-table.ts'
 import { loadFile, loadFileTarget, loadPresent, loadReplaced, loadReplacedOrHidden } from '../actions/state.ts'
 import { changeOptions } from '../core/options.ts'
 import type { PatchFormat } from '../patch-formats/patch-format.ts'
 import { isJsonRange, isJsonType, isMediaRange, NO_PARAMETERS, parseMediaType } from '../protocol/media-type.ts'
 import type { Method } from '../protocol/methods.ts'
-import { completeRoute, restrict, type ServiceDefaults } from './compile-route.ts'
+import { completeRoute, JSON_ONLY, restrict, type ServiceDefaults } from './compile-route.ts'
 import type { DocumentOptions, SingletonOptions } from './document-options.ts'
-import { JSON_ONLY } from './json-types.ts'
-import type { RouteEntry } from './routes.ts'
 
 /** What a route knows that its definition does not say. */
 interface DocumentFacts {
@@ -95,7 +94,7 @@ function loadForPut(
   const onlyRestores = createsByPut === false && deletion === 'soft'
   if (indexing?.scope !== undefined || onlyRestores) return loadReplacedOrHidden
   const load = createsByPut === false ? loadPresent : loadReplaced
-  return (exchange) => (foreseeVersion(exchange) ? undefined : load(exchange))
+  return unlessForeseen(load)
 }
 
 /** @throws TypeError where `application/json` is to be a merge patch and the service takes none */

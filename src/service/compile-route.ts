@@ -1,14 +1,14 @@
 import type { Authorize } from '../actions/hook-types.ts'
 import { acceptQueryOf, capabilitiesOf } from '../actions/options.ts'
 import type { Action, Documentation, Route, RouteContext } from '../actions/route.ts'
-import type { RequestView } from '../core/exchange.ts'
 import type { JsonObject } from '../core/json.ts'
+import type { RequestView } from '../core/request-view.ts'
 import { askRule, type RequireRule } from '../handlers/authentication-options.ts'
 import { formatCacheControls } from '../protocol/cache-control.ts'
 import { formatHttpDate } from '../protocol/dates.ts'
 import { completeMethods, isSafeMethod, type Method } from '../protocol/methods.ts'
 import type { DocumentOptions } from './document-options.ts'
-import type { ReportIndexing } from './index-report.ts'
+import type { ReportIndexing } from './operator-reports.ts'
 import type { ResourceOptions } from './resource-options.ts'
 
 /** What a service says for all its resources where a definition says nothing. */
@@ -33,7 +33,7 @@ export function completeRoute(
   const { deletion = 'hard' } = options
   const methods = completeMethods(Object.keys(facts.actions) as Method[])
   const { actions } = facts
-  const route: Route = {
+  const route: Omit<Route, 'isComparedByWrite'> = {
     kind: 'document',
     definition: pattern,
     storePath: undefined,
@@ -70,6 +70,8 @@ export function completeRoute(
     beforeWrite: options.beforeWrite,
     outbox: options.outbox,
     afterCommit: options.afterCommit,
+    observesChanges: options.outbox !== undefined || options.afterCommit !== undefined,
+    describesFiles: facts.idMember !== undefined && Array.isArray(facts.fileNames) && facts.fileNames.length > 0,
     deletion,
     deleteResponse: options.deleteResponse ?? 'none',
     retention: options.retention,
@@ -80,7 +82,13 @@ export function completeRoute(
     allowInline: options.allowInline ?? [],
     context: defaults.context,
   }
-  return Object.freeze(route)
+  return Object.freeze({ ...route, isComparedByWrite: isComparedByWrite(route) })
+}
+
+function isComparedByWrite(route: Omit<Route, 'isComparedByWrite'>): boolean {
+  if (route.context.store.supports?.tagsAreVersions !== true || !route.isJson || route.hasParent) return false
+  if (route.authorize !== undefined || route.conflict !== undefined || route.beforeWrite !== undefined) return false
+  return route.renditions.length === 0 && !route.describesFiles && !route.observesChanges
 }
 
 /** Milliseconds for which a first answer is kept, where a definition does not say. */
@@ -137,3 +145,5 @@ function readDirections(given: NonNullable<ResourceOptions['jsonSchema']>): Docu
   const { input, output } = given as { readonly input?: JsonObject; readonly output?: JsonObject }
   return input === undefined || output === undefined ? { input: given, output: given } : { input, output }
 }
+
+export const JSON_ONLY: readonly string[] = ['application/json']

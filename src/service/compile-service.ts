@@ -1,26 +1,29 @@
-import { type AfterCommits, createAfterCommits } from '../actions/after-commits.ts'
+import { type AfterCommits, createAfterCommits } from '../actions/change-hooks.ts'
+import type { Process } from '../actions/hook-types.ts'
 import type { Indexing } from '../actions/indexing.ts'
 import type { Route, RouteContext } from '../actions/route.ts'
-import { describeValue } from '../core/describe-value.ts'
+import {
+  createOpenTable,
+  createRouteTable,
+  NO_ROUTES,
+  type RouteEntry,
+  type RouteTable,
+  reserve,
+} from '../actions/route-table.ts'
+import { createFailureReport } from '../core/failures.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
-import { shapedAs } from '../core/option-values.ts'
-import { createFailureReport } from '../core/report-failure.ts'
+import { describeValue, shapedAs } from '../core/option-values.ts'
 import { createTurns } from '../core/turns.ts'
-import type { ServiceView } from '../openapi/service-view.ts'
-import { type ResourceStore, splitPath } from '../stores/types.ts'
-import type { Process } from './collection-options.ts'
-import { compileDefinition, compileMonitor, compileOpenRoute } from './compile-definition.ts'
-import { compileDescription } from './compile-description.ts'
+import type { ServiceView } from '../openapi/inputs.ts'
+import { type ResourceStore, type StoreSupport, splitPath } from '../stores/types.ts'
+import { createOperations, type Operations } from '../work/operations.ts'
+import { createRecordSweeper, type Poll } from '../work/poll.ts'
+import { compileDefinition, compileDescription, compileMonitor, compileOpenRoute } from './compile-definition.ts'
 import { DAY, type ServiceDefaults } from './compile-route.ts'
-import { createRecordSweeper } from './idempotency-records.ts'
-import { createIndexReport } from './index-report.ts'
-import { createOperations, type Operations } from './operations.ts'
-import { requireSupport } from './required-support.ts'
+import { createIndexReport, watchStore } from './operator-reports.ts'
+import { QUERY_OPTIONS, type QueryOptions } from './query-options.ts'
 import { type ResourceDefinition, readDefinition } from './resource-definitions.ts'
-import { createOpenTable, createRouteTable, NO_ROUTES, type RouteEntry, type RouteTable, reserve } from './routes.ts'
 import type { ServiceSettings } from './service-options.ts'
-import { watchStore } from './watch-store.ts'
-import type { Poll } from './work-scheduler.ts'
 
 /** A service as its steps use it, and as its description reads it. */
 export interface CompiledService {
@@ -194,4 +197,41 @@ function mayBeAt(name: string): (route: Route) => boolean {
     const own = splitPath(pattern).name
     return own === name || own.startsWith('{') || name.startsWith('{')
   }
+}
+
+/** What a store that lacks a part cannot do, for the message. */
+const PARTS: Readonly<Record<Exclude<keyof StoreSupport, 'redirects' | 'tagsAreVersions'>, string>> = {
+  relatedExpect: 'related writes that expect a path to be absent',
+  queries: 'lists that select and order by indexed values',
+  parents: 'writes that require another path',
+}
+
+/** @throws TypeError that names the definition, the store and the part that the store lacks */
+export function requireSupport(store: ResourceStore, definitions: ReadonlyMap<string, ResourceDefinition>): void {
+  for (const [pattern, { kind, options }] of definitions) {
+    const wanted =
+      kind === 'collection'
+        ? (Object.keys(QUERY_OPTIONS) as (keyof QueryOptions)[]).find(
+            (name) => options[name] !== undefined && options[name] !== false,
+          )
+        : undefined
+    if (wanted !== undefined) requirePart(store, 'queries', `${pattern} has ${wanted}`)
+    const { idempotency, outbox } = options
+    if (idempotency !== undefined) requirePart(store, 'relatedExpect', `${pattern} has idempotency: '${idempotency}'`)
+    const hasParent = 'parent' in options && options.parent === true
+    if (hasParent) requirePart(store, 'parents', `${pattern} has parent: true`)
+    if (outbox !== undefined) requirePart(store, 'relatedExpect', `${pattern} has an outbox`)
+  }
+}
+
+function requirePart(store: ResourceStore, part: keyof typeof PARTS, user: string): void {
+  if (store.supports?.[part] === true) return
+  throw new TypeError(
+    `${user}, which needs a store that supports ${part} (${PARTS[part]}); ${nameStore(store)} does not.`,
+  )
+}
+
+function nameStore(store: ResourceStore): string {
+  const name = store.constructor?.name ?? 'Object'
+  return name === 'Object' ? 'the store of this service' : name
 }

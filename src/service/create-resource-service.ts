@@ -1,48 +1,35 @@
 import { checkAuthorization } from '../actions/authorization.ts'
+import { addWantedDigests } from '../actions/get.ts'
 import { checkRepeated, orFirstAnswer } from '../actions/keyed-request.ts'
-import { options as describeOptions } from '../actions/options.ts'
-import { checkParent } from '../actions/parent.ts'
+import { checkParent } from '../actions/neighbouring-paths.ts'
 import { ResourceExchange } from '../actions/resource-exchange.ts'
-import { addWantedDigests } from '../actions/response-digests.ts'
-import { applyScope } from '../actions/scope.ts'
-import { createActivity } from '../core/activity.ts'
-import type { Exchange } from '../core/exchange.ts'
-import type { Handler } from '../core/handler.ts'
-import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
-import { createHandler } from '../core/node-handler.ts'
-import { decideInOrder } from '../core/pipeline.ts'
-import type { Reply } from '../core/reply.ts'
-import { wantsDigests } from '../core/reply-digests.ts'
-import { rememberView } from '../openapi/service-view.ts'
-import type { ResourceStore } from '../stores/types.ts'
-import { createAccess } from './access.ts'
-import { compileService } from './compile-service.ts'
-import { checkContent } from './content-steps.ts'
-import { createExplainer } from './explain.ts'
 import {
-  canRefuseType,
-  createResourceSteps,
-  dependsOnScope,
-  hasHiddenOrRenditions,
-  isAuthorized,
-  isBelowParent,
-  isRead,
-  isUnsafe,
-  mayHaveContent,
-  negotiatesStored,
-  sequence,
-  takesKeys,
-} from './resource-steps.ts'
-import {
+  checkContent,
   evaluateConditions,
   loadCurrent,
   negotiate,
   negotiateStored,
   seeHidden,
   selectContent,
-} from './selection-steps.ts'
+} from '../actions/resource-steps.ts'
+import type { Route } from '../actions/route.ts'
+import { applyScope } from '../actions/scope.ts'
+import * as target from '../actions/target-steps.ts'
+import { createActivity } from '../core/activity.ts'
+import { decideInOrder } from '../core/connection.ts'
+import type { Exchange } from '../core/exchange.ts'
+import { wantsDigests } from '../core/fields.ts'
+import type { Handler, Step } from '../core/handler.ts'
+import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
+import { createHandler } from '../core/node-handler.ts'
+import type { Reply } from '../core/reply.ts'
+import { rememberView } from '../openapi/inputs.ts'
+import { isReadMethod, isSafeMethod, type Method } from '../protocol/methods.ts'
+import type { ResourceStore } from '../stores/types.ts'
+import { createAccess } from './access.ts'
+import { compileService } from './compile-service.ts'
+import { createExplainer } from './operator-reports.ts'
 import { readServiceOptions, type ServiceOptions } from './service-options.ts'
-import * as target from './target-steps.ts'
 
 /** A service: a handler for any host, with what belongs to its life. */
 export interface ResourceService extends Handler {
@@ -79,17 +66,12 @@ export function createResourceService(store: ResourceStore, options?: ServiceOpt
   const requestSteps = {
     answerMetadata: access.answerMetadata, // 200 304 405 at the well-known URI of the metadata (RFC 9728), which has no route
     findRoute: target.createRouteStep(routes, settings), // hands over unmatched requests
-    checkTargetLength: target.createLengthStep(settings.maxTargetLength), // 414
-    checkTarget: target.checkTarget, // 400 431
-    checkScheme: target.createSchemeStep(access.isSecure), // 421
+    checkTarget: target.createTargetStep(settings.maxTargetLength, access.isSecure), // 414 400 431 505 501 421
     checkHost: access.checkHost, // 421
     requireHttps: access.checkTransport, // 403
-    answerServerOptions: target.createServerOptionsStep(routes), // 204 for OPTIONS *
     overrideMethod: access.overrideMethod, // 400
     applyCors: access.applyCors, // 204 for a preflight; fields for every later reply
-    checkMethodKnown: target.createMethodStep(routes), // 501 404
-    answerOptions, // 204
-    checkMethodAllowed: target.checkMethodAllowed, // 405
+    checkMethod: target.createMethodStep(routes), // 501 404 405, 204 for OPTIONS
   }
   // The order goes on, with the steps that the route and the method of a request need.
   const resourceSteps = createResourceSteps({
@@ -144,13 +126,101 @@ export function createResourceService(store: ResourceStore, options?: ServiceOpt
   return service
 }
 
-/** OPTIONS that is not a preflight: a query of capabilities. */
-function answerOptions(exchange: ResourceExchange): Reply | undefined {
-  return exchange.method === 'OPTIONS' ? describeOptions(exchange) : undefined
-}
-
 /** The method itself; the content is read only now. */
 function perform(exchange: ResourceExchange): MaybePromise<Reply> {
   const reply = exchange.action.perform(exchange)
   return wantsDigests(exchange) ? andThen(reply, (reply) => addWantedDigests(exchange, reply)) : reply
+}
+
+/** A step of the requests to a resource. */
+export interface ResourceStep {
+  /** `undefined` where an option leaves it out. */
+  readonly step: Step<ResourceExchange> | undefined
+  /** Which requests take the step; for all others it would change nothing. Default: all take it. */
+  readonly when?: Condition
+}
+
+/** Decided once for a route and a method, so by nothing that one request alone has. */
+type Condition = (route: Route, method: Method) => boolean
+
+export const isUnsafe: Condition = (_, method) => !isSafeMethod(method)
+
+export const isBelowParent: Condition = ({ hasParent }) => hasParent
+
+/** An outbox may write into any collection, whose scope then counts. A file has the outbox of its item. */
+export const dependsOnScope: Condition = ({ indexing, outbox, isFile }) =>
+  indexing?.scope !== undefined || outbox !== undefined || isFile
+
+export const isAuthorized: Condition = ({ authorize }) => authorize !== undefined
+
+/** The content of DELETE is not read, but its digest fields have to be well-formed. */
+export const mayHaveContent: Condition = ({ actions }, method) =>
+  actions[method]?.content !== undefined || method === 'DELETE'
+
+/** Other methods are idempotent. */
+export const takesKeys: Condition = ({ idempotency }, method) =>
+  idempotency !== undefined && (method === 'POST' || method === 'PATCH')
+
+/** `?deleted=true` needs an `authorize` that decides who may see hidden resources; renditions add Accept to Vary. */
+export const hasHiddenOrRenditions: Condition = ({ renditions, deletion, authorize }, method) =>
+  isReadMethod(method) && (renditions.length > 0 || (deletion === 'soft' && authorize !== undefined))
+
+/** Where the definition alone can tell that nothing is acceptable. */
+export const canRefuseType: Condition = ({ accept, usualType }, method) =>
+  isReadMethod(method) && accept === 'strict' && usualType !== undefined
+
+/** Where Accept selects a rendition, or refuses what is stored. */
+export const negotiatesStored: Condition = ({ accept, offers }, method) =>
+  isReadMethod(method) && (accept === 'strict' || offers.length > 0)
+
+export const isRead: Condition = (_, method) => isReadMethod(method)
+
+type Plan = Partial<Record<Method, Step<ResourceExchange>>>
+
+/** Makes one step of those that the route and the method of a request need, in their order. */
+export function createResourceSteps(steps: Readonly<Record<string, ResourceStep>>): Step<ResourceExchange> {
+  const plans = new Map<Route, Plan>()
+
+  function plan(route: Route, method: Method): Step<ResourceExchange> {
+    const needed = Object.entries(steps).filter(([, { when }]) => when === undefined || when(route, method))
+    return sequence(Object.fromEntries(needed.map(([name, { step }]) => [name, step])))
+  }
+
+  return (exchange) => {
+    const { route } = exchange
+    // The methods that a route has: it was checked that this is one of them.
+    const method = exchange.method as Method
+    let own = plans.get(route)
+    if (own === undefined) plans.set(route, (own = {}))
+    return (own[method] ??= plan(route, method))(exchange)
+  }
+}
+
+/**
+ * Makes one step of several: they run in order until one replies. Control only moves forward.
+ * @param named the steps by the names that traces show; those of functions are not the same in every bundle. `undefined` is
+ *   left out
+ * @param rest goes on where none of them replies, and notes its own steps
+ */
+export function sequence<E extends Exchange>(
+  named: Readonly<Record<string, Step<E> | undefined>>,
+  rest?: Step<E>,
+): Step<E> {
+  const names = Object.keys(named).filter((name) => named[name] !== undefined)
+  const steps = names.map((name) => named[name]!)
+  const last = rest === undefined ? steps.length - 1 : steps.length
+
+  function runFrom(exchange: E, first: number): MaybePromise<Reply | undefined> {
+    for (let i = first; i < steps.length; i++) {
+      exchange.trace?.push(names[i]!)
+      const reply = steps[i]!(exchange)
+      if (reply === undefined) continue
+      return i < last && isPromise(reply)
+        ? Promise.resolve(reply).then((reply) => reply ?? runFrom(exchange, i + 1))
+        : reply
+    }
+    return rest === undefined ? undefined : rest(exchange)
+  }
+
+  return (exchange) => runFrom(exchange, 0)
 }

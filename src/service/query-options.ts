@@ -1,10 +1,9 @@
 import type { ScopeHook } from '../actions/indexing.ts'
-import { MOST_PROPERTIES, RESERVED_PARAMETERS } from '../actions/query-rules.ts'
-import { QUERY_TYPES, type QueryType } from '../actions/query-types.ts'
-import { describeValue } from '../core/describe-value.ts'
+import { MOST_PROPERTIES, QUERY_TYPES, type QueryType, RESERVED_PARAMETERS } from '../actions/query-rules.ts'
 import {
   BOOLEAN,
   checkValues,
+  describeValue,
   either,
   FUNCTION,
   listOf,

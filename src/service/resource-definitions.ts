@@ -1,7 +1,6 @@
 import type { FileOptions } from '../actions/hook-types.ts'
-import type { Typed } from '../core/definition-types.ts'
+import type { StandardSchema, Typed } from '../core/definition-types.ts'
 import type { JsonObject, JsonValue } from '../core/json.ts'
-import type { StandardSchema } from '../core/standard-schema.ts'
 import { type CollectionOptions, readCollectionOptions } from './collection-options.ts'
 import {
   type DocumentOptions,

@@ -1,7 +1,6 @@
-import type { AfterCommit, BeforeWrite, Outbox } from '../actions/change-types.ts'
-import type { Authorize, ConflictHook, Rendition } from '../actions/hook-types.ts'
+import type { AfterCommit, Authorize, BeforeWrite, ConflictHook, Outbox, Rendition } from '../actions/hook-types.ts'
 import type { DeletionMode } from '../actions/route.ts'
-import type { RequestView } from '../core/exchange.ts'
+import type { StandardSchema } from '../core/definition-types.ts'
 import type { JsonObject, JsonValue } from '../core/json.ts'
 import {
   BOOLEAN,
@@ -19,7 +18,7 @@ import {
   type ValueRule,
 } from '../core/option-values.ts'
 import type { OptionTable } from '../core/options.ts'
-import type { StandardSchema } from '../core/standard-schema.ts'
+import type { RequestView } from '../core/request-view.ts'
 import { METHODS, type Method } from '../protocol/methods.ts'
 
 /**

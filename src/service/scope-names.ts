@@ -1,4 +1,4 @@
-import { fetchJson, parseStored } from '../actions/hooks.ts'
+import { fetchJson, parseStored } from '../actions/resource-view.ts'
 import { HttpError } from '../core/errors.ts'
 import { isJsonObject, readMember } from '../core/json.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'

@@ -1,9 +1,8 @@
 import type { Authorize } from '../actions/hook-types.ts'
 import { type BodyLimits, readLimits } from '../body-types/limits.ts'
-import { createAddressFinder } from '../core/client-address.ts'
 import type { HttpError } from '../core/errors.ts'
-import type { AddressFinder, Exchange } from '../core/exchange.ts'
-import type { ErrorHook } from '../core/node-handler.ts'
+import type { Exchange } from '../core/exchange.ts'
+import type { ErrorHook } from '../core/failures.ts'
 import { createLog, type Log } from '../core/operator-log.ts'
 import {
   BOOLEAN,
@@ -34,13 +33,13 @@ import {
   omitOptions,
   resolveOptions,
 } from '../core/options.ts'
-import type { TrustProxy } from '../core/peer.ts'
+import { type AddressFinder, createAddressFinder, type TrustProxy } from '../core/peer.ts'
 import type { Reply } from '../core/reply.ts'
 import { AUTHENTICATION_OPTIONS, type AuthenticationOptions, readAuth } from '../handlers/authentication-options.ts'
 import { CORS_OPTIONS, type CorsOptions } from '../handlers/cors-options.ts'
-import { OPENAPI_OPTIONS, type OpenApiOptions } from '../openapi/options.ts'
+import { OPENAPI_OPTIONS, type OpenApiOptions } from '../openapi/inputs.ts'
 import { createDefaultFormats, type PatchFormat } from '../patch-formats/patch-format.ts'
-import { type OperationsOptions, type OperationsSettings, readOperationsOptions } from './operations.ts'
+import { type OperationsOptions, type OperationsSettings, readOperationsOptions } from '../work/operations.ts'
 import type { ResourceDefinition } from './resource-definitions.ts'
 
 /** The description of a service, and where it is served. */

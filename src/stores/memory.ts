@@ -1,15 +1,13 @@
 import { isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { CHECKED_LATER, CLOCK, SIZE, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
-import { createContentHolder, type HeldBody, type TakenStreams } from './memory/held-content.ts'
 import type { MemberPlace } from './memory/member-index.ts'
-import { createStates } from './memory/states.ts'
-import { createStoreClock } from './stamps.ts'
+import { createContentHolder, createStates, type TakenStreams } from './memory/states.ts'
+import { createStoreClock, isExpected, type StoredContent } from './new-state.ts'
 import {
   type Content,
   type CreateOptions,
   type CreateResult,
-  type Expectation,
   isAborted,
   isResource,
   memberPath,
@@ -17,7 +15,6 @@ import {
   type RemoveOptions,
   type RemoveResult,
   type ResourceStore,
-  type StoredResource,
   throwIfAborted,
   type WriteOptions,
   type WriteResult,
@@ -48,7 +45,7 @@ interface Draft {
   readonly version: string
   readonly content: Content
   readonly related: readonly RelatedWrite[]
-  readonly held: MaybePromise<readonly HeldBody[]>
+  readonly held: MaybePromise<readonly StoredContent[]>
 }
 
 /**
@@ -87,7 +84,7 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
     }
   }
 
-  function commitDraft(draft: Draft, held: readonly HeldBody[], requires: string | undefined): CreateResult {
+  function commitDraft(draft: Draft, held: readonly StoredContent[], requires: string | undefined): CreateResult {
     const { place, path, version, content, related } = draft
     const conflict = findConflict(path, related, requires)
     if (conflict !== undefined) {
@@ -124,30 +121,30 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
     { expect, requires }: WriteOptions,
     version: string | undefined,
     related: readonly RelatedWrite[],
-    held: readonly HeldBody[],
+    held: readonly StoredContent[],
   ): WriteResult {
     const conflict = findConflict(path, related, requires)
     if (conflict !== undefined) return conflict
     const current = read(path)
-    const present = isResource(current) ? current : undefined
-    if (!isExpected(present, expect)) return { outcome: 'conflict', current }
+    const replaced = isResource(current) ? current.version : undefined
+    if (!isExpected(replaced, expect)) return { outcome: 'conflict', current }
     const resource = put(path, content, held[0]!, version)
     putRelated(related, held)
-    return { outcome: present === undefined ? 'created' : 'replaced', resource }
+    return { outcome: replaced === undefined ? 'created' : 'replaced', resource }
   }
 
   function commitRemoval(
     path: string,
     { expect, mode, retention: keep = retention, related = [], below = false }: RemoveOptions,
     relatedWrites: readonly RelatedWrite[],
-    held: readonly HeldBody[],
+    held: readonly StoredContent[],
   ): RemoveResult {
     const conflict = findConflict(path, relatedWrites, undefined)
     if (conflict !== undefined) return conflict
     const current = read(path)
     if (!isResource(current))
       return expect === 'any' ? { outcome: 'absent', current } : { outcome: 'conflict', current }
-    if (!isExpected(current, expect)) return { outcome: 'conflict', current }
+    if (!isExpected(current.version, expect)) return { outcome: 'conflict', current }
     drop(path, mode, keep)
     for (const other of related) drop(other, mode, keep)
     if (below) for (const other of members.below(path)) drop(other, 'erase', 0)
@@ -186,8 +183,7 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
     remove(path, options) {
       if (isAborted(options)) return Promise.reject(options.signal!.reason)
       const { relatedWrites = NOTHING } = options
-      if (relatedWrites.length === 0) return commitRemoval(path, options, relatedWrites, [])
-      const held = holder.hold(EMPTY, relatedWrites, options)
+      const held = relatedWrites.length === 0 ? [] : holder.hold(EMPTY, relatedWrites, options)
       if (isPromise(held)) {
         return held.then((held) => {
           throwIfAborted(options)
@@ -201,10 +197,4 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
 
     stage: (body, options) => holder.stage(body, options?.signal),
   }
-}
-
-function isExpected(present: StoredResource | undefined, expect: Expectation): boolean {
-  if (expect === 'any') return true
-  if (expect === 'absent') return present === undefined
-  return present !== undefined && (expect === 'present' || present.version === expect.version)
 }

@@ -1,8 +1,7 @@
-import { describeValue } from '../core/describe-value.ts'
-import { BOOLEAN, CHECKED_LATER, COUNT, MILLISECONDS, withDefault } from '../core/option-values.ts'
+import { BOOLEAN, CHECKED_LATER, COUNT, describeValue, MILLISECONDS, withDefault } from '../core/option-values.ts'
 import type { OptionTable } from '../core/options.ts'
+import { createVersions } from './new-state.ts'
 import { createPostgresChanges, createPostgresSteps } from './postgres/changes.ts'
-import { encodeKey } from './postgres/columns.ts'
 import { createPostgresConnection, type PostgresPool } from './postgres/connection.ts'
 import { BATCH_SIZE, createPostgresContents } from './postgres/contents.ts'
 import { createPostgresIndexes } from './postgres/indexes.ts'
@@ -10,21 +9,17 @@ import { createNameSource } from './postgres/names.ts'
 import { createPglitePool, isPglite, type PgliteDatabase } from './postgres/pglite.ts'
 import { createPostgresQueries } from './postgres/queries.ts'
 import { connectWhenMigrated } from './postgres/schema.ts'
-import { nameStatements } from './postgres/statements.ts'
+import { encodeKey, nameStatements } from './postgres/statements.ts'
 import { createPostgresStates } from './postgres/states.ts'
 import { createRecentCache } from './recent-cache.ts'
+import { createIndexer, createSweeper } from './sql/background.ts'
 import { createSqlStore } from './sql/create-store.ts'
-import type { SqlStore } from './sql/move.ts'
-import { readSqlOptions, SQL_OPTIONS, type SqlStoreOptions } from './sql/options.ts'
-import { createIndexer } from './sql/queries/indexer.ts'
-import { formatSortKey, toPage, toResource } from './sql/rows.ts'
-import { createSweeper } from './sql/sweeper.ts'
-import type { StateRow } from './sql/tables.ts'
-import { createVersions } from './stamps.ts'
+import { readSqlOptions, SQL_OPTIONS, type SqlStore, type SqlStoreOptions } from './sql/options.ts'
+import { formatSortKey, type StateRow, toPage, toResource } from './sql/rows.ts'
 
 export type { PostgresClient, PostgresPool, PostgresQuery } from './postgres/connection.ts'
 export type { PgliteDatabase, PgliteRunner } from './postgres/pglite.ts'
-export type { MovableContents, MoveOptions, SqlStore } from './sql/move.ts'
+export type { MovableContents, MoveOptions, SqlStore } from './sql/options.ts'
 
 export interface PostgresStoreOptions extends SqlStoreOptions {
   /**
@@ -118,7 +113,7 @@ export function postgresStore(options: PostgresStoreOptions): SqlStore {
     settings,
     nextVersion,
     changes: createPostgresChanges(states, steps, names, open),
-    queries: createPostgresQueries(connection, { prefix, indexes, indexer, open }),
+    select: createPostgresQueries(connection, { prefix, indexes, open }),
     contents,
     batchSize: BATCH_SIZE,
     sweeper,

@@ -1,5 +1,6 @@
-import type { RowHead } from './sql/tables.ts'
-import { isLargeBody, type Page, type StoredResource } from './types.ts'
+import type { Page } from './lists.ts'
+import type { RowHead } from './sql/rows.ts'
+import { isLargeBody, type StoredResource } from './types.ts'
 
 /**
  * Keeps what is asked for again, up to a number of bytes. What is asked for only once, as by a crawler or a long
@@ -66,8 +67,7 @@ function createGenerations<Key, Value>(limit: number) {
 }
 
 /** A live row, for those who replace it, and what its readers are given. */
-export interface KnownState {
-  readonly head: RowHead
+export interface KnownState extends RowHead {
   readonly resource: StoredResource
 }
 
@@ -87,7 +87,7 @@ export interface KnownStates {
   /** The state of a path that has a version, where it is known. */
   resourceOf(path: string, version: string): StoredResource | undefined
   /** Keeps the state of a path that was offered before. */
-  offer(row: RowHead, resource: StoredResource): void
+  offer(row: Pick<RowHead, 'path' | 'state' | 'content_id'>, resource: StoredResource): void
   findPage(key: string): KnownPage | undefined
   /** Keeps a page that was offered before. */
   offerPage(key: string, rows: readonly RowHead[], page: Page): void
@@ -105,14 +105,14 @@ export function createKnownStates(limit: number): KnownStates {
 
     resourceOf(path, version) {
       const known = states.get(path)
-      return known?.head.version === version ? known.resource : undefined
+      return known?.version === version ? known.resource : undefined
     },
 
-    offer({ path, state, version, changed, content_id }, resource) {
+    offer({ path, state, content_id }, resource) {
       const size = sizeInMemory(resource)
       if (!states.isWanted(resource.path, size)) return
-      // The content is not kept a second time.
-      states.set(resource.path, { head: { path, state, version, changed, content_id }, resource }, size)
+      const { version, lastModified } = resource
+      states.set(resource.path, { path, state, version, changed: lastModified!, content_id, resource }, size)
     },
 
     findPage: pages.get,

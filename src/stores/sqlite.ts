@@ -1,26 +1,22 @@
-import { describeValue } from '../core/describe-value.ts'
-import { CLOCK, SIZE, type ValueRule, withDefault } from '../core/option-values.ts'
+import { CLOCK, describeValue, SIZE, type ValueRule, withDefault } from '../core/option-values.ts'
 import type { OptionTable } from '../core/options.ts'
+import { createVersions } from './new-state.ts'
 import { createKnownStates, createRecentCache } from './recent-cache.ts'
+import { createIndexer, createSweeper } from './sql/background.ts'
 import { createSqlStore } from './sql/create-store.ts'
-import type { SqlStore } from './sql/move.ts'
-import { readSqlOptions, SQL_OPTIONS, type SqlStoreOptions } from './sql/options.ts'
-import { createIndexer } from './sql/queries/indexer.ts'
-import { createSweeper } from './sql/sweeper.ts'
-import { createSqliteChanges } from './sqlite/changes.ts'
+import { readSqlOptions, SQL_OPTIONS, type SqlStore, type SqlStoreOptions } from './sql/options.ts'
+import { createSqliteChanges, createSqliteClock, createSqliteNames } from './sqlite/changes.ts'
+import { createSqliteConnection } from './sqlite/connection.ts'
 import { createSqliteContents } from './sqlite/contents.ts'
 import { blockWhileBusy, openSqliteHandle, type SqliteHandle } from './sqlite/handle.ts'
-import { prepareIndexStatements } from './sqlite/index-statements.ts'
 import { createSqliteIndexes } from './sqlite/indexes.ts'
-import { createSqliteListings } from './sqlite/listings.ts'
-import { createSqliteNames } from './sqlite/names.ts'
 import { createSqliteQueries } from './sqlite/queries.ts'
+import { createSqliteRows } from './sqlite/row-writes.ts'
 import { migrateSqlite } from './sqlite/schema.ts'
 import { prepareStatements } from './sqlite/statements.ts'
 import { createSqliteStates } from './sqlite/states.ts'
-import { createSqliteClock, createVersions } from './stamps.ts'
 
-export type { MovableContents, MoveOptions, SqlStore } from './sql/move.ts'
+export type { MovableContents, MoveOptions, SqlStore } from './sql/options.ts'
 export type { SqliteHandle, SqliteStatement, SqliteValue } from './sqlite/handle.ts'
 
 export interface SqliteStoreOptions extends SqlStoreOptions {
@@ -69,13 +65,14 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
   }
   const settings = readSqlOptions('sqliteStore', options, OPTIONS)
   const { tablePrefix: prefix, busyTimeout, grace, cacheSize, reserve, contents: contentStore, now } = settings
-  const connection = openSqliteHandle(handle, {
+  const { database, space } = openSqliteHandle(handle, {
     busyTimeout,
     reserve,
     onShortage: () => sweeper.hurry(),
     migrate: (handle) => migrateSqlite(handle, prefix),
   })
-  const statements = prepareStatements(connection.handle, prefix)
+  const connection = createSqliteConnection(database, space, busyTimeout)
+  const statements = prepareStatements(database, prefix)
   const clock = blockWhileBusy(busyTimeout, () => createSqliteClock(statements, now))
   const sweeper = createSweeper(async () => {
     const swept = await connection.transactLazily(() => {
@@ -86,7 +83,7 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
       return 'part'
     })
     if (swept === 'part') return 'part'
-    connection.space.tend()
+    space.tend()
     return contents.beside?.sweep() ?? 'all'
   }, settings.sweepInterval)
   const contents = createSqliteContents(connection, statements, {
@@ -98,7 +95,7 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
   })
   sweeper.start()
   const { open } = contents
-  const indexes = createSqliteIndexes(connection, prepareIndexStatements(connection.handle, prefix), {
+  const indexes = createSqliteIndexes(connection, statements, {
     now: clock.now,
     open,
     onIncomplete: (collection, index) => void indexer.run(collection, index),
@@ -107,28 +104,20 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
   const known = createKnownStates(cacheSize / 4)
   const names = createSqliteNames(connection, statements)
   const nextVersion = createVersions()
-  const states = createSqliteStates(connection, statements, {
-    contents,
-    known,
-    clock,
-    names,
-    indexes,
-    nextVersion,
-  })
-  const listings = createSqliteListings(statements, contents, known)
+  const states = createSqliteStates(connection, statements, { open, known, clock })
+  const rows = createSqliteRows(statements, { contents, known, names, indexes, nextVersion })
 
   return createSqlStore({
     owner: 'sqliteStore',
     settings,
     nextVersion,
-    changes: createSqliteChanges(connection, statements, { states, names, contents, clock, nextVersion }),
-    queries: createSqliteQueries(connection, prefix, { indexes, indexer, known, open }),
+    changes: createSqliteChanges(connection, statements, { states, rows, known, names, contents, clock, nextVersion }),
+    select: createSqliteQueries(connection, prefix, { indexes, known, open }),
     contents,
     batchSize: BATCH_SIZE,
     sweeper,
     indexer,
-
     read: states.read,
-    list: (collection, options) => connection.attempt(() => listings.list(collection, options)),
+    list: states.list,
   })
 }

@@ -8,40 +8,30 @@
  *
  * Every method may answer synchronously or with a promise.
  *
- * Content is described in `content-types.ts`, reads in `read-types.ts`, changes in `write-types.ts`, queries in
- * `index-types.ts`. The functions below the interfaces apply the rules of the contract.
+ * Content and changes are described in `write-types.ts`, lists and queries in `lists.ts`. The functions below the
+ * interfaces apply the rules of the contract.
  */
 
 import { Buffer, isAscii } from 'node:buffer'
+import { UntilLeft } from '../core/exchange.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
-import { UntilLeft } from '../core/until-left.ts'
-import type { Content, ContentFields, LargeBody, SmallBody, StagedBody } from './content-types.ts'
-import type { CollectionIndex, IndexedValues } from './index-types.ts'
-import type { ListOptions, Page, ReadOptions } from './read-types.ts'
+import type { CollectionIndex, IndexedValues, ListOptions, Page } from './lists.ts'
 import type {
+  Content,
+  ContentFields,
   CreateOptions,
   CreateResult,
+  LargeBody,
   RemoveOptions,
   RemoveResult,
+  SmallBody,
+  StagedBody,
   WriteOptions,
   WriteResult,
 } from './write-types.ts'
 
-export type { Content, ContentFields, LargeBody, SmallBody, StagedBody } from './content-types.ts'
-export type { ListOptions, Page, ReadOptions } from './read-types.ts'
-export type {
-  CreateOptions,
-  CreateResult,
-  Expectation,
-  NewState,
-  RelatedWrite,
-  RemoveOptions,
-  RemoveResult,
-  Requirement,
-  WriteConflict,
-  WriteOptions,
-  WriteResult,
-} from './write-types.ts'
+export type { ListOptions, Page } from './lists.ts'
+export type * from './write-types.ts'
 
 /** A state of a resource. */
 export interface StoredResource extends ContentFields {
@@ -237,4 +227,13 @@ export function isAborted(options: Abortable): boolean {
 /** @throws the reason of the signal */
 export function throwIfAborted(options: Abortable): void {
   if (isAborted(options)) options.signal!.throwIfAborted()
+}
+
+export interface ReadOptions {
+  /** Whether hidden resources are returned; otherwise they look like tombstones. Default false. */
+  readonly hidden?: boolean
+  /** The caller needs no content: a store may then leave `body` empty. Default false. */
+  readonly metadataOnly?: boolean
+  /** Aborts when the client has left: a call that waits may then end with its reason. */
+  readonly signal?: AbortSignal
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type Agent, createServer, request as httpRequest, type IncomingHttpHeaders, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Principal } from '../../src/core/exchange.ts'
+import type { Principal } from '../../src/core/request-view.ts'
 import { type AuthOptions, auth, principalOf } from '../../src/handlers/auth.ts'
 
 export interface Sent {

@@ -16,7 +16,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { readAll } from '../../src/conformance/contents/keeping.ts'
+import { readAll } from '../../src/conformance/contents-cases.ts'
 import { createBytes, stream } from '../../src/conformance/samples.ts'
 import { fileContents } from '../../src/contents/file.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'

@@ -1,5 +1,4 @@
-import { createGoneError } from '../../src/contents/errors.ts'
-import type { ContentStore } from '../../src/contents/types.ts'
+import { type ContentStore, createGoneError } from '../../src/contents/types.ts'
 
 /** A right content store in memory. */
 export function memoryContents(kept: Map<string, Uint8Array> = new Map()): ContentStore {

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest'
-import { readAll } from '../../src/conformance/contents/keeping.ts'
+import { readAll } from '../../src/conformance/contents-cases.ts'
 import { createBytes, MEBIBYTE, stream } from '../../src/conformance/samples.ts'
 import type { S3ContentsOptions } from '../../src/contents/s3.ts'
 import type { ContentStore } from '../../src/contents/types.ts'

@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { readAll } from '../../src/conformance/contents/keeping.ts'
+import { readAll } from '../../src/conformance/contents-cases.ts'
 import { createBytes, MEBIBYTE, stream } from '../../src/conformance/samples.ts'
 import { createKey, createPrefix, listKeys, openS3Contents } from '../support/contents.ts'
 import { runS3 } from '../support/running-s3.ts'

@@ -1,6 +1,6 @@
 import { startFauxqs } from 'fauxqs'
 import { describe, expect, it } from 'vitest'
-import { readAll } from '../../src/conformance/contents/keeping.ts'
+import { readAll } from '../../src/conformance/contents-cases.ts'
 import { createBytes, MEBIBYTE, stream } from '../../src/conformance/samples.ts'
 import { type S3ContentsOptions, s3Contents } from '../../src/contents/s3.ts'
 import type { ContentStore } from '../../src/contents/types.ts'

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { writeToConsole } from '../../src/core/console-line.ts'
+import { writeToConsole } from '../../src/core/diagnostics.ts'
 
 const count = (): number => process.stderr.listenerCount('error')
 

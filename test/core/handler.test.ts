@@ -6,16 +6,9 @@ import type { Exchange } from '../../src/core/exchange.ts'
 import type { Step } from '../../src/core/handler.ts'
 import { andThen, isPromise } from '../../src/core/maybe-promise.ts'
 import { createHandler, PASS } from '../../src/core/node-handler.ts'
-import { addVary } from '../../src/core/pending.ts'
-import {
-  type ContentSource,
-  contentReply,
-  emptyReply,
-  keepFields,
-  keptReply,
-  type Reply,
-} from '../../src/core/reply.ts'
-import { sequence } from '../../src/service/resource-steps.ts'
+import { type ContentSource, contentReply, emptyReply, keepFields, type Reply } from '../../src/core/reply.ts'
+import { addVary } from '../../src/core/write-head.ts'
+import { sequence } from '../../src/service/create-resource-service.ts'
 import { listen, serve } from '../handlers/serve.ts'
 
 const REPLY = emptyReply(204, [])
@@ -270,7 +263,7 @@ describe('createHandler', () => {
     const handler = createHandler({
       run(exchange) {
         if (exchange.req.url !== '/plain') addVary(exchange, exchange.req.url!.slice(1))
-        return keptReply(200, kept, 'x')
+        return { status: 200, headers: kept.headers, body: 'x', kept }
       },
       forwardErrors: false,
     })

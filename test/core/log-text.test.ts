@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { formatLogText } from '../../src/core/console-line.ts'
+import { formatLogText } from '../../src/core/diagnostics.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import { type RunningHost, runServer } from '../support/hosts.ts'

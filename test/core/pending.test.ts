@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Exchange } from '../../src/core/exchange.ts'
-import { addVary, createVaryAdder } from '../../src/core/pending.ts'
+import { addVary, createVaryAdder } from '../../src/core/write-head.ts'
 
 describe('createVaryAdder', () => {
   it('adds what addVary adds, whatever was added before it, request by request', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { giveBack, takeBuffer } from '../../src/core/read-buffers.ts'
+import { giveBack, takeBuffer } from '../../src/core/byte-blocks.ts'
 
 const take = (count: number): Uint8Array[] => Array.from({ length: count }, takeBuffer)
 

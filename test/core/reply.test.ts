@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { rangeReply } from '../../src/core/range-reply.ts'
-import { contentReply, emptyReply, encodeText, type Reply } from '../../src/core/reply.ts'
+import { contentReply, emptyReply, encodeText, type Reply, rangeReply } from '../../src/core/reply.ts'
 import { fieldOf } from '../support/reply-fields.ts'
 
 async function read({ body }: Reply): Promise<string> {

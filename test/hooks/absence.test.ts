@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { StandardSchema } from '../../src/core/standard-schema.ts'
+import type { StandardSchema } from '../../src/core/definition-types.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
 import { isResource, type ResourceStore } from '../../src/stores/types.ts'
 import { jsonOf, multipartOf, startService } from '../writes/support.ts'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import type { WriteContext } from '../../src/actions/change-types.ts'
+import type { WriteContext } from '../../src/actions/hook-types.ts'
 import { bearer } from '../../src/auth-schemes/bearer.ts'
 import { HttpError } from '../../src/core/errors.ts'
 import type { JsonObject } from '../../src/core/json.ts'

@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import type { ResourceStore } from '../../src/index.ts'
-import { createResourceService, document, memoryStore } from '../../src/index.ts'
+import { createResourceService, document, memoryStore, type ResourceStore } from '../../src/index.ts'
 import { type RunningHost, startHost } from '../support/hosts.ts'
 
 const closers: (() => Promise<void>)[] = []

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { json } from '../../src/actions/change-types.ts'
-import { entityTagOf } from '../../src/actions/state-tag.ts'
+import { json } from '../../src/actions/hook-types.ts'
+import { entityTagOf } from '../../src/actions/representation.ts'
 import { collection, document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'

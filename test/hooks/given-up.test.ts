@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { json } from '../../src/actions/change-types.ts'
+import { json } from '../../src/actions/hook-types.ts'
 import { HttpError } from '../../src/core/errors.ts'
 import type { CollectionOptions } from '../../src/service/collection-options.ts'
 import { collection } from '../../src/service/resource-definitions.ts'

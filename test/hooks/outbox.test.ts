@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { createServer } from 'node:http'
 import { afterEach, describe, expect, it } from 'vitest'
-import { type Change, json, type Outbox } from '../../src/actions/change-types.ts'
+import { type Change, json, type Outbox } from '../../src/actions/hook-types.ts'
 import { bearer } from '../../src/auth-schemes/bearer.ts'
 import { HttpError } from '../../src/core/errors.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { type Change, json } from '../../src/actions/change-types.ts'
+import { type Change, json } from '../../src/actions/hook-types.ts'
 import { bearer, insufficientScope } from '../../src/auth-schemes/bearer.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
 import type { Answer } from '../support/answer.ts'

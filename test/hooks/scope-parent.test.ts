@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { json } from '../../src/actions/change-types.ts'
+import { json } from '../../src/actions/hook-types.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
 import { jsonOf } from '../writes/support.ts'
 import { as, list, patchOf, png, scope, shown, start } from './scoped.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type Change, json } from '../../src/actions/change-types.ts'
+import { type Change, json } from '../../src/actions/hook-types.ts'
 import { HttpError } from '../../src/core/errors.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'

@@ -1,5 +1,6 @@
 import { expect, it, vi } from 'vitest'
-import { viewState } from '../../src/actions/hooks.ts'
+import { viewChanged, viewReplaced } from '../../src/actions/changes.ts'
+import { viewState } from '../../src/actions/resource-view.ts'
 import type { StoredResource } from '../../src/stores/types.ts'
 
 const resource: StoredResource = {
@@ -28,4 +29,13 @@ it('a state is parsed once, and only when its value is read', () => {
   } finally {
     parse.mockRestore()
   }
+})
+
+it('the state of a change has null where that is its content, and no value where its content is not JSON', () => {
+  const empty: StoredResource = { ...resource, size: 4, body: 'null' }
+  const broken: StoredResource = { ...resource, size: 1, body: '{' }
+  expect([viewChanged(empty, 100).value, viewReplaced(empty, 100).value]).toEqual([null, null])
+  expect(viewChanged(broken, 100).value).toBeUndefined()
+  expect(() => viewReplaced(broken, 100).value).toThrow('not JSON')
+  expect({ ...viewReplaced(resource, 100) }.value).toEqual({ a: 1 })
 })

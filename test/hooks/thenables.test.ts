@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import { describe, expect, it } from 'vitest'
-import { json } from '../../src/actions/change-types.ts'
+import { json } from '../../src/actions/hook-types.ts'
 import { attemptLimit } from '../../src/auth-schemes/accounts.ts'
 import { basic } from '../../src/auth-schemes/basic.ts'
 import { bearer } from '../../src/auth-schemes/bearer.ts'

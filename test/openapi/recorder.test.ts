@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { findView } from '../../src/openapi/service-view.ts'
+import { findView } from '../../src/openapi/inputs.ts'
 import { checkAnswers, type RecordedAnswer } from '../support/check-answers.ts'
 import { findUnseen } from '../support/compare-answers.ts'
 import { createKinds } from './kinds.ts'

@@ -48,10 +48,10 @@ const rows: readonly Row[] = [
     '/docs/a.bin',
     [evil, 'Access-Control-Request-Method: PUT'],
   ],
-  ['PROPFIND /docs/a.bin 501: checkMethodKnown: unknown method', 'PROPFIND', '/docs/a.bin'],
-  ['GET /nothing 404: checkMethodKnown: no definition is for this path', 'GET', '/nothing'],
+  ['PROPFIND /docs/a.bin 501: checkMethod: unknown method', 'PROPFIND', '/docs/a.bin'],
+  ['GET /nothing 404: checkMethod: no definition is for this path', 'GET', '/nothing'],
   [
-    'POST /docs/a.bin 405: checkMethodAllowed: allowed are GET, HEAD, PUT, PATCH, DELETE, OPTIONS',
+    'POST /docs/a.bin 405: checkMethod: allowed are GET, HEAD, PUT, PATCH, DELETE, OPTIONS',
     'POST',
     '/docs/a.bin',
     [text],
@@ -221,7 +221,7 @@ describe('the channel http-resource-service:request', () => {
 
   it('tells of OPTIONS * too', async () => {
     const event = await traceOf('OPTIONS', '*')
-    expect([event.target, event.reason]).toEqual(['*', 'answerServerOptions'])
+    expect([event.target, event.reason]).toEqual(['*', 'checkMethod'])
   })
 })
 

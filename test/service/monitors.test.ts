@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest'
-import { createMonitors } from '../../src/service/monitors.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
+import { createMonitors } from '../../src/work/monitors.ts'
 
 const NOW = 1_800_000_000_000
 const RETENTION = 60_000

@@ -21,7 +21,7 @@ async function serveTraced(resources: ServiceOptions['resources'], more: Service
     await send(...request)
     // Another request follows on the connection.
     const names = events[0]!.steps.map((step) => step.replace(/:.*/, ''))
-    return names.slice(names.indexOf('checkMethodAllowed') + 1)
+    return names.slice(names.indexOf('checkMethod') + 1)
   }
   return { send, stepsOf }
 }

@@ -2,10 +2,10 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { HttpError } from '../../src/core/errors.ts'
-import { createWorkQueue, LEASE, type WorkQueue, type WorkRecord } from '../../src/service/work-queue.ts'
-import { createWorkRunner, type WorkHandler } from '../../src/service/work-runner.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
+import { createWorkQueue, LEASE, type WorkQueue, type WorkRecord } from '../../src/work/queue.ts'
+import { createWorkRunner, type WorkHandler } from '../../src/work/runner.ts'
 
 const closers: (() => void)[] = []
 afterEach(() => {

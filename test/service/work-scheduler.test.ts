@@ -2,14 +2,10 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { HttpError } from '../../src/core/errors.ts'
 import type { LogEntry } from '../../src/core/operator-log.ts'
-import { createWorkQueue, type WorkQueue } from '../../src/service/work-queue.ts'
-import {
-  createExternalScheduler,
-  createLocalScheduler,
-  createPoll,
-  type ExternalQueue,
-} from '../../src/service/work-scheduler.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
+import { createPoll } from '../../src/work/poll.ts'
+import { createWorkQueue, type WorkQueue } from '../../src/work/queue.ts'
+import { createExternalScheduler, createLocalScheduler, type ExternalQueue } from '../../src/work/scheduler.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE

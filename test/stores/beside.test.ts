@@ -3,8 +3,10 @@ import { PassThrough } from 'node:stream'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { ContentStore } from '../../src/contents/types.ts'
 import { HttpError } from '../../src/core/errors.ts'
-import { type ContentLedger, createBesideContents, readWhole } from '../../src/stores/sql/beside.ts'
-import { type ChunkSink, createIntakeFactory } from '../../src/stores/sql/intake.ts'
+import { createBesideContents } from '../../src/stores/sql/beside.ts'
+import { createIntakeFactory } from '../../src/stores/sql/create-store.ts'
+import type { ChunkSink, ContentLedger } from '../../src/stores/sql/dialect.ts'
+import { readWhole } from '../../src/stores/streams.ts'
 
 const GRACE = 60_000
 const IDENTITY = '0123456789abcdef'

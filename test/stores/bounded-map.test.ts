@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createBoundedMap } from '../../src/stores/memory/tombstones.ts'
+import { createBoundedMap } from '../../src/stores/memory/expiring.ts'
 
 describe('createBoundedMap', () => {
   it('keeps the newest entries, through any changes, and tells of each that had to go', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { CollectionIndex } from '../../src/stores/index-types.ts'
+import type { CollectionIndex } from '../../src/stores/lists.ts'
 import { STORES } from '../hooks/stores.ts'
 
 const INDEX: CollectionIndex = {

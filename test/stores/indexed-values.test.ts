@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { IndexedValue } from '../../src/stores/index-types.ts'
-import { compareValues, encodePrefix, encodeValue, meetsCondition } from '../../src/stores/indexed-values.ts'
+import { compareValues, encodePrefix, encodeValue, type IndexedValue, meetsCondition } from '../../src/stores/lists.ts'
 
 const ORDERED: readonly IndexedValue[] = [
   ...[null, false, true],

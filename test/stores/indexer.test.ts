@@ -1,7 +1,8 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import type { CollectionIndex } from '../../src/stores/index-types.ts'
-import { type Batch, createIndexer, type IndexSteps } from '../../src/stores/sql/queries/indexer.ts'
+import type { CollectionIndex } from '../../src/stores/lists.ts'
+import { createIndexer } from '../../src/stores/sql/background.ts'
+import type { Batch, IndexSteps } from '../../src/stores/sql/dialect.ts'
 import { indexByStatus } from '../support/statuses.ts'
 
 type Item = Batch<number>['items'][number]

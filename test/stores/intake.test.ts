@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it, vi } from 'vitest'
 import { HttpError } from '../../src/core/errors.ts'
-import { type ChunkSink, createIntakeFactory } from '../../src/stores/sql/intake.ts'
-import { type ChunkedContent, type ChunkSource, moveChunks } from '../../src/stores/sql/move.ts'
+import { moveChunks } from '../../src/stores/sql/chunks.ts'
+import { createIntakeFactory } from '../../src/stores/sql/create-store.ts'
+import type { ChunkedContent, ChunkSink, ChunkSource } from '../../src/stores/sql/dialect.ts'
 import type { Content, LargeBody } from '../../src/stores/types.ts'
 
 const BATCH = 1000

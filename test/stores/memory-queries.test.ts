@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { isPromise } from '../../src/core/maybe-promise.ts'
-import type { CollectionIndex, ListQuery } from '../../src/stores/index-types.ts'
+import type { CollectionIndex, ListQuery } from '../../src/stores/lists.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { ListOptions, Page, ResourceStore } from '../../src/stores/types.ts'
 import { MEASURED } from '../support/measured.ts'

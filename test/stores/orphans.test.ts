@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { ContentStore, ListedContent } from '../../src/contents/types.ts'
-import { createOrphanSearch } from '../../src/stores/sql/orphans.ts'
+import { createOrphanSearch } from '../../src/stores/sql/beside.ts'
 
 const GRACE = 3_600_000
 const IDENTITY = '0123456789abcdef'

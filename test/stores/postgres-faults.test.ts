@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { PassThrough } from 'node:stream'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { createIndex } from '../../src/conformance/lists.ts'
 import { collection, createResourceService } from '../../src/index.ts'
 import { postgresStore } from '../../src/stores/postgres.ts'
 import { isLargeBody, isResource, type ResourceStore, type StoredResource } from '../../src/stores/types.ts'
@@ -321,6 +322,17 @@ describe('postgresStore, a database that falls silent', () => {
     }
     for (const client of clients) client.release()
     expect(isResource(await store.read('/a'))).toBe(true)
+  })
+
+  it('keeps its connections when clients send cursors that are none', async () => {
+    let removed = 0
+    pool.on('remove', () => removed++)
+    const query = { index: createIndex('faults', ['a']), where: [], orderBy: [], count: false }
+    await store.list('/a', { limit: 1, query })
+    for (const after of ['', 'none', 'e30']) {
+      expect((await time(() => store.list('/a', { limit: 1, query, after }))).error).toMatchObject({ status: 400 })
+    }
+    expect(removed).toBe(0)
   })
 
   it('refuses limits without effect', () => {

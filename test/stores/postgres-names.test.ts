@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { PostgresConnection } from '../../src/stores/postgres/connection.ts'
 import { createNameSource } from '../../src/stores/postgres/names.ts'
 import type { PostgresStatements } from '../../src/stores/postgres/statements.ts'
-import { KEPT_AFTER_EXPIRY } from '../../src/stores/sql/tables.ts'
+import { KEPT_AFTER_EXPIRY } from '../../src/stores/sql/rows.ts'
 
 afterEach(() => {
   vi.useRealTimers()

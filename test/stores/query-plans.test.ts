@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import type { CollectionIndex, Condition, OrderKey } from '../../src/stores/index-types.ts'
+import type { CollectionIndex, Condition, OrderKey } from '../../src/stores/lists.ts'
 import { postgresStore } from '../../src/stores/postgres.ts'
 import { type SqliteHandle, sqliteStore } from '../../src/stores/sqlite.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { CollectionIndex, Condition, OrderKey } from '../../src/stores/index-types.ts'
+import type { CollectionIndex, Condition, OrderKey } from '../../src/stores/lists.ts'
 import { planPage } from '../../src/stores/sql/queries/page.ts'
 import { createWindowRunner, type WindowItem } from '../support/window-runner.ts'
 

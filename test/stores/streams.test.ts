@@ -1,8 +1,7 @@
 import { getEventListeners } from 'node:events'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { untilAborted } from '../../src/stores/abortable-stream.ts'
-import { createBlockCollector } from '../../src/stores/memory/held-content.ts'
+import { createBlockCollector, untilAborted } from '../../src/stores/streams.ts'
 import { isLargeBody } from '../../src/stores/types.ts'
 
 async function* numbers(count: number): AsyncGenerator<Uint8Array> {

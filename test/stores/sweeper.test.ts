@@ -1,6 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { createSweeper, type Swept } from '../../src/stores/sql/sweeper.ts'
+import { createSweeper } from '../../src/stores/sql/background.ts'
+import type { Swept } from '../../src/stores/sql/dialect.ts'
 
 const HOUR = 3_600_000
 

@@ -8,7 +8,7 @@ import type {
   IndexedValues,
   ListQuery,
   OrderKey,
-} from '../../src/stores/index-types.ts'
+} from '../../src/stores/lists.ts'
 import type { Content, Page, ResourceStore } from '../../src/stores/types.ts'
 import { createRandom, type Random } from '../stress/fuzzer.ts'
 

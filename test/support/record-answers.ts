@@ -1,7 +1,7 @@
 import { afterAll, expect, vi } from 'vitest'
 import type { Exchange } from '../../src/core/exchange.ts'
 import type { Reply } from '../../src/core/reply.ts'
-import type { ServiceView } from '../../src/openapi/service-view.ts'
+import type { ServiceView } from '../../src/openapi/inputs.ts'
 import type { RecordedAnswer } from './check-answers.ts'
 
 /** What the services of one test file have answered; each answer once. */
@@ -47,8 +47,8 @@ function record(exchange: Exchange & { readonly route?: object }, reply: Reply):
   recorder.answers.set(`${number} ${JSON.stringify({ ...rest, path: '' })}`, answer)
 }
 
-vi.mock('../../src/openapi/service-view.ts', async (importOriginal) => {
-  const original = await importOriginal<typeof import('../../src/openapi/service-view.ts')>()
+vi.mock('../../src/openapi/inputs.ts', async (importOriginal) => {
+  const original = await importOriginal<typeof import('../../src/openapi/inputs.ts')>()
   const rememberView: typeof original.rememberView = (service, view) => {
     for (const { route } of view.routes) recorder.views.set(route, view)
     original.rememberView(service, view)

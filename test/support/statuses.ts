@@ -1,4 +1,4 @@
-import type { CollectionIndex, ListQuery } from '../../src/stores/index-types.ts'
+import type { CollectionIndex, ListQuery } from '../../src/stores/lists.ts'
 import type { Content, Page, ResourceStore, StoredResource } from '../../src/stores/types.ts'
 
 /** The JSON of an item. */

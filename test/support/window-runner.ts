@@ -1,8 +1,13 @@
-import type { CollectionIndex, IndexedValues } from '../../src/stores/index-types.ts'
-import { ALL_SLOTS, encodeEntry } from '../../src/stores/sql/queries/entry.ts'
+import type { CollectionIndex, IndexedValues } from '../../src/stores/lists.ts'
 import type { Bound, Filter } from '../../src/stores/sql/queries/filters.ts'
-import type { Found, Steps, WindowRequest } from '../../src/stores/sql/queries/steps.ts'
-import { edgeColumns, type Window } from '../../src/stores/sql/queries/window.ts'
+import { ALL_SLOTS, encodeEntry } from '../../src/stores/sql/queries/index-tables.ts'
+import {
+  edgeColumns,
+  type Found,
+  type Steps,
+  type Window,
+  type WindowRequest,
+} from '../../src/stores/sql/queries/window.ts'
 import { sortKeyOf } from '../../src/stores/sql/rows.ts'
 
 /** A member of a collection. */

@@ -1,7 +1,7 @@
 import { setImmediate as immediate } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
+import { takeBuffer } from '../../src/core/byte-blocks.ts'
 import { HttpError } from '../../src/core/errors.ts'
-import { takeBuffer } from '../../src/core/read-buffers.ts'
 import { type ContentSource, contentReply, emptyReply } from '../../src/core/reply.ts'
 import type { WireClient } from './raw-client.ts'
 import {

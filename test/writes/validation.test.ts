@@ -2,7 +2,7 @@ import { type } from 'arktype'
 import * as v from 'valibot'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import type { StandardSchema } from '../../src/core/standard-schema.ts'
+import type { StandardSchema } from '../../src/core/definition-types.ts'
 import { collection, document } from '../../src/service/resource-definitions.ts'
 import { FORM, JSON_PATCH, JSON_TYPE, jsonOf, MERGE_PATCH, startService, type Target } from './support.ts'
 

@@ -1,6 +1,18 @@
 import { isHttpError } from '../../core/errors.ts'
-import { claim, claimContent, claimEqual, claimFails, claimResource } from '../claims.ts'
-import { binary, create, createBytes, created, nameOf, put, stream, text, times } from '../samples.ts'
+import { claim, claimContent, claimEqual, claimFails, claimResource, claimStored } from '../claims.ts'
+import {
+  binary,
+  create,
+  createBytes,
+  created,
+  interrupt,
+  nameOf,
+  put,
+  remove,
+  stream,
+  text,
+  times,
+} from '../samples.ts'
 import type { Case } from '../types.ts'
 
 /** The value of a name that the store has assigned. */
@@ -32,7 +44,7 @@ export const creation: readonly Case[] = [
       let given = ''
       const member = await create(store, collection, (name) => content(3, `${collection}/${(given = name)}`))
       claimEqual(nameOf(member), given, 'The last name that was given is not the name of the member.')
-      await claimContent(await store.read(member.path), content(3, member.path), 'The member has other content.')
+      await claimStored(store, member.path, content(3, member.path), 'The member has other content.')
     },
   },
   {
@@ -55,7 +67,7 @@ export const creation: readonly Case[] = [
         claim(!taken.includes(id), `The name ${id} was assigned although a client had written it.`)
       }
       for (const id of taken) {
-        await claimContent(await store.read(path(id)), content(99, path(id)), 'A creation overwrote a resource.')
+        await claimStored(store, path(id), content(99, path(id)), 'A creation overwrote a resource.')
       }
     },
   },
@@ -72,8 +84,8 @@ export const creation: readonly Case[] = [
           const written = id + 2
           await put(store, path(written), content(1, path(written)))
           used.add(written)
-          await store.remove(path(written), { expect: 'any', mode })
-          await store.remove(member.path, { expect: 'any', mode })
+          await remove(store, path(written), mode)
+          await remove(store, member.path, mode)
         }
       }
     },
@@ -82,13 +94,11 @@ export const creation: readonly Case[] = [
     title: 'writes nothing when the content cannot be made, and goes on working',
     async run({ store, collection, path, content }) {
       const error = new Error('no content')
-      const thrown = await claimFails(
-        async () =>
-          store.create(collection, () => {
-            throw error
-          }),
-        'The error of the function that makes the content was swallowed.',
-      )
+      const makeContent = () => {
+        throw error
+      }
+      const creation = async () => store.create(collection, makeContent)
+      const thrown = await claimFails(creation, 'The error of the function that makes the content was swallowed.')
       claim(thrown === error, 'The error of the function that makes the content was replaced by another one.')
       claimEqual((await store.list(collection, { limit: 10 })).items.length, 0, 'A failed creation left something.')
       await create(store, collection, (name) => content(1, path(name)))
@@ -101,8 +111,8 @@ export const creation: readonly Case[] = [
       const bytes = createBytes(200_000, 4)
       const small = await create(store, collection, text('note'))
       const large = await create(store, collection, binary(stream(bytes, 40_000)))
-      await claimContent(await store.read(small.path), text('note'), 'The member has other content.')
-      await claimContent(await store.read(large.path), binary(bytes), 'The streamed member has other content.')
+      await claimStored(store, small.path, text('note'), 'The member has other content.')
+      await claimStored(store, large.path, binary(bytes), 'The streamed member has other content.')
     },
   },
   {
@@ -111,16 +121,14 @@ export const creation: readonly Case[] = [
     async run({ store, collection, path }) {
       const last = claimAssigned(await create(store, collection, text('first')), collection)
       const taken = [last + 1, last + 2, last + 3]
-      async function* interrupted() {
-        yield createBytes(100, 1)
-        for (const id of taken) await store.write(path(id), text('client'), { expect: 'any' })
-        yield createBytes(100, 2)
-      }
-      const member = await create(store, collection, binary(interrupted()))
-      const expected = binary(Buffer.concat([createBytes(100, 1), createBytes(100, 2)]))
-      await claimContent(await store.read(member.path), expected, 'The member has other content.')
+      const bytes = createBytes(200, 1)
+      const body = interrupt(bytes, async () => {
+        for (const id of taken) await put(store, path(id), text('client'))
+      })
+      const member = await create(store, collection, binary(body))
+      await claimStored(store, member.path, binary(bytes), 'The member has other content.')
       for (const id of taken) {
-        await claimContent(await store.read(path(id)), text('client'), 'A creation overwrote what a client wrote.')
+        await claimStored(store, path(id), text('client'), 'A creation overwrote what a client wrote.')
       }
     },
   },
@@ -131,13 +139,11 @@ export const creation: readonly Case[] = [
       for (const mode of modes) {
         const last = claimAssigned(await create(store, collection, text('first')), collection)
         const written = path(last + 1)
-        async function* interrupted() {
-          yield createBytes(100, 1)
-          await store.write(written, text('client'), { expect: 'any' })
-          await store.remove(written, { expect: 'any', mode })
-          yield createBytes(100, 2)
-        }
-        const member = await create(store, collection, binary(interrupted()))
+        const body = interrupt(createBytes(200, 1), async () => {
+          await put(store, written, text('client'))
+          await remove(store, written, mode)
+        })
+        const member = await create(store, collection, binary(body))
         claim(member.path !== written, `The name ${last + 1} was assigned although a client had removed it (${mode}).`)
         const hidden = mode === 'hide' ? text('client') : undefined
         if (hidden) await claimContent(await store.read(written, { hidden: true }), hidden, 'What is hidden is gone.')
@@ -166,10 +172,8 @@ export const creation: readonly Case[] = [
       await put(store, path(Number.MAX_SAFE_INTEGER - 1), text('last but one'))
       const last = await create(store, collection, text('last')).catch((error: unknown) => error)
       if (!(last instanceof Error)) claimAssigned(claimResource(last as never, 'No member.'), collection)
-      const error = await claimFails(
-        async () => store.create(collection, text('one too many')),
-        'There is no safe integer left, and yet a name was assigned.',
-      )
+      const creation = async () => store.create(collection, text('one too many'))
+      const error = await claimFails(creation, 'There is no safe integer left, and yet a name was assigned.')
       claim(isHttpError(error) && error.status === 507, 'Out of names is not reported as HttpError 507.')
       const { items } = await store.list(collection, { limit: 10 })
       claim(items.length <= 2, 'A creation that failed has left something.')
@@ -187,7 +191,7 @@ export const creation: readonly Case[] = [
         const name = nameOf(member)
         claimEqual(given.at(-1), name, 'The name that content was made with is not the name of the member.')
         const sentence = 'The member has other content than was made with its name.'
-        await claimContent(await store.read(member.path), content(Number(name) % 100, member.path), sentence)
+        await claimStored(store, member.path, content(Number(name) % 100, member.path), sentence)
       }
     },
   },

@@ -1,37 +1,51 @@
 import { isResource, type RemoveOptions } from '../../stores/types.ts'
-import { claim, claimContent, claimEqual, claimFails, claimResource, claimTombstone } from '../claims.ts'
-import { binary, create, createBytes, listAll, nameOf, put, stall, stream, text, times, waitFor } from '../samples.ts'
+import { claim, claimContent, claimEqual, claimFails, claimResource, claimStored, claimTombstone } from '../claims.ts'
+import { listAll } from '../lists.ts'
+import {
+  binary,
+  create,
+  createBytes,
+  factsOf,
+  nameOf,
+  pathsOf,
+  put,
+  race,
+  range,
+  remove,
+  stall,
+  stream,
+  text,
+  waitUntilGone,
+} from '../samples.ts'
 import type { Case } from '../types.ts'
 
 export const durability: readonly Case[] = [
   {
     title: 'has everything that was acknowledged after a sudden end, exactly as it was',
-    needs: ['durable'],
     async run({ store, collection, path, content, crash }) {
       for (let name = 1; name <= 5; name++) await put(store, path(name), content(name, path(name)))
       await put(store, path(2), content(22, path(2)))
-      await store.remove(path(3), { expect: 'any', mode: 'erase' })
+      await remove(store, path(3))
       const before = await listAll(store, collection, 10)
       const reopened = await crash()
       const after = await listAll(reopened, collection, 10)
-      const facts = (items: typeof before) => items.map(({ body: _, ...facts }) => facts)
-      claimEqual(facts(after), facts(before), 'After the end, the store has other states than before.')
-      await claimContent(await reopened.read(path(2)), content(22, path(2)), 'Content has changed over the end.')
+      claimEqual(after.map(factsOf), before.map(factsOf), 'After the end, the store has other states than before.')
+      await claimStored(reopened, path(2), content(22, path(2)), 'Content has changed over the end.')
       claimEqual(await reopened.read(path(3)), undefined, 'What was removed is back after the end.')
     },
   },
   {
     title: 'has tombstones, hidden resources and large content after a sudden end',
-    needs: ['durable', 'contents', 'tombstones', 'hiding'],
+    needs: ['contents', 'tombstones', 'hiding'],
     async run({ store, path, crash }) {
       const bytes = createBytes(1_200_000, 1)
       await put(store, path(1), binary(stream(bytes, 65_536)))
       for (const name of [2, 3]) await put(store, path(name), text('gone'))
-      await store.remove(path(2), { expect: 'any', mode: 'tombstone' })
-      await store.remove(path(3), { expect: 'any', mode: 'hide' })
+      await remove(store, path(2), 'tombstone')
+      await remove(store, path(3), 'hide')
       const tombstone = await store.read(path(2))
       const reopened = await crash()
-      await claimContent(await reopened.read(path(1)), binary(bytes), 'Large content has changed over the end.')
+      await claimStored(reopened, path(1), binary(bytes), 'Large content has changed over the end.')
       claimEqual(await reopened.read(path(2)), tombstone, 'A tombstone has changed over the end.')
       const hidden = await reopened.read(path(3), { hidden: true })
       await claimContent(hidden, text('gone'), 'A hidden resource has changed over the end.')
@@ -40,11 +54,10 @@ export const durability: readonly Case[] = [
   },
   {
     title: 'never uses a version again after a sudden end',
-    needs: ['durable'],
     async run({ store, path, content, crash }) {
       const seen = new Set<string>()
       for (let i = 0; i < 5; i++) seen.add((await put(store, path(1), content(1, path(1)))).version)
-      await store.remove(path(1), { expect: 'any', mode: 'erase' })
+      await remove(store, path(1))
       const reopened = await crash()
       for (let i = 0; i < 5; i++) seen.add((await put(reopened, path(1), content(1, path(1)))).version)
       claimEqual(seen.size, 10, 'A version of before the end was used again after it.')
@@ -52,17 +65,16 @@ export const durability: readonly Case[] = [
   },
   {
     title: 'never assigns a name again after a sudden end',
-    needs: ['durable'],
     async run({ store, collection, path, content, crash }) {
       const used = new Set<number>()
       for (let i = 0; i < 4; i++) {
         const member = await create(store, collection, (name) => content(1, path(name)))
         used.add(Number(nameOf(member)))
-        await store.remove(member.path, { expect: 'any', mode: 'erase' })
+        await remove(store, member.path)
       }
       const written = Math.max(...used) + 3
       await put(store, path(written), content(1, path(written)))
-      await store.remove(path(written), { expect: 'any', mode: 'erase' })
+      await remove(store, path(written))
       used.add(written)
       const reopened = await crash()
       for (let i = 0; i < 8; i++) {
@@ -74,7 +86,7 @@ export const durability: readonly Case[] = [
   },
   {
     title: 'has nothing of a write that was under way at a sudden end',
-    needs: ['durable', 'contents'],
+    needs: ['contents'],
     async run({ store, collection, path, crash }) {
       await put(store, path(1), text('before'))
       const sources = [1, 2, 3].map((seed) => stall(createBytes(1_500_000, seed)))
@@ -86,20 +98,15 @@ export const durability: readonly Case[] = [
       for (const call of calls) call.catch(() => {})
       await Promise.all(sources.map((source) => source.reached))
       const reopened = await crash()
-      await claimContent(await reopened.read(path(1)), text('before'), 'A write that was under way has left a part.')
+      await claimStored(reopened, path(1), text('before'), 'A write that was under way has left a part.')
       const members = await listAll(reopened, collection, 5)
-      claimEqual(
-        members.map((item) => item.path),
-        [path(1)],
-        'A write that was under way has left a member.',
-      )
+      claimEqual(pathsOf(members), [path(1)], 'A write that was under way has left a member.')
       await put(reopened, path(2), text('after'))
-      await claimContent(await reopened.read(path(2)), text('after'), 'A write that was under way is in the way.')
+      await claimStored(reopened, path(2), text('after'), 'A write that was under way is in the way.')
     },
   },
   {
     title: 'shows at once in every process what one of them has written',
-    needs: ['durable'],
     async run({ store, collection, path, content, reopen }) {
       const other = await reopen()
       for (let i = 1; i <= 10; i++) {
@@ -111,13 +118,12 @@ export const durability: readonly Case[] = [
         const { items } = await reader.list(collection, { limit: 5 })
         claimEqual(items[0]?.version, version, 'Another process lists an older state.')
       }
-      await store.remove(path(1), { expect: 'any', mode: 'erase' })
+      await remove(store, path(1))
       claim(!isResource(await other.read(path(1))), 'Another process finds what was removed.')
     },
   },
   {
     title: 'shows in every process a page as it is, whatever another process does to its members',
-    needs: ['durable'],
     async run({ store, collection, path, content, modes, reopen }) {
       // One process only reads: what it has kept of a page is renewed by no write of its own.
       const reader = await reopen()
@@ -125,8 +131,8 @@ export const durability: readonly Case[] = [
       const write = async (name: number, seed: number): Promise<void> => {
         versions.set(name, (await put(store, path(name), content(seed, path(name)))).version)
       }
-      const remove = async (name: number, mode: RemoveOptions['mode']): Promise<void> => {
-        await store.remove(path(name), { expect: 'any', mode })
+      const removeMember = async (name: number, mode: RemoveOptions['mode']): Promise<void> => {
+        await remove(store, path(name), mode)
         versions.delete(name)
       }
       const claimPages = async (change: string): Promise<void> => {
@@ -148,11 +154,11 @@ export const durability: readonly Case[] = [
       await write(4, 4)
       await claimPages('a new member')
       for (const [index, mode] of modes.entries()) {
-        await remove(index + 2, mode)
+        await removeMember(index + 2, mode)
         await claimPages(`a removal (${mode})`)
         // As many members as before, and one of them another.
         await write(10 + index, index)
-        await remove(index === 0 ? 1 : 9 + index, mode)
+        await removeMember(index === 0 ? 1 : 9 + index, mode)
         await claimPages('a removal and a new member')
         await write(index + 2, 20)
         await claimPages('the return of a member')
@@ -161,11 +167,11 @@ export const durability: readonly Case[] = [
   },
   {
     title: 'remembers every tombstone after a sudden end',
-    needs: ['durable', 'tombstones'],
+    needs: ['tombstones'],
     async run({ store, path, content, crash }) {
-      const names = Array.from({ length: 10 }, (_, index) => index + 1)
+      const names = range(1, 10)
       for (const name of names) await put(store, path(name), content(name, path(name)))
-      for (const name of names) await store.remove(path(name), { expect: 'any', mode: 'tombstone' })
+      for (const name of names) await remove(store, path(name), 'tombstone')
       const reopened = await crash()
       const sentence = 'A tombstone was forgotten over the end.'
       for (const name of names) claimTombstone(await reopened.read(path(name)), path(name), sentence)
@@ -173,23 +179,21 @@ export const durability: readonly Case[] = [
   },
   {
     title: 'assigns no name twice among several processes',
-    needs: ['durable'],
     async run({ store, collection, path, content, reopen }) {
       const stores = [store, await reopen(), await reopen()]
-      const members = await times(45, (i) => create(stores[i % 3]!, collection, (name) => content(1, path(name))))
-      claimEqual(new Set(members.map((member) => member.path)).size, 45, 'Two processes assigned the same name.')
+      const members = await race(stores, 45, (own) => create(own, collection, (name) => content(1, path(name))))
+      claimEqual(new Set(pathsOf(members)).size, 45, 'Two processes assigned the same name.')
       claimEqual((await listAll(store, collection, 20)).length, 45, 'A member that one process created is missing.')
     },
   },
   {
     title: 'forgets a tombstone in every process',
-    needs: ['durable', 'tombstones'],
+    needs: ['tombstones'],
     async run({ store, path, content, reopen }) {
       const other = await reopen()
       await put(store, path(1), content(1, path(1)))
-      await store.remove(path(1), { expect: 'any', mode: 'tombstone', retention: 30 })
-      const isGone = (state: unknown) => state === undefined
-      await waitFor(async () => other.read(path(1)), isGone, 'The tombstone outlived its retention of 30 ms.')
+      await remove(store, path(1), 'tombstone', { retention: 30 })
+      await waitUntilGone(other, path(1), 'The tombstone outlived its retention of 30 ms.')
       await claimFails(async () => claimResource(await other.read(path(1)), 'None.'), 'A removed resource came back.')
     },
   },

@@ -1,41 +1,39 @@
 import { getEventListeners } from 'node:events'
-import type { Content, ResourceStore } from '../../stores/types.ts'
+import type { Content } from '../../stores/types.ts'
 import { claim, claimContent, claimEqual, claimFails, claimResource, claimSettles } from '../claims.ts'
-import { binary, brokenStream, create, createBytes, listAll, put, stall, stream, text } from '../samples.ts'
+import { listAll } from '../lists.ts'
+import { binary, brokenStream, create, createBytes, interrupt, pathsOf, put, stall, stream, text } from '../samples.ts'
 import type { Bench, Case } from '../types.ts'
 
+/** Content that is going to fail, and the signal that its write is given. */
+interface FailingContent {
+  readonly content: Content
+  readonly signal?: AbortSignal
+}
+
 /** Fails unless a write of some content fails and leaves everything as it was, where something is and where nothing is. */
-async function claimNothingLeft(
-  { store, path, collection }: Bench,
-  makeContent: () => Content,
-  makeSignal: () => AbortSignal | undefined,
-): Promise<void> {
+async function claimNothingLeft({ store, path, collection }: Bench, make: () => FailingContent): Promise<void> {
   const before = await put(store, path(1), text('as it was'))
   for (const name of [1, 2]) {
-    const signal = makeSignal()
-    const options = { expect: 'any', ...(signal === undefined ? {} : { signal }) } as const
-    await claimFails(async () => store.write(path(name), makeContent(), options), 'The write should have failed.')
+    const { content, ...options } = make()
+    const write = async () => store.write(path(name), content, { expect: 'any', ...options })
+    await claimFails(write, 'The write should have failed.')
   }
-  const signal = makeSignal()
-  await claimFails(
-    async () => store.create(collection, makeContent(), signal === undefined ? {} : { signal }),
-    'The creation should have failed.',
-  )
+  const { content, ...options } = make()
+  await claimFails(async () => store.create(collection, content, options), 'The creation should have failed.')
   const after = await store.read(path(1))
   await claimContent(after, text('as it was'), 'A write that failed has changed what was there.')
   claimEqual(claimResource(after, '').version, before.version, 'A write that failed has made a new version.')
   claimEqual(await store.read(path(2)), undefined, 'A write that failed has left something.')
   const members = await listAll(store, collection, 10)
-  claimEqual(
-    members.map((item) => item.path),
-    [path(1)],
-    'A write that failed has left a member in the listing.',
-  )
+  claimEqual(pathsOf(members), [path(1)], 'A write that failed has left a member in the listing.')
   await create(store, collection, text('the store goes on'))
 }
 
-async function stage(store: ResourceStore, body: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<unknown> {
-  return store.stage!(body, signal === undefined ? {} : { signal })
+/** Content during which its signal aborts. */
+function makeAborted(createBody: (abort: () => void) => AsyncIterable<Uint8Array>): FailingContent {
+  const controller = new AbortController()
+  return { content: binary(createBody(() => controller.abort())), signal: controller.signal }
 }
 
 export const faults: readonly Case[] = [
@@ -45,29 +43,21 @@ export const faults: readonly Case[] = [
     async run(bench) {
       for (const size of [100, 100_000, 1_500_000]) {
         const error = new Error('The source broke off.')
-        const body = () => binary(brokenStream(createBytes(size, 1), error))
-        const thrown = await claimFails(
-          async () => bench.store.write(bench.path(3), body(), { expect: 'any' }),
-          'A write succeeded although its stream had broken off.',
-        )
+        const body = binary(brokenStream(createBytes(size, 1), error))
+        const write = async () => bench.store.write(bench.path(3), body, { expect: 'any' })
+        const thrown = await claimFails(write, 'A write succeeded although its stream had broken off.')
         claim(thrown === error, 'The error of the source came out as another one.')
       }
-      await claimNothingLeft(
-        bench,
-        () => binary(brokenStream(createBytes(300_000, 2), new Error('gone'))),
-        () => undefined,
-      )
+      const bytes = createBytes(300_000, 2)
+      await claimNothingLeft(bench, () => ({ content: binary(brokenStream(bytes, new Error('gone'))) }))
     },
   },
   {
     title: 'leaves nothing of a stream that breaks off before its first chunk',
     needs: ['contents'],
     async run(bench) {
-      await claimNothingLeft(
-        bench,
-        () => binary(brokenStream(new Uint8Array(0), new Error('gone'))),
-        () => undefined,
-      )
+      const bytes = new Uint8Array(0)
+      await claimNothingLeft(bench, () => ({ content: binary(brokenStream(bytes, new Error('gone'))) }))
     },
   },
   {
@@ -95,34 +85,18 @@ export const faults: readonly Case[] = [
     title: 'leaves nothing of a stream when the signal aborts between two chunks',
     needs: ['contents'],
     async run(bench) {
-      let controller = new AbortController()
-      await claimNothingLeft(
-        bench,
-        () => binary(abortMidway(createBytes(600_000, 3), () => controller.abort())),
-        () => {
-          controller = new AbortController()
-          return controller.signal
-        },
-      )
+      await claimNothingLeft(bench, () => makeAborted((abort) => interrupt(createBytes(600_000, 3), abort)))
     },
   },
   {
     title: 'leaves nothing when the signal aborts at the end of the stream',
     needs: ['contents'],
     async run(bench) {
-      let controller = new AbortController()
-      async function* abortAtEnd(bytes: Uint8Array) {
-        yield* stream(bytes, 50_000)
-        controller.abort()
+      async function* abortAtEnd(abort: () => void) {
+        yield* stream(createBytes(200_000, 3), 50_000)
+        abort()
       }
-      await claimNothingLeft(
-        bench,
-        () => binary(abortAtEnd(createBytes(200_000, 3))),
-        () => {
-          controller = new AbortController()
-          return controller.signal
-        },
-      )
+      await claimNothingLeft(bench, () => makeAborted(abortAtEnd))
     },
   },
   {
@@ -132,9 +106,8 @@ export const faults: readonly Case[] = [
       const controller = new AbortController()
       const reason = new Error('The client is gone.')
       const source = stall(createBytes(300_000, 4))
-      const call = (async () =>
-        store.write(path(1), binary(source.body), { expect: 'any', signal: controller.signal }))()
-      const failure = claimFails(() => call, 'A write succeeded although its signal had been aborted.')
+      const write = async () => store.write(path(1), binary(source.body), { expect: 'any', signal: controller.signal })
+      const failure = claimFails(write, 'A write succeeded although its signal had been aborted.')
       await source.reached
       controller.abort(reason)
       const thrown = await claimSettles(failure, 'A write waits for a silent source although its signal has aborted.')
@@ -162,10 +135,8 @@ export const faults: readonly Case[] = [
           signals.closed()
         }
       }
-      await claimFails(
-        async () => store.write(path(1), binary(source()), { expect: 'any', signal: controller.signal }),
-        'A write succeeded although its signal had been aborted.',
-      )
+      const write = async () => store.write(path(1), binary(source()), { expect: 'any', signal: controller.signal })
+      await claimFails(write, 'A write succeeded although its signal had been aborted.')
       await claimSettles(closed, 'The source of an aborted write was never closed: it would be held for ever.')
     },
   },
@@ -179,10 +150,8 @@ export const faults: readonly Case[] = [
       await store.write(path(1), body(), { expect: 'absent', signal })
       await store.create(collection, body(), { signal })
       const broken = binary(brokenStream(createBytes(100_000, 1), new Error('gone')))
-      await claimFails(
-        async () => store.write(path(1), broken, { expect: 'any', signal }),
-        'The write should have failed.',
-      )
+      const write = async () => store.write(path(1), broken, { expect: 'any', signal })
+      await claimFails(write, 'The write should have failed.')
       await store.read(path(1), { signal })
       await store.list(collection, { limit: 1, signal })
       await store.remove(path(1), { expect: 'any', mode: 'erase', signal })
@@ -196,28 +165,14 @@ export const faults: readonly Case[] = [
     async run({ store }) {
       const error = new Error('The source broke off.')
       for (const size of [10, 500_000]) {
-        const thrown = await claimFails(
-          () => stage(store, brokenStream(createBytes(size, 1), error)),
-          'Content was staged although its stream had broken off.',
-        )
+        const broken = async () => store.stage!(brokenStream(createBytes(size, 1), error))
+        const thrown = await claimFails(broken, 'Content was staged although its stream had broken off.')
         claim(thrown === error, 'The error of the source came out as another one.')
       }
       const controller = new AbortController()
-      await claimFails(
-        () =>
-          stage(
-            store,
-            abortMidway(createBytes(500_000, 1), () => controller.abort()),
-            controller.signal,
-          ),
-        'Content was staged although its signal had been aborted.',
-      )
+      const body = interrupt(createBytes(500_000, 1), () => controller.abort())
+      const aborted = async () => store.stage!(body, { signal: controller.signal })
+      await claimFails(aborted, 'Content was staged although its signal had been aborted.')
     },
   },
 ]
-
-async function* abortMidway(bytes: Uint8Array, abort: () => void): AsyncGenerator<Uint8Array> {
-  yield* stream(bytes.subarray(0, bytes.length >> 1), 50_000)
-  abort()
-  yield* stream(bytes.subarray(bytes.length >> 1), 50_000)
-}

@@ -1,6 +1,7 @@
 import { isHttpError } from '../../core/errors.ts'
 import { claim, claimContent, claimEqual, claimResource } from '../claims.ts'
-import { binary, create, createBytes, listAll, put, stream, text } from '../samples.ts'
+import { listAll, walk } from '../lists.ts'
+import { binary, create, createBytes, factsOf, nameOf, pathsOf, put, range, remove, stream, text } from '../samples.ts'
 import type { Case } from '../types.ts'
 
 export const listing: readonly Case[] = [
@@ -19,11 +20,7 @@ export const listing: readonly Case[] = [
         await put(store, path(name), content(name, path(name)))
       const { items } = await store.list(collection, { limit: 100 })
       const expected = [1, 2, 3, 9, 10, 11, 20, 21, 100, 1000].map(path)
-      claimEqual(
-        items.map((item) => item.path),
-        expected,
-        'Integers are listed by value.',
-      )
+      claimEqual(pathsOf(items), expected, 'Integers are listed by value.')
     },
   },
   {
@@ -32,18 +29,12 @@ export const listing: readonly Case[] = [
       for (const name of [1, 2, 3]) await put(store, path(name), content(name, path(name)))
       await store.list(collection, { limit: 10 })
       await put(store, path(2), content(22, path(2)))
-      await store.remove(path(3), { expect: 'any', mode: 'erase' })
+      await remove(store, path(3))
       const { items } = await store.list(collection, { limit: 10 })
-      claimEqual(
-        items.map((item) => item.path),
-        [path(1), path(2)],
-        'What was removed is not listed, all else is.',
-      )
+      claimEqual(pathsOf(items), [path(1), path(2)], 'What was removed is not listed, all else is.')
       for (const item of items) {
         const state = claimResource(await store.read(item.path), 'A listed member was not found.')
-        const { body: _, ...expected } = state
-        const { body: __, ...facts } = item
-        claimEqual(facts, expected, 'A listing and a read tell different facts.')
+        claimEqual(factsOf(item), factsOf(state), 'A listing and a read tell different facts.')
       }
       await claimContent(items[1], content(22, path(2)), 'A listing shows content that was replaced.')
     },
@@ -54,11 +45,7 @@ export const listing: readonly Case[] = [
       const paths: string[] = []
       for (let i = 0; i < 12; i++) paths.push((await create(store, collection, (name) => content(i, path(name)))).path)
       const members = await listAll(store, collection, 5)
-      claimEqual(
-        members.map((item) => item.path),
-        paths,
-        'Created members are listed in the order of their names.',
-      )
+      claimEqual(pathsOf(members), paths, 'Created members are listed in the order of their names.')
     },
   },
   {
@@ -68,27 +55,16 @@ export const listing: readonly Case[] = [
       for (const limit of [1, 2, 3, 4, 5, 6, 11, 12, 13, 1000]) {
         const sizes: number[] = []
         const paths: string[] = []
-        for (let after: string | undefined; ; ) {
-          const page = await store.list(collection, { limit, after })
-          sizes.push(page.items.length)
-          paths.push(...page.items.map((item) => item.path))
-          if (page.next === undefined) break
-          after = page.next
-          claim(sizes.length < 20, 'The walk through the pages never ends.')
+        for await (const { items } of walk((after) => store.list(collection, { limit, after }))) {
+          sizes.push(items.length)
+          paths.push(...pathsOf(items))
         }
-        const full = Math.floor(12 / limit)
         const rest = 12 % limit
-        const expected = [...Array.from({ length: full }, () => limit), ...(rest > 0 ? [rest] : [])]
-        claimEqual(
-          sizes,
-          expected,
-          `12 members in pages of ${limit} make pages of these sizes, the last one not empty.`,
-        )
-        claimEqual(
-          paths,
-          Array.from({ length: 12 }, (_, i) => path(i + 1)),
-          'The pages miss or repeat a member.',
-        )
+        const expected = [...Array<number>(Math.floor(12 / limit)).fill(limit), ...(rest > 0 ? [rest] : [])]
+        const sentence = `12 members in pages of ${limit} make pages of these sizes, the last one not empty.`
+        claimEqual(sizes, expected, sentence)
+        const all = range(1, 12).map(path)
+        claimEqual(paths, all, 'The pages miss or repeat a member.')
       }
     },
   },
@@ -97,13 +73,9 @@ export const listing: readonly Case[] = [
     async run({ store, collection, path, content }) {
       for (let name = 1; name <= 6; name++) await put(store, path(name), content(name, path(name)))
       const first = await store.list(collection, { limit: 3 })
-      for (const name of [2, 3, 4]) await store.remove(path(name), { expect: 'any', mode: 'erase' })
+      for (const name of [2, 3, 4]) await remove(store, path(name))
       const second = await store.list(collection, { limit: 3, after: first.next })
-      claimEqual(
-        second.items.map((item) => item.path),
-        [path(5), path(6)],
-        'The next page begins at another member.',
-      )
+      claimEqual(pathsOf(second.items), [path(5), path(6)], 'The next page begins at another member.')
     },
   },
   {
@@ -111,18 +83,8 @@ export const listing: readonly Case[] = [
     async run({ store, collection, path, content }) {
       for (const name of [1, 2, 3]) await put(store, path(name), content(name, path(name)))
       const cursors = [
-        '',
-        '0',
-        '2',
-        '-1',
-        '1e3',
-        'nonsense',
-        '\u0000',
-        '%',
-        "' OR 1=1 --",
-        '🜚',
-        '9'.repeat(40),
-        'x'.repeat(4000),
+        ...['', '0', '2', '-1', '1e3', 'nonsense', '\u0000', '%', "' OR 1=1 --", '🜚'],
+        ...['9'.repeat(40), 'x'.repeat(4000)],
       ]
       for (const after of cursors) {
         try {
@@ -144,16 +106,13 @@ export const listing: readonly Case[] = [
         ...[`${collection}/a b`, `${collection}s/1`, `${collection}%2F2`, `/x${collection}/3`, `${collection}//4`],
       ]
       for (const path of paths) await put(store, path, text(path))
-      const pathsIn = async (of: string) => (await listAll(store, of, 2)).map((item) => item.path)
+      const pathsIn = async (of: string) => pathsOf(await listAll(store, of, 2))
       const members = await pathsIn(collection)
       claimEqual(members, [`${collection}/1`, `${collection}/a b`], 'Only direct members with a name are listed.')
       claimEqual(await pathsIn(`${collection}/1`), [`${collection}/1/parts`], 'A member has members of its own.')
       claimEqual(await pathsIn(`${collection}/1/parts`), [`${collection}/1/parts/2`], 'A nested collection is listed.')
-      claimEqual(
-        await pathsIn(`${collection}s`),
-        [`${collection}s/1`],
-        'A collection with a longer name is another one.',
-      )
+      const longer = `${collection}s`
+      claimEqual(await pathsIn(longer), [`${longer}/1`], 'A collection with a longer name is another one.')
     },
   },
   {
@@ -162,17 +121,9 @@ export const listing: readonly Case[] = [
     async run({ store }) {
       for (const path of ['/b', '/1', '/', 'queue/7', 'queue/x', 'alone']) await put(store, path, text(path))
       const root = await listAll(store, '', 1)
-      claimEqual(
-        root.map((item) => item.path),
-        ['/1', '/b'],
-        'The root has exactly the paths with one slash and a name.',
-      )
+      claimEqual(pathsOf(root), ['/1', '/b'], 'The root has exactly the paths with one slash and a name.')
       const queue = await listAll(store, 'queue', 1)
-      claimEqual(
-        queue.map((item) => item.path),
-        ['queue/7', 'queue/x'],
-        'A queue is a collection like any other.',
-      )
+      claimEqual(pathsOf(queue), ['queue/7', 'queue/x'], 'A queue is a collection like any other.')
     },
   },
   {
@@ -187,13 +138,10 @@ export const listing: readonly Case[] = [
       for (const name of names) await put(store, path(name), text(name))
       let before: string[] | undefined
       for (const limit of [1, 4, 7, 100]) {
-        const found = (await listAll(store, collection, limit)).map((item) => item.path.slice(collection.length + 1))
+        const found = (await listAll(store, collection, limit)).map(nameOf)
         claimEqual([...found].sort(), [...names].sort(), `In pages of ${limit}, a name is missing or repeated.`)
-        claimEqual(
-          found.slice(0, 4),
-          ['0', '7', '10', '9007199254740991'],
-          'Integers in their one spelling come first.',
-        )
+        const integers = ['0', '7', '10', '9007199254740991']
+        claimEqual(found.slice(0, 4), integers, 'Integers in their one spelling come first.')
         claimEqual(found, before ?? found, 'The order changed from one walk to the next.')
         before = found
       }
@@ -205,7 +153,7 @@ export const listing: readonly Case[] = [
       const changes: readonly (() => unknown)[] = [
         () => put(store, path(1), content(11, path(1))),
         () => put(store, path(3), content(3, path(3))),
-        () => store.remove(path(2), { expect: 'any', mode: 'erase' }),
+        () => remove(store, path(2)),
       ]
       for (const name of [1, 2]) await put(store, path(name), content(name, path(name)))
       for (const change of changes) {
@@ -214,10 +162,8 @@ export const listing: readonly Case[] = [
         for (let i = 0; i < 4; i++) before = await store.list(collection, { limit: 10 })
         await change()
         const after = await store.list(collection, { limit: 10 })
-        claim(
-          after !== before,
-          'A page has changed, and is still the same object, on which callers keep what they derive.',
-        )
+        const sentence = 'A page has changed, and is still the same object, on which callers keep what they derive.'
+        claim(after !== before, sentence)
       }
     },
   },

@@ -1,7 +1,7 @@
-import { isResource } from '../../stores/types.ts'
-import { claim, claimContent, claimEqual, claimResource } from '../claims.ts'
+import { isResource, type RemoveResult, type WriteResult } from '../../stores/types.ts'
+import { claim, claimEqual, claimResource, claimStored } from '../claims.ts'
 import { explainHistory, type Operation } from '../register-history.ts'
-import { binary, create, createBytes, nameOf, pause, put, stream, times } from '../samples.ts'
+import { binary, create, createBytes, nameOf, pathsOf, pause, put, race, remove, stream } from '../samples.ts'
 import type { Case } from '../types.ts'
 
 const WRITERS = 16
@@ -13,12 +13,12 @@ export const races: readonly Case[] = [
       const stores = [store, await reopen()]
       for (let round = 0; round < 4; round++) {
         const { version } = await put(store, path(1), content(0, path(1)))
-        const results = await times(WRITERS, async (i) =>
-          stores[i % 2]!.write(path(1), content(i + 1, path(1)), { expect: { version } }),
+        const results = await race(stores, WRITERS, (own, i) =>
+          own.write(path(1), content(i + 1, path(1)), { expect: { version } }),
         )
         const winners = results.flatMap(({ outcome }, i) => (outcome === 'conflict' ? [] : [i]))
         claimEqual(winners.length, 1, 'Of the writers that expected the same version, exactly one may win.')
-        await claimContent(await store.read(path(1)), content(winners[0]! + 1, path(1)), 'The winner was overwritten.')
+        await claimStored(store, path(1), content(winners[0]! + 1, path(1)), 'The winner was overwritten.')
       }
     },
   },
@@ -27,16 +27,12 @@ export const races: readonly Case[] = [
     async run({ store, path, content, reopen }) {
       const stores = [store, await reopen()]
       for (let name = 1; name <= 4; name++) {
-        const results = await times(WRITERS, async (i) =>
-          stores[i % 2]!.write(path(name), content(i, path(name)), { expect: 'absent' }),
+        const results = await race(stores, WRITERS, (own, i) =>
+          own.write(path(name), content(i, path(name)), { expect: 'absent' }),
         )
         const winners = results.flatMap(({ outcome }, i) => (outcome === 'created' ? [i] : []))
         claimEqual(winners.length, 1, 'Of the writers that expected nothing, exactly one may create.')
-        await claimContent(
-          await store.read(path(name)),
-          content(winners[0]!, path(name)),
-          'The winner was overwritten.',
-        )
+        await claimStored(store, path(name), content(winners[0]!, path(name)), 'The winner was overwritten.')
       }
     },
   },
@@ -47,12 +43,12 @@ export const races: readonly Case[] = [
       const stores = [store, await reopen()]
       const { version } = await put(store, path(1), content(0, path(1)))
       const bodies = Array.from({ length: 5 }, (_, seed) => createBytes(300_000 + seed, seed))
-      const results = await times(bodies.length, async (i) =>
-        stores[i % 2]!.write(path(1), binary(stream(bodies[i]!, 65_536)), { expect: { version } }),
+      const results = await race(stores, bodies.length, (own, i) =>
+        own.write(path(1), binary(stream(bodies[i]!, 65_536)), { expect: { version } }),
       )
       const winners = results.flatMap(({ outcome }, i) => (outcome === 'replaced' ? [i] : []))
       claimEqual(winners.length, 1, 'Of the writers that expected the same version, exactly one may win.')
-      await claimContent(await store.read(path(1)), binary(bodies[winners[0]!]!), 'The winner has lost its content.')
+      await claimStored(store, path(1), binary(bodies[winners[0]!]!), 'The winner has lost its content.')
     },
   },
   {
@@ -61,19 +57,17 @@ export const races: readonly Case[] = [
       const stores = [store, await reopen()]
       for (let round = 0; round < 6; round++) {
         const { version } = await put(store, path(1), content(0, path(1)))
-        const results = await times(8, async (i) =>
+        const expect = { version }
+        const results = await race<WriteResult | RemoveResult>(stores, 8, (own, i) =>
           i === round
-            ? stores[i % 2]!.write(path(1), content(1, path(1)), { expect: { version } })
-            : stores[i % 2]!.remove(path(1), { expect: { version }, mode: 'erase' }),
+            ? own.write(path(1), content(1, path(1)), { expect })
+            : own.remove(path(1), { expect, mode: 'erase' }),
         )
         const winners = results.flatMap(({ outcome }) => (outcome === 'conflict' ? [] : [outcome]))
         claimEqual(winners.length, 1, 'Of a write and removals that expected the same version, exactly one may win.')
         const isThere = isResource(await store.read(path(1)))
-        claimEqual(
-          isThere,
-          winners[0] === 'replaced',
-          'The resource is there although it was removed, or not although it was kept.',
-        )
+        const sentence = 'The resource is there although it was removed, or not although it was kept.'
+        claimEqual(isThere, winners[0] === 'replaced', sentence)
       }
     },
   },
@@ -83,13 +77,10 @@ export const races: readonly Case[] = [
       const stores = [store, await reopen()]
       for (const mode of modes) {
         await put(store, path(1), content(1, path(1)))
-        const results = await times(8, async (i) => stores[i % 2]!.remove(path(1), { expect: 'any', mode }))
-        const removed = results.filter(({ outcome }) => outcome === 'removed').length
+        const outcomes = (await race(stores, 8, (own) => remove(own, path(1), mode))).map(({ outcome }) => outcome)
+        const removed = outcomes.filter((outcome) => outcome === 'removed').length
         claimEqual(removed, 1, `Of many removals of one resource, exactly one removes it (${mode}).`)
-        claim(
-          results.every(({ outcome }) => outcome !== 'conflict'),
-          'A removal without a condition met a conflict.',
-        )
+        claim(!outcomes.includes('conflict'), 'A removal without a condition met a conflict.')
       }
     },
   },
@@ -101,8 +92,7 @@ export const races: readonly Case[] = [
       let swaps = 0
       let attempts = 0
       const seen = new Map<string, string>()
-      await times(8, async (writer) => {
-        const own = stores[writer % 2]!
+      await race(stores, 8, async (own) => {
         for (let done = 0; done < 5; ) {
           claim(attempts++ < 5000, 'Writers that read, change and swap meet conflicts for ever.')
           const before = claimResource(await own.read(path(1)), 'The resource is gone.')
@@ -126,20 +116,18 @@ export const races: readonly Case[] = [
     async run({ store, collection, path, content, reopen }) {
       const stores = [store, await reopen()]
       const first = Number(nameOf(await create(store, collection, (name) => content(0, path(name)))))
-      const own = await Promise.all([
-        times(20, (i) => create(stores[i % 2]!, collection, (name) => content(7, path(name)))),
-        times(20, async (i) => {
+      const [assigned, written] = await Promise.all([
+        race(stores, 20, (own) => create(own, collection, (name) => content(7, path(name)))),
+        race(stores, 20, (own, i) => {
           const name = first + 1 + i * 2
-          return stores[i % 2]!.write(path(name), content(9, path(name)), { expect: 'absent' })
+          return own.write(path(name), content(9, path(name)), { expect: 'absent' })
         }),
       ])
-      const paths = [
-        ...own[0].map((member) => member.path),
-        ...own[1].flatMap((result) => (result.outcome === 'created' ? [result.resource.path] : [])),
-      ]
+      const clients = written.flatMap((result) => (result.outcome === 'created' ? [result.resource] : []))
+      const paths = pathsOf([...assigned, ...clients])
       claimEqual(new Set(paths).size, paths.length, 'A member was created under a name that a client had created.')
-      for (const member of own[0]) {
-        await claimContent(await store.read(member.path), content(7, member.path), 'A created member was overwritten.')
+      for (const member of assigned) {
+        await claimStored(store, member.path, content(7, member.path), 'A created member was overwritten.')
       }
     },
   },
@@ -157,8 +145,7 @@ export const races: readonly Case[] = [
           history.push({ begin, end: clock++, effect })
         }
         const name = round + 1
-        await times(5, async (client) => {
-          const own = stores[client % 2]!
+        await race(stores, 5, async (own, client) => {
           let known: string | undefined
           for (let step = 0; step < 8; step++) {
             await pause()

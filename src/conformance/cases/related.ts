@@ -1,47 +1,52 @@
 import { isResource } from '../../stores/types.ts'
-import { claim, claimContent, claimEqual, claimFails, claimResource } from '../claims.ts'
-import { binary, brokenStream, createBytes, created, nameOf, pause, put, stream, text } from '../samples.ts'
+import { claim, claimContent, claimEqual, claimFails, claimResource, claimStored, readContent } from '../claims.ts'
+import {
+  absent,
+  amid,
+  binary,
+  brokenStream,
+  createBytes,
+  created,
+  nameOf,
+  pause,
+  put,
+  race,
+  range,
+  readResource,
+  remove,
+  stream,
+  text,
+} from '../samples.ts'
 import type { Case } from '../types.ts'
 
 export const related: readonly Case[] = [
   {
     title: 'writes related paths with the write, whatever their state',
-    needs: ['related', 'contents', 'paths', 'tombstones', 'hiding'],
+    needs: ['paths', 'tombstones', 'hiding'],
     async run({ store, path, collection }) {
       const bytes = createBytes(400_000, 1)
-      await put(store, path(2), text('old'))
-      await put(store, path(3), text('old'))
-      await store.remove(path(3), { expect: 'any', mode: 'tombstone' })
-      await put(store, path(4), text('old'))
-      await store.remove(path(4), { expect: 'any', mode: 'hide' })
-      const others = [path(2), path(3), path(4), `${path(1)}/file`]
-      const result = await store.write(path(1), text('own'), {
-        expect: 'absent',
-        related: others.map((path, i) => ({ path, content: i === 3 ? binary(stream(bytes, 65_536)) : text(path) })),
-      })
+      for (const name of [2, 3, 4]) await put(store, path(name), text('old'))
+      await remove(store, path(3), 'tombstone')
+      await remove(store, path(4), 'hide')
+      const others = [path(2), path(3), path(4)]
+      const file = { path: `${path(1)}/file`, content: binary(stream(bytes, 65_536)) }
+      const related = [...others.map((path) => ({ path, content: text(path) })), file]
+      const result = await store.write(path(1), text('own'), { expect: 'absent', related })
       claimEqual(result.outcome, 'created', 'The write was refused.')
-      await claimContent(await store.read(path(1)), text('own'), 'The path itself has other content.')
-      for (const other of others.slice(0, 3)) {
-        await claimContent(await store.read(other), text(other), 'A related path has other content.')
-      }
-      await claimContent(await store.read(`${path(1)}/file`), binary(bytes), 'A related path has other content.')
+      await claimStored(store, path(1), text('own'), 'The path itself has other content.')
+      for (const other of others) await claimStored(store, other, text(other), 'A related path has other content.')
+      await claimStored(store, file.path, binary(bytes), 'A related path has other content.')
       const { items } = await store.list(collection, { limit: 10 })
       claimEqual(items.length, 4, 'Related members are listed like any other.')
     },
   },
   {
     title: 'writes nothing at all when the write meets a conflict',
-    needs: ['related', 'contents'],
     async run({ store, path }) {
       const before = await put(store, path(2), text('old'))
-      const write = {
-        related: [
-          { path: path(2), content: text('new') },
-          { path: path(3), content: text('new') },
-        ],
-      }
+      const related = [2, 3].map((name) => ({ path: path(name), content: text('new') }))
       for (const expect of ['present', { version: 'nonesuch' }] as const) {
-        const result = await store.write(path(1), text('own'), { expect, ...write })
+        const result = await store.write(path(1), text('own'), { expect, related })
         claimEqual(result.outcome, 'conflict', 'The write should have been refused.')
       }
       const other = claimResource(await store.read(path(2)), 'A related path was removed by a refused write.')
@@ -51,46 +56,37 @@ export const related: readonly Case[] = [
   },
   {
     title: 'writes nothing at all when the content of a related path breaks off',
-    needs: ['related', 'contents'],
     async run({ store, path, collection }) {
       const broken = () => binary(brokenStream(createBytes(200_000, 1), new Error('gone')))
-      await claimFails(
-        async () =>
-          store.write(path(1), text('own'), { expect: 'any', related: [{ path: path(2), content: broken() }] }),
-        'A write succeeded although the content of a related path had broken off.',
-      )
-      await claimFails(
-        async () =>
-          store.create(collection, binary(stream(createBytes(200_000, 2), 60_000)), {
-            related: (name) => [{ path: `${path(name)}0`, content: broken() }],
-          }),
-        'A creation succeeded although the content of a related path had broken off.',
-      )
+      const related = [{ path: path(2), content: broken() }]
+      const write = async () => store.write(path(1), text('own'), { expect: 'any', related })
+      await claimFails(write, 'A write succeeded although the content of a related path had broken off.')
+      const relatedTo = (name: string) => [{ path: `${path(name)}0`, content: broken() }]
+      const own = binary(stream(createBytes(200_000, 2), 60_000))
+      const creation = async () => store.create(collection, own, { related: relatedTo })
+      await claimFails(creation, 'A creation succeeded although the content of a related path had broken off.')
       claimEqual(await store.read(path(1)), undefined, 'A write that failed has left something.')
       claimEqual((await store.list(collection, { limit: 5 })).items.length, 0, 'A call that failed has left something.')
     },
   },
   {
     title: 'writes related paths with a creation, once the name is known',
-    needs: ['related', 'contents', 'paths'],
+    needs: ['paths'],
     async run({ store, collection, path }) {
-      let name = ''
-      const result = await store.create(collection, (name) => text(`member ${name}`), {
-        related: (given) => {
-          name = given
-          return [{ path: `${path(given)}/file`, content: text(`file of ${given}`) }]
-        },
-      })
-      const resource = created(result)
-      claimEqual(nameOf(resource), name, 'The name that was given is not the name of the member.')
-      await claimContent(await store.read(resource.path), text(`member ${name}`), 'The member has other content.')
-      const file = await store.read(`${resource.path}/file`)
-      await claimContent(file, text(`file of ${name}`), 'The related path has other content.')
+      let given = ''
+      const related = (name: string) => {
+        given = name
+        return [{ path: `${path(name)}/file`, content: text(`file of ${name}`) }]
+      }
+      const member = created(await store.create(collection, (name) => text(`member ${name}`), { related }))
+      claimEqual(nameOf(member), given, 'The name that was given is not the name of the member.')
+      await claimStored(store, member.path, text(`member ${given}`), 'The member has other content.')
+      await claimStored(store, `${member.path}/file`, text(`file of ${given}`), 'The related path has other content.')
     },
   },
   {
     title: 'removes related paths with the removal, in the same mode, and only with it',
-    needs: ['related', 'contents', 'paths'],
+    needs: ['paths'],
     async run({ modes, store, path }) {
       for (const [name, mode] of modes.entries()) {
         const file = `${path(name)}/file`
@@ -111,48 +107,34 @@ export const related: readonly Case[] = [
   },
   {
     title: 'shows a write and its related paths together, never one without the other',
-    needs: ['related', 'contents'],
     async run({ store, path, reopen }) {
       const other = await reopen()
-      const write = (count: number) =>
-        store.write(path(1), text(String(count)), {
-          expect: 'any',
-          related: [{ path: path(2), content: text(String(count)) }],
-        })
-      await write(0)
-      let isOver = false
-      const writer = (async () => {
-        try {
-          for (let count = 1; count <= 60; count++) {
-            await write(count)
-            await pause()
-          }
-        } finally {
-          isOver = true
-        }
-      })()
-      const countAt = async (name: number) => {
-        const { body } = claimResource(await other.read(path(name)), 'The resource was not found.')
-        return Number(typeof body === 'string' ? body : Buffer.from(body as Uint8Array).toString())
+      const write = (count: number) => {
+        const content = text(String(count))
+        return store.write(path(1), content, { expect: 'any', related: [{ path: path(2), content }] })
       }
+      await write(0)
+      const countAt = async (name: number) => Number(String(await readContent(await readResource(other, path(name)))))
       async function readBoth(earlier: number, later: number): Promise<void> {
-        const first = await countAt(earlier)
-        const second = await countAt(later)
+        const [first, second] = [await countAt(earlier), await countAt(later)]
         claim(second >= first, `A reader saw write ${first} at one path and then only write ${second} at the other.`)
       }
-      const reader = (async () => {
-        while (!isOver) {
-          await readBoth(1, 2)
-          await readBoth(2, 1)
+      async function readBothWays(): Promise<void> {
+        await readBoth(1, 2)
+        await readBoth(2, 1)
+        await pause()
+      }
+      await amid(1, readBothWays, async () => {
+        for (let count = 1; count <= 60; count++) {
+          await write(count)
           await pause()
         }
-      })()
-      await Promise.all([reader, writer])
+      })
     },
   },
   {
     title: 'keeps of related content what describes it',
-    needs: ['related', 'contents', 'paths'],
+    needs: ['paths'],
     async run({ store, collection, path }) {
       const fields = { contentType: 'text/css', contentEncoding: 'gzip', contentLanguage: 'de', filename: 'a b.css' }
       const describe = (name: string) => [{ path: `/others/${name}`, content: { ...fields, body: `of ${name}` } }]
@@ -164,6 +146,104 @@ export const related: readonly Case[] = [
         const sentence = 'Related content has lost what describes it.'
         claimEqual({ contentType, contentEncoding, contentLanguage, filename }, fields, sentence)
         await claimContent(state, { ...fields, body: `of ${name}` }, 'Related content was changed.')
+      }
+    },
+  },
+]
+
+/** Removals that write other resources in the same step. */
+export const writtenRemovals: readonly Case[] = [
+  {
+    title: 'writes what a removal brings with it, whatever its mode',
+    async run({ store, path, modes }) {
+      for (const mode of modes) {
+        await put(store, path(1), text('one'))
+        await put(store, path('log'), text('old'))
+        const log = { path: path('log'), content: text(mode) }
+        const large = { path: path('large'), content: text(stream(Buffer.alloc(100_000, 'x'), 60_000)) }
+        const relatedWrites = [absent(path(`record-${mode}`)), log, large]
+        const result = await store.remove(path(1), { expect: 'any', mode, relatedWrites })
+        claim(result.outcome === 'removed', 'A removal without a condition was refused.')
+        claim(!isResource(await store.read(path(1))), 'A removal that writes has left its path.')
+        await claimStored(store, path(`record-${mode}`), text('record'), 'A removal has not written a new path.')
+        await claimStored(store, path('log'), text(mode), 'A removal has not replaced a path.')
+        const sentence = 'A removal has not written the stream that it brought.'
+        await claimStored(store, path('large'), text('x'.repeat(100_000)), sentence)
+      }
+    },
+  },
+  {
+    title: 'writes nothing when the removal meets a conflict, or there is nothing to remove',
+    async run({ store, path, modes }) {
+      const mode = modes[0]!
+      await put(store, path(1), text('one'))
+      const relatedWrites = [absent(path('record')), { path: path('log'), content: text('log') }]
+      const refused = await store.remove(path(1), { expect: { version: 'nonesuch' }, mode, relatedWrites })
+      claimEqual(refused.outcome, 'conflict', 'The version was none of this path, and the removal went on.')
+      const nothing = await store.remove(path(2), { expect: 'any', mode, relatedWrites })
+      claimEqual(nothing.outcome, 'absent', 'Nothing was there, and the removal says otherwise.')
+      claimEqual(await store.read(path('record')), undefined, 'A removal that did not happen has written a path.')
+      claimEqual(await store.read(path('log')), undefined, 'A removal that did not happen has written a path.')
+    },
+  },
+  {
+    title: 'removes nothing while a path that the removal writes must be absent and is not',
+    async run({ store, path, modes }) {
+      const { version } = await put(store, path(1), text('one'))
+      await put(store, path('record'), text('winner'))
+      const relatedWrites = [{ path: path('log'), content: text('log') }, absent(path('record'), 'loser')]
+      for (const expect of ['any', 'present', { version }] as const) {
+        await put(store, path('other'), text('other'))
+        const result = await store.remove(path(1), { expect, mode: modes[0]!, related: [path('other')], relatedWrites })
+        claim(result.outcome === 'conflict', 'A removal went on although a path was not absent.')
+        claimEqual(result.related?.path, path('record'), 'The conflict does not name the path that was not absent.')
+        await claimContent(result.related, text('winner'), 'The conflict gives another state of the path.')
+        claim(isResource(result.current), 'The conflict does not give the state of the path itself.')
+      }
+      claim(isResource(await store.read(path(1))), 'A refused removal has removed its path.')
+      claim(isResource(await store.read(path('other'))), 'A refused removal has removed a related path.')
+      claimEqual(await store.read(path('log')), undefined, 'A refused removal has written a path.')
+    },
+  },
+  {
+    title: 'removes what is below a path and writes other paths in one step, or does neither',
+    needs: ['parents'],
+    async run({ store, path, modes }) {
+      for (const mode of modes.filter((mode) => mode !== 'hide')) {
+        const { version } = await put(store, path(7), text('parent'))
+        await put(store, path('7/parts/1'), text('child'))
+        await put(store, path(`record-${mode}`), text('winner'))
+        const remove = (name: string) => {
+          const relatedWrites = [absent(path(name)), { path: path('log'), content: text(mode) }]
+          return store.remove(path(7), { expect: { version }, mode, below: true, relatedWrites })
+        }
+        claimEqual((await remove(`record-${mode}`)).outcome, 'conflict', 'A removal went on although a path was there.')
+        const lost = 'A removal that was refused for what it writes has removed what is below its path.'
+        await claimStored(store, path('7/parts/1'), text('child'), lost)
+        claimEqual((await remove(`other-${mode}`)).outcome, 'removed', 'A removal was refused without a reason.')
+        const unwritten = 'A removal of all that is below a path has not written what it brings.'
+        await claimStored(store, path('log'), text(mode), unwritten)
+        const below = await store.read(path('7/parts/1'), { hidden: true })
+        claimEqual(below, undefined, 'A removal that writes has left what is below its path.')
+      }
+    },
+  },
+  {
+    title: 'lets exactly one of many removals win that write the same path, which must be absent',
+    async run({ store, path, modes, reopen }) {
+      const stores = [store, await reopen()]
+      const names = range(0, 11)
+      for (const name of names) await put(store, path(name), text('one'))
+      const mode = modes[0]!
+      const results = await race(stores, names.length, (own, i) =>
+        own.remove(path(i), { expect: 'any', mode, relatedWrites: [absent('/records/1', `${i}`)] }),
+      )
+      const winners = results.flatMap(({ outcome }, i) => (outcome === 'removed' ? [i] : []))
+      claimEqual(winners.length, 1, 'Of removals that expected the same path to be absent, exactly one may happen.')
+      await claimStored(store, '/records/1', text(`${winners[0]}`), 'The path is not that of the winner.')
+      for (const name of names) {
+        const isThere = isResource(await store.read(path(name)))
+        claimEqual(isThere, name !== winners[0], 'A removal that lost has removed its path, or the winner has not.')
       }
     },
   },

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isResource } from '../../stores/types.ts'
-import { claim, claimContent, claimEqual, claimResource, claimTombstone } from '../claims.ts'
-import { put, waitFor } from '../samples.ts'
+import { isResource, type ResourceStore, type StoredResource } from '../../stores/types.ts'
+import { claim, claimContent, claimEqual, claimResource, claimStored, claimTombstone } from '../claims.ts'
+import { listAll } from '../lists.ts'
+import { binary, createBytes, pathsOf, put, range, readResource, remove, stream, waitUntilGone } from '../samples.ts'
 import type { Case } from '../types.ts'
 
 /** Milliseconds: long enough that a store that forgets too early shows it. */
@@ -14,7 +15,7 @@ export const removal: readonly Case[] = [
       for (const [name, mode] of modes.entries()) {
         const given = content(name, path(name))
         const { version } = await put(store, path(name), given)
-        const result = await store.remove(path(name), { expect: 'any', mode })
+        const result = await remove(store, path(name), mode)
         claimEqual(result.outcome, 'removed', `A resource was there to be removed (${mode}).`)
         const gone = result.outcome === 'removed' ? result.resource : undefined
         claimEqual(gone?.version, version, 'The removal does not return the state that it removed.')
@@ -28,12 +29,12 @@ export const removal: readonly Case[] = [
     title: 'finds nothing to remove where nothing is',
     async run({ store, path, content, modes }) {
       for (const mode of modes) {
-        const result = await store.remove(path(9), { expect: 'any', mode })
+        const result = await remove(store, path(9), mode)
         claimEqual(result, { outcome: 'absent', current: undefined }, 'Nothing was there to be removed.')
       }
       await put(store, path(1), content(1, path(1)))
-      await store.remove(path(1), { expect: 'any', mode: 'erase' })
-      const again = await store.remove(path(1), { expect: 'any', mode: 'erase' })
+      await remove(store, path(1))
+      const again = await remove(store, path(1))
       claimEqual(again.outcome, 'absent', 'A resource was removed twice.')
       claimEqual(await store.read(path(1)), undefined, 'Erasing must leave nothing.')
     },
@@ -45,10 +46,8 @@ export const removal: readonly Case[] = [
       const second = await put(store, path(1), content(2, path(1)))
       const refused = await store.remove(path(1), { expect: { version: first.version }, mode: 'erase' })
       claimEqual(refused.outcome, 'conflict', 'A removal that expected a version of the past happened.')
-      const shown = claimResource(
-        refused.outcome === 'conflict' ? refused.current : undefined,
-        'No state was returned.',
-      )
+      const current = refused.outcome === 'conflict' ? refused.current : undefined
+      const shown = claimResource(current, 'No state was returned.')
       claimEqual(shown.version, second.version, 'A refused removal returns another state than the current one.')
       claim(isResource(await store.read(path(1))), 'A refused removal removed the resource.')
       const done = await store.remove(path(1), { expect: { version: second.version }, mode: 'erase' })
@@ -71,34 +70,33 @@ export const removal: readonly Case[] = [
     async run({ store, path, content }) {
       const before = Date.now()
       await put(store, path(1), content(1, path(1)))
-      await store.remove(path(1), { expect: 'any', mode: 'tombstone' })
+      await remove(store, path(1), 'tombstone')
       const state = await store.read(path(1))
       claim(state !== undefined && !isResource(state), 'The removal left no tombstone.')
       claimEqual(state.removed, true, 'A tombstone says that the resource was removed.')
       claimEqual(state.path, path(1), 'A tombstone carries its path.')
-      claim(
-        Number.isInteger(state.removedAt) && Math.abs(state.removedAt - before) < 600_000,
-        `A tombstone says when the resource was removed, in milliseconds; ${state.removedAt} is not that time.`,
-      )
-      const again = await store.remove(path(1), { expect: 'any', mode: 'tombstone' })
+      const { removedAt } = state
+      const sentence = `A tombstone says when the resource was removed, in milliseconds; ${removedAt} is not that time.`
+      claim(Number.isInteger(removedAt) && Math.abs(removedAt - before) < 600_000, sentence)
+      const again = await remove(store, path(1), 'tombstone')
       claimEqual(again, { outcome: 'absent', current: state }, 'A second removal tells of the tombstone.')
       const present = await store.write(path(1), content(2, path(1)), { expect: 'present' })
       claimEqual(present, { outcome: 'conflict', current: state }, 'A tombstone counts as absent.')
       const absent = await store.write(path(1), content(2, path(1)), { expect: 'absent' })
       claimEqual(absent.outcome, 'created', 'A tombstone counts as absent, so the write had to happen.')
-      await claimContent(await store.read(path(1)), content(2, path(1)), 'The new resource has other content.')
+      await claimStored(store, path(1), content(2, path(1)), 'The new resource has other content.')
     },
   },
   {
     title: 'remembers every tombstone, each with its own path, and not the last ones only',
     needs: ['tombstones'],
     async run({ store, path, content }) {
-      const names = Array.from({ length: 30 }, (_, index) => index + 1)
+      const names = range(1, 30)
       for (const name of names) await put(store, path(name), content(name, path(name)))
-      for (const name of names) await store.remove(path(name), { expect: 'any', mode: 'tombstone' })
+      for (const name of names) await remove(store, path(name), 'tombstone')
       // Neither what is written nor what is erased elsewhere is about them.
       await put(store, path(100), content(1, path(100)))
-      await store.remove(path(100), { expect: 'any', mode: 'erase' })
+      await remove(store, path(100))
       for (const name of names) claimTombstone(await store.read(path(name)), path(name), 'A tombstone was forgotten.')
     },
   },
@@ -109,10 +107,10 @@ export const removal: readonly Case[] = [
       const other = await reopen()
       for (const name of [1, 2, 3, 4, 5]) await put(store, path(name), content(name, path(name)))
       const begin = performance.now()
-      await store.remove(path(1), { expect: 'any', mode: 'tombstone', retention: RETENTION })
-      await store.remove(path(2), { expect: 'any', mode: 'tombstone', retention: 60_000 })
-      await store.remove(path(3), { expect: 'any', mode: 'tombstone' })
-      await store.remove(path(4), { expect: 'any', mode: 'tombstone', retention: 20 })
+      await remove(store, path(1), 'tombstone', { retention: RETENTION })
+      await remove(store, path(2), 'tombstone', { retention: 60_000 })
+      await remove(store, path(3), 'tombstone')
+      await remove(store, path(4), 'tombstone', { retention: 20 })
       for (let round = 0; performance.now() - begin < RETENTION; round++) {
         await put(store, path(5), content(round, path(5)))
         for (const name of [1, 2, 3]) {
@@ -127,24 +125,118 @@ export const removal: readonly Case[] = [
         }
         await sleep(50)
       }
-      const isGone = (state: unknown) => state === undefined
-      const sentence = `The tombstone outlived its retention of ${RETENTION} ms.`
-      await waitFor(async () => store.read(path(1)), isGone, sentence)
+      await waitUntilGone(store, path(1), `The tombstone outlived its retention of ${RETENTION} ms.`)
     },
   },
   {
     title: 'forgets a tombstone after its retention',
     needs: ['tombstones'],
     async run({ store, path, content }) {
-      await put(store, path(1), content(1, path(1)))
-      await put(store, path(2), content(2, path(2)))
-      await store.remove(path(1), { expect: 'any', mode: 'tombstone', retention: 20 })
-      await store.remove(path(2), { expect: 'any', mode: 'tombstone', retention: 60_000 })
-      const isGone = (state: unknown) => state === undefined
-      await waitFor(async () => store.read(path(1)), isGone, 'The tombstone outlived its retention of 20 ms.')
+      for (const name of [1, 2]) await put(store, path(name), content(name, path(name)))
+      await remove(store, path(1), 'tombstone', { retention: 20 })
+      await remove(store, path(2), 'tombstone', { retention: 60_000 })
+      await waitUntilGone(store, path(1), 'The tombstone outlived its retention of 20 ms.')
       claim((await store.read(path(2))) !== undefined, 'A tombstone was forgotten before its retention was over.')
       const result = await store.write(path(1), content(3, path(1)), { expect: 'absent' })
       claimEqual(result.outcome, 'created', 'A forgotten tombstone is in the way of a write.')
+    },
+  },
+]
+
+/** The hidden resource at a path. */
+async function readHidden(store: ResourceStore, path: string): Promise<StoredResource> {
+  return claimResource(await store.read(path, { hidden: true }), 'The hidden resource was not found.')
+}
+
+export const hiding: readonly Case[] = [
+  {
+    title: 'shows a hidden resource, with its content, only to reads that ask for it',
+    async run({ store, path, content }) {
+      const { version } = await put(store, path(1), content(1, path(1)))
+      await remove(store, path(1), 'hide')
+      const shown = await store.read(path(1))
+      claim(shown !== undefined && !isResource(shown), 'A hidden resource looks like a tombstone to other reads.')
+      claimEqual(shown.path, path(1), 'A tombstone carries its path.')
+      const hidden = await readHidden(store, path(1))
+      claimEqual(hidden.hidden, true, 'A hidden resource is marked.')
+      await claimContent(hidden, content(1, path(1)), 'The hidden resource has lost its content.')
+      claim(hidden.version !== version, 'The hidden state has the version of the state before.')
+    },
+  },
+  {
+    title: 'treats a hidden resource as absent',
+    async run({ store, path, content }) {
+      await put(store, path(1), content(1, path(1)))
+      await remove(store, path(1), 'hide')
+      const hidden = await readHidden(store, path(1))
+      const attempts = [
+        await store.write(path(1), content(2, path(1)), { expect: 'present' }),
+        await store.write(path(1), content(2, path(1)), { expect: { version: hidden.version } }),
+        await store.remove(path(1), { expect: 'present', mode: 'erase' }),
+      ]
+      for (const { outcome } of attempts) claimEqual(outcome, 'conflict', 'A hidden resource counts as absent.')
+      const again = await remove(store, path(1))
+      claimEqual(again.outcome, 'absent', 'A hidden resource counts as absent, so there is nothing to remove.')
+      const still = claimResource(await store.read(path(1), { hidden: true }), 'The hidden resource is gone.')
+      claimEqual(still.version, hidden.version, 'A refused call changed the hidden resource.')
+    },
+  },
+  {
+    title: 'makes the path visible again with the next write',
+    async run({ store, path, collection, content }) {
+      await put(store, path(1), content(1, path(1)))
+      await remove(store, path(1), 'hide')
+      const result = await store.write(path(1), content(2, path(1)), { expect: 'absent' })
+      claimEqual(result.outcome, 'created', 'A hidden resource counts as absent, so the write creates.')
+      for (const hidden of [true, false]) {
+        const state = claimResource(await store.read(path(1), { hidden }), 'The new resource was not found.')
+        claim(state.hidden !== true, 'The new resource is still marked as hidden.')
+        await claimContent(state, content(2, path(1)), 'The new resource has other content.')
+        claimEqual((await store.list(collection, { limit: 5, hidden })).items.length, 1, 'It is listed once.')
+      }
+    },
+  },
+  {
+    title: 'lists hidden resources, marked and in their place, only when asked',
+    async run({ store, path, collection, content }) {
+      for (const name of range(1, 12)) await put(store, path(name), content(name, path(name)))
+      for (const name of [2, 3, 7, 12]) await remove(store, path(name), 'hide')
+      const visible = await store.list(collection, { limit: 20 })
+      const visiblePaths = [1, 4, 5, 6, 8, 9, 10, 11].map(path)
+      claimEqual(pathsOf(visible.items), visiblePaths, 'Hidden resources are not listed unasked.')
+      const all = await listAll(store, collection, 3, true)
+      const found = all.map((item) => (item.hidden === true ? `${item.path} hidden` : item.path))
+      const expected = range(1, 12).map((name) => path(name) + ([2, 3, 7, 12].includes(name) ? ' hidden' : ''))
+      claimEqual(found, expected, 'A listing with hidden resources has all of them, marked, in order.')
+    },
+  },
+  {
+    title: 'keeps large content of a hidden resource',
+    needs: ['contents'],
+    async run({ store, path }) {
+      const bytes = createBytes(700_000, 8)
+      await put(store, path(1), binary(stream(bytes, 65_536)))
+      await remove(store, path(1), 'hide')
+      const state = await store.read(path(1), { hidden: true })
+      await claimContent(state, binary(bytes), 'The hidden resource has lost its content.')
+    },
+  },
+  {
+    title: 'gives the hidden state a version of its own, and tells of it in no conflict',
+    async run({ store, path, content }) {
+      await put(store, path(1), content(1, path(1)))
+      const { version } = await readResource(store, path(1))
+      await remove(store, path(1), 'hide')
+      const hidden = await readHidden(store, path(1))
+      claim(hidden.version !== version, 'The hidden state has the version of the visible one.')
+      for (const expect of ['present', { version }, { version: hidden.version }] as const) {
+        const write = await store.write(path(1), content(2, path(1)), { expect })
+        claim(write.outcome === 'conflict', 'A hidden resource counts as absent, and was replaced.')
+        claim(!isResource(write.current), 'A conflict tells of a state that is hidden.')
+        const removal = await store.remove(path(1), { expect, mode: 'erase' })
+        claim(removal.outcome === 'conflict', 'A hidden resource counts as absent, and was removed.')
+        claim(!isResource(removal.current), 'A conflict tells of a state that is hidden.')
+      }
     },
   },
 ]

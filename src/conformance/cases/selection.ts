@@ -1,142 +1,105 @@
-import type { Condition, IndexedValue, IndexedValues } from '../../stores/index-types.ts'
+import type { Condition } from '../../stores/lists.ts'
+import type { StoredResource } from '../../stores/types.ts'
 import { claimContent, claimEqual, claimResource } from '../claims.ts'
-import { ask, claimFound, createIndex, fill, indexed, plain } from '../query-samples.ts'
-import { create, listAll, nameOf, put, text } from '../samples.ts'
+import { createIndex, indexed, is, listAll, listUnder, plain, walk } from '../lists.ts'
+import { create, factsOf, nameOf, put, range, readResource, remove, text } from '../samples.ts'
 import type { Case } from '../types.ts'
 
-const NEEDS = ['queries', 'contents'] as const
 const INDEX = createIndex('selection', ['a', 'b'])
-
-const is = (property: string, ...values: readonly IndexedValue[]): Condition => ({ property, operator: 'in', values })
+const OPEN = is('b', 'open')
 
 export const selection: readonly Case[] = [
   {
     title: 'selects the members that meet all conditions, several on one property included',
-    needs: NEEDS,
     async run({ store, collection }) {
-      await fill(
-        store,
-        collection,
-        INDEX,
-        Array.from({ length: 30 }, (_, i) => ({ a: i % 5, b: i })),
-      )
+      const list = listUnder(store, collection, INDEX)
+      await list.fill(range(0, 29).map((i) => ({ a: i % 5, b: i })))
       const from: Condition = { property: 'b', operator: 'gte', value: 5 }
       const to: Condition = { property: 'b', operator: 'lt', value: 16 }
+      const onlyFours: Condition = { property: 'a', operator: 'notIn', values: [0, 1, 2, 3] }
       const claimAll = (where: readonly Condition[], expected: readonly number[]) =>
-        claimFound(store, collection, INDEX, { where }, expected, 'All conditions must match.')
+        list.claimFound({ where }, expected, 'All conditions must match.')
       await claimAll([is('a', 2), from], [8, 13, 18, 23, 28])
       await claimAll([from, to, is('a', 2, 3)], [8, 9, 13, 14])
       await claimAll([is('a', 2), is('a', 2, 3)], [3, 8, 13, 18, 23, 28])
       await claimAll([is('a', 2), is('a', 3)], [])
       await claimAll([{ property: 'a', operator: 'exists', value: false }, from], [])
-      await claimAll(
-        [{ property: 'a', operator: 'notIn', values: [0, 1, 2, 3] }, from, to, is('b', 9, 14, 19)],
-        [10, 15],
-      )
+      await claimAll([onlyFours, from, to, is('b', 9, 14, 19)], [10, 15])
       await claimAll([{ property: 'b', operator: 'gt', value: 16 }, to], [])
     },
   },
   {
     title: 'selects by the properties of the scope as by others, alone, together and beside other conditions',
-    needs: NEEDS,
     async run({ store, collection }) {
-      const index = createIndex('scoped', ['owner', 'region', 'rank'], ['owner', 'region'])
+      const list = listUnder(store, collection, createIndex('scoped', ['owner', 'region', 'rank'], ['owner', 'region']))
       const owners = ['ann', 'ann ', 'Ann', 'an', 'annn', null, 7, '7', true]
       const members = owners.flatMap((owner, i) =>
         ['eu', 'us', null].map((region, j) => ({ owner, region, rank: i + j })),
       )
-      await fill(store, collection, index, members)
-      const claimScope = (where: readonly Condition[], isMatch: (member: IndexedValues) => boolean) => {
+      await list.fill(members)
+      const claimScope = (where: readonly Condition[], isMatch: (member: (typeof members)[number]) => boolean) => {
         const expected = members.flatMap((member, at) => (isMatch(member) ? [at + 1] : []))
         const sentence = 'Properties of the scope are compared by equality, all together.'
-        return claimFound(store, collection, index, { where }, expected, sentence)
+        return list.claimFound({ where }, expected, sentence)
       }
-      for (const owner of ['ann', 'Ann', 7, '7', true]) {
-        await claimScope([is('owner', owner)], (member) => member['owner'] === owner)
-        await claimScope(
-          [is('region', 'eu'), is('owner', owner)],
-          (member) => member['owner'] === owner && member['region'] === 'eu',
-        )
+      const low: Condition = { property: 'rank', operator: 'lte', value: 3 }
+      const ownerless: Condition = { property: 'owner', operator: 'exists', value: false }
+      for (const name of ['ann', 'Ann', 7, '7', true]) {
+        const own = is('owner', name)
+        await claimScope([own], ({ owner }) => owner === name)
+        await claimScope([is('region', 'eu'), own], ({ owner, region }) => owner === name && region === 'eu')
       }
       await claimScope(
-        [is('owner', 'an', 'ann', 7), is('region', 'eu', 'us'), { property: 'rank', operator: 'lte', value: 3 }],
-        ({ owner, region, rank }) =>
-          ['an', 'ann', 7].includes(owner as string) && region !== null && (rank as number) <= 3,
+        [is('owner', 'an', 'ann', 7), is('region', 'eu', 'us'), low],
+        ({ owner, region, rank }) => ['an', 'ann', 7].includes(owner as string) && region !== null && rank <= 3,
       )
       await claimScope([is('owner', 'ann'), is('owner', 'an')], () => false)
-      await claimScope(
-        [is('region', 'us'), { property: 'owner', operator: 'exists', value: false }],
-        ({ owner, region }) => owner === null && region === 'us',
-      )
+      await claimScope([is('region', 'us'), ownerless], ({ owner, region }) => owner === null && region === 'us')
     },
   },
   {
     title: 'takes any text for the name of a property and for a value',
-    needs: NEEDS,
     async run({ store, collection }) {
       const texts = [
-        "'",
-        '"',
-        "x'); DROP TABLE x; --",
-        '$1',
-        '?',
-        '%s',
-        '\\',
-        'a.b',
-        'a b',
-        'é',
-        '🜚',
-        '__proto__',
-        'toString',
+        ...["'", '"', "x'); DROP TABLE x; --", '$1', '?', '%s', '\\', 'a.b', 'a b', 'é', '🜚'],
+        ...['__proto__', 'toString'],
       ]
-      for (const property of texts) {
-        const index = createIndex(`names-${texts.indexOf(property)}`, [property])
-        const own = `${collection}-${texts.indexOf(property)}`
-        await fill(
-          store,
-          own,
-          index,
-          ['x', ...texts].map((value) => Object.fromEntries([[property, value]])),
-        )
+      for (const [name, property] of texts.entries()) {
+        const index = createIndex(`names-${name}`, [property])
+        const own = `${collection}-${name}`
+        const list = listUnder(store, own, index)
+        await list.fill(['x', ...texts].map((value) => Object.fromEntries([[property, value]])))
         await put(store, `${own}/99`, indexed(index, {}))
         const sentence = `The property ${JSON.stringify(property)} is a name like any other.`
         for (const [at, value] of texts.entries())
-          await claimFound(store, own, index, { where: [is(property, value)], order: [property] }, [at + 2], sentence)
-        await claimFound(store, own, index, { where: [{ property, operator: 'exists', value: false }] }, [99], sentence)
+          await list.claimFound({ where: [is(property, value)], order: [property] }, [at + 2], sentence)
+        await list.claimFound({ where: [{ property, operator: 'exists', value: false }] }, [99], sentence)
       }
     },
   },
   {
     title: 'selects and orders by each of sixteen properties',
-    needs: NEEDS,
     async run({ store, collection }) {
       const properties = Array.from({ length: 16 }, (_, i) => `p${String(i).padStart(2, '0')}`)
-      const index = createIndex('sixteen', properties)
+      const list = listUnder(store, collection, createIndex('sixteen', properties))
       const member = (seed: number) => Object.fromEntries(properties.map((name, i) => [name, (seed * (i + 3)) % 17]))
       const members = Array.from({ length: 16 }, (_, i) => member(i + 1))
-      await fill(store, collection, index, members)
+      await list.fill(members)
       for (const property of properties) {
-        const ordered = members
-          .map((values, at) => ({ at: at + 1, value: values[property] as number }))
-          .sort((a, b) => b.value - a.value || a.at - b.at)
-        const above = ordered.filter(({ value }) => value > 8)
-        const where: readonly Condition[] = [{ property, operator: 'gt', value: 8 }]
+        const names = members
+          .map((values, at) => ({ name: at + 1, value: values[property]! }))
+          .filter(({ value }) => value > 8)
+          .sort((a, b) => b.value - a.value || a.name - b.name)
+          .map(({ name }) => name)
+        const question = { where: [{ property, operator: 'gt', value: 8 } as const], order: [`-${property}`] }
         const sentence = 'An index has up to 16 properties, each of which selects and orders.'
-        const question = { where, order: [`-${property}`] }
-        await claimFound(
-          store,
-          collection,
-          index,
-          question,
-          above.map(({ at }) => at),
-          sentence,
-        )
+        await list.claimFound(question, names, sentence)
       }
     },
   },
   {
     title: 'keeps the values that content was written with, and gives them back in all that it returns',
-    needs: [...NEEDS, 'related', 'paths'],
+    needs: ['related', 'paths'],
     async run({ store, collection, path }) {
       const values = { a: 'x', b: 2 }
       const given = { a: 'x', b: 2 }
@@ -144,7 +107,7 @@ export const selection: readonly Case[] = [
       const result = await store.write(path(1), indexed(INDEX, given), { expect: 'any', related })
       given.a = 'changed by the caller afterwards'
       const member = await create(store, collection, () => indexed(INDEX, values))
-      const page = await ask(store, collection, INDEX, {})
+      const page = await listUnder(store, collection, INDEX).ask()
       const states = [
         ...(result.outcome === 'conflict' ? [] : [result.resource]),
         ...[member, await store.read(path(1)), await store.read(path(1), { metadataOnly: true }), ...page.items],
@@ -159,25 +122,18 @@ export const selection: readonly Case[] = [
       const other = claimResource(await store.read('/others/1'), 'The related path was not found.')
       const { a, b = null } = other.indexed?.values ?? {}
       claimEqual([a, b], ['y', null], 'A related state has the values that it was written with.')
-      await claimFound(
-        store,
-        '/others',
-        INDEX,
-        { where: [is('a', 'y')] },
-        [1],
-        'A related path is selected by its values.',
-      )
+      const others = listUnder(store, '/others', INDEX)
+      await others.claimFound({ where: [is('a', 'y')] }, [1], 'A related path is selected by its values.')
     },
   },
   {
     title: 'has no value of an earlier state',
-    needs: NEEDS,
     async run({ store, path }) {
       await put(store, path(1), indexed(INDEX, { a: 'old', b: 1 }))
       const contents = [indexed(INDEX, { a: 'new' }), plain({ a: 'newer' }), text('"no object"')]
       for (const [at, expected] of ['new', 'newer', null].entries()) {
         await put(store, path(1), contents[at]!)
-        const { indexed: kept } = claimResource(await store.read(path(1)), 'The resource was not found.')
+        const { indexed: kept } = await readResource(store, path(1))
         const { a = null, b = null } = kept?.values ?? { a: expected }
         claimEqual([a, b], [expected, null], 'A state has the values of the state before.')
       }
@@ -185,28 +141,24 @@ export const selection: readonly Case[] = [
   },
   {
     title: 'lists by a query the current state of each member, with its content, as a read gives it',
-    needs: NEEDS,
     async run({ store, collection, path }) {
-      await fill(store, collection, INDEX, [{ a: 1 }, { a: 2 }, { a: 3 }])
+      const list = listUnder(store, collection, INDEX)
+      await list.fill([{ a: 1 }, { a: 2 }, { a: 3 }])
       await put(store, path(2), indexed(INDEX, { a: 5, b: 'changed' }))
-      await store.remove(path(1), { expect: 'any', mode: 'erase' })
-      const { items } = await ask(store, collection, INDEX, { order: ['a'] })
+      await remove(store, path(1))
+      const { items } = await list.ask({ order: ['a'] })
       claimEqual(items.map(nameOf), ['3', '2'], 'A change moves a member to its new place at once.')
       for (const item of items) {
-        const { body: _, ...expected } = claimResource(await store.read(item.path), 'A listed member was not found.')
-        const { body: __, ...facts } = item
-        claimEqual(facts, expected, 'A list with a query and a read tell different facts.')
+        const state = claimResource(await store.read(item.path), 'A listed member was not found.')
+        claimEqual(factsOf(item), factsOf(state), 'A list with a query and a read tell different facts.')
       }
-      await claimContent(
-        items[1],
-        plain({ a: 5, b: 'changed' }),
-        'A list with a query shows content that was replaced.',
-      )
+      const changed = plain({ a: 5, b: 'changed' })
+      await claimContent(items[1], changed, 'A list with a query shows content that was replaced.')
     },
   },
   {
     title: 'selects among the direct members of one collection only',
-    needs: [...NEEDS, 'paths'],
+    needs: ['paths'],
     async run({ store, collection }) {
       const own = [`${collection}/1`, `${collection}/x`]
       const others = [
@@ -214,12 +166,85 @@ export const selection: readonly Case[] = [
         ...[`${collection}//4`, `/x${collection}/3`, `${collection.toUpperCase()}/5`, '/b', 'queue/7'],
       ]
       for (const path of [...own, ...others]) await put(store, path, indexed(INDEX, { a: 'same' }))
-      const where = [is('a', 'same')]
-      await claimFound(store, collection, INDEX, { where }, ['1', 'x'], 'Only direct members with a name are selected.')
-      await claimFound(store, `${collection}/1`, INDEX, { where }, ['parts'], 'A member has members of its own.')
-      await claimFound(store, 'queue', INDEX, { where }, ['7'], 'A queue is a collection like any other.')
-      await claimFound(store, '/none', INDEX, { where }, [], 'A collection without members has none that match.')
+      const claimSame = (of: string, expected: readonly string[], sentence: string) =>
+        listUnder(store, of, INDEX).claimFound({ where: [is('a', 'same')] }, expected, sentence)
+      await claimSame(collection, ['1', 'x'], 'Only direct members with a name are selected.')
+      await claimSame(`${collection}/1`, ['parts'], 'A member has members of its own.')
+      await claimSame('queue', ['7'], 'A queue is a collection like any other.')
+      await claimSame('/none', [], 'A collection without members has none that match.')
       claimEqual((await listAll(store, collection, 1)).length, 2, 'A list without a query shows all members.')
+    },
+  },
+]
+
+export const queryCounts: readonly Case[] = [
+  {
+    title: 'counts the members that match, on whichever page, and only when asked',
+    async run({ store, collection, path }) {
+      const list = listUnder(store, collection, INDEX)
+      await list.fill(range(0, 14).map((i) => ({ a: i % 5, b: i % 3 === 0 ? 'open' : 'done' })))
+      const above: Condition = { property: 'a', operator: 'gte', value: 2 }
+      const claimTotal = async (where: readonly Condition[], expected: number) => {
+        for (const limit of [1, 4, 100]) {
+          const question = { where, order: ['-a'], limit }
+          for await (const { total } of walk((after) => list.ask({ ...question, after, count: true })))
+            claimEqual(total, expected, '`total` is the number of members that match, on whichever page.')
+          for await (const { total } of walk((after) => list.ask({ ...question, after })))
+            claimEqual(total, undefined, '`total` is given only where it is asked for.')
+        }
+      }
+      await claimTotal([], 15)
+      await claimTotal([OPEN], 5)
+      await claimTotal([above], 9)
+      await claimTotal([OPEN, above], 3)
+      await claimTotal([is('a', 7)], 0)
+      await remove(store, path(1))
+      await put(store, path(4), indexed(INDEX, { a: 3, b: 'done' }))
+      await claimTotal([OPEN], 3)
+      const none = listUnder(store, '/none', INDEX)
+      await none.claimFound({ count: true }, [], 'A collection without members has none.')
+      claimEqual((await none.ask({ count: true })).total, 0, 'The total of no members is 0.')
+    },
+  },
+  {
+    title: 'lists and counts by a query hidden members only when asked, marked and in their place',
+    needs: ['hiding'],
+    async run({ store, collection, path }) {
+      const list = listUnder(store, collection, INDEX)
+      await list.fill(range(0, 11).map((i) => ({ a: 12 - i, b: i % 2 === 0 ? 'open' : 'done' })))
+      for (const name of [1, 4, 7, 12]) await remove(store, path(name), 'hide')
+      const isHidden = (item: StoredResource) => ['1', '7'].includes(nameOf(item))
+      const claimPage = async (hidden: boolean, expected: readonly number[]) => {
+        const question = { where: [OPEN], order: ['a'], hidden, count: true }
+        for (const limit of [1, 2, 50]) {
+          const names = await list.walkNames({ ...question, limit })
+          claimEqual(names, expected.map(String), `Hidden members belong to a list only when asked for (${hidden}).`)
+        }
+        const { items, total } = await list.ask(question)
+        claimEqual(total, expected.length, `Hidden members are counted only when asked for (${hidden}).`)
+        for (const item of items)
+          claimEqual(item.hidden === true, isHidden(item), 'Hidden members are marked, and no others.')
+      }
+      await claimPage(false, [11, 9, 5, 3])
+      await claimPage(true, [11, 9, 7, 5, 3, 1])
+      await put(store, path(7), indexed(INDEX, { a: 0, b: 'open' }))
+      const sentence = 'A hidden member that is written again is listed by its new values.'
+      const names = await list.walkNames({ where: [OPEN], order: ['a'] })
+      claimEqual(names, ['7', '11', '9', '5', '3'], sentence)
+    },
+  },
+  {
+    title: 'lists and counts no member that was removed',
+    async run({ store, collection, path, modes }) {
+      const list = listUnder(store, collection, INDEX)
+      await list.fill(modes.map(() => ({ a: 1, b: 'open' })))
+      for (const [at, mode] of modes.entries()) {
+        await list.ask({ where: [OPEN] })
+        await remove(store, path(at + 1), mode)
+        const { items, total } = await list.ask({ where: [OPEN], count: true })
+        const left = modes.length - at - 1
+        claimEqual([items.length, total], [left, left], `A removed member (${mode}) is still listed or counted.`)
+      }
     },
   },
 ]

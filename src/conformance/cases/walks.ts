@@ -1,23 +1,23 @@
 import type { StoredResource } from '../../stores/types.ts'
 import { claim, claimEqual } from '../claims.ts'
-import { create, nameOf, pause, put, times } from '../samples.ts'
+import { createIndex, indexed, is, listUnder, walk } from '../lists.ts'
+import { amid, create, nameOf, pause, put, range, remove } from '../samples.ts'
 import type { Bench, Case } from '../types.ts'
 
-/** Walks through all pages; `between` runs after every page. */
-async function walk(
+/** Writes members with content of their own, or with the same. */
+async function putMembers({ store, path, content }: Bench, names: readonly number[], seed?: number): Promise<void> {
+  for (const name of names) await put(store, path(name), content(seed ?? name % 100, path(name)))
+}
+
+/** The members that a walk through all pages sees; `between` runs after each page but the last. */
+async function walkThrough(
   { store, collection }: Bench,
   limit: number,
   between: (page: number) => unknown,
 ): Promise<StoredResource[]> {
-  const items: StoredResource[] = []
-  for (let after: string | undefined, pages = 0; ; pages++) {
-    claim(pages < 1000, 'The walk through the pages never ends.')
-    const page = await store.list(collection, { limit, after })
-    items.push(...page.items)
-    if (page.next === undefined) return items
-    after = page.next
-    await between(pages)
-  }
+  const seen: StoredResource[] = []
+  for await (const { items } of walk((after) => store.list(collection, { limit, after }), between)) seen.push(...items)
+  return seen
 }
 
 /** Fails unless a walk has seen certain members once, and no member twice. */
@@ -28,38 +28,29 @@ function claimSeenOnce(items: readonly StoredResource[], names: readonly number[
   for (const name of names) claim(seen.has(name), `Member ${name} was there all the time, and the walk has missed it.`)
 }
 
-const range = (from: number, to: number, step = 1): number[] =>
-  Array.from({ length: Math.floor((to - from) / step) + 1 }, (_, i) => from + i * step)
-
 export const walks: readonly Case[] = [
   {
     title: 'sees every member once while members before the cursor are removed',
     async run(bench) {
-      const { store, path, content } = bench
-      for (const name of range(1, 30)) await put(store, path(name), content(name, path(name)))
-      const items = await walk(bench, 4, (page) => store.remove(path(page + 1), { expect: 'any', mode: 'erase' }))
+      const { store, path } = bench
+      await putMembers(bench, range(1, 30))
+      const items = await walkThrough(bench, 4, (page) => remove(store, path(page + 1)))
       claimSeenOnce(items, range(8, 30))
     },
   },
   {
     title: 'sees every member once while members are added before and after the cursor',
     async run(bench) {
-      const { store, path, content } = bench
-      for (const name of range(100, 300, 10)) await put(store, path(name), content(name % 100, path(name)))
-      const items = await walk(bench, 3, async (page) => {
-        for (const name of [page + 1, 105 + page * 30]) await put(store, path(name), content(1, path(name)))
-      })
+      await putMembers(bench, range(100, 300, 10))
+      const items = await walkThrough(bench, 3, (page) => putMembers(bench, [page + 1, 105 + page * 30], 1))
       claimSeenOnce(items, range(100, 300, 10))
     },
   },
   {
     title: 'sees every member once while all of them are changed',
     async run(bench) {
-      const { store, path, content } = bench
-      for (const name of range(1, 25)) await put(store, path(name), content(name, path(name)))
-      const items = await walk(bench, 4, async (page) => {
-        for (const name of range(1, 25)) await put(store, path(name), content(page, path(name)))
-      })
+      await putMembers(bench, range(1, 25))
+      const items = await walkThrough(bench, 4, (page) => putMembers(bench, range(1, 25), page))
       claimSeenOnce(items, range(1, 25))
       claimEqual(items.length, 25, 'The walk has seen something that was never there.')
     },
@@ -67,12 +58,12 @@ export const walks: readonly Case[] = [
   {
     title: 'sees every member once while members are removed and made again under the same name',
     async run(bench) {
-      const { store, path, content } = bench
-      for (const name of range(1, 24)) await put(store, path(name), content(name, path(name)))
-      const items = await walk(bench, 5, async () => {
+      const { store, path } = bench
+      await putMembers(bench, range(1, 24))
+      const items = await walkThrough(bench, 5, async () => {
         for (const name of range(2, 24, 2)) {
-          await store.remove(path(name), { expect: 'any', mode: 'erase' })
-          await put(store, path(name), content(50, path(name)))
+          await remove(store, path(name))
+          await putMembers(bench, [name], 50)
         }
       })
       claimSeenOnce(items, range(1, 24, 2))
@@ -83,33 +74,90 @@ export const walks: readonly Case[] = [
     async run(bench) {
       const { store, collection, path, content } = bench
       const lasting = range(10, 400, 10)
-      for (const name of lasting) await put(store, path(name), content(name % 100, path(name)))
-      let isOver = false
-      const writers = times(4, async (writer) => {
-        for (let i = 0; !isOver; i++) {
-          const name = ((writer * 97 + i * 31) % 40) * 10 + 1 + writer
-          await put(store, path(name), content(i % 100, path(name)))
-          if (i % 3 === 0) await store.remove(path(name), { expect: 'any', mode: 'erase' })
-          if (i % 7 === 0) await create(store, collection, (name) => content(1, path(name)))
-          // A store that answers at once must not keep the walker from its turn.
-          if (i % 5 === 0) await pause()
-        }
-      })
-      try {
+      await putMembers(bench, lasting)
+      const write = async (writer: number, step: number) => {
+        const name = ((writer * 97 + step * 31) % 40) * 10 + 1 + writer
+        await put(store, path(name), content(step % 100, path(name)))
+        if (step % 3 === 0) await remove(store, path(name))
+        if (step % 7 === 0) await create(store, collection, (name) => content(1, path(name)))
+        // A store that answers at once must not keep the walker from its turn.
+        if (step % 5 === 0) await pause()
+      }
+      await amid(4, write, async () => {
         for (const limit of [3, 7]) {
-          const items = await walk(bench, limit, pause)
+          const items = await walkThrough(bench, limit, pause)
           claimSeenOnce(items, lasting)
           const names = items.map((item) => Number(nameOf(item)))
-          claimEqual(
-            names,
-            [...names].sort((a, b) => a - b),
-            'The walk is not in the order of the names.',
-          )
+          const ordered = names.toSorted((a, b) => a - b)
+          claimEqual(names, ordered, 'The walk is not in the order of the names.')
         }
-      } finally {
-        isOver = true
-        await writers
+      })
+    },
+  },
+]
+
+const INDEX = createIndex('walks', ['a', 'b'])
+const OPEN = is('b', 'open')
+
+/** Writes members that change meanwhile: they come, match, match no more, move and go. */
+async function stir({ store, path }: Bench, round: number): Promise<void> {
+  for (let i = 0; i < 6; i++) {
+    const name = 1000 + ((round * 5 + i * 3) % 24)
+    const seed = round * 6 + i
+    if (seed % 4 === 0) await remove(store, path(name))
+    else await put(store, path(name), indexed(INDEX, { a: (seed * 11) % 60, b: seed % 3 === 0 ? 'done' : 'open' }))
+  }
+}
+
+/** Orders in which members are walked through, and the place of a member whose value of `a` is given. */
+const ORDERS: readonly (readonly [readonly string[], (a: number) => number])[] = [
+  [['a'], (a) => a],
+  [['-a'], (a) => -a],
+  [['b', '-a'], (a) => -a],
+  [[], () => 0],
+]
+
+/**
+ * Writes members that match and keep their place.
+ * @param rankOf the value of `a` of a member
+ * @returns what fails unless a walk in each order sees them once, in order; others may move past it meanwhile
+ */
+async function fillLasting({ store, collection }: Bench, count: number, rankOf: (name: number) => number) {
+  const list = listUnder(store, collection, INDEX)
+  const lasting = range(1, count)
+  await list.fill(lasting.map((name) => ({ a: rankOf(name), b: 'open' })))
+  return async (limits: readonly number[], between: (page: number) => unknown): Promise<void> => {
+    for (const [order, placeOf] of ORDERS) {
+      const place = (name: number) => placeOf(rankOf(name))
+      const expected = lasting.toSorted((x, y) => place(x) - place(y) || x - y)
+      for (const limit of limits) {
+        const names = await list.walkNames({ where: [OPEN], order, limit }, between)
+        const seen = names.map(Number).filter((name) => lasting.includes(name))
+        claimEqual(seen, expected, 'A walk sees every member that matches throughout exactly once, in order.')
       }
+    }
+  }
+}
+
+export const queryWalks: readonly Case[] = [
+  {
+    title: 'sees every member that matches throughout exactly once, in order, whatever is written between two pages',
+    async run(bench) {
+      const claimWalks = await fillLasting(bench, 24, (name) => ((name * 7) % 12) * 5)
+      await claimWalks([1, 4], (page) => stir(bench, page))
+    },
+  },
+  {
+    title: 'sees every member that matches throughout exactly once while many writers are at work',
+    async run(bench) {
+      const { store, collection } = bench
+      const claimWalks = await fillLasting(bench, 40, (name) => (name * 3) % 60)
+      const write = async (writer: number, step: number) => {
+        await stir(bench, step * 3 + writer)
+        if (step % 3 === 0) await create(store, collection, indexed(INDEX, { a: step % 60, b: 'open' }))
+        await pause()
+      }
+      await amid(3, write, () => claimWalks([7], pause))
     },
   },
 ]

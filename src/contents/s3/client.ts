@@ -1,9 +1,7 @@
 import { createHash } from 'node:crypto'
-import { HttpError } from '../../core/errors.ts'
 import type { MaybePromise } from '../../core/maybe-promise.ts'
-import { beforeAbort, createDeadline } from './deadline.ts'
-import { readText } from './read-text.ts'
-import { prepareBody } from './request-body.ts'
+import { createUnavailableError } from '../types.ts'
+import { beforeAbort, createDeadline, prepareBody, readText } from './exchange.ts'
 
 /** What requests are signed with. */
 export interface S3Credentials {
@@ -158,7 +156,7 @@ export function createS3Client({ endpoint, region, bucket, readCredentials, time
       const signed = await sign(values, {}, deadline.signal)
         .catch((error: unknown) => {
           request.signal?.throwIfAborted()
-          throw error instanceof SetupError ? error.cause : createAwayError(error)
+          throw error instanceof SetupError ? error.cause : createUnavailableError(error)
         })
         .finally(deadline.end)
       // A space is "+" for some readers of a query, and "%20" for all.
@@ -178,7 +176,7 @@ export function createS3Client({ endpoint, region, bucket, readCredentials, time
         const failure = response instanceof Error ? response : findTransient(response, request)
         if (failure === undefined) return response as S3Response
         // A service that is silent is not asked again: the client waits all that time.
-        if (count === MAX_ATTEMPTS || performance.now() - begin >= timeout) throw createAwayError(failure)
+        if (count === MAX_ATTEMPTS || performance.now() - begin >= timeout) throw createUnavailableError(failure)
         // Without chance in it, those that met would meet again.
         await sleep(FIRST_PAUSE * 2 ** count * Math.random(), signal)
       }
@@ -209,10 +207,6 @@ function readCode(text: string): string | undefined {
 /** The service refused a request: wrong credentials, no such bucket. */
 export function createS3Error({ status, text }: S3Response): Error {
   return new Error(`The S3 service answered ${status} (${readCode(text) ?? 'no code'}).`)
-}
-
-export function createAwayError(cause: unknown): HttpError {
-  return new HttpError(503, 'ERR_UNAVAILABLE', { headers: { 'Retry-After': '1' }, cause })
 }
 
 /** A failure that no further attempt would mend. */

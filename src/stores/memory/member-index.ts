@@ -1,11 +1,11 @@
 import { HttpError } from '../../core/errors.ts'
-import type { CollectionIndex } from '../index-types.ts'
-import { parsePosition } from '../indexed-values.ts'
-import { type ListOptions, type Page, parseIntegerName, type StoredResource, splitPath } from '../types.ts'
+import { type CollectionIndex, type ListOptions, type Page, parsePosition } from '../lists.ts'
+import { parseIntegerName, type StoredResource, splitPath } from '../types.ts'
 import { type CollectionIndexes, createCollectionIndexes } from './collection-indexes.ts'
-import { createPageReader } from './member-pages.ts'
+import { createBoundedMap } from './expiring.ts'
 import {
   countMembers,
+  createPageReader,
   createSortedList,
   createSortedMembers,
   deleteItem,
@@ -16,7 +16,6 @@ import {
   setItem,
   setMember,
 } from './sorted-members.ts'
-import { createBoundedMap } from './tombstones.ts'
 
 const MAX_IDLE_COUNTERS = 10_000
 

@@ -1,7 +1,5 @@
-import type { Condition, IndexedValue, OrderKey } from '../index-types.ts'
-import { compareValues } from '../indexed-values.ts'
-import { BY_NAME, compareMembers, type IndexedMember, type QueryLists } from './query-lists.ts'
-import { findRanges, type Range } from './query-ranges.ts'
+import { type Condition, compareValues, type IndexedValue, type OrderKey } from '../lists.ts'
+import { BY_NAME, compareMembers, findRanges, type IndexedMember, type QueryLists, type Range } from './query-lists.ts'
 import type { RankedList } from './ranked-list.ts'
 
 /** Groups of members with one first key up to this number are sorted; larger ones are read in the order of the second key. */

@@ -1,4 +1,7 @@
-import { parseIntegerName } from '../types.ts'
+import type { ListOptions, Page } from '../lists.ts'
+import { createRecentCache } from '../recent-cache.ts'
+import { nameOf, parseIntegerName } from '../types.ts'
+import type { Collection, Entry } from './member-index.ts'
 
 const CHUNK = 512
 
@@ -8,8 +11,8 @@ const CHUNK = 512
  * for there may be as many lists as resources.
  */
 export interface SortedList<Key extends number | string, Item> {
-  readonly size: number
-  readonly chunks: readonly Chunk<Key, Item>[]
+  size: number
+  readonly chunks: Chunk<Key, Item>[]
 }
 
 /** Keys and items side by side: a search then touches keys only. */
@@ -18,24 +21,18 @@ interface Chunk<Key, Item> {
   readonly items: Item[]
 }
 
-interface MutableList<Key extends number | string, Item> extends SortedList<Key, Item> {
-  size: number
-  readonly chunks: Chunk<Key, Item>[]
-}
-
 export function createSortedList<Key extends number | string, Item>(): SortedList<Key, Item> {
   return { size: 0, chunks: [] }
 }
 
 /** Adds an item, or puts it in the place of the one with the same key. */
 export function setItem<Key extends number | string, Item>(list: SortedList<Key, Item>, key: Key, item: Item): void {
-  const own = list as MutableList<Key, Item>
-  const { chunks } = own
+  const { chunks } = list
   const index = findChunk(chunks, key)
   const chunk = chunks[index]
   if (chunk === undefined) {
     chunks.push({ keys: [key], items: [item] })
-    own.size = 1
+    list.size = 1
     return
   }
   const at = lowerBound(chunk.keys, key)
@@ -43,7 +40,7 @@ export function setItem<Key extends number | string, Item>(list: SortedList<Key,
     chunk.items[at] = item
     return
   }
-  own.size++
+  list.size++
   if (at >= CHUNK && index === chunks.length - 1) {
     chunks.push({ keys: [key], items: [item] }) // ascending keys fill whole chunks
     return
@@ -62,8 +59,7 @@ export function setItem<Key extends number | string, Item>(list: SortedList<Key,
 
 /** Takes the item with a key away, if there is one. */
 export function deleteItem<Key extends number | string, Item>(list: SortedList<Key, Item>, key: Key): void {
-  const own = list as MutableList<Key, Item>
-  const { chunks } = own
+  const { chunks } = list
   const index = findChunk(chunks, key)
   const chunk = chunks[index]
   if (chunk === undefined) return
@@ -72,7 +68,7 @@ export function deleteItem<Key extends number | string, Item>(list: SortedList<K
   chunk.keys.splice(at, 1)
   chunk.items.splice(at, 1)
   if (chunk.keys.length === 0) chunks.splice(index, 1)
-  own.size--
+  list.size--
 }
 
 /** Appends items whose keys come after one, from the first when it is left out, until there are `limit` of them. */
@@ -206,4 +202,47 @@ export function compareNames(a: string, b: string): number {
   if (x !== undefined) return -1
   if (y !== undefined) return 1
   return a < b ? -1 : a > b ? 1 : 0
+}
+
+/** Bytes of content on the pages that are kept. */
+const PAGES = 4 * 1024 * 1024
+
+/** A page that was asked for more than once. */
+interface KnownPage {
+  readonly page: Page
+  readonly entries: readonly Entry[]
+  readonly collection: Collection
+  readonly changes: number
+}
+
+/** Reads pages of collections; those that were asked for before are the same objects until something on them changes. */
+export function createPageReader(): (collection: Collection, options: ListOptions) => Page {
+  const pages = createRecentCache<string, KnownPage>(PAGES)
+
+  return (collection, { after, limit, hidden = false }) => {
+    const key = `${limit} ${hidden} ${after?.length} ${after}${collection.path}`
+    const known = pages.get(key)
+    if (known !== undefined && isCurrent(known, collection)) return known.page
+    // One more than the page holds tells whether there is another page.
+    let entries = pageOfMembers(collection.visible, after, limit + 1)
+    if (hidden && collection.hidden !== undefined) {
+      entries = entries.concat(pageOfMembers(collection.hidden, after, limit + 1))
+      entries.sort((a, b) => compareNames(nameOf(a.path), nameOf(b.path)))
+    }
+    const hasMore = entries.length > limit
+    if (hasMore) entries.length = limit
+    const items = entries.map((entry) => entry.state)
+    const page: Page = hasMore ? { items, next: nameOf(items[limit - 1]!.path) } : { items }
+    // A caller that keeps a page keeps its entries, although it may have been replaced or removed since.
+    const size = items.reduce((sum, item) => sum + item.size, 1024)
+    if (pages.isWanted(key, size)) pages.set(key, { page, entries, collection, changes: collection.changes }, size)
+    return page
+  }
+}
+
+function isCurrent({ page, entries, collection, changes }: KnownPage, now: Collection): boolean {
+  if (collection !== now || changes !== now.changes) return false
+  const { items } = page
+  for (let i = 0; i < items.length; i++) if (items[i] !== entries[i]!.state) return false
+  return true
 }

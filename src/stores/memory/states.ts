@@ -1,21 +1,23 @@
-import { createVersions } from '../stamps.ts'
+import { Buffer } from 'node:buffer'
+import type { MaybePromise } from '../../core/maybe-promise.ts'
+import type { CollectionIndex } from '../lists.ts'
+import { createResource, createVersions, type Description, decideChange, type StoredContent } from '../new-state.ts'
+import { createBlockCollector, untilAborted } from '../streams.ts'
 import {
+  type Abortable,
   type Content,
-  type ContentFields,
   isResource,
+  isStaged,
   type ReadOptions,
   type RelatedWrite,
   type RemoveOptions,
+  readAsText,
+  type StagedBody,
   type StoredResource,
   type StoredState,
 } from '../types.ts'
-import { createExpiringStates } from './expiring.ts'
-import type { HeldBody } from './held-content.ts'
+import { createExpiringStates, createTombstones } from './expiring.ts'
 import { createMemberIndex, type Entry, type MemberIndex, type Place } from './member-index.ts'
-import { createTombstones } from './tombstones.ts'
-
-/** What is kept of content beside its bytes. */
-type KeptFields = ContentFields & Pick<Content, 'indexed'>
 
 /** A reason to write nothing. */
 export type Conflict =
@@ -37,9 +39,9 @@ export interface States {
    * Shows a new state of a path.
    * @param place where a path stands that is known to be new
    */
-  put(path: string, fields: KeptFields, body: HeldBody, version?: string, place?: Place): StoredResource
+  put(path: string, content: Description, body: StoredContent, version?: string, place?: Place): StoredResource
   /** Writes related paths. @param held their bodies, after that of the path itself */
-  putRelated(related: readonly RelatedWrite[], held: readonly HeldBody[]): void
+  putRelated(related: readonly RelatedWrite[], held: readonly StoredContent[]): void
   /** @param keep milliseconds for which a tombstone is kept */
   drop(path: string, mode: RemoveOptions['mode'], keep: number): void
 }
@@ -65,74 +67,43 @@ export function createStates(maxTombstones: number, now: () => number): States {
 
   function put(
     path: string,
-    fields: KeptFields,
-    body: HeldBody,
+    content: Description,
+    body: StoredContent,
     version: string = nextVersion(),
     place?: Place,
-    isHidden = false,
   ): StoredResource {
-    const time = now()
     const entry = entries.get(path)
-    const previous = entry === undefined ? tombstones.unbury(path) : entry.state.lastModified
-    const state = createState(path, fields, body, previous, time, isHidden, version)
-    const current = entry ?? { path, state, isListed: true }
+    const before = entry === undefined ? tombstones.unbury(path) : entry.state.lastModified
+    const state = createResource(path, version, content, body, decideChange(before, now()))
+    show(entry, state, content.indexed?.index, place)
+    return state
+  }
+
+  /** @param index the rules of the values that the state was written with */
+  function show(entry: Entry | undefined, state: StoredResource, index?: CollectionIndex, place?: Place): void {
+    const shown = entry ?? { path: state.path, state, isListed: true }
     if (entry === undefined) {
-      entries.set(path, current)
-      members.add(current, place)
+      entries.set(state.path, shown)
+      members.add(shown, place)
     } else {
-      const { hidden = false } = entry.state
+      const { hidden } = entry.state
       entry.state = state
-      if (hidden !== isHidden || !entry.isListed) members.add(entry)
+      if (hidden !== state.hidden || !entry.isListed) members.add(entry)
       entry.isListed = true
     }
-    if (members.hasIndexes || fields.indexed !== undefined) {
-      members.index(current, fields.indexed?.index, entry === undefined)
-    }
+    if (members.hasIndexes || index !== undefined) members.index(shown, index, entry === undefined)
     if (hasRecords) expiring.sweep(state.lastModified!)
-    return state
   }
 
   /** Shows a state that no listing shows, for a time. */
-  function putRecord(path: string, fields: KeptFields, body: HeldBody, retention: number): void {
-    if (entries.has(path)) return void put(path, fields, body)
-    const time = now()
-    const state = createState(path, fields, body, tombstones.unbury(path), time, false, nextVersion())
-    const added = { path, state, isListed: false }
+  function putRecord(path: string, content: Description, body: StoredContent, retention: number): void {
+    if (entries.has(path)) return void put(path, content, body)
+    const change = decideChange(tombstones.unbury(path), now())
+    const added = { path, state: createResource(path, nextVersion(), content, body, change), isListed: false }
     entries.set(path, added)
     hasRecords = true
-    expiring.add(added, retention, state.lastModified!)
-    expiring.sweep(state.lastModified!)
-  }
-
-  function createState(
-    path: string,
-    fields: KeptFields,
-    { body, size, sha256 }: HeldBody,
-    previous: number | undefined,
-    time: number,
-    isHidden: boolean,
-    version: string,
-  ): StoredResource {
-    const state: { -readonly [Name in keyof StoredResource]: StoredResource[Name] } = {
-      path,
-      version,
-      contentType: fields.contentType,
-      size,
-      body,
-      // Never back, whatever the clock does.
-      lastModified: previous === undefined || previous < time ? time : previous,
-      dateIsStrong: previous === undefined || Math.floor(previous / 1000) < Math.floor(time / 1000),
-    }
-    if (fields.contentEncoding !== undefined) state.contentEncoding = fields.contentEncoding
-    if (fields.contentLanguage !== undefined) state.contentLanguage = fields.contentLanguage
-    if (fields.filename !== undefined) state.filename = fields.filename
-    if (sha256 !== undefined) state.sha256 = sha256
-    if (fields.indexed !== undefined) {
-      const { index, values } = fields.indexed
-      state.indexed = { index, values: { ...values } }
-    }
-    if (isHidden) state.hidden = true
-    return state
+    expiring.add(added, retention, change.changed)
+    expiring.sweep(change.changed)
   }
 
   function findConflict(
@@ -141,16 +112,16 @@ export function createStates(maxTombstones: number, now: () => number): States {
     requires: string | undefined,
   ): Conflict | undefined {
     if (requires !== undefined && !isResource(read(requires))) {
-      return { outcome: 'conflict', current: undefined, missing: requires } as const
+      return { outcome: 'conflict', current: undefined, missing: requires }
     }
     for (const write of related) {
       const other = write.expect === 'absent' ? read(write.path) : undefined
-      if (isResource(other)) return { outcome: 'conflict', current: read(path), related: other } as const
+      if (isResource(other)) return { outcome: 'conflict', current: read(path), related: other }
     }
     return undefined
   }
 
-  function putRelated(related: readonly RelatedWrite[], held: readonly HeldBody[]): void {
+  function putRelated(related: readonly RelatedWrite[], held: readonly StoredContent[]): void {
     for (let i = 0; i < related.length; i++) {
       const { path, content, retention } = related[i]!
       if (retention === undefined) put(path, content, held[i + 1]!)
@@ -164,7 +135,9 @@ export function createStates(maxTombstones: number, now: () => number): States {
     const { state } = entry
     if (mode === 'hide') {
       // A new object: what callers have kept on the old one belongs to the state before.
-      put(path, state as KeptFields, state, undefined, undefined, true)
+      const hidden = createResource(path, nextVersion(), state, state, decideChange(state.lastModified, now()))
+      hidden.hidden = true
+      show(entry, hidden)
       return
     }
     entries.delete(path)
@@ -175,4 +148,85 @@ export function createStates(maxTombstones: number, now: () => number): States {
   }
 
   return { members, nextVersion, read, findConflict, put, putRelated, drop }
+}
+
+type Stream = AsyncIterable<Uint8Array>
+
+/** Streams that one call of the store has been given, and what they came to. */
+export interface TakenStreams {
+  streams?: Map<Stream, Promise<StoredContent>>
+}
+
+/** Takes content into memory: what is kept is the store's own, and never a stream. */
+export interface ContentHolder {
+  /**
+   * Holds the body of a content, and those of what is written with it; at once when none of them is a stream.
+   * @param taken streams that one call of the store has been given; each is read once, however often it is asked for
+   * @throws TypeError for staged content of another store, or content that was given up
+   */
+  hold(
+    content: Content,
+    related: readonly RelatedWrite[],
+    options: Abortable,
+    taken?: TakenStreams,
+  ): MaybePromise<readonly StoredContent[]>
+  stage(body: Stream, signal: AbortSignal | undefined): Promise<StagedBody>
+}
+
+export function createContentHolder(): ContentHolder {
+  const staged = new WeakMap<StagedBody, StoredContent>()
+
+  /** Content that is there already; `undefined` for a stream. */
+  function holdNow(body: Content['body']): StoredContent | undefined {
+    if (typeof body === 'string') {
+      const size = Buffer.byteLength(body)
+      // Text beyond ASCII is encoded once, here, and not by every reader.
+      return { body: size === body.length ? body : Buffer.from(body), size }
+    }
+    if (body instanceof Uint8Array) return holdBytes(body)
+    if (!isStaged(body)) return undefined
+    const held = staged.get(body)
+    if (held === undefined) throw new TypeError('The staged content was given up or belongs to another store.')
+    return held
+  }
+
+  return {
+    hold(content, related, options, taken = {}) {
+      const held = [holdNow(content.body)]
+      for (const write of related) held.push(holdNow(write.content.body))
+      if (!held.includes(undefined)) return held as StoredContent[]
+      const streams = (taken.streams ??= new Map())
+      const bodies = held.map((now, index) => {
+        if (now !== undefined) return now
+        const stream = (index === 0 ? content : related[index - 1]!.content).body as Stream
+        const known = streams.get(stream) ?? collect(stream, options.signal)
+        streams.set(stream, known)
+        return known
+      })
+      return Promise.all(bodies)
+    },
+
+    async stage(stream, signal) {
+      const held = await collect(stream, signal)
+      const body: StagedBody = { staged: true, size: held.size, discard: () => void staged.delete(body) }
+      staged.set(body, held)
+      return body
+    },
+  }
+}
+
+/** Copies: what the caller does with its buffer afterwards must not reach what is stored. */
+function holdBytes(bytes: Uint8Array): StoredContent {
+  const { length } = bytes
+  const text = readAsText(bytes)
+  if (text !== undefined) return { body: text, size: length }
+  const copy = Buffer.allocUnsafeSlow(length)
+  copy.set(bytes)
+  return { body: copy, size: length }
+}
+
+async function collect(stream: Stream, signal: AbortSignal | undefined): Promise<StoredContent> {
+  const collector = createBlockCollector()
+  for await (const chunk of untilAborted(stream, signal)) collector.push(chunk)
+  return collector.finish()
 }

@@ -1,6 +1,7 @@
-import type { RemoveStep, SqlChanges, WriteStep } from '../sql/create-store.ts'
-import type { Taken } from '../sql/intake.ts'
-import { isExpected, type OpenContent, refuseRemoval, toResource } from '../sql/rows.ts'
+import { createUnavailableError } from '../../contents/types.ts'
+import { type Description, isExpected } from '../new-state.ts'
+import type { RemoveStep, SqlChanges, Taken, WriteStep } from '../sql/dialect.ts'
+import { type OpenContent, refuseRemoval, shownVersion, toResource } from '../sql/rows.ts'
 import {
   type Abortable,
   isResource,
@@ -13,12 +14,11 @@ import {
   type WriteConflict,
   type WriteResult,
 } from '../types.ts'
-import type { DatedRow } from './columns.ts'
 import { type PostgresConnection, ROLL_BACK, type RunStatement } from './connection.ts'
-import { createUnavailableError } from './errors.ts'
 import type { PostgresIndexes } from './indexes.ts'
 import type { NameSource } from './names.ts'
-import type { Description, NewRow, PostgresStates, PutExpectation, PutResult } from './states.ts'
+import type { DatedRow } from './statements.ts'
+import type { NewRow, PostgresStates, PutExpectation, PutResult } from './states.ts'
 
 const MAX_ATTEMPTS = 10
 
@@ -45,7 +45,7 @@ export function createPostgresChanges(
       let draft = drafted
       for (let attempt = 0; attempt < MAX_ATTEMPTS; draft = undefined) {
         draft ??= draftFor(await names.take(collection))
-        const taken = findTaken(draft)
+        const taken = findTaken(draft.contents)
         if (taken === undefined) return draft
         const path = memberPath(collection, draft.name)
         const step = { ...draft, path, expect: 'vacant', requires } as const
@@ -213,7 +213,9 @@ export function createPostgresSteps(
       const row = await states.readRow(path, call)
       const current = states.toFoundState(row)
       if (unexpected === path) {
-        return expect !== 'vacant' && isExpected(row, expect) ? undefined : { outcome: 'conflict', current }
+        return expect !== 'vacant' && isExpected(shownVersion(row), expect)
+          ? undefined
+          : { outcome: 'conflict', current }
       }
       const related = states.toFoundState(await states.readRow(unexpected, call))
       return isResource(related) ? { outcome: 'conflict', current, related } : undefined

@@ -1,8 +1,10 @@
+import { createUnavailableError } from '../../contents/types.ts'
 import { publishFailure } from '../../core/diagnostics.ts'
+import { HttpError, isHttpError } from '../../core/errors.ts'
 import { stopWatch, watchIdle } from '../../core/idle-watch.ts'
+import { hasProperties } from '../../core/option-values.ts'
 import { type Abortable, isAborted, throwIfAborted } from '../types.ts'
 import type { PostgresClient, PostgresPool, PostgresQuery } from './connection.ts'
-import { createUnavailableError, isConnectionIntact } from './errors.ts'
 
 export interface CheckoutOptions {
   /** Milliseconds that a statement may take. */
@@ -12,7 +14,7 @@ export interface CheckoutOptions {
   readonly waiting: WaitingCalls
 }
 
-/** The calls that wait for a connection. */
+/** The calls that wait for a connection, or for something else. */
 export interface WaitingCalls {
   /** @throws HttpError 503 when too many wait already */
   enter(): void
@@ -35,12 +37,12 @@ export type Checkout = <Result>(
 export const LOOK_PERIOD = 50
 
 /** @param limit calls that may wait at the same time */
-export function createWaitingCalls(limit: number): WaitingCalls {
+export function createWaitingCalls(limit: number, awaited = 'a connection'): WaitingCalls {
   let count = 0
   return {
     enter() {
       if (count >= limit) {
-        throw createUnavailableError(new Error(`${limit} calls wait for a connection already.`))
+        throw createUnavailableError(new Error(`${limit} calls wait for ${awaited} already.`))
       }
       count++
     },
@@ -179,4 +181,50 @@ function limitConnectionTime(pool: PostgresPool, connectTimeout: number): void {
 /** A pool of the program's own may throw instead of rejecting. */
 async function connectTo(pool: PostgresPool): Promise<PostgresClient> {
   return pool.connect()
+}
+
+/** Rolled back for the sake of another transaction: doing the same again may succeed. */
+const REPEATABLE: readonly string[] = ['40001', '40P01']
+
+/** The server cannot serve now: it stops, starts, is overloaded, read-only after a failover, or took too long. */
+const UNAVAILABLE = /^(?:08...|57P..|57014|55P03|53[234]00|25006|25P0[34]|40...)$/
+
+/** The server ends the connection with these: a lost one, a shutdown, and the limits of a transaction. */
+const ENDED = /^(?:08...|57P..|25P0[34])$/
+
+const DISK_FULL = '53100'
+/** A path that is too long for an index. */
+const LIMIT_EXCEEDED = '54000'
+
+/** The code by which the server names an error; `undefined` for errors that did not come from it. */
+export function sqlStateOf(error: unknown): string | undefined {
+  if (!hasProperties(error)) return undefined
+  const { code } = error as { code?: unknown }
+  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && !code.startsWith('E') ? code : undefined
+}
+
+export function isRepeatable(error: unknown): boolean {
+  return REPEATABLE.includes(sqlStateOf(error) ?? '')
+}
+
+/** Whether the connection can serve further statements after an error. */
+export function isConnectionIntact(error: unknown): boolean {
+  const state = sqlStateOf(error)
+  return state !== undefined && !ENDED.test(state)
+}
+
+/** Whether there was no connection, or it broke: nothing is known about the statement. */
+export function isConnectionLost(error: unknown): boolean {
+  if (isHttpError(error) || error instanceof TypeError || error instanceof RangeError) return false
+  return !isConnectionIntact(error)
+}
+
+/** What the answer to a request is when the database has refused. */
+export function toHttpError(error: unknown): unknown {
+  const state = sqlStateOf(error)
+  if (state === undefined) return isConnectionLost(error) ? createUnavailableError(error) : error
+  if (UNAVAILABLE.test(state)) return createUnavailableError(error)
+  if (state === DISK_FULL) return new HttpError(507, 'ERR_OUT_OF_SPACE', { cause: error })
+  if (state === LIMIT_EXCEEDED) return new HttpError(414, 'ERR_TARGET_TOO_LONG', { cause: error })
+  return error
 }

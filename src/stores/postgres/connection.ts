@@ -1,7 +1,15 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Abortable, isAborted } from '../types.ts'
-import { type CheckoutOptions, createCheckout, createWaitingCalls, type SendQuery } from './checkout.ts'
+import {
+  type CheckoutOptions,
+  createCheckout,
+  createWaitingCalls,
+  isConnectionLost,
+  isRepeatable,
+  type SendQuery,
+  toHttpError,
+} from './checkout.ts'
 import { DirectQuery, type DirectStatement, type Fields, takesDirectQueries } from './direct-query.ts'
-import { isConnectionLost, isRepeatable, toHttpError } from './errors.ts'
 import { createSharedTrips } from './shared-trips.ts'
 
 /** A pool of connections, as `Pool` of `pg` is one. */
@@ -188,8 +196,4 @@ export function createPostgresConnection(
     view: (work, call = UNENDING) =>
       attempt(() => checkOut((send, client) => runTransaction(send, client, work, beginView), call), 'repeat', call),
   }
-}
-
-function sleep(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds))
 }

@@ -1,30 +1,16 @@
-import { KEY_COLUMNS } from '../sql/queries/entry.ts'
-import { DONE, NOTE_USE_AFTER, UNUSED_AFTER } from '../sql/queries/places.ts'
-import { HIDDEN, LIVE } from '../sql/tables.ts'
-import { CONTENT, FACTS, NOW } from './columns.ts'
+import { DONE, KEY_COLUMNS, NOTE_USE_AFTER, UNUSED_AFTER } from '../sql/queries/index-tables.ts'
+import { HIDDEN, LIVE } from '../sql/rows.ts'
 import { type PostgresStatement, unnamed } from './connection.ts'
+import { CONTENT, FACTS, NOW } from './write-statements.ts'
 
 /** Milliseconds that a new place waits for the writes that have begun before it. */
 const LOCK_TIMEOUT = 2000
 /** Members that are indexed in one transaction. */
 const BATCH = 100
 
-type StatementName =
-  | 'findPlace'
-  | 'hasMembers'
-  | 'limitLockTime'
-  | 'lockPlaces'
-  | 'createPlace'
-  | 'holdPlace'
-  | 'advancePlace'
-  | 'usePlace'
-  | 'dropUnused'
-  | 'findDropped'
-  | 'sweepEntries'
-  | 'sweepPending'
-  | 'sweepPlace'
-  | 'walkMembers'
-  | 'readPending'
+type PlaceName = 'findPlace' | 'lockPlaces' | 'createPlace' | 'holdPlace' | 'advancePlace' | 'usePlace' | 'dropUnused'
+type SweepName = 'findDropped' | 'sweepEntries' | 'sweepPending' | 'sweepPlace'
+type StatementName = PlaceName | SweepName | 'hasMembers' | 'limitLockTime' | 'walkMembers' | 'readPending'
 
 export interface PostgresIndexStatements extends Readonly<Record<StatementName, PostgresStatement>> {
   /** $1 and further ones: paths. */

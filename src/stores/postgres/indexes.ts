@@ -1,6 +1,6 @@
-import type { CollectionIndex } from '../index-types.ts'
-import { padEntry } from '../sql/queries/entry.ts'
-import type { IndexSteps } from '../sql/queries/indexer.ts'
+import type { CollectionIndex } from '../lists.ts'
+import type { Description } from '../new-state.ts'
+import type { IndexSteps, Swept } from '../sql/dialect.ts'
 import {
   advance,
   DONE,
@@ -10,17 +10,15 @@ import {
   type PlaceOptions,
   type PlaceRow,
   type Position,
+  padEntry,
   toPendingBatch,
   toPlace,
   toWalkedBatch,
-} from '../sql/queries/places.ts'
-import { memberKeyOf, placeOf, sortKeyOf } from '../sql/rows.ts'
-import type { Swept } from '../sql/sweeper.ts'
-import type { StateRow } from '../sql/tables.ts'
-import { encodeKey } from './columns.ts'
+} from '../sql/queries/index-tables.ts'
+import { memberKeyOf, placeOf, type StateRow, sortKeyOf } from '../sql/rows.ts'
 import { type PostgresConnection, type PostgresValue, ROLL_BACK, type RunStatement } from './connection.ts'
 import { writeIndexStatements } from './index-statements.ts'
-import type { Description } from './states.ts'
+import { encodeKey } from './statements.ts'
 
 export interface PostgresIndexes extends IndexSteps<Position> {
   /** The place of an index; `undefined` when it is not known and the collection has no members. */

@@ -1,8 +1,7 @@
+import { createUnavailableError } from '../../contents/types.ts'
 import { HttpError } from '../../core/errors.ts'
-import { encodeText } from '../sql/rows.ts'
-import { KEPT_AFTER_EXPIRY } from '../sql/tables.ts'
+import { encodeText, KEPT_AFTER_EXPIRY } from '../sql/rows.ts'
 import type { PostgresConnection, PostgresValue } from './connection.ts'
-import { createUnavailableError } from './errors.ts'
 import type { PostgresStatements } from './statements.ts'
 
 /**

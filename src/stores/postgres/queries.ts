@@ -1,20 +1,22 @@
-import type { ListQuery } from '../index-types.ts'
-import type { Indexer } from '../sql/queries/indexer.ts'
-import { createEmptyPage, createPage, listWhenIndexed, readAnswer, type SqlQueries } from '../sql/queries/list.ts'
-import { planPage, type SelectedPage } from '../sql/queries/page.ts'
-import type { Found, Steps, WindowRequest } from '../sql/queries/steps.ts'
-import { type QueryDialect, type WindowValue, writeWindow } from '../sql/queries/window.ts'
-import { memberKeyOf, type OpenContent, toResource } from '../sql/rows.ts'
-import type { StateRow } from '../sql/tables.ts'
-import { type Abortable, type ListOptions, type Page, type StoredResource, throwIfAborted } from '../types.ts'
-import { CONTENT, FACTS } from './columns.ts'
+import type { QueryDialect, SqlParts } from '../sql/dialect.ts'
+import { preparePage, type SelectedPage } from '../sql/queries/page.ts'
+import {
+  type Found,
+  readAnswer,
+  type Steps,
+  type WindowRequest,
+  type WindowValue,
+  writeWindow,
+} from '../sql/queries/window.ts'
+import { memberKeyOf, type OpenContent, type StateRow, toResource } from '../sql/rows.ts'
+import { type Abortable, type StoredResource, throwIfAborted } from '../types.ts'
 import { type PostgresConnection, type PostgresValue, type RunStatement, unnamed } from './connection.ts'
 import type { PostgresIndexes } from './indexes.ts'
+import { CONTENT, FACTS } from './write-statements.ts'
 
 export interface PostgresQueriesOptions {
   readonly prefix: string
   readonly indexes: PostgresIndexes
-  readonly indexer: Indexer
   readonly open: OpenContent
 }
 
@@ -24,8 +26,8 @@ const TYPES = { key: 'bytea', name: 'bytea', number: 'integer' }
 
 export function createPostgresQueries(
   connection: PostgresConnection,
-  { prefix, indexes, indexer, open }: PostgresQueriesOptions,
-): SqlQueries {
+  { prefix, indexes, open }: PostgresQueriesOptions,
+): SqlParts['select'] {
   const dialect: QueryDialect = {
     entries: `${prefix}entries`,
     useIndex: () => '',
@@ -63,24 +65,17 @@ export function createPostgresQueries(
     return paths.map((path) => toResource(byPath.get(path)!, open))
   }
 
-  function select(collection: string, options: ListOptions, query: ListQuery): Promise<Page | 'incomplete'> {
-    const { after, limit, hidden = false } = options
-    const steps = planPage({ query, after, limit, hidden }, COUNT_STEPS)
-    return connection.view(async (run) => {
-      const place = await indexes.find(run, collection, query.index)
-      if (place === undefined) return createEmptyPage(query)
-      if (place === 'unknown' || !place.isComplete) return 'incomplete'
-      const page = await runSteps(run, steps(place.id), options)
-      return createPage(await readMembers(run, collection, page), page)
-    }, options)
-  }
-
-  return {
-    list: (collection, options, query) =>
-      listWhenIndexed(
-        () => select(collection, options, query),
-        () => indexer.run(collection, query.index),
-      ),
+  return (collection, options, query) => {
+    const readPage = preparePage(query, options, COUNT_STEPS)
+    return connection.view(
+      async (run) =>
+        readPage({
+          findPlace: () => indexes.find(run, collection, query.index),
+          run: (steps) => runSteps(run, steps, options),
+          readMembers: (page) => readMembers(run, collection, page),
+        }),
+      options,
+    )
   }
 }
 

@@ -1,9 +1,8 @@
 import { stopWatch, watchIdle } from '../../core/idle-watch.ts'
 import { type Abortable, isAborted } from '../types.ts'
-import { type Checkout, LOOK_PERIOD, type WaitingCalls } from './checkout.ts'
+import { type Checkout, isConnectionIntact, LOOK_PERIOD, type WaitingCalls } from './checkout.ts'
 import type { PostgresStatement, PostgresValue } from './connection.ts'
 import { DirectQuery, type DirectStatement, takesDirectQueries } from './direct-query.ts'
-import { isConnectionIntact } from './errors.ts'
 
 /** Runs a statement that may share a round trip. */
 export type RunShared = (statement: DirectStatement, values: PostgresValue[], call: Abortable) => Promise<unknown[]>

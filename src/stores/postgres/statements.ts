@@ -1,36 +1,22 @@
 import { createHash } from 'node:crypto'
-import { HIDDEN, KEPT_AFTER_EXPIRY, LIVE } from '../sql/tables.ts'
-import { CONTENT, decodeCreated, decodeState, decodeWritten, FACTS, NOW } from './columns.ts'
-import type { PostgresStatement } from './connection.ts'
-import { type WriteStatementName, writeWriteStatements } from './write-statements.ts'
+import { encodeEntry, padEntry } from '../sql/queries/index-tables.ts'
+import { encodeText, HIDDEN, KEPT_AFTER_EXPIRY, LIVE, type StateRow } from '../sql/rows.ts'
+import type { Content } from '../types.ts'
+import type { PostgresStatement, PostgresValue } from './connection.ts'
+import type { Fields } from './direct-query.ts'
+import { CONTENT, FACTS, NOW, type WriteStatementName, writeWriteStatements } from './write-statements.ts'
 
-type StatementName =
-  | 'readState'
-  | 'readFacts'
-  | 'holdState'
-  | 'listLive'
-  | 'listAll'
-  | WriteStatementName
-  | 'leaseNames'
+type StateName = 'readState' | 'readFacts' | 'holdState' | 'listLive' | 'listAll' | 'sweepStates' | 'leaseNames'
+type ContentName =
   | 'beginContent'
-  | 'addChunk'
-  | 'addTwoChunks'
+  | 'touchContent'
   | 'linkContent'
   | 'releaseContent'
   | 'abandonContent'
-  | 'readChunk'
-  | 'readAcross'
-  | 'sweepStates'
-  | 'claimExpired'
-  | 'sweepChunks'
   | 'sweepContent'
-  | 'readIdentity'
-  | 'touchContent'
-  | 'claimKeys'
-  | 'findKnown'
-  | 'findChunked'
-  | 'findContentOf'
-  | 'moveContent'
+type ChunkName = 'addChunk' | 'addTwoChunks' | 'readChunk' | 'readAcross' | 'claimExpired' | 'sweepChunks'
+type KeyName = 'readIdentity' | 'claimKeys' | 'findKnown' | 'findChunked' | 'findContentOf' | 'moveContent'
+type StatementName = StateName | WriteStatementName | ContentName | ChunkName | KeyName
 
 /** Begins the id of content that lies in a content store; versions, which name chunks, never have it. */
 export const KEY_MARK = '.'
@@ -143,4 +129,72 @@ function writeStatements(prefix: string): Readonly<Record<StatementName, string>
     /** $1 ids, with commas between them. */
     findKnown: `SELECT id FROM ${contents} WHERE id = ANY(string_to_array($1::text, ','))`,
   }
+}
+
+/** A row, and the time at which the database read it. */
+export type DatedRow = StateRow & { readonly now: number }
+
+/** A row of {@link FACTS}, and of {@link CONTENT} behind them. */
+export function decodeState(fields: Fields): DatedRow {
+  return {
+    path: fields[0]!,
+    state: Number(fields[1]),
+    version: fields[2]!,
+    changed: Number(fields[3]),
+    strong: fields[4] === 't',
+    expires: fields[5]!,
+    size: Number(fields[6]),
+    content_type: fields[7]!,
+    content_encoding: fields[8]!,
+    content_language: fields[9]!,
+    filename: fields[10]!,
+    content_id: fields[11]!,
+    sha256: fields[12],
+    indexed_by: fields[13]!,
+    indexed: fields[14]!,
+    now: Number(fields[15]),
+    content: fields[16],
+  }
+}
+
+/** What a statement tells of the row that it wrote. */
+export interface WrittenRow {
+  readonly changed: number
+  readonly strong: boolean
+  readonly was_state: number | null
+  readonly was_content_id: string | null
+  readonly is_released: boolean
+  readonly next: number | null
+}
+
+/** The date of a row that was written for the first time. */
+export function decodeCreated([changed, strong]: Fields): Pick<WrittenRow, 'changed' | 'strong'> {
+  return { changed: Number(changed), strong: strong === 't' }
+}
+
+/** A row of {@link WRITTEN_FACTS}, `is_released` and `next`. */
+export function decodeWritten([changed, strong, was, content, isReleased, next]: Fields): WrittenRow {
+  return {
+    changed: Number(changed),
+    strong: strong === 't',
+    was_state: was === null ? null : Number(was),
+    was_content_id: content!,
+    is_released: isReleased === 't',
+    next: next === null ? null : Number(next),
+  }
+}
+
+/** What the index of a collection has of a row, in the order of the statements; nothing without values. */
+export function listIndexed({ indexed }: Pick<Content, 'indexed'>): readonly PostgresValue[] {
+  if (indexed === undefined) return []
+  return [
+    indexed.index.version,
+    JSON.stringify(indexed.values),
+    ...padEntry(encodeEntry(indexed.index, indexed.values)),
+  ]
+}
+
+/** Keys are bytes. */
+export function encodeKey(text: string): Uint8Array {
+  return Buffer.from(encodeText(text), 'utf8')
 }

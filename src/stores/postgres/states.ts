@@ -1,18 +1,18 @@
-import type { Taken } from '../sql/intake.ts'
+import { createResource, type Description } from '../new-state.ts'
+import type { Taken } from '../sql/dialect.ts'
 import {
-  createWrittenResource,
   encodeBody,
   encodeFields,
   encodeText,
   formatSortKey,
+  HIDDEN,
+  LIVE,
   placeOf,
   rangeBelow,
   toState,
 } from '../sql/rows.ts'
-import { HIDDEN, LIVE } from '../sql/tables.ts'
 import {
   type Abortable,
-  type Content,
   type Expectation,
   parseIntegerName,
   type ReadOptions,
@@ -20,16 +20,12 @@ import {
   type StoredResource,
   type StoredState,
 } from '../types.ts'
-import { type DatedRow, encodeKey, listIndexed, type WrittenRow } from './columns.ts'
+import { sqlStateOf } from './checkout.ts'
 import type { PostgresConnection, PostgresValue, RunStatement } from './connection.ts'
 import type { PostgresContents } from './contents.ts'
-import { isDivisionByZero } from './errors.ts'
 import type { NameSource } from './names.ts'
-import type { PostgresStatements } from './statements.ts'
+import { type DatedRow, encodeKey, listIndexed, type PostgresStatements, type WrittenRow } from './statements.ts'
 import { REPLACE } from './write-statements.ts'
-
-/** Content without its bytes. */
-export type Description = Omit<Content, 'body'>
 
 /** `vacant`: no row at all may be there, not that of a removed resource either. */
 export type PutExpectation = Expectation | 'vacant'
@@ -92,6 +88,7 @@ export interface DropOptions {
 type CreatedRow = Pick<WrittenRow, 'changed' | 'strong'>
 
 const LONGEST_RETENTION = 2 ** 52
+const DIVISION_BY_ZERO = '22012'
 
 export function createPostgresStates(
   connection: PostgresConnection,
@@ -165,7 +162,7 @@ export function createPostgresStates(
       if (!row.is_released) await release(run, row.was_content_id)
       return {
         outcome: row.was_state === LIVE ? 'replaced' : 'created',
-        resource: createWrittenResource(path, version, content, taken, row),
+        resource: createResource(path, version, content, taken, row),
         counter: row.next === null ? undefined : { collection: placeOf(path)!.collection, next: row.next },
       }
     },
@@ -185,7 +182,8 @@ export function createPostgresStates(
         const [row] = await run<CreatedRow>(statement, values)
         return row && toCreation(own, row)
       } catch (error) {
-        if (isDivisionByZero(error)) return undefined
+        // The statement has undone itself: the new path is there.
+        if (sqlStateOf(error) === DIVISION_BY_ZERO) return undefined
         throw error
       }
     },
@@ -219,7 +217,7 @@ export function createPostgresStates(
 function toCreation({ path, version, content, taken }: NewRow, row: CreatedRow): PutResult {
   return {
     outcome: 'created',
-    resource: createWrittenResource(path, version, content, taken, row),
+    resource: createResource(path, version, content, taken, row),
     counter: undefined,
   }
 }

@@ -1,6 +1,5 @@
-import { KEY_COLUMNS } from '../sql/queries/entry.ts'
-import { HIDDEN, LIVE, REMOVED } from '../sql/tables.ts'
-import { CONTENT, FACTS, NOW, WRITTEN, WRITTEN_FACTS } from './columns.ts'
+import { KEY_COLUMNS } from '../sql/queries/index-tables.ts'
+import { HIDDEN, LIVE, REMOVED } from '../sql/rows.ts'
 
 /** Which rows `putState` may replace: those whose state is at least this. */
 export const REPLACE: Readonly<Record<'any' | 'absent' | 'vacant', number>> = {
@@ -10,12 +9,8 @@ export const REPLACE: Readonly<Record<'any' | 'absent' | 'vacant', number>> = {
 }
 
 type PutStatementName = 'putState' | 'putNamed' | 'replaceState' | 'createState' | 'createBeside'
-export type WriteStatementName =
-  | PutStatementName
-  | `${PutStatementName}Indexed`
-  | 'hideState'
-  | 'removeState'
-  | 'removeBelow'
+type RemoveStatementName = 'hideState' | 'removeState' | 'removeBelow'
+export type WriteStatementName = PutStatementName | `${PutStatementName}Indexed` | RemoveStatementName
 
 const WRITTEN_COLUMNS =
   'path, version, size, content_type, content_encoding, content_language, filename, content, collection, sort_key, ' +
@@ -141,7 +136,7 @@ function isReleased(id: string): string {
   return `(${id} IS NULL OR EXISTS (SELECT 1 FROM released)) AS is_released`
 }
 
-function writeRemovals(prefix: string): Readonly<Record<'hideState' | 'removeState' | 'removeBelow', string>> {
+function writeRemovals(prefix: string): Readonly<Record<RemoveStatementName, string>> {
   const states = `${prefix}states`
   const contents = `${prefix}contents`
   const dropping = (changes: string) =>
@@ -172,3 +167,23 @@ function writeRemovals(prefix: string): Readonly<Record<'hideState' | 'removeSta
       'SELECT content_id FROM old WHERE content_id IS NOT NULL AND content_id NOT IN (SELECT id FROM released)',
   }
 }
+
+/** The clock of the database, in milliseconds: those of several machines differ. */
+export const NOW = '(extract(epoch from now()) * 1000)::bigint'
+
+/**
+ * When a row is written, maybe long after its transaction began: it may have waited for the lock. At least `NOW`, by which
+ * a date is called strong.
+ */
+export const WRITTEN: string = `GREATEST(${NOW}, (extract(epoch from clock_timestamp()) * 1000)::bigint)`
+
+/** The columns of a row, without the content. */
+export const FACTS: string =
+  "convert_from(path, 'UTF8') AS path, state, version, changed, strong, expires, size, content_type, " +
+  "content_encoding, content_language, filename, content_id, encode(sha256, 'base64') AS sha256, indexed_by, indexed, " +
+  `${NOW} AS now`
+
+export const CONTENT = "encode(content, 'base64') AS content"
+
+/** The columns of a {@link WrittenRow}, but the last two. */
+export const WRITTEN_FACTS = 'changed, strong, was_state, was_content_id'

@@ -1,40 +1,11 @@
-import { createHash, randomBytes } from 'node:crypto'
-import { createGoneError } from '../../contents/errors.ts'
-import type { ContentStore } from '../../contents/types.ts'
-import { isHttpError } from '../../core/errors.ts'
-import { LONGEST_TIMER } from '../../core/longest-timer.ts'
+import { randomBytes } from 'node:crypto'
+import { type ContentStore, createGoneError, isUnavailable, type ListedContent } from '../../contents/types.ts'
+import { LONGEST_TIMER } from '../../core/idle-watch.ts'
 import { andThen, type MaybePromise } from '../../core/maybe-promise.ts'
-import { shapedAs, type ValueRule, writtenAs } from '../../core/option-values.ts'
-import { resumeStream } from '../../core/resume-stream.ts'
-import { untilAborted } from '../abortable-stream.ts'
+import { measure, untilAborted } from '../streams.ts'
 import type { LargeBody } from '../types.ts'
-import type { ContentId, Taken } from './intake.ts'
-import { createOrphanSearch } from './orphans.ts'
-import type { Swept } from './sweeper.ts'
-
-/** The rows that name content beside the tables. A key has its row before anything is put under it. */
-export interface ContentLedger {
-  /** Makes the row of a key; its content is swept unless a write links the row in time. */
-  begin(key: string): MaybePromise<ContentId>
-  /** Puts the sweep off for the grace period. */
-  touch(id: ContentId): MaybePromise<void>
-  /** Gives content up that no path shows. */
-  abandon(id: ContentId): MaybePromise<void>
-  /** Marks content as lost whose time is over, a few of the rows; no write can link them any more. */
-  claim(): MaybePromise<readonly LostContent[]>
-  /** Removes the row of content that is gone. */
-  forget(id: ContentId): MaybePromise<void>
-  /** Which of some keys have a row. */
-  findKnown(keys: readonly string[]): MaybePromise<ReadonlySet<string>>
-  /** What the keys of this database begin with: several may keep their contents in one place. */
-  readIdentity(): MaybePromise<string>
-}
-
-/** Content whose row is marked as lost. */
-export interface LostContent {
-  readonly id: ContentId
-  readonly key: string
-}
+import { tryTo } from './background.ts'
+import type { ContentId, ContentLedger, LostContent, Swept, Taken } from './dialect.ts'
 
 /** Large content in a content store beside the tables. */
 export interface BesideContents {
@@ -48,11 +19,6 @@ export interface BesideContents {
   close(): MaybePromise<void>
 }
 
-export const CONTENT_STORE: ValueRule = writtenAs(
-  shapedAs({ put: 'function', open: 'function', remove: 'function', list: 'function' }),
-  'a ContentStore, as in fileContents({ directory })',
-)
-
 export function createBesideContents(contents: ContentStore, ledger: ContentLedger, grace: number): BesideContents {
   const { readIdentity, findKnown } = ledger
   const orphans = createOrphanSearch(contents, { grace, readIdentity, findKnown })
@@ -60,6 +26,11 @@ export function createBesideContents(contents: ContentStore, ledger: ContentLedg
   async function remove({ id, key }: LostContent): Promise<void> {
     await contents.remove(key)
     await ledger.forget(id)
+  }
+
+  /** What cannot be given up now is swept later. */
+  function giveUp(id: ContentId): Promise<void> {
+    return tryTo(() => ledger.abandon(id))
   }
 
   return {
@@ -84,8 +55,12 @@ export function createBesideContents(contents: ContentStore, ledger: ContentLedg
       try {
         const key = (await ledger.readIdentity()) + randomBytes(16).toString('hex')
         id = await ledger.begin(key)
+        // Without its row the write fails when it links the content.
         const row = id
-        timer = setInterval(() => void touch(row), Math.min(Math.max(grace / 3, 10), LONGEST_TIMER)).unref()
+        timer = setInterval(
+          () => void tryTo(() => ledger.touch(row)),
+          Math.min(Math.max(grace / 3, 10), LONGEST_TIMER),
+        ).unref()
         const { size } = await contents.put(key, { [Symbol.asyncIterator]: () => source }, { signal })
         if (size !== count()) {
           throw new Error(`The content store reports ${size} bytes of content that has ${count()}.`)
@@ -93,7 +68,7 @@ export function createBesideContents(contents: ContentStore, ledger: ContentLedg
         signal?.throwIfAborted()
         return { size, body: openBeside(contents, key), id, sha256: digest() }
       } catch (error) {
-        const abandoned = id === undefined ? undefined : abandon(id)
+        const abandoned = id === undefined ? undefined : giveUp(id)
         // The database or the content store is away: the caller need not wait for it once more.
         if (!isUnavailable(error)) await abandoned
         throw error
@@ -104,49 +79,6 @@ export function createBesideContents(contents: ContentStore, ledger: ContentLedg
       }
     },
   }
-
-  /** Best effort, as below: without its row the write fails when it links the content. */
-  async function touch(id: ContentId): Promise<void> {
-    try {
-      await ledger.touch(id)
-    } catch {}
-  }
-
-  /** Best effort: what cannot be given up now is swept later. */
-  async function abandon(id: ContentId): Promise<void> {
-    try {
-      await ledger.abandon(id)
-    } catch {}
-  }
-}
-
-/** The database or the content store is away. */
-export function isUnavailable(error: unknown): boolean {
-  return isHttpError(error) && error.status === 503
-}
-
-/** The beginning of a stream, and the stream itself unless that was all of it. */
-export interface SplitHead {
-  readonly head: Uint8Array
-  /** Length of the head in bytes. */
-  readonly size: number
-  /** The whole stream from its first byte on; `undefined` when it has ended within the limit. Read or close it. */
-  readonly rest: AsyncIterable<Uint8Array> | undefined
-}
-
-/** Reads a stream until it ends or is longer than a limit. */
-export async function splitHead(stream: AsyncIterable<Uint8Array>, limit: number): Promise<SplitHead> {
-  const source = stream[Symbol.asyncIterator]()
-  const head: Uint8Array[] = []
-  let size = 0
-  while (size <= limit) {
-    const next = await source.next()
-    if (next.done === true) return { head: Buffer.concat(head, size), size, rest: undefined }
-    size += next.value.length
-    // Its buffer may change when the next chunk is asked for; the chunk beyond the limit has been passed on by then.
-    head.push(size > limit ? next.value : Buffer.from(next.value))
-  }
-  return { head: new Uint8Array(0), size, rest: resumeStream(head, source) }
 }
 
 /** The content of a key, read exactly. */
@@ -163,18 +95,6 @@ function openBeside(contents: ContentStore, key: string): LargeBody {
         }),
     ...(contents.locate === undefined ? {} : { locate: (request) => contents.locate!(key, request) }),
   }
-}
-
-/** What a store supports with a content store. */
-export function supportOf(contents: ContentStore | undefined): { readonly redirects?: true } {
-  return contents?.locate === undefined ? {} : { redirects: true }
-}
-
-/** A piece that is short enough to be held. */
-export async function readWhole(stream: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
-  const chunks: Buffer[] = []
-  for await (const chunk of stream) chunks.push(Buffer.from(chunk))
-  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
 }
 
 /** Content that lies beside the tables, and no option that says where. */
@@ -202,25 +122,71 @@ function createOtherLengthError(): Error {
   return createGoneError(new Error('The content store has not the bytes that were put.'))
 }
 
-/** Counts and hashes what passes. Not a generator: one that has not begun would not close its source. */
-function measure(body: AsyncIterable<Uint8Array>): {
-  readonly source: AsyncIterator<Uint8Array>
-  readonly count: () => number
-  readonly digest: () => Uint8Array
-} {
-  const hash = createHash('sha256')
-  const iterator = body[Symbol.asyncIterator]()
-  let size = 0
-  async function next(): Promise<IteratorResult<Uint8Array>> {
-    const next = await iterator.next()
-    if (next.done === true) return next
-    size += next.value.length
-    hash.update(next.value)
-    return next
+/** Looks through a content store for content that the database does not know. */
+export interface OrphanSearch {
+  /** One bounded step; a pass through all keys takes as many as it needs. */
+  step(): Promise<void>
+  close(): MaybePromise<void>
+}
+
+export interface OrphanSearchOptions {
+  /** Milliseconds for which content that the database does not know is left alone; and between two passes. */
+  readonly grace: number
+  /** What the keys of this database begin with. */
+  readonly readIdentity: () => MaybePromise<string>
+  /** Which of some keys have a row, shown or not. */
+  readonly findKnown: (keys: readonly string[]) => MaybePromise<ReadonlySet<string>>
+}
+
+/** Keys that one step looks at: a page of S3. */
+const STEP_SIZE = 1000
+
+/**
+ * Every key has its row before anything is put under it, and loses it only after its content is gone. What is found
+ * without a row comes from a database that was restored from an earlier backup, or from a `put` that ended after its row
+ * was swept.
+ */
+export function createOrphanSearch(
+  contents: ContentStore,
+  { grace, readIdentity, findKnown }: OrphanSearchOptions,
+): OrphanSearch {
+  let pass: AsyncIterator<ListedContent> | undefined
+  let nextPass = 0
+
+  async function readStep(identity: string): Promise<ListedContent[]> {
+    const found: ListedContent[] = []
+    pass ??= contents.list()[Symbol.asyncIterator]()
+    for (let count = 0; count < STEP_SIZE; count++) {
+      const next = await pass.next()
+      if (next.done === true) {
+        pass = undefined
+        nextPass = performance.now() + grace
+        break
+      }
+      if (next.value.age > grace && next.value.key.startsWith(identity)) found.push(next.value)
+    }
+    return found
   }
-  async function close(): Promise<IteratorResult<Uint8Array>> {
-    await iterator.return?.()
-    return { done: true, value: undefined }
+
+  async function close(): Promise<void> {
+    const open = pass
+    pass = undefined
+    await open?.return?.()
   }
-  return { source: { next, return: close }, count: () => size, digest: () => hash.digest() }
+
+  return {
+    async step() {
+      if (pass === undefined && performance.now() < nextPass) return
+      try {
+        const found = await readStep(await readIdentity())
+        if (found.length === 0) return
+        const known = await findKnown(found.map(({ key }) => key))
+        for (const one of found) if (!known.has(one.key)) await one.remove()
+      } catch (error) {
+        await close()
+        throw error
+      }
+    },
+    close,
+  }
 }

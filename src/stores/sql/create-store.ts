@@ -1,113 +1,27 @@
 import { andThen, type MaybePromise } from '../../core/maybe-promise.ts'
+import { toStream } from '../streams.ts'
 import {
   type Abortable,
   type Content,
-  type CreateResult,
-  type ListOptions,
-  type Page,
+  isStaged,
   type RelatedWrite,
-  type RemoveOptions,
-  type RemoveResult,
-  type ResourceStore,
+  type StagedBody,
+  sizeOf,
   throwIfAborted,
-  type WriteOptions,
-  type WriteResult,
 } from '../types.ts'
-import { supportOf } from './beside.ts'
-import { createIntakeFactory, type Intake, type IntakeFactory, type Taken } from './intake.ts'
-import type { SqlContents } from './large-body.ts'
-import { moveChunks, type SqlStore } from './move.ts'
-import type { SqlSettings, SqlStoreOptions } from './options.ts'
-import type { Indexer } from './queries/indexer.ts'
-import type { SqlQueries } from './queries/list.ts'
-import type { Sweeper } from './sweeper.ts'
+import { abandonLater, createCollector, type IntakeOptions, moveChunks } from './chunks.ts'
+import type { ChunkSink, Creation, FindTaken, RemoveStep, SqlParts, Taken, WriteStep } from './dialect.ts'
+import type { SqlStore } from './options.ts'
+import { listWhenIndexed } from './queries/page.ts'
 
-/** A resource to be written, and those that go with it. */
-export interface Written {
-  readonly content: Content
-  readonly related: readonly RelatedWrite[]
-}
-
-/** A write of one path and those that go with it, all or nothing. */
-export interface WriteStep extends Written {
-  readonly path: string
-  readonly version: string
-  readonly expect: WriteOptions['expect']
-  /** A path that must be present. */
-  readonly requires: string | undefined
-}
-
-/** A new member, once it has a name. */
-export interface Draft extends Written {
-  readonly name: string
-  readonly version: string
-}
-
-/** The content of a draft; `undefined` while some of it has to be taken in. */
-export type FindTaken = (draft: Draft) => readonly Taken[] | undefined
-
-/** A new member of a collection. */
-export interface Creation {
-  readonly collection: string
-  /** A path that must be present. */
-  readonly requires: string | undefined
-  /** The content for a name. Each call makes another version. */
-  readonly draft: (name: string) => Draft
-}
-
-/** A removal of one path, with others that are removed or written, all or nothing. */
-export interface RemoveStep {
-  readonly mode: RemoveOptions['mode']
-  readonly expect: RemoveOptions['expect']
-  /** Milliseconds for which a tombstone stays. */
-  readonly keep: number
-  readonly related: readonly string[]
-  readonly writes: readonly RelatedWrite[]
-  /** Whether everything below the path goes with it. */
-  readonly below: boolean
-}
-
-/** Changes of the states of one database. Each call is atomic; its content has been taken in. */
-export interface SqlChanges {
-  write(step: WriteStep, taken: readonly Taken[], call: Abortable): MaybePromise<WriteResult>
-  /**
-   * One attempt of `commitDraft`. A name is assigned once only, whether it is used or not.
-   * @returns the result; or a draft whose content has to be taken in first
-   */
-  create(
-    creation: Creation,
-    drafted: Draft | undefined,
-    findTaken: FindTaken,
-    call: Abortable,
-  ): MaybePromise<CreateResult | Draft>
-  /** @param taken the content of `writes` */
-  remove(path: string, step: RemoveStep, taken: readonly Taken[], call: Abortable): MaybePromise<RemoveResult>
-}
-
-/** The parts of a store in which databases differ. */
-export interface SqlParts {
-  /** The public name of the store. */
-  readonly owner: string
-  readonly settings: SqlSettings<SqlStoreOptions>
-  readonly nextVersion: () => string
-  readonly read: ResourceStore['read']
-  readonly changes: SqlChanges
-  /** A page without a query. */
-  readonly list: (collection: string, options: ListOptions) => MaybePromise<Page>
-  readonly queries: SqlQueries
-  readonly contents: SqlContents
-  /** Bytes that are appended to large content at once. */
-  readonly batchSize: number
-  readonly sweeper: Sweeper
-  readonly indexer: Indexer
-}
+const NOTHING: readonly RelatedWrite[] = []
 
 /** Makes the store of a database from the parts in which databases differ. */
 export function createSqlStore(parts: SqlParts): SqlStore {
-  const { owner, settings, nextVersion, changes, queries, contents, sweeper, indexer } = parts
+  const { owner, settings, nextVersion, changes, contents, batchSize, sweeper, indexer } = parts
   const { inlineLimit, retention } = settings
   const { beside } = contents
-  const intakes = createIntakeFactory(contents, { inlineLimit, batchSize: parts.batchSize, beside })
+  const intakes = createIntakeFactory(contents, { inlineLimit, batchSize, beside })
 
   return {
     supports: {
@@ -115,42 +29,80 @@ export function createSqlStore(parts: SqlParts): SqlStore {
       queries: true,
       parents: true,
       tagsAreVersions: true,
-      ...supportOf(settings.contents),
+      ...(settings.contents?.locate !== undefined && { redirects: true }),
     },
 
     read: parts.read,
 
     write(path, content, options) {
-      const { expect, related: given = [], relatedTo, requires } = options
+      throwIfAborted(options)
+      const { expect, related: given = NOTHING, relatedTo, requires } = options
       const version = nextVersion()
       const related = relatedTo === undefined ? given : relatedTo({ version })
       const step: WriteStep = { path, version, content, expect, related, requires }
-      return commitContents(intakes, contentsOf(step), options, (taken) => changes.write(step, taken, options))
+      const contents = contentsOf(content, related)
+      const taken = intakes.held(contents)
+      if (taken !== undefined) return changes.write(step, taken, options)
+      return takeAndCommit(intakes.createIntake(), contents, options, (held) =>
+        changes.write(step, held(contents)!, options),
+      )
     },
 
     create(collection, content, options = {}) {
       throwIfAborted(options)
-      const { related, requires } = options
-      function draft(name: string): Draft {
-        const version = nextVersion()
-        const own: Content = typeof content === 'function' ? content(name) : content
-        return { name, version, content: own, related: related?.(name, { version }) ?? [] }
+      const { related: relatedTo, requires } = options
+      const creation: Creation = {
+        collection,
+        requires,
+        draft(name) {
+          const version = nextVersion()
+          const own: Content = typeof content === 'function' ? content(name) : content
+          const related = relatedTo?.(name, { version }) ?? NOTHING
+          return { name, version, content: own, related, contents: contentsOf(own, related) }
+        },
       }
-      const creation: Creation = { collection, requires, draft }
-      return commitDraft(intakes, options, (drafted, findTaken) =>
-        changes.create(creation, drafted, findTaken, options),
-      )
+      // The name is assigned in the first attempt, which is the only one where all content is small.
+      return andThen(changes.create(creation, undefined, intakes.held, options), (first) => {
+        if ('outcome' in first) return first
+        let draft = first
+        return takeAndCommit(intakes.createIntake(), draft.contents, options, (held) =>
+          andThen(changes.create(creation, draft, held, options), (result) => {
+            if ('outcome' in result) return result
+            // The name of the draft is not free any more.
+            draft = result
+            return draft.contents
+          }),
+        )
+      })
     },
 
     remove(path, options) {
-      const { expect, mode, retention: keep = retention, related = [], relatedWrites = [], below = false } = options
+      throwIfAborted(options)
+      const {
+        expect,
+        mode,
+        retention: keep = retention,
+        related = [],
+        relatedWrites = NOTHING,
+        below = false,
+      } = options
       const step: RemoveStep = { mode, expect, keep, related, writes: relatedWrites, below }
-      const written = relatedWrites.map((write) => write.content)
-      return commitContents(intakes, written, options, (taken) => changes.remove(path, step, taken, options))
+      const contents = relatedWrites.map((write) => write.content)
+      const taken = intakes.held(contents)
+      if (taken !== undefined) return changes.remove(path, step, taken, options)
+      return takeAndCommit(intakes.createIntake(), contents, options, (held) =>
+        changes.remove(path, step, held(contents)!, options),
+      )
     },
 
-    list: (collection, options) =>
-      options.query === undefined ? parts.list(collection, options) : queries.list(collection, options, options.query),
+    list(collection, options) {
+      const { query } = options
+      if (query === undefined) return parts.list(collection, options)
+      return listWhenIndexed(
+        () => parts.select(collection, options, query),
+        () => indexer.run(collection, query.index),
+      )
+    },
 
     stage: (body, { signal } = {}) => intakes.stage(body, signal),
 
@@ -161,79 +113,131 @@ export function createSqlStore(parts: SqlParts): SqlStore {
 }
 
 /** The content of all resources of a write; its own comes first. */
-function contentsOf({ content, related }: Written): readonly Content[] {
+function contentsOf(content: Content, related: readonly RelatedWrite[]): readonly Content[] {
   return related.length === 0 ? [content] : [content, ...related.map((write) => write.content)]
 }
 
 /**
- * Runs a commit with its content taken in: at once when all of it is there. Content that the commit did not use, because
- * it failed or found a conflict, is given up.
+ * Takes content in, and commits what is written with it. Content that the commit did not use, because it failed or found a
+ * conflict, is given up.
+ * @param commit returns its result; or further content that has to be taken in first, and is called again then
  */
-function commitContents<Result extends { readonly outcome: string }>(
-  intakes: IntakeFactory,
-  contents: readonly Content[],
-  call: Abortable,
-  commit: (taken: readonly Taken[]) => MaybePromise<Result>,
-): MaybePromise<Result> {
-  throwIfAborted(call)
-  const held = intakes.held(contents)
-  return held === undefined ? takeAndCommit(intakes.createIntake(), contents, call, commit) : commit(held)
-}
-
 async function takeAndCommit<Result extends { readonly outcome: string }>(
   intake: Intake,
   contents: readonly Content[],
   call: Abortable,
-  commit: (taken: readonly Taken[]) => MaybePromise<Result>,
+  commit: (held: FindTaken) => MaybePromise<Result | readonly Content[]>,
 ): Promise<Result> {
+  let last: readonly Taken[] = []
   let used: readonly Taken[] = []
+
+  function held(contents: readonly Content[]): readonly Taken[] | undefined {
+    const taken = intake.held(contents)
+    if (taken !== undefined) last = taken
+    return taken
+  }
+
   try {
-    const taken = await intake.take(contents, call.signal)
-    const result = await commit(taken)
-    if (result.outcome !== 'conflict') used = taken
-    return result
+    for (;;) {
+      await intake.take(contents, call.signal)
+      const result = await commit(held)
+      if ('outcome' in result) {
+        if (result.outcome !== 'conflict') used = last
+        return result
+      }
+      contents = result
+    }
   } finally {
     intake.close(used)
   }
 }
 
-/**
- * Writes a new member. Its name is assigned in the first attempt, which is the only one where all content is small.
- * @param attempt writes the member, or returns a draft whose content is taken in before the next attempt. It makes another
- *   draft where the name of the one that it is called with is not free any more
- */
-function commitDraft(
-  intakes: IntakeFactory,
-  call: Abortable,
-  attempt: (drafted: Draft | undefined, findTaken: FindTaken) => MaybePromise<CreateResult | Draft>,
-): MaybePromise<CreateResult> {
-  let last: readonly Taken[] = []
-  /** From the first draft on whose content is not there. */
-  let intake: Intake | undefined
+/** The content of one call of the store. */
+export interface Intake {
+  /** Content that is there already; `undefined` when some of it has to be taken in first. */
+  held(contents: readonly Content[]): readonly Taken[] | undefined
+  /** Takes in what is not there yet; each body once, however often it is asked for. */
+  take(contents: readonly Content[], signal: AbortSignal | undefined): Promise<readonly Taken[]>
+  /** Gives up all that was taken in and is not among the content used. */
+  close(used: readonly Taken[]): void
+}
 
-  function findTaken(draft: Draft): readonly Taken[] | undefined {
-    const taken = (intake ?? intakes).held(contentsOf(draft))
-    if (taken !== undefined) last = taken
+export interface IntakeFactory extends Pick<Intake, 'held'> {
+  createIntake(): Intake
+  stage(body: AsyncIterable<Uint8Array>, signal: AbortSignal | undefined): Promise<StagedBody>
+}
+
+export function createIntakeFactory(sink: ChunkSink, options: IntakeOptions): IntakeFactory {
+  const { inlineLimit } = options
+  const collect = createCollector(sink, options)
+  const stagedContent = new WeakMap<StagedBody, Taken>()
+
+  function heldBody(body: Content['body']): Taken | undefined {
+    if (typeof body === 'string' || body instanceof Uint8Array) {
+      const size = sizeOf(body)
+      return size > inlineLimit ? undefined : { size, body, id: undefined }
+    }
+    if (!isStaged(body)) return undefined
+    const taken = stagedContent.get(body)
+    if (taken === undefined) throw new TypeError('The staged content belongs to another store.')
     return taken
   }
 
-  async function takeAndAttempt(draft: Draft): Promise<CreateResult> {
-    let used: readonly Taken[] = []
-    intake = intakes.createIntake()
-    try {
-      for (;;) {
-        await intake.take(contentsOf(draft), call.signal)
-        const result = await attempt(draft, findTaken)
-        if ('outcome' in result) {
-          if (result.outcome === 'created') used = last
-          return result
-        }
-        draft = result
-      }
-    } finally {
-      intake.close(used)
+  function held(contents: readonly Content[], taken?: ReadonlyMap<Content['body'], Taken>): Taken[] | undefined {
+    const found: Taken[] = []
+    for (const { body } of contents) {
+      const one = taken?.get(body) ?? heldBody(body)
+      if (one === undefined) return undefined
+      found.push(one)
+    }
+    return found
+  }
+
+  function createIntake(): Intake {
+    const taking = new Map<Content['body'], Promise<Taken>>()
+    const taken = new Map<Content['body'], Taken>()
+    let isClosed = false
+
+    async function takeBody(body: Content['body'], signal: AbortSignal | undefined): Promise<Taken> {
+      const result = await collect(toStream(body), signal)
+      taken.set(body, result)
+      // Other content of the same call has failed meanwhile.
+      if (isClosed && result.id !== undefined) await abandonLater(sink, result.id)
+      return result
+    }
+
+    return {
+      held: (contents) => held(contents, taken),
+
+      take(contents, signal) {
+        // All are looked at before the first is read: a failure here must leave no stream under way.
+        const missing = contents.filter(({ body }) => !taking.has(body) && heldBody(body) === undefined)
+        for (const { body } of missing) if (!taking.has(body)) taking.set(body, takeBody(body, signal))
+        return Promise.all(contents.map(({ body }) => taking.get(body) ?? heldBody(body)!))
+      },
+      close(used) {
+        isClosed = true
+        for (const one of taken.values())
+          if (one.id !== undefined && !used.includes(one)) void abandonLater(sink, one.id)
+      },
     }
   }
 
-  return andThen(attempt(undefined, findTaken), (result) => ('outcome' in result ? result : takeAndAttempt(result)))
+  return {
+    held,
+    createIntake,
+
+    async stage(stream, signal) {
+      const taken = await collect(stream, signal)
+      const staged: StagedBody = {
+        staged: true,
+        size: taken.size,
+        async discard() {
+          if (taken.id !== undefined) await abandonLater(sink, taken.id)
+        },
+      }
+      stagedContent.set(staged, taken)
+      return staged
+    },
+  }
 }

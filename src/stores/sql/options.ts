@@ -1,7 +1,8 @@
 import type { ContentStore } from '../../contents/types.ts'
-import { SIZE, type ValueRule, withDefault } from '../../core/option-values.ts'
+import type { MaybePromise } from '../../core/maybe-promise.ts'
+import { SIZE, shapedAs, type ValueRule, withDefault, writtenAs } from '../../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../../core/options.ts'
-import { CONTENT_STORE } from './beside.ts'
+import type { ResourceStore } from '../types.ts'
 
 /** The options that all stores on tables have. */
 export interface SqlStoreOptions {
@@ -32,6 +33,10 @@ export type SqlSettings<Options extends SqlStoreOptions> = Readonly<
   Required<Omit<Options, 'contents'>> & Pick<SqlStoreOptions, 'contents'>
 >
 
+const CONTENT_STORE: ValueRule = writtenAs(
+  shapedAs({ put: 'function', open: 'function', remove: 'function', list: 'function' }),
+  'a ContentStore, as in fileContents({ directory })',
+)
 /** It becomes part of SQL text. */
 const TABLE_PREFIX: ValueRule = {
   accepts: (value) => typeof value === 'string' && /^[a-z_][a-z0-9_]{0,39}$/.test(value),
@@ -60,4 +65,26 @@ export function readSqlOptions<Options extends SqlStoreOptions>(
   table: OptionTable<Options>,
 ): SqlSettings<Options> {
   return resolveOptions(owner, options, table) as SqlSettings<Options>
+}
+
+export interface MoveOptions {
+  /** Ends the move with its reason. Content that has moved stays moved. */
+  readonly signal?: AbortSignal
+}
+
+/** A store that can move large content from its tables to its content store. */
+export interface MovableContents {
+  /**
+   * Moves content that lies in the tables to the content store, one after the other, while the store serves requests.
+   * Versions and dates stay. It may be ended and begun again at any time, and is run by one process.
+   * @returns the number of contents that have moved
+   * @throws TypeError when the store has no option `contents`
+   */
+  moveContents(options?: MoveOptions): Promise<number>
+}
+
+/** What `sqliteStore` and `postgresStore` return. */
+export interface SqlStore extends ResourceStore, MovableContents {
+  /** Ends the sweep and the indexing, and closes the content store; never the handle or the pool that the program passed. */
+  close(): MaybePromise<void>
 }

@@ -1,11 +1,12 @@
-import type { IndexedValues } from '../index-types.ts'
+/** The rows of the tables of states, in every database: their columns, and how values, paths and names are kept in them. */
+
+import type { IndexedValues, Page } from '../lists.ts'
+import { isExpected, type MutableResource } from '../new-state.ts'
 import {
   type Content,
   type ContentFields,
-  type Expectation,
   type LargeBody,
   nameOf,
-  type Page,
   parseIntegerName,
   type RemoveOptions,
   type RemoveResult,
@@ -16,14 +17,65 @@ import {
   splitPath,
   type Tombstone,
 } from '../types.ts'
-import { HIDDEN, LIVE, REMOVED, type RowHead, type StateRow } from './tables.ts'
+
+/** Anybody may read it. */
+export const LIVE = 0
+/** Kept, but shown only to reads that ask for hidden resources. */
+export const HIDDEN = 1
+/** A tombstone until it expires. After that it reads as if nothing had been there. */
+export const REMOVED = 2
+
+/**
+ * How long the row of an expired tombstone stays, in milliseconds. It keeps a new state in the same second from being
+ * given a strong date, and a name that lies in a leased block of ids from being assigned a second time.
+ */
+export const KEPT_AFTER_EXPIRY: number = 10 * 60 * 1000
+
+/** What a write has to know of the row that it replaces. Drivers hand 64-bit integers over as numbers or strings. */
+export interface RowHead {
+  readonly path: string
+  readonly state: number
+  readonly version: string
+  readonly changed: number | string
+  /** Names the chunks of large content; null when the content lies in the row. */
+  readonly content_id: number | string | null
+}
+
+/** The row of one path. Drivers hand truth values over as booleans or integers. */
+export interface StateRow extends RowHead {
+  readonly strong: number | boolean
+  readonly expires: number | string | null
+  readonly size: number | string
+  readonly content_type: string | null
+  readonly content_encoding: string | null
+  readonly content_language: string | null
+  readonly filename: string | null
+  /** Of large content that was written since the column is there. */
+  readonly sha256: unknown
+  /** The version of the index that the values were made for. */
+  readonly indexed_by: string | null
+  /** The indexed values, as JSON. */
+  readonly indexed: string | null
+  readonly content?: unknown
+}
+
+/** The columns of a {@link RowHead}. */
+export const HEAD_COLUMNS = 'path, state, version, changed, content_id'
+
+/** The columns of a row, without the content. */
+export const FACTS: string =
+  'path, state, version, changed, strong, expires, size, content_type, content_encoding, content_language, filename, ' +
+  'content_id, sha256, indexed_by, indexed'
+
+/** The content stands last: SQLite then finds the other columns without passing over it. */
+export const FACTS_AND_CONTENT: string = `${FACTS}, content`
 
 /** Makes the object that opens large content. */
 export type OpenContent = (id: number | string, size: number) => LargeBody
 
 export function toResource(row: StateRow, open: OpenContent): StoredResource {
   const size = Number(row.size)
-  const resource: { -readonly [Name in keyof StoredResource]: StoredResource[Name] } = {
+  const resource: MutableResource = {
     path: decodeText(row.path),
     version: row.version,
     contentType: decodeText(row.content_type ?? ''),
@@ -37,9 +89,7 @@ export function toResource(row: StateRow, open: OpenContent): StoredResource {
   if (row.filename !== null) resource.filename = decodeText(row.filename)
   if (row.sha256 !== null) resource.sha256 = toDigest(row.sha256)
   if (row.indexed_by !== null) {
-    const { indexed } = row
-    const values = typeof indexed === 'string' ? (JSON.parse(indexed) as IndexedValues) : indexed!
-    resource.indexed = { index: { version: row.indexed_by }, values }
+    resource.indexed = { index: { version: row.indexed_by }, values: JSON.parse(row.indexed!) as IndexedValues }
   }
   if (row.state === HIDDEN) resource.hidden = true
   return resource
@@ -71,11 +121,9 @@ export function toState(row: StateRow | undefined, hidden: Shown, now: number, o
   return { removed: true, path: decodeText(row.path), removedAt: Number(row.changed) }
 }
 
-export function isExpected(row: RowHead | undefined, expect: Expectation): boolean {
-  if (expect === 'any') return true
-  const isPresent = row !== undefined && row.state === LIVE
-  if (expect === 'absent') return !isPresent
-  return isPresent && (expect === 'present' || row.version === expect.version)
+/** The version that a reader finds at a path; `undefined` where none is shown. */
+export function shownVersion(row: RowHead | undefined): string | undefined {
+  return row?.state === LIVE ? row.version : undefined
 }
 
 /** Why a path cannot be removed; `undefined` where it can. @param current what a reader finds */
@@ -85,48 +133,7 @@ export function refuseRemoval(
   current: StoredState,
 ): Exclude<RemoveResult, { readonly outcome: 'removed' }> | undefined {
   if (expect === 'any' && row?.state !== LIVE) return { outcome: 'absent', current: current as Tombstone | undefined }
-  return isExpected(row, expect) ? undefined : { outcome: 'conflict', current }
-}
-
-/** When a new state begins, and whether its date names it alone. */
-export interface Change {
-  readonly changed: number
-  readonly strong: boolean
-}
-
-/** The date of a resource never goes back, whatever the clocks of several processes say. */
-export function decideChange(previous: RowHead | undefined, now: number): Change {
-  if (previous === undefined) return { changed: now, strong: true }
-  const before = Number(previous.changed)
-  return { changed: Math.max(before, now), strong: Math.floor(before / 1000) < Math.floor(now / 1000) }
-}
-
-/** The state that a write leaves, for its result. */
-export function createWrittenResource(
-  path: string,
-  version: string,
-  content: Omit<Content, 'body'>,
-  stored: { readonly size: number; readonly body: SmallBody | LargeBody; readonly sha256?: Uint8Array | undefined },
-  change: Change,
-): StoredResource {
-  const resource: { -readonly [Name in keyof StoredResource]: StoredResource[Name] } = {
-    path,
-    version,
-    contentType: content.contentType,
-    size: stored.size,
-    body: stored.body,
-    lastModified: change.changed,
-    dateIsStrong: change.strong,
-  }
-  if (content.contentEncoding !== undefined) resource.contentEncoding = content.contentEncoding
-  if (content.contentLanguage !== undefined) resource.contentLanguage = content.contentLanguage
-  if (content.filename !== undefined) resource.filename = content.filename
-  if (stored.sha256 !== undefined) resource.sha256 = toDigest(stored.sha256)
-  if (content.indexed !== undefined) {
-    const { index, values } = content.indexed
-    resource.indexed = { index: { version: index.version }, values: { ...values } }
-  }
-  return resource
+  return isExpected(shownVersion(row), expect) ? undefined : { outcome: 'conflict', current }
 }
 
 /** Where a path is listed; `undefined` for paths that are members of nothing. */
@@ -212,4 +219,17 @@ export function encodeText(text: string): string {
 export function decodeText(text: string): string {
   if (!text.includes('\u0001')) return text
   return text.replace(/\u0001([0-9a-f]{4})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
+}
+
+/**
+ * The steps that lead from a version of the schema to the one that this release works with; none when it is that one.
+ * @param steps one for each version, which leads to the next
+ * @throws Error when the tables were made by a newer release
+ */
+export function findMigrations<Step>(steps: readonly Step[], version: number, prefix: string): readonly Step[] {
+  if (version <= steps.length) return steps.slice(version)
+  throw new Error(
+    `The tables ${prefix}* have schema version ${version}, and this release knows versions up to ` +
+      `${steps.length}. Run the release that made them, or a newer one.`,
+  )
 }

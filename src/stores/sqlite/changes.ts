@@ -1,16 +1,29 @@
-import type { Draft, SqlChanges } from '../sql/create-store.ts'
-import { isExpected, rangeBelow, refuseRemoval } from '../sql/rows.ts'
-import { LIVE, REMOVED } from '../sql/tables.ts'
-import type { SqliteClock } from '../stamps.ts'
-import { type CreateResult, memberPath, type RemoveResult, type StoredResource, type WriteResult } from '../types.ts'
+import { HttpError } from '../../core/errors.ts'
+import { createStoreClock, isExpected } from '../new-state.ts'
+import type { KnownStates } from '../recent-cache.ts'
+import type { Draft, SqlChanges, Taken } from '../sql/dialect.ts'
+import { encodeText, LIVE, REMOVED, type RowHead, rangeBelow, refuseRemoval, shownVersion } from '../sql/rows.ts'
+import {
+  type CreateResult,
+  memberPath,
+  parseIntegerName,
+  type RelatedWrite,
+  type RemoveResult,
+  type StoredResource,
+  type WriteResult,
+} from '../types.ts'
 import type { SqliteConnection } from './connection.ts'
 import type { SqliteContents } from './contents.ts'
-import type { SqliteNames } from './names.ts'
+import type { SqliteRows, StateWrite } from './row-writes.ts'
 import type { SqliteStatements } from './statements.ts'
 import type { SqliteStates } from './states.ts'
 
+type RelatedConflict = Extract<CreateResult, { related: StoredResource }>
+
 export interface SqliteChangesOptions {
   readonly states: SqliteStates
+  readonly rows: SqliteRows
+  readonly known: KnownStates
   readonly names: SqliteNames
   readonly contents: SqliteContents
   readonly clock: SqliteClock
@@ -21,12 +34,57 @@ export interface SqliteChangesOptions {
 export function createSqliteChanges(
   connection: SqliteConnection,
   statements: SqliteStatements,
-  { states, names, contents, clock, nextVersion }: SqliteChangesOptions,
+  { states, rows, known, names, contents, clock, nextVersion }: SqliteChangesOptions,
 ): SqlChanges {
+  const { space } = connection
+
   /** The conflict with a path that must be present and is not. */
   function findMissing(path: string | undefined): Extract<CreateResult, { missing: string }> | undefined {
     if (path === undefined || states.readHead(path)?.state === LIVE) return undefined
     return { outcome: 'conflict', current: undefined, missing: path }
+  }
+
+  /**
+   * The rows of related paths, in the order of their writes; or the conflict with one that must be absent and is not.
+   * @param added one that need not be read
+   */
+  function readRelated(
+    path: string,
+    related: readonly RelatedWrite[],
+    added?: number,
+  ): RelatedConflict | readonly (RowHead | undefined)[] {
+    const found: (RowHead | undefined)[] = []
+    for (const [index, write] of related.entries()) {
+      const row = index === added ? undefined : states.readHead(write.path)
+      if (write.expect === 'absent' && row?.state === LIVE) {
+        const resource = states.find(write.path, 'not-shown') as StoredResource
+        return { outcome: 'conflict', current: states.find(path, 'not-shown'), related: resource }
+      }
+      found.push(row)
+    }
+    return found
+  }
+
+  /** Writes a path whose row, if any, has been read in the same transaction, and those that go with it. */
+  function put(
+    own: StateWrite,
+    row: RowHead | undefined,
+    related: readonly RelatedWrite[],
+    taken: readonly Taken[],
+  ): StoredResource | RelatedConflict {
+    let bytes = 0
+    for (const { id, size } of taken) if (id === undefined) bytes += size
+    space.admit(bytes, taken.length, contents.reclaim)
+    const time = clock.tick()
+    if (related.length === 0) return rows.put(own, row, taken[0]!, time)
+    const added = rows.addRecord(related, taken, time)
+    const others = readRelated(own.path, related, added)
+    if ('outcome' in others) return others
+    const resource = rows.put(own, row, taken[0]!, time)
+    for (const [index, write] of related.entries()) {
+      if (index !== added) rows.put(write, others[index], taken[index + 1]!, time)
+    }
+    return resource
   }
 
   /** Removes everything below a path, without a trace. */
@@ -48,16 +106,21 @@ export function createSqliteChanges(
   return {
     write({ path, version, content, expect, related, requires }, taken) {
       return connection.transact((): WriteResult => {
-        const missing = findMissing(requires)
+        const missing = requires === undefined ? undefined : findMissing(requires)
         if (missing !== undefined) return missing
         const own = { path, content, version }
-        const replaced = related.length === 0 ? states.replaceKnown(own, expect, taken[0]!) : undefined
-        if (replaced !== undefined) return { outcome: 'replaced', resource: replaced }
-        const row = states.readHead(path)
-        if (!isExpected(row, expect)) {
-          return states.findConflict(path, related) ?? { outcome: 'conflict', current: states.find(path, 'not-shown') }
+        const last = related.length === 0 ? known.find(path) : undefined
+        // A conflict comes before a full disk: where there may be no room, the row is read first.
+        if (last !== undefined && isExpected(last.version, expect) && (space.isKnownWhole || space.isWhole())) {
+          const resource = rows.replace(own, last, taken[0]!, clock.tick())
+          if (resource !== undefined) return { outcome: 'replaced', resource }
         }
-        const resource = states.put(own, row, related, taken)
+        const row = states.readHead(path)
+        if (!isExpected(shownVersion(row), expect)) {
+          const others = readRelated(path, related)
+          return 'outcome' in others ? others : { outcome: 'conflict', current: states.find(path, 'not-shown') }
+        }
+        const resource = put(own, row, related, taken)
         if ('outcome' in resource) return resource
         return { outcome: row?.state === LIVE ? 'replaced' : 'created', resource }
       })
@@ -67,35 +130,114 @@ export function createSqliteChanges(
       return connection.transact((): CreateResult | Draft => {
         const isUsable = drafted !== undefined && isFree(collection, drafted)
         const draft = isUsable ? drafted : draftFor(names.take(collection))
-        const taken = findTaken(draft)
+        const taken = findTaken(draft.contents)
         if (taken === undefined) return draft
         const missing = findMissing(requires)
         if (missing !== undefined) return missing
         const path = memberPath(collection, draft.name)
-        const resource = states.put({ ...draft, path }, undefined, draft.related, taken)
+        const resource = put({ ...draft, path }, undefined, draft.related, taken)
         return 'outcome' in resource ? resource : { outcome: 'created', resource }
       })
     },
 
     remove(path, { mode, expect, keep, related, writes, below }, taken) {
       return connection.transact((): RemoveResult => {
-        const conflict = states.findConflict(path, writes)
-        if (conflict !== undefined) return conflict
+        const others = readRelated(path, writes)
+        if ('outcome' in others) return others
         const row = states.readHead(path)
         const current = states.find(path, 'not-shown')
         const refused = refuseRemoval(row, expect, current)
         if (refused !== undefined) return refused
-        states.drop(row!, mode, keep)
+        rows.drop(row!, mode, keep, clock.tick())
         for (const other of related) {
           const row = states.readHead(other)
-          if (row !== undefined && row.state !== REMOVED) states.drop(row, mode, keep)
+          if (row !== undefined && row.state !== REMOVED) rows.drop(row, mode, keep, clock.tick())
         }
         if (below) dropBelow(path)
-        for (const [index, write] of writes.entries()) {
-          states.put(write, states.readHead(write.path), [], [taken[index]!])
-        }
+        for (const [index, write] of writes.entries()) put(write, states.readHead(write.path), [], [taken[index]!])
         return { outcome: 'removed', resource: current as StoredResource }
       })
+    },
+  }
+}
+
+/**
+ * The clock of the processes that share a file: the local one, but never behind the latest second in which any of them
+ * has written. A process whose clock is hours behind would otherwise date a new state like one that was removed, and
+ * whose row another process has swept.
+ */
+export interface SqliteClock {
+  /** The time as this process knows it, without a look at the file. */
+  now(): number
+  /** Within a transaction: the time by the file. */
+  read(): number
+  /** Within a transaction: the time by the file, for what is written now; no process writes an earlier one afterwards. */
+  tick(): number
+}
+
+export function createSqliteClock(statements: SqliteStatements, now: () => number): SqliteClock {
+  const clock = createStoreClock(now)
+
+  /** The latest second of the file. The file keeps seconds: a date has no more, and one write a second is enough. */
+  function readSecond(): number {
+    const { second } = statements.readClock.get() as { second: number }
+    clock.raise(second * 1000)
+    return second
+  }
+
+  readSecond()
+  return {
+    now: clock.now,
+
+    read() {
+      readSecond()
+      return clock.now()
+    },
+
+    tick() {
+      const known = readSecond()
+      const time = clock.now()
+      const second = Math.floor(time / 1000)
+      if (second > known) statements.setClock.run(second)
+      return time
+    },
+  }
+}
+
+/** Assigns the names of new members, by a counter for each collection. All of it runs within a transaction. */
+export interface SqliteNames {
+  /** @throws HttpError 507 when the collection has no names left */
+  take(collection: string): string
+  /**
+   * Keeps a name that a client has written from being assigned.
+   * @param collection as it stands in the table
+   */
+  raiseFor(collection: string, name: string): void
+}
+
+export function createSqliteNames(
+  connection: Pick<SqliteConnection, 'transactions'>,
+  statements: SqliteStatements,
+): SqliteNames {
+  // The counter is past the name that it has given last, as long as the transaction is not rolled back.
+  const last = { transaction: 0, collection: '', id: 0 }
+
+  return {
+    take(collection) {
+      const key = encodeText(collection)
+      const row = statements.nextName.get(key) as { id: number } | undefined
+      if (row !== undefined) {
+        Object.assign(last, { transaction: connection.transactions, collection: key, id: Number(row.id) })
+        return String(row.id)
+      }
+      throw new HttpError(507, 'ERR_OUT_OF_SPACE', { detail: 'The collection has no names left.' })
+    },
+
+    raiseFor(collection, name) {
+      const id = parseIntegerName(name)
+      if (id === undefined || id <= 0) return
+      const isTaken = id === last.id && collection === last.collection && last.transaction === connection.transactions
+      if (!isTaken) statements.raiseCounter.run(collection, id + 1)
     },
   }
 }

@@ -1,6 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createUnavailableError } from '../../contents/types.ts'
 import type { MaybePromise } from '../../core/maybe-promise.ts'
-import { createUnavailableError, isBusy, isNoTransaction, isOutOfSpace, toHttpError } from './errors.ts'
-import type { SqliteDatabase } from './handle.ts'
+import { isBusy, isNoTransaction, isOutOfSpace, type SqliteDatabase, toHttpError } from './handle.ts'
 import type { Space } from './space.ts'
 
 /** Runs work on a handle and waits, without blocking the process, while another process writes. */
@@ -9,8 +10,14 @@ export interface SqliteConnection {
   readonly space: Space
   /** How many transactions have begun: what one has read holds until the next one begins. */
   readonly transactions: number
+  /** Whether a transaction could not be rolled back: reads would see its writes, which were not committed. */
+  readonly isLeftOpen: boolean
+  /** Ends a transaction that was left open. @throws HttpError 503 while it cannot be rolled back */
+  leaveTransaction(): void
   /** Runs a read. A promise is returned only when the database is busy. */
-  attempt<Result>(action: () => Result): MaybePromise<Result>
+  attempt<Result>(action: () => MaybePromise<Result>): MaybePromise<Result>
+  /** The rest of an attempt that has failed: runs the read again where the database was busy, and throws otherwise. */
+  attemptAgain<Result>(error: unknown, action: () => MaybePromise<Result>): Promise<Result>
   /**
    * Runs work in a transaction; fulfilled once it is durable. The writes of a few turns of the event loop share one
    * transaction, and so one wait for the disk. The work must not wait for anything, and may run again. Work that throws
@@ -46,28 +53,23 @@ const LONGEST_PAUSE = 25
 
 /** @param busyTimeout milliseconds after which a call gives up with 503 while other processes hold the lock */
 export function createSqliteConnection(handle: SqliteDatabase, space: Space, busyTimeout: number): SqliteConnection {
-  let transactions = 0
   let queue: Entry[] = []
   let isScheduled = false
-  /** Whether a transaction could not be rolled back: reads would see its writes, which were not committed. */
-  let isLeftOpen = false
   let isDurable = true
 
   function rollBack(): void {
     try {
       handle.exec('ROLLBACK')
-      isLeftOpen = false
+      own.isLeftOpen = false
     } catch (error) {
       // SQLite may have rolled back by itself, as it does when the disk is full.
-      isLeftOpen = !isNoTransaction(error)
+      own.isLeftOpen = !isNoTransaction(error)
     }
   }
 
-  /** @throws HttpError 503 while a transaction cannot be rolled back */
   function leaveTransaction(): void {
-    if (!isLeftOpen) return
     rollBack()
-    if (isLeftOpen) throw createUnavailableError(new Error('A transaction cannot be rolled back.'))
+    if (own.isLeftOpen) throw createUnavailableError(new Error('A transaction cannot be rolled back.'))
   }
 
   /** Commits wait for the disk from here on. */
@@ -88,8 +90,8 @@ export function createSqliteConnection(handle: SqliteDatabase, space: Space, bus
   }
 
   function runOnce<Result>(work: () => Result): Result {
-    transactions++
-    space.begin()
+    own.transactions++
+    space.isKnownWhole = !space.hasReserve
     // Not prepared: libsql does not reset a statement that found the database busy, and the read transaction that it
     // keeps open would show every later read the same old state.
     handle.exec('BEGIN IMMEDIATE')
@@ -117,22 +119,26 @@ export function createSqliteConnection(handle: SqliteDatabase, space: Space, bus
     }
   }
 
-  function attempt<Result>(action: () => Result): MaybePromise<Result> {
+  function attempt<Result>(action: () => MaybePromise<Result>): MaybePromise<Result> {
     try {
-      leaveTransaction()
+      if (own.isLeftOpen) leaveTransaction()
       return action()
     } catch (error) {
-      if (!isBusy(error)) throw toHttpError(error)
-      return attemptAgain(action)
+      return attemptAgain(error, action)
     }
   }
 
-  async function attemptAgain<Result>(action: () => Result): Promise<Result> {
+  function attemptAgain<Result>(error: unknown, action: () => MaybePromise<Result>): Promise<Result> {
+    if (!isBusy(error)) throw toHttpError(error)
+    return attemptLater(action)
+  }
+
+  async function attemptLater<Result>(action: () => MaybePromise<Result>): Promise<Result> {
     const deadline = performance.now() + busyTimeout
     for (let pause = 1; ; pause = Math.min(2 * pause, LONGEST_PAUSE)) {
       await sleep(pause * (0.5 + Math.random()))
       try {
-        leaveTransaction()
+        if (own.isLeftOpen) leaveTransaction()
         return action()
       } catch (error) {
         if (!isBusy(error) || performance.now() > deadline) throw toHttpError(error)
@@ -193,13 +199,14 @@ export function createSqliteConnection(handle: SqliteDatabase, space: Space, bus
     for (const entry of late) entry.reject(error)
   }
 
-  return {
+  const own: { -readonly [Name in keyof SqliteConnection]: SqliteConnection[Name] } = {
     handle,
     space,
-    get transactions() {
-      return transactions
-    },
+    transactions: 0,
+    isLeftOpen: false,
+    leaveTransaction,
     attempt,
+    attemptAgain,
 
     transactLazily: (work) => attempt(() => runLazily(work)),
 
@@ -214,8 +221,5 @@ export function createSqliteConnection(handle: SqliteDatabase, space: Space, bus
       })
     },
   }
-}
-
-function sleep(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds))
+  return own
 }

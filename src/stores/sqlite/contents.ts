@@ -1,17 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { andThen, type MaybePromise } from '../../core/maybe-promise.ts'
-import {
-  type ContentLedger,
-  createBesideContents,
-  createNoContentsError,
-  type LostContent,
-  readWhole,
-} from '../sql/beside.ts'
-import { type ContentId, createLostContentError } from '../sql/intake.ts'
-import { createLargeBody, readThroughCache, type SqlContents, type SqlContentsOptions } from '../sql/large-body.ts'
-import type { ChunkSource } from '../sql/move.ts'
+import { createBesideContents, createNoContentsError } from '../sql/beside.ts'
+import { createLargeBody, createLostContentError, readThroughCache, type SqlContentsOptions } from '../sql/chunks.ts'
+import type { ChunkSource, ContentId, ContentLedger, LostContent, SqlContents, Swept } from '../sql/dialect.ts'
 import { toBytes } from '../sql/rows.ts'
-import type { Swept } from '../sql/sweeper.ts'
+import { readWhole } from '../streams.ts'
 import type { LargeBody } from '../types.ts'
 import type { SqliteConnection } from './connection.ts'
 import { CHUNK_SIZE } from './schema.ts'

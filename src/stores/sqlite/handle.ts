@@ -1,6 +1,7 @@
-import { createSqliteConnection, type SqliteConnection } from './connection.ts'
-import { isBusy } from './errors.ts'
-import { createReserve, createSpace } from './space.ts'
+import { createUnavailableError } from '../../contents/types.ts'
+import { HttpError } from '../../core/errors.ts'
+import { hasProperties } from '../../core/option-values.ts'
+import { createReserve, createSpace, type Space } from './space.ts'
 
 export type SqliteValue = string | number | Uint8Array | null
 
@@ -9,26 +10,6 @@ export interface SqliteStatement {
   get(...values: SqliteValue[]): unknown
   all(...values: SqliteValue[]): unknown
   run(...values: SqliteValue[]): unknown
-}
-
-/** A statement of a driver that can give rows as lists, as libsql and better-sqlite3 can. */
-interface ListingStatement extends SqliteStatement {
-  raw?(isOn: boolean): unknown
-}
-
-/**
- * Prepares a statement that reads one column of one row. The row comes as a list where the driver can give one: to make an
- * object for it takes an eighth of the time.
- * @returns a function. It gives the value, or `undefined` where no row matches.
- */
-export function prepareValue(handle: SqliteDatabase, sql: string): (...values: SqliteValue[]) => unknown {
-  const statement: ListingStatement = handle.prepare(sql)
-  statement.raw?.(true)
-  return (...values) => {
-    const row = statement.get(...values)
-    if (row === undefined || row === null) return undefined
-    return Array.isArray(row) ? row[0] : Object.values(row)[0]
-  }
 }
 
 /**
@@ -45,7 +26,8 @@ export interface SqliteHandle {
 /** The handle, as the store uses it. */
 export interface SqliteDatabase {
   exec(sql: string): unknown
-  prepare(sql: string): SqliteStatement
+  /** Statements of libsql and better-sqlite3 can give rows as lists. */
+  prepare(sql: string): SqliteStatement & { raw?(isOn: boolean): unknown }
 }
 
 /** SQLite sleeps this many milliseconds for a lock before it reports that it is busy; the process stands still meanwhile. */
@@ -63,22 +45,22 @@ export interface SqliteHandleOptions {
 }
 
 /**
- * Prepares a handle for durable commits that several processes share.
+ * Prepares a handle for durable commits that several processes share, and the room that they take.
  * @throws Error when the database cannot keep a write-ahead log
  */
 export function openSqliteHandle(
   opened: SqliteHandle,
   { busyTimeout, reserve: reserveSize, onShortage, migrate }: SqliteHandleOptions,
-): SqliteConnection {
-  const handle = opened as SqliteDatabase
-  const reserve = createReserve(findFile(handle), reserveSize)
+): { readonly database: SqliteDatabase; readonly space: Space } {
+  const database = opened as SqliteDatabase
+  const reserve = createReserve(findFile(database), reserveSize)
 
   function open(): void {
-    blockWhileBusy(busyTimeout, () => enterWriteAheadLog(handle))
-    blockWhileBusy(busyTimeout, () => migrate(handle))
+    blockWhileBusy(busyTimeout, () => enterWriteAheadLog(database))
+    blockWhileBusy(busyTimeout, () => migrate(database))
   }
 
-  handle.exec(`PRAGMA busy_timeout = ${BLOCKING_WAIT}`)
+  database.exec(`PRAGMA busy_timeout = ${BLOCKING_WAIT}`)
   try {
     open()
   } catch (error) {
@@ -87,12 +69,12 @@ export function openSqliteHandle(
     open()
   }
   // A commit is on the disk before it is acknowledged; NORMAL would lose the last ones in a power failure.
-  handle.exec('PRAGMA synchronous = FULL')
+  database.exec('PRAGMA synchronous = FULL')
   // No mapped pages: whatever is read would count as memory of this process, a gigabyte for a gigabyte.
-  handle.exec('PRAGMA mmap_size = 0')
-  const space = createSpace(handle, reserve, onShortage)
+  database.exec('PRAGMA mmap_size = 0')
+  const space = createSpace(database, reserve, onShortage)
   space.tend()
-  return createSqliteConnection(handle, space, busyTimeout)
+  return { database, space }
 }
 
 /** Runs an action at start, when nothing else waits for this process yet. */
@@ -119,4 +101,45 @@ function enterWriteAheadLog(handle: SqliteDatabase): void {
   const { journal_mode: mode } = handle.prepare('PRAGMA journal_mode = WAL').get() as { journal_mode: string }
   if (mode === 'wal' || mode === 'memory') return
   throw new Error(`sqliteStore needs a write-ahead log, but the journal mode of this database stays "${mode}".`)
+}
+
+const BUSY = 5
+const LOCKED = 6
+const FULL = 13
+const CODES: Readonly<Record<string, number>> = { SQLITE_BUSY: BUSY, SQLITE_LOCKED: LOCKED, SQLITE_FULL: FULL }
+/** `SQLITE_IOERR_WRITE` and `SQLITE_IOERR_SHMSIZE`, as numbers and as names. */
+const IO_ERRORS: ReadonlySet<unknown> = new Set([778, 4874, 'SQLITE_IOERR_WRITE', 'SQLITE_IOERR_SHMSIZE'])
+
+/** Whether the disk is full, or a write failed with one of the errors that a quota causes. */
+export function isOutOfSpace(error: unknown): boolean {
+  if (codeOf(error) === FULL) return true
+  const { errcode, rawCode, code } = error as { errcode?: unknown; rawCode?: unknown; code?: unknown }
+  return IO_ERRORS.has(code) || IO_ERRORS.has(rawCode) || IO_ERRORS.has(errcode)
+}
+
+/** The primary result code of an error, which each library tells in its own way. */
+function codeOf(error: unknown): number | undefined {
+  if (!hasProperties(error)) return undefined
+  const { errcode, rawCode, code } = error as { errcode?: unknown; rawCode?: unknown; code?: unknown }
+  if (typeof errcode === 'number') return errcode & 0xff
+  if (typeof rawCode === 'number') return rawCode & 0xff
+  if (typeof code !== 'string') return undefined
+  return CODES[code.split('_', 2).join('_')]
+}
+
+export function isBusy(error: unknown): boolean {
+  const code = codeOf(error)
+  return code === BUSY || code === LOCKED
+}
+
+/** Whether a rollback found no transaction: SQLite has ended it by itself. Its code is that of many errors. */
+export function isNoTransaction(error: unknown): boolean {
+  return hasProperties(error) && String((error as { message?: unknown }).message).includes('no transaction is active')
+}
+
+/** 503 while another process holds the lock, 507 when the disk is full; any other error as it is. */
+export function toHttpError(error: unknown): unknown {
+  if (isBusy(error)) return createUnavailableError(error)
+  if (codeOf(error) === FULL) return new HttpError(507, 'ERR_OUT_OF_SPACE', { cause: error })
+  return error
 }

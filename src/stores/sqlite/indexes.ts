@@ -1,10 +1,11 @@
 import { andThen, type MaybePromise } from '../../core/maybe-promise.ts'
-import type { CollectionIndex, IndexedValues } from '../index-types.ts'
-import { type EntryKeys, encodeEntry } from '../sql/queries/entry.ts'
-import type { IndexSteps } from '../sql/queries/indexer.ts'
+import type { CollectionIndex, IndexedValues } from '../lists.ts'
+import type { IndexSteps, Swept } from '../sql/dialect.ts'
 import {
   advance,
   DONE,
+  type EntryKeys,
+  encodeEntry,
   entryPlaceOf,
   isAtPosition,
   NOTE_USE_AFTER,
@@ -16,13 +17,11 @@ import {
   toPlace,
   toWalkedBatch,
   UNUSED_AFTER,
-} from '../sql/queries/places.ts'
-import { encodeText, memberKeyOf, sortKeyOf } from '../sql/rows.ts'
-import type { Swept } from '../sql/sweeper.ts'
-import { LIVE, type RowHead, type StateRow } from '../sql/tables.ts'
+} from '../sql/queries/index-tables.ts'
+import { encodeText, LIVE, memberKeyOf, type RowHead, type StateRow, sortKeyOf } from '../sql/rows.ts'
 import type { SqliteConnection } from './connection.ts'
 import type { SqliteValue } from './handle.ts'
-import type { SqliteIndexStatements } from './index-statements.ts'
+import type { SqliteStatements } from './statements.ts'
 
 /** Where the values of members go within one transaction. */
 export interface EntryWriter {
@@ -49,7 +48,7 @@ const BATCH = 50
 
 export function createSqliteIndexes(
   connection: SqliteConnection,
-  statements: SqliteIndexStatements,
+  statements: SqliteStatements,
   { now, open, onIncomplete }: SqliteIndexesOptions,
 ): SqliteIndexes {
   /** Those of one transaction: all members that are written in it go to the same place. */
@@ -98,7 +97,7 @@ export function createSqliteIndexes(
     const rows = statements.readPending.all(id, BATCH) as { sort_key: string }[]
     if (rows.length === 0) return undefined
     const pending = rows.map((row) => row.sort_key)
-    const members = pending.map((sortKey) => statements.readMember.get(memberKeyOf(collection, sortKey)))
+    const members = pending.map((sortKey) => statements.readState.get(memberKeyOf(collection, sortKey)))
     return toPendingBatch(id, pending, members.filter((row) => row !== undefined) as StateRow[], open)
   }
 
@@ -147,7 +146,7 @@ export function createSqliteIndexes(
         const settled = new Set(pending)
         let { indexed } = row
         for (const { item, keys } of items) {
-          const current = statements.readMemberHead.get(encodeText(item.path)) as RowHead | undefined
+          const current = statements.readHead.get(encodeText(item.path)) as RowHead | undefined
           // What has been written since has its entry, or is pending.
           if (current?.version !== item.version) {
             settled.delete(sortKeyOf(item.path))

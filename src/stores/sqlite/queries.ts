@@ -1,30 +1,34 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { andThen, isPromise, type MaybePromise } from '../../core/maybe-promise.ts'
-import type { ListQuery } from '../index-types.ts'
+import { isPromise, type MaybePromise } from '../../core/maybe-promise.ts'
 import type { KnownStates } from '../recent-cache.ts'
-import type { Indexer } from '../sql/queries/indexer.ts'
-import {
-  createEmptyPage,
-  createPage,
-  type Listed,
-  listWhenIndexed,
-  readAnswer,
-  type SqlQueries,
-} from '../sql/queries/list.ts'
-import { type FoundMember, planPage, type SelectedPage } from '../sql/queries/page.ts'
+import type { QueryDialect, SqlParts } from '../sql/dialect.ts'
+import { type FoundMember, preparePage, type SelectedPage } from '../sql/queries/page.ts'
 import { FURTHER_WINDOW } from '../sql/queries/selection.ts'
-import type { Found, Steps, WindowRequest } from '../sql/queries/steps.ts'
-import { type QueryDialect, writeMatch, writeWindow } from '../sql/queries/window.ts'
-import { decodeText, memberKeyOf, type OpenContent, toResource } from '../sql/rows.ts'
-import { FACTS_AND_CONTENT, HIDDEN, LIVE, type StateRow } from '../sql/tables.ts'
-import { type Abortable, type ListOptions, type StoredResource, throwIfAborted } from '../types.ts'
+import {
+  type Found,
+  readAnswer,
+  type Steps,
+  type WindowRequest,
+  writeMatch,
+  writeWindow,
+} from '../sql/queries/window.ts'
+import {
+  decodeText,
+  FACTS_AND_CONTENT,
+  HIDDEN,
+  LIVE,
+  memberKeyOf,
+  type OpenContent,
+  type StateRow,
+  toResource,
+} from '../sql/rows.ts'
+import { type Abortable, type StoredResource, throwIfAborted } from '../types.ts'
 import type { SqliteConnection } from './connection.ts'
 import type { SqliteStatement, SqliteValue } from './handle.ts'
 import type { SqliteIndexes } from './indexes.ts'
 
 export interface SqliteQueriesOptions {
   readonly indexes: SqliteIndexes
-  readonly indexer: Indexer
   readonly known: KnownStates
   readonly open: OpenContent
 }
@@ -39,8 +43,8 @@ const COUNT_STEPS = { inIndex: 50_000, byEntry: FURTHER_WINDOW }
 export function createSqliteQueries(
   connection: SqliteConnection,
   prefix: string,
-  { indexes, indexer, known, open }: SqliteQueriesOptions,
-): SqlQueries {
+  { indexes, known, open }: SqliteQueriesOptions,
+): SqlParts['select'] {
   const dialect: QueryDialect = {
     entries: `${prefix}entries`,
     useIndex: (name) => ` INDEXED BY ${name}`,
@@ -111,24 +115,15 @@ export function createSqliteQueries(
       | undefined
   }
 
-  function select(collection: string, options: ListOptions, query: ListQuery): Listed {
-    const { after, limit, hidden = false } = options
-    const steps = planPage({ query, after, limit, hidden }, COUNT_STEPS)
-    const place = indexes.find(collection, query.index)
-    if (place === undefined) return createEmptyPage(query)
-    if (place === 'unknown' || !place.isComplete) return 'incomplete'
-    return andThen(runSteps(steps(place.id), options), (page) =>
-      connection.attempt(() => createPage(readMembers(collection, page), page)),
+  return (collection, options, query) => {
+    throwIfAborted(options)
+    const readPage = preparePage(query, options, COUNT_STEPS)
+    return connection.attempt(() =>
+      readPage({
+        findPlace: () => indexes.find(collection, query.index),
+        run: (steps) => runSteps(steps, options),
+        readMembers: (page) => connection.attempt(() => readMembers(collection, page)),
+      }),
     )
-  }
-
-  return {
-    list(collection, options, query) {
-      throwIfAborted(options)
-      return listWhenIndexed(
-        () => connection.attempt(() => select(collection, options, query)),
-        () => indexer.run(collection, query.index),
-      )
-    },
   }
 }

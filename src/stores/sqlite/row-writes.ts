@@ -1,34 +1,18 @@
+import { type Change, createResource, type Description, decideChange } from '../new-state.ts'
 import type { KnownStates } from '../recent-cache.ts'
-import type { Taken } from '../sql/intake.ts'
-import {
-  type Change,
-  createWrittenResource,
-  decideChange,
-  encodeFields,
-  encodeIndexed,
-  encodeText,
-  formatSortKey,
-  placeOf,
-} from '../sql/rows.ts'
-import { LIVE, type RowHead } from '../sql/tables.ts'
-import {
-  type Content,
-  type RelatedWrite,
-  readAsText,
-  type SmallBody,
-  type StoredResource,
-  splitPath,
-} from '../types.ts'
+import type { Taken } from '../sql/dialect.ts'
+import { encodeFields, encodeText, formatSortKey, LIVE, placeOf, type RowHead } from '../sql/rows.ts'
+import { type RelatedWrite, type RemoveOptions, readAsText, type StoredResource, splitPath } from '../types.ts'
+import type { SqliteNames } from './changes.ts'
 import type { SqliteContents } from './contents.ts'
 import type { SqliteStatement, SqliteValue } from './handle.ts'
 import type { SqliteIndexes } from './indexes.ts'
-import type { SqliteNames } from './names.ts'
 import type { SqliteStatements } from './statements.ts'
 
 /** A state to write at a path. */
 export interface StateWrite {
   readonly path: string
-  readonly content: Omit<Content, 'body'>
+  readonly content: Description
   /** Default: a new one. */
   readonly version?: string | undefined
   /** Milliseconds after which the sweep may take the row, which is not listed. Default: it stays. */
@@ -51,8 +35,8 @@ export interface SqliteRows {
    * @returns its index; `undefined` where it is left to `put`, as one whose path has a row
    */
   addRecord(related: readonly RelatedWrite[], taken: readonly Taken[], time: number): number | undefined
-  /** Gives the content of a row that is replaced or removed to the sweep. */
-  release(row: RowHead | undefined): void
+  /** Hides a path, or leaves a tombstone. @param keep milliseconds for which it stays */
+  drop(row: RowHead, mode: RemoveOptions['mode'], keep: number, time: number): void
 }
 
 export interface SqliteRowsOptions {
@@ -73,77 +57,57 @@ export function createSqliteRows(
     taken: Taken,
     time: number,
   ): StoredResource {
-    const change = decideChange(row, time)
+    const { id, size, sha256 } = taken
+    const change = decideChange(row === undefined ? undefined : Number(row.changed), time)
     const key = row?.path ?? encodeText(path)
-    const id = taken.id ?? null
-    const bytes = copyOf(taken)
+    // Copied: the buffer stays the caller's, and what was read or written again stays in memory.
+    const bytes = id === undefined ? Buffer.from(taken.body as Uint8Array) : null
     // The sweep takes rows, and no chunks.
-    const expires = retention === undefined || id !== null ? null : expiryOf(time, retention)
+    const expires = retention === undefined || id !== undefined ? null : expiryOf(time, retention)
     // The parts of an encoded path are the encoded parts.
     const place = expires === null ? placeOf(key) : undefined
     const sortKey = place === undefined ? null : formatSortKey(place.name)
     const indexed = place === undefined ? undefined : content.indexed
-    const entry = prepareEntry(path, indexed)
-    if (id !== null) contents.link(id)
+    const entry = indexed && indexes.prepare(splitPath(path).collection, indexed.index)
+    if (id !== undefined) contents.link(id)
     const [type, ...fields] = encodeFields(content)
-    const written: Written = { version, key, change, taken, bytes }
-    const values = [...valuesOf(written, type, indexed), ...fields, id, taken.sha256 ?? null]
+    const values = [...valuesOf(version, change, size, type, bytes, indexed), ...fields, id ?? null, sha256 ?? null]
     statements.putState.run(key, place?.collection ?? null, sortKey, expires, ...values)
     entry?.put(sortKey!, indexed!.values)
     release(row)
     // A path that has a row has raised the counter before.
     if (row === undefined && place !== undefined) names.raiseFor(place.collection, place.name)
+    const body = id === undefined ? (readAsText(bytes!) ?? bytes!) : contents.open(id, size)
     // A copy costs a write 3 % of its time.
     const description = content.indexed === indexed ? content : { ...content, indexed }
-    return remember(path, description, written)
+    const resource = createResource(path, version, description, { size, body, sha256 }, change)
+    known.offer({ path: key, state: LIVE, content_id: id ?? null }, resource)
+    return resource
   }
 
   function replace(
     { path, content, version = nextVersion(), retention }: StateWrite,
     row: RowHead,
-    taken: Taken,
+    { id, size, body }: Taken,
     time: number,
   ): StoredResource | undefined {
-    const [type, ...fields] = encodeFields(content)
-    const place = retention === undefined ? placeOf(row.path) : undefined
-    if (place === undefined || taken.id !== undefined || fields.some((value) => value !== null)) return undefined
+    if (retention !== undefined || id !== undefined || !hasTypeOnly(content)) return undefined
     const { indexed } = content
-    const entry = prepareEntry(path, indexed)
-    const written = { version, key: row.path, change: decideChange(row, time), taken, bytes: copyOf(taken) }
-    const values = [...valuesOf(written, type, indexed), row.path, row.version]
-    if (countChanges(statements.replaceState, values) === 0) return undefined
-    entry?.put(formatSortKey(place.name), indexed!.values)
+    // Before the state is there: the first member of a collection needs no search for others.
+    const place = indexed && placeOf(row.path)
+    const entry = place && indexes.prepare(splitPath(path).collection, indexed.index)
+    const change = decideChange(Number(row.changed), time)
+    const bytes = Buffer.from(body as Uint8Array)
+    const values = valuesOf(version, change, size, encodeText(content.contentType), bytes, indexed)
+    if (countChanges(statements.replaceState, [...values, row.path, row.version]) === 0) return undefined
+    entry?.put(formatSortKey(place!.name), indexed!.values)
     release(row)
-    return remember(path, content, written)
-  }
-
-  /** Before the state is there: the first member of a collection needs no search for others. */
-  function prepareEntry(path: string, indexed: Content['indexed']) {
-    return indexed === undefined ? undefined : indexes.prepare(splitPath(path).collection, indexed.index)
-  }
-
-  function remember(path: string, content: StateWrite['content'], written: Written): StoredResource {
-    const { version, key, change, taken, bytes } = written
-    const { size, sha256 } = taken
-    const body = taken.id === undefined ? (readAsText(bytes!) ?? bytes!) : contents.open(taken.id, size)
-    const resource = createWrittenResource(path, version, content, { size, body, sha256 }, change)
-    known.offer({ path: key, state: LIVE, version, changed: change.changed, content_id: taken.id ?? null }, resource)
+    const resource = createResource(path, version, content, { size, body: readAsText(bytes) ?? bytes }, change)
+    known.offer({ path: row.path, state: LIVE, content_id: null }, resource)
     return resource
   }
 
-  function addRecord(related: readonly RelatedWrite[], taken: readonly Taken[], time: number): number | undefined {
-    const index = related.findIndex((write) => write.expect === 'absent')
-    const write = related[index]
-    if (write?.retention === undefined || related.findLastIndex(({ expect }) => expect === 'absent') > index) return
-    const { id, body, size } = taken[index + 1]!
-    const [type, ...others] = encodeFields(write.content)
-    if (id !== undefined || others.some((value) => value !== null)) return
-    const expires = expiryOf(time, write.retention)
-    const bytes = Buffer.from(body as Uint8Array)
-    const row = [encodeText(write.path), nextVersion(), time, expires, size, type, bytes]
-    return countChanges(statements.addRecord, row) === 1 ? index : undefined
-  }
-
+  /** Gives the content of a row that is replaced or removed to the sweep. */
   function release(row: RowHead | undefined): void {
     if (row !== undefined && row.content_id !== null) contents.release(row.content_id)
   }
@@ -153,33 +117,45 @@ export function createSqliteRows(
       (row?.state === LIVE ? replace(own, row, taken, time) : undefined) ?? upsert(own, row, taken, time),
 
     replace,
-    addRecord,
-    release,
+
+    addRecord(related, taken, time) {
+      const index = related.findIndex((write) => write.expect === 'absent')
+      const write = related[index]
+      if (write?.retention === undefined || related.findLastIndex(({ expect }) => expect === 'absent') > index) return
+      const { id, body, size } = taken[index + 1]!
+      const { path, content, retention } = write
+      if (id !== undefined || !hasTypeOnly(content)) return
+      const facts = [encodeText(path), nextVersion(), time, expiryOf(time, retention), size]
+      const row = [...facts, encodeText(content.contentType), Buffer.from(body as Uint8Array)]
+      return countChanges(statements.addRecord, row) === 1 ? index : undefined
+    },
+
+    drop(row, mode, keep, time) {
+      const { changed, strong } = decideChange(Number(row.changed), time)
+      const date = [nextVersion(), changed, strong ? 1 : 0] as const
+      if (mode === 'hide') return void statements.hideState.run(...date, row.path)
+      statements.removeState.run(...date, mode === 'erase' ? time : expiryOf(time, keep), row.path)
+      release(row)
+    },
   }
 }
 
-/** A row as it was written. */
-interface Written {
-  readonly version: string
-  readonly key: string
-  readonly change: Change
-  readonly taken: Taken
-  /** `null` for content in chunks. */
-  readonly bytes: Buffer | null
+/** Whether content has no field but its type. */
+function hasTypeOnly({ contentEncoding, contentLanguage, filename }: Description): boolean {
+  return contentEncoding === undefined && contentLanguage === undefined && filename === undefined
 }
 
 /** The values of the columns that every write sets. */
 function valuesOf(
-  { version, change, taken, bytes }: Written,
+  version: string,
+  { changed, strong }: Change,
+  size: number,
   type: string,
-  indexed: Content['indexed'],
-): readonly SqliteValue[] {
-  return [version, change.changed, change.strong ? 1 : 0, taken.size, type, bytes, ...encodeIndexed(indexed)]
-}
-
-/** Copied: the buffer stays the caller's, and what was read or written again stays in memory. */
-function copyOf({ id, body }: Taken): Buffer | null {
-  return id === undefined ? Buffer.from(body as SmallBody) : null
+  bytes: Uint8Array | null,
+  indexed: Description['indexed'],
+): SqliteValue[] {
+  const values = indexed === undefined ? null : JSON.stringify(indexed.values)
+  return [version, changed, strong ? 1 : 0, size, type, bytes, indexed?.index.version ?? null, values]
 }
 
 /** Runs a statement. @returns how many rows it has changed */
@@ -189,6 +165,6 @@ function countChanges(statement: SqliteStatement, values: readonly SqliteValue[]
 }
 
 /** @param keep milliseconds */
-export function expiryOf(time: number, keep: number): number {
+function expiryOf(time: number, keep: number): number {
   return Math.min(time + keep, Number.MAX_SAFE_INTEGER)
 }

@@ -2,7 +2,7 @@ import { randomFillSync } from 'node:crypto'
 import { closeSync, constants, ftruncateSync, openSync, rmSync, statfsSync, statSync, writeSync } from 'node:fs'
 import { publishFailure } from '../../core/diagnostics.ts'
 import { HttpError } from '../../core/errors.ts'
-import type { Swept } from '../sql/sweeper.ts'
+import type { Swept } from '../sql/dialect.ts'
 import type { SqliteDatabase } from './handle.ts'
 
 /**
@@ -101,8 +101,13 @@ function isPassing(error: unknown): boolean {
 
 /** What the store may still allocate, and what it does when the disk is full. */
 export interface Space {
-  /** A transaction begins. A reserve that it finds whole counts as whole until the next one. */
-  begin(): void
+  /** Whether there is a reserve; otherwise nothing is ever asked about it. */
+  readonly hasReserve: boolean
+  /**
+   * Whether the reserve was found whole since the transaction began, or there is none: to look at the file takes a system
+   * call. The connection sets it when a transaction begins.
+   */
+  isKnownWhole: boolean
   /** Whether the reserve is whole. `admit` then takes everything. */
   isWhole(): boolean
   /**
@@ -129,8 +134,6 @@ export function createSpace(handle: SqliteDatabase, reserve: Reserve, onShortage
   const pageSize = (handle.prepare('PRAGMA page_size').get() as { page_size: number }).page_size
   const freePages = handle.prepare('PRAGMA freelist_count')
   let pagesInLog = MOST_PAGES_IN_LOG
-  // Kept for one transaction: to look at the file takes a system call.
-  let wasWhole = false
 
   /** The log is emptied into the database before it holds more than the reserve could take. */
   function limitLog(): void {
@@ -142,8 +145,8 @@ export function createSpace(handle: SqliteDatabase, reserve: Reserve, onShortage
   }
 
   function isWhole(): boolean {
-    wasWhole ||= reserve.isWhole()
-    return wasWhole
+    own.isKnownWhole ||= reserve.isWhole()
+    return own.isKnownWhole
   }
 
   function tend(): void {
@@ -151,11 +154,9 @@ export function createSpace(handle: SqliteDatabase, reserve: Reserve, onShortage
     limitLog()
   }
 
-  return {
-    begin() {
-      wasWhole = false
-    },
-
+  const own: Space = {
+    hasReserve: reserve.size > 0,
+    isKnownWhole: false,
     isWhole,
 
     admit(bytes, rows, reclaim) {
@@ -169,7 +170,7 @@ export function createSpace(handle: SqliteDatabase, reserve: Reserve, onShortage
     },
 
     makeRoom() {
-      wasWhole = false
+      own.isKnownWhole = false
       reserve.release()
       try {
         handle.exec('PRAGMA wal_checkpoint(TRUNCATE)')
@@ -181,4 +182,5 @@ export function createSpace(handle: SqliteDatabase, reserve: Reserve, onShortage
 
     tend,
   }
+  return own
 }

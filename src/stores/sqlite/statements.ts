@@ -1,65 +1,42 @@
-import { FACTS, FACTS_AND_CONTENT, HEAD_COLUMNS, HIDDEN, KEPT_AFTER_EXPIRY, LIVE, REMOVED } from '../sql/tables.ts'
-import { prepareValue, type SqliteDatabase, type SqliteStatement } from './handle.ts'
-
-type StatementName =
-  | 'readState'
-  | 'readFacts'
-  | 'readHead'
-  | 'readClock'
-  | 'setClock'
-  | 'putState'
-  | 'replaceState'
-  | 'addRecord'
-  | 'hideState'
-  | 'removeState'
-  | 'removeBelow'
-  | 'releaseBelow'
-  | 'latestBelow'
-  | 'listLive'
-  | 'listVersions'
-  | 'listAll'
-  | 'nextName'
-  | 'raiseCounter'
-  | 'beginContent'
-  | 'touchContent'
-  | 'linkContent'
-  | 'releaseContent'
-  | 'abandonContent'
-  | 'findAbandoned'
-  | 'addChunk'
-  | 'readChunk'
-  | 'readPart'
-  | 'readAcross'
-  | 'sweepStates'
-  | 'findExpired'
-  | 'sweepChunks'
-  | 'sweepContent'
-  | 'readIdentity'
-  | 'beginKey'
-  | 'findKey'
-  | 'findRowOfKey'
-  | 'releaseAtOnce'
-  | 'claimKeys'
-  | 'findChunked'
-  | 'findContentOf'
-  | 'findLeftChunks'
-  | 'moveContent'
+import { KEY_COLUMNS } from '../sql/queries/index-tables.ts'
+import { FACTS, FACTS_AND_CONTENT, HEAD_COLUMNS, HIDDEN, KEPT_AFTER_EXPIRY, LIVE, REMOVED } from '../sql/rows.ts'
+import type { SqliteDatabase, SqliteStatement } from './handle.ts'
 
 /** The columns that a write sets, in the order of its values. */
 const REPLACED = ['revision', 'changed', 'strong', 'size', 'content_type', 'content', 'indexed_by', 'indexed']
 const WRITTEN = [...REPLACED, 'content_encoding', 'content_language', 'filename', 'content_id', 'sha256']
 
-export interface SqliteStatements extends Readonly<Record<StatementName, SqliteStatement>> {
-  /** The version of the row of a path; `undefined` where there is none. */
-  versionOf(key: string): unknown
+type ReadName = 'readState' | 'readFacts' | 'readHead' | 'readVersion' | 'listLive' | 'listVersions' | 'listAll'
+type WriteName = 'putState' | 'replaceState' | 'addRecord' | 'hideState' | 'removeState' | 'removeBelow'
+type OtherName = 'releaseBelow' | 'latestBelow' | 'sweepStates' | 'readClock' | 'setClock' | 'nextName' | 'raiseCounter'
+type ContentName = 'beginContent' | 'touchContent' | 'linkContent' | 'releaseContent' | 'abandonContent'
+type ChunkName = 'addChunk' | 'readChunk' | 'readPart' | 'readAcross' | 'findExpired' | 'sweepChunks' | 'sweepContent'
+type KeyName = 'readIdentity' | 'beginKey' | 'findKey' | 'findRowOfKey' | 'releaseAtOnce' | 'claimKeys'
+type MoveName = 'findAbandoned' | 'findChunked' | 'findContentOf' | 'findLeftChunks' | 'moveContent'
+type StatementName = ReadName | WriteName | OtherName | ContentName | ChunkName | KeyName | MoveName
+
+type PlaceName = 'findPlace' | 'readPlace' | 'createPlace' | 'advancePlace' | 'usePlace' | 'findUnused' | 'dropPlace'
+type SweepName = 'findDropped' | 'sweepEntries' | 'sweepPending' | 'sweepPlace'
+type IndexName = PlaceName | SweepName | 'hasMembers' | 'walkMembers' | 'readPending' | 'donePending'
+
+export interface SqliteStatements extends Readonly<Record<StatementName | IndexName, SqliteStatement>> {
+  /** The place, the sort key and so many keys of an entry, from that of the scope on. */
+  putEntry(count: number): SqliteStatement
 }
 
-/** Every statement of the store, prepared once. */
+/** Every statement of the store but those of the queries, prepared once. */
 export function prepareStatements(handle: SqliteDatabase, prefix: string): SqliteStatements {
   const statements: Record<string, SqliteStatement> = {}
-  for (const [name, sql] of Object.entries(writeStatements(prefix))) statements[name] = handle.prepare(sql)
-  const versionOf = prepareValue(handle, `SELECT version FROM ${prefix}states WHERE path = ?`)
-  return { ...(statements as Record<StatementName, SqliteStatement>), versionOf }
+  const texts = { ...writeStatements(prefix), ...writeIndexStatements(prefix) }
+  for (const [name, sql] of Object.entries(texts)) {
+    const statement = handle.prepare(sql)
+    // The row comes as a list where the driver can give one: to make an object for it takes an eighth of the time.
+    if (name === 'readVersion') statement.raw?.(true)
+    statements[name] = statement
+  }
+  const entries: SqliteStatement[] = []
+  const putEntry = (count: number) => (entries[count] ??= handle.prepare(writeEntry(`${prefix}entries`, count)))
+  return { ...(statements as Record<StatementName | IndexName, SqliteStatement>), putEntry }
 }
 
 function writeStatements(prefix: string): Readonly<Record<StatementName, string>> {
@@ -80,6 +57,7 @@ function writeStatements(prefix: string): Readonly<Record<StatementName, string>
   return {
     readState: `SELECT ${FACTS_AND_CONTENT} FROM ${states} WHERE path = ?`,
     readFacts: `SELECT ${FACTS} FROM ${states} WHERE path = ?`,
+    readVersion: `SELECT version FROM ${states} WHERE path = ?`,
     readHead: `SELECT ${HEAD_COLUMNS} FROM ${states} WHERE path = ?`,
     readClock: `SELECT second FROM ${prefix}clock`,
     setClock: `UPDATE ${prefix}clock SET second = ?`,
@@ -170,4 +148,59 @@ function writeStatements(prefix: string): Readonly<Record<StatementName, string>
       `AND EXISTS (SELECT 1 FROM ${chunks} WHERE content_id = c.id) LIMIT 1`,
     moveContent: `UPDATE ${contents} SET key = ? WHERE id = ? AND key IS NULL AND expires IS NULL RETURNING id`,
   }
+}
+
+/** The statements of the indexes; see `sql/queries/index-tables.ts`. */
+function writeIndexStatements(prefix: string): Readonly<Record<IndexName, string>> {
+  const states = `${prefix}states`
+  const entries = `${prefix}entries`
+  const places = `${prefix}places`
+  const pending = `${prefix}pending`
+  const member = (state: number) =>
+    `EXISTS (SELECT 1 FROM ${states} INDEXED BY ${states}_listed WHERE collection = ? AND state = ${state})`
+  const isPending = `EXISTS (SELECT 1 FROM ${pending} WHERE place = id) AS is_pending`
+  return {
+    findPlace:
+      `SELECT id, phase, walked, used, ${isPending} FROM ${places} INDEXED BY ${places}_named ` +
+      'WHERE collection = ? AND index_version = ?',
+    readPlace: `SELECT phase, walked, indexed FROM ${places} WHERE id = ? AND collection IS NOT NULL`,
+    createPlace:
+      `INSERT INTO ${places} (collection, index_version, phase, walked, indexed, used) VALUES (?, ?, ?, '', 0, ?) ` +
+      'RETURNING id, phase',
+    advancePlace: `UPDATE ${places} SET phase = ?, walked = ?, indexed = ? WHERE id = ?`,
+    usePlace: `UPDATE ${places} SET used = ? WHERE id = ?`,
+    // Not needed: its collection has another index that is used, or no member.
+    findUnused:
+      `SELECT id, EXISTS (SELECT 1 FROM ${places} AS q WHERE q.collection = p.collection AND q.used > p.used) ` +
+      `OR NOT EXISTS (SELECT 1 FROM ${states} AS s INDEXED BY ${states}_listed WHERE s.collection = p.collection ` +
+      `AND s.state IN (${LIVE}, ${HIDDEN})) AS is_needless FROM ${places} AS p INDEXED BY ${places}_used ` +
+      'WHERE used < ? AND collection IS NOT NULL ORDER BY used LIMIT 20',
+    dropPlace: `UPDATE ${places} SET collection = NULL WHERE id = ?`,
+    findDropped: `SELECT id FROM ${places} INDEXED BY ${places}_dropped WHERE collection IS NULL LIMIT 1`,
+    sweepEntries:
+      `DELETE FROM ${entries} WHERE (place, sort_key) IN (SELECT place, sort_key FROM ${entries} ` +
+      'WHERE place IN (?, ?) LIMIT 500) RETURNING 1',
+    sweepPending:
+      `DELETE FROM ${pending} WHERE (place, sort_key) IN (SELECT place, sort_key FROM ${pending} WHERE place = ? ` +
+      'LIMIT 500) RETURNING 1',
+    sweepPlace: `DELETE FROM ${places} WHERE id = ?`,
+    hasMembers: `SELECT ${member(LIVE)} OR ${member(HIDDEN)} AS has`,
+    walkMembers:
+      `SELECT ${FACTS_AND_CONTENT}, sort_key FROM ${states} INDEXED BY ${states}_listed ` +
+      'WHERE collection = ? AND state = ? AND sort_key > ? ORDER BY sort_key LIMIT ?',
+    readPending: `SELECT sort_key FROM ${pending} WHERE place = ? ORDER BY sort_key LIMIT ?`,
+    donePending: `DELETE FROM ${pending} WHERE place = ? AND sort_key = ?`,
+  }
+}
+
+/** Each parameter costs. An index never changes how many slots it uses: the columns of the others are null. */
+function writeEntry(entries: string, count: number): string {
+  const columns = KEY_COLUMNS.slice(0, count)
+  return (
+    `INSERT INTO ${entries} (place, sort_key, ${columns.join(', ')}) ` +
+    `VALUES (?, ?, ${columns.map(() => '?').join(', ')}) ON CONFLICT (place, sort_key) DO UPDATE SET ` +
+    `${columns.map((column) => `${column} = excluded.${column}`).join(', ')} ` +
+    `WHERE (${columns.map((column) => `${entries}.${column}`).join(', ')}) IS NOT ` +
+    `(${columns.map((column) => `excluded.${column}`).join(', ')})`
+  )
 }

@@ -1,5 +1,4 @@
-import type { Condition, IndexedValue } from '../../../src/stores/index-types.ts'
-import { compareValues, meetsCondition } from '../../../src/stores/indexed-values.ts'
+import { type Condition, compareValues, type IndexedValue, meetsCondition } from '../../../src/stores/lists.ts'
 import { naive } from './naive-queries.ts'
 
 /** A store that judges some conditions in another way; `undefined` leaves the sound one. */

@@ -1,4 +1,4 @@
-import type { IndexedValues } from '../../../src/stores/index-types.ts'
+import type { IndexedValues } from '../../../src/stores/lists.ts'
 import { memoryStore } from '../../../src/stores/memory.ts'
 import { isLargeBody, isResource, type ResourceStore, type StoredResource } from '../../../src/stores/types.ts'
 import type { StoreFixture } from '../../../src/testing.ts'

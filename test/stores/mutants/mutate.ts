@@ -1,6 +1,5 @@
 import { memoryStore } from '../../../src/stores/memory.ts'
-import type { Expectation, ResourceStore, StoredState } from '../../../src/stores/types.ts'
-import { isResource } from '../../../src/stores/types.ts'
+import { type Expectation, isResource, type ResourceStore, type StoredState } from '../../../src/stores/types.ts'
 
 /** A store that is right but for some of its methods. */
 export function mutate(change: (sound: ResourceStore) => Partial<ResourceStore>): () => ResourceStore {

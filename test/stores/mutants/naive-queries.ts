@@ -1,23 +1,27 @@
 import { HttpError } from '../../../src/core/errors.ts'
-import type {
-  CollectionIndex,
-  Condition,
-  IndexedValue,
-  IndexedValues,
-  ListQuery,
-  OrderKey,
-} from '../../../src/stores/index-types.ts'
 import {
+  type CollectionIndex,
+  type Condition,
   compareNames,
   compareValues,
   formatPosition,
+  type IndexedValue,
+  type IndexedValues,
   type ListPosition,
+  type ListQuery,
   meetsCondition,
+  type OrderKey,
   parsePosition,
-} from '../../../src/stores/indexed-values.ts'
+} from '../../../src/stores/lists.ts'
 import { memoryStore } from '../../../src/stores/memory.ts'
-import type { Content, ListOptions, Page, ResourceStore, StoredResource } from '../../../src/stores/types.ts'
-import { nameOf } from '../../../src/stores/types.ts'
+import {
+  type Content,
+  type ListOptions,
+  nameOf,
+  type Page,
+  type ResourceStore,
+  type StoredResource,
+} from '../../../src/stores/types.ts'
 
 /** A member and the values that it has in the eyes of the store. */
 export interface Candidate {

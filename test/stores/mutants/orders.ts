@@ -1,6 +1,11 @@
 import { HttpError } from '../../../src/core/errors.ts'
-import type { IndexedValue } from '../../../src/stores/index-types.ts'
-import { compareNames, compareText, compareValues, parsePosition } from '../../../src/stores/indexed-values.ts'
+import {
+  compareNames,
+  compareText,
+  compareValues,
+  type IndexedValue,
+  parsePosition,
+} from '../../../src/stores/lists.ts'
 import { naive } from './naive-queries.ts'
 
 const ordering = (compareKeys: (a: IndexedValue, b: IndexedValue) => number) => naive(() => ({ compareKeys }))

@@ -1,5 +1,4 @@
-import type { ResourceStore, StoredResource, StoredState } from '../../../src/stores/types.ts'
-import { isResource } from '../../../src/stores/types.ts'
+import { isResource, type ResourceStore, type StoredResource, type StoredState } from '../../../src/stores/types.ts'
 import { mutate } from './mutate.ts'
 
 function changeReads(

@@ -1,6 +1,16 @@
-import type { CollectionIndex, Condition } from '../../index-types.ts'
-import { encodePrefix, encodeValue } from '../../indexed-values.ts'
-import { joinKeys, slotOf } from './entry.ts'
+import { type CollectionIndex, type Condition, encodePrefix, encodeValue } from '../../lists.ts'
+import { joinKeys, slotOf } from './index-tables.ts'
+import {
+  compareFound,
+  countRows,
+  createWindow,
+  type Found,
+  type OrderSlot,
+  readRows,
+  type Steps,
+  type Target,
+  type Window,
+} from './window.ts'
 
 /** An end of a range of keys. */
 export interface Bound {
@@ -139,4 +149,73 @@ export function toRange(index: CollectionIndex, filters: Filters): Range {
     anchor: { slot: slots[0]!, key: keys[0]! },
     isWithinScope: true,
   }
+}
+
+/** Members that one condition selects, when they are fetched whole and sorted. */
+export const MOST_FETCHED = 5000
+
+/** A condition that an index settles, as the windows that it takes. */
+function windowsOf(target: Target, filter: Filter, most: number): readonly Window[] {
+  const base = createWindow(target, { slot: filter.slot, filters: [], columns: [], most, limit: most })
+  if (filter.any !== undefined) return filter.any.map((equal) => ({ ...base, equal }))
+  return [{ ...base, low: filter.low, high: filter.high }]
+}
+
+/** How many members a condition selects, as far as `most`. */
+export function* countSelected(target: Target, filter: Filter, most: number): Steps<number> {
+  let count = 0
+  for (const window of windowsOf(target, filter, most)) {
+    count += yield* countRows({ ...window, most: most - count })
+    if (count >= most) break
+  }
+  return count
+}
+
+/** The condition that selects the fewest members, where one selects fewer than `most`. */
+export function* findSelective(target: Target, most: number): Steps<Filter | undefined> {
+  let least = most
+  let selective: Filter | undefined
+  for (const filter of target.filters.values()) {
+    // What only leaves a few keys out selects nearly all.
+    if (filter.any === undefined && filter.low === undefined && filter.high === undefined) continue
+    const count = yield* countSelected(target, filter, least)
+    if (count >= least) continue
+    least = count
+    selective = filter
+  }
+  return selective
+}
+
+/**
+ * The next members in the order, by way of one condition that selects few: all of them are fetched and sorted.
+ * `undefined` when each of the conditions selects too many.
+ */
+export function* fetchSelective(
+  target: Target,
+  order: readonly OrderSlot[],
+  after: Found | undefined,
+  most: number,
+): Steps<readonly Found[] | undefined> {
+  const selective = yield* findSelective(target, most + 1)
+  if (selective === undefined) return undefined
+  const columns = [...new Set(order.map(({ slot }) => slot))]
+  const found: Found[] = []
+  // Twice as many, since members are added meanwhile.
+  for (const window of windowsOf(target, selective, 2 * most)) {
+    // A condition on the slot that leaves keys out within the range is not settled by the index.
+    const own = window.equal === undefined && selective.none !== undefined ? [selective] : []
+    const rest = [...own, ...filtersBeside(target.filters, selective.slot)]
+    const rows = yield* readRows({ ...window, filters: rest, columns })
+    found.push(
+      ...rows.map(({ keys, sortKey }) => ({ keys: order.map(({ slot }) => keys[columns.indexOf(slot)]!), sortKey })),
+    )
+  }
+  target.budget.left -= found.length
+  found.sort((a, b) => compareFound(a, b, order))
+  return after === undefined ? found : found.filter((one) => compareFound(one, after, order) > 0)
+}
+
+/** The conditions beside those on one slot. */
+export function filtersBeside(filters: Filters, slot: number | undefined): readonly Filter[] {
+  return [...filters.values()].filter((filter) => filter.slot !== slot)
 }

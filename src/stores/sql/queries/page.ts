@@ -1,22 +1,22 @@
-import type { ListQuery } from '../../index-types.ts'
-import { encodeValue, formatPosition, parsePosition } from '../../indexed-values.ts'
+import { HttpError } from '../../../core/errors.ts'
+import { andThen, type MaybePromise } from '../../../core/maybe-promise.ts'
+import { encodeValue, formatPosition, type ListOptions, type ListQuery, type Page, parsePosition } from '../../lists.ts'
+import type { StoredResource } from '../../types.ts'
 import { decodeText, encodeText, formatSortKey } from '../rows.ts'
-import { decodeKey, slotOf } from './entry.ts'
-import { type Filters, type Range, toFilters, toRange } from './filters.ts'
+import { filtersBeside, findSelective, MOST_FETCHED, type Range, toFilters, toRange } from './filters.ts'
+import { decodeKey, type Place, slotOf } from './index-tables.ts'
 import { type Selected, select } from './selection.ts'
-import { findSelective, MOST_FETCHED } from './selective.ts'
 import {
   compareFound,
   countRows,
   createWindow,
   type Found,
-  filtersBeside,
   type OrderSlot,
   readEdge,
   type Steps,
   type Target,
-} from './steps.ts'
-import type { Window } from './window.ts'
+  type Window,
+} from './window.ts'
 
 /** Rows that a page may look at. It ends early after that, with a cursor, where everything it has seen is in scope. */
 const PAGE_BUDGET = 100_000
@@ -67,7 +67,7 @@ export function planPage({ query, after, limit, hidden }: PageRequest, countStep
     const budget = { left: PAGE_BUDGET }
     const parts: Selected[] = []
     for (const place of places) {
-      parts.push(yield* select({ ...range, place, budget }, range.filters, order, start, limit + 1))
+      parts.push(yield* select({ ...range, place, budget }, order, start, limit + 1))
     }
     const { found, cut } = merge(parts, places, order, limit + 1)
     const isFull = found.length > limit
@@ -75,7 +75,7 @@ export function planPage({ query, after, limit, hidden }: PageRequest, countStep
     let total: number | undefined
     if (query.count) {
       total = 0
-      for (const place of places) total += yield* countMembers({ ...range, place, budget }, range.filters, countSteps)
+      for (const place of places) total += yield* countMembers({ ...range, place, budget }, countSteps)
     }
     return { range, found: found.slice(0, limit), next: last && formatFound(last), total }
   }
@@ -108,10 +108,11 @@ export interface CountSteps {
 }
 
 /** Counts the members that meet the conditions: those that one of them selects, with the others beside it. */
-export function* countMembers(target: Target, filters: Filters, steps: CountSteps): Steps<number> {
+function* countMembers(target: Target, steps: CountSteps): Steps<number> {
+  const { filters } = target
   const all = [...filters.values()]
   const selects = all.filter(({ any, low, high }) => any !== undefined || low !== undefined || high !== undefined)
-  const few = selects.length < 2 ? undefined : yield* findSelective(target, filters, MOST_FETCHED)
+  const few = selects.length < 2 ? undefined : yield* findSelective(target, MOST_FETCHED)
   const chosen = few ?? selects.find(({ any }) => any !== undefined) ?? selects[0] ?? all[0]
   const slot = chosen?.slot ?? 1
   const own = chosen?.none !== undefined ? [{ slot, none: chosen.none }] : []
@@ -132,4 +133,59 @@ export function* countMembers(target: Target, filters: Filters, steps: CountStep
     }
   }
   return total
+}
+
+/** A page; or `incomplete` while members of the collection have no entry. */
+export type Listed = Page | 'incomplete'
+
+/** What a database does for a list by a query. */
+export interface PageReader {
+  /** The place of the index; `undefined` when it is not known and the collection has no members. */
+  findPlace(): MaybePromise<Place | 'unknown' | undefined>
+  run(steps: Steps<SelectedPage>): MaybePromise<SelectedPage>
+  readMembers(page: SelectedPage): MaybePromise<readonly StoredResource[]>
+}
+
+/**
+ * Makes what reads the page that a query asks for. To be called before a connection is taken: what is thrown while one is in
+ * use gives it up.
+ * @param countSteps rows that one statement counts
+ * @throws HttpError 400 for a cursor that is none
+ */
+export function preparePage(
+  query: ListQuery,
+  { after, limit, hidden = false }: ListOptions,
+  countSteps: CountSteps,
+): (reader: PageReader) => MaybePromise<Listed> {
+  const plan = planPage({ query, after, limit, hidden }, countSteps)
+  return ({ findPlace, run, readMembers }) =>
+    andThen(findPlace(), (place): MaybePromise<Listed> => {
+      if (place === undefined) return { items: [], ...(query.count && { total: 0 }) }
+      if (place === 'unknown' || !place.isComplete) return 'incomplete'
+      return andThen(run(plan(place.id)), (page) =>
+        andThen(readMembers(page), (items): Page => {
+          const { next, total } = page
+          return { items, ...(next !== undefined && { next }), ...(total !== undefined && { total }) }
+        }),
+      )
+    })
+}
+
+/**
+ * Lists at once where all members have their entries, and otherwise once more after the indexer has had some time.
+ * @param index lets the indexer work
+ * @throws HttpError 503 where members still have no entry
+ */
+export function listWhenIndexed(attempt: () => MaybePromise<Listed>, index: () => Promise<void>): MaybePromise<Page> {
+  return andThen(attempt(), (page) => (page === 'incomplete' ? listAgain(attempt, index) : page))
+}
+
+async function listAgain(attempt: () => MaybePromise<Listed>, index: () => Promise<void>): Promise<Page> {
+  await index()
+  const page = await attempt()
+  if (page !== 'incomplete') return page
+  throw new HttpError(503, 'ERR_INDEXING', {
+    detail: 'The items of this collection are being indexed.',
+    headers: { 'Retry-After': '1' },
+  })
 }

@@ -1,18 +1,25 @@
-import { encodeValue } from '../../indexed-values.ts'
-import { earlierHigh, type Filter, type Filters, includes, laterLow } from './filters.ts'
-import { countSelected, fetchSelective, MOST_FETCHED } from './selective.ts'
+import { encodeValue } from '../../lists.ts'
+import {
+  countSelected,
+  earlierHigh,
+  type Filter,
+  fetchSelective,
+  filtersBeside,
+  includes,
+  laterLow,
+  MOST_FETCHED,
+} from './filters.ts'
 import {
   compareFound,
   createWindow,
   type Found,
-  filtersBeside,
   type OrderSlot,
   readEdge,
   readRows,
   type Steps,
   type Target,
-} from './steps.ts'
-import type { Window } from './window.ts'
+  type Window,
+} from './window.ts'
 
 /** The next members in the order. */
 export interface Selected {
@@ -43,21 +50,21 @@ const FIRST_KEY = encodeValue(null)
  */
 export function* select(
   target: Target,
-  filters: Filters,
   order: readonly OrderSlot[],
   after: Found | undefined,
   need: number,
 ): Steps<Selected> {
   if (need <= 0) return { found: [] }
+  const { filters } = target
   const [first, ...rest] = order
-  if (first === undefined) return yield* selectByName(target, filters, after, need)
+  if (first === undefined) return yield* selectByName(target, after, need)
   const any = filters.get(first.slot)?.any
-  if (any !== undefined) return yield* selectValues(target, filters, any, order, after, need)
+  if (any !== undefined) return yield* selectValues(target, any, order, after, need)
   if (rest.length === 0 && first.direction === 'ascending') {
     const { low, high } = filters.get(first.slot) ?? {}
-    return yield* walk(target, filters, order, boundsFrom({ slot: first.slot, low, high }, after), need)
+    return yield* walk(target, order, boundsFrom({ slot: first.slot, low, high }, after), need)
   }
-  return yield* selectByGroups(target, filters, order, after, need)
+  return yield* selectByGroups(target, order, after, need)
 }
 
 type Stretch = Pick<Window, 'slot' | 'equal' | 'low' | 'high' | 'after'>
@@ -72,10 +79,10 @@ function boundsFrom(stretch: Stretch, after: Found | undefined): Stretch {
   return { ...stretch, low: undefined, after: { key, sortKey: after.sortKey } }
 }
 
-function* selectByName(target: Target, filters: Filters, after: Found | undefined, need: number): Steps<Selected> {
+function* selectByName(target: Target, after: Found | undefined, need: number): Steps<Selected> {
   const start = after === undefined ? undefined : { sortKey: after.sortKey }
   let chosen: Filter | undefined
-  const single = [...filters.values()].filter(({ any }) => any?.length === 1)
+  const single = [...target.filters.values()].filter(({ any }) => any?.length === 1)
   let least = WORTH_COUNTING
   for (const filter of single.length === 1 ? [] : single) {
     const count = yield* countSelected(target, filter, least)
@@ -85,17 +92,12 @@ function* selectByName(target: Target, filters: Filters, after: Found | undefine
   chosen ??= single[0]
   const anchor = chosen === undefined ? target.anchor : { slot: chosen.slot, key: chosen.any![0]! }
   const stretch = anchor === undefined ? { slot: undefined } : { slot: anchor.slot, equal: anchor.key }
-  return yield* walk(target, filters, [], { ...stretch, after: start }, need)
+  return yield* walk(target, [], { ...stretch, after: start }, need)
 }
 
 /** Walks a stretch of an index that has the order already. */
-function* walk(
-  target: Target,
-  filters: Filters,
-  order: readonly OrderSlot[],
-  stretch: Stretch,
-  need: number,
-): Steps<Selected> {
+function* walk(target: Target, order: readonly OrderSlot[], stretch: Stretch, need: number): Steps<Selected> {
+  const { filters } = target
   const own = stretch.slot === undefined ? undefined : filters.get(stretch.slot)
   const rest = filtersBeside(filters, stretch.slot)
   const window = createWindow(target, {
@@ -117,7 +119,7 @@ function* walk(
     if (edge === undefined) return { found }
     if (from.most === FIRST_WINDOW) {
       const start = stretch.after === undefined ? undefined : toFound(stretch.after)
-      const whole = yield* fetchSelective(target, filters, order, start, MOST_FETCHED)
+      const whole = yield* fetchSelective(target, order, start, MOST_FETCHED)
       if (whole !== undefined) return { found: whole.slice(0, need) }
     }
     target.budget.left -= from.most
@@ -134,7 +136,6 @@ function toFound({ key, sortKey }: NonNullable<Window['after']>): Found {
 /** The first key of the order has one of a few values: one after the other. */
 function* selectValues(
   target: Target,
-  filters: Filters,
   any: readonly Uint8Array[],
   [first, ...rest]: readonly OrderSlot[],
   after: Found | undefined,
@@ -145,7 +146,7 @@ function* selectValues(
     const order = after === undefined ? 1 : compareFound({ ...after, keys: [key] }, after, [first!])
     if (order < 0) continue
     const start = order === 0 ? tailOf(after!) : undefined
-    const part = yield* selectGroup(target, filters, key, first!, rest, start, need - found.length)
+    const part = yield* selectGroup(target, key, first!, rest, start, need - found.length)
     found.push(...part.found)
     if (part.cut !== undefined || found.length >= need) return { found, cut: part.cut }
   }
@@ -155,7 +156,6 @@ function* selectValues(
 /** The members that have one key in the first slot of the order. */
 function* selectGroup(
   target: Target,
-  filters: Filters,
   key: Uint8Array,
   { slot }: OrderSlot,
   rest: readonly OrderSlot[],
@@ -163,36 +163,35 @@ function* selectGroup(
   need: number,
 ): Steps<Selected> {
   if (need <= 0) return { found: [] }
-  const group: Filters = new Map([...filters, [slot, { slot, any: [key] }]])
+  const own: Filter = { slot, any: [key] }
+  const group: Target = { ...target, filters: new Map([...target.filters, [slot, own]]) }
   const restore = (one: Found): Found => ({ keys: [key, ...one.keys], sortKey: one.sortKey })
   if (rest.length > 0) {
-    const own: Filters = new Map([[slot, { slot, any: [key] }]])
-    const count = yield* countSelected(target, own.get(slot)!, SMALL_GROUP + 1)
+    const count = yield* countSelected(target, own, SMALL_GROUP + 1)
     if (count <= SMALL_GROUP) {
-      const whole = yield* fetchSelective(target, group, rest, after, SMALL_GROUP)
+      const whole = yield* fetchSelective(group, rest, after, SMALL_GROUP)
       if (whole !== undefined) return { found: whole.slice(0, need).map(restore) }
     }
   }
-  const { found, cut } = yield* select(target, group, rest, after, need)
+  const { found, cut } = yield* select(group, rest, after, need)
   return { found: found.map(restore), cut: cut && restore(cut) }
 }
 
 /** Walks the index of the first key, group by group: within a group the order is not that of the index. */
 function* selectByGroups(
   target: Target,
-  filters: Filters,
   order: readonly OrderSlot[],
   after: Found | undefined,
   need: number,
 ): Steps<Selected> {
   const [first, ...rest] = order as readonly [OrderSlot, ...OrderSlot[]]
-  const { none, low, high } = filters.get(first.slot) ?? {}
+  const { none, low, high } = target.filters.get(first.slot) ?? {}
   const isWanted = (key: Uint8Array): boolean => none === undefined || !includes(none, key)
-  const beside = filtersBeside(filters, first.slot)
+  const beside = filtersBeside(target.filters, first.slot)
   const found: Found[] = []
   let beyond = after?.keys[0]
   if (after !== undefined && isWanted(beyond!) && isInside(beyond!, low, high)) {
-    const part = yield* selectGroup(target, filters, beyond!, first, rest, tailOf(after), need)
+    const part = yield* selectGroup(target, beyond!, first, rest, tailOf(after), need)
     found.push(...part.found)
     if (part.cut !== undefined) return { found, cut: part.cut }
   }
@@ -218,7 +217,7 @@ function* selectByGroups(
       return { found }
     }
     if (!isFilled && most === FIRST_WINDOW) {
-      const whole = yield* fetchSelective(target, filters, order, after, MOST_FETCHED)
+      const whole = yield* fetchSelective(target, order, after, MOST_FETCHED)
       if (whole !== undefined) return { found: whole.slice(0, need) }
     }
     if (!isFilled) target.budget.left -= most
@@ -226,7 +225,7 @@ function* selectByGroups(
     const complete = rows.filter(({ keys }) => Buffer.compare(keys[0]!, last) !== 0)
     found.push(...complete.sort((a, b) => compareFound(a, b, order)))
     const part: Selected = isWanted(last)
-      ? yield* selectGroup(target, filters, last, first, rest, undefined, need - found.length)
+      ? yield* selectGroup(target, last, first, rest, undefined, need - found.length)
       : { found: [] }
     found.push(...part.found)
     if (part.cut !== undefined) return { found, cut: part.cut }

@@ -1,4 +1,6 @@
-import type { Bound, Filter } from './filters.ts'
+import type { QueryDialect } from '../dialect.ts'
+import { toBytes } from '../rows.ts'
+import type { Bound, Filter, Range } from './filters.ts'
 
 /** A stretch of one index of the entries, in its order, and which of its rows are wanted. */
 export interface Window {
@@ -32,19 +34,6 @@ export interface Window {
 export type WindowKind = 'rows' | 'edge' | 'count'
 
 export type WindowValue = Uint8Array | string | number
-
-/** What differs between databases. */
-export interface QueryDialect {
-  /** The name of the table of the entries. */
-  readonly entries: string
-  /** Stands behind the name of the table, and names the index to use. */
-  useIndex(name: string): string
-  /** The place of a value in a statement. @param position its number, from 1 */
-  placeholder(position: number, type: 'key' | 'name' | 'number'): string
-  /** A column of keys, as it is returned. */
-  readKey(column: string): string
-  readName(column: string): string
-}
 
 export interface WindowStatement {
   readonly text: string
@@ -108,16 +97,7 @@ function orderOf({ slot, equal, direction }: Window): string {
 }
 
 /** Gathers the values of a statement while its text is written. */
-export interface StatementWriter {
-  readonly values: WindowValue[]
-  value(value: WindowValue, type: 'key' | 'name' | 'number'): string
-  number(value: number): string
-  useIndex(window: Window): string
-  bounds(window: Window): string
-  filter(filter: Filter): string
-}
-
-function createWriter(dialect: QueryDialect): StatementWriter {
+function createWriter(dialect: QueryDialect) {
   const values: WindowValue[] = []
 
   function value(value: WindowValue, type: 'key' | 'name' | 'number'): string {
@@ -134,14 +114,14 @@ function createWriter(dialect: QueryDialect): StatementWriter {
   return {
     values,
     value,
-    number: (number) => value(number, 'number'),
+    number: (number: number): string => value(number, 'number'),
 
-    useIndex({ slot, scope }) {
+    useIndex({ slot, scope }: Window): string {
       if (slot === undefined) return ''
       return dialect.useIndex(`${dialect.entries}_${scope === undefined ? 'v' : 's'}${slot}`)
     },
 
-    bounds(window) {
+    bounds(window: Window): string {
       const { place, scope, slot, equal, after } = window
       const column = `v${slot}`
       const conditions = [`place = ${value(place, 'number')}`]
@@ -160,7 +140,7 @@ function createWriter(dialect: QueryDialect): StatementWriter {
       return conditions.join(' AND ')
     },
 
-    filter(filter) {
+    filter(filter: Filter): string {
       const column = `v${filter.slot}`
       const conditions: string[] = []
       if (filter.any !== undefined) conditions.push(`${column} IN (${list(filter.any)})`)
@@ -170,4 +150,75 @@ function createWriter(dialect: QueryDialect): StatementWriter {
       return conditions.length === 0 ? `${column} IS NOT NULL` : conditions.join(' AND ')
     },
   }
+}
+
+/** A member that was found: its keys in the order of the list, and the key of its name. */
+export interface Found {
+  readonly keys: readonly Uint8Array[]
+  readonly sortKey: string
+}
+
+/** A statement that the selection needs. */
+export interface WindowRequest {
+  readonly kind: WindowKind
+  readonly window: Window
+}
+
+/** Work that asks for windows one after the other; the caller answers each with rows, or with a number. */
+export type Steps<Result> = Generator<WindowRequest, Result, readonly Found[] | number>
+
+/** One key of an order. */
+export interface OrderSlot {
+  readonly slot: number
+  readonly direction: 'ascending' | 'descending'
+}
+
+/** Where a selection looks, and how much more it may look at. */
+export interface Target extends Range {
+  readonly place: number
+  /** Rows that may be looked at before the page ends early. */
+  readonly budget: { left: number }
+}
+
+/** A window at the place of a target, ascending where nothing else is said. */
+export function createWindow(
+  { place, scope }: Target,
+  window: Omit<Window, 'place' | 'scope' | 'direction'> & Partial<Pick<Window, 'direction'>>,
+): Window {
+  return { place, scope, direction: 'ascending', ...window }
+}
+
+export function* readRows(window: Window): Steps<readonly Found[]> {
+  return (yield { kind: 'rows', window }) as readonly Found[]
+}
+
+/** The last row that a window looks at; `undefined` when it ends before. */
+export function* readEdge(window: Window): Steps<Found | undefined> {
+  return ((yield { kind: 'edge', window }) as readonly Found[])[0]
+}
+
+export function* countRows(window: Window): Steps<number> {
+  return (yield { kind: 'count', window }) as number
+}
+
+/** Compares two members in an order. */
+export function compareFound(a: Found, b: Found, order: readonly OrderSlot[]): number {
+  for (const [i, { direction }] of order.entries()) {
+    const compared = Buffer.compare(a.keys[i]!, b.keys[i]!)
+    if (compared !== 0) return direction === 'ascending' ? compared : -compared
+  }
+  return Buffer.compare(Buffer.from(a.sortKey), Buffer.from(b.sortKey))
+}
+
+/** The answer to a step, from the rows of its statement. */
+export function readAnswer(
+  { kind, window }: WindowRequest,
+  rows: readonly Record<string, unknown>[],
+): readonly Found[] | number {
+  if (kind === 'count') return rows[0]!['n'] as number
+  const columns = kind === 'rows' ? window.columns : edgeColumns(window)
+  return rows.map((row) => ({
+    keys: columns.map((slot) => toBytes(row[`v${slot}`])),
+    sortKey: row['sort_key'] as string,
+  }))
 }

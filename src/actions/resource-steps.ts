@@ -1,0 +1,219 @@
+import { tooLarge } from '../body-types/limits.ts'
+import { createContentVerifier, expectDigests } from '../core/content-digest.ts'
+import { note } from '../core/diagnostics.ts'
+import { HttpError } from '../core/errors.ts'
+import { mayStateDigests } from '../core/fields.ts'
+import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
+import type { Reply } from '../core/reply.ts'
+import { checkContentCoding, declaredLength } from '../core/request-content.ts'
+import { selectRanges } from '../protocol/byte-range.ts'
+import { isLanguageList } from '../protocol/content-disposition.ts'
+import { mergeVary } from '../protocol/field-value.ts'
+import { isInMediaRange, isJsonType, parseMediaType, selectMediaType } from '../protocol/media-type.ts'
+import { evaluateIfRange } from '../protocol/preconditions.ts'
+import { checkConditions } from './conditions.ts'
+import { render, selectedSize } from './get.ts'
+import { listNotModifiedReply } from './list.ts'
+import { notModifiedReply } from './representation.ts'
+import type { ResourceExchange } from './resource-exchange.ts'
+import type { AcceptedType, ContentRule } from './route.ts'
+import { isPatchType, setState } from './state.ts'
+
+/**
+ * What fields alone say about the content, before a byte of it is read: 415 with a hint, 413, 400 for a partial PUT
+ * (RFC 9110 §14.5), for a language that could not be sent again, and for digests that are malformed (RFC 9530 §2).
+ */
+export function checkContent(exchange: ResourceExchange): undefined {
+  const rule = exchange.action.content
+  if (rule === undefined) {
+    // Content of DELETE means nothing and is not read (RFC 9110 §9.3.5): its digests need only be well-formed.
+    if (exchange.method === 'DELETE') createContentVerifier(exchange)
+    return undefined
+  }
+  const { limit } = takeType(exchange, rule)
+  checkContentCoding(exchange.field('content-encoding'), exchange.route.context.contentCodings)
+  const length = declaredLength(exchange)
+  if (length !== undefined && length > limit) throw tooLarge(limit)
+  if (exchange.method !== 'PATCH' && exchange.route.storedHeaders.includes('Content-Language')) {
+    checkLanguage(exchange.field('content-language'))
+  }
+  if (exchange.method === 'PUT' && exchange.field('content-range') !== undefined) {
+    throw new HttpError(400, 'ERR_MALFORMED_FIELD', {
+      detail: 'PUT replaces the whole: Content-Range has no place here.',
+    })
+  }
+  // A query is not stored.
+  const needsDigests = exchange.route.needsDigests && exchange.method !== 'QUERY'
+  if (needsDigests || mayStateDigests(exchange)) expectDigests(exchange, needsDigests)
+  return undefined
+}
+
+/** Characters of a language that is stored: every answer carries it again, and clients have limits. */
+const MOST = 256
+
+/** @throws HttpError 400 for a language that is malformed, or too long to be sent again */
+function checkLanguage(field: string | undefined): void {
+  if (field === undefined || field === '' || (field.length <= MOST && isLanguageList(field))) return
+  throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: 'Content-Language is malformed.' })
+}
+
+/** Takes the media type of the content. @throws HttpError 415 with a hint; 400 for a malformed type */
+function takeType(exchange: ResourceExchange, rule: ContentRule): AcceptedType {
+  const spelling = exchange.field('content-type') ?? rule.defaultType
+  let type = rule.accepted
+  if (type === undefined || type.spelling !== spelling) rule.accepted = type = acceptType(exchange, spelling, rule)
+  exchange.contentType = type.essence
+  exchange.hasJson = type.isJson
+  exchange.contentParameters = type.parameters
+  return type
+}
+
+function acceptType(exchange: ResourceExchange, spelling: string | undefined, rule: ContentRule): AcceptedType {
+  // RFC 10008 §2: the content has no meaning without its type.
+  if (spelling === undefined && exchange.method === 'QUERY') {
+    throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: 'QUERY needs a Content-Type.' })
+  }
+  if (spelling === undefined) throw unsupported(rule, `The content has no Content-Type.${listTypes(rule)}`)
+  const type = parseMediaType(spelling)
+  // It is sent again with the content: what is not ASCII means something else to every recipient.
+  if (type === undefined || /[^\t\x20-\x7e]/.test(spelling)) {
+    throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: 'Content-Type is malformed.' })
+  }
+  const { essence, parameters } = type
+  if (!rule.types.some((range) => isAccepted(range, essence, rule))) {
+    throw unsupported(rule, `Content of type ${essence} is not taken here.${listTypes(rule)}`)
+  }
+  if (isMisplacedPatch(exchange, essence) && !rule.types.includes(essence)) {
+    throw unsupported(rule, `${essence} describes changes: send it with PATCH.`)
+  }
+  if (essence.endsWith('json') && !isUtf8(parameters.get('charset'))) {
+    throw unsupported(rule, 'JSON is UTF-8 (RFC 8259 section 8.1).')
+  }
+  if (essence === 'multipart/form-data' && !isBoundary(parameters.get('boundary'))) {
+    throw new HttpError(400, 'ERR_MALFORMED_FIELD', {
+      detail: 'multipart/form-data needs a boundary of 1 to 70 characters.',
+    })
+  }
+  return { spelling, essence, parameters, isJson: isJsonType(essence), limit: rule.limit(essence) }
+}
+
+/** `application/json` stands for its relatives with a `+json` suffix as well, except where patch formats are named. */
+function isAccepted(range: string, essence: string, { hint }: ContentRule): boolean {
+  if (isInMediaRange(range, essence)) return true
+  return hint !== 'Accept-Patch' && range === 'application/json' && essence.endsWith('+json')
+}
+
+/** Which patch documents are taken: clients often send `application/json`, and their readers see no header fields. */
+function listTypes({ hint, types }: ContentRule): string {
+  return hint === 'Accept-Patch' ? ` Send ${types.join(' or ')}.` : ''
+}
+
+/**
+ * Whether content is a patch document that the method would store as a JSON resource: a change of two members would become
+ * the whole resource (RFC 5789 §2). A route that stores all types as they are stores patch documents too.
+ */
+function isMisplacedPatch({ route, method }: ResourceExchange, essence: string): boolean {
+  if (method === 'PATCH' || !isPatchType(route, essence)) return false
+  return method === 'POST' ? route.collection?.content !== 'raw' : route.isJson
+}
+
+function isUtf8(charset: string | undefined): boolean {
+  return charset === undefined || /^(?:utf-?8|us-ascii)$/i.test(charset)
+}
+
+function isBoundary(boundary: string | undefined): boolean {
+  return boundary !== undefined && boundary.length >= 1 && boundary.length <= 70
+}
+
+function unsupported(rule: ContentRule, detail: string): HttpError {
+  return new HttpError(415, 'ERR_UNSUPPORTED_MEDIA_TYPE', { detail, headers: { [rule.hint]: rule.types.join(', ') } })
+}
+
+/** Hidden resources are shown to those who ask for them, where somebody decides who may. */
+export function seeHidden(exchange: ResourceExchange): undefined {
+  const { route, queryText } = exchange
+  // Before any 404: what `authorize` hides is answered as what is not there.
+  if (route.renditions.length > 0) exchange.vary = mergeVary(exchange.vary, 'Accept')
+  if (queryText === '' || route.deletion !== 'soft' || route.authorize === undefined) return undefined
+  if (exchange.method === 'QUERY') return undefined
+  exchange.wantsHidden = exchange.query.get('deleted') === 'true'
+  return undefined
+}
+
+/** What may be acceptable although the usual type is not: a relative of it, such as application/vnd.x+json. */
+const OPEN = /\*\/\*|json/i
+
+/** 406 where the definition alone tells that nothing is acceptable, and demands it (RFC 9110 §12.5.1, §15.5.7). */
+export function negotiate(exchange: ResourceExchange): undefined {
+  const accept = exchange.field('accept')
+  if (accept === undefined || OPEN.test(accept)) return undefined
+  const { usualType, offers } = exchange.route
+  selectOffer(exchange, [usualType!, ...offers])
+}
+
+/** The current state: 404, 410. PUT and POST go on without one. */
+export function loadCurrent(exchange: ResourceExchange): MaybePromise<undefined> {
+  if (exchange.concealed !== undefined) {
+    note(exchange, 'authorize hides it')
+    throw exchange.concealed
+  }
+  return exchange.action.load(exchange) as MaybePromise<undefined>
+}
+
+/** Selects among what there is: the stored resource says of which type it is. */
+export function negotiateStored(exchange: ResourceExchange): undefined {
+  const { route, current, page } = exchange
+  if (exchange.field('accept') === undefined || (route.accept === 'lenient' && page !== undefined)) return undefined
+  const type = page === undefined ? current?.contentType : 'application/json'
+  if (type === undefined) return undefined
+  const stored = type === route.usualType?.essence ? route.usualType : parseMediaType(type)
+  if (stored === undefined) return undefined
+  selectOffer(exchange, [stored, ...route.offers])
+  if (exchange.rendition >= 0) setState(exchange, exchange.state)
+}
+
+function selectOffer(exchange: ResourceExchange, offers: Parameters<typeof selectMediaType>[1]): void {
+  const index = selectMediaType(exchange.field('accept'), offers)
+  if (index < 0 && exchange.route.accept === 'strict') {
+    exchange.vary = mergeVary(exchange.vary, 'Accept')
+    throw new HttpError(406, 'ERR_NOT_ACCEPTABLE', {
+      detail: `Available: ${offers.map((offer) => offer.essence).join(', ')}.`,
+    })
+  }
+  // Of nothing that is acceptable, the stored representation.
+  exchange.rendition = Math.max(index, 0) - 1
+}
+
+/** 428, 412 and 304 (RFC 9110 §13.2.2, RFC 6585 §3). */
+export function evaluateConditions(exchange: ResourceExchange): Reply | undefined {
+  if (exchange.method === 'POST' && exchange.page === undefined) return undefined
+  if (checkConditions(exchange) === 'proceed') return undefined
+  const { page, current } = exchange
+  return page === undefined ? notModifiedReply(exchange, current!) : listNotModifiedReply(exchange, page)
+}
+
+/** 416, or the ranges to send (RFC 9110 §14.2). Only GET has ranges, and only of what has bytes of its own. */
+export function selectContent(exchange: ResourceExchange): MaybePromise<undefined> {
+  if (exchange.rendition < 0) return selectRequestedRanges(exchange)
+  return andThen(render(exchange, exchange.current!), () => selectRequestedRanges(exchange))
+}
+
+function selectRequestedRanges(exchange: ResourceExchange): undefined {
+  const { method, validators } = exchange
+  const range = exchange.field('range')
+  if (range === undefined || method !== 'GET' || exchange.page !== undefined) return undefined
+  const ifRange = exchange.field('if-range')
+  if (ifRange !== undefined && !evaluateIfRange(ifRange, validators!, exchange.route.context.now())) {
+    note(exchange, 'If-Range does not match')
+    return undefined
+  }
+  const size = selectedSize(exchange)
+  const selection = selectRanges(range, size)
+  if (selection === 'whole') note(exchange, 'Range ignored')
+  if (selection === 'unsatisfiable') {
+    note(exchange, `no byte of ${size} is asked for`)
+    throw new HttpError(416, 'ERR_RANGE_NOT_SATISFIABLE', { headers: { 'Content-Range': `bytes */${size}` } })
+  }
+  if (selection !== 'whole') exchange.ranges = selection
+  return undefined
+}

@@ -1,0 +1,70 @@
+import { encodeText, type RangedBody } from '../core/reply.ts'
+import { formatContentDisposition } from '../protocol/content-disposition.ts'
+import { isInMediaRange, isJsonType, parseMediaType } from '../protocol/media-type.ts'
+import { type ContentFields, isLargeBody, type StoredResource } from '../stores/types.ts'
+import type { Route } from './route.ts'
+
+/** Types that a browser shows without running anything in them. */
+const PASSIVE = new Set([
+  'text/plain',
+  'text/csv',
+  'text/markdown',
+  'application/octet-stream',
+  'image/png',
+  'image/jpeg',
+  'image/gif',
+  'image/webp',
+  'image/avif',
+  'image/bmp',
+  'image/x-icon',
+])
+
+/**
+ * Fields that keep stored content from acting as a page of this origin: a client that may PUT could otherwise run scripts there.
+ * Passive types are shown in place; everything else is offered for saving, and sandboxed where it is opened anyway.
+ * @param inline media ranges that the definition trusts
+ */
+export function safetyFields(content: ContentFields, inline: readonly string[]): readonly string[] {
+  const essence = parseMediaType(content.contentType)?.essence ?? ''
+  // Whatever its name begins with, XML is a document that can hold scripts.
+  const isMedia = /^(?:audio|video)\//.test(essence) && !essence.endsWith('+xml')
+  const isPassive = PASSIVE.has(essence) || isJsonType(essence) || isMedia
+  if (isPassive || inline.some((range) => isInMediaRange(range, essence))) {
+    return content.filename === undefined
+      ? []
+      : ['Content-Disposition', formatContentDisposition('inline', content.filename)]
+  }
+  return [
+    ...['Content-Disposition', formatContentDisposition('attachment', content.filename)],
+    ...['Content-Security-Policy', "sandbox; default-src 'none'"],
+    ...['Cross-Origin-Resource-Policy', 'same-origin'],
+  ]
+}
+
+/** Adds what describes the content beside its type. */
+export function addContentFields(fields: string[], resource: StoredResource, route: Route): void {
+  if (resource.contentEncoding !== undefined) fields.push('Content-Encoding', resource.contentEncoding)
+  if (resource.contentLanguage !== undefined) fields.push('Content-Language', resource.contentLanguage)
+  if (!route.isJson) fields.push(...safetyFields(resource, route.allowInline))
+}
+
+/**
+ * The content of a resource as a reply sends it.
+ * @throws TypeError for content of another size than the store says: what follows the answer on the connection would be
+ *   taken for a part of it
+ */
+export function replyBodyOf(resource: StoredResource): RangedBody {
+  const { body, size } = resource
+  if (isLargeBody(body)) {
+    const openRange = (first: number, last: number, signal?: AbortSignal): AsyncIterable<Uint8Array> =>
+      body.open(first, last, signal === undefined ? undefined : { signal })
+    const readRange =
+      body.read === undefined
+        ? undefined
+        : (first: number, last: number, buffer?: Uint8Array) => body.read!(first, last, { buffer })
+    return { size, open: (signal) => openRange(0, size - 1, signal), openRange, readRange }
+  }
+  const content = typeof body === 'string' ? encodeText(body) : body
+  if (content.length === size) return content
+  throw new TypeError(`The store says that ${resource.path} has ${size} bytes; it has ${content.length}.`)
+}

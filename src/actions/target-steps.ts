@@ -1,0 +1,150 @@
+import { note } from '../core/diagnostics.ts'
+import { HttpError } from '../core/errors.ts'
+import { createRepeatedFieldSearch } from '../core/fields.ts'
+import type { Step } from '../core/handler.ts'
+import { PASS } from '../core/node-handler.ts'
+import { findHostFault, isTargetFormWrong, readScheme } from '../core/place.ts'
+import { addPending } from '../core/write-head.ts'
+import { METHODS, METHODS_AND_QUERY, type Method } from '../protocol/methods.ts'
+import { parseRequestTarget } from '../protocol/request-target.ts'
+import { options, serverOptions } from './options.ts'
+import type { ResourceExchange } from './resource-exchange.ts'
+import type { RouteTable } from './route-table.ts'
+
+/** Node 20 drops fields beyond about a thousand without a word; a trailing If-Match would be gone. */
+const MAX_RAW_HEADERS = 2000
+
+/** Fields that may be sent once only: which of two would count is anybody's guess (RFC 9110 §5.3). */
+const findRepeatedField = createRepeatedFieldSearch('host', 'content-type', 'content-length', 'authorization', 'origin')
+
+/**
+ * 414, 400, 431, 505, 501 and 421: what is wrong with the target, or with the message around it.
+ * @param maxTargetLength characters below the mount
+ */
+export function createTargetStep(
+  maxTargetLength: number,
+  isSecure: (exchange: ResourceExchange) => boolean,
+): Step<ResourceExchange> {
+  return function checkTarget(exchange) {
+    const { length } = exchange.place.target
+    // RFC 9110 §15.5.15
+    if (length > maxTargetLength) {
+      note(exchange, `${length} characters`)
+      throw new HttpError(414, 'ERR_TARGET_TOO_LONG')
+    }
+    checkMessage(exchange)
+    // RFC 9110 §7.4, unless a trusted proxy vouches for it.
+    if (readScheme(exchange.req) !== 'https' || isSecure(exchange)) return undefined
+    throw new HttpError(421, 'ERR_MISDIRECTED', { detail: 'The target is https, and the connection is not encrypted.' })
+  }
+}
+
+/** 400 for a target or message that is malformed; 431 for more fields than Node can be trusted to pass on. */
+export function checkMessage(exchange: ResourceExchange): void {
+  if (exchange.isMalformed) {
+    throw new HttpError(400, 'ERR_MALFORMED_TARGET', { detail: 'The request target is malformed.' })
+  }
+  const { req } = exchange
+  // Node takes a request line that ends in HTTP/2.0 (RFC 9110 §15.6.6). A request that no connection carried has text or nothing.
+  if (!exchange.isHttp2 && req.httpVersionMajor !== 1 && typeof req.httpVersionMajor === 'number') {
+    throw new HttpError(505, 'ERR_VERSION_NOT_SUPPORTED', { detail: 'This is a server of HTTP/1.1.', expose: true })
+  }
+  if (req.rawHeaders.length >= MAX_RAW_HEADERS) {
+    throw new HttpError(431, 'ERR_FIELDS_TOO_LARGE', { detail: 'The request has too many fields.' })
+  }
+  checkTransferCoding(exchange)
+  const repeated = findRepeatedField(req)
+  if (repeated !== undefined) {
+    throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: `The field ${repeated} was sent more than once.` })
+  }
+  const fault = findHostFault(req)
+  if (fault !== undefined) throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: fault })
+}
+
+/** 400 where it is unclear how long the content is, 501 where Node has not decoded it. */
+function checkTransferCoding(exchange: ResourceExchange): void {
+  const coding = exchange.field('transfer-encoding')
+  if (coding === undefined) return
+  if (/,[ \t]*chunked$/i.test(coding)) {
+    // Node takes the chunks apart and leaves the rest coded (RFC 9112 §6.1).
+    throw new HttpError(501, 'ERR_UNSUPPORTED_CODING', {
+      detail: 'Only chunked is taken as transfer coding.',
+      expose: true,
+    })
+  }
+  const isOld = !exchange.isHttp2 && exchange.req.httpVersionMinor === 0
+  if (!isOld && coding.trim() !== '' && exchange.field('content-length') === undefined) return
+  // What follows may be content or another request: programs differ (RFC 9112 §6.1, §11.2).
+  if (!exchange.isHttp2) exchange.res.shouldKeepAlive = false
+  throw new HttpError(400, 'ERR_MALFORMED_FIELD', {
+    detail: isOld ? 'HTTP/1.0 has no Transfer-Encoding.' : 'Transfer-Encoding is empty, or beside Content-Length.',
+  })
+}
+
+/** What becomes of requests for other paths, and the one mount of the service, where it has only one. */
+interface Fallthrough {
+  readonly fallthrough: boolean
+  readonly onlyMount: string | undefined
+}
+
+/** Reads the target and finds its route; where it has none and the host goes on, the request is the host's. */
+export function createRouteStep(table: RouteTable, { fallthrough, onlyMount }: Fallthrough): Step<ResourceExchange> {
+  const isMisspelt = ({ place }: ResourceExchange): boolean => onlyMount !== undefined && place.mount !== onlyMount
+  return function findRoute(exchange) {
+    const { place } = exchange
+    if (!place.isClear) {
+      exchange.path = pathForLog(place.target)
+      return exchange.canPass ? PASS : undefined
+    }
+    const target = isTargetFormWrong(exchange.req) ? undefined : parseRequestTarget(place.target)
+    if (target === undefined) {
+      exchange.isMalformed = place.target !== '*' || exchange.method !== 'OPTIONS'
+      exchange.path = pathForLog(place.target)
+    } else {
+      exchange.path = target.path
+      exchange.queryText = target.query
+      if (!isMisspelt(exchange)) exchange.route = table.find(target.path)!
+      if (exchange.route !== undefined) takeRoute(exchange, target.path)
+    }
+    const isOurs = exchange.route !== undefined || place.target === '*' || (table.isOpen && exchange.isMalformed)
+    return isOurs || !fallthrough || !exchange.canPass ? undefined : PASS
+  }
+}
+
+function takeRoute(exchange: ResourceExchange, path: string): void {
+  const { storePath, documentation } = exchange.route
+  exchange.storePath = storePath ?? path
+  // RFC 9745 §2, RFC 8594 §3: on every answer of the resource, errors included.
+  if (documentation.fields.length > 0) addPending(exchange, documentation.fields)
+}
+
+/** The path that a log shows for a malformed target. A target of an unknown form may hold a password, and shows none. */
+function pathForLog(target: string): string {
+  return /^[/*][^?]*/.exec(target)?.[0] ?? ''
+}
+
+/**
+ * 501 for a method that no resource here has (RFC 9110 §15.6.2); 204 for OPTIONS, of `*` about the server as a whole; 404 for a
+ * path that names nothing; 405 with Allow (§15.5.6).
+ */
+export function createMethodStep(table: RouteTable): Step<ResourceExchange> {
+  const known: ReadonlySet<string> = new Set(table.hasQuery ? METHODS_AND_QUERY : METHODS)
+  return function checkMethod(exchange) {
+    const { method, route, place } = exchange
+    if (!known.has(method)) {
+      note(exchange, 'unknown method')
+      throw new HttpError(501, 'ERR_METHOD_NOT_IMPLEMENTED')
+    }
+    if (route === undefined) {
+      if (place.target === '*' && place.isClear) return serverOptions(table)
+      note(exchange, 'no definition is for this path')
+      throw new HttpError(404, 'ERR_NOT_FOUND')
+    }
+    exchange.action = route.actions[method as Method]!
+    if (exchange.action !== undefined) return undefined
+    if (method === 'OPTIONS') return options(exchange)
+    const allow = route.methods.join(', ')
+    note(exchange, `allowed are ${allow}`)
+    throw new HttpError(405, 'ERR_METHOD_NOT_ALLOWED', { headers: { Allow: allow } })
+  }
+}

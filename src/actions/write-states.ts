@@ -1,0 +1,100 @@
+import { HttpError } from '../core/errors.ts'
+import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
+import {
+  type Content,
+  type ContentFields,
+  type Expectation,
+  isResource,
+  isStaged,
+  type NewState,
+  type SmallBody,
+  type StoredResource,
+  type StoredState,
+  sizeOf,
+} from '../stores/types.ts'
+import { ReadUntilLeft, type ResourceExchange } from './resource-exchange.ts'
+import { fetchJson, loadView, viewState } from './resource-view.ts'
+import type { Route } from './route.ts'
+import { readInScope, refuseTaken } from './scope.ts'
+import { setState } from './state.ts'
+
+/** The state that a write replaces, as it was seen: the write happens on no other. */
+export interface SeenState {
+  /** The resource, one that is softly deleted as well; its content is at hand where it is JSON that may be parsed. */
+  readonly resource: StoredResource | undefined
+  readonly expect: Exclude<Expectation, 'any' | 'present'>
+}
+
+/**
+ * Reads the state that PUT is about to replace.
+ * @returns `undefined` where it is another one than was judged; the exchange has it then
+ */
+export function readSeenState(exchange: ResourceExchange): MaybePromise<SeenState | undefined> {
+  const { limits } = exchange.route.context
+  // What the server keeps of a softly deleted item comes back with it.
+  return andThen(readInScope(exchange, exchange.storePath, new ReadUntilLeft(exchange, { hidden: true })), (state) => {
+    refuseTaken(exchange)
+    if (isJudgedAnew(exchange, state)) return undefined
+    if (!isResource(state)) return { resource: undefined, expect: 'absent' }
+    const expect = state.hidden === true ? 'absent' : { version: state.version }
+    return andThen(fetchJson(state, limits.bodySize, exchange), (resource) => ({ resource, expect }))
+  })
+}
+
+/** Takes a state as the current one. @returns whether another one was judged before */
+function isJudgedAnew(exchange: ResourceExchange, state: StoredState): boolean {
+  const visible = visibleOf(state)
+  const isOther = exchange.isStateRead && exchange.current?.version !== visible?.version
+  if (isOther || !exchange.isStateRead) setState(exchange, visible ?? tombstoneOf(exchange, state))
+  return isOther
+}
+
+function visibleOf(state: StoredState): StoredResource | undefined {
+  return isResource(state) && state.hidden !== true ? state : undefined
+}
+
+function tombstoneOf(exchange: ResourceExchange, state: StoredState): StoredState {
+  if (!isResource(state)) return state
+  return { removed: true, path: state.path, removedAt: state.lastModified ?? exchange.route.context.now() }
+}
+
+/**
+ * A state that is about to be written, without its dates. Of content that is not at hand the answer shows nothing.
+ * @throws TypeError for a store that supports `relatedExpect` and does not say how the state will be called
+ */
+export function foresee(
+  path: string,
+  { body, contentType, contentLanguage, filename }: ContentFields & { readonly body: Content['body'] },
+  state: NewState | undefined,
+): StoredResource {
+  if (state === undefined) throw new TypeError('The store supports relatedExpect and passes no new state to related.')
+  const small: SmallBody = typeof body === 'string' || body instanceof Uint8Array ? body : ''
+  const size = isStaged(body) ? body.size : sizeOf(small)
+  return { path, ...state, contentType, contentLanguage, filename, size, body: small }
+}
+
+/** A state that has no version yet. */
+const UNWRITTEN: NewState = { version: '' }
+
+/**
+ * Asks `conflict` of the definition about a change of its resource. The write that follows has to insist on `current`.
+ * @param path of the resource
+ * @param current the state that the change replaces; `undefined` where it creates
+ * @throws HttpError 409 with the sentence that the hook gives
+ */
+export function checkConflict(
+  exchange: ResourceExchange,
+  path: string,
+  content: Content,
+  current: StoredResource | undefined,
+  route: Route = exchange.route,
+): MaybePromise<void> {
+  const { conflict, context } = route
+  if (conflict === undefined) return undefined
+  const { bodySize } = context.limits
+  const proposed = viewState(foresee(path, content, UNWRITTEN), bodySize)
+  const verdict = andThen(loadView(current, bodySize, exchange), (view) => conflict(proposed, view, exchange))
+  return andThen(verdict, (detail) => {
+    if (detail !== undefined) throw new HttpError(409, 'ERR_CONFLICT', { detail })
+  })
+}

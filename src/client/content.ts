@@ -1,0 +1,226 @@
+import type { ContentReader } from './fetch.ts'
+import { type Call, READING } from './read.ts'
+import {
+  type Answer,
+  conditionOn,
+  type Failure,
+  type ResourceHandle,
+  ResponseError,
+  readValidators,
+  refuse,
+  type Success,
+} from './results.ts'
+import { LONGEST_TIMER, pause, type RequestOptions } from './transport.ts'
+import { CHANGING, type Match, toBlob, typeOf } from './write.ts'
+
+export interface DownloadOptions extends RequestOptions {
+  /** Continues a download of an earlier time: the bytes that are there, and the strong tag of their state. */
+  readonly resume?: { readonly offset: number; readonly entityTag: string }
+  /** Is called with the bytes received so far and all bytes, where the server says how many. */
+  readonly onProgress?: (received: number, total: number | undefined) => void
+}
+
+/** Content as it arrives. It can be read once. */
+export interface ResourceFile<Path extends string = string> extends ResourceHandle<Path>, AsyncIterable<Uint8Array> {
+  readonly contentType: string
+  /** The size of the whole content, where the server says it. */
+  readonly size: number | undefined
+  /** Where the content begins: that of `resume` where its state is still the current one, otherwise 0. */
+  readonly offset: number
+  /** All that is left, in memory. */
+  blob(): Promise<Blob>
+  /** Gives up what has not been read. */
+  cancel(): Promise<void>
+}
+
+export type DownloadResult<Path extends string> =
+  | Success<200 | 206, { readonly file: ResourceFile<Path> }>
+  | Failure<(typeof READING)[number]>
+
+/** How often a transfer that breaks is continued without a byte in between. */
+const MAX_RESUMES = 5
+const CHANGED = 'The content changed while it was transferred.'
+
+export async function openContent(call: Call<DownloadOptions>): Promise<DownloadResult<string>> {
+  const { url } = call
+  const { resume, onProgress, signal } = call.options ?? {}
+  let answer = await request(call, resume)
+  // Nothing is left to send, or it is part of another state: the content is complete, or another one by now.
+  if ([206, 416].includes(answer.status) && !continues(answer, resume)) {
+    await answer.reader?.cancel()
+    answer = await request(call, undefined)
+  }
+  const { headers } = answer
+  const status = answer.status as 200 | 206
+  if (status !== 200 && !continues(answer, resume)) return refuse(answer, READING)
+  const [offset, size] = rangeOf(answer)
+  const validators = readValidators(answer)
+  // Ranges count bytes on the wire. Under a content coding those are not the bytes that are read here.
+  const isCoded = headers.get('content-encoding') !== null
+  let reader = answer.reader
+  const giveUp = async () => reader?.cancel().catch(() => undefined)
+
+  async function* read(): AsyncGenerator<Uint8Array, void, void> {
+    let at = offset
+    let failures = 0
+    try {
+      while (true) {
+        // Only reading is tried again: what the consumer throws at the `yield` ends the loop.
+        let piece: Awaited<ReturnType<ContentReader['read']>> | undefined
+        let isComplete = size === undefined || at === size || isCoded
+        let cause: unknown
+        try {
+          piece = await reader?.read()
+        } catch (error) {
+          isComplete = false
+          cause = error
+        }
+        if (piece?.value !== undefined) {
+          at += piece.value.length
+          failures = 0
+          onProgress?.(at, size)
+          yield piece.value
+        }
+        if (piece?.done === false) continue
+        if (isComplete) return
+        signal?.throwIfAborted()
+        // A weak tag does not vouch for bytes.
+        const from = { offset: at, entityTag: validators.entityTag ?? '' }
+        const canResume = from.entityTag.startsWith('"') && !isCoded
+        if (!canResume || ++failures > MAX_RESUMES) throw failure(url, 'The transfer broke.', cause)
+        await pause(Math.random() * 100 * failures, signal)
+        await giveUp()
+        const next = await request(call, from)
+        reader = next.reader
+        if (!continues(next, from)) throw failure(url, CHANGED, cause)
+      }
+    } finally {
+      await giveUp()
+    }
+  }
+
+  const content = read()
+  const file: ResourceFile = {
+    url,
+    ...validators,
+    contentType: headers.get('content-type') ?? 'application/octet-stream',
+    size,
+    offset,
+    [Symbol.asyncIterator]: () => content,
+    async blob() {
+      const chunks: Uint8Array<ArrayBuffer>[] = []
+      for await (const chunk of content) chunks.push(chunk as Uint8Array<ArrayBuffer>)
+      return new Blob(chunks, { type: file.contentType })
+    },
+    async cancel() {
+      await giveUp()
+      await content.return()
+    },
+  }
+  return { ok: true, status, file }
+}
+
+/**
+ * Asks for content. Where a redirect led to another resource, the header of the answer is that of the resource itself.
+ * @throws ResponseError for content that changes meanwhile
+ */
+async function request(call: Call, from: DownloadOptions['resume']): Promise<Answer> {
+  // RFC 9110 §13.1.5: the range counts only while the state is the same.
+  const headers = from === undefined ? {} : { Range: `bytes=${from.offset}-`, 'If-Range': from.entityTag }
+  const answer = await call.send(call, { method: 'GET', headers, isStream: true })
+  const { target, reader } = answer
+  if (target === undefined || reader === undefined) return answer
+  let isKept = false
+  try {
+    const own = await call.send(call, { method: 'HEAD', headers: conditionOn('any') })
+    // While the target has the same content, the tag that was read before is its own, or no longer the current one.
+    const after = await call.send(call, { method: 'HEAD' })
+    if (own.status !== 200) return own
+    if (identify(answer) !== identify(after)) throw failure(call.url, CHANGED)
+    isKept = true
+    return { ...own, reader }
+  } finally {
+    if (!isKept) await reader.cancel()
+  }
+}
+
+/**
+ * Whether a response has the bytes that follow. A server that ignores If-Range sends those of another state: the parts
+ * of one representation have one strong tag (RFC 9110 §15.3.7.3).
+ */
+function continues(answer: Answer, from: DownloadOptions['resume']): boolean {
+  return (
+    answer.status === 206 && rangeOf(answer)[0] === from?.offset && readValidators(answer).entityTag === from.entityTag
+  )
+}
+
+/** Which content a target has, whatever the signature of its address. */
+function identify({ status, target, headers }: Answer): string {
+  return [status, target?.split('?')[0], headers.get('etag')].join()
+}
+
+/** Where the range of a 206 begins, and the size of the whole content; -1 and `undefined` where it does not say. */
+function rangeOf({ headers, status }: Answer): readonly [start: number, size: number | undefined] {
+  const range = status === 206 ? headers.get('content-range') : `bytes 0-0/${headers.get('content-length')}`
+  const [, start, size] = /^bytes (\d+)-\d+\/(\d+)?/i.exec(range ?? '') ?? []
+  return [Number(start), size === undefined ? undefined : Number(size)]
+}
+
+function failure(url: string, message: string, cause?: unknown): ResponseError {
+  return new ResponseError(0, undefined, `${message} (${url})`, { cause })
+}
+
+export interface UploadOptions extends RequestOptions {
+  /** Default: that of the Blob, or `application/octet-stream`. */
+  readonly contentType?: string
+  /** Is called with the bytes sent so far and all bytes, at the latest when all were sent. */
+  readonly onProgress?: (sent: number, total: number) => void
+  /** Milliseconds for one attempt. Default: none. */
+  readonly timeout?: number
+}
+
+/** Content that can be sent again where an answer is lost; a file of Node: `await openAsBlob(path)`. */
+export type UploadContent = Blob | Uint8Array | string
+
+export type UploadResult<Path extends string> =
+  | Success<200 | 201 | 204, { readonly resource: ResourceHandle<Path> }>
+  | Failure<(typeof CHANGING)[number]>
+
+export async function uploadContent(
+  call: Call<UploadOptions>,
+  match: Match,
+  content: UploadContent,
+): Promise<UploadResult<string>> {
+  const { url, options } = call
+  const body = toBlob(content)
+  const { contentType = typeOf(body), onProgress, timeout = LONGEST_TIMER, signal } = options ?? {}
+  const headers = { 'Content-Type': contentType, ...conditionOn(match) }
+  const target = { url, options: { ...options, timeout } }
+  const answer = await call.send(target, { method: 'PUT', headers, content: { body, onProgress } })
+  call.cache.forget(url)
+  const { status } = answer
+  if (status === 200 || status === 201 || status === 204) {
+    onProgress?.(body.size, body.size)
+    return { ok: true, status, resource: { url, ...readValidators(answer) } }
+  }
+  if (status === 412 && answer.isRepeated) {
+    // The attempt whose answer was lost may be what changed the state.
+    const current = await openContent({ ...call, options: signal && { signal } })
+    if (current.ok) {
+      const { file } = current
+      const { entityTag, lastModified } = file
+      if (await hasContent(file, body)) return { ok: true, status: 204, resource: { url, entityTag, lastModified } }
+    }
+  }
+  return refuse(answer, CHANGING)
+}
+
+async function hasContent(content: AsyncIterable<Uint8Array>, blob: Blob): Promise<boolean> {
+  let at = 0
+  for await (const chunk of content) {
+    const sent = new Uint8Array(await blob.slice(at, at + chunk.length).arrayBuffer())
+    if (sent.length !== chunk.length || !sent.every((byte, index) => byte === chunk[index])) return false
+    at += chunk.length
+  }
+  return at === blob.size
+}

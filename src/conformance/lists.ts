@@ -1,0 +1,160 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isHttpError } from '../core/errors.ts'
+import type { MaybePromise } from '../core/maybe-promise.ts'
+import type { CollectionIndex, Condition, IndexedValue, IndexedValues, ListQuery, OrderKey } from '../stores/lists.ts'
+import { type Content, isLargeBody, type Page, type ResourceStore, type StoredResource } from '../stores/types.ts'
+import { claim, claimEqual, readContent, toBuffer } from './claims.ts'
+import { nameOf, put } from './samples.ts'
+
+/** Pages after which a walk is taken for endless. */
+const MOST_PAGES = 2000
+
+/**
+ * The pages of a list, from the first to the last.
+ * @param read gives the page after a cursor
+ * @param between runs after each page but the last
+ */
+export async function* walk(
+  read: (after: string | undefined) => MaybePromise<Page>,
+  between: (page: number) => unknown = () => {},
+): AsyncGenerator<Page, void, void> {
+  for (let after: string | undefined, pages = 0; ; pages++) {
+    claim(pages < MOST_PAGES, 'The walk through the pages never ends.')
+    const page = await read(after)
+    yield page
+    if (page.next === undefined) return
+    after = page.next
+    await between(pages)
+  }
+}
+
+/** Every member of a collection, page by page. */
+export async function listAll(
+  store: ResourceStore,
+  collection: string,
+  limit: number,
+  hidden = false,
+): Promise<StoredResource[]> {
+  const all: StoredResource[] = []
+  for await (const { items } of walk((after) => store.list(collection, { limit, after, hidden }))) {
+    claim(items.length <= limit, `A page of at most ${limit} items has ${items.length}.`)
+    all.push(...items)
+  }
+  return all
+}
+
+/** Milliseconds that a store may take to index the members of a case. */
+const INDEX_LIMIT = 20_000
+
+/** A list as a case asks for it. */
+export interface Question {
+  readonly where?: readonly Condition[]
+  /** Names of properties, with `-` before those in descending order. */
+  readonly order?: readonly string[]
+  readonly count?: boolean
+  readonly limit?: number
+  readonly after?: string | undefined
+  readonly hidden?: boolean
+}
+
+/** A collection and the index under which it is asked. */
+export interface QueriedList {
+  /** Writes members whose content is their values, under the names 1, 2, 3 and so on, or under their own. */
+  fill(members: readonly IndexedValues[] | Readonly<Record<string, IndexedValues>>): Promise<void>
+  /** A page, as soon as the members that are there already are indexed. */
+  ask(question?: Question): Promise<Page>
+  /** A page, or nothing while the store says that it is indexing. */
+  tryAsk(question?: Question): Promise<Page | undefined>
+  /** The names of all members that a question finds, page by page; `between` runs after each page but the last. */
+  walkNames(question: Question, between?: (page: number) => unknown): Promise<string[]>
+  /** Fails unless a question finds these members, in this order, in one page and in many. */
+  claimFound(question: Question, expected: readonly (string | number)[], sentence: string): Promise<void>
+}
+
+export function listUnder(store: ResourceStore, collection: string, index: CollectionIndex): QueriedList {
+  const self: QueriedList = {
+    async fill(members) {
+      const name = (key: string) => (Array.isArray(members) ? Number(key) + 1 : key)
+      await Promise.all(
+        Object.entries(members).map(([key, values]) =>
+          put(store, `${collection}/${name(key)}`, indexed(index, values)),
+        ),
+      )
+    },
+    async ask(question) {
+      for (const end = Date.now() + INDEX_LIMIT; ; await sleep(5)) {
+        const page = await self.tryAsk(question)
+        if (page !== undefined) return page
+        const late = 'A list with a query is still refused with 503: existing members are not indexed in time.'
+        claim(Date.now() < end, late)
+      }
+    },
+    async tryAsk(question = {}) {
+      const { limit = 100, after, hidden = false } = question
+      try {
+        const page = await store.list(collection, { limit, after, hidden, query: createQuery(index, question) })
+        claim(page.items.length <= limit, `A page of at most ${limit} items has ${page.items.length}.`)
+        return page
+      } catch (error) {
+        if (!isHttpError(error) || error.status !== 503) throw error
+        claim(error.headers['Retry-After'] !== undefined, 'A list is refused with 503 and without Retry-After.')
+        return undefined
+      }
+    },
+    async walkNames(question, between) {
+      const names: string[] = []
+      for await (const { items } of walk((after) => self.ask({ ...question, after }), between))
+        names.push(...items.map(nameOf))
+      return names
+    },
+    async claimFound(question, expected, sentence) {
+      for (const limit of [100, 3, 1]) {
+        const names = await self.walkNames({ ...question, limit })
+        claimEqual(names, expected.map(String), `${sentence} (pages of ${limit})`)
+      }
+    },
+  }
+  return self
+}
+
+export function createQuery(index: CollectionIndex, { where = [], order = [], count = false }: Question): ListQuery {
+  const orderBy = order.map((key): OrderKey => {
+    const isDescending = key.startsWith('-')
+    return { property: isDescending ? key.slice(1) : key, direction: isDescending ? 'descending' : 'ascending' }
+  })
+  return { index, where, orderBy, count }
+}
+
+/** The condition that a property has one of some values. */
+export function is(property: string, ...values: readonly IndexedValue[]): Condition {
+  return { property, operator: 'in', values }
+}
+
+/** Rules for content that is the JSON object of its values. */
+export function createIndex(
+  version: string,
+  properties: readonly string[],
+  scope: readonly string[] = [],
+): CollectionIndex {
+  return { version, properties: properties.toSorted(), scope, valuesOf: (item) => readValues(item, properties) }
+}
+
+function readValues(item: StoredResource, properties: readonly string[]): MaybePromise<IndexedValues> {
+  const parse = (text: string): IndexedValues => {
+    const values = JSON.parse(text) as IndexedValues
+    return Object.fromEntries(properties.map((name) => [name, Object.hasOwn(values, name) ? values[name]! : null]))
+  }
+  return isLargeBody(item.body)
+    ? readContent(item).then((bytes) => parse(String(bytes)))
+    : parse(String(toBuffer(item.body)))
+}
+
+/** Content from which the values can be taken as well. */
+export function plain(values: IndexedValues): Content {
+  return { contentType: 'application/json', body: JSON.stringify(values) }
+}
+
+/** Content that is passed with its values. */
+export function indexed(index: CollectionIndex, values: IndexedValues): Content {
+  return { ...plain(values), indexed: { index, values } }
+}

@@ -1,1 +1,0 @@
-export const JSON_ONLY: readonly string[] = ['application/json']

@@ -1,0 +1,108 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { formatLogText, publishFailure, type RequestEvent, writeToConsole } from '../core/diagnostics.ts'
+import type { Exchange } from '../core/exchange.ts'
+import { catchRejection, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
+import { createAvailability, isStoreFailure, type Log } from '../core/operator-log.ts'
+import type { ResourceStore } from '../stores/types.ts'
+
+/**
+ * The same store, which reports when it fails and when it works again. An `HttpError` 503 is not an unexpected error:
+ * without this report nothing would say that the database is away.
+ */
+export function watchStore(store: ResourceStore, log: Log): ResourceStore {
+  const availability = createAvailability('store', 'The store works again.')
+  availability.watch(log)
+  let failing: 'nothing' | 'writes' | 'everything' = 'nothing'
+
+  function succeed(kind: 'read' | 'write'): void {
+    // A full disk or a database that has become read-only: that it can be read changes nothing.
+    if (failing === 'writes' && kind === 'read') return
+    failing = 'nothing'
+    availability.succeed()
+  }
+
+  function fail(kind: 'read' | 'write', error: unknown): never {
+    if (isStoreFailure(error)) {
+      if (kind === 'read') failing = 'everything'
+      else if (failing === 'nothing') failing = 'writes'
+      const { status } = error as { status: number }
+      availability.fail((reason) => `The store fails: ${reason}; requests that need it are answered ${status}.`, error)
+    }
+    throw error
+  }
+
+  /** Makes a call, and reports how it ends. */
+  function observe<Value>(kind: 'read' | 'write', call: () => MaybePromise<Value>): MaybePromise<Value> {
+    let result: MaybePromise<Value>
+    try {
+      result = call()
+    } catch (error) {
+      return fail(kind, error)
+    }
+    const done = (value: Value): Value => {
+      if (failing !== 'nothing') succeed(kind)
+      return value
+    }
+    return isPromise(result) ? Promise.resolve(result).then(done, (error) => fail(kind, error)) : done(result)
+  }
+
+  return {
+    ...(store.supports === undefined ? {} : { supports: store.supports }),
+    read: (path, options) => observe('read', () => store.read(path, options)),
+    list: (collection, options) => observe('read', () => store.list(collection, options)),
+    write: (path, content, options) => observe('write', () => store.write(path, content, options)),
+    create: (collection, content, options) => observe('write', () => store.create(collection, content, options)),
+    remove: (path, options) => observe('write', () => store.remove(path, options)),
+    ...(store.stage === undefined
+      ? {}
+      : { stage: (body, options) => observe('write', () => store.stage!(body, options)) }),
+  }
+}
+
+/** Called while the items of a collection are indexed that were there before. */
+export type ReportIndexing = (
+  collection: string,
+  progress: { readonly indexed: number; readonly isDone: boolean },
+) => void
+
+/** Reports to the log how far the indexing of existing items is. */
+export function createIndexReport(log: Log): ReportIndexing {
+  return (collection, { indexed, isDone }) => {
+    const place = formatLogText(collection === '' ? '/' : collection)
+    log({
+      level: 'info',
+      part: 'index',
+      state: isDone ? 'up' : 'down',
+      message: isDone
+        ? `The items of ${place} are indexed (${indexed}).`
+        : `The items of ${place} are being indexed; ${indexed} are done. Lists that need the index are answered 503 until then.`,
+    })
+  }
+}
+
+/**
+ * Writes one line per request that says why it was answered as it was: `PUT /docs/a 412: evaluateConditions: If-Match
+ * failed`.
+ * @param owns whether an exchange belongs to the service that asks
+ * @returns what stops it
+ */
+export function createExplainer(
+  explain: boolean | ((line: string) => void) | undefined,
+  owns: (exchange: Exchange) => boolean,
+): () => void {
+  if (explain === undefined || explain === false) return () => {}
+  const write: (line: string) => unknown = explain === true ? (line) => writeToConsole('log', line) : explain
+  const fail = (error: unknown): void => publishFailure({ error, stage: 'background' })
+  const listen = (message: unknown): void => {
+    const event = message as RequestEvent
+    if (!owns(event.exchange)) return
+    // What a subscriber of a channel throws is uncaught, and would end the process.
+    try {
+      catchRejection(write(`${event.method} ${event.target} ${event.status}: ${event.reason}`), fail)
+    } catch (error) {
+      fail(error)
+    }
+  }
+  subscribe('http-resource-service:request', listen)
+  return () => unsubscribe('http-resource-service:request', listen)
+}

@@ -1,0 +1,174 @@
+/** Work beside the requests: the sweep and the indexing of members. Each step is bounded, and ends with the store. */
+
+import { publishFailure } from '../../core/diagnostics.ts'
+import { LONGEST_TIMER } from '../../core/idle-watch.ts'
+import type { MaybePromise } from '../../core/maybe-promise.ts'
+import type { CollectionIndex } from '../lists.ts'
+import type { StoredResource } from '../types.ts'
+import type { IndexSteps, Swept } from './dialect.ts'
+import { type EntryKeys, encodeEntry } from './queries/index-tables.ts'
+
+/** Clears away what is not needed any more, from time to time, without keeping the process alive. */
+export interface Sweeper {
+  /** Begins to sweep. */
+  start(): void
+  /** Sweeps soon: something has just been given up. */
+  hurry(): void
+  /** Ends the sweeps; fulfilled once the step that is running is done, so that the database may be closed. */
+  close(): MaybePromise<void>
+}
+
+/** Several steps a turn would keep requests waiting: each is bounded, and other work goes between them. */
+const PAUSE_OF_SWEEP = 5
+const SOON = 200
+
+/**
+ * @param sweep one bounded step; several processes may run it at the same time
+ * @param interval milliseconds between two sweeps; 0 for none
+ */
+export function createSweeper(sweep: () => MaybePromise<Swept>, interval: number): Sweeper {
+  let timer: NodeJS.Timeout | undefined
+  let due = Number.POSITIVE_INFINITY
+  let isClosed = false
+  let running: Promise<void> | undefined
+  let isHurried = false
+
+  function schedule(delay: number): void {
+    const time = performance.now() + delay
+    if (isClosed || interval === 0 || time >= due) return
+    clearTimeout(timer)
+    due = time
+    timer = setTimeout(sweepNow, Math.min(delay, LONGEST_TIMER)).unref()
+  }
+
+  function sweepNow(): void {
+    due = Number.POSITIVE_INFINITY
+    if (running !== undefined) {
+      isHurried = true
+      return
+    }
+    running = run().finally(() => {
+      running = undefined
+    })
+  }
+
+  async function run(): Promise<void> {
+    isHurried = false
+    let swept: Swept = 'all'
+    try {
+      swept = await sweep()
+    } catch (error) {
+      publishFailure({ error, stage: 'background' })
+    }
+    // Processes that were started together should not sweep together.
+    schedule(swept === 'part' ? PAUSE_OF_SWEEP : isHurried ? SOON : interval * (0.75 + Math.random() / 2))
+  }
+
+  return {
+    start: () => schedule(Math.min(interval, SOON)),
+    hurry: () => schedule(SOON),
+    close() {
+      isClosed = true
+      clearTimeout(timer)
+      return running
+    },
+  }
+}
+
+/** Makes the entries of members that were written before their collection had its index, or by other rules. */
+export interface Indexer {
+  /** Begins, unless it has begun; fulfilled once all members are indexed, or after a failure, or when time is over. */
+  run(collection: string, index: CollectionIndex): Promise<void>
+  /** Ends the work; fulfilled once the step that is running is done. */
+  close(): MaybePromise<void>
+}
+
+/** How long a list waits for the work: most collections are indexed by then. */
+const PATIENCE = 250
+/** Between two steps: requests come first. */
+const PAUSE_OF_INDEXER = 2
+/** After another process has done a step: it works, and the same work twice gains nothing. */
+const PAUSE_FOR_OTHERS = 100
+/** After a failure a list begins the work anew, but not at once. */
+const REST = 1000
+
+export function createIndexer<Position>(steps: IndexSteps<Position>): Indexer {
+  const running = new Map<string, Promise<void>>()
+  const failed = new Map<string, number>()
+  let isClosed = false
+
+  async function work(collection: string, index: CollectionIndex): Promise<void> {
+    let indexed = 0
+    for (;;) {
+      const batch = await steps.read(collection, index)
+      if (isClosed) return
+      if (batch === undefined) break
+      const entries: { item: StoredResource; keys: EntryKeys }[] = []
+      for (const item of batch.items) {
+        const isWritten = item.indexed?.index.version === index.version
+        const values = isWritten ? item.indexed!.values : await index.valuesOf(item)
+        entries.push({ item, keys: encodeEntry(index, values) })
+      }
+      if (isClosed) return
+      const count = await steps.commit(batch.position, entries)
+      if (count !== undefined) index.report?.({ indexed: (indexed = count), isDone: false })
+      await pause(count === undefined ? PAUSE_FOR_OTHERS * (0.5 + Math.random()) : PAUSE_OF_INDEXER)
+      if (isClosed) return
+    }
+    index.report?.({ indexed, isDone: true })
+  }
+
+  async function workAndReport(key: string, collection: string, index: CollectionIndex): Promise<void> {
+    try {
+      await work(collection, index)
+      failed.delete(key)
+    } catch (error) {
+      failed.set(key, performance.now())
+      if (failed.size > 1000) failed.delete(failed.keys().next().value!)
+      publishFailure({ error, stage: 'background' })
+    } finally {
+      running.delete(key)
+    }
+  }
+
+  return {
+    async run(collection, index) {
+      const key = `${index.version} ${collection}`
+      if (isClosed || performance.now() < (failed.get(key) ?? Number.NEGATIVE_INFINITY) + REST) return
+      let current = running.get(key)
+      if (current === undefined) {
+        current = workAndReport(key, collection, index)
+        running.set(key, current)
+      }
+      await waitFor(current)
+    },
+
+    close() {
+      isClosed = true
+      if (running.size === 0) return
+      return Promise.all(running.values()).then(() => {})
+    },
+  }
+}
+
+function waitFor(work: Promise<void>): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, PATIENCE)
+    void work.finally(() => {
+      clearTimeout(timer)
+      resolve()
+    })
+  })
+}
+
+/** Does not keep the process alive: the work goes on when it is needed. */
+function pause(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds).unref())
+}
+
+/** Does work in the background. Where it fails, a sweep or the next call does it again. */
+export async function tryTo(action: () => MaybePromise<void>): Promise<void> {
+  try {
+    await action()
+  } catch {}
+}

@@ -1,0 +1,155 @@
+import { beginChange, type PendingChange } from '../actions/changes.ts'
+import { removeChange, writeChange } from '../actions/commit.ts'
+import { relatedPaths, removalOf } from '../actions/delete.ts'
+import type { Process } from '../actions/hook-types.ts'
+import { indexOwnContent } from '../actions/indexing.ts'
+import { fetchJson, parseStored } from '../actions/resource-view.ts'
+import type { Route, RouteContext } from '../actions/route.ts'
+import { splitProperties } from '../actions/server-properties.ts'
+import { idOf } from '../actions/validation.ts'
+import { createProblem, HttpError, isHttpError } from '../core/errors.ts'
+import type { JsonObject } from '../core/json.ts'
+import { PATIENT_ATTEMPTS, pause } from '../core/turns.ts'
+import { isLargeBody, isResource, memberPath, type StoredResource, splitPath } from '../stores/types.ts'
+import type { ClaimedWork, WorkRecord } from './queue.ts'
+import type { WorkHandler } from './runner.ts'
+
+/** What the operations need to know of a route, by its pattern. */
+export type FindWorkRoute = (
+  pattern: string,
+) => { readonly route: Route; readonly process: Process | undefined } | undefined
+
+/** Begins a change of a state; `undefined` where no hook sees it. */
+type BeginChange = (before: StoredResource) => PendingChange | undefined
+
+/** Makes what does a piece of accepted work: a removal, or the work on a new item. */
+export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute: FindWorkRoute): WorkHandler {
+  const { store, turns, loadIndexes } = context
+
+  async function readValue(state: StoredResource): Promise<JsonObject> {
+    return parseStored(await fetchJson(state, context.limits.bodySize, undefined)) as JsonObject
+  }
+
+  /**
+   * Moves a JSON resource on from `pending`, once: it may be somewhere else already.
+   * @param begin begins the change that hooks see; left out for monitors
+   */
+  async function settle(path: string, members: JsonObject, begin?: BeginChange): Promise<void> {
+    await turns.take(path, () => swap(path, members, begin), 'go-on')
+  }
+
+  async function swap(path: string, members: JsonObject, begin: BeginChange | undefined): Promise<void> {
+    for (let attempts = 1; ; attempts++) {
+      const state = await store.read(path)
+      if (!isResource(state)) return // removed meanwhile
+      const before = await fetchJson(state, context.limits.bodySize, undefined)
+      const value = parseStored(before) as JsonObject
+      if (value['state'] !== 'pending') return
+      await loadIndexes()
+      const own = context.findRoute(path)
+      const next = { ...value, ...members, ...keptOf(own, value) }
+      const plain = { contentType: state.contentType, body: JSON.stringify(next) }
+      const content = indexOwnContent(own, path, plain, next)
+      const options = { expect: { version: state.version } }
+      const result = await writeChange(store, path, content, options, begin?.(before))
+      if (result.outcome !== 'conflict') return
+      if (attempts >= PATIENT_ATTEMPTS) await pause(attempts)
+    }
+  }
+
+  /** Begins the change of an item by the work on it. */
+  function beginPatch(route: Route, { principal }: WorkRecord): BeginChange {
+    return (before) => beginChange(route, 'patched', before, { principal, request: undefined })
+  }
+
+  function formatNow(): string {
+    return new Date(context.now()).toISOString()
+  }
+
+  /** Another release of the service may know what this one does not: it is tried again, not passed over. */
+  function requireKnown({ pattern }: WorkRecord): NonNullable<ReturnType<FindWorkRoute>> {
+    const known = findRoute(pattern)
+    if (known === undefined) throw new Error(`No resource definition for accepted work at ${pattern}.`)
+    return known
+  }
+
+  async function remove({ record }: ClaimedWork): Promise<void> {
+    const { path, monitor } = record
+    const { route } = requireKnown(record)
+    for (let attempts = 1; (await removeOnce(route, record)) === 'conflict'; attempts++) {
+      if (attempts >= PATIENT_ATTEMPTS) await pause(attempts)
+    }
+    const id = idOf(splitPath(path).name, 'integer')
+    await settle(monitor!, { state: 'done', ended: formatNow(), result: { deleted: true, id } })
+  }
+
+  async function removeOnce(route: Route, { path, version, principal }: WorkRecord): Promise<'removed' | 'conflict'> {
+    const state = await store.read(path)
+    if (!isResource(state)) return 'removed'
+    const expect = version === undefined ? 'any' : { version }
+    const options = { expect, related: await relatedPaths(route, path), ...removalOf(route) } as const
+    if (version !== undefined && state.version !== version) throw changedMeanwhile()
+    await loadIndexes()
+    const before = route.observesChanges ? await fetchJson(state, context.limits.bodySize, undefined) : state
+    const change = beginChange(route, 'deleted', before, { principal, request: undefined })
+    const removed = change === undefined ? store.remove(path, options) : removeChange(store, before, options, change)
+    const result = await removed
+    if (result.outcome !== 'conflict' || !isResource(result.current)) return 'removed'
+    if (version !== undefined) throw changedMeanwhile()
+    return 'conflict'
+  }
+
+  async function process({ record }: ClaimedWork, signal: AbortSignal): Promise<void> {
+    const known = requireKnown(record)
+    const state = await store.read(record.path)
+    if (!isResource(state)) return
+    const value = await readValue(state)
+    if (value['state'] !== 'pending') return
+    const members = await known.process?.({
+      path: record.path,
+      id: idOf(splitPath(record.path).name, 'integer'),
+      value,
+      file: (name) => readFile(memberPath(record.path, name), signal),
+      attempt: record.attempts,
+      signal,
+    })
+    await settle(record.path, { ...members, state: 'ready' }, beginPatch(known.route, record))
+  }
+
+  async function readFile(path: string, signal: AbortSignal) {
+    const state = await store.read(path, { signal })
+    return isResource(state) ? viewFile(state, signal) : undefined
+  }
+
+  return {
+    perform: (work, signal) => (work.record.kind === 'remove' ? remove(work) : process(work, signal)),
+    async fail({ record }, error) {
+      const known = isHttpError(error) ? error : new HttpError(500, 'ERR_INTERNAL', { cause: error })
+      const problem = createProblem(known) as unknown as JsonObject
+      const { monitor } = record
+      if (monitor !== undefined) return settle(monitor, { state: 'failed', ended: formatNow(), problem })
+      const route = findRoute(record.pattern)?.route
+      await settle(record.path, { state: 'failed', problem }, route && beginPatch(route, record))
+    },
+  }
+}
+
+/** The properties of an item that its work cannot change: its id is that of its path, and it never leaves its scope. */
+function keptOf(route: Route | undefined, value: JsonObject): JsonObject {
+  return splitProperties(value, ['id', ...(route?.indexing?.scopeNames ?? [])]).owned
+}
+
+function changedMeanwhile(): HttpError {
+  return new HttpError(409, 'ERR_CONFLICT', { detail: 'The resource was changed after its removal was accepted.' })
+}
+
+function viewFile({ contentType, size, body }: StoredResource, signal: AbortSignal) {
+  return {
+    contentType,
+    size,
+    async *open(): AsyncGenerator<Uint8Array> {
+      if (isLargeBody(body)) yield* body.open(0, size - 1, { signal })
+      else yield typeof body === 'string' ? Buffer.from(body) : body
+    },
+  }
+}

@@ -1,0 +1,110 @@
+import type { Authorize } from '../actions/hook-types.ts'
+import { parseStored } from '../actions/resource-view.ts'
+import { isJsonObject, type JsonObject, type JsonValue, readMember } from '../core/json.ts'
+import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
+import type { Principal, RequestView } from '../core/request-view.ts'
+import { type Content, memberPath, nameOf, type ResourceStore, type StoredResource } from '../stores/types.ts'
+
+/** Without a slash in front, so that no pattern of a definition lists them. */
+const COLLECTION = 'monitors'
+const PAGE = 100
+
+export interface MonitorOptions {
+  readonly store: ResourceStore
+  readonly now: () => number
+  /** Path below which clients find the monitors. */
+  readonly path: string
+  /** Milliseconds for which a monitor is kept after its work has ended. */
+  readonly retention: number
+  readonly isAdmin: ((principal: Principal, request: RequestView) => MaybePromise<boolean>) | undefined
+}
+
+/** The state of a new monitor and its place in the store. */
+export interface NewMonitor {
+  readonly path: string
+  readonly content: Content
+}
+
+/** Monitors of accepted work: who may see them, and for how long they are kept. */
+export interface Monitors {
+  /** The monitor of a removal. @param target the path of the resource, as clients know it */
+  create(id: string, target: string, principal: Principal | undefined): NewMonitor
+  /** Lets the principal who caused the work see its monitor, and admins; it does not exist for others. */
+  readonly authorize: Authorize
+  /** The store as the route of the monitors sees it: by the path that clients know. */
+  readonly store: ResourceStore
+  /** Removes the monitors whose work ended long ago. */
+  sweep(): Promise<undefined>
+}
+
+export function createMonitors({ store, now, path: base, retention, isAdmin }: MonitorOptions): Monitors {
+  function mayUse(monitor: JsonObject, principal: Principal | undefined, request: RequestView): MaybePromise<boolean> {
+    const owner = readMember(monitor, 'principal')
+    // Caused without credentials: the id is a secret between the server and its client.
+    if (!isJsonObject(owner)) return true
+    if (principal === undefined) return false
+    if (owner['scheme'] === principal.scheme && owner['id'] === principal.id) return true
+    return isAdmin === undefined ? false : isAdmin(principal, request)
+  }
+
+  async function sweepBelow(collection: string, before: number): Promise<void> {
+    let after: string | undefined
+    do {
+      const page = await store.list(collection, { limit: PAGE, after })
+      for (const item of page.items) {
+        if (!(endOf(item) <= before)) continue
+        await store.remove(item.path, { expect: { version: item.version }, mode: 'erase' })
+      }
+      after = page.next
+    } while (after !== undefined)
+  }
+
+  return {
+    create(id, target, principal) {
+      const owner = principal && { principal: { scheme: principal.scheme, id: principal.id } }
+      const body = { id, kind: 'removal', target, state: 'pending', accepted: new Date(now()), ...owner }
+      const content = { contentType: 'application/json', body: JSON.stringify(body) }
+      return { path: memberPath(COLLECTION, id), content }
+    },
+
+    authorize(principal, request, current) {
+      const monitor = current === undefined ? undefined : readMonitor(current.value, nameOf(current.path))
+      if (monitor === undefined) return 'not-found'
+      return andThen(mayUse(monitor, principal, request), (isAllowed) => isAllowed === true || 'not-found')
+    },
+
+    store: {
+      // Release 0.1.0 kept them under the path that clients know.
+      read: (path, options) =>
+        andThen(
+          store.read(memberPath(COLLECTION, nameOf(path)), options),
+          (state) => state ?? store.read(path, options),
+        ),
+      write: (path, content, options) => store.write(path, content, options),
+      create: (collection, content, options) => store.create(collection, content, options),
+      remove: (path, options) => store.remove(path, options),
+      list: (collection, options) => store.list(collection, options),
+    },
+
+    async sweep() {
+      const before = now() - retention
+      await sweepBelow(COLLECTION, before)
+      await sweepBelow(base, before)
+    },
+  }
+}
+
+/** A monitor under a name; `undefined` for other content that stands there. */
+function readMonitor(value: JsonValue | undefined, name: string): JsonObject | undefined {
+  if (!isJsonObject(value)) return undefined
+  return readMember(value, 'id') === name && readMember(value, 'kind') === 'removal' ? value : undefined
+}
+
+/** When the work of a monitor ended, in milliseconds since the epoch; `Infinity` while it has not. */
+function endOf(item: StoredResource): number {
+  const monitor = readMonitor(parseStored(item), nameOf(item.path))
+  const state = monitor?.['state']
+  if (state !== 'done' && state !== 'failed') return Number.POSITIVE_INFINITY
+  const ended = monitor?.['ended']
+  return typeof ended === 'string' ? Date.parse(ended) : (item.lastModified ?? Number.POSITIVE_INFINITY)
+}

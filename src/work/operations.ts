@@ -1,0 +1,184 @@
+import { randomUUID } from 'node:crypto'
+import { cacheControlFor } from '../actions/representation.ts'
+import type { ResourceExchange } from '../actions/resource-exchange.ts'
+import { parseStored } from '../actions/resource-view.ts'
+import type { AcceptedWork, RouteContext } from '../actions/route.ts'
+import { HttpError } from '../core/errors.ts'
+import type { JsonObject } from '../core/json.ts'
+import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
+import type { Log } from '../core/operator-log.ts'
+import { COUNT, DURATION, FUNCTION, MILLISECONDS, PATH, shapedAs, withDefault } from '../core/option-values.ts'
+import { type OptionTable, resolveOptions } from '../core/options.ts'
+import { emptyReply, type Reply } from '../core/reply.ts'
+import type { Principal, RequestView } from '../core/request-view.ts'
+import { formatPath } from '../protocol/request-target.ts'
+import { memberPath, splitPath } from '../stores/types.ts'
+import { createWorkHandler, type FindWorkRoute } from './handler.ts'
+import { createMonitors, type Monitors } from './monitors.ts'
+import { createPoll } from './poll.ts'
+import { createWorkQueue, type WorkRecord } from './queue.ts'
+import { createWorkRunner } from './runner.ts'
+import { createExternalScheduler, createLocalScheduler } from './scheduler.ts'
+
+/** How accepted work is done; see {@link ServiceOptions.operations}. */
+export interface OperationsOptions {
+  /** Path of the monitors. Default `/operations`. */
+  readonly path?: string
+  /** How many pieces of work a process does at a time. Default 4. */
+  readonly concurrency?: number
+  /** How often work is tried before it has failed; the pauses between double from half a second to a minute. Default 5. */
+  readonly maxAttempts?: number
+  /** Milliseconds between looks for work left behind by a crash. Default 5000. */
+  readonly pollInterval?: number
+  /** Milliseconds for which a monitor is kept after its work has ended; `Infinity` keeps it for good. Default 24 hours. */
+  readonly retention?: number
+  /**
+   * Whether a principal is an admin. A monitor is for the principal who caused it and for admins; for all others it does
+   * not exist (404). A monitor that was caused without credentials is for every client that has its id; `authorize` is
+   * not asked about monitors. Default: no principal is.
+   */
+  readonly isAdmin?: (principal: Principal, request: RequestView) => MaybePromise<boolean>
+  /**
+   * A queue of your own (BullMQ, pg-boss, SQS) in place of the built-in one: it gets the id of each piece of work that
+   * has been recorded, and how many milliseconds to wait, and calls `service.runOperation(id)` where and when the work
+   * shall be done. It may get an id more than once; a second run of work that is done does nothing.
+   */
+  readonly queue?: {
+    readonly enqueue: (id: string, options: { readonly delay: number }) => MaybePromise<unknown>
+  }
+}
+
+const HOUR = 3_600_000
+
+const OPERATIONS_OPTIONS = {
+  path: withDefault(PATH, '/operations'),
+  concurrency: withDefault(COUNT, 4),
+  maxAttempts: withDefault(COUNT, 5),
+  pollInterval: withDefault(MILLISECONDS, 5000),
+  retention: withDefault(DURATION, 24 * HOUR),
+  isAdmin: FUNCTION,
+  queue: shapedAs({ enqueue: 'function' }),
+} satisfies OptionTable<OperationsOptions>
+
+/** The same with every default filled in. */
+export type OperationsSettings = OperationsOptions &
+  Required<Pick<OperationsOptions, 'path' | 'concurrency' | 'maxAttempts' | 'pollInterval' | 'retention'>>
+
+/** @throws TypeError for an option that does not exist or whose value has no effect */
+export function readOperationsOptions(given: OperationsOptions | undefined): OperationsSettings {
+  return resolveOptions('operations', given, OPERATIONS_OPTIONS)
+}
+
+export interface Operations {
+  readonly work: AcceptedWork
+  readonly path: string
+  readonly monitors: Monitors
+  /** DELETE of a monitor: cancels what has not been started. */
+  readonly cancel: (exchange: ResourceExchange) => MaybePromise<Reply>
+  start(): void
+  run(id: string): Promise<boolean>
+  close(): Promise<void>
+}
+
+export function createOperations(
+  context: Omit<RouteContext, 'work'>,
+  { operations: options, log }: { readonly operations: OperationsSettings; readonly log: Log },
+  findRoute: FindWorkRoute,
+): Operations {
+  const { store, now } = context
+  const { path: base, queue: external, retention, isAdmin, concurrency, maxAttempts, pollInterval } = options
+  const queue = createWorkQueue(store, now)
+  const monitors = createMonitors({ store, now, path: base, retention, isAdmin })
+  const sweeper = createPoll(monitors.sweep, Math.min(HOUR, Math.max(pollInterval, retention / 4)))
+  const runner = createWorkRunner({
+    queue,
+    handler: createWorkHandler(context, findRoute),
+    announce: (id, pause) => scheduler.announce(id, pause),
+    maxAttempts,
+  })
+  const scheduler =
+    external === undefined
+      ? createLocalScheduler({ queue, run: runner.run, concurrency, pollInterval, log })
+      : createExternalScheduler(external, { queue, pollInterval, log })
+
+  async function withdraw(monitor: string): Promise<void> {
+    if (await queue.withdraw(splitPath(monitor).name, monitor)) return
+    throw new HttpError(409, 'ERR_CONFLICT', { detail: 'The work has been started and cannot be called back.' })
+  }
+
+  return {
+    path: base,
+    monitors,
+    run: runner.run,
+
+    start() {
+      scheduler.start()
+      if (retention !== Number.POSITIVE_INFINITY) sweeper.start()
+    },
+
+    close() {
+      sweeper.close()
+      scheduler.close()
+      return runner.close()
+    },
+
+    work: {
+      removeLater(exchange, resource) {
+        const { route } = exchange
+        const id = randomUUID()
+        const target = exchange.mount + formatPath(exchange.path)
+        const monitor = monitors.create(id, target, exchange.principal)
+        const { path } = resource
+        const version = isOnlyChangedByWork(exchange) ? undefined : resource.version
+        const record = queue.record(id, {
+          kind: 'remove',
+          pattern: route.pattern,
+          path,
+          version,
+          monitor: monitor.path,
+          principal: nameOf(exchange.principal),
+        })
+        const { signal } = exchange
+        const written = store.write(monitor.path, monitor.content, { expect: 'absent', related: [record], signal })
+        return andThen(written, () => {
+          scheduler.announce(id, 0)
+          return memberPath(base, id)
+        })
+      },
+
+      prepareProcessing({ route, principal }, path) {
+        const id = randomUUID()
+        const work = { kind: 'process', pattern: route.pattern, path, principal: nameOf(principal) } as const
+        const record = queue.record(id, work)
+        return { record, start: () => scheduler.announce(id, 0) }
+      },
+    },
+
+    cancel(exchange) {
+      const { path } = exchange.current!
+      const monitor = parseStored(exchange.current!) as JsonObject
+      const removed =
+        monitor['state'] === 'pending'
+          ? withdraw(path)
+          : andThen(store.remove(path, { expect: 'any', mode: 'erase', signal: exchange.signal }), () => undefined)
+      return andThen(removed, () => emptyReply(204, ['Cache-Control', cacheControlFor(exchange)]))
+    },
+  }
+}
+
+/** A principal as work records it: without claims, which may be secret. */
+function nameOf(principal: Principal | undefined): WorkRecord['principal'] {
+  return principal && { scheme: principal.scheme, id: principal.id }
+}
+
+/**
+ * Whether nothing but the work on a new item changes it until it is removed: that must not stand in the way of a removal
+ * that was asked for before. Whatever else may change it, the removal is of the state that was judged.
+ */
+function isOnlyChangedByWork(exchange: ResourceExchange): boolean {
+  const { actions, authorize, showsWork, indexing } = exchange.route
+  if (!showsWork || exchange.conditions !== undefined) return false
+  const isJudged = authorize !== undefined || indexing?.scope !== undefined
+  // Accepted items have no PUT.
+  return !isJudged || actions.PATCH === undefined
+}

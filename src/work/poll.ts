@@ -1,0 +1,76 @@
+import { RECORDS, readExpiry } from '../actions/first-answer.ts'
+import { LONGEST_TIMER } from '../core/idle-watch.ts'
+import type { ResourceStore } from '../stores/types.ts'
+import { reportFailure } from './runner.ts'
+
+/** Calls a function at intervals. */
+export interface Poll {
+  readonly isClosed: boolean
+  /** Begins, where it has not begun yet. */
+  start(): void
+  close(): void
+}
+
+/** @param look says after how many milliseconds it is due again, where that is sooner than the interval */
+export function createPoll(look: () => Promise<number | undefined>, interval: number): Poll {
+  let timer: NodeJS.Timeout | undefined
+  const schedule = (delay: number): void => {
+    timer = setTimeout(turn, Math.min(delay, LONGEST_TIMER))
+    timer.unref()
+  }
+  const turn = async (): Promise<void> => {
+    // Not in step with other processes that were started at the same time.
+    const usual = interval * (0.75 + Math.random() / 2)
+    let wait: number | undefined
+    try {
+      wait = await look()
+    } catch (error) {
+      reportFailure(error) // the store may be away for a while: the next look will tell
+    }
+    if (!poll.isClosed) schedule(wait === undefined ? usual : Math.min(usual, wait + 1))
+  }
+  const poll = {
+    isClosed: false,
+    start(): void {
+      if (timer === undefined && !poll.isClosed) schedule(0)
+    },
+    close(): void {
+      poll.isClosed = true
+      clearTimeout(timer)
+    },
+  }
+  return poll
+}
+
+const HOUR = 3_600_000
+/** Records on a page: each has 64 KiB of content at most. */
+const PAGE = 50
+/** Pages that one turn looks at. */
+const PAGES = 10
+/** Milliseconds between two turns of one walk. */
+const PAUSE = 1000
+
+/**
+ * Removes records of first answers that have expired, in turns of bounded size: each goes on where the one before it has
+ * stopped.
+ * @param retention milliseconds, the shortest of all definitions
+ */
+export function createRecordSweeper(store: ResourceStore, now: () => number, retention: number): Poll {
+  let after: string | undefined
+
+  async function sweep(): Promise<number | undefined> {
+    if (retention === Number.POSITIVE_INFINITY) return undefined
+    for (let pages = 0; pages < PAGES; pages++) {
+      const page = await store.list(RECORDS, { limit: PAGE, after })
+      for (const item of page.items) {
+        if ((await readExpiry(item)) > now()) continue
+        await store.remove(item.path, { expect: { version: item.version }, mode: 'erase' })
+      }
+      after = page.next
+      if (after === undefined) return undefined
+    }
+    return PAUSE
+  }
+
+  return createPoll(sweep, Math.min(HOUR, Math.max(PAUSE, retention / 4)))
+}

@@ -1,0 +1,137 @@
+import { textOf } from '../actions/resource-view.ts'
+import type { JsonValue } from '../core/json.ts'
+import { isResource, type RelatedWrite, type ResourceStore, type StoredResource } from '../stores/types.ts'
+
+/** One piece of accepted work, as it is recorded in the store until it is done. */
+export interface WorkRecord {
+  readonly kind: 'remove' | 'process'
+  /** Pattern of the route that the work is about. */
+  readonly pattern: string
+  /** Path of the resource that the work is about. */
+  readonly path: string
+  /** The state that a removal was asked for; any state when it is left out. */
+  readonly version?: string | undefined
+  /** Path of the monitor that tells of the work. */
+  readonly monitor?: string
+  /** Who asked for it, for the hooks that see its changes. */
+  readonly principal?: { readonly scheme: string; readonly id: string } | undefined
+  /** How often it has been tried. */
+  readonly attempts: number
+  /** Milliseconds since the epoch before which no process starts: the lease of the process that works on it, or a pause. */
+  readonly notBefore: number
+}
+
+/** A record that this process has claimed; the version proves that no other process has since. */
+export interface ClaimedWork {
+  readonly id: string
+  readonly record: WorkRecord
+  version: string
+}
+
+/** Work that could be started. */
+export interface DueWork {
+  readonly ids: readonly string[]
+  /** Milliseconds until the next of the others is due, as far as they were looked at; `undefined` when there is none. */
+  readonly wait: number | undefined
+}
+
+const COLLECTION = 'work'
+/** Milliseconds for which other processes leave claimed work alone; renewed while it lasts. After a crash it is resumed then. */
+export const LEASE = 10_000
+
+/** Accepted work as records in the store; several processes share it by compare-and-swap. */
+export interface WorkQueue {
+  /** The write that records new work, to be made in the same atomic step as what it belongs to. */
+  record(id: string, work: Omit<WorkRecord, 'attempts' | 'notBefore'>): RelatedWrite
+  /** Claims work; `undefined` when it is done, not due, or somebody else's. */
+  claim(id: string): Promise<ClaimedWork | undefined>
+  /** Keeps a claim alive. @returns whether this process still has it */
+  renew(work: ClaimedWork): Promise<boolean>
+  /**
+   * Puts work back, to be tried again after a pause in milliseconds.
+   * @param attempts how often it has been tried by now
+   */
+  postpone(work: ClaimedWork, pause: number, attempts?: number): Promise<void>
+  /** Forgets work that is done. */
+  finish(id: string): Promise<void>
+  /**
+   * Takes work back that has not been started.
+   * @param monitor goes in the same atomic step
+   * @returns whether that was so
+   */
+  withdraw(id: string, monitor: string): Promise<boolean>
+  /** Looks for work that is due. */
+  due(limit: number): Promise<DueWork>
+}
+
+export function createWorkQueue(store: ResourceStore, now: () => number): WorkQueue {
+  const pathOf = (id: string): string => `${COLLECTION}/${id}`
+  const contentOf = (record: WorkRecord) => ({ contentType: 'application/json', body: JSON.stringify(record) })
+
+  async function read(id: string): Promise<{ resource: StoredResource; record: WorkRecord } | undefined> {
+    const resource = await store.read(pathOf(id))
+    return isResource(resource) ? { resource, record: parseRecord(resource) } : undefined
+  }
+
+  async function replace(work: ClaimedWork, record: WorkRecord): Promise<boolean> {
+    const result = await store.write(pathOf(work.id), contentOf(record), { expect: { version: work.version } })
+    if (result.outcome === 'conflict') return false
+    work.version = result.resource.version
+    return true
+  }
+
+  return {
+    record(id, work) {
+      return { path: pathOf(id), content: contentOf({ ...work, attempts: 0, notBefore: 0 }) }
+    },
+
+    async claim(id) {
+      const found = await read(id)
+      if (found === undefined || found.record.notBefore > now()) return undefined
+      const { resource } = found
+      const record = { ...found.record, attempts: found.record.attempts + 1, notBefore: now() + LEASE }
+      const work: ClaimedWork = { id, record, version: resource.version }
+      return (await replace(work, record)) ? work : undefined
+    },
+
+    renew(work) {
+      return replace(work, { ...work.record, notBefore: now() + LEASE })
+    },
+
+    async postpone(work, pause, attempts = work.record.attempts) {
+      await replace(work, { ...work.record, attempts, notBefore: now() + pause })
+    },
+
+    async finish(id) {
+      await store.remove(pathOf(id), { expect: 'any', mode: 'erase' })
+    },
+
+    async withdraw(id, monitor) {
+      const found = await read(id)
+      if (found === undefined || found.record.notBefore > now()) return false
+      const { version } = found.resource
+      const result = await store.remove(pathOf(id), { expect: { version }, mode: 'erase', related: [monitor] })
+      return result.outcome === 'removed'
+    },
+
+    async due(limit) {
+      const ids: string[] = []
+      let wait: number | undefined
+      let after: string | undefined
+      do {
+        const page = await store.list(COLLECTION, { limit: 100, after })
+        for (const item of page.items) {
+          const rest = parseRecord(item).notBefore - now()
+          if (rest <= 0) ids.push(item.path.slice(COLLECTION.length + 1))
+          else wait = Math.min(wait ?? rest, rest)
+        }
+        after = page.next
+      } while (after !== undefined && ids.length < limit)
+      return { ids: ids.slice(0, limit), wait }
+    },
+  }
+}
+
+function parseRecord(resource: StoredResource): WorkRecord {
+  return JSON.parse(textOf(resource)!) as JsonValue as unknown as WorkRecord
+}

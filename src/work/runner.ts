@@ -1,0 +1,109 @@
+import { publishFailure } from '../core/diagnostics.ts'
+import { isHttpError } from '../core/errors.ts'
+import { type ClaimedWork, LEASE, type WorkQueue } from './queue.ts'
+
+/** How work ends: `done` for good or ill, `again` after a failure that may pass. */
+export interface WorkHandler {
+  /** Does the work. Throws to be tried again, an HttpError below 500 to fail for good. */
+  perform(work: ClaimedWork, signal: AbortSignal): Promise<void>
+  /** Records that the work has failed for good. */
+  fail(work: ClaimedWork, error: unknown): Promise<void>
+}
+
+export interface RunnerOptions {
+  readonly queue: WorkQueue
+  readonly handler: WorkHandler
+  /** Called with the id of work that is to be done, now or after a pause in milliseconds. It must not throw. */
+  readonly announce: (id: string, pause: number) => void
+  /** How often work is tried before it has failed. */
+  readonly maxAttempts: number
+}
+
+/** Does pieces of accepted work, beside other processes that do the same. */
+export interface WorkRunner {
+  /** Does one piece of work now. @returns whether it was there to be done */
+  run(id: string): Promise<boolean>
+  /** Takes no more work and waits for what is running; work that does not heed the signal is left to its lease. */
+  close(): Promise<void>
+}
+
+const FIRST_PAUSE = 500
+const LONGEST_PAUSE = 60_000
+const CLOSE_TIMEOUT = 5_000
+
+export function createWorkRunner(options: RunnerOptions): WorkRunner {
+  const { queue, handler, announce, maxAttempts } = options
+  const running = new Map<Promise<boolean>, AbortController>()
+  let isClosing = false
+
+  async function perform(id: string, controller: AbortController): Promise<boolean> {
+    const work = await queue.claim(id)
+    if (work === undefined) return false
+    let isRenewing = false
+    const renew = async (): Promise<void> => {
+      // Beside one that the store has not answered, it would name a version that is replaced by then.
+      if (isRenewing) return
+      isRenewing = true
+      try {
+        // The process that has it now may be doing it already.
+        if (!(await queue.renew(work))) controller.abort(new Error('The lease of the work has been lost.'))
+      } finally {
+        isRenewing = false
+      }
+    }
+    const renewal = setInterval(() => renew().catch(reportFailure), LEASE / 3)
+    renewal.unref()
+    try {
+      // Work that ends the process whenever it is tried must not end it for ever.
+      if (work.record.attempts > maxAttempts) throw new Error('The process ended whenever the work was tried.')
+      await handler.perform(work, controller.signal)
+      await queue.finish(id)
+    } catch (error) {
+      await settleFailure(work, error)
+    } finally {
+      clearInterval(renewal)
+    }
+    return true
+  }
+
+  async function settleFailure(work: ClaimedWork, error: unknown): Promise<void> {
+    const { attempts } = work.record
+    const isFinal = isHttpError(error) && error.status < 500
+    // What was broken off has not been tried.
+    if (isClosing && !isFinal) return queue.postpone(work, 0, attempts - 1)
+    if (!isFinal) publishFailure({ error, stage: 'background', route: work.record.pattern })
+    if (!isFinal && attempts < maxAttempts) {
+      const pause = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (attempts - 1))
+      await queue.postpone(work, pause)
+      return announce(work.id, pause)
+    }
+    await handler.fail(work, error)
+    await queue.finish(work.id)
+  }
+
+  return {
+    run(id) {
+      if (isClosing) return Promise.resolve(false)
+      const controller = new AbortController()
+      const done = perform(id, controller).finally(() => running.delete(done))
+      running.set(done, controller)
+      return done
+    },
+
+    async close() {
+      isClosing = true
+      for (const controller of running.values()) controller.abort(new Error('The service is closing.'))
+      let late: NodeJS.Timeout | undefined
+      const tooLong = new Promise((resolve) => {
+        late = setTimeout(resolve, CLOSE_TIMEOUT)
+      })
+      await Promise.race([Promise.allSettled(running.keys()), tooLong])
+      clearTimeout(late)
+    },
+  }
+}
+
+/** Tells the operator of a failure that no request is to blame for. */
+export function reportFailure(error: unknown): void {
+  publishFailure({ error, stage: 'background' })
+}

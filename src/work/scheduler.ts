@@ -1,0 +1,127 @@
+import type { MaybePromise } from '../core/maybe-promise.ts'
+import { createAvailability, isStoreFailure, type Log } from '../core/operator-log.ts'
+import { createPoll } from './poll.ts'
+import type { WorkQueue } from './queue.ts'
+import { reportFailure } from './runner.ts'
+
+/** Has accepted work done: soon after it was recorded, and after a crash as well. */
+export interface WorkScheduler {
+  /** Starts looking for work: what a crash left behind is found here. */
+  start(): void
+  /** Announces recorded work, due now or after a pause in milliseconds. Never throws. */
+  announce(id: string, pause: number): void
+  close(): void
+}
+
+export interface SchedulerOptions {
+  readonly queue: WorkQueue
+  /** Does one piece of work. */
+  readonly run: (id: string) => Promise<unknown>
+  /** How many pieces of work this process does at a time. */
+  readonly concurrency: number
+  /** Milliseconds between looks for work that this process does not know: left by a crash, or due again. */
+  readonly pollInterval: number
+  readonly log: Log
+}
+
+/** A queue of the user's own, which has the work done wherever it likes. */
+export interface ExternalQueue {
+  enqueue(id: string, options: { readonly delay: number }): MaybePromise<unknown>
+}
+
+/** How often a queue of the user's own gets work that is still there, in milliseconds. */
+const REPEAT = 60_000
+
+/** Has the work done in this process. */
+export function createLocalScheduler({ queue, run, concurrency, pollInterval, log }: SchedulerOptions): WorkScheduler {
+  const waiting = new Set<string>()
+  const running = new Set<string>()
+  const due = watchDue(queue, log)
+  const look = async (): Promise<number | undefined> => {
+    const { ids, wait } = await due(concurrency * 8)
+    for (const id of ids) notify(id)
+    return wait
+  }
+  const poll = createPoll(look, pollInterval)
+
+  function notify(id: string): void {
+    if (poll.isClosed || running.has(id)) return
+    waiting.add(id)
+    setImmediate(pump)
+  }
+
+  function pump(): void {
+    for (const id of waiting) {
+      if (running.size >= concurrency || poll.isClosed) return
+      waiting.delete(id)
+      running.add(id)
+      const goOn = (): void => {
+        running.delete(id)
+        pump()
+      }
+      run(id).catch(reportFailure).then(goOn)
+    }
+  }
+
+  return {
+    start: poll.start,
+    announce(id, pause) {
+      if (pause === 0) notify(id)
+      else setTimeout(notify, pause + 1, id).unref()
+    },
+    close: poll.close,
+  }
+}
+
+/**
+ * Notifies a queue of the user's own. It gets work once more that has not been done for a while: it may have been away when
+ * it was notified first, or the process may have ended before that.
+ */
+export function createExternalScheduler(
+  external: ExternalQueue,
+  { queue, pollInterval, log }: Pick<SchedulerOptions, 'queue' | 'pollInterval' | 'log'>,
+): WorkScheduler {
+  const due = watchDue(queue, log)
+  const availability = createAvailability('queue', 'The queue of operations.queue takes work again.')
+  availability.watch(log)
+  let notified = new Map<string, number>()
+  const look = async (): Promise<undefined> => {
+    const { ids } = await due(1000)
+    const late = Date.now() - REPEAT
+    notified = new Map([...notified].filter(([id]) => ids.includes(id)))
+    for (const id of ids) if ((notified.get(id) ?? 0) <= late) await tell(id, 0)
+  }
+  const poll = createPoll(look, pollInterval)
+
+  async function tell(id: string, delay: number): Promise<void> {
+    notified.set(id, Date.now())
+    try {
+      await external.enqueue(id, { delay })
+      availability.succeed()
+    } catch (error) {
+      notified.delete(id)
+      reportFailure(error)
+      availability.fail((reason) => `operations.queue.enqueue fails: ${reason}; accepted work waits.`, error)
+    }
+  }
+
+  return { start: poll.start, announce: (id, pause) => void tell(id, pause), close: poll.close }
+}
+
+/** Looks for work, and reports when that fails for another reason than the store, which is reported by itself. */
+function watchDue(queue: WorkQueue, log: Log): WorkQueue['due'] {
+  const availability = createAvailability('queue', 'Accepted work is found again.')
+  availability.watch(log)
+  return async (limit) => {
+    try {
+      const found = await queue.due(limit)
+      availability.succeed()
+      return found
+    } catch (error) {
+      if (!isStoreFailure(error)) {
+        availability.fail((reason) => `Accepted work cannot be read: ${reason}; it waits.`, error)
+      }
+      throw error
+    }
+  }
+}
