@@ -95,7 +95,9 @@ function parseOperations(document: JsonValue, limits: PatchLimits): readonly Ope
   if (document.length > limits.maxOperations) {
     throw new HttpError(413, 'ERR_TOO_LARGE', { detail: `The patch has more than ${limits.maxOperations} operations.` })
   }
-  return document.map((given: JsonValue, index) => parseOperation(given, index, limits))
+  const operations: Operation[] = []
+  for (let index = 0; index < document.length; index++) operations.push(parseOperation(document[index], index, limits))
+  return operations
 }
 
 function parseOperation(given: JsonValue, index: number, limits: PatchLimits): Operation {
