@@ -43,6 +43,8 @@ function send() {
 function isWhole() {
   const end = answer.indexOf('\r\n\r\n')
   if (end < 0) return false
+  // Without content: what a search in vain takes would depend on the length of the header section.
+  if (/^HTTP\/1\.1 (?:204|304)/.test(answer)) return true
   const length = /\r\ncontent-length: (\d+)/i.exec(answer)?.[1] ?? '0'
   return answer.length >= end + 4 + Number(length)
 }
