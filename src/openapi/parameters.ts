@@ -154,7 +154,7 @@ function describeFilters(rules: QueryRules): readonly JsonValue[] {
   ]
 }
 
-/** The same as the properties of a form, for QUERY. */
+/** The parameters of a list as the properties of a form, for QUERY. */
 export function describeQueryForm(rules: QueryRules): JsonObject {
   const properties: Record<string, JsonValue> = {}
   for (const property of rules.properties.values()) {
