@@ -30,7 +30,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   'json-merge-patch': 'client/create-patch.ts',
 }
 
-/** The pieces, each of which may be imported alone. */
+/** The standalone middleware, each of which may be imported alone. */
 const PIECES = [
   'auth',
   'body-parse',

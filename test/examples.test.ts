@@ -181,7 +181,7 @@ describe('examples/nest.js', () => {
 })
 
 describe('examples/middleware.js', () => {
-  it('uses each piece in an application that has routes of its own', async () => {
+  it('uses each middleware in an application that has routes of its own', async () => {
     const { base } = await start('middleware.js')
     const settings = await fetch(`${base}/settings`, { headers: { Origin: 'https://app.example' } })
     expect(settings.headers.get('etag')).toBe('"1"')

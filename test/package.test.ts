@@ -291,7 +291,7 @@ describe('the built package', () => {
     'require-https',
     'protocol',
     'errors',
-  ])('loads no dependency for the piece %s', async (piece) => {
+  ])('loads no dependency for the middleware %s', async (piece) => {
     const file = join('dist', `${piece}.js`)
     expect(packagesBehind(file)).toEqual([])
     expect(await packagesInBundle(file)).toEqual([])

@@ -20,7 +20,7 @@ import type { Route } from './route.ts'
 import { requirePresent } from './state.ts'
 import { idOf } from './validation.ts'
 
-/** DELETE: removes the target as its definition says (interface, DELETE 1 and 2). Content of the request is ignored. */
+/** DELETE: removes the target as its definition says. Content of the request is ignored. */
 export function remove(exchange: ResourceExchange): MaybePromise<Reply> {
   const { work } = exchange.route.context
   const wantsAsync = exchange.preferences.respondAsync === true
@@ -126,7 +126,7 @@ function createReply(exchange: ResourceExchange, resource: StoredResource): Repl
 }
 
 /** Options of a removal that ends when the client has left. */
-export class RemoveUntilLeft extends UntilLeft implements RemoveOptions {
+class RemoveUntilLeft extends UntilLeft implements RemoveOptions {
   readonly expect: RemoveOptions['expect']
   readonly related: readonly string[]
   readonly mode: RemoveOptions['mode']

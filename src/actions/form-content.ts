@@ -22,6 +22,7 @@ import {
 } from './content.ts'
 import { summarizeFile } from './item-files.ts'
 import { type MemberFile, type NewMember, newMemberOf } from './new-member.ts'
+import { JSON_NUMBER } from './query-rules.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import type { CollectionFacts } from './route.ts'
 import { invalid, toContentError, validateValue, WrittenDocument } from './validation.ts'
@@ -213,12 +214,10 @@ function coerce(document: JsonObject, schema: StandardSchema): MaybePromise<Json
   })
 }
 
-const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
-
 function coerceText(text: string): JsonValue {
   if (text === 'true') return true
   if (text === 'false') return false
-  if (text.length > 32 || !NUMBER.test(text)) return text
+  if (text.length > 32 || !JSON_NUMBER.test(text)) return text
   const value = Number(text)
   // A number that would be rounded is none that was sent.
   const isRounded = Number.isInteger(value) && !Number.isSafeInteger(value)

@@ -100,7 +100,7 @@ export function selectedSize(exchange: ResourceExchange): number {
 }
 
 /** 200 with a rendition, or 206 with ranges of it. */
-export function renditionReply(exchange: ResourceExchange, resource: StoredResource): Reply {
+function renditionReply(exchange: ResourceExchange, resource: StoredResource): Reply {
   const { route, rendition, ranges } = exchange
   const body = exchange.rendered!
   const fields = ['Content-Type', route.renditions[rendition]!.type]
@@ -124,10 +124,7 @@ export function addWantedDigests(exchange: ResourceExchange, reply: Reply): Mayb
 /** The representation that a GET or HEAD selects; `undefined` where the content of the answer is all of it. */
 function findWhole({ current, rendered, method, page }: ResourceExchange): DigestWhole | undefined {
   if ((method !== 'GET' && method !== 'HEAD') || page !== undefined) return undefined
-  if (rendered !== undefined) {
-    const content = typeof rendered === 'string' ? Buffer.from(rendered) : rendered
-    return (wanted) => digestAtHand(wanted, content, content)
-  }
+  if (rendered !== undefined) return (wanted) => digestAtHand(wanted, rendered, rendered)
   return current === undefined ? undefined : (wanted) => digestStored(wanted, current)
 }
 

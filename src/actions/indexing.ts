@@ -95,8 +95,8 @@ export function indexNewMember(
 }
 
 /**
- * The same for content that the service makes itself, such as that of finished work. A value that cannot be indexed is left
- * out: no client waits for an error.
+ * Content that the service itself makes for an item, such as that of finished work, with the values that it is indexed by. A
+ * value that cannot be indexed is left out: no client waits for an error.
  */
 export function indexOwnContent(route: Route | undefined, path: string, content: Content, value: JsonValue): Content {
   const indexing = route?.kind === 'item' ? route.indexing : undefined

@@ -148,7 +148,7 @@ function isShownWhole({ route }: ResourceExchange, item: StoredResource): boolea
 }
 
 /** Link to the next page (RFC 8288) and, of a list that takes queries, to the first one, with the rest of the query. */
-export function linkFields(exchange: ResourceExchange, { next }: Page): readonly string[] {
+function linkFields(exchange: ResourceExchange, { next }: Page): readonly string[] {
   const { listing } = exchange
   const cursor = next === undefined ? undefined : formatCursor(next, listing?.cursorKey ?? '')
   if (listing?.isQueried !== true) {
@@ -167,7 +167,7 @@ export function linkFields(exchange: ResourceExchange, { next }: Page): readonly
  * Fields of a list that takes queries: how many items match, where that is asked for; of a QUERY the target of the
  * equivalent GET, where there is one (RFC 10008).
  */
-export function queryFields(exchange: ResourceExchange, { total }: Page): readonly string[] {
+function queryFields(exchange: ResourceExchange, { total }: Page): readonly string[] {
   const { listing, method, route } = exchange
   const fields = total === undefined ? [] : ['X-Total-Count', String(total)]
   if (method !== 'QUERY') return [...fields, ...route.acceptQuery]

@@ -159,14 +159,14 @@ export function formatCursor(cursor: string, key: string): string {
   return (key === '' ? text : Buffer.concat([bindingOf(key), text])).toString('base64url')
 }
 
-/** The same for a list whose cursors are sealed where its query is secret: the seal has the rest of what it is bound to. */
+/** As `openBound`; for a secret query the cursor has to be sealed, because the seal is bound to its values. */
 function openSealedBound(text: string, key: string, isSecret: boolean): string {
   const cursor = openBound(text, key)
   if (isSecret && !isSealed(cursor)) throw foreignCursor()
   return cursor
 }
 
-/** @throws HttpError 400 for a cursor that does not belong to this list */
+/** The cursor of the store in one that a client has sent. @throws HttpError 400 for one that does not belong to this list */
 function openBound(text: string, key: string): string {
   const bytes = Buffer.from(text, 'base64url')
   const isWhole = text !== '' && bytes.toString('base64url') === text

@@ -61,10 +61,8 @@ async function isVisible(exchange: ResourceExchange, path: string): Promise<bool
   return isResource(state) && mayShow(exchange, state)
 }
 
-/**
- * What a request writes beside its target: a new item, and the files of one. Another definition may be for such a path, with
- * a schema and rights of its own, which the request has not been judged by.
- */
+// What a request writes beside its target is a new item, and the files of one. Another definition may be for such a path,
+// with a schema and rights of its own, by which the request has not been judged.
 
 /** Whether a path below a resource is one of the same definition. */
 export function isOwnPath({ context, definition }: Route, path: string): boolean {

@@ -145,7 +145,7 @@ function listStored(
 }
 
 /** Options of a list that ends when the client has left. */
-export class ListUntilLeft extends UntilLeft implements ListOptions {
+class ListUntilLeft extends UntilLeft implements ListOptions {
   readonly after: string | undefined
   readonly limit: number
   readonly hidden: boolean

@@ -27,7 +27,7 @@ import { foresee } from './write-states.ts'
 
 type ToReply = (exchange: ResourceExchange, resource: StoredResource) => Reply
 
-/** POST to a collection: makes a new member of it (interface, POST 3 and 4). Never the same one twice. */
+/** POST to a collection: makes a new member of it (RFC 9110 §9.3.3). Never the same one twice. */
 export function post(exchange: ResourceExchange): MaybePromise<Reply> {
   const { collection } = exchange.route
   if (collection!.content === 'raw' || isText(exchange)) {

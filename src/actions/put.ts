@@ -29,7 +29,7 @@ import { checkConflict, readSeenState, type SeenState } from './write-states.ts'
 
 type Written = Exclude<WriteResult, { outcome: 'conflict' }>
 
-/** PUT: stores the enclosed representation at the target (interface, PUT 1). */
+/** PUT: stores the enclosed representation at the target (RFC 9110 §9.3.4). */
 export function put(exchange: ResourceExchange): MaybePromise<Reply> {
   return exchange.foreseenVersion === undefined ? putContent(exchange) : performForeseen(exchange, putContent)
 }
@@ -176,7 +176,7 @@ function replace(
 }
 
 /**
- * Asks the definition about a conflict (interface, PUT 4).
+ * Asks the definition about a conflict.
  * @returns the state that was seen: the write insists on it
  */
 function expectNoConflict(exchange: ResourceExchange, content: Content): MaybePromise<Expectation> {

@@ -79,8 +79,8 @@ interface TypeFacts {
 }
 
 const ORDERED: readonly QueryOperator[] = ['', 'ne', 'gt', 'gte', 'lt', 'lte', 'exists']
-/** RFC 8259 §6. */
-const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
+/** A number as JSON writes it (RFC 8259 §6). */
+export const JSON_NUMBER: RegExp = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
 function takeText(value: JsonValue): IndexedValue | undefined {
   return typeof value === 'string' && isIndexedText(value) ? value : undefined
@@ -109,7 +109,7 @@ export const QUERY_TYPES: Readonly<Record<QueryType, TypeFacts>> = {
     operators: ORDERED,
     text: 'a number, as JSON writes it, with no integer beyond 2^53',
     longest: 25,
-    parse: (text) => (NUMBER.test(text) ? takeNumber(Number(text)) : undefined),
+    parse: (text) => (JSON_NUMBER.test(text) ? takeNumber(Number(text)) : undefined),
     take: takeNumber,
   },
   boolean: {

@@ -68,7 +68,7 @@ export class ResourceExchange extends Exchange {
   /** Index of the selected rendition; -1 for the stored representation. */
   rendition = -1
   /** The content of the selected rendition. */
-  rendered: string | Uint8Array | undefined = undefined
+  rendered: Uint8Array | undefined = undefined
   /** The ranges to send; `undefined` for the whole. */
   ranges: readonly ByteRange[] | undefined = undefined
   /** Whether hidden resources are asked for. */

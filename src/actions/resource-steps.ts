@@ -1,4 +1,5 @@
 import { tooLarge } from '../body-types/limits.ts'
+import { isUtf8Charset } from '../body-types/text.ts'
 import { createContentVerifier, expectDigests } from '../core/content-digest.ts'
 import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
@@ -86,7 +87,7 @@ function acceptType(exchange: ResourceExchange, spelling: string | undefined, ru
   if (isMisplacedPatch(exchange, essence) && !rule.types.includes(essence)) {
     throw unsupported(rule, `${essence} describes changes: send it with PATCH.`)
   }
-  if (essence.endsWith('json') && !isUtf8(parameters.get('charset'))) {
+  if (essence.endsWith('json') && !isUtf8Charset(parameters.get('charset'))) {
     throw unsupported(rule, 'JSON is UTF-8 (RFC 8259 section 8.1).')
   }
   if (essence === 'multipart/form-data' && !isBoundary(parameters.get('boundary'))) {
@@ -115,10 +116,6 @@ function listTypes({ hint, types }: ContentRule): string {
 function isMisplacedPatch({ route, method }: ResourceExchange, essence: string): boolean {
   if (method === 'PATCH' || !isPatchType(route, essence)) return false
   return method === 'POST' ? route.collection?.content !== 'raw' : route.isJson
-}
-
-function isUtf8(charset: string | undefined): boolean {
-  return charset === undefined || /^(?:utf-?8|us-ascii)$/i.test(charset)
 }
 
 function isBoundary(boundary: string | undefined): boolean {

@@ -98,7 +98,7 @@ export interface Route {
   readonly idMember: 'integer' | 'string' | undefined
   /** Whether PUT creates a resource that does not exist. */
   readonly createsByPut: boolean
-  /** The collection that members belong to. */
+  /** What is special about a collection; `undefined` for routes that list nothing. */
   readonly collection: CollectionFacts | undefined
   /** How items are indexed and whose they are; `undefined` where lists take no queries and all items are everybody's. */
   readonly indexing: Indexing | undefined
@@ -120,7 +120,7 @@ export interface Route {
   readonly requiresCredentials: ((request: RequestView) => boolean) | undefined
   /** Whether a GET needs credentials, by the definition or else by the service. */
   readonly readsNeedCredentials: boolean | ((request: RequestView) => boolean)
-  /** Which requests these are; `some` are picked by a function. */
+  /** Which requests need credentials, for the description; `some`: a function decides. `undefined` leaves it to the service. */
   readonly credentials: 'all' | 'writes' | 'none' | 'some' | undefined
   readonly authorize: Authorize | undefined
   readonly conflict: ConflictHook | undefined
@@ -129,7 +129,7 @@ export interface Route {
   readonly beforeWrite: BeforeWrite | undefined
   readonly outbox: Outbox | undefined
   readonly afterCommit: AfterCommit | undefined
-  /** Whether one of the last two hooks sees changes. */
+  /** Whether `outbox` or `afterCommit` sees changes. */
   readonly observesChanges: boolean
   /** What PUT answers where it replaces: 200 with the representation, or 204. */
   readonly putResponse: 'representation' | 'none'

@@ -24,7 +24,7 @@ const PASSIVE = new Set([
  * Passive types are shown in place; everything else is offered for saving, and sandboxed where it is opened anyway.
  * @param inline media ranges that the definition trusts
  */
-export function safetyFields(content: ContentFields, inline: readonly string[]): readonly string[] {
+function safetyFields(content: ContentFields, inline: readonly string[]): readonly string[] {
   const essence = parseMediaType(content.contentType)?.essence ?? ''
   // Whatever its name begins with, XML is a document that can hold scripts.
   const isMedia = /^(?:audio|video)\//.test(essence) && !essence.endsWith('+xml')

@@ -76,7 +76,7 @@ export function createContentVerifier(exchange: Exchange, isRequired = false): C
  *   has another digest; TypeError for a required digest of content of which a parser has left no bytes
  */
 export function expectDigests(exchange: Exchange, isRequired: boolean): void {
-  // A piece that ran before may have seen to it.
+  // A middleware that ran before may have made the verifier.
   if (exchange.verifier !== undefined && !isRequired) return
   const verifier = createContentVerifier(exchange, isRequired)
   if (verifier === undefined) return

@@ -68,7 +68,7 @@ export class Exchange implements RequestView {
   contentLength: number | undefined | null = null
   /** Compares the content with the digests that the request states, while it is read. */
   verifier: ContentVerifier | undefined = undefined
-  /** Whether a piece has answers carry the digests that the request wants. */
+  /** Whether a middleware adds the digests that the request wants to its answer. */
   answersDigests = false
   /** Milliseconds without progress after which a client that neither sends nor reads is given up. */
   idleTimeout = 30_000

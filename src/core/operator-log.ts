@@ -44,7 +44,8 @@ export function createLog(log: Log | boolean | undefined): Log {
   }
 }
 
-function reportFailure(error: unknown): void {
+/** Tells the operator of a failure that no request is to blame for. */
+export function reportFailure(error: unknown): void {
   publishFailure({ error, stage: 'background' })
 }
 

@@ -95,7 +95,7 @@ function destroyConnection(session: Http2Session): void {
 }
 
 /** Notes that bytes of an answer on HTTP/2 have left. */
-export function noteSent({ res }: Exchange, bytes: number): void {
+function noteSent({ res }: Exchange, bytes: number): void {
   const { stream } = res as unknown as Http2ServerResponse
   const now = performance.now()
   paces.get(stream)?.advance(bytes, now)
@@ -160,14 +160,14 @@ function handleOf(socket: Socket): StreamHandle | undefined {
  * Bytes that the kernel has taken. The socket itself sees a write only when all of it has left, and an answer of 1 MiB is
  * one write; its handle sees each part of it.
  */
-export function bytesTaken(socket: Socket): number {
+function bytesTaken(socket: Socket): number {
   const { bytesWritten, writeQueueSize } = handleOf(socket) ?? {}
   if (bytesWritten !== undefined && writeQueueSize !== undefined) return bytesWritten - writeQueueSize
   return socket.bytesWritten - socket.writableLength
 }
 
 /** Whether bytes wait for the kernel to take them. */
-export function isBackedUp(socket: Socket): boolean {
+function isBackedUp(socket: Socket): boolean {
   return socket.writableLength > 0 || (handleOf(socket)?.writeQueueSize ?? 0) > 0
 }
 

@@ -92,7 +92,7 @@ export function writeHead(exchange: Exchange, reply: Reply, more: readonly strin
  * Sets fields on a response, one by one: for hosts whose own fields have to stay. A name that occurs more than once, as
  * WWW-Authenticate may, has all its values.
  */
-export function setFields(res: ServerResponse, fields: readonly string[]): void {
+function setFields(res: ServerResponse, fields: readonly string[]): void {
   for (let i = 0; i < fields.length; i += 2) {
     const name = fields[i]!
     let first = 0

@@ -62,7 +62,7 @@ type Transport =
 export function createHttpsCheck(options: HttpsOptions = {}, report?: HttpsReport): HttpsCheck {
   const { mode, trustProxy, status } = resolveOptions('requireHttps', options, OPTIONS)
   const isTrusted = createProxyTrust(trustProxy)
-  // Another piece may trust other proxies.
+  // Another middleware may trust other proxies.
   const TRANSPORT = Symbol('transport')
   // Any client can send cleartext: beside one that does, those that do not would make a line with every request.
   const availability = createAvailability('transport', 'Requests come over https again.', HOUR)

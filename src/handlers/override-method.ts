@@ -10,7 +10,7 @@ const NAME = METHOD_OVERRIDE_FIELD.toLowerCase()
 
 /**
  * The step that gives a POST the method it names: PUT, PATCH or DELETE. On other methods the field is ignored, so that
- * nothing which looks safe, or passed a guard as something else, turns into a change (interface OPTIONS 7).
+ * nothing which looks safe, or passed a guard as something else, turns into a change.
  * @throws HttpError 400 for another method, or for a field that occurs twice
  */
 export function overrideMethod(exchange: Exchange): undefined {

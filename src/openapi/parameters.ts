@@ -132,7 +132,7 @@ const VALUES: Readonly<Record<QueryType, JsonObject>> = {
  * The parameters by which a list is filtered, ordered and counted. One parameter stands for all conditions on a property: a
  * value or several for equality, an object for others, each of its members in brackets (deepObject).
  */
-export function describeFilters(rules: QueryRules): readonly JsonValue[] {
+function describeFilters(rules: QueryRules): readonly JsonValue[] {
   const filters = [...rules.properties.values()]
     .filter(({ isSensitive }) => !isSensitive)
     .map((property): JsonValue => {
@@ -154,7 +154,7 @@ export function describeFilters(rules: QueryRules): readonly JsonValue[] {
   ]
 }
 
-/** The same as the properties of a form, for QUERY. */
+/** The parameters of a list as the properties of a form, for QUERY. */
 export function describeQueryForm(rules: QueryRules): JsonObject {
   const properties: Record<string, JsonValue> = {}
   for (const property of rules.properties.values()) {

@@ -126,7 +126,7 @@ export function evaluateIfRange(field: string, current: Validators, now: number)
   return parseHttpDate(field, now) === Math.floor(current.lastModified / 1000) * 1000
 }
 
-/** Entity tags (RFC 9110 §8.8.3), kept in the form they have on the wire: `"abc"` or `W/"abc"`. */
+// Entity tags (RFC 9110 §8.8.3), kept in the form they have on the wire: `"abc"` or `W/"abc"`.
 
 /**
  * Index after the entity tag that starts at `at`, or -1 when none does.

@@ -21,28 +21,28 @@ import { QUERY_OPTIONS, type QueryOptions, readQueryOptions } from './query-opti
 import { checkMethods, checkResourceOptions, SOME_METHODS } from './resource-options.ts'
 
 export interface CollectionOptions<Value = JsonObject> extends DocumentOptions<Value>, QueryOptions {
-  /** `'accepted'`: POST answers 202, the member says `"state": "pending"` until `process` is done. Default `'created'`. */
+  /** `'accepted'`: POST answers 202, the item says `"state": "pending"` until `process` is done. Default `'created'`. */
   readonly create?: 'created' | 'accepted'
-  /** The work behind an accepted creation. Without it, members are `"ready"` at once. */
+  /** The work behind an accepted creation. Without it, items are `"ready"` at once. */
   readonly process?: Process<Value>
-  /** Form field names and the members they stand for: `{ pri: 'priority' }`. Default: the same. */
+  /** Form field names and the properties they stand for: `{ pri: 'priority' }`. Default: the same. */
   readonly formFields?: Readonly<Record<string, string>>
-  /** The member that the content of a text/plain POST becomes. Default: such a POST is 415, or stored as it is. */
+  /** The property that the content of a text/plain POST becomes. Default: such a POST is 415, or stored as it is. */
   readonly textProperty?: string
   /**
-   * File parts that a multipart POST may carry, by name; each becomes a resource below the member, which says of it
-   * what `describe` makes of its `name`, `type` and `size`, or all three; one that is `required` and missing is 422. The
-   * server keeps this property, as it does the `id`: the `schema` does not see it, PUT may leave it out, and another value is
-   * 409 (422 for POST). Default: none; any for accepting collections.
+   * File parts that a multipart POST may carry, by name. Each becomes a resource below the item. A property of the same name
+   * in the item holds what `describe` makes of its `name`, `type` and `size`, or all three. A part that is `required` and
+   * missing is 422. The server keeps the property, as it does the `id`: the `schema` does not see it, PUT may leave it out,
+   * and another value is 409 (422 for POST). Default: none; any for accepting collections.
    */
   readonly files?: Readonly<Record<string, FileOptions>>
   /**
-   * Names of members. `'integer'`: the next integer. `'string'`: clients may choose any name, POST takes the next
-   * integer. `'uuid'`: random, for members that must not be guessed. Default `'integer'`; `'string'` for raw content.
+   * Names of items. `'integer'`: the next integer. `'string'`: clients may choose any name, POST takes the next
+   * integer. `'uuid'`: random, for items that must not be guessed. Default `'integer'`; `'string'` for raw content.
    */
   readonly ids?: 'integer' | 'string' | 'uuid'
   /**
-   * Whether PUT to a new member path creates it. Default true; false for `'uuid'`, for accepting collections and with a
+   * Whether PUT to the path of a new item creates it. Default true; false for `'uuid'`, for accepting collections and with a
    * `scope`: there it would tell that another caller has the path (404 in place of 201).
    */
   readonly clientIds?: boolean
@@ -52,9 +52,9 @@ export interface CollectionOptions<Value = JsonObject> extends DocumentOptions<V
    * supports `parents`, as the ready ones do. Default false.
    */
   readonly parent?: boolean
-  /** Members on a page. Default `{ default: 50, max: 500 }`. */
+  /** Items on a page. Default `{ default: 50, max: 500 }`. */
   readonly pageSize?: { readonly default?: number; readonly max?: number }
-  /** The methods of members. Default: all but POST; of accepting collections GET and DELETE. */
+  /** The methods of items. Default: all but POST; of accepting collections GET and DELETE. */
   readonly memberMethods?: readonly Method[]
 }
 

@@ -207,7 +207,7 @@ const PARTS: Readonly<Record<Exclude<keyof StoreSupport, 'redirects' | 'tagsAreV
 }
 
 /** @throws TypeError that names the definition, the store and the part that the store lacks */
-export function requireSupport(store: ResourceStore, definitions: ReadonlyMap<string, ResourceDefinition>): void {
+function requireSupport(store: ResourceStore, definitions: ReadonlyMap<string, ResourceDefinition>): void {
   for (const [pattern, { kind, options }] of definitions) {
     const wanted =
       kind === 'collection'

@@ -133,7 +133,7 @@ function perform(exchange: ResourceExchange): MaybePromise<Reply> {
 }
 
 /** A step of the requests to a resource. */
-export interface ResourceStep {
+interface ResourceStep {
   /** `undefined` where an option leaves it out. */
   readonly step: Step<ResourceExchange> | undefined
   /** Which requests take the step; for all others it would change nothing. Default: all take it. */
@@ -143,42 +143,41 @@ export interface ResourceStep {
 /** Decided once for a route and a method, so by nothing that one request alone has. */
 type Condition = (route: Route, method: Method) => boolean
 
-export const isUnsafe: Condition = (_, method) => !isSafeMethod(method)
+const isUnsafe: Condition = (_, method) => !isSafeMethod(method)
 
-export const isBelowParent: Condition = ({ hasParent }) => hasParent
+const isBelowParent: Condition = ({ hasParent }) => hasParent
 
 /** An outbox may write into any collection, whose scope then counts. A file has the outbox of its item. */
-export const dependsOnScope: Condition = ({ indexing, outbox, isFile }) =>
+const dependsOnScope: Condition = ({ indexing, outbox, isFile }) =>
   indexing?.scope !== undefined || outbox !== undefined || isFile
 
-export const isAuthorized: Condition = ({ authorize }) => authorize !== undefined
+const isAuthorized: Condition = ({ authorize }) => authorize !== undefined
 
 /** The content of DELETE is not read, but its digest fields have to be well-formed. */
-export const mayHaveContent: Condition = ({ actions }, method) =>
-  actions[method]?.content !== undefined || method === 'DELETE'
+const mayHaveContent: Condition = ({ actions }, method) => actions[method]?.content !== undefined || method === 'DELETE'
 
 /** Other methods are idempotent. */
-export const takesKeys: Condition = ({ idempotency }, method) =>
+const takesKeys: Condition = ({ idempotency }, method) =>
   idempotency !== undefined && (method === 'POST' || method === 'PATCH')
 
 /** `?deleted=true` needs an `authorize` that decides who may see hidden resources; renditions add Accept to Vary. */
-export const hasHiddenOrRenditions: Condition = ({ renditions, deletion, authorize }, method) =>
+const hasHiddenOrRenditions: Condition = ({ renditions, deletion, authorize }, method) =>
   isReadMethod(method) && (renditions.length > 0 || (deletion === 'soft' && authorize !== undefined))
 
 /** Where the definition alone can tell that nothing is acceptable. */
-export const canRefuseType: Condition = ({ accept, usualType }, method) =>
+const canRefuseType: Condition = ({ accept, usualType }, method) =>
   isReadMethod(method) && accept === 'strict' && usualType !== undefined
 
 /** Where Accept selects a rendition, or refuses what is stored. */
-export const negotiatesStored: Condition = ({ accept, offers }, method) =>
+const negotiatesStored: Condition = ({ accept, offers }, method) =>
   isReadMethod(method) && (accept === 'strict' || offers.length > 0)
 
-export const isRead: Condition = (_, method) => isReadMethod(method)
+const isRead: Condition = (_, method) => isReadMethod(method)
 
 type Plan = Partial<Record<Method, Step<ResourceExchange>>>
 
 /** Makes one step of those that the route and the method of a request need, in their order. */
-export function createResourceSteps(steps: Readonly<Record<string, ResourceStep>>): Step<ResourceExchange> {
+function createResourceSteps(steps: Readonly<Record<string, ResourceStep>>): Step<ResourceExchange> {
   const plans = new Map<Route, Plan>()
 
   function plan(route: Route, method: Method): Step<ResourceExchange> {

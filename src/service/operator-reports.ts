@@ -1,8 +1,8 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { formatLogText, publishFailure, type RequestEvent, writeToConsole } from '../core/diagnostics.ts'
+import { formatLogText, type RequestEvent, writeToConsole } from '../core/diagnostics.ts'
 import type { Exchange } from '../core/exchange.ts'
 import { catchRejection, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
-import { createAvailability, isStoreFailure, type Log } from '../core/operator-log.ts'
+import { createAvailability, isStoreFailure, type Log, reportFailure } from '../core/operator-log.ts'
 import type { ResourceStore } from '../stores/types.ts'
 
 /**
@@ -92,15 +92,14 @@ export function createExplainer(
 ): () => void {
   if (explain === undefined || explain === false) return () => {}
   const write: (line: string) => unknown = explain === true ? (line) => writeToConsole('log', line) : explain
-  const fail = (error: unknown): void => publishFailure({ error, stage: 'background' })
   const listen = (message: unknown): void => {
     const event = message as RequestEvent
     if (!owns(event.exchange)) return
     // What a subscriber of a channel throws is uncaught, and would end the process.
     try {
-      catchRejection(write(`${event.method} ${event.target} ${event.status}: ${event.reason}`), fail)
+      catchRejection(write(`${event.method} ${event.target} ${event.status}: ${event.reason}`), reportFailure)
     } catch (error) {
-      fail(error)
+      reportFailure(error)
     }
   }
   subscribe('http-resource-service:request', listen)

@@ -1,7 +1,7 @@
 import { RECORDS, readExpiry } from '../actions/first-answer.ts'
 import { LONGEST_TIMER } from '../core/idle-watch.ts'
+import { reportFailure } from '../core/operator-log.ts'
 import type { ResourceStore } from '../stores/types.ts'
-import { reportFailure } from './runner.ts'
 
 /** Calls a function at intervals. */
 export interface Poll {

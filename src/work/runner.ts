@@ -1,8 +1,9 @@
 import { publishFailure } from '../core/diagnostics.ts'
 import { isHttpError } from '../core/errors.ts'
+import { reportFailure } from '../core/operator-log.ts'
 import { type ClaimedWork, LEASE, type WorkQueue } from './queue.ts'
 
-/** How work ends: `done` for good or ill, `again` after a failure that may pass. */
+/** Does accepted work, and records what has failed for good. */
 export interface WorkHandler {
   /** Does the work. Throws to be tried again, an HttpError below 500 to fail for good. */
   perform(work: ClaimedWork, signal: AbortSignal): Promise<void>
@@ -101,9 +102,4 @@ export function createWorkRunner(options: RunnerOptions): WorkRunner {
       clearTimeout(late)
     },
   }
-}
-
-/** Tells the operator of a failure that no request is to blame for. */
-export function reportFailure(error: unknown): void {
-  publishFailure({ error, stage: 'background' })
 }

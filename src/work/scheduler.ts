@@ -1,8 +1,7 @@
 import type { MaybePromise } from '../core/maybe-promise.ts'
-import { createAvailability, isStoreFailure, type Log } from '../core/operator-log.ts'
+import { createAvailability, isStoreFailure, type Log, reportFailure } from '../core/operator-log.ts'
 import { createPoll } from './poll.ts'
 import type { WorkQueue } from './queue.ts'
-import { reportFailure } from './runner.ts'
 
 /** Has accepted work done: soon after it was recorded, and after a crash as well. */
 export interface WorkScheduler {

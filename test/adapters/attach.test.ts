@@ -39,7 +39,7 @@ const routed: Readonly<Record<string, () => Promise<Server>>> = {
   },
 }
 
-describe('attach with a piece', () => {
+describe('attach with a middleware', () => {
   it.each(Object.keys(routed))('runs it before the router of %s', async (name) => {
     const server = await routed[name]!()
     attach(server, methodOverride(), { direct: '' })

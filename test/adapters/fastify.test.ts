@@ -177,7 +177,7 @@ describe('fastifyPlugin with a service', () => {
   })
 })
 
-describe('fastifyPlugin with a piece', () => {
+describe('fastifyPlugin with a middleware', () => {
   it('covers routes of its scope and no others, also with a prefix of its own', async () => {
     const port = await serve((app) => {
       app.get('/open', () => 'host')

@@ -146,7 +146,7 @@ describe.each(Object.entries(varyHosts))('Vary on %s (RFC 9110 §12.5.5)', (_nam
   const pieces = [preflight({ origins: [ORIGIN] }), auth({ schemes, requireAuth: 'writes' })]
   const fields = [`Origin: ${ORIGIN}`, `Authorization: Basic ${btoa('ada:lovelace')}`]
 
-  it('has what each piece and the route say, once, and so does what runs afterwards', async () => {
+  it('has what each middleware and the route say, once, and so does what runs afterwards', async () => {
     const seen: [number, string | undefined][] = []
     const port = await listen(create(pieces, (...args) => seen.push(args)))
     const answer = await send(port, { target: '/', fields })

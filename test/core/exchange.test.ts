@@ -82,7 +82,7 @@ describe.each([
 })
 
 describe('Exchange', () => {
-  it('is shared by the pieces on one request, and by nothing else', async () => {
+  it('is shared by the middleware on one request, and by nothing else', async () => {
     const seen: Exchange[] = []
     const piece = createHandler({
       run(exchange) {

@@ -31,7 +31,7 @@ export interface GuardedHost {
   readonly protocol?: 'https' | 'http2'
   /** Whether the host has chosen the route when the guard runs, so that it cannot change the method. */
   readonly routesFirst?: boolean
-  /** Whether a piece that answers by itself is a route here, and no guard before others. */
+  /** Whether a middleware that answers by itself is a route here, and no guard before others. */
   readonly takesRoutes?: boolean
   create(guard: Handler, prefix: string, reach: Reach): Server | Promise<Server>
 }

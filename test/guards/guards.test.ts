@@ -4,7 +4,7 @@ import { connect as connectTls } from 'node:tls'
 import { describe, expect, it } from 'vitest'
 import { runServer } from '../support/hosts.ts'
 import { type GuardedHost, guardedHosts } from './guard-hosts.ts'
-import { type Guard, guards } from './pieces.ts'
+import { type Guard, guards } from './guards.ts'
 import { isBelow, OUTSIDE, spellSecret } from './spellings.ts'
 
 interface Sent {
@@ -56,7 +56,7 @@ interface Guarded {
 
 async function start(host: GuardedHost, guard: Guard, prefix: string): Promise<Guarded> {
   const reached: Guarded['reached'] = []
-  // A piece sees the path below its mount.
+  // A middleware sees the path below its mount.
   const server = await host.create(guard.create('/secret'), prefix, (by, target) => reached.push({ by, target }))
   const { port, close } = await runServer(server)
   if (host.protocol === 'http2') {
@@ -74,7 +74,7 @@ async function start(host: GuardedHost, guard: Guard, prefix: string): Promise<G
   return { send: sendBytes(open), reached, close }
 }
 
-/** As many targets as the protocol can carry, and as are worth their time: all for one piece, and each for some of the others. */
+/** As many targets as the protocol can carry, and as are worth their time: all for one middleware, and each for some of the others. */
 function sample(targets: readonly string[], { protocol }: GuardedHost, guard: Guard): readonly string[] {
   const place = guards.indexOf(guard)
   const step = (place === 0 ? 1 : 3) * (protocol === 'https' ? 4 : 1)
@@ -102,7 +102,7 @@ const cases = guardedHosts.flatMap((host) =>
     ),
 )
 
-describe('a piece that refuses', () => {
+describe('a middleware that refuses', () => {
   it.each(cases)('lets no spelling pass (RFC 3986 §6.2.2, RFC 9112 §3.2): $name', async ({ host, prefix, guard }) => {
     const guarded = await start(host, guard, prefix)
     try {

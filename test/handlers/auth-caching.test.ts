@@ -35,7 +35,7 @@ function createApp(requireAuth: 'all' | 'writes', cacheControl?: string) {
   return app
 }
 
-describe('auth before another piece or a route', () => {
+describe('auth before another middleware or a route', () => {
   it('has the Cache-Control and the Vary of a service, where credentials are needed and where they are optional', async () => {
     const service = createResourceService(memoryStore(), { auth: { schemes, requireAuth: 'writes' } })
     const inService = await serve(service)
@@ -94,7 +94,7 @@ describe('auth before another piece or a route', () => {
     }
   })
 
-  it('keeps the Cache-Control of the host, whatever a piece behind it says', async () => {
+  it('keeps the Cache-Control of the host, whatever a middleware behind it says', async () => {
     for (const guards of [[], [auth({ schemes })]]) {
       const app = express()
       app.use((_req, res, next) => void next(res.setHeader('Cache-Control', 'max-age=5') === res ? undefined : 'error'))

@@ -18,7 +18,7 @@ import { type Fields, serve as listen } from './serve.ts'
 
 const JSON_TYPE = { 'Content-Type': 'application/json' }
 
-/** Routes of an application behind the piece. */
+/** Routes of an application behind the middleware. */
 async function serve(piece: Handler, ...behind: readonly (Handler | RequestHandler)[]) {
   const errors: unknown[] = []
   const reached: unknown[] = []
@@ -80,7 +80,7 @@ describe('digest before bodyParse', () => {
     expect(reached).toHaveLength(3)
   })
 
-  it('requires a digest also behind a piece that has begun to verify what a trailer will state', async () => {
+  it('requires a digest also behind a middleware that has begun to verify what a trailer will state', async () => {
     const { send, reached } = await serve(digestFields(), digestFields({ required: true }), bodyParse())
     const announced = { ...JSON_TYPE, 'Transfer-Encoding': 'chunked', Trailer: 'Content-Digest' }
     const answer = await send('POST', '/', announced, '{}')

@@ -238,7 +238,7 @@ describe('a principal of the host', () => {
     expect(failures).toHaveLength(6)
   })
 
-  it('is taken by the piece as well', async () => {
+  it('is taken by the middleware as well', async () => {
     const guard = auth({ principal: plain.take, challenge: CHALLENGE })
     const server = createServer((req, res) => {
       Object.assign(req, { user: find(req) })

@@ -14,7 +14,7 @@ export interface VersionedTarget extends PatchTarget {
   readonly version: number
 }
 
-/** A document with versions, written by compare-and-swap: what a user of the piece brings along. */
+/** A document with versions, written by compare-and-swap: what a user of the middleware brings along. */
 export function createRecord(document: JsonValue) {
   let current: VersionedTarget | undefined = { document, version: 1, entityTag: '"1"', lastModified: CHANGED }
   return {

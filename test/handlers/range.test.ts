@@ -345,7 +345,7 @@ describe('range', () => {
     ] as const) {
       expect((await send('GET', path)).field('cache-control')).toBe(caching)
       expect((await send('GET', path, { 'If-None-Match': E })).field('cache-control')).toBe(caching)
-      // A compressor behind the piece would send the compressed part under the tag of the whole (RFC 9111 §5.2.2.6).
+      // A compressor behind the middleware would send the compressed part under the tag of the whole (RFC 9111 §5.2.2.6).
       const part = await send('GET', path, { Range: 'bytes=0-4' })
       expect([part.status, part.field('cache-control')]).toEqual([206, `${caching}, no-transform`])
     }

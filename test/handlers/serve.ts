@@ -49,10 +49,10 @@ export function ask(
   return sendHttp(port, { method, path, ...(headers && { headers }), ...(body !== undefined && { body }) })
 }
 
-/** A server with pieces before a route that has never heard of them. */
+/** A server with standalone middleware before a route that does not know of it. */
 export type Mount = (pieces: readonly Handler[], route?: (req: IncomingMessage) => string) => RequestListener
 
-/** What an Express and a Koa user writes; every piece is tested in both. */
+/** What an Express and a Koa user writes; every middleware is tested in both. */
 export const HOSTS: readonly (readonly [name: string, mount: Mount])[] = [
   [
     'Express',

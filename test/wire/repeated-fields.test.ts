@@ -94,7 +94,7 @@ describe.each([...HTTP1, ...HTTP2])('fields in several lines on $name', (transpo
     if (status >= 300) expect((await ask('GET', '/a')).body.toString()).toBe('one')
   })
 
-  it('are one list for a piece, too: 304, a part, and content in a coding', async () => {
+  it('are one list for a middleware, too: 304, a part, and content in a coding', async () => {
     const state = { entityTag: '"1"', contentType: 'text/plain', content: Buffer.from('one') }
     const pieces: Readonly<Record<string, Listener>> = {
       '/conditional': conditional(() => state) as Listener,

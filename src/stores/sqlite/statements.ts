@@ -135,7 +135,7 @@ function writeStatements(prefix: string): Readonly<Record<StatementName, string>
     findKey: `SELECT key FROM ${contents} WHERE id = ?`,
     findRowOfKey: `SELECT 1 FROM ${contents} WHERE key = ?`,
     releaseAtOnce: `UPDATE ${contents} SET expires = 0 WHERE id = ? AND expires IS NOT NULL AND key IS NULL`,
-    /** Rows that were not claimed before come first: content that can never be removed keeps no other content waiting. */
+    // Rows that were not claimed before come first: content that can never be removed keeps no other content waiting.
     claimKeys:
       `UPDATE ${contents} SET expires = 0 WHERE id IN (SELECT id FROM ${contents} WHERE expires IS NOT NULL ` +
       'AND expires < ? AND key IS NOT NULL ORDER BY expires DESC, random() LIMIT 16) RETURNING id, key',

@@ -10,15 +10,15 @@ import { preflight } from '../../src/handlers/preflight.ts'
 import { requireHttps } from '../../src/handlers/require-https.ts'
 import { digestOf } from '../support/digests.ts'
 
-/** A piece that refuses, with a request that it has to refuse and one that it lets go on. */
+/** A middleware that refuses, with a request that it has to refuse and one that it lets go on. */
 export interface Guard {
   readonly name: string
-  /** @param path the path of the secret as the piece sees it: below the mount */
+  /** @param path the path of the secret as the middleware sees it: below the mount */
   create(path: string): Handler
   readonly method: string
   /** Field lines of the request that has to be refused. */
   readonly refused: readonly string[]
-  /** Field lines of the same request when it may pass; `undefined` where the piece answers that too. */
+  /** Field lines of the same request when it may pass; `undefined` where the middleware answers that too. */
   readonly passing: readonly string[] | undefined
   readonly body?: string
   /** Whether a function of the test decides by the path: it tells letter case apart, and knows the secret only. */
