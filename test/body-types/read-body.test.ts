@@ -280,16 +280,20 @@ describe('findConsumedBody', () => {
   )
 })
 
-it('streamBytes looks at a request no more once its content has been read', async () => {
+it.each(readers)('%s looks at a request no more once its content has been read', async (_, read) => {
   let looks = 0
   const host = await runListener(async (req, res) => {
     const exchange = new Exchange(req, res)
     exchange.idleTimeout = 20
-    await gather(streamBytes(exchange, 100))
-    const isPaused = req.isPaused.bind(req)
+    await read(exchange, 100)
+    const [isPaused, pause] = [req.isPaused.bind(req), req.pause.bind(req)]
     req.isPaused = () => {
       looks++
       return isPaused()
+    }
+    req.pause = () => {
+      looks++
+      return pause()
     }
     setTimeout(() => res.end('read'), 200)
   })

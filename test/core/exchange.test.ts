@@ -8,6 +8,7 @@ import type { Exchange } from '../../src/core/exchange.ts'
 import { createHandler, sharedExchange } from '../../src/core/node-handler.ts'
 import { findPlace, readTarget } from '../../src/core/place.ts'
 import { contentReply, type Reply } from '../../src/core/reply.ts'
+import { declaredLength } from '../../src/core/request-content.ts'
 import type { HostRequest } from '../../src/core/request-view.ts'
 import { addPending, addVary } from '../../src/core/write-head.ts'
 import { listen, serve } from '../handlers/serve.ts'
@@ -99,6 +100,32 @@ describe('Exchange', () => {
     expect(seen[0]).toBe(seen[1])
     await send('GET', '/')
     expect(seen[2]).not.toBe(seen[0])
+  })
+
+  it('tells each piece the length of the content as the request states it then', async () => {
+    const lengths: unknown[] = []
+    const piece = createHandler({
+      run(exchange) {
+        lengths.push(declaredLength(exchange))
+        return undefined
+      },
+      forwardErrors: false,
+    })
+    const app = express()
+    app.use(piece)
+    app.use((req, _res, next) => {
+      req.headers['content-length'] = '3'
+      next()
+    })
+    app.use(piece)
+    app.use((req, _res, next) => {
+      delete req.headers['content-length']
+      next()
+    })
+    app.use(piece)
+    app.use((_req, res) => void res.end())
+    await (await serve(app))('POST', '/', {}, 'abcde')
+    expect(lengths).toEqual([5, 3, undefined])
   })
 
   it('parses the query when it is asked for, a leading question mark included', async () => {

@@ -33,3 +33,28 @@ it('PUT of a file tells nothing of an item that authorize hides, also where the 
     expect([none.status, shown(other, '/notes/a')]).toEqual([status, shown(none, '/notes/b')])
   }
 })
+
+it('GET and PUT of a file tell of the removal of its item only to those who may read every item', async () => {
+  const notes = collection({
+    ids: 'string',
+    files: { photo: { replaceable: true } },
+    authorize: (_, { headers }, current) =>
+      current === undefined ||
+      headers['x-user'] === 'boss' ||
+      (current.value as { owner?: string } | undefined)?.owner === headers['x-user'] ||
+      'not-found',
+  })
+  const target = await start(memoryStore(), { '/notes': notes })
+  expect((await target.send('PUT', '/notes/a', jsonOf({ owner: 'ada' }, as('ada')))).status).toBe(201)
+  expect((await target.send('PUT', '/notes/a/photo', png('ada', 'x'))).status).toBe(201)
+  expect((await target.send('DELETE', '/notes/a', { fields: as('ada') })).status).toBe(204)
+  for (const method of ['GET', 'HEAD', 'PUT']) {
+    const options = (user: string) => (method === 'PUT' ? png(user, 'x') : { fields: as(user) })
+    const [gone, never] = [
+      await target.send(method, '/notes/a/photo', options('bob')),
+      await target.send(method, '/notes/b/photo', options('bob')),
+    ]
+    expect([method, never.status, shown(gone, '/notes/a')]).toEqual([method, 404, shown(never, '/notes/b')])
+    expect([method, (await target.send(method, '/notes/a/photo', options('boss'))).status]).toEqual([method, 410])
+  }
+})

@@ -3,7 +3,7 @@ import { type Change, json } from '../../src/actions/hook-types.ts'
 import { HttpError } from '../../src/core/errors.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
-import type { ResourceStore } from '../../src/stores/types.ts'
+import type { ResourceStore, StoredResource } from '../../src/stores/types.ts'
 import { beforeWrites } from '../support/before-writes.ts'
 import { jsonOf, multipartOf, waitFor } from '../writes/support.ts'
 import { as, list, patchOf, png, scope, shown, start } from './scoped.ts'
@@ -102,6 +102,27 @@ describe.each(Object.entries(STORES))('a scope beside hooks on %s', (_, createSt
     expect(await list(first, 'bob', '/log')).toHaveLength(1)
     expect((await first.send('GET', '/log/20', { fields: as('bob') })).status).toBe(404)
     expect((await first.send('GET', '/log/20', { fields: as('ada') })).status).toBe(200)
+  })
+
+  it('indexes what the outbox of an item writes for its file, in a process that has not asked the scope yet', async () => {
+    const store = createStore()
+    const tasks = collection({
+      files: { photo: { replaceable: true } },
+      outbox: ({ kind }) =>
+        kind === 'patched' ? [{ path: '/log/10', content: json({ id: 10, owner: 'ada', n: 1 }) }] : [],
+    })
+    const resources = { '/tasks': tasks, '/log': collection({ scope, query: { n: 'number' } }) }
+    const first = await start(store, resources)
+    await first.send('POST', '/log', jsonOf({ n: 0 }, as('bob')))
+    await first.send('POST', '/tasks', jsonOf({}))
+    const second = await start(store, resources)
+    expect((await second.send('PUT', '/tasks/1/photo', png('ada', 'PNG'))).status).toBe(201)
+    const [{ indexed: bobs }, { indexed: adas }] = (await Promise.all([
+      store.read('/log/1'),
+      store.read('/log/10'),
+    ])) as [StoredResource, StoredResource]
+    expect(adas?.index.version).toBe(bobs?.index.version)
+    expect(await list(first, 'ada', '/log')).toEqual([{ id: 10, owner: 'ada', n: 1 }])
   })
 
   it('keeps accepted work in it, done by a process that has not asked the scope yet', async () => {

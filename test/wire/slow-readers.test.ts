@@ -70,6 +70,43 @@ describe.each(HTTP1_HOSTS)('small answers on %s', (name) => {
   })
 })
 
+describe('a connection that stays open', () => {
+  it('is watched once, however many answers it has had', async () => {
+    const host = await startHost('plain', createAnswers(200, 20_000_000))
+    closers.push(() => host.close())
+    const [[served], socket] = (await Promise.all([
+      once(host.server, 'connection'),
+      openSilent('plain', host.port),
+    ])) as [[Socket], Socket]
+    closers.push(() => socket.destroy())
+    for (let i = 0; i < 10; i++) {
+      socket.write(get('/small'))
+      await once(socket.resume(), 'data')
+    }
+    // Between requests only sweeps look whether it is still there.
+    let looks = 0
+    let sweeps = 0
+    let isSweeping = false
+    Object.defineProperty(served, 'destroyed', {
+      configurable: true,
+      get() {
+        looks++
+        if (!isSweeping) {
+          sweeps++
+          isSweeping = true
+          setImmediate(() => {
+            isSweeping = false
+          })
+        }
+        return false
+      },
+    })
+    await expect.poll(() => sweeps).toBeGreaterThan(2)
+    expect(looks).toBe(sweeps)
+    Reflect.deleteProperty(served, 'destroyed')
+  })
+})
+
 /** Content of 10.8 MB in small pieces, each when the one before has left. */
 const STREAMED: ContentSource = {
   size: 12 * SIZE,

@@ -1,6 +1,8 @@
 import { once } from 'node:events'
 import { createServer, request } from 'node:http'
 import { afterEach, describe, expect, it } from 'vitest'
+import type { StandardSchema } from '../../src/core/definition-types.ts'
+import { HttpError } from '../../src/core/errors.ts'
 import { attach, createResourceService, type ServiceOptions } from '../../src/index.ts'
 import { collection, document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
@@ -13,6 +15,9 @@ afterEach(async () => {
 
 const JSON_TYPE = 'application/json'
 const CURRENT = { contentType: JSON_TYPE, body: '{"a":1}' }
+const ANYTHING: StandardSchema = {
+  '~standard': { version: 1, vendor: 'test', validate: (value: unknown) => ({ value }) },
+}
 
 /** A service over a store whose tags are its versions, with a document at /docs/a, and the calls that it makes. */
 async function start(options: ServiceOptions['resources'] = { '/docs/{name}': document({ types: [JSON_TYPE] }) }) {
@@ -94,6 +99,12 @@ describe('PUT with If-Match where tags are versions', () => {
     expect(await put('/items/7', '{"a":', { 'If-Match': tag })).toBe(404)
   })
 
+  it('answers for a store that is away at once, and asks it nothing more', async () => {
+    const { put, calls, inner } = await start()
+    Object.assign(inner, { write: () => Promise.reject(new HttpError(503, 'ERR_UNAVAILABLE')) })
+    expect([await put('/docs/a', '{"a":2}', { 'If-Match': '"old"' }), calls.join()]).toEqual([503, 'write'])
+  })
+
   it.each([
     ['a list of tags', { 'If-Match': '"x", TAG' }],
     ['a further condition', { 'If-Match': 'TAG', 'If-None-Match': '"x"' }],
@@ -142,6 +153,34 @@ describe('PUT with If-Match where tags are versions', () => {
     expect(await put('/docs/a', '{"a":2}', { 'If-Match': tag })).toBe(204)
     expect(calls[0]).toBe('read')
     expect(seen).toContainEqual({ a: 1 })
+  })
+
+  const notes = { types: [JSON_TYPE], ids: 'integer', clientIds: true } as const
+  it.each<[string, NonNullable<ServiceOptions['resources']>]>([
+    ['authorize', { '/notes': collection({ ...notes, authorize: () => true }) }],
+    ['conflict', { '/notes': collection({ ...notes, conflict: () => undefined }) }],
+    ['beforeWrite', { '/notes': collection({ ...notes, beforeWrite: (value) => value }) }],
+    ['an outbox', { '/notes': collection({ ...notes, outbox: () => [] }) }],
+    ['afterCommit', { '/notes': collection({ ...notes, afterCommit: () => {} }) }],
+    ['files', { '/notes': collection({ files: { photo: {} } }) }],
+    ['a schema', { '/notes': collection({ ...notes, schema: ANYTHING }) }],
+    ['a query', { '/notes': collection({ ...notes, query: { a: 'number' } }) }],
+    ['a soft deletion', { '/notes': collection({ ...notes, deletion: 'soft' }) }],
+  ])('answers 412 for a tag of before where a definition has %s, and changes nothing', async (_, resources) => {
+    const { put, tagOf, inner } = await start(resources)
+    expect(await put('/notes/1', '{"a":1}')).toBe(201)
+    const old = await tagOf('/notes/1')
+    expect(await put('/notes/1', '{"a":2}', { 'If-Match': old })).toBe(204)
+    expect(await put('/notes/1', '{"a":3}', { 'If-Match': old })).toBe(412)
+    expect(await inner.read('/notes/1')).toMatchObject({ body: expect.stringContaining('"a":2') })
+    expect(await put('/notes/1', '{"a":4}', { 'If-Match': await tagOf('/notes/1') })).toBe(204)
+  })
+
+  it('refuses a patch document in the place of the JSON that it would change, also with a condition that is met (RFC 5789 §2)', async () => {
+    const { put, tag, inner } = await start({ '/docs/{name}': document() })
+    const fields = { 'If-Match': tag, 'Content-Type': 'application/merge-patch+json' }
+    expect(await put('/docs/a', '{"a":2}', fields)).toBe(415)
+    expect(await inner.read('/docs/a')).toMatchObject(CURRENT)
   })
 
   it('lets one of several win that race with the same tag', async () => {

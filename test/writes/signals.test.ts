@@ -35,7 +35,7 @@ function createSilentStore(): SilentStore {
     run: () => Result,
   ): Result | Promise<never> {
     // Accepted work has no client, and its monitors have one when they are made only.
-    if (!/^(?:\/(?:docs|named|forms|files|queued|keyed|$)|monitors\/|idempotency\/)/.test(path)) return run()
+    if (!/^(?:\/(?:docs|named|forms|files|queued|keyed|observed|$)|monitors\/|idempotency\/)/.test(path)) return run()
     recorded.calls.push({ name, signal })
     if (recorded.silent !== name) return run()
     return new Promise((_, reject) => {
@@ -113,6 +113,9 @@ describe('the signal of store calls (ResourceStore: "Aborts when the client has 
     ['write', 'PUT', '/docs/1', json, '{"a":1}'],
     ['write', 'PATCH', '/docs/1', MERGE_PATCH, '{"a":2}'],
     ['remove', 'DELETE', '/docs/1', {}, undefined],
+    ['remove', 'DELETE', '/observed/1', {}, undefined],
+    ['write', 'PUT', '/observed/1', json, '{"a":1}'],
+    ['create', 'POST', '/observed', json, '{}'],
     ['list', 'DELETE', '/forms/1', {}, undefined],
     ['write', 'DELETE', '/queued/1', {}, undefined],
     ['remove', 'DELETE', `/operations/${MONITOR}`, {}, undefined],
@@ -140,12 +143,13 @@ describe('the signal of store calls (ResourceStore: "Aborts when the client has 
         '/files/{name}': document({ types: ['*/*'] }),
         '/queued': collection({ deletion: 'queued' }),
         '/keyed': collection({ idempotency: 'optional' }),
+        '/observed': collection({ outbox: () => [], afterCommit: () => {} }),
       },
       onError: (error) => errors.push(error),
     })
     const { store } = recorded
     await store.write('/docs/1', { contentType: 'application/json', body: '{"id":1}' }, { expect: 'any' })
-    for (const path of ['/queued/1', '/keyed/1'])
+    for (const path of ['/queued/1', '/keyed/1', '/observed/1'])
       await store.write(path, { contentType: 'application/json', body: '{"id":1}' }, { expect: 'any' })
     const monitor = JSON.stringify({ id: MONITOR, kind: 'removal', target: '/queued/2', state: 'done' })
     await store.write(`monitors/${MONITOR}`, { contentType: 'application/json', body: monitor }, { expect: 'any' })
