@@ -102,9 +102,9 @@ describe('Exchange', () => {
     expect(seen[2]).not.toBe(seen[0])
   })
 
-  it('tells each piece the length of the content as the request states it then', async () => {
+  it('tells each middleware the length of the content as the request states it then', async () => {
     const lengths: unknown[] = []
-    const piece = createHandler({
+    const middleware = createHandler({
       run(exchange) {
         lengths.push(declaredLength(exchange))
         return undefined
@@ -112,17 +112,17 @@ describe('Exchange', () => {
       forwardErrors: false,
     })
     const app = express()
-    app.use(piece)
+    app.use(middleware)
     app.use((req, _res, next) => {
       req.headers['content-length'] = '3'
       next()
     })
-    app.use(piece)
+    app.use(middleware)
     app.use((req, _res, next) => {
       delete req.headers['content-length']
       next()
     })
-    app.use(piece)
+    app.use(middleware)
     app.use((_req, res) => void res.end())
     await (await serve(app))('POST', '/', {}, 'abcde')
     expect(lengths).toEqual([5, 3, undefined])
