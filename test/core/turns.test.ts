@@ -67,6 +67,20 @@ describe('turns (issue 17.6)', () => {
     expect(turns.isTaken('/a')).toBe(false)
   })
 
+  it('hold while a task is interrupted by one at another key, which finds the first key taken', async () => {
+    const turns = createTurns(LIMITS)
+    let inner: unknown
+    const interrupt = () => {
+      inner = turns.take('/a', (entry) => entry, 'refuse')
+      return turns.isTaken('/a')
+    }
+    expect(turns.take('/a', () => turns.take('/b', () => turns.isTaken('/a'), 'refuse'), 'refuse')).toBe(true)
+    expect(turns.isTaken('/a')).toBe(false)
+    expect(turns.take('/a', () => turns.take('/b', interrupt, 'refuse'), 'refuse')).toBe(true)
+    expect(await inner).toBe('waited')
+    expect([turns.isTaken('/a'), turns.isTaken('/b')]).toEqual([false, false])
+  })
+
   it('go on to those that wait where a task fails that others interrupted', async () => {
     const turns = createTurns(LIMITS)
     let inner: unknown

@@ -1,4 +1,6 @@
 import { describe, expect, it, vi } from 'vitest'
+import { createResourceService } from '../../src/service/create-resource-service.ts'
+import { collection } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
 import { createMonitors } from '../../src/work/monitors.ts'
@@ -60,4 +62,28 @@ describe('the sweep of monitors', () => {
     await open(store).sweep()
     expect(await listIds(inner)).toEqual(['a'])
   })
+})
+
+it('monitors are left alone once the service is closed', async () => {
+  const store = memoryStore()
+  const list = vi.spyOn(store, 'list')
+  const sweeps = () => list.mock.calls.filter(([collection]) => collection === 'monitors').length
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  try {
+    const service = createResourceService(store, { resources: { '/tasks': collection({ deletion: 'queued' }) } })
+    const passHours = async () => {
+      for (let hour = 0; hour < 3; hour++) {
+        vi.advanceTimersByTime(2 * 3_600_000)
+        for (let i = 0; i < 20; i++) await new Promise(setImmediate)
+      }
+    }
+    await passHours()
+    expect(sweeps()).toBeGreaterThan(1)
+    await service.close()
+    list.mockClear()
+    await passHours()
+    expect(list).not.toHaveBeenCalled()
+  } finally {
+    vi.useRealTimers()
+  }
 })

@@ -53,6 +53,18 @@ describe('related resources with a retention in memoryStore', () => {
     expect(states.filter(isResource).length).toBeLessThan(110)
   })
 
+  it('are removed as soon where many other retentions have been used before', async () => {
+    let time = 1_000_000
+    const store = memoryStore({ now: () => time })
+    for (let i = 0; i < 500; i++) await addRecord(store, record(`others/${i}`, 1000 + i))
+    time += MINUTE
+    for (let i = 0; i < 600; i++) await addRecord(store)
+    await addRecord(store, record('records/1', MINUTE))
+    time += MINUTE
+    for (let i = 0; i < 4; i++) await addRecord(store)
+    expect(await store.read('records/1')).toBeUndefined()
+  })
+
   it('leave alone what was removed and written anew at their path', async () => {
     let time = 1_000_000
     const store = memoryStore({ now: () => time })

@@ -3,7 +3,9 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { CollectionIndex } from '../../src/stores/lists.ts'
 import { createIndexer } from '../../src/stores/sql/background.ts'
 import type { Batch, IndexSteps } from '../../src/stores/sql/dialect.ts'
-import { indexByStatus } from '../support/statuses.ts'
+import { sqliteStore } from '../../src/stores/sqlite.ts'
+import { createDatabaseFile } from '../support/sqlite.ts'
+import { contentOf, indexByStatus, queryByStatus } from '../support/statuses.ts'
 
 type Item = Batch<number>['items'][number]
 
@@ -207,4 +209,31 @@ describe('createIndexer', () => {
     expect(pauses.map(({ value }) => value.hasRef())).toEqual([false])
     await indexer.close()
   })
+})
+
+it('the indexing of a store ends with it: once it is closed, no further item is looked at', async () => {
+  vi.useRealTimers()
+  const file = await createDatabaseFile()
+  const store = sqliteStore(file.open(), { sweepInterval: 0 })
+  for (let n = 0; n < 500; n++) await store.write(`/tasks/${n}`, contentOf({ status: 'open', n }), { expect: 'any' })
+  let seen = 0
+  const index = indexByStatus()
+  const slow: CollectionIndex = {
+    ...index,
+    valuesOf: async (item) => {
+      seen++
+      await new Promise((resolve) => setTimeout(resolve, 2))
+      return index.valuesOf(item)
+    },
+  }
+  const listed = Promise.resolve(store.list('/tasks', { query: queryByStatus('open', slow), limit: 10 })).catch(
+    () => {},
+  )
+  await expect.poll(() => seen).toBeGreaterThan(0)
+  await store.close?.()
+  const before = seen
+  await listed
+  await new Promise((resolve) => setTimeout(resolve, 200))
+  expect([before < 500, seen]).toEqual([true, before])
+  await file.remove()
 })
