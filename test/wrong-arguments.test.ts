@@ -39,11 +39,19 @@ const cases: [string, () => unknown, string | RegExp][] = [
     serviceWith({ resources: { '/a': { ...(collection() as object), scope: () => ({}) } } }),
     'A definition has "scope" beside its options, where it has no effect: pass it to collection().',
   ],
-  [
-    "collection({ count: true, types: ['text/plain'] })",
-    () => collection({ count: true, types: ['text/plain'] }),
-    'collection has count, which needs items of JSON',
-  ],
+  ...(
+    [
+      { count: true },
+      { files: { a: {} } },
+      { formFields: { a: 'b' } },
+      { textProperty: 'a' },
+      { create: 'accepted' },
+    ] as const
+  ).map((option): [string, () => unknown, string] => [
+    `collection with ${JSON.stringify(option)} and content besides JSON`,
+    () => collection({ ...option, types: ['application/json', 'text/plain'] }),
+    `collection has ${Object.keys(option).join()}, which needs items of JSON`,
+  ]),
   [
     'collection({ pageSize: 20 })',
     () => collection({ pageSize: 20 }),

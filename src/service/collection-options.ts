@@ -33,7 +33,7 @@ export interface CollectionOptions<Value = JsonObject> extends DocumentOptions<V
    * File parts that a multipart POST may carry, by name. Each becomes a resource below the item. A property of the same name
    * in the item holds what `describe` makes of its `name`, `type` and `size`, or all three. A part that is `required` and
    * missing is 422. The server keeps the property, as it does the `id`: the `schema` does not see it, PUT may leave it out,
-   * and another value is 409 (422 for POST). Default: none; any for accepting collections.
+   * and another value is 409 (422 for POST). Needs items of JSON. Default: none; any for accepting collections.
    */
   readonly files?: Readonly<Record<string, FileOptions>>
   /**
@@ -94,12 +94,37 @@ export function readCollectionOptions(
   if (options.create === 'accepted' && options.memberMethods?.includes('PUT')) {
     throw new TypeError('collection keeps the state of members that are accepted: PUT would replace it; use PATCH.')
   }
-  const isJson = (options.types ?? JSON_ONLY).every(isJsonRange)
+  if (!(options.types ?? JSON_ONLY).every(isJsonRange)) refuseJsonOptions(options)
   return changeOptions(options, {
     pageSize: readPageSize(options.pageSize),
     ...readFiles(options.files),
-    ...readQueryOptions(options, isJson),
+    ...readQueryOptions(options),
   })
+}
+
+/** @throws TypeError for what needs items of JSON: other content has no properties to read, set or keep */
+function refuseJsonOptions({
+  query,
+  scope,
+  count,
+  files,
+  formFields,
+  textProperty,
+  create,
+}: CollectionOptions<JsonValue>): void {
+  const accepted = create === 'accepted' ? create : undefined
+  for (const [name, value] of Object.entries({
+    query,
+    scope,
+    count,
+    files,
+    formFields,
+    textProperty,
+    create: accepted,
+  })) {
+    if (value === undefined || value === false) continue
+    throw new TypeError(`collection has ${name}, which needs items of JSON: types such as ['application/json'].`)
+  }
 }
 
 const WHOLE: ValueRule = {

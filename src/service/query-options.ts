@@ -82,18 +82,12 @@ const SCOPE_OPTIONS = {
   values: required(FUNCTION),
 } satisfies OptionTable<NamedScope>
 
-/**
- * Checks and copies what a collection says of its queries. @throws TypeError for what could have no effect
- * @param isJson whether all items are JSON
- */
-export function readQueryOptions(
-  { query, scope, count: counts, files }: QueryOptions & { readonly files?: object },
-  isJson: boolean,
-): Pick<QueryOptions, 'query' | 'scope'> {
-  for (const [option, value] of Object.entries({ query, scope, count: counts })) {
-    if (value === undefined || value === false || isJson) continue
-    throw new TypeError(`collection has ${option}, which needs items of JSON: types such as ['application/json'].`)
-  }
+/** Checks and copies what a collection says of its queries. @throws TypeError for what could have no effect */
+export function readQueryOptions({
+  query,
+  scope,
+  files,
+}: QueryOptions & { readonly files?: object }): Pick<QueryOptions, 'query' | 'scope'> {
   const properties = Object.entries(query ?? {}).map(([name, given]) => [name, readProperty(name, given)] as const)
   const named = readScope(scope)
   const both = typeof named === 'object' && named.properties.find((name) => Object.hasOwn(files ?? {}, name))
