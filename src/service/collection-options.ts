@@ -102,29 +102,14 @@ export function readCollectionOptions(
   })
 }
 
+const NEED_JSON = ['query', 'scope', 'count', 'files', 'formFields', 'textProperty'] as const
+
 /** @throws TypeError for what needs items of JSON: other content has no properties to read, set or keep */
-function refuseJsonOptions({
-  query,
-  scope,
-  count,
-  files,
-  formFields,
-  textProperty,
-  create,
-}: CollectionOptions<JsonValue>): void {
-  const accepted = create === 'accepted' ? create : undefined
-  for (const [name, value] of Object.entries({
-    query,
-    scope,
-    count,
-    files,
-    formFields,
-    textProperty,
-    create: accepted,
-  })) {
-    if (value === undefined || value === false) continue
-    throw new TypeError(`collection has ${name}, which needs items of JSON: types such as ['application/json'].`)
-  }
+function refuseJsonOptions(options: CollectionOptions<JsonValue>): void {
+  const given = NEED_JSON.find((name) => options[name] !== undefined && options[name] !== false)
+  const name = given ?? (options.create === 'accepted' ? 'create' : undefined)
+  if (name === undefined) return
+  throw new TypeError(`collection has ${name}, which needs items of JSON: types such as ['application/json'].`)
 }
 
 const WHOLE: ValueRule = {
