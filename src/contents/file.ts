@@ -5,6 +5,7 @@ import { HttpError } from '../core/errors.ts'
 import { isPromise } from '../core/maybe-promise.ts'
 import { required, TEXT } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
+import { createInTurn } from './in-turn.ts'
 import { createOpenFiles } from './open-files.ts'
 import { type ContentStore, checkKey, createGoneError, createUnavailableError, type ListedContent } from './types.ts'
 
@@ -22,6 +23,8 @@ const OPTIONS = { directory: required(TEXT) } satisfies OptionTable<FileContents
 
 /** Bytes that are read at a time: 16 MiB cost 1.9 times as much with 64 KiB. */
 const CHUNK = 256 * 1024
+/** Files that are opened at a time: requests that end while they wait for their turn open none. */
+const MOST_OPENING = 16
 /** Nothing is read through a symbolic link, and no named pipe is waited for. Windows has neither flag. */
 const READ = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
 /** EFBIG: beyond the largest file of the file system, or of the process (`ulimit -f`). */
@@ -42,7 +45,8 @@ export function fileContents(options: FileContentsOptions): ContentStore {
   const directory = resolve(read.directory)
   /** Folders that this process has found durable: at most 256. */
   const folders = new Set<string>()
-  const files = createOpenFiles(READ)
+  const inTurn = createInTurn(MOST_OPENING)
+  const files = createOpenFiles(READ, inTurn)
 
   // The last digits: the first ones are the same for all contents of a store.
   const folderOf = (key: string): string => join(directory, checkKey(key).slice(-2))
@@ -103,8 +107,8 @@ export function fileContents(options: FileContentsOptions): ContentStore {
     },
 
     async *open(key, first, last, { signal } = {}) {
-      signal?.throwIfAborted()
-      const file = await open(fileOf(key), READ).catch(refuseAbsent)
+      const name = fileOf(key)
+      const file = await inTurn(() => openForReading(name, signal))
       try {
         const buffer = Buffer.allocUnsafeSlow(Math.min(CHUNK, last - first + 1))
         for (let at = first; at <= last; ) {
@@ -144,6 +148,15 @@ export function fileContents(options: FileContentsOptions): ContentStore {
       }
     },
   }
+}
+
+/** A client may reset requests faster than files are opened: none stays open for a request that is gone. */
+async function openForReading(name: string, signal: AbortSignal | undefined): Promise<FileHandle> {
+  signal?.throwIfAborted()
+  const file = await open(name, READ).catch(refuseAbsent)
+  if (signal?.aborted !== true) return file
+  await file.close()
+  throw signal.reason
 }
 
 async function* listFolder(folder: string): AsyncGenerator<ListedContent> {

@@ -1,4 +1,5 @@
 import { close, open } from 'node:fs'
+import type { InTurn } from './in-turn.ts'
 
 /** A file that is open for reading, for as many readers as want it. */
 export interface OpenFile {
@@ -29,8 +30,9 @@ const INTERVAL = 1000
  * Keeps files open for a moment after they were read, because to open and to close one costs more than to read 64 KiB of
  * it: a range took 168 us, and takes 80.
  * @param flags as `fs.open` takes them
+ * @param inTurn limits how many files are opened at a time
  */
-export function createOpenFiles(flags: number): OpenFiles {
+export function createOpenFiles(flags: number, inTurn: InTurn): OpenFiles {
   const shared = new Map<string, SharedFile>()
   let timer: NodeJS.Timeout | undefined
 
@@ -48,10 +50,19 @@ export function createOpenFiles(flags: number): OpenFiles {
     if (file.readers === 0) close(file.descriptor, ignore)
   }
 
+  function share(file: SharedFile): OpenFile {
+    file.readers++
+    file.isUsed = true
+    return file
+  }
+
   async function openFile(name: string): Promise<OpenFile> {
+    // Another reader may have opened it while this one waited for its turn.
+    const known = shared.get(name)
+    if (known !== undefined) return share(known)
     const descriptor = await openDescriptor(name, flags)
     const file = { descriptor, name, readers: 1, isUsed: true }
-    // Another reader may have opened it meanwhile: then this one closes its own.
+    // Or during its turn: then this one closes its own.
     if (shared.size < MOST && !shared.has(name)) {
       shared.set(name, file)
       timer ??= setTimeout(closeUnused, INTERVAL).unref()
@@ -62,10 +73,7 @@ export function createOpenFiles(flags: number): OpenFiles {
   return {
     acquire(name) {
       const file = shared.get(name)
-      if (file === undefined) return openFile(name)
-      file.readers++
-      file.isUsed = true
-      return file
+      return file === undefined ? inTurn(() => openFile(name)) : share(file)
     },
 
     release(released) {

@@ -4,13 +4,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { createInTurn } from '../../src/contents/in-turn.ts'
 import { createOpenFiles, type OpenFiles } from '../../src/contents/open-files.ts'
 
 let folder: string
 let files: OpenFiles
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'open-files-'))
-  files = createOpenFiles(constants.O_RDONLY)
+  files = createOpenFiles(constants.O_RDONLY, createInTurn(16))
 })
 afterEach(() => rm(folder, { recursive: true, force: true }))
 
