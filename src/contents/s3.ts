@@ -12,7 +12,8 @@ import {
 } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { createS3Client, createS3Error, type S3Credentials } from './s3/client.ts'
-import { type ListedObject, listObjects, listUploads, locateObject, removeObject, uploadObject } from './s3/objects.ts'
+import { type ListedObject, listObjects, listUploads } from './s3/lists.ts'
+import { locateObject, removeObject, uploadObject } from './s3/objects.ts'
 import { type ContentStore, checkKey, createGoneError, createUnavailableError, type ListedContent } from './types.ts'
 
 export type { S3Credentials } from './s3/client.ts'

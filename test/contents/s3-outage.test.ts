@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from 'vitest'
 import { readAll } from '../../src/conformance/contents-cases.ts'
 import { createBytes, MEBIBYTE, stream } from '../../src/conformance/samples.ts'
 import { createS3Client } from '../../src/contents/s3/client.ts'
-import { listObjects } from '../../src/contents/s3/objects.ts'
+import { listObjects } from '../../src/contents/s3/lists.ts'
 import type { S3ContentsOptions } from '../../src/contents/s3.ts'
 import type { ContentStore } from '../../src/contents/types.ts'
 import { createKey, createPrefix, listKeys, openS3Contents } from '../support/contents.ts'
@@ -242,5 +242,43 @@ describe('s3Contents with a service that lists wrongly', () => {
       return undefined
     }
     await expect(listKeys(contents)).rejects.toThrow('The S3 service lists a name twice')
+  })
+
+  const objects = (...keys: readonly string[]) =>
+    `<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>again</NextContinuationToken>${keys
+      .map((key) => `<Contents><Key>${key}</Key></Contents>`)
+      .join('')}</ListBucketResult>`
+  const uploads = (marker: string, ...keys: readonly string[]) =>
+    `<ListMultipartUploadsResult><IsTruncated>true</IsTruncated>${marker}${keys
+      .map((key) => `<Upload><Key>${key}</Key><UploadId>1</UploadId></Upload>`)
+      .join('')}</ListMultipartUploadsResult>`
+  const marker = (key: string) => `<NextKeyMarker>${key}</NextKeyMarker><NextUploadIdMarker>1</NextUploadIdMarker>`
+  const TWICE = 'The S3 service lists a name twice'
+  const EMPTY = 'The S3 service lists a page without entries that is not the last.'
+  const PAGE_TWICE = 'The S3 service lists a page of uploads twice.'
+
+  /** Each page says that another one follows; after the last one the first comes again. */
+  it.each([
+    ['an empty page first', [objects()], [], EMPTY],
+    ['an empty page', [objects('a'), objects()], [], EMPTY],
+    ['the same page', [objects('a', 'b')], [], TWICE],
+    ['two pages in turn', [objects('a'), objects('b'), objects('a')], [], TWICE],
+    ['a page in the wrong order', [objects('c', 'a')], [], TWICE],
+    ['an empty page of uploads', [], [uploads(marker('a'), 'a'), uploads(marker('b'))], EMPTY],
+    ['a page of uploads without a marker', [], [uploads('', 'a')], PAGE_TWICE],
+    ['the same page of uploads', [], [uploads(marker('a'), 'a')], PAGE_TWICE],
+    ['two pages of uploads in turn', [], [uploads(marker('a'), 'a'), uploads(marker('b'), 'b')], PAGE_TWICE],
+  ])('fails where the list does not end: %s', async (_, objectPages, uploadPages, message) => {
+    const contents = open({ prefix: '' })
+    const counts = { objects: 0, uploads: 0 }
+    service.interfere = (req, res) => {
+      const kind = req.url!.includes('uploads') ? 'uploads' : 'objects'
+      const pages = kind === 'uploads' ? uploadPages : objectPages
+      if (pages.length === 0) return undefined
+      res.end(pages[counts[kind]++ % pages.length])
+      return 'done'
+    }
+    await expect(listKeys(contents)).rejects.toThrow(message)
+    expect(counts.objects + counts.uploads).toBeLessThan(5)
   })
 })
