@@ -125,10 +125,10 @@ export function createAfterCommits(report: ReportFailure): AfterCommits {
     },
 
     async drain() {
-      const end = Date.now() + PATIENCE
+      const end = performance.now() + PATIENCE
       // A hook may cause further changes.
       while (running.size > 0) {
-        const rest = end - Date.now()
+        const rest = end - performance.now()
         if (rest <= 0) return
         let timer: NodeJS.Timeout | undefined
         const tooLate = new Promise((resolve) => {

@@ -1,5 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import { HttpError } from '../core/errors.ts'
+import { isWithin } from '../core/is-within.ts'
 import { andThen, atOnce, type MaybePromise } from '../core/maybe-promise.ts'
 import { FUNCTION, POSITIVE, shapedAs, type ValueRule, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
@@ -117,7 +118,7 @@ const OPTIONS = {
 
 interface Failures {
   count: number
-  readonly until: number
+  readonly since: number
 }
 
 /** The most keys that are counted. */
@@ -139,13 +140,13 @@ export function attemptLimit(options: AttemptLimitOptions = {}): Throttle {
 
   function find(key: string): Failures | undefined {
     const entry = counts.get(key)
-    if (entry === undefined || Date.now() < entry.until) return entry
+    if (entry === undefined || isWithin(entry.since, window)) return entry
     counts.delete(key)
     return undefined
   }
 
   function timeLeft(entry: Failures | undefined): number | undefined {
-    return entry === undefined || entry.count < failures ? undefined : entry.until - Date.now()
+    return entry === undefined || entry.count < failures ? undefined : entry.since + window - Date.now()
   }
 
   return {
@@ -161,7 +162,7 @@ export function attemptLimit(options: AttemptLimitOptions = {}): Throttle {
       else {
         // The oldest goes first: all live equally long.
         if (counts.size >= MAX_KEYS) counts.delete(counts.keys().next().value as string)
-        counts.set(key, { count: 1, until: Date.now() + window })
+        counts.set(key, { count: 1, since: Date.now() })
       }
       return undefined
     },

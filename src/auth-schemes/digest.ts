@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Exchange } from '../core/exchange.ts'
+import { isWithin } from '../core/is-within.ts'
 import { andThen, atOnce, type MaybePromise } from '../core/maybe-promise.ts'
 import { ACCOUNTS, FUNCTION, listOf, oneOf, type ValueRule, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
@@ -19,7 +20,15 @@ import {
   findInTable,
   parseDigestCredentials,
 } from './digest-response.ts'
-import { createClaim, createKeySource, createNonces, SHARED_NONCES, type SharedNonces } from './nonces.ts'
+import {
+  createClaim,
+  createKeySource,
+  createNonceClock,
+  createNonces,
+  SHARED_NONCES,
+  type SharedNonces,
+  TOLERANCE,
+} from './nonces.ts'
 import { type AuthResult, type AuthScheme, oncePerRequest, REALM, toPrincipal, type Verdict } from './scheme.ts'
 
 export interface DigestOptions {
@@ -93,8 +102,9 @@ export function digest(options: DigestOptions): AuthScheme {
     read.accounts === undefined ? findByFunction(read.findSecret!) : findInTable(read.accounts, algorithms),
     realm,
   )
-  const nonces = createNonces(createKeySource(shared), realm)
-  const claim = createClaim(shared, nonceLifetime)
+  const now = createNonceClock(shared)
+  const nonces = createNonces(createKeySource(shared), realm, now)
+  const claim = createClaim(shared, nonceLifetime, now)
 
   function formatChallenges(more: readonly ChallengeParameter[]): readonly string[] {
     const nonce = nonces.create()
@@ -126,7 +136,7 @@ export function digest(options: DigestOptions): AuthScheme {
       return WRONG
     }
     const time = nonces.readTime(nonce)
-    if (time === undefined || Date.now() - time >= nonceLifetime) return refuseNonce()
+    if (time === undefined || !isWithin(time - TOLERANCE, nonceLifetime + TOLERANCE, now())) return refuseNonce()
     return andThen(claim(nonce, Number.parseInt(nc, 16), time), (isFree) => {
       if (isFree !== true) return refuseNonce()
       reportAttempt(throttle, credentials.user, 'accepted', exchange)

@@ -150,9 +150,6 @@ export function jwt(options: JwtOptions): TokenVerifier {
     watch: source.watch,
     verifyToken(token, request) {
       const key = memory.keyOf(token)
-      const now = Date.now()
-      const known = recall(key)
-      if (known !== undefined && now < source.freshUntil) return conclude(known, now, request)
       return andThen(source.refresh(), () => {
         const known = recall(key)
         return known === undefined ? verifySignature(token, key, request) : conclude(known, Date.now(), request)

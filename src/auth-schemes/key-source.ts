@@ -1,6 +1,7 @@
 import { ByteBlocks } from '../core/byte-blocks.ts'
 import { publishFailure } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
+import { isWithin } from '../core/is-within.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { createAvailability, type Log } from '../core/operator-log.ts'
 import type { JwtOptions } from './jwt-options.ts'
@@ -10,9 +11,7 @@ import { formatKeyIdentity, isKeyFor, parsePublicJwk, type VerificationKey } fro
 export interface KeySource {
   /** Grows when a key is removed: what was verified before must be verified again. */
   readonly generation: number
-  /** Until when, in milliseconds since the epoch, the keys need no looking after. */
-  readonly freshUntil: number
-  /** Sees to it that the keys may be used. @throws HttpError 503 when they cannot be had */
+  /** Sees to it that the keys may be used; at once where they may. @throws HttpError 503 when they cannot be had */
   refresh(): MaybePromise<void>
   /** The keys that may have made a signature. @throws HttpError 503 when that cannot be known */
   find(alg: string, kid: unknown): MaybePromise<readonly VerificationKey[]>
@@ -23,7 +22,6 @@ export interface KeySource {
 export function createStaticKeySource(keys: readonly VerificationKey[]): KeySource {
   return {
     generation: 0,
-    freshUntil: Number.POSITIVE_INFINITY,
     refresh: () => undefined,
     find: (alg, kid) => keys.filter((key) => isKeyFor(key, alg, kid)),
     watch: () => () => {},
@@ -52,7 +50,6 @@ export function createRemoteKeySource(
 
   const source = {
     generation: 0,
-    freshUntil: Number.NEGATIVE_INFINITY,
     refresh,
     watch: availability.watch,
     find(alg: string, kid: unknown): MaybePromise<readonly VerificationKey[]> {
@@ -67,7 +64,7 @@ export function createRemoteKeySource(
 
   function refresh(): MaybePromise<void> {
     if (isWithin(fetchedAt, freshFor)) return undefined
-    if (Date.now() >= fetchedAt + freshFor + staleFor) return fetchKeys()
+    if (!isWithin(fetchedAt, freshFor + staleFor)) return fetchKeys()
     if (pending === undefined && !isWithin(failedAt, retryAfter)) {
       fetchKeys().catch(() => {}) // has been published
     }
@@ -94,7 +91,6 @@ export function createRemoteKeySource(
       throw createUnavailable(retryAfter, cause)
     }
     fetchedAt = Date.now()
-    source.freshUntil = fetchedAt + freshFor
     // Answered 401 like a token of another issuer: without a report the clients would seem to be at fault.
     const isUsable = keys.some((key) => algorithms.some((alg) => isKeyFor(key, alg, undefined)))
     if (isUsable) availability.succeed()
@@ -102,8 +98,9 @@ export function createRemoteKeySource(
   }
 
   function describeFailure(reason: string): string {
-    const isServed = Date.now() < fetchedAt + freshFor + staleFor
-    const effect = isServed ? 'the keys fetched before are used for now' : 'requests with a token are answered 503'
+    const effect = isWithin(fetchedAt, freshFor + staleFor)
+      ? 'the keys fetched before are used for now'
+      : 'requests with a token are answered 503'
     return `jwt cannot fetch the keys of "jwks": ${reason}; ${effect}.`
   }
 
@@ -134,12 +131,6 @@ export function createRemoteKeySource(
   }
 
   return source
-}
-
-/** Whether less than a time has passed since a moment. One that lies ahead comes from a clock that was put back. */
-function isWithin(moment: number, time: number): boolean {
-  const now = Date.now()
-  return now >= moment && now < moment + time
 }
 
 /** The public keys of a JWK Set (RFC 7517 §5); those that are not for signatures, or not understood, are left out. */

@@ -1,4 +1,5 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createForwardClock } from '../core/forward-clock.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import { RECORD, type ValueRule } from '../core/option-values.ts'
 
@@ -37,6 +38,17 @@ export function createKeySource(shared: SharedNonces | undefined): () => Uint8Ar
 }
 
 /**
+ * The clock that nonces are made and judged by. Counts are forgotten by it: a nonce must not become young once more when
+ * the local clock is put back. Processes that share nonces have no other clock in common than the local one.
+ */
+export function createNonceClock(shared: SharedNonces | undefined): () => number {
+  return shared === undefined ? createForwardClock(() => Date.now()).now : () => Date.now()
+}
+
+/** Milliseconds by which the clocks of processes that share nonces may differ. */
+export const TOLERANCE = 5000
+
+/**
  * Takes a count of a nonce, which is good for one request (RFC 7616 §5.5).
  * @param time when the nonce was made, in milliseconds since the epoch
  * @returns false when the count has been taken, or when that can no longer be known
@@ -44,9 +56,13 @@ export function createKeySource(shared: SharedNonces | undefined): () => Uint8Ar
 type Claim<Result> = (nonce: string, count: number, time: number) => Result
 
 /** What takes the counts of nonces: of this process, or of all that share them. */
-export function createClaim(shared: SharedNonces | undefined, lifetime: number): Claim<MaybePromise<boolean>> {
+export function createClaim(
+  shared: SharedNonces | undefined,
+  lifetime: number,
+  now: () => number = createNonceClock(shared),
+): Claim<MaybePromise<boolean>> {
   if (shared !== undefined) return (nonce, count, time) => shared.claim(nonce, count, time + lifetime)
-  return createNonceCounts(MAX_NONCES, lifetime).claim
+  return createNonceCounts(MAX_NONCES, lifetime, now).claim
 }
 
 /** Nonces of which nothing is kept: each carries the time at which it was made, and a proof that we made it. */
@@ -61,8 +77,11 @@ const RANDOM = 10
 const PROOF = 16
 const FORM = /^[\w-]{43}$/
 
-/** @param getKey the key, with which anybody can make nonces */
-export function createNonces(getKey: () => Uint8Array, realm: string): Nonces {
+/**
+ * @param getKey the key, with which anybody can make nonces
+ * @param now the clock, in milliseconds since the epoch
+ */
+export function createNonces(getKey: () => Uint8Array, realm: string, now: () => number = () => Date.now()): Nonces {
   const context = `http-resource-service digest nonce ${realm}`
 
   function prove(body: Buffer): Buffer {
@@ -72,7 +91,7 @@ export function createNonces(getKey: () => Uint8Array, realm: string): Nonces {
   return {
     create() {
       const body = randomBytes(TIME + RANDOM)
-      body.writeUIntBE(Date.now(), 0, TIME)
+      body.writeUIntBE(now(), 0, TIME)
       return Buffer.concat([body, prove(body)]).toString('base64url')
     },
     readTime(nonce) {
@@ -101,14 +120,18 @@ interface Window {
  * is not younger: a count of it could otherwise be used again.
  * @param lifetime milliseconds after which a nonce is not claimed any more
  */
-export function createNonceCounts(limit: number, lifetime: number): { readonly claim: Claim<boolean> } {
+export function createNonceCounts(
+  limit: number,
+  lifetime: number,
+  now: () => number = () => Date.now(),
+): { readonly claim: Claim<boolean> } {
   const windows = new Map<string, Window>()
   let forgottenUntil = Number.NEGATIVE_INFINITY
 
   function forgetFirst(): void {
     const [nonce, { time }] = windows.entries().next().value as [string, Window]
     windows.delete(nonce)
-    if (time > Date.now() - lifetime) forgottenUntil = Math.max(forgottenUntil, time)
+    if (time > now() - lifetime) forgottenUntil = Math.max(forgottenUntil, time)
   }
 
   return {

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Exchange } from '../core/exchange.ts'
+import { isWithin } from '../core/is-within.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import type { Log } from '../core/operator-log.ts'
 import { type DefaultRule, withDefault } from '../core/option-values.ts'
@@ -118,7 +119,7 @@ export interface Memory<Value> {
  * @param lifetime milliseconds for which an entry counts; with 0 for either nothing is hashed or kept
  */
 export function createMemory<Value>(limit: number, lifetime: number = Number.POSITIVE_INFINITY): Memory<Value> {
-  type Entry = { readonly value: Value; readonly until: number }
+  type Entry = { readonly value: Value; readonly since: number }
   const isOff = limit === 0 || lifetime === 0
   const half = Math.max(1, Math.floor(limit / 2))
   let young = new Map<string, Entry>()
@@ -140,10 +141,10 @@ export function createMemory<Value>(limit: number, lifetime: number = Number.POS
         entry = old.get(key)
         if (entry !== undefined) keep(key, entry)
       }
-      return entry !== undefined && Date.now() < entry.until ? entry.value : undefined
+      return entry !== undefined && isWithin(entry.since, lifetime) ? entry.value : undefined
     },
     set(key, value) {
-      if (!isOff) keep(key, { value, until: Date.now() + lifetime })
+      if (!isOff) keep(key, { value, since: Date.now() })
     },
   }
 }

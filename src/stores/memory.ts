@@ -1,9 +1,10 @@
+import { createForwardClock } from '../core/forward-clock.ts'
 import { isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { CHECKED_LATER, CLOCK, SIZE, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import type { MemberPlace } from './memory/member-index.ts'
 import { createContentHolder, createStates, type TakenStreams } from './memory/states.ts'
-import { createStoreClock, isExpected, type StoredContent } from './new-state.ts'
+import { isExpected, type StoredContent } from './new-state.ts'
 import {
   type Content,
   type CreateOptions,
@@ -59,7 +60,7 @@ export function memoryStore(options?: MemoryStoreOptions): ResourceStore {
   if (!SIZE.accepts(retention))
     throw new TypeError('memoryStore: retention must be a number of milliseconds, 0 or more.')
 
-  const { now } = createStoreClock(localNow)
+  const { now } = createForwardClock(localNow)
   const { members, nextVersion, read, findConflict, put, putRelated, drop } = createStates(maxTombstones, now)
   const holder = createContentHolder()
 

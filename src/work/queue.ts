@@ -39,6 +39,12 @@ const COLLECTION = 'work'
 /** Milliseconds for which other processes leave claimed work alone; renewed while it lasts. After a crash it is resumed then. */
 export const LEASE = 10_000
 
+/**
+ * Milliseconds that work waits at most. More comes from a clock that was put back; the clocks of machines that share a
+ * store differ by less, and a pause is shorter.
+ */
+const LONGEST_WAIT = 600_000
+
 /** Accepted work as records in the store; several processes share it by compare-and-swap. */
 export interface WorkQueue {
   /** The write that records new work, to be made in the same atomic step as what it belongs to. */
@@ -68,6 +74,12 @@ export function createWorkQueue(store: ResourceStore, now: () => number): WorkQu
   const pathOf = (id: string): string => `${COLLECTION}/${id}`
   const contentOf = (record: WorkRecord) => ({ contentType: 'application/json', body: JSON.stringify(record) })
 
+  /** Milliseconds until work is due. */
+  function waitOf({ notBefore }: WorkRecord): number {
+    const wait = notBefore - now()
+    return wait > LONGEST_WAIT ? 0 : Math.max(0, wait)
+  }
+
   async function read(id: string): Promise<{ resource: StoredResource; record: WorkRecord } | undefined> {
     const resource = await store.read(pathOf(id))
     return isResource(resource) ? { resource, record: parseRecord(resource) } : undefined
@@ -87,7 +99,7 @@ export function createWorkQueue(store: ResourceStore, now: () => number): WorkQu
 
     async claim(id) {
       const found = await read(id)
-      if (found === undefined || found.record.notBefore > now()) return undefined
+      if (found === undefined || waitOf(found.record) > 0) return undefined
       const { resource } = found
       const record = { ...found.record, attempts: found.record.attempts + 1, notBefore: now() + LEASE }
       const work: ClaimedWork = { id, record, version: resource.version }
@@ -108,7 +120,7 @@ export function createWorkQueue(store: ResourceStore, now: () => number): WorkQu
 
     async withdraw(id, monitor) {
       const found = await read(id)
-      if (found === undefined || found.record.notBefore > now()) return false
+      if (found === undefined || waitOf(found.record) > 0) return false
       const { version } = found.resource
       const result = await store.remove(pathOf(id), { expect: { version }, mode: 'erase', related: [monitor] })
       return result.outcome === 'removed'
@@ -121,8 +133,8 @@ export function createWorkQueue(store: ResourceStore, now: () => number): WorkQu
       do {
         const page = await store.list(COLLECTION, { limit: 100, after })
         for (const item of page.items) {
-          const rest = parseRecord(item).notBefore - now()
-          if (rest <= 0) ids.push(item.path.slice(COLLECTION.length + 1))
+          const rest = waitOf(parseRecord(item))
+          if (rest === 0) ids.push(item.path.slice(COLLECTION.length + 1))
           else wait = Math.min(wait ?? rest, rest)
         }
         after = page.next

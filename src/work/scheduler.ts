@@ -1,3 +1,4 @@
+import { isWithin } from '../core/is-within.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import { createAvailability, isStoreFailure, type Log, reportFailure } from '../core/operator-log.ts'
 import { createPoll } from './poll.ts'
@@ -86,9 +87,8 @@ export function createExternalScheduler(
   let notified = new Map<string, number>()
   const look = async (): Promise<undefined> => {
     const { ids } = await due(1000)
-    const late = Date.now() - REPEAT
     notified = new Map([...notified].filter(([id]) => ids.includes(id)))
-    for (const id of ids) if ((notified.get(id) ?? 0) <= late) await tell(id, 0)
+    for (const id of ids) if (!isWithin(notified.get(id) ?? Number.NEGATIVE_INFINITY, REPEAT)) await tell(id, 0)
   }
   const poll = createPoll(look, pollInterval)
 

@@ -104,7 +104,7 @@ describe('fileContents and requests that are gone', () => {
       for (let count = 0; count < 400; count++) {
         const request = session.request({ ':path': '/a' })
         request.on('error', () => {})
-        // Each in a packet of its own: a stream that is opened and reset in one packet is no request.
+        // Each in a packet of its own: a stream that is opened and reset in one packet makes no request.
         await new Promise((resolve) => setImmediate(resolve))
         request.close(constants.NGHTTP2_CANCEL)
       }

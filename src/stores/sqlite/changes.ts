@@ -1,5 +1,6 @@
 import { HttpError } from '../../core/errors.ts'
-import { createStoreClock, isExpected } from '../new-state.ts'
+import { createForwardClock } from '../../core/forward-clock.ts'
+import { isExpected } from '../new-state.ts'
 import type { KnownStates } from '../recent-cache.ts'
 import type { Draft, SqlChanges, Taken } from '../sql/dialect.ts'
 import { encodeText, LIVE, REMOVED, type RowHead, rangeBelow, refuseRemoval, shownVersion } from '../sql/rows.ts'
@@ -176,7 +177,7 @@ export interface SqliteClock {
 }
 
 export function createSqliteClock(statements: SqliteStatements, now: () => number): SqliteClock {
-  const clock = createStoreClock(now)
+  const clock = createForwardClock(now)
 
   /** The latest second of the file. The file keeps seconds: a date has no more, and one write a second is enough. */
   function readSecond(): number {

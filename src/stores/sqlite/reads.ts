@@ -1,9 +1,9 @@
 /** What is read: states, pages of a collection, and pages by a query. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { ForwardClock } from '../../core/forward-clock.ts'
 import { isPromise, type MaybePromise } from '../../core/maybe-promise.ts'
 import type { ListOptions, Page } from '../lists.ts'
-import type { StoreClock } from '../new-state.ts'
 import type { KnownState, KnownStates } from '../recent-cache.ts'
 import type { QueryDialect, SqlParts } from '../sql/dialect.ts'
 import { type FoundMember, preparePage, type SelectedPage } from '../sql/queries/page.ts'
@@ -52,7 +52,7 @@ export interface SqliteStates {
 export interface SqliteStatesOptions {
   readonly open: OpenContent
   readonly known: KnownStates
-  readonly clock: Pick<StoreClock, 'now'>
+  readonly clock: Pick<ForwardClock, 'now'>
 }
 
 export function createSqliteStates(

@@ -1,0 +1,42 @@
+/** The local clock, but never back. */
+export interface ForwardClock {
+  /** Milliseconds since the epoch, never less than before. */
+  now(): number
+  /** Takes over a time that another process has given. */
+  raise(time: number): void
+}
+
+/**
+ * A clock that was set back, or that is behind the clock of another process, would give a state the date of an earlier
+ * one, and a date that names two states proves nothing (RFC 9110 §8.8.2.2). It would also take what is new for old. Until
+ * the local clock has caught up, time goes on from where it was, in whole seconds: what is kept for a time still expires.
+ * @param now the local clock, in milliseconds since the epoch
+ */
+export function createForwardClock(now: () => number): ForwardClock {
+  let latest = Number.NEGATIVE_INFINITY
+  /** When `latest` was reached, on a monotonic clock; `undefined` while the local clock leads. */
+  let since: number | undefined
+
+  return {
+    now() {
+      const local = now()
+      if (local >= latest) {
+        since = undefined
+        latest = local
+        return local
+      }
+      const moment = performance.now()
+      since ??= moment
+      const seconds = Math.floor((moment - since) / 1000)
+      since += seconds * 1000
+      latest += seconds * 1000
+      return latest
+    },
+
+    raise(time) {
+      if (time <= latest) return
+      latest = time
+      since = undefined
+    },
+  }
+}
