@@ -82,12 +82,14 @@ export interface S3ClientOptions {
 
 const MAX_ATTEMPTS = 4
 const FIRST_PAUSE = 100
+/** Milliseconds. The service allows 15 minutes; a signed address has to end in time, and Date has whole seconds. */
+const CLOCK_TOLERANCE = 30_000
 /** Overloads and failures of the service, which end by themselves. */
 const TRANSIENT: readonly number[] = [408, 429, 500, 502, 503, 504]
 
 export function createS3Client({ endpoint, region, bucket, readCredentials, timeout }: S3ClientOptions): S3Client {
   const base = `${endpoint.href.replace(/\/$/, '')}/${bucket}`
-  /** Milliseconds by which the clock of the service is ahead, where it has refused the one of this process. */
+  /** Milliseconds by which the clock of the service is ahead, where that is more than the tolerance. */
   let clockOffset = 0
 
   function addressOf({ name, query }: Pick<S3Request, 'name' | 'query'>): URL {
@@ -126,6 +128,7 @@ export function createS3Client({ endpoint, region, bucket, readCredentials, time
         ...(method === 'PUT' || method === 'POST' ? prepareBody(body, signed.headers) : {}),
       })
       const { status } = response
+      compareClocks(response.headers)
       if (!isStream || !response.ok) return { status, headers: response.headers, text: await readText(response) }
       return { status, headers: response.headers, text: '', stream: readStream(response.body!, deadline) }
     } finally {
@@ -139,11 +142,14 @@ export function createS3Client({ endpoint, region, bucket, readCredentials, time
     if (TRANSIENT.includes(status)) return createS3Error(response)
     if (status === 200 && root !== undefined && !text.includes(`</${root}>`)) return createS3Error(response)
     if (status !== 403 || readCode(text) !== 'RequestTimeTooSkewed') return undefined
-    // The clocks differ by more than the service allows: from here on requests are signed by its clock.
+    // The clocks differ by more than the service allows: the next attempt is signed by its clock.
+    return Number.isNaN(Date.parse(headers.get('Date') ?? '')) ? undefined : createS3Error(response)
+  }
+
+  /** From here on requests are signed by the clock of the service, where the two differ. */
+  function compareClocks(headers: Headers): void {
     const offset = Date.parse(headers.get('Date') ?? '') - Date.now()
-    if (!Number.isFinite(offset)) return undefined
-    clockOffset = offset
-    return createS3Error(response)
+    if (Math.abs(offset - clockOffset) > CLOCK_TOLERANCE) clockOffset = offset
   }
 
   return {
