@@ -11,6 +11,7 @@ import { askEachReading, readTarget } from '../core/place.ts'
 import type { Reply } from '../core/reply.ts'
 import type { RequestView } from '../core/request-view.ts'
 import { formatCacheControl } from '../protocol/cache-control.ts'
+import { isSafeMethod } from '../protocol/methods.ts'
 import { formatValidators, type KnownState, rememberValidators, resolveValidators } from './validators.ts'
 
 export type { KnownState, KnownValidators } from './validators.ts'
@@ -88,7 +89,7 @@ function checkState(exchange: Exchange, known: KnownState, { preconditions, time
   const current = resolveValidators(known, time)
   const isRead = method === 'GET' || method === 'HEAD'
   const conditions = readConditions(exchange)
-  if (preconditions === 'required' && !isRead) requireCondition(conditions, current, time)
+  if (preconditions === 'required' && !isSafeMethod(method)) requireCondition(conditions, current, time)
   const outcome = evaluateConditions(exchange, conditions, current, time)
   if (!isRead) return undefined
   rememberValidators(exchange, current)

@@ -94,7 +94,7 @@ function createReply(exchange: Exchange, source: RangeSource, now: number): Repl
   if (evaluateConditions(exchange, readConditions(exchange), validators, now) === 'not-modified') {
     return { status: 304, headers: [...tags.slice(0, 2), ...caching] }
   }
-  const fields = ['Content-Type', source.contentType, ...tags, 'Accept-Ranges', 'bytes']
+  const fields = ['Content-Type', source.contentType, ...tags, 'Accept-Ranges', 'bytes', ...caching]
   const { body, size } = readable(source.content)
   const selection = selectFor(exchange, validators, size, now)
   if (selection === 'unsatisfiable') {
@@ -102,34 +102,24 @@ function createReply(exchange: Exchange, source: RangeSource, now: number): Repl
     for (const name of ['ETag', 'Last-Modified']) exchange.res.removeHeader(name)
     throw new HttpError(416, 'ERR_RANGE_NOT_SATISFIABLE', { headers: { 'Content-Range': `bytes */${size}` } })
   }
-  if (selection !== 'whole') {
-    // A 206 adds to what the host has set, and so replaces it.
-    const ofHost = caching.length === 0 ? exchange.hostField('cache-control') : undefined
-    const all = ofHost === undefined ? [...fields, ...caching] : [...fields, 'Cache-Control', ofHost]
-    return rangeReply(selection, all, body, size)
-  }
-  return { status: 200, headers: [...fields, ...caching, 'Content-Length', String(size)], body }
+  if (selection !== 'whole') return rangeReply(selection, fields, body, size)
+  return { status: 200, headers: [...fields, 'Content-Length', String(size)], body }
 }
 
 function digestReply(exchange: Exchange, source: RangeSource, reply: Reply): MaybePromise<Reply> {
   const { content } = source
-  return addDigests(exchange, withHostCaching(exchange, reply), (wanted) =>
+  return addDigests(exchange, reply, (wanted) =>
     typeof content === 'string' || content instanceof Uint8Array
       ? digestAtHand(wanted, content, source)
       : digestKept(wanted, readProperty(source, 'sha256')),
   )
 }
 
-/** The reply with the Cache-Control of the host, which it replaces. */
-function withHostCaching(exchange: Exchange, reply: Reply): Reply {
-  const ofHost = reply.headers.includes('Cache-Control') ? undefined : exchange.hostField('cache-control')
-  return ofHost === undefined ? reply : { ...reply, headers: [...reply.headers, 'Cache-Control', ofHost] }
-}
-
-function formatCaching({ res, sharing }: Exchange, source: RangeSource): string[] {
+/** Cache-Control of the source, else of the host, whose field the reply replaces. */
+function formatCaching(exchange: Exchange, source: RangeSource): readonly string[] {
   const cacheControl = readProperty(source, 'cacheControl')
-  if (cacheControl === undefined && res.hasHeader('cache-control')) return []
-  return ['Cache-Control', formatCacheControl(cacheControl, sharing)]
+  const ofHost = cacheControl === undefined ? exchange.hostField('cache-control') : undefined
+  return ['Cache-Control', ofHost ?? formatCacheControl(cacheControl, exchange.sharing)]
 }
 
 /** Range counts on GET only, and only while If-Range still names the representation (RFC 9110 §13.1.5, §14.2). */

@@ -12,7 +12,7 @@ export interface ForwardedHop {
 export function parseForwarded(field: string): ForwardedHop[] | undefined {
   const hops: ForwardedHop[] = []
   for (const member of splitList(field)) {
-    const parsed = parseParameters(';' + member.replace(/^;+/, ''), 0)
+    const parsed = parseParameters(';' + member, 0)
     if (parsed === undefined || parsed.end !== member.length + 1) return undefined
     hops.push(Object.fromEntries(parsed.parameters) as ForwardedHop)
   }

@@ -139,7 +139,7 @@ const AUTHORITY = /^([a-z0-9._~-]+|\[[0-9a-f:.]+\])(?::(\d{0,5}))?$/
 /** A name with escapes and sub-delimiters, or IPv4 (RFC 3986 §3.2.2), and a port. */
 const NAMED_HOST = /^(?:[\w.~!$&'()*+,;=-]|%[0-9a-f]{2})+(?::\d*)?$/i
 /** IPv6, or an address of a later version, and a port. */
-const IP_LITERAL = /^\[(?:([0-9a-f:]+(?:\d+\.){3}\d+|[0-9a-f:]+)|v[0-9a-f]+\.[\w.~!$&'()*+,;=:-]+)\](?::\d*)?$/i
+const IP_LITERAL = /^\[(?:([0-9a-f:]*:(?:\d+\.){3}\d+|[0-9a-f:]+)|v[0-9a-f]+\.[\w.~!$&'()*+,;=:-]+)\](?::\d*)?$/i
 
 /** Reads host and port; `undefined` for anything else, user information included (RFC 9110 §4.2.4). */
 export function parseAuthority(text: string): Authority | undefined {

@@ -11,10 +11,11 @@ import { fastifyPlugin } from '../../src/adapters/fastify.ts'
 import { honoMiddleware } from '../../src/adapters/hono.ts'
 import { koaMiddleware } from '../../src/adapters/koa.ts'
 import type { Handler } from '../../src/core/handler.ts'
+import { range } from '../../src/handlers/range.ts'
 import { createResourceService } from '../../src/service/create-resource-service.ts'
 import { document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
-import { runServer } from '../support/hosts.ts'
+import { runServer, sendHttp } from '../support/hosts.ts'
 import { openRawClient } from '../wire/raw-client.ts'
 import { closeAfterTest } from './raw.ts'
 
@@ -152,4 +153,21 @@ it('leaves no length on an answer of HTTP/2 that has no content', async () => {
   expect((await host.send(put)).status).toBe(201)
   const { status, headers } = await host.send(put)
   expect([status, headers['content-length'], headers['content-type']]).toEqual([204, undefined, undefined])
+})
+
+describe.each(Object.entries(hosts))('Cache-Control that %s has set before range', (_name, create) => {
+  it('is that of the answer, where the source has none (RFC 9110 §15.4.5)', async () => {
+    const source = { contentType: 'text/plain', entityTag: '"a"', content: 'hello' }
+    const served = range(({ path }) => (path === '/own' ? { ...source, cacheControl: 'no-store' } : source))
+    const { port, close } = await runServer(await create(served, { 'Cache-Control': 'max-age=5' }))
+    closeAfterTest(close)
+    const fieldOf = async (path: string, headers: Readonly<Record<string, string>> = {}) => {
+      const { status, field } = await sendHttp(port, { path, headers })
+      return [status, field('cache-control')]
+    }
+    expect(await fieldOf('/')).toEqual([200, 'max-age=5'])
+    expect(await fieldOf('/', { 'If-None-Match': '"a"' })).toEqual([304, 'max-age=5'])
+    expect(await fieldOf('/', { Range: 'bytes=0-1' })).toEqual([206, 'max-age=5, no-transform'])
+    expect(await fieldOf('/own')).toEqual([200, 'no-store'])
+  })
 })

@@ -43,6 +43,7 @@ import { parsePrefer } from '../../src/protocol/prefer.ts'
 import {
   formatOrigin,
   formatPath,
+  isHost,
   parseAuthority,
   parseRequestTarget,
   parseTargetAuthority,
@@ -95,6 +96,8 @@ const PARSERS: Readonly<Record<string, (text: string) => unknown>> = {
   parseAuthParameters,
   parseForwarded,
   'decideForwardedTransport, both fields': (text) => decideForwardedTransport(text, text),
+  isHost,
+  'isHost behind "["': (text) => isHost(`[${text}]`),
   parseAuthority,
   parseTargetAuthority,
   'parseTargetAuthority behind "http://"': (text) => parseTargetAuthority(`http://${text}`),
@@ -204,6 +207,7 @@ describe('every parser of a field', () => {
     'zeros of a weight': fill('0', 'a/b;q=0.'),
     preferences: fill('return=minimal,'),
     'auth parameters': fill('a="b",', 'Digest '),
+    'digits alone': fill('1'),
     hops: fill('for=a;proto=http,'),
     'digits of a date': fill('0', 'Sun, '),
     weekdays: fill('Sun, '),
@@ -233,7 +237,7 @@ describe('every parser of a field', () => {
     '%s is done with 200 kB at once: nothing is quadratic (threat 39)',
     MEASURED,
     (_name, parse) => {
-      for (const unit of ['"a",', ' ', '\\', '"', ';a=b', '%41', 'W/', ',', '0-0,', 'a/b,']) {
+      for (const unit of ['"a",', ' ', '\\', '"', ';a=b', '%41', 'W/', ',', '0-0,', 'a/b,', '1', '1:']) {
         const text = unit.repeat(200_000 / unit.length)
         const elapsed = startProcessorClock()
         parse(text)

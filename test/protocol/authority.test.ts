@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { formatOrigin, parseAuthority, parseTargetAuthority } from '../../src/protocol/request-target.ts'
+import { formatOrigin, isHost, parseAuthority, parseTargetAuthority } from '../../src/protocol/request-target.ts'
+import { startProcessorClock } from '../support/processor-time.ts'
 
 describe('parseAuthority', () => {
   it.each([
@@ -71,5 +72,56 @@ describe('formatOrigin', () => {
     ['http', '[::1]', '8080', 'http://[::1]:8080'],
   ] as const)('writes %s, %s, %j as %s (RFC 6454 §6.2)', (scheme, host, port, origin) => {
     expect(formatOrigin(scheme, { host, port })).toBe(origin)
+  })
+})
+
+describe('isHost', () => {
+  it.each([
+    'a.test',
+    'A_b-c~%41!.test:',
+    'a.test:65535',
+    '127.0.0.1:80',
+    '[::]',
+    '[2001:db8::7]:443',
+    '[1:2:3:4:5:6:7:8]',
+    '[1:2:3:4:5:6:255.249.10.0]',
+    '[::ffff:192.0.2.1]:80',
+    '[::11.2.3.4]',
+    '[v1.a:b]',
+  ])('takes %j (RFC 3986 §3.2.2)', (text) => {
+    expect(isHost(text)).toBe(true)
+  })
+
+  it.each([
+    '',
+    ':80',
+    'u@a.test',
+    'a.test:65536',
+    'a.test:x',
+    '[]',
+    '[.]',
+    '[:::]',
+    '[::1]x',
+    '[::1]:65536',
+    '[1:2:3:4:5:6:7]',
+    '[1:2:3:4:5:6:7:8:9]',
+    '[1:2:3:4:5:6:7:1.2.3.4]',
+    '[12345::]',
+    '[192.0.2.1]',
+    '[::192.0.2]',
+    '[::192.0.2.256]',
+    '[::192.0.2.1.1]',
+    '[192.0.2.1::]',
+    '[v1.]',
+  ])('refuses %j (RFC 3986 §3.2.2)', (text) => {
+    expect(isHost(text)).toBe(false)
+  })
+
+  it('takes time in proportion to the length of an IPv6 address', () => {
+    const text = `[${'1'.repeat(100_000)}]`
+    const elapsed = startProcessorClock()
+    expect(isHost(text)).toBe(false)
+    // Quadratic work takes 10 seconds.
+    expect(elapsed()).toBeLessThan(1000)
   })
 })

@@ -13,6 +13,7 @@ describe('parseForwarded', () => {
     ],
     ['for=_hidden, for=unknown', [{ for: '_hidden' }, { for: 'unknown' }]],
     ['for="a,b";proto=https', [{ for: 'a,b', proto: 'https' }]],
+    [';for=a;;proto=http;, ;', [{ for: 'a', proto: 'http' }, {}]],
   ])('reads %j (RFC 7239 §4 and §6)', (field, hops) => {
     expect(parseForwarded(field)).toEqual(hops)
   })
