@@ -147,7 +147,9 @@ function refuseRequire(definitions: ReadonlyMap<string, ResourceDefinition>): vo
 }
 
 function hasWork({ options }: ResourceDefinition): boolean {
-  return options.deletion === 'queued' || ('create' in options && options.create === 'accepted')
+  return (
+    ('deletion' in options && options.deletion === 'queued') || ('create' in options && options.create === 'accepted')
+  )
 }
 
 /** The hook of a collection that accepts work. */
