@@ -3,7 +3,7 @@ import type { CollectionFacts } from '../actions/route.ts'
 import type { JsonObject, JsonValue } from '../core/json.ts'
 import {
   BOOLEAN,
-  FIELD_VALUE,
+  CACHE_CONTROL,
   FUNCTION,
   oneOf,
   RECORD,
@@ -64,7 +64,7 @@ export interface CollectionOptions<Value = JsonObject> extends DocumentOptions<V
 const COLLECTION_OPTIONS: OptionTable<CollectionOptions<JsonValue>> = {
   ...DOCUMENT_OPTIONS,
   ...QUERY_OPTIONS,
-  postCacheControl: FIELD_VALUE,
+  postCacheControl: CACHE_CONTROL,
   create: oneOf('created', 'accepted'),
   process: FUNCTION,
   formFields: recordOf(TEXT),

@@ -3,9 +3,9 @@ import type { StandardSchema } from '../core/definition-types.ts'
 import type { JsonObject, JsonValue } from '../core/json.ts'
 import {
   BOOLEAN,
+  CACHE_CONTROL,
   DURATION,
   either,
-  FIELD_VALUE,
   FUNCTION,
   listOf,
   oneOf,
@@ -129,7 +129,7 @@ const MOMENT: ValueRule = {
 export const RESOURCE_OPTIONS: OptionTable<ResourceOptions> = {
   methods: SOME_METHODS,
   schema: SCHEMA,
-  cacheControl: FIELD_VALUE,
+  cacheControl: CACHE_CONTROL,
   preconditions: PRECONDITIONS,
   digests: oneOf('optional', 'required'),
   requireAuth: either(oneOf('all', 'writes', 'none'), FUNCTION),
