@@ -52,6 +52,66 @@ const cases: [string, () => unknown, string | RegExp][] = [
     () => collection({ ...option, types: ['application/json', 'text/plain'] }),
     `collection has ${Object.keys(option).join()}, which needs items of JSON`,
   ]),
+  ...(
+    [
+      { deletion: 'soft' },
+      { deleteResponse: 'tag' },
+      { retention: 5 },
+      { postCacheControl: 'max-age=60' },
+      { maxSize: 5 },
+      { types: ['text/plain'] },
+    ] as const
+  ).map((option): [string, () => unknown, string] => [
+    `singleton(${JSON.stringify(option)})`,
+    () => singleton(option),
+    `singleton has no option "${Object.keys(option).join()}".`,
+  ]),
+  [
+    'document({ postCacheControl })',
+    () => document({ postCacheControl: 'max-age=60' }),
+    'document has no option "postCacheControl".',
+  ],
+  ...[document, collection].flatMap((define) => {
+    const owner = define === document ? 'document' : 'collection'
+    const files = { types: ['text/plain', 'image/*'] }
+    return [
+      [{ ...files, schema: { '~standard': { validate() {} } } }, 'schema, which is about JSON'],
+      [{ ...files, jsonAsMergePatch: true }, 'jsonAsMergePatch, which is about JSON'],
+      [{ ...files, beforeWrite() {} }, 'a beforeWrite, which changes JSON'],
+      [{ types: ['application/json'], maxSize: 5 }, 'maxSize, which is about content that is not JSON'],
+      [{ types: ['*/*+json'], allowInline: ['text/html'] }, 'allowInline, which is about content that is not JSON'],
+    ].map(([options, text]): [string, () => unknown, string] => [
+      `${owner} with ${String(text)}, and types ${JSON.stringify((options as typeof files).types)}`,
+      () => define(options),
+      `${owner} has ${String(text)}`,
+    ])
+  }),
+  ['collection({ maxSize: 5 })', () => collection({ maxSize: 5 }), 'content that is not JSON: it takes JSON alone.'],
+  [
+    "document({ types: ['image/*'], idempotency })",
+    () => document({ types: ['image/*'], idempotency: 'optional' }),
+    'document has idempotency, which is about PATCH: none of its types is a JSON type.',
+  ],
+  [
+    "collection({ deletion: 'queued', deleteResponse })",
+    () => collection({ deletion: 'queued', deleteResponse: 'tag' }),
+    'collection answers a queued DELETE with 202 and a monitor: deleteResponse has no effect there.',
+  ],
+  ...[{ putResponse: 'representation' }, { clientIds: true }].map((option): [string, () => unknown, string] => [
+    `collection({ create: 'accepted' }) with ${JSON.stringify(option)}`,
+    () => collection({ create: 'accepted', ...option }),
+    `collection has ${Object.keys(option).join()}, which is about PUT: accepted items have no PUT.`,
+  ]),
+  [
+    "collection({ create: 'accepted', postCacheControl })",
+    () => collection({ create: 'accepted', postCacheControl: 'max-age=60' }),
+    'postCacheControl has no effect there.',
+  ],
+  [
+    'collection({ textProperty }) with a required file',
+    () => collection({ textProperty: 'text', files: { photo: { required: true } } }),
+    'collection has a file that is required, so POST takes forms alone: textProperty has no effect there.',
+  ],
   [
     'collection({ pageSize: 20 })',
     () => collection({ pageSize: 20 }),
@@ -200,5 +260,16 @@ describe('wrong arguments', () => {
 
   it('are refused by a promise where the function gives one: hashPassword(5) (issue "Package")', async () => {
     await expect(hashPassword(5)).rejects.toThrow('hashPassword takes a password as text, not the number 5.')
+  })
+
+  it('are not refused for a method that the methods of a definition leave out: several services may share options', () => {
+    const shared = { deletion: 'soft', postCacheControl: 'max-age=60', putResponse: 'representation' }
+    const items = { ...shared, methods: ['GET'], memberMethods: ['GET'], clientIds: true, jsonAsMergePatch: true }
+    expect(() => collection(items)).not.toThrow()
+    expect(() =>
+      document({ methods: ['GET'], maxSize: 5, deleteResponse: 'tag', jsonAsMergePatch: true }),
+    ).not.toThrow()
+    expect(() => singleton({ methods: ['GET'], putResponse: 'none', idempotency: 'optional' })).not.toThrow()
+    expect(() => collection({ maxSize: 5, files: { photo: { replaceable: true } } })).not.toThrow()
   })
 })

@@ -11,7 +11,7 @@ import { testContents, testStore } from '../src/testing.ts'
 type Loose = (...values: unknown[]) => unknown
 const loose = library as unknown as Record<keyof typeof library, Loose>
 const { attach, basic, collection, createResourceService, digest, jwt, memoryStore, mount } = loose
-const { protectedResourceMetadata } = loose
+const { bodyParse, document, jsonPatch, patch, protectedResourceMetadata } = loose
 
 const accounts = { ada: 'lovelace' }
 const issuer = { issuer: 'https://issuer.example', audience: 'a' }
@@ -130,6 +130,52 @@ const cases: [string, () => unknown, string][] = [
       `createResourceClient takes as ${name}: ${String(text)}.`,
     ]),
   ),
+  ['client, keyed: orders', client({ keyed: ['/users', 'orders'] }), 'takes as keyed: list of paths.'],
+  ...['max-age: 60', 'max-age=', '=60', 'public; max-age=60', 'no cache', 'private="'].flatMap(
+    (cacheControl): (typeof cases)[number][] => {
+      const text = "cacheControl: directives of Cache-Control, such as 'public, max-age=60'"
+      return [
+        [`cacheControl: ${cacheControl}`, service({ cacheControl }), `createResourceService takes as ${text}`],
+        [`document, ${cacheControl}`, () => document({ cacheControl }), `document takes as ${text}`],
+        [
+          `postCacheControl: ${cacheControl}`,
+          () => collection({ postCacheControl: cacheControl }),
+          'collection takes as postCacheControl: directives',
+        ],
+      ]
+    },
+  ),
+  ...['json', 'application/*', '', 'text/plain; charset'].map((contentType): (typeof cases)[number] => [
+    `patch, contentType: ${contentType}`,
+    () => patch({ read() {}, write() {}, contentType }),
+    "patch takes as contentType: a media type, such as 'application/json'",
+  ]),
+  [
+    'patch, limits.fileSize',
+    () => patch({ read() {}, write() {}, limits: { depth: 5, fileSize: 5 } }),
+    'patch has limits.fileSize, which limits no patch: those are bodySize, depth, jsonMembers.',
+  ],
+  [
+    "bodyParse(['json']), limits.nameLength",
+    () => bodyParse({ accept: ['json', 'text'], limits: { bodySize: 5, nameLength: 5 } }),
+    'bodyParse has limits.nameLength without a kind of content that it limits: form, multipart.',
+  ],
+  [
+    'operations without work',
+    service({ resources: { '/a': collection() }, operations: { concurrency: 2 } }),
+    'createResourceService has operations, and no definition has work to accept',
+  ],
+  ['operations without definitions', service({ operations: {} }), 'no definition has work to accept'],
+  [
+    'patchFormats without JSON',
+    service({ resources: { '/a/{name}': document({ types: ['image/*'] }) }, patchFormats: [jsonPatch()] }),
+    'createResourceService has patchFormats, and no definition has a JSON type that PATCH could change.',
+  ],
+  ...[{ scan: 'string' }, { kind: { type: 'string', pointer: '/scan' } }].map((query): (typeof cases)[number] => [
+    `query beside a file: ${JSON.stringify(query)}`,
+    () => collection({ query, files: { scan: {} } }),
+    `collection has in query the property ${Object.keys(query).join()}, which says of the file scan: { name, type, size }.`,
+  ]),
   ['client, timeuot', client({ timeuot: 5 }), 'createResourceClient has no option "timeuot".'],
 ]
 
@@ -137,5 +183,24 @@ describe('values of options that could not work', () => {
   it.each(cases)('are a TypeError that names the option and its values: %s', (_, call, message) => {
     expect(call).toThrow(TypeError)
     expect(call).toThrow(message)
+  })
+
+  it('do not include those that work', () => {
+    const files = { scan: {}, photo: { describe: ({ size }: { size: number }) => size } }
+    const query = { photo: 'number', size: { type: 'number', pointer: '/scan/size' } }
+    expect(collection({ files, query })).toBeDefined()
+    for (const cacheControl of ['', 'no-store', 'public,max-age=60', 'private="Set-Cookie, X-A", stale-if-error=5']) {
+      expect(document({ cacheControl })).toBeDefined()
+    }
+    expect(bodyParse({ accept: ['multipart'], limits: { nameLength: 5, fileSize: 5 } })).toBeDefined()
+    expect(patch({ read() {}, write() {}, contentType: 'application/geo+json; charset=utf-8' })).toBeDefined()
+    expect(service({ patchFormats: [jsonPatch()] })()).toBeDefined()
+    const readOnly = {
+      resources: { '/a': collection({ methods: ['GET'], memberMethods: ['GET'], deletion: 'queued' }) },
+    }
+    expect(service({ ...readOnly, operations: {}, patchFormats: [jsonPatch()] })()).toBeDefined()
+    const images = { resources: { '/a/{name}': document({ types: ['image/*'] }) } }
+    expect(service({ ...images, patchFormats: [] })()).toBeDefined()
+    expect(client({ keyed: ['/orders'] })()).toBeDefined()
   })
 })

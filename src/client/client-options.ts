@@ -77,6 +77,7 @@ export function readClientOptions(options: ResourceClientOptions = {}): Resource
 
 function fits(name: string, value: unknown, text: string): boolean {
   if (typeof value === 'number') return value >= Number(text.at(-1))
+  if (name === 'keyed' && Array.isArray(value)) return value.every((path) => String(path).startsWith('/'))
   return name === 'prefer' ? value === 'merge' || value === 'json' : text.includes(kindOf(value))
 }
 

@@ -14,11 +14,11 @@ import {
   CHECKED_LATER,
   CLOCK,
   FUNCTION,
+  MEDIA_TYPE,
   oneOf,
   PATCH_FORMATS,
   PRECONDITIONS,
   required,
-  TEXT,
   withDefault,
 } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
@@ -74,7 +74,7 @@ export interface PatchOptions<Target extends PatchTarget = PatchTarget> {
   /** Patch formats. Default: JSON Patch and JSON Merge Patch. */
   readonly patchFormats?: readonly PatchFormat[]
   /** `bodySize`, `depth` and `jsonMembers` limit the patch and the patched document; see {@link BodyLimits}. */
-  readonly limits?: Partial<BodyLimits>
+  readonly limits?: Partial<Pick<BodyLimits, 'bodySize' | 'depth' | 'jsonMembers'>>
   /**
    * `'required'`: a patch needs If-Match, If-None-Match or If-Unmodified-Since; 428 otherwise (RFC 6585 §3). Default
    * `'optional'`.
@@ -93,6 +93,9 @@ export interface PatchOptions<Target extends PatchTarget = PatchTarget> {
   readonly now?: () => number
 }
 
+/** The limits that count for patches. */
+const LIMITS: readonly string[] = ['bodySize', 'depth', 'jsonMembers']
+
 const OPTIONS = {
   read: required(FUNCTION),
   write: required(FUNCTION),
@@ -100,7 +103,7 @@ const OPTIONS = {
   limits: CHECKED_LATER,
   preconditions: withDefault(PRECONDITIONS, 'optional'),
   reply: withDefault(oneOf('representation', 'minimal'), 'representation'),
-  contentType: withDefault(TEXT, 'application/json'),
+  contentType: withDefault(MEDIA_TYPE, 'application/json'),
   onError: FUNCTION,
   now: CLOCK,
 } satisfies OptionTable<PatchOptions>
@@ -124,6 +127,10 @@ export function patch<Target extends PatchTarget>(options: PatchOptions<Target>)
   const given = resolveOptions('patch', options, OPTIONS)
   const { read, write, onError, preconditions, now, contentType, reply: defaultReply } = given
   const limits = readLimits('patch', given.limits)
+  const other = Object.keys(given.limits ?? {}).find((name) => !LIMITS.includes(name))
+  if (other !== undefined) {
+    throw new TypeError(`patch has limits.${other}, which limits no patch: those are ${LIMITS.join(', ')}.`)
+  }
   const formats = given.patchFormats ?? createDefaultFormats(limits)
   if (formats.length === 0) throw new TypeError('patch without any format refuses every patch.')
   const acceptPatch = ['Accept-Patch', formatAcceptPatch(formats)]

@@ -1,4 +1,14 @@
-import { splitList } from './field-value.ts'
+import { isToken, parseParameterValue, skipToken, splitList } from './field-value.ts'
+
+/** Whether text is a list of directives (RFC 9111 §5.2): `max-age=60`, not `max-age: 60`. */
+export function isCacheControl(text: string): boolean {
+  return splitList(text).every((directive) => {
+    const end = skipToken(directive, 0)
+    if (end === directive.length) return isToken(directive)
+    const value = directive[end] === '=' && end > 0 ? parseParameterValue(directive, end + 1) : undefined
+    return value?.end === directive.length
+  })
+}
 
 /** What caches may do with an answer, by where the principal of its request came from. */
 export type Sharing =

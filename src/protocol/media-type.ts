@@ -62,6 +62,11 @@ export function isJsonRange(range: string): boolean {
   return isJsonType(range) || range === '*/*+json'
 }
 
+/** Whether some content of a media range is JSON. */
+export function includesJson(range: string): boolean {
+  return isJsonRange(range) || range === '*/*' || range === 'application/*'
+}
+
 /** The type of text that is encoded as UTF-8. Only text has a charset by default; JSON has none (RFC 8259 §11). */
 export function withUtf8(field: string): string {
   const type = parseMediaType(field)

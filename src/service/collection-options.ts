@@ -3,6 +3,7 @@ import type { CollectionFacts } from '../actions/route.ts'
 import type { JsonObject, JsonValue } from '../core/json.ts'
 import {
   BOOLEAN,
+  CACHE_CONTROL,
   FUNCTION,
   oneOf,
   RECORD,
@@ -16,11 +17,13 @@ import { changeOptions, type OptionTable, resolveOptions } from '../core/options
 import { isJsonRange } from '../protocol/media-type.ts'
 import type { Method } from '../protocol/methods.ts'
 import { JSON_ONLY } from './compile-route.ts'
-import { checkStampedTypes, DOCUMENT_OPTIONS, type DocumentOptions } from './document-options.ts'
+import { checkContentOptions, DOCUMENT_OPTIONS, type DocumentOptions } from './document-options.ts'
 import { QUERY_OPTIONS, type QueryOptions, readQueryOptions } from './query-options.ts'
 import { checkMethods, checkResourceOptions, SOME_METHODS } from './resource-options.ts'
 
 export interface CollectionOptions<Value = JsonObject> extends DocumentOptions<Value>, QueryOptions {
+  /** Cache-Control of answers to POST, which caches may keep only with explicit freshness. Default `no-store`. */
+  readonly postCacheControl?: string
   /** `'accepted'`: POST answers 202, the item says `"state": "pending"` until `process` is done. Default `'created'`. */
   readonly create?: 'created' | 'accepted'
   /** The work behind an accepted creation. Without it, items are `"ready"` at once. */
@@ -61,6 +64,7 @@ export interface CollectionOptions<Value = JsonObject> extends DocumentOptions<V
 const COLLECTION_OPTIONS: OptionTable<CollectionOptions<JsonValue>> = {
   ...DOCUMENT_OPTIONS,
   ...QUERY_OPTIONS,
+  postCacheControl: CACHE_CONTROL,
   create: oneOf('created', 'accepted'),
   process: FUNCTION,
   formFields: recordOf(TEXT),
@@ -86,20 +90,39 @@ export function readCollectionOptions(
   const options = resolveOptions('collection', given, COLLECTION_OPTIONS)
   checkResourceOptions('collection', options)
   checkMethods('collection', 'methods', options.methods, ['GET', 'POST'])
-  checkStampedTypes('collection', options, ['application/json'])
   checkMethods('collection', 'memberMethods', options.memberMethods, ['GET', 'PUT', 'PATCH', 'DELETE'])
-  if (options.process !== undefined && options.create !== 'accepted') {
-    throw new TypeError("collection has a process, which runs only with create: 'accepted'.")
+  const { types = JSON_ONLY, files = {}, create } = options
+  const hasFiles = create === 'accepted' || Object.keys(files).length > 0
+  checkContentOptions('collection', options, { types, files: hasFiles })
+  checkAcceptance(options)
+  if (!types.every(isJsonRange)) refuseJsonOptions(options)
+  const { textProperty } = options
+  if (textProperty !== undefined && Object.values(files).some((file) => file.required === true)) {
+    throw new TypeError(
+      'collection has a file that is required, so POST takes forms alone: textProperty has no effect there.',
+    )
   }
-  if (options.create === 'accepted' && options.memberMethods?.includes('PUT')) {
-    throw new TypeError('collection keeps the state of members that are accepted: PUT would replace it; use PATCH.')
-  }
-  if (!(options.types ?? JSON_ONLY).every(isJsonRange)) refuseJsonOptions(options)
   return changeOptions(options, {
     pageSize: readPageSize(options.pageSize),
     ...readFiles(options.files),
     ...readQueryOptions(options),
   })
+}
+
+/** @throws TypeError for what has no effect where creation is accepted, and for what needs that */
+function checkAcceptance(options: CollectionOptions<JsonValue>): void {
+  if (options.create !== 'accepted') {
+    if (options.process === undefined) return
+    throw new TypeError("collection has a process, which runs only with create: 'accepted'.")
+  }
+  if (options.memberMethods?.includes('PUT')) {
+    throw new TypeError('collection keeps the state of members that are accepted: PUT would replace it; use PATCH.')
+  }
+  const aboutPut = options.putResponse !== undefined ? 'putResponse' : options.clientIds === true && 'clientIds'
+  if (aboutPut) throw new TypeError(`collection has ${aboutPut}, which is about PUT: accepted items have no PUT.`)
+  if (options.postCacheControl !== undefined) {
+    throw new TypeError('collection answers an accepted POST with no-store: postCacheControl has no effect there.')
+  }
 }
 
 const NEED_JSON = ['query', 'scope', 'count', 'files', 'formFields', 'textProperty'] as const

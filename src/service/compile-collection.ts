@@ -7,6 +7,7 @@ import type { Action, CollectionFacts, ContentRule, Route } from '../actions/rou
 import { NAME_RULES, type RouteEntry } from '../actions/route-table.ts'
 import type { JsonValue } from '../core/json.ts'
 import { changeOptions, omitOptions } from '../core/options.ts'
+import { formatCacheControls } from '../protocol/cache-control.ts'
 import { isJsonRange, isJsonType, NO_PARAMETERS } from '../protocol/media-type.ts'
 import type { Method } from '../protocol/methods.ts'
 import type { CollectionOptions } from './collection-options.ts'
@@ -144,6 +145,7 @@ function compileCollectionItself(
     kind: 'collection',
     actions: { ...actions, ...(hasQuery && { QUERY: queryAction(limits.bodySize) }) },
     indexing,
+    ...(options.postCacheControl !== undefined && { postCacheControl: formatCacheControls(options.postCacheControl) }),
     collection: facts,
     fileNames: fileNamesOf(facts),
     hasParent: options.parent === true,

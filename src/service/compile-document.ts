@@ -10,7 +10,14 @@ import type { RouteEntry } from '../actions/route-table.ts'
 import { loadFile, loadFileTarget, loadPresent, loadReplaced, loadReplacedOrHidden } from '../actions/state.ts'
 import { changeOptions } from '../core/options.ts'
 import type { PatchFormat } from '../patch-formats/patch-format.ts'
-import { isJsonRange, isJsonType, isMediaRange, NO_PARAMETERS, parseMediaType } from '../protocol/media-type.ts'
+import {
+  includesJson,
+  isJsonRange,
+  isJsonType,
+  isMediaRange,
+  NO_PARAMETERS,
+  parseMediaType,
+} from '../protocol/media-type.ts'
 import type { Method } from '../protocol/methods.ts'
 import { completeRoute, JSON_ONLY, restrict, type ServiceDefaults } from './compile-route.ts'
 import type { DocumentOptions, SingletonOptions } from './document-options.ts'
@@ -71,7 +78,7 @@ export function compileDocument(
         : { load: loadFileTarget, perform: createFileReplacement(file), content: replacement },
     DELETE: { load: loadPresent, perform: remove, content: undefined },
   }
-  if (types.some(takesJson)) actions.PATCH = { load: loadDocument, perform: patch, content: patches }
+  if (types.some(includesJson)) actions.PATCH = { load: loadDocument, perform: patch, content: patches }
   const isUsual = isJson && !types[0]!.includes('*')
   return completeRoute(pattern, options, defaults, {
     ...facts,
@@ -127,10 +134,6 @@ export function compileSingleton(
     putResponse: options.putResponse ?? 'representation',
   })
   return [pattern, ...aliases].map((path) => ({ pattern: path, route }))
-}
-
-function takesJson(range: string): boolean {
-  return isJsonRange(range) || range === '*/*' || range === 'application/*'
 }
 
 function requireMediaType(type: string, pattern: string) {

@@ -23,6 +23,9 @@ export interface ServiceDefaults {
   readonly report: ReportIndexing
 }
 
+/** Caches keep answers to POST only where a definition says for how long (RFC 9110 §9.3.3). */
+const NOT_STORED = formatCacheControls('no-store')
+
 /** A route with everything that a definition leaves to the defaults. */
 export function completeRoute(
   pattern: string,
@@ -53,12 +56,12 @@ export function completeRoute(
     hasParent: false,
     patchFormats: defaults.context.patchFormats,
     schema: options.schema,
+    postCacheControl: NOT_STORED,
     ...facts,
     actions: actions.GET === undefined ? actions : { ...actions, HEAD: actions.GET },
     pattern,
     methods,
     cacheControl: formatCacheControls(options.cacheControl ?? defaults.cacheControl),
-    postCacheControl: formatCacheControls(options.postCacheControl ?? 'no-store'),
     needsDigests: options.digests === 'required',
     preconditions: options.preconditions ?? 'optional',
     documentation: compileDocumentation(options),

@@ -1,7 +1,8 @@
+import type { DeletionMode } from '../actions/route.ts'
 import type { JsonValue } from '../core/json.ts'
-import { listOf, oneOf, SIZE, TEXT, type ValueRule } from '../core/option-values.ts'
+import { listOf, oneOf, PERIOD, SIZE, TEXT, type ValueRule } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
-import { isJsonRange, parseMediaType } from '../protocol/media-type.ts'
+import { includesJson, isJsonRange, parseMediaType } from '../protocol/media-type.ts'
 import { checkMethods, checkResourceOptions, RESOURCE_OPTIONS, type ResourceOptions } from './resource-options.ts'
 
 export interface DocumentOptions<Value = JsonValue> extends ResourceOptions<Value> {
@@ -20,6 +21,18 @@ export interface DocumentOptions<Value = JsonValue> extends ResourceOptions<Valu
   readonly storedHeaders?: readonly ('Content-Language' | 'Content-Disposition')[]
   /** Media ranges that browsers may show in place although they can run scripts in this origin. Default: none. */
   readonly allowInline?: readonly string[]
+  /**
+   * What DELETE does. `'hard'`: content goes. `'soft'`: hidden, readable with `?deleted=true` where `authorize` allows,
+   * restored by PUT. `'queued'`: done later, 202 with a monitor. Default `'hard'`.
+   */
+  readonly deletion?: DeletionMode
+  /**
+   * What DELETE answers. `'none'`: 204. `'tag'`: 204 with the ETag of what was removed. `'confirmation'`: 200 with
+   * `{ deleted, id }`. `'representation'`: 200 with what was removed. Default `'none'`.
+   */
+  readonly deleteResponse?: 'none' | 'tag' | 'confirmation' | 'representation'
+  /** Milliseconds for which a removal is remembered (410); 0 leaves no trace (404). Default: the store's, 30 days. */
+  readonly retention?: number
 }
 
 export interface SingletonOptions<Value = JsonValue> extends ResourceOptions<Value> {
@@ -38,6 +51,9 @@ export const DOCUMENT_OPTIONS: OptionTable<DocumentOptions> = {
   maxSize: SIZE,
   storedHeaders: listOf(oneOf('Content-Language', 'Content-Disposition')),
   allowInline: listOf(MEDIA_RANGE),
+  deletion: oneOf('hard', 'soft', 'queued'),
+  deleteResponse: oneOf('none', 'tag', 'confirmation', 'representation'),
+  retention: PERIOD,
 }
 
 const SINGLETON_OPTIONS: OptionTable<SingletonOptions> = { ...RESOURCE_OPTIONS, aliases: listOf(TEXT) }
@@ -47,7 +63,11 @@ export function readDocumentOptions(given: DocumentOptions | undefined): Readonl
   const options = resolveOptions('document', given, DOCUMENT_OPTIONS)
   checkResourceOptions('document', options)
   checkMethods('document', 'methods', options.methods, ['GET', 'PUT', 'PATCH', 'DELETE'])
-  checkStampedTypes('document', options, ['*/*'])
+  const { types = ['*/*'] } = options
+  checkContentOptions('document', options, { types, files: false })
+  if (options.idempotency !== undefined && !types.some(includesJson)) {
+    throw new TypeError('document has idempotency, which is about PATCH: none of its types is a JSON type.')
+  }
   return options
 }
 
@@ -62,12 +82,38 @@ export function readSingletonOptions(given: SingletonOptions | undefined): Reado
   return options
 }
 
-/** @throws TypeError for a hook that would see only some of the content: what is not JSON is kept byte for byte */
-export function checkStampedTypes(
+/** Options that need a JSON type, and options that need another one. */
+const ABOUT_JSON = ['schema', 'jsonAsMergePatch'] as const
+const ABOUT_OTHER_CONTENT = ['maxSize', 'allowInline'] as const
+
+/**
+ * @param has the types of the content, and whether there are files, which may be of any type
+ * @throws TypeError for options that have no effect on such content, or beside each other
+ */
+export function checkContentOptions(
   owner: string,
-  { beforeWrite, types }: Readonly<DocumentOptions<JsonValue>>,
-  usual: readonly string[],
+  options: Readonly<DocumentOptions<JsonValue>>,
+  has: { readonly types: readonly string[]; readonly files: boolean },
 ): void {
-  if (beforeWrite === undefined || (types ?? usual).every(isJsonRange)) return
-  throw new TypeError(`${owner} has a beforeWrite, which changes JSON: its types must be JSON types alone.`)
+  const isJson = has.types.every(isJsonRange)
+  const find = <Name extends keyof DocumentOptions>(names: readonly Name[]): Name | undefined =>
+    names.find((name) => options[name] !== undefined && options[name] !== false)
+  const aboutJson = has.types.some(includesJson) ? undefined : find(ABOUT_JSON)
+  if (aboutJson !== undefined) {
+    throw new TypeError(`${owner} has ${aboutJson}, which is about JSON: none of its types is a JSON type.`)
+  }
+  // What is not JSON is kept byte for byte: the hook would see only some of the content.
+  if (options.beforeWrite !== undefined && !isJson) {
+    throw new TypeError(`${owner} has a beforeWrite, which changes JSON: its types must be JSON types alone.`)
+  }
+  const aboutOther = isJson && !has.files ? find(ABOUT_OTHER_CONTENT) : undefined
+  if (aboutOther !== undefined) {
+    throw new TypeError(`${owner} has ${aboutOther}, which is about content that is not JSON: it takes JSON alone.`)
+  }
+  if (options.deletion === 'soft' && options.retention !== undefined) {
+    throw new TypeError(`${owner} keeps what it removes softly for good: retention has no effect there.`)
+  }
+  if (options.deletion === 'queued' && options.deleteResponse !== undefined) {
+    throw new TypeError(`${owner} answers a queued DELETE with 202 and a monitor: deleteResponse has no effect there.`)
+  }
 }

@@ -1,3 +1,4 @@
+import type { FileOptions } from '../actions/hook-types.ts'
 import type { ScopeHook } from '../actions/indexing.ts'
 import { MOST_PROPERTIES, QUERY_TYPES, type QueryType, RESERVED_PARAMETERS } from '../actions/query-rules.ts'
 import {
@@ -82,13 +83,16 @@ const SCOPE_OPTIONS = {
   values: required(FUNCTION),
 } satisfies OptionTable<NamedScope>
 
+type CollectionFiles = Readonly<Record<string, FileOptions>>
+
 /** Checks and copies what a collection says of its queries. @throws TypeError for what could have no effect */
 export function readQueryOptions({
   query,
   scope,
   files,
-}: QueryOptions & { readonly files?: object }): Pick<QueryOptions, 'query' | 'scope'> {
+}: QueryOptions & { readonly files?: CollectionFiles }): Pick<QueryOptions, 'query' | 'scope'> {
   const properties = Object.entries(query ?? {}).map(([name, given]) => [name, readProperty(name, given)] as const)
+  for (const [name, property] of properties) refuseFacts(name, property, files)
   const named = readScope(scope)
   const both = typeof named === 'object' && named.properties.find((name) => Object.hasOwn(files ?? {}, name))
   if (both) {
@@ -124,6 +128,18 @@ function readProperty(name: string, given: unknown): QueryPropertyOptions {
     )
   }
   return resolveOptions(owner, given as Exclude<QueryPropertyOptions, string>, PROPERTY_OPTIONS)
+}
+
+/** @throws TypeError for a property that is an object in every item with the file: each upload of it would be 422 */
+function refuseFacts(name: string, property: QueryPropertyOptions, files: CollectionFiles = {}): void {
+  const pointer = (typeof property === 'object' && property.pointer) || `/${name}`
+  const [file, ...rest] = parsePointer(pointer) ?? []
+  if (file === undefined || rest.length > 0 || !Object.hasOwn(files, file)) return
+  if (files[file]!.describe !== undefined) return
+  throw new TypeError(
+    `collection has in query the property ${name}, which says of the file ${file}: { name, type, size }. Give it a pointer ` +
+      `such as '/${file}/type', or the file a describe that returns one value.`,
+  )
 }
 
 function readScope(scope: QueryOptions['scope']): QueryOptions['scope'] {

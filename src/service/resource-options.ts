@@ -1,16 +1,14 @@
 import type { AfterCommit, Authorize, BeforeWrite, ConflictHook, Outbox, Rendition } from '../actions/hook-types.ts'
-import type { DeletionMode } from '../actions/route.ts'
 import type { StandardSchema } from '../core/definition-types.ts'
 import type { JsonObject, JsonValue } from '../core/json.ts'
 import {
   BOOLEAN,
+  CACHE_CONTROL,
   DURATION,
   either,
-  FIELD_VALUE,
   FUNCTION,
   listOf,
   oneOf,
-  PERIOD,
   PRECONDITIONS,
   RECORD,
   shapedAs,
@@ -36,8 +34,6 @@ export interface ResourceOptions<Value = JsonValue> {
   readonly schema?: StandardSchema<unknown, Value>
   /** Cache-Control of successful answers. Default: that of the service, `no-cache`. */
   readonly cacheControl?: string
-  /** Cache-Control of answers to POST, which caches may keep only with explicit freshness. Default `no-store`. */
-  readonly postCacheControl?: string
   /**
    * `'required'`: changes of what exists need If-Match, If-None-Match or If-Unmodified-Since; 428 otherwise (RFC 6585
    * §3). Default `'optional'`.
@@ -77,18 +73,6 @@ export interface ResourceOptions<Value = JsonValue> {
   readonly afterCommit?: AfterCommit<Value>
   /** What PUT answers when it replaces: 200 with the representation, or 204. Default `'none'`. */
   readonly putResponse?: 'representation' | 'none'
-  /**
-   * What DELETE does. `'hard'`: content goes. `'soft'`: hidden, readable with `?deleted=true` where `authorize` allows,
-   * restored by PUT. `'queued'`: done later, 202 with a monitor. Default `'hard'`.
-   */
-  readonly deletion?: DeletionMode
-  /**
-   * What DELETE answers. `'none'`: 204. `'tag'`: 204 with the ETag of what was removed. `'confirmation'`: 200 with
-   * `{ deleted, id }`. `'representation'`: 200 with what was removed. Default `'none'`.
-   */
-  readonly deleteResponse?: 'none' | 'tag' | 'confirmation' | 'representation'
-  /** Milliseconds for which a removal is remembered (410); 0 leaves no trace (404). Default: the store's, 30 days. */
-  readonly retention?: number
   /**
    * Whether a POST, or a PATCH without If-Match, that carries an Idempotency-Key is done once, however often it is sent.
    * `'optional'`: where the field is there. `'required'`: a request without it is 400. Needs a store that supports
@@ -145,8 +129,7 @@ const MOMENT: ValueRule = {
 export const RESOURCE_OPTIONS: OptionTable<ResourceOptions> = {
   methods: SOME_METHODS,
   schema: SCHEMA,
-  cacheControl: FIELD_VALUE,
-  postCacheControl: FIELD_VALUE,
+  cacheControl: CACHE_CONTROL,
   preconditions: PRECONDITIONS,
   digests: oneOf('optional', 'required'),
   requireAuth: either(oneOf('all', 'writes', 'none'), FUNCTION),
@@ -157,9 +140,6 @@ export const RESOURCE_OPTIONS: OptionTable<ResourceOptions> = {
   outbox: FUNCTION,
   afterCommit: FUNCTION,
   putResponse: oneOf('representation', 'none'),
-  deletion: oneOf('hard', 'soft', 'queued'),
-  deleteResponse: oneOf('none', 'tag', 'confirmation', 'representation'),
-  retention: PERIOD,
   idempotency: oneOf('optional', 'required'),
   idempotencyRetention: DURATION,
   representations: listOf(shapedAs({ type: 'string', render: 'function' })),
@@ -174,16 +154,13 @@ export const RESOURCE_OPTIONS: OptionTable<ResourceOptions> = {
 
 /** @throws TypeError for options that contradict each other, or have no effect beside each other */
 export function checkResourceOptions(owner: string, options: Readonly<ResourceOptions>): void {
-  const { retention, deprecated, sunset } = options
+  const { deprecated, sunset } = options
   if (options.idempotencyRetention !== undefined && options.idempotency === undefined) {
     throw new TypeError(`${owner} has an idempotencyRetention, which needs idempotency: 'optional' or 'required'.`)
   }
   // RFC 9745 §4: the Sunset date must not be earlier than the Deprecation date.
   if (deprecated !== undefined && sunset !== undefined && new Date(sunset) < new Date(deprecated)) {
     throw new TypeError(`${owner} has a sunset before the date since when it is deprecated.`)
-  }
-  if (options.deletion === 'soft' && retention !== undefined) {
-    throw new TypeError(`${owner} keeps what it removes softly for good: retention has no effect there.`)
   }
 }
 

@@ -6,10 +6,10 @@ import type { ErrorHook } from '../core/failures.ts'
 import { createLog, type Log } from '../core/operator-log.ts'
 import {
   BOOLEAN,
+  CACHE_CONTROL,
   CHECKED_LATER,
   CLOCK,
   either,
-  FIELD_VALUE,
   FUNCTION,
   LOG,
   listOf,
@@ -153,7 +153,7 @@ const SERVICE_OPTIONS = {
   limits: CHECKED_LATER,
   patchFormats: PATCH_FORMATS,
   contentCodings: withDefault(listOf(oneOf('gzip', 'deflate', 'br')), []),
-  cacheControl: FIELD_VALUE,
+  cacheControl: CACHE_CONTROL,
   mountPath: MOUNT_PATH,
   strictMount: withDefault(BOOLEAN, false),
   fallthrough: withDefault(BOOLEAN, true),
@@ -201,6 +201,8 @@ export interface ServiceSettings
   /** Whether unexpected errors are the host's: asked for, so that its `next` takes them. */
   readonly forwardErrors: false | 'always'
   readonly operations: OperationsSettings
+  /** As they were passed: they need a definition that uses them. */
+  readonly given: Pick<ServiceOptions, 'operations' | 'patchFormats'>
 }
 
 /** @throws TypeError for options that do not exist or make no sense */
@@ -225,6 +227,7 @@ export function readServiceOptions(given: ServiceOptions | undefined): ServiceSe
     log: createLog(options.log),
     forwardErrors: options.unexpectedErrors === 'forward' && 'always',
     operations: readOperationsOptions(options.operations),
+    given: options,
   })
 }
 

@@ -53,6 +53,16 @@ singleton({ schema: User, conflict: (proposed) => proposed.value?.name })
 
 // @ts-expect-error: an option that does not exist
 collection({ scheme: User })
+// @ts-expect-error: a singleton has no DELETE
+singleton({ deletion: 'soft' })
+// @ts-expect-error: a singleton has no DELETE
+singleton({ deleteResponse: 'tag' })
+// @ts-expect-error: a singleton has no DELETE
+singleton({ retention: 0 })
+// @ts-expect-error: a singleton has no POST
+singleton({ postCacheControl: 'no-cache' })
+// @ts-expect-error: a document has no POST
+document({ postCacheControl: 'no-cache' })
 // @ts-expect-error: the schema has no such member
 document({ schema: User, conflict: (proposed) => proposed.value?.email })
 
