@@ -1,5 +1,5 @@
 import { BOOLEAN, CHECKED_LATER, COUNT, describeValue, MILLISECONDS, withDefault } from '../core/option-values.ts'
-import type { OptionTable } from '../core/options.ts'
+import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { createPostgresChanges, createPostgresSteps } from './postgres/changes.ts'
 import { createPostgresConnection, type PostgresPool } from './postgres/connection.ts'
 import { createPostgresContents } from './postgres/contents.ts'
@@ -11,7 +11,7 @@ import { connectWhenMigrated } from './postgres/schema.ts'
 import { encodeKey, nameStatements } from './postgres/statements.ts'
 import { createPostgresStates } from './postgres/states.ts'
 import { createSqlStore } from './sql/create-store.ts'
-import { readSqlOptions, SQL_OPTIONS, type SqlStore, type SqlStoreOptions } from './sql/options.ts'
+import { SQL_OPTIONS, type SqlSettings, type SqlStore, type SqlStoreOptions } from './sql/options.ts'
 import { formatSortKey, type StateRow, toPage, toResource } from './sql/rows.ts'
 
 export type { PostgresClient, PostgresPool, PostgresQuery } from './postgres/connection.ts'
@@ -59,17 +59,16 @@ export function postgresStore(options: PostgresStoreOptions): SqlStore {
   if (typeof (options as { connect?: unknown } | undefined)?.connect === 'function') {
     throw new TypeError('postgresStore takes the pool as an option: postgresStore({ pool }).')
   }
-  const settings = readSqlOptions('postgresStore', options, OPTIONS)
-  const { pool, tablePrefix: prefix, statementTimeout, connectTimeout, maxWaiting, preparedStatements } = settings
+  const settings = resolveOptions('postgresStore', options, OPTIONS) as SqlSettings<PostgresStoreOptions>
+  const { pool, tablePrefix: prefix, maxWaiting } = settings
   if (!isPool(pool) && !isPglite(pool)) {
     throw new TypeError(
       `postgresStore needs as pool: an instance of PGlite, or new Pool() of pg; it is ${describeValue(pool)}.`,
     )
   }
-  const limits = { statementTimeout, connectTimeout, maxWaiting, preparedStatements }
 
   return createSqlStore('postgresStore', settings, (shared) => {
-    const client = createPostgresConnection(isPglite(pool) ? createPglitePool(pool) : pool, limits)
+    const client = createPostgresConnection(isPglite(pool) ? createPglitePool(pool) : pool, settings)
     const connection = connectWhenMigrated(client, prefix, maxWaiting, shared.startSweep)
     const statements = nameStatements(prefix)
     const contents = createPostgresContents(connection, statements, shared)
@@ -81,7 +80,7 @@ export function postgresStore(options: PostgresStoreOptions): SqlStore {
 
     return {
       read: states.read,
-      select: createPostgresQueries(connection, { prefix, indexes, open }),
+      select: createPostgresQueries(connection, prefix, indexes, open),
       changes: createPostgresChanges(states, steps, names, open),
       contents,
       indexes,

@@ -1,8 +1,8 @@
 import { CLOCK, describeValue, SIZE, type ValueRule, withDefault } from '../core/option-values.ts'
-import type { OptionTable } from '../core/options.ts'
+import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { createKnownStates } from './recent-cache.ts'
 import { createSqlStore } from './sql/create-store.ts'
-import { readSqlOptions, SQL_OPTIONS, type SqlStore, type SqlStoreOptions } from './sql/options.ts'
+import { SQL_OPTIONS, type SqlSettings, type SqlStore, type SqlStoreOptions } from './sql/options.ts'
 import { createSqliteChanges, createSqliteClock, createSqliteNames } from './sqlite/changes.ts'
 import { createSqliteConnection } from './sqlite/connection.ts'
 import { createSqliteContents } from './sqlite/contents.ts'
@@ -57,7 +57,7 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
       `sqliteStore takes an open database of node:sqlite, libsql or better-sqlite3, as in ${meant}, not ${describeValue(handle)}.`,
     )
   }
-  const settings = readSqlOptions('sqliteStore', options, OPTIONS)
+  const settings = resolveOptions('sqliteStore', options, OPTIONS) as SqlSettings<SqliteStoreOptions>
   const { tablePrefix: prefix, busyTimeout, cacheSize, reserve, now } = settings
 
   return createSqlStore('sqliteStore', settings, (shared) => {
@@ -72,15 +72,15 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
     const indexes = createSqliteIndexes(connection, statements, clock, open, shared)
     const known = createKnownStates(cacheSize / 4)
     const names = createSqliteNames(connection, statements)
-    const states = createSqliteStates(connection, statements, { open, known, clock })
-    const rows = createSqliteRows(statements, { contents, known, names, indexes, nextVersion })
+    const states = createSqliteStates(connection, statements, clock, open, known)
+    const rows = createSqliteRows(statements, contents, indexes, known, names, nextVersion)
     const parts = { states, rows, known, names, contents, clock, nextVersion }
     startSweep()
 
     return {
       read: states.read,
       list: states.list,
-      select: createSqliteQueries(connection, prefix, { indexes, known, open }),
+      select: createSqliteQueries(connection, prefix, indexes, open, known),
       changes: createSqliteChanges(connection, statements, parts),
       contents,
       indexes,

@@ -21,7 +21,7 @@ const refuse = () => Promise.reject(new HttpError(503, 'ERR_UNAVAILABLE'))
 function createStage(ledger: Partial<ContentLedger>, contents: Partial<ContentStore>, grace = GRACE) {
   const sound = { readIdentity: () => IDENTITY, begin: () => 1, touch: () => undefined, abandon: () => undefined }
   const beside = createBesideContents(contents as ContentStore, { ...sound, ...ledger } as ContentLedger, grace)
-  return createIntakeFactory({} as ChunkSink, { inlineLimit: 10, batchSize: 65_536, beside }).stage
+  return createIntakeFactory({ ...({} as ChunkSink), batchSize: 65_536, beside }, 10).stage
 }
 
 describe('content that goes into a content store', () => {

@@ -21,7 +21,8 @@ function createSink(changes: Partial<ChunkSink> = {}) {
     open: (id) => ({ id }) as unknown as LargeBody,
     ...changes,
   }
-  return { factory: createIntakeFactory(sink, { inlineLimit: LIMIT, batchSize: BATCH }), appended, abandoned }
+  const factory = createIntakeFactory({ ...sink, batchSize: BATCH, beside: undefined }, LIMIT)
+  return { factory, appended, abandoned }
 }
 
 const BYTES = Buffer.from(Array.from({ length: 5 * BATCH }, (_, i) => (i * 7 + (i >> 8)) % 251))

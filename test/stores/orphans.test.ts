@@ -22,11 +22,8 @@ describe('createOrphanSearch', () => {
       if (++passes === 1) throw new Error('The content store is away.')
       yield orphan
     }
-    const search = createOrphanSearch({ list } as unknown as ContentStore, {
-      grace: GRACE,
-      readIdentity: () => IDENTITY,
-      findKnown: () => new Set(),
-    })
+    const ledger = { readIdentity: () => IDENTITY, findKnown: () => new Set<string>() }
+    const search = createOrphanSearch({ list } as unknown as ContentStore, ledger, GRACE)
     await expect(search.step()).rejects.toThrow('The content store is away.')
     await search.step()
     expect(removed).toEqual(['orphan'])
@@ -108,10 +105,8 @@ function createSearch(names: readonly (readonly [name: string, age: number])[]) 
       ends++
     }
   }
-  const search = createOrphanSearch({ list } as unknown as ContentStore, {
-    grace: GRACE,
-    readIdentity: () => IDENTITY,
-    findKnown: (keys) => new Set(keys.filter((key) => key.endsWith('known'))),
-  })
+  const findKnown = (keys: readonly string[]) => new Set(keys.filter((key) => key.endsWith('known')))
+  const ledger = { readIdentity: () => IDENTITY, findKnown }
+  const search = createOrphanSearch({ list } as unknown as ContentStore, ledger, GRACE)
   return { removed, content, search, ends: () => ends }
 }

@@ -34,7 +34,7 @@ let checkOut: Checkout
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'setInterval', 'clearTimeout', 'clearInterval', 'performance'] })
   pool = new FakePool()
-  checkOut = createCheckout(pool as PostgresPool, { ...LIMITS, waiting: createWaitingCalls(3) })
+  checkOut = createCheckout(pool as PostgresPool, LIMITS, createWaitingCalls(3))
 })
 afterEach(async () => {
   // What still watches something keeps its timer.
@@ -169,7 +169,7 @@ describe('createCheckout, the wait for a connection', () => {
 
 describe('createCheckout, errors of connections that are not in a query', () => {
   it('listens to a connection once, however often it is taken, and by however many stores', async () => {
-    createCheckout(pool as PostgresPool, { ...LIMITS, waiting: createWaitingCalls(3) })
+    createCheckout(pool as PostgresPool, LIMITS, createWaitingCalls(3))
     for (let i = 0; i < 20; i++) await run()
     expect(pool.client.listenerCount('error')).toBe(1)
     expect(pool.client.emit('error', away)).toBe(true)

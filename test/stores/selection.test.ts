@@ -66,7 +66,7 @@ function createCollection(size: number) {
     let total: number | undefined
     for (let after: string | undefined; ; ) {
       const query = { index: INDEX, where, orderBy, count: after === undefined }
-      const page = runner.run(planPage({ query, after, limit, hidden }, COUNT_STEPS)(1))
+      const page = runner.run(planPage(query, { after, limit, hidden }, COUNT_STEPS)(1))
       total ??= page.total
       pages.push(page.found.map(({ sortKey }) => sortKey.slice(1)))
       if (page.next === undefined) return { pages, total }

@@ -8,12 +8,11 @@ import { hasProperties } from '../../core/option-values.ts'
 import { type Abortable, isAborted, throwIfAborted } from '../types.ts'
 import type { PostgresClient, PostgresPool, PostgresQuery } from './connection.ts'
 
-export interface CheckoutOptions {
+export interface CheckoutLimits {
   /** Milliseconds that a statement may take. */
   readonly statementTimeout: number
   /** Milliseconds to wait for a connection. */
   readonly connectTimeout: number
-  readonly waiting: WaitingCalls
 }
 
 /** The calls that wait for a connection, or for something else. */
@@ -56,7 +55,8 @@ export function createWaitingCalls(limit: number, awaited = 'a connection'): Wai
 
 export function createCheckout(
   pool: PostgresPool,
-  { statementTimeout, connectTimeout, waiting }: CheckoutOptions,
+  { statementTimeout, connectTimeout }: CheckoutLimits,
+  waiting: WaitingCalls,
 ): Checkout {
   guardPool(pool)
   limitConnectionTime(pool, connectTimeout)

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Abortable, isAborted } from '../types.ts'
 import {
-  type CheckoutOptions,
+  type CheckoutLimits,
   createCheckout,
   createWaitingCalls,
   isConnectionLost,
@@ -86,7 +86,7 @@ export interface PostgresConnection {
   view<Result>(work: (run: RunStatement) => Promise<Result>, call?: Abortable): Promise<Result>
 }
 
-export interface PostgresConnectionOptions extends Omit<CheckoutOptions, 'waiting'> {
+export interface PostgresConnectionOptions extends CheckoutLimits {
   /** Calls that may wait for a connection at the same time. */
   readonly maxWaiting: number
   /** Whether connections keep statements prepared. */
@@ -110,13 +110,10 @@ const types = {
   },
 }
 
-export function createPostgresConnection(
-  pool: PostgresPool,
-  { preparedStatements, maxWaiting, ...limits }: PostgresConnectionOptions,
-): PostgresConnection {
-  const { statementTimeout, connectTimeout } = limits
-  const waiting = createWaitingCalls(maxWaiting)
-  const checkOut = createCheckout(pool, { ...limits, waiting })
+export function createPostgresConnection(pool: PostgresPool, limits: PostgresConnectionOptions): PostgresConnection {
+  const { statementTimeout, connectTimeout, preparedStatements } = limits
+  const waiting = createWaitingCalls(limits.maxWaiting)
+  const checkOut = createCheckout(pool, limits, waiting)
   const runShared = createSharedTrips({ checkOut, waiting, runAlone, preparedStatements })
   const begin =
     `BEGIN; SET LOCAL statement_timeout = ${statementTimeout}; ` +

@@ -14,19 +14,15 @@ import { type PostgresConnection, type PostgresValue, type RunStatement, unnamed
 import type { PostgresIndexes } from './indexes.ts'
 import { CONTENT, FACTS } from './write-statements.ts'
 
-export interface PostgresQueriesOptions {
-  readonly prefix: string
-  readonly indexes: PostgresIndexes
-  readonly open: OpenContent
-}
-
 /** Rows that one statement counts: it does not keep this process waiting. */
 const COUNT_STEPS = { inIndex: 10_000_000, byEntry: 1_000_000 }
 const TYPES = { key: 'bytea', name: 'bytea', number: 'integer' }
 
 export function createPostgresQueries(
   connection: PostgresConnection,
-  { prefix, indexes, open }: PostgresQueriesOptions,
+  prefix: string,
+  indexes: PostgresIndexes,
+  open: OpenContent,
 ): SqlParts['select'] {
   const dialect: QueryDialect = {
     entries: `${prefix}entries`,

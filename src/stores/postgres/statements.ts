@@ -64,6 +64,10 @@ function writeStatements(prefix: string): Readonly<Record<StatementName, string>
     `SELECT ${FACTS}, ${CONTENT}, sort_key FROM ${states} ` +
     `WHERE collection = $1::bytea AND state = ${state} AND sort_key > $2::bytea ORDER BY sort_key LIMIT $3::integer`
 
+  const touch = `UPDATE ${contents} SET expires = ${NOW} + $2::bigint WHERE id = $1::text AND expires > 0`
+  const insertChunk =
+    `WITH touched AS (${touch} RETURNING id) ` + `INSERT INTO ${chunks} SELECT id, $3::integer, $4::bytea FROM touched`
+
   return {
     readState: `SELECT ${FACTS}, ${CONTENT} FROM ${states} WHERE path = $1::bytea`,
     readFacts: `SELECT ${FACTS} FROM ${states} WHERE path = $1::bytea`,
@@ -82,13 +86,8 @@ function writeStatements(prefix: string): Readonly<Record<StatementName, string>
 
     // `expires` of content: null while a path shows it; otherwise the time from which the sweep may take it.
     beginContent: `INSERT INTO ${contents} VALUES ($1::text, ${NOW} + $2::bigint)`,
-    addChunk:
-      `WITH touched AS (UPDATE ${contents} SET expires = ${NOW} + $2::bigint WHERE id = $1::text AND expires > 0 ` +
-      `RETURNING id) INSERT INTO ${chunks} SELECT id, $3::integer, $4::bytea FROM touched RETURNING 1`,
-    addTwoChunks:
-      `WITH touched AS (UPDATE ${contents} SET expires = ${NOW} + $2::bigint WHERE id = $1::text AND expires > 0 ` +
-      `RETURNING id) INSERT INTO ${chunks} SELECT id, $3::integer, $4::bytea FROM touched ` +
-      'UNION ALL SELECT id, $3::integer + 1, $5::bytea FROM touched RETURNING 1',
+    addChunk: `${insertChunk} RETURNING 1`,
+    addTwoChunks: `${insertChunk} UNION ALL SELECT id, $3::integer + 1, $5::bytea FROM touched RETURNING 1`,
     linkContent: `UPDATE ${contents} SET expires = NULL WHERE id = $1::text AND expires > 0 RETURNING 1`,
     releaseContent: `UPDATE ${contents} SET expires = ${NOW} + $2::bigint WHERE id = $1::text`,
     abandonContent: `UPDATE ${contents} SET expires = 0 WHERE id = $1::text AND expires IS NOT NULL RETURNING 1`,
@@ -115,7 +114,7 @@ function writeStatements(prefix: string): Readonly<Record<StatementName, string>
 
     // Content in a content store: its id is its key behind a mark.
     readIdentity: `SELECT id FROM ${prefix}identity`,
-    touchContent: `UPDATE ${contents} SET expires = ${NOW} + $2::bigint WHERE id = $1::text AND expires > 0`,
+    touchContent: touch,
     /** Rows that were not claimed before come first: content that can never be removed keeps no other content waiting. */
     claimKeys:
       `UPDATE ${contents} SET expires = 0 WHERE id IN (SELECT id FROM ${contents} WHERE expires < ${NOW} ` +

@@ -20,8 +20,7 @@ export interface BesideContents {
 }
 
 export function createBesideContents(contents: ContentStore, ledger: ContentLedger, grace: number): BesideContents {
-  const { readIdentity, findKnown } = ledger
-  const orphans = createOrphanSearch(contents, { grace, readIdentity, findKnown })
+  const orphans = createOrphanSearch(contents, ledger, grace)
 
   async function remove({ id, key }: LostContent): Promise<void> {
     await contents.remove(key)
@@ -129,15 +128,6 @@ export interface OrphanSearch {
   close(): MaybePromise<void>
 }
 
-export interface OrphanSearchOptions {
-  /** Milliseconds for which content that the database does not know is left alone; and between two passes. */
-  readonly grace: number
-  /** What the keys of this database begin with. */
-  readonly readIdentity: () => MaybePromise<string>
-  /** Which of some keys have a row, shown or not. */
-  readonly findKnown: (keys: readonly string[]) => MaybePromise<ReadonlySet<string>>
-}
-
 /** Keys that one step looks at: a page of S3. */
 const STEP_SIZE = 1000
 
@@ -145,10 +135,12 @@ const STEP_SIZE = 1000
  * Every key has its row before anything is put under it, and loses it only after its content is gone. What is found
  * without a row comes from a database that was restored from an earlier backup, or from a `put` that ended after its row
  * was swept.
+ * @param grace milliseconds for which content that the database does not know is left alone; and between two passes
  */
 export function createOrphanSearch(
   contents: ContentStore,
-  { grace, readIdentity, findKnown }: OrphanSearchOptions,
+  { readIdentity, findKnown }: Pick<ContentLedger, 'readIdentity' | 'findKnown'>,
+  grace: number,
 ): OrphanSearch {
   let pass: AsyncIterator<ListedContent> | undefined
   let nextPass = 0

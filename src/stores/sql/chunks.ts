@@ -10,25 +10,23 @@ import { splitHead, untilAborted } from '../streams.ts'
 import type { LargeBody } from '../types.ts'
 import { tryTo } from './background.ts'
 import type { BesideContents } from './beside.ts'
-import type { ChunkSink, ChunkSource, ContentId, Taken } from './dialect.ts'
+import type { ChunkSink, ChunkSource, ContentId, SqlContents, Taken } from './dialect.ts'
 import type { MoveOptions } from './options.ts'
 
-export interface IntakeOptions {
-  /** Content up to this many bytes is kept as one value. */
-  readonly inlineLimit: number
-  /** Bytes gathered before they are appended: a multiple of the size of a chunk. */
-  readonly batchSize: number
-  /** Where larger content goes instead of into chunks. */
-  readonly beside?: BesideContents | undefined
-}
-
-/** Takes a stream in. */
-export type Collect = (stream: AsyncIterable<Uint8Array>, signal: AbortSignal | undefined) => Promise<Taken>
+/** Where content goes that is taken in. */
+export type IntakeSink = Omit<SqlContents, 'chunkSource'>
 
 const FIRST_BUFFER = 16 * 1024
 
-/** Takes streams in: a part in memory, the rest as chunks. At most one batch of each stream is in memory at a time. */
-export function createCollector(sink: ChunkSink, { inlineLimit, batchSize, beside }: IntakeOptions): Collect {
+/**
+ * Takes streams in: a part in memory, the rest as chunks. At most one batch of each stream is in memory at a time.
+ * @param inlineLimit content up to this many bytes is kept as one value
+ */
+export function createCollector(
+  sink: IntakeSink,
+  inlineLimit: number,
+): (stream: AsyncIterable<Uint8Array>, signal: AbortSignal | undefined) => Promise<Taken> {
+  const { batchSize, beside } = sink
   if (beside === undefined) return collectChunks
   return async (stream, signal) => {
     const { head, size, rest } = await splitHead(untilAborted(stream, signal), inlineLimit)

@@ -4,8 +4,8 @@ import { createRecentCache } from '../recent-cache.ts'
 import { toStream } from '../streams.ts'
 import { type Abortable, type Content, isStaged, type StagedBody, sizeOf, throwIfAborted } from '../types.ts'
 import { createIndexer, createSweeper } from './background.ts'
-import { abandonLater, createCollector, type IntakeOptions, moveChunks } from './chunks.ts'
-import type { ChunkSink, Creation, FindTaken, RemoveStep, SqlParts, SqlShared, Taken, WriteStep } from './dialect.ts'
+import { abandonLater, createCollector, type IntakeSink, moveChunks } from './chunks.ts'
+import type { Creation, FindTaken, RemoveStep, SqlParts, SqlShared, Taken, WriteStep } from './dialect.ts'
 import type { SqlSettings, SqlStore, SqlStoreOptions } from './options.ts'
 import { listWhenIndexed } from './queries/page.ts'
 
@@ -32,9 +32,9 @@ export function createSqlStore(
     indexMembers: (collection, index) => void indexer.run(collection, index),
   })
   const { changes, contents } = parts
-  const { beside, batchSize } = contents
+  const { beside } = contents
   const indexer = createIndexer(parts.indexes)
-  const intakes = createIntakeFactory(contents, { inlineLimit: settings.inlineLimit, batchSize, beside })
+  const intakes = createIntakeFactory(contents, settings.inlineLimit)
 
   return {
     supports: {
@@ -174,9 +174,8 @@ export interface IntakeFactory extends Pick<Intake, 'held'> {
   stage(body: AsyncIterable<Uint8Array>, signal: AbortSignal | undefined): Promise<StagedBody>
 }
 
-export function createIntakeFactory(sink: ChunkSink, options: IntakeOptions): IntakeFactory {
-  const { inlineLimit } = options
-  const collect = createCollector(sink, options)
+export function createIntakeFactory(sink: IntakeSink, inlineLimit: number): IntakeFactory {
+  const collect = createCollector(sink, inlineLimit)
   const stagedContent = new WeakMap<StagedBody, Taken>()
 
   function heldBody(body: Content['body']): Taken | undefined {

@@ -123,7 +123,7 @@ export interface ChunkSink {
 
 /** Large content that never changes: in chunks, or in a content store. */
 export interface SqlContents extends ChunkSink {
-  /** Bytes that are appended at once. */
+  /** Bytes that are appended at once: a multiple of the size of a chunk. */
   readonly batchSize: number
   /** Content in the content store; `undefined` without one. */
   readonly beside: BesideContents | undefined

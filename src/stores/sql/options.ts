@@ -1,7 +1,7 @@
 import type { ContentStore } from '../../contents/types.ts'
 import type { MaybePromise } from '../../core/maybe-promise.ts'
 import { SIZE, shapedAs, type ValueRule, withDefault, writtenAs } from '../../core/option-values.ts'
-import { type OptionTable, resolveOptions } from '../../core/options.ts'
+import type { OptionTable } from '../../core/options.ts'
 import type { ResourceStore } from '../types.ts'
 
 /** The options that all stores on tables have. */
@@ -28,7 +28,7 @@ export interface SqlStoreOptions {
   readonly contents?: ContentStore
 }
 
-/** The options with their defaults. */
+/** The options with their defaults, which the tables of options give. */
 export type SqlSettings<Options extends SqlStoreOptions> = Readonly<
   Required<Omit<Options, 'contents'>> & Pick<SqlStoreOptions, 'contents'>
 >
@@ -52,19 +52,6 @@ export const SQL_OPTIONS: OptionTable<SqlStoreOptions> = {
   sweepInterval: withDefault(SIZE, 60_000),
   cacheSize: withDefault(SIZE, 32 * 1024 * 1024),
   contents: CONTENT_STORE,
-}
-
-/**
- * Reads and checks the options of a store on tables.
- * @param owner the public name of the store
- * @throws TypeError for an unknown option, a wrong value or an unfit prefix
- */
-export function readSqlOptions<Options extends SqlStoreOptions>(
-  owner: string,
-  options: Options | undefined,
-  table: OptionTable<Options>,
-): SqlSettings<Options> {
-  return resolveOptions(owner, options, table) as SqlSettings<Options>
 }
 
 export interface MoveOptions {

@@ -49,16 +49,12 @@ export interface SqliteStates {
   readHead(path: string): RowHead | undefined
 }
 
-export interface SqliteStatesOptions {
-  readonly open: OpenContent
-  readonly known: KnownStates
-  readonly clock: Pick<ForwardClock, 'now'>
-}
-
 export function createSqliteStates(
   connection: SqliteConnection,
   statements: SqliteStatements,
-  { open, known, clock }: SqliteStatesOptions,
+  clock: Pick<ForwardClock, 'now'>,
+  open: OpenContent,
+  known: KnownStates,
 ): SqliteStates {
   /** A state that is known and still there. */
   function recall(path: string): KnownState | undefined {
@@ -118,12 +114,6 @@ export function createSqliteStates(
   }
 }
 
-export interface SqliteQueriesOptions {
-  readonly indexes: SqliteIndexes
-  readonly known: KnownStates
-  readonly open: OpenContent
-}
-
 /** Statements that are kept prepared: their texts differ by slots and kinds of conditions. */
 const MOST_STATEMENTS = 200
 /** Milliseconds after which the steps of a list let other requests in between. */
@@ -135,7 +125,9 @@ const COUNT_STEPS = { inIndex: 50_000, byEntry: FURTHER_WINDOW }
 export function createSqliteQueries(
   connection: SqliteConnection,
   prefix: string,
-  { indexes, known, open }: SqliteQueriesOptions,
+  indexes: SqliteIndexes,
+  open: OpenContent,
+  known: KnownStates,
 ): SqlParts['select'] {
   const dialect: QueryDialect = {
     entries: `${prefix}entries`,

@@ -39,17 +39,13 @@ export interface SqliteRows {
   drop(row: RowHead, mode: RemoveOptions['mode'], keep: number, time: number): void
 }
 
-export interface SqliteRowsOptions {
-  readonly contents: SqliteContents
-  readonly known: KnownStates
-  readonly names: SqliteNames
-  readonly indexes: SqliteIndexes
-  readonly nextVersion: () => string
-}
-
 export function createSqliteRows(
   statements: SqliteStatements,
-  { contents, known, names, indexes, nextVersion }: SqliteRowsOptions,
+  contents: SqliteContents,
+  indexes: SqliteIndexes,
+  known: KnownStates,
+  names: SqliteNames,
+  nextVersion: () => string,
 ): SqliteRows {
   function upsert(
     { path, content, version = nextVersion(), retention }: StateWrite,

@@ -36,19 +36,11 @@ export interface FoundMember {
   readonly place: number
 }
 
-export interface PageRequest {
-  readonly query: ListQuery
-  readonly after: string | undefined
-  readonly limit: number
-  /** Whether hidden members are listed as well. */
-  readonly hidden: boolean
-}
-
 /**
  * Reads what the client has sent, and prepares the steps of the page.
  * @throws HttpError 400 for a cursor that is none
  */
-export function planPage({ query, after, limit, hidden }: PageRequest, countSteps: CountSteps) {
+export function planPage(query: ListQuery, { after, limit, hidden }: ListOptions, countSteps: CountSteps) {
   const { index } = query
   const order = query.orderBy.map(
     ({ property, direction }): OrderSlot => ({ slot: slotOf(index, property), direction }),
@@ -154,10 +146,10 @@ export interface PageReader {
  */
 export function preparePage(
   query: ListQuery,
-  { after, limit, hidden = false }: ListOptions,
+  options: ListOptions,
   countSteps: CountSteps,
 ): (reader: PageReader) => MaybePromise<Listed> {
-  const plan = planPage({ query, after, limit, hidden }, countSteps)
+  const plan = planPage(query, options, countSteps)
   return ({ findPlace, run, readMembers }) =>
     andThen(findPlace(), (place): MaybePromise<Listed> => {
       if (place === undefined) return { items: [], ...(query.count && { total: 0 }) }
