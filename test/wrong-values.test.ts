@@ -150,27 +150,6 @@ const cases: [string, () => unknown, string][] = [
     () => patch({ read() {}, write() {}, contentType }),
     "patch takes as contentType: a media type, such as 'application/json'",
   ]),
-  [
-    'patch, limits.fileSize',
-    () => patch({ read() {}, write() {}, limits: { depth: 5, fileSize: 5 } }),
-    'patch has limits.fileSize, which limits no patch: those are bodySize, depth, jsonMembers.',
-  ],
-  [
-    "bodyParse(['json']), limits.nameLength",
-    () => bodyParse({ accept: ['json', 'text'], limits: { bodySize: 5, nameLength: 5 } }),
-    'bodyParse has limits.nameLength without a kind of content that it limits: form, multipart.',
-  ],
-  [
-    'operations without work',
-    service({ resources: { '/a': collection() }, operations: { concurrency: 2 } }),
-    'createResourceService has operations, and no definition has work to accept',
-  ],
-  ['operations without definitions', service({ operations: {} }), 'no definition has work to accept'],
-  [
-    'patchFormats without JSON',
-    service({ resources: { '/a/{name}': document({ types: ['image/*'] }) }, patchFormats: [jsonPatch()] }),
-    'createResourceService has patchFormats, and no definition has a JSON type that PATCH could change.',
-  ],
   ...[{ scan: 'string' }, { kind: { type: 'string', pointer: '/scan' } }].map((query): (typeof cases)[number] => [
     `query beside a file: ${JSON.stringify(query)}`,
     () => collection({ query, files: { scan: {} } }),
@@ -192,15 +171,14 @@ describe('values of options that could not work', () => {
     for (const cacheControl of ['', 'no-store', 'public,max-age=60', 'private="Set-Cookie, X-A", stale-if-error=5']) {
       expect(document({ cacheControl })).toBeDefined()
     }
-    expect(bodyParse({ accept: ['multipart'], limits: { nameLength: 5, fileSize: 5 } })).toBeDefined()
+    const limits = { depth: 5, nameLength: 5, fileSize: 5 }
+    expect(bodyParse({ accept: ['json'], limits })).toBeDefined()
+    expect(patch({ read() {}, write() {}, limits })).toBeDefined()
     expect(patch({ read() {}, write() {}, contentType: 'application/geo+json; charset=utf-8' })).toBeDefined()
     expect(service({ patchFormats: [jsonPatch()] })()).toBeDefined()
-    const readOnly = {
-      resources: { '/a': collection({ methods: ['GET'], memberMethods: ['GET'], deletion: 'queued' }) },
-    }
-    expect(service({ ...readOnly, operations: {}, patchFormats: [jsonPatch()] })()).toBeDefined()
+    // Services that share their options: not each of them has a use for all.
     const images = { resources: { '/a/{name}': document({ types: ['image/*'] }) } }
-    expect(service({ ...images, patchFormats: [] })()).toBeDefined()
+    expect(service({ ...images, operations: {}, patchFormats: [jsonPatch()] })()).toBeDefined()
     expect(client({ keyed: ['/orders'] })()).toBeDefined()
   })
 })

@@ -37,16 +37,6 @@ const MEDIA_TYPES: Readonly<Record<BodyKind, string>> = {
   multipart: 'multipart/form-data',
   text: 'text/plain',
 }
-/** The limits that count for each kind. */
-const LIMITS: Readonly<Record<BodyKind, readonly (keyof BodyLimits)[]>> = {
-  json: ['bodySize', 'depth', 'jsonMembers'],
-  form: ['bodySize', 'formFields', 'nameLength'],
-  multipart: [
-    ...(['bodySize', 'parts', 'fields', 'files', 'fieldSize'] as const),
-    ...(['fieldsSize', 'fileSize', 'partHeaders', 'nameLength'] as const),
-  ],
-  text: ['bodySize'],
-}
 const KINDS = Object.keys(MEDIA_TYPES) as BodyKind[]
 const CODINGS: readonly ContentCoding[] = ['gzip', 'deflate', 'br']
 /** Methods whose meaning comes with content (RFC 9110 §9.3, RFC 5789 §2): with a Content-Type it is empty, not absent. */
@@ -59,7 +49,7 @@ export interface BodyParseOptions {
   readonly accept?: readonly BodyKind[]
   /** Whether any other content becomes a stream of its bytes, instead of 415. Default: false. */
   readonly raw?: boolean
-  /** Limits on the kinds that are accepted; see {@link BodyLimits} for the defaults. */
+  /** See {@link BodyLimits} for the defaults. */
   readonly limits?: Partial<BodyLimits>
   /** Content codings that are decoded. Default: none. */
   readonly contentCodings?: readonly ContentCoding[]
@@ -104,7 +94,6 @@ export function bodyParse(options?: BodyParseOptions): Handler {
   const { raw, contentCodings, onError } = given
   const accept = [...new Set(given.accept)]
   const limits = readLimits('bodyParse', given.limits)
-  checkLimits(accept, given.limits)
   if (accept.length === 0 && !raw) throw new TypeError('bodyParse without any kind to accept refuses all content.')
   const hint = raw ? '*/*' : accept.map((kind) => MEDIA_TYPES[kind]).join(', ')
 
@@ -163,15 +152,6 @@ export function bodyParse(options?: BodyParseOptions): Handler {
     onError,
     forwardErrors: true,
   })
-}
-
-/** @throws TypeError for a limit on content that is not parsed here */
-function checkLimits(accept: readonly BodyKind[], given: BodyParseOptions['limits'] = {}): void {
-  const names = accept.flatMap((kind) => LIMITS[kind])
-  const other = Object.keys(given).find((name) => !names.includes(name as keyof BodyLimits))
-  if (other === undefined) return
-  const kinds = KINDS.filter((kind) => LIMITS[kind].includes(other as keyof BodyLimits))
-  throw new TypeError(`bodyParse has limits.${other} without a kind of content that it limits: ${kinds.join(', ')}.`)
 }
 
 /** @throws HttpError 400 for a Content-Type that is malformed or repeated */

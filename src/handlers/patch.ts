@@ -74,7 +74,7 @@ export interface PatchOptions<Target extends PatchTarget = PatchTarget> {
   /** Patch formats. Default: JSON Patch and JSON Merge Patch. */
   readonly patchFormats?: readonly PatchFormat[]
   /** `bodySize`, `depth` and `jsonMembers` limit the patch and the patched document; see {@link BodyLimits}. */
-  readonly limits?: Partial<Pick<BodyLimits, 'bodySize' | 'depth' | 'jsonMembers'>>
+  readonly limits?: Partial<BodyLimits>
   /**
    * `'required'`: a patch needs If-Match, If-None-Match or If-Unmodified-Since; 428 otherwise (RFC 6585 §3). Default
    * `'optional'`.
@@ -92,9 +92,6 @@ export interface PatchOptions<Target extends PatchTarget = PatchTarget> {
   /** The clock, in milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number
 }
-
-/** The limits that count for patches. */
-const LIMITS: readonly string[] = ['bodySize', 'depth', 'jsonMembers']
 
 const OPTIONS = {
   read: required(FUNCTION),
@@ -127,10 +124,6 @@ export function patch<Target extends PatchTarget>(options: PatchOptions<Target>)
   const given = resolveOptions('patch', options, OPTIONS)
   const { read, write, onError, preconditions, now, contentType, reply: defaultReply } = given
   const limits = readLimits('patch', given.limits)
-  const other = Object.keys(given.limits ?? {}).find((name) => !LIMITS.includes(name))
-  if (other !== undefined) {
-    throw new TypeError(`patch has limits.${other}, which limits no patch: those are ${LIMITS.join(', ')}.`)
-  }
   const formats = given.patchFormats ?? createDefaultFormats(limits)
   if (formats.length === 0) throw new TypeError('patch without any format refuses every patch.')
   const acceptPatch = ['Accept-Patch', formatAcceptPatch(formats)]

@@ -24,7 +24,6 @@ import { createIndexReport, watchStore } from './operator-reports.ts'
 import { QUERY_OPTIONS, type QueryOptions } from './query-options.ts'
 import { type ResourceDefinition, readDefinition } from './resource-definitions.ts'
 import type { ServiceSettings } from './service-options.ts'
-import { checkUse, hasWork } from './unused-options.ts'
 
 /** A service as its steps use it, and as its description reads it. */
 export interface CompiledService {
@@ -67,7 +66,7 @@ export function compileService(given: ResourceStore, settings: ServiceSettings):
     Object.entries(resources ?? {}).map(([pattern, definition]) => [pattern, readDefinition(definition)] as const),
   )
   requireSupport(given, definitions)
-  checkUse(settings, definitions)
+  if (settings.authentication === undefined) refuseRequire(definitions)
   const records = createRecords(given, definitions, now)
   const operations = [...definitions.values()].some(hasWork)
     ? createOperations(facts, settings, (pattern) => {
@@ -137,6 +136,20 @@ function createRecords(
     idempotency === undefined ? [] : [idempotencyRetention],
   )
   return retentions.length === 0 ? undefined : createRecordSweeper(store, now, Math.min(...retentions))
+}
+
+/** @throws TypeError for a definition that asks for credentials which no scheme checks: it would be open to every client */
+function refuseRequire(definitions: ReadonlyMap<string, ResourceDefinition>): void {
+  for (const [pattern, { options }] of definitions) {
+    if (options.requireAuth === undefined || options.requireAuth === 'none') continue
+    throw new TypeError(`${pattern} requires credentials, and the service has no "auth" that could check them.`)
+  }
+}
+
+function hasWork({ options }: ResourceDefinition): boolean {
+  return (
+    ('deletion' in options && options.deletion === 'queued') || ('create' in options && options.create === 'accepted')
+  )
 }
 
 /** The hook of a collection that accepts work. */

@@ -201,8 +201,6 @@ export interface ServiceSettings
   /** Whether unexpected errors are the host's: asked for, so that its `next` takes them. */
   readonly forwardErrors: false | 'always'
   readonly operations: OperationsSettings
-  /** As they were passed: they need a definition that uses them. */
-  readonly given: Pick<ServiceOptions, 'operations' | 'patchFormats'>
 }
 
 /** @throws TypeError for options that do not exist or make no sense */
@@ -227,7 +225,6 @@ export function readServiceOptions(given: ServiceOptions | undefined): ServiceSe
     log: createLog(options.log),
     forwardErrors: options.unexpectedErrors === 'forward' && 'always',
     operations: readOperationsOptions(options.operations),
-    given: options,
   })
 }
 
