@@ -5,7 +5,7 @@ import { bearer } from '../../src/auth-schemes/bearer.ts'
 import { digest } from '../../src/auth-schemes/digest.ts'
 import { jwt } from '../../src/auth-schemes/jwt.ts'
 import { createClaim, createNonceClock } from '../../src/auth-schemes/nonces.ts'
-import { createMemory } from '../../src/auth-schemes/scheme.ts'
+import { type AuthScheme, createMemory } from '../../src/auth-schemes/scheme.ts'
 import { isWithin } from '../../src/core/is-within.ts'
 import type { RequestView } from '../../src/core/request-view.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
@@ -27,7 +27,7 @@ afterEach(async () => {
 
 const move = (milliseconds: number): void => void vi.setSystemTime(Date.now() + milliseconds)
 
-async function guard(scheme: Parameters<typeof serveGuarded>[0]['schemes'][number]): Promise<GuardedServer> {
+async function guard(scheme: AuthScheme): Promise<GuardedServer> {
   const server = await serveGuarded({ schemes: [scheme] })
   closing.push(() => server.close())
   return server
