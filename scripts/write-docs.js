@@ -27,6 +27,7 @@ const OPTIONS = [
   ['digest', ['DigestOptions']],
   ['negotiate', ['NegotiateOptions']],
   ['kerberosAcceptor', ['KerberosAcceptorOptions']],
+  ['hashPassword', ['PasswordCost']],
   ['attemptLimit', ['AttemptLimitOptions']],
   ['conditional', ['ConditionalOptions']],
   ['range', ['RangeOptions']],

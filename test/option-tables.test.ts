@@ -108,7 +108,7 @@ const options: readonly Option[] = tables.flatMap(({ options, rules }) =>
 /** Defaults of definitions: `completeRoute` and `compileCollection` fill them in, for each kind of route. */
 const DEFINITIONS = /^(?:Resource|Document|Collection|Query)Options\./
 /** Defaults that another place fills in, because they depend on the use. */
-const ELSEWHERE = ['AuthenticationOptions.principalIsAmbient']
+const ELSEWHERE = ['AuthenticationOptions.principalIsAmbient', 'HttpErrorOptions.expose']
 
 describe('the tables of options', () => {
   it('are found', () => {

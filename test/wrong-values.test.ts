@@ -121,7 +121,7 @@ const cases: [string, () => unknown, string][] = [
     maxAttempts: ['number from 1', null, '5', 0, Number.NaN, 5n],
     timeout: ['number from 1', null, true, 0, Number.NaN],
     retries: ['number from 0', null, '', [], -1, Number.NaN],
-    keyed: ['list of paths', null, '/orders', {}],
+    keyed: ['list of paths', null, '/orders', {}, new Set(['/orders']), [5], [null]],
     cacheSize: ['number from 0', null, [], Symbol('a'), -1],
   }).flatMap(([name, [text, ...values]]) =>
     values.map((value): (typeof cases)[number] => [
@@ -155,6 +155,25 @@ const cases: [string, () => unknown, string][] = [
     () => collection({ query, files: { scan: {} } }),
     `collection has in query the property ${Object.keys(query).join()}, which says of the file scan: { name, type, size }.`,
   ]),
+  ...[
+    Object.create({ timeout: 5 }),
+    new (class {
+      get timeout() {
+        return 5
+      }
+    })(),
+  ].map((options): (typeof cases)[number] => [
+    'client, an inherited timeout',
+    client(options),
+    'createResourceClient takes no inherited timeout.',
+  ]),
+  ...['/api', '', 'localhost:8080', 'example.org/api', '//example.org', 'http://', undefined, 5, {}].map(
+    (base): (typeof cases)[number] => [
+      `client, base: ${String(base)}`,
+      () => (createResourceClient as Loose)(base, { fetch }),
+      'createResourceClient takes as base: URL with a host, relative in pages alone.',
+    ],
+  ),
   ['client, timeuot', client({ timeuot: 5 }), 'createResourceClient has no option "timeuot".'],
 ]
 

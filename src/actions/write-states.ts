@@ -1,5 +1,6 @@
 import { HttpError } from '../core/errors.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
+import { describeValue } from '../core/option-values.ts'
 import {
   type Content,
   type ContentFields,
@@ -80,7 +81,7 @@ const UNWRITTEN: NewState = { version: '' }
  * Asks `conflict` of the definition about a change of its resource. The write that follows has to insist on `current`.
  * @param path of the resource
  * @param current the state that the change replaces; `undefined` where it creates
- * @throws HttpError 409 with the sentence that the hook gives
+ * @throws HttpError 409 with the sentence that the hook gives; TypeError for a verdict of another kind
  */
 export function checkConflict(
   exchange: ResourceExchange,
@@ -95,6 +96,10 @@ export function checkConflict(
   const proposed = viewState(foresee(path, content, UNWRITTEN), bodySize)
   const verdict = andThen(loadView(current, bodySize, exchange), (view) => conflict(proposed, view, exchange))
   return andThen(verdict, (detail) => {
-    if (detail !== undefined) throw new HttpError(409, 'ERR_CONFLICT', { detail })
+    if (detail === undefined) return
+    if (typeof detail === 'string') throw new HttpError(409, 'ERR_CONFLICT', { detail })
+    throw new TypeError(
+      `conflict of ${route.definition} must return a sentence for the client, or undefined for no conflict, not ${describeValue(detail)}.`,
+    )
   })
 }

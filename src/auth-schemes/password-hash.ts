@@ -1,7 +1,8 @@
 import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { HttpError } from '../core/errors.ts'
-import { describeValue } from '../core/option-values.ts'
+import { describeValue, type ValueRule, withDefault } from '../core/option-values.ts'
+import { type OptionTable, resolveOptions } from '../core/options.ts'
 
 /** The lane of passwords for accounts that do not exist. */
 const STRANGERS = 'strangers'
@@ -14,31 +15,51 @@ interface ScryptHash {
   readonly key: Buffer
 }
 
-/** How expensive a hash is to make, and so to guess. */
+/** How expensive a hash is to make, and so to guess. It may take 1 GiB of memory. */
 export interface PasswordCost {
-  /** The power of two of blocks in memory (scrypt's ln). Default: 15. */
+  /** The power of two of blocks in memory (scrypt's ln), 1 to 20. Default: 15. */
   readonly log2n?: number
-  /** The size of a block (scrypt's r). Default: 8. */
+  /** The size of a block (scrypt's r), 1 to 32. Default: 8. */
   readonly blockSize?: number
-  /** How often it is done (scrypt's p). Default: 3. */
+  /** How often it is done (scrypt's p), 1 to 16. Default: 3. */
   readonly parallelization?: number
+}
+
+const COST = {
+  log2n: withDefault(upTo(20), 15),
+  blockSize: withDefault(upTo(32), 8),
+  parallelization: withDefault(upTo(16), 3),
+} satisfies OptionTable<PasswordCost>
+
+/** The most bytes of memory that a hash may take. */
+const MOST_MEMORY = 2 ** 30
+
+function upTo(most: number): ValueRule {
+  return {
+    accepts: (value) => Number.isInteger(value) && (value as number) >= 1 && (value as number) <= most,
+    text: `an integer from 1 to ${most}`,
+  }
 }
 
 /**
  * Hashes a password with scrypt (RFC 7914) for keeping: `$scrypt$ln=15,r=8,p=3$salt$hash`. The default takes 32 MiB
  * and some tenths of a second.
  * @throws HttpError 503 when too many hashes are waiting
- * @throws TypeError for a cost that is out of bounds
+ * @throws TypeError for a cost that is out of bounds: {@link verifyPassword} refuses such a hash as well
  * @example
  * const accounts = { ada: await hashPassword('correct horse') }
  */
-export async function hashPassword(password: string, cost: PasswordCost = {}): Promise<string> {
+export async function hashPassword(password: string, cost?: PasswordCost): Promise<string> {
   if (typeof password !== 'string') {
     throw new TypeError(`hashPassword takes a password as text, not ${describeValue(password)}.`)
   }
-  const { log2n = 15, blockSize = 8, parallelization = 3 } = cost
+  const { log2n, blockSize, parallelization } = resolveOptions('hashPassword', cost, COST)
   const options = toScryptOptions(log2n, blockSize, parallelization)
-  if (options === undefined) throw new TypeError('The cost of a password hash is out of bounds.')
+  if (options === undefined) {
+    throw new TypeError(
+      'hashPassword takes as log2n: less than 16 with a blockSize of 1, and with a larger one what takes 1 GiB at most.',
+    )
+  }
   const salt = randomBytes(SALT_LENGTH)
   const key = await hashInTurn('', () => deriveKey(password, { options, salt, key: Buffer.alloc(KEY_LENGTH) }))
   const parameters = `ln=${log2n},r=${blockSize},p=${parallelization}`
@@ -95,10 +116,11 @@ export function parsePasswordHash(text: string): ScryptHash | undefined {
 }
 
 function toScryptOptions(log2n: number, blockSize: number, parallelization: number): ScryptOptions | undefined {
-  const isBounded = log2n >= 1 && log2n <= 20 && blockSize >= 1 && blockSize <= 32
-  if (!isBounded || !(parallelization >= 1 && parallelization <= 16)) return undefined
-  if (![log2n, blockSize, parallelization].every(Number.isInteger)) return undefined
+  const { log2n: ln, blockSize: r, parallelization: p } = COST
+  const isBounded = ln.accepts(log2n) && r.accepts(blockSize) && p.accepts(parallelization)
   const cost = 2 ** log2n
+  // RFC 7914 §2: N is less than 2 ^ (128 * r / 8).
+  if (!isBounded || 128 * blockSize * cost > MOST_MEMORY || log2n >= 16 * blockSize) return undefined
   return { cost, blockSize, parallelization, maxmem: 128 * blockSize * (cost + parallelization) + 1024 * 1024 }
 }
 

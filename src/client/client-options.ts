@@ -67,6 +67,10 @@ const OPTIONS: Readonly<Record<string, string>> = {
 export function readClientOptions(options: ResourceClientOptions = {}): ResourceClientOptions {
   check(kindOf(options) === 'object', 'takes as options: object')
   const given = { __proto__: null, ...options } as ResourceClientOptions
+  for (const name in OPTIONS) {
+    // The copy is without it. A polluted Object.prototype sets nothing.
+    check(name in given || !(name in options) || name in Object.prototype, `takes no inherited ${name}`)
+  }
   for (const [name, value] of Object.entries(given)) {
     const text = OPTIONS[name]
     check(text, `has no option "${name}"`)
@@ -77,8 +81,8 @@ export function readClientOptions(options: ResourceClientOptions = {}): Resource
 
 function fits(name: string, value: unknown, text: string): boolean {
   if (typeof value === 'number') return value >= Number(text.at(-1))
-  if (name === 'keyed' && Array.isArray(value)) return value.every((path) => String(path).startsWith('/'))
-  return name === 'prefer' ? value === 'merge' || value === 'json' : text.includes(kindOf(value))
+  if (name === 'keyed') return Array.isArray(value) && value.every((path) => /^\//.test(path))
+  return text.split(', ').includes(name === 'prefer' ? (value as string) : kindOf(value))
 }
 
 /** The type of a value. An iterable is not an object: a copy of the properties of `Headers` is empty. */

@@ -13,8 +13,8 @@ import { createItem, type Match, removeResource, replaceDocument } from './write
 /**
  * Makes a client of a service. With the type of the service's definitions, paths and documents have types.
  * @typeParam Resources the type of the `resources` of the service; without it, every path takes any JSON
- * @param base the URL that the service is mounted at; in browsers possibly relative to the page
- * @throws TypeError for an option that does not exist or makes no sense
+ * @param base the URL that the service is mounted at; in a page also relative to it, such as `/api`
+ * @throws TypeError for a base that no request can go to, and for an option that does not exist or makes no sense
  * @example
  * import type { resources } from './server.ts'
  * const client = createResourceClient<typeof resources>('https://example.org/api')
@@ -33,7 +33,9 @@ function readContext(base: string | URL, options: ResourceClientOptions | undefi
   const given = readClientOptions(options)
   const { prefer, maxAttempts = 10, keyed = [], cacheSize = 100 } = given
   const page = (globalThis as { readonly location?: { readonly href: string } }).location?.href
-  const { href, search, hash } = new URL(base, page)
+  const url = URL.canParse(`${base}`, page) ? new URL(base, page) : undefined
+  check(url?.host, 'takes as base: URL with a host, relative in pages alone')
+  const { href, search, hash } = url!
   check(search + hash === '', 'takes a base without query and fragment')
   return {
     base: href.replace(/\/$/, ''),

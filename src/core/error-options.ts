@@ -2,14 +2,13 @@ import type { ContentError, ErrorHeaders, HttpErrorOptions, ParameterError } fro
 import {
   BOOLEAN,
   CHECKED_LATER,
-  checkValue,
   describeValue,
   hasProperties,
   listOf,
   RECORD,
   type ValueRule,
 } from './option-values.ts'
-import { createUnknownOption } from './options.ts'
+import { type OptionTable, resolveOptions } from './options.ts'
 
 const TEXT: ValueRule = { accepts: (value) => typeof value === 'string', text: 'text' }
 const FAULT: ValueRule = {
@@ -21,7 +20,7 @@ const FAULT: ValueRule = {
   text: '{ pointer, detail } or { parameter, detail }',
 }
 
-const RULES: Readonly<Record<keyof HttpErrorOptions, ValueRule>> = {
+const RULES: OptionTable<HttpErrorOptions> = {
   detail: TEXT,
   headers: CHECKED_LATER,
   errors: listOf(FAULT),
@@ -31,18 +30,25 @@ const RULES: Readonly<Record<keyof HttpErrorOptions, ValueRule>> = {
   cause: CHECKED_LATER,
 }
 
-/** @throws TypeError for an option that does not exist, or whose value could not be sent as it is */
-export function checkErrorOptions(given: unknown): void {
-  if (given === undefined) return
+/** Members of the problem document that the error itself has (RFC 9457 §3.1). */
+const RESERVED = ['type', 'title', 'status', 'detail', 'errors']
+
+/**
+ * A copy that inherits nothing: what pollutes Object.prototype must not become a field or a detail of every error.
+ * @throws TypeError for an option that does not exist, or whose value could not be sent as it is
+ */
+export function readErrorOptions(given: HttpErrorOptions | undefined): HttpErrorOptions {
+  if (given === undefined) return NO_OPTIONS
   if (!hasProperties(given)) {
     throw new TypeError(`HttpError takes options such as { detail: 'why' }, not ${describeValue(given)}.`)
   }
-  for (const [name, value] of Object.entries(given)) {
-    if (!Object.hasOwn(RULES, name)) throw createUnknownOption('HttpError', name, Object.keys(RULES))
-    checkValue('HttpError', name, RULES[name as keyof HttpErrorOptions], value)
-  }
+  const options = resolveOptions('HttpError', given, RULES)
+  const reserved = RESERVED.find((name) => Object.hasOwn(options.extensions ?? {}, name))
+  if (reserved === undefined) return options
+  throw new TypeError(`HttpError takes as extensions: members beside ${RESERVED.join(', ')}; it has ${reserved}.`)
 }
 
+const NO_OPTIONS: HttpErrorOptions = Object.freeze(Object.create(null))
 const NO_HEADERS: ErrorHeaders = Object.freeze({})
 
 /** A copy that shares nothing with what was passed. @throws TypeError for anything that could not be sent */

@@ -1,5 +1,5 @@
 import { ERROR_PHRASES } from '../protocol/error-phrases.ts'
-import { checkErrorOptions, readErrorHeaders } from './error-options.ts'
+import { readErrorHeaders, readErrorOptions } from './error-options.ts'
 import { describeValue, quoteValue } from './option-values.ts'
 
 /**
@@ -76,7 +76,7 @@ export interface HttpErrorOptions {
   readonly errors?: readonly (ContentError | ParameterError)[]
   /** The URI of the kind of problem (RFC 9457 §3.1.1). Default: that of `code`; see {@link problemType}. */
   readonly type?: string
-  /** Further members of the problem document (RFC 9457 §3.2). */
+  /** Further members of the problem document (RFC 9457 §3.2); `type`, `title`, `status`, `detail` and `errors` are its own. */
   readonly extensions?: Readonly<Record<string, unknown>>
   /** Whether `detail` and the rest may be sent. Default: true below 500. */
   readonly expose?: boolean
@@ -112,9 +112,7 @@ export class HttpError extends Error {
    * @throws TypeError for anything else: it would be sent as it is
    */
   constructor(status: number, code: HttpErrorCode, given?: HttpErrorOptions) {
-    // Own properties only: what pollutes Object.prototype must not become a field or a detail of every error.
-    checkErrorOptions(given)
-    const options: HttpErrorOptions = Object.assign(Object.create(null), given)
+    const options = readErrorOptions(given)
     if (!isErrorStatus(status)) {
       throw new TypeError(`HttpError takes a status of 400 to 599, not ${describeValue(status)}.`)
     }
@@ -197,10 +195,11 @@ export function createProblem(error: HttpError): Problem {
     status: error.status,
   }
   if (!error.expose) return problem
-  return {
+  const own = {
     ...problem,
     ...(error.detail === undefined ? {} : { detail: error.detail }),
     ...(error.errors === undefined ? {} : { errors: error.errors }),
-    ...error.extensions,
   }
+  // The error may be one of another copy of this package, which takes members of these names.
+  return error.extensions === undefined ? own : { ...own, ...error.extensions, ...own }
 }

@@ -4,6 +4,8 @@ import { isHttpError } from '../../src/core/errors.ts'
 
 const CHEAP = { log2n: 4, parallelization: 1 }
 
+const TOGETHER = 'less than 16 with a blockSize of 1, and with a larger one what takes 1 GiB at most.'
+
 describe('hashPassword', () => {
   it('makes another hash each time, in the PHC string format', async () => {
     const [a, b] = await Promise.all([hashPassword('p', CHEAP), hashPassword('p', CHEAP)])
@@ -16,15 +18,27 @@ describe('hashPassword', () => {
   })
 
   it.each([
-    { log2n: 0 },
-    { log2n: 21 },
-    { blockSize: 0 },
-    { blockSize: 33 },
-    { parallelization: 0 },
-    { parallelization: 17 },
-    { log2n: 4.5 },
-  ])('refuses the cost %j', async (cost) => {
-    await expect(hashPassword('p', cost)).rejects.toThrow(TypeError)
+    ['log2n: an integer from 1 to 20; it is the number 0.', { log2n: 0 }],
+    ['log2n: an integer from 1 to 20; it is the number 21.', { log2n: 21 }],
+    ['log2n: an integer from 1 to 20; it is the number 4.5.', { log2n: 4.5 }],
+    ['log2n: an integer from 1 to 20; it is text.', { log2n: '4' }],
+    ['blockSize: an integer from 1 to 32; it is the number 0.', { blockSize: 0 }],
+    ['blockSize: an integer from 1 to 32; it is the number 33.', { blockSize: 33 }],
+    ['parallelization: an integer from 1 to 16; it is the number 0.', { parallelization: 0 }],
+    ['parallelization: an integer from 1 to 16; it is the number 17.', { parallelization: 17 }],
+    [`log2n: ${TOGETHER}`, { log2n: 20, blockSize: 9 }],
+    [`log2n: ${TOGETHER}`, { log2n: 16, blockSize: 1 }],
+  ])('refuses a cost that is out of bounds, and names them: %s', async (text, cost) => {
+    await expect(hashPassword('p', cost as never)).rejects.toThrow(new TypeError(`hashPassword takes as ${text}`))
+  })
+
+  it.each([
+    ['hashPassword has no option "logN". Did you mean "log2n"?', { logN: 4 }],
+    ['hashPassword has no option "cost".', { cost: 4 }],
+    ['hashPassword takes an object of options, not the number 12.', 12],
+    ['hashPassword takes options as enumerable properties of the object itself', Object.create({ log2n: 4 })],
+  ])('does not make a hash of another cost than it was asked for: %s', async (message, cost) => {
+    await expect(hashPassword('p', cost as never)).rejects.toThrow(message)
   })
 
   it('makes hundreds wait, and sends the rest away for a moment (threat 99)', async () => {
@@ -58,15 +72,20 @@ describe('verifyPassword', () => {
     expect(await verifyPassword('pleaseletmeiN', hash)).toBe(false)
   })
 
-  it.each(['ln=20,r=1,p=1', 'ln=1,r=32,p=1', 'ln=1,r=1,p=16'])('takes a hash of the cost %s', (cost) => {
-    expect(parsePasswordHash(`$scrypt$${cost}$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAA`)).toBeDefined()
-  })
+  it.each(['ln=20,r=8,p=1', 'ln=15,r=1,p=1', 'ln=1,r=32,p=1', 'ln=1,r=1,p=16'])(
+    'takes a hash of the cost %s',
+    (cost) => {
+      expect(parsePasswordHash(`$scrypt$${cost}$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAA`)).toBeDefined()
+    },
+  )
 
   it.each([
     '',
     'p',
     '$scrypt$',
     '$scrypt$ln=21,r=8,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAA',
+    '$scrypt$ln=20,r=9,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAA',
+    '$scrypt$ln=16,r=1,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAA',
     '$scrypt$ln=4,r=99,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAA',
     '$scrypt$ln=4,r=8,p=1$AAAA$AAAAAAAAAAAAAAAAAAAAAA',
     '$scrypt$ln=4,r=8,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAA',

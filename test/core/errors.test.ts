@@ -67,7 +67,56 @@ describe('HttpError', () => {
   })
 })
 
+describe('options of an HttpError', () => {
+  it.each(['type', 'title', 'status', 'detail', 'errors'])(
+    'are refused where extensions has %s, which the problem document has of its own (RFC 9457 §3.2)',
+    (name) => {
+      const make = () => new HttpError(402, 'ERR_NO_CREDIT', { extensions: { balance: 5, [name]: 200 } })
+      expect(make).toThrow(
+        new TypeError(
+          `HttpError takes as extensions: members beside type, title, status, detail, errors; it has ${name}.`,
+        ),
+      )
+    },
+  )
+
+  it('may say which occurrence it is (RFC 9457 §3.1.5)', () => {
+    const error = new HttpError(402, 'ERR_NO_CREDIT', { extensions: { instance: '/payments/5' } })
+    expect(createProblem(error)).toMatchObject({ status: 402, instance: '/payments/5' })
+  })
+
+  it('are refused where they are inherited or a getter of a class: a copy would be without them', () => {
+    class Options {
+      get detail() {
+        return 'why'
+      }
+    }
+    const message = 'HttpError takes options as enumerable properties of the object itself; "detail" is not one.'
+    for (const options of [new Options(), Object.create({ detail: 'why' })]) {
+      expect(() => new HttpError(402, 'ERR_NO_CREDIT', options)).toThrow(new TypeError(message))
+    }
+  })
+
+  it('count where they are getters of the object itself', () => {
+    const options = {
+      get detail() {
+        return 'why'
+      },
+    }
+    expect(new HttpError(402, 'ERR_NO_CREDIT', options).detail).toBe('why')
+  })
+})
+
 describe('createProblem', () => {
+  it('lets no member take the place of the status, the title or the type (RFC 9457 §3.2)', () => {
+    const error = new HttpError(402, 'ERR_NO_CREDIT', { detail: 'why' })
+    // As one of an older copy of this package may have them.
+    const other = Object.assign(Object.create(error), { extensions: { status: 200, title: 'OK', detail: 5, more: 1 } })
+    const problem = createProblem(other)
+    expect(problem).toMatchObject({ status: 402, title: 'Payment Required', detail: 'why', more: 1 })
+    expect(Object.keys(problem)).toEqual(['type', 'title', 'status', 'detail', 'more'])
+  })
+
   it('tells what helps (RFC 9457 §3)', () => {
     const error = new HttpError(422, 'ERR_INVALID_CONTENT', {
       detail: 'One member is wrong.',

@@ -95,4 +95,21 @@ describe('conflict', () => {
     expect((await put('second')).status).toBe(409)
     expect((await target.send('GET', '/orders/1/label')).text).toBe('first')
   })
+
+  it.each([
+    ['true', true],
+    ['null', null],
+    ['the number 409', 409],
+    ['an object', { detail: SENTENCE }],
+  ])('changes nothing where it returns %s, and the error names the hook and what it returns', async (text, verdict) => {
+    const errors: unknown[] = []
+    const resources = { '/orders': collection({ conflict: (async () => verdict) as never }) }
+    target = await startService({ resources, onError: (error) => void errors.push(error) })
+    await target.send('POST', '/orders', { fields: JSON_TYPE, body: '{"item":"lamp"}' })
+    expect((await target.send('PUT', '/orders/1', { fields: JSON_TYPE, body: '{"item":"bulb"}' })).status).toBe(500)
+    expect((await patch('{"item":"bulb"}')).status).toBe(500)
+    const message = `conflict of /orders must return a sentence for the client, or undefined for no conflict, not ${text}.`
+    expect(errors.map(String)).toEqual([`TypeError: ${message}`, `TypeError: ${message}`])
+    expect(await read()).toEqual({ id: 1, item: 'lamp' })
+  })
 })
