@@ -80,9 +80,10 @@ export async function splitHead(stream: AsyncIterable<Uint8Array>, limit: number
   return { head: new Uint8Array(0), size, rest: resumeStream(head, source) }
 }
 
-/** A piece that is short enough to be held. */
-export async function readWhole(stream: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+/** All bytes of a stream that is short enough to be held. */
+export async function readWhole(stream: AsyncIterable<Uint8Array>): Promise<Buffer> {
   const chunks: Buffer[] = []
+  // Copied, because the buffer may be used again for the next chunk.
   for await (const chunk of stream) chunks.push(Buffer.from(chunk))
   return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
 }

@@ -66,7 +66,8 @@ export function createCollectionIndexes(
     const { path, state } = entry
     const values = readValues(opened.index, state)
     if (!isPromise(values)) {
-      if (isNew) return addValues(opened, entry, values)
+      // None with its name is to be looked for.
+      if (isNew) return listsFor(opened, entry).add(createMember(entry, opened.index, values))
       opened.awaited.delete(path)
       return setValues(opened, entry, values)
     }
@@ -155,11 +156,6 @@ function readValues(index: CollectionIndex, state: StoredResource): MaybePromise
 
 function findMember({ visible, hidden }: OpenIndex, name: string): IndexedMember | undefined {
   return visible.find(name) ?? hidden?.find(name)
-}
-
-/** Adds a member that is new: none with its name is to be looked for. */
-function addValues(opened: OpenIndex, entry: Entry, values: IndexedValues): void {
-  listsFor(opened, entry).add(createMember(entry, opened.index, values))
 }
 
 function setValues(opened: OpenIndex, entry: Entry, values: IndexedValues): void {

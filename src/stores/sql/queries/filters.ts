@@ -105,7 +105,8 @@ export function earlierHigh(a: Bound | undefined, b: Bound | undefined): Bound |
   return order < 0 ? a : b
 }
 
-function isWithin(key: Uint8Array, low: Bound | undefined, high: Bound | undefined): boolean {
+/** Whether a key lies in a range. */
+export function isWithin(key: Uint8Array, low: Bound | undefined, high: Bound | undefined): boolean {
   const fromLow = low === undefined ? 1 : Buffer.compare(key, low.key)
   const fromHigh = high === undefined ? -1 : Buffer.compare(key, high.key)
   return (fromLow > 0 || (fromLow === 0 && !low!.isOpen)) && (fromHigh < 0 || (fromHigh === 0 && !high!.isOpen))
@@ -202,10 +203,7 @@ export function* fetchSelective(
   const found: Found[] = []
   // Twice as many, since members are added meanwhile.
   for (const window of windowsOf(target, selective, 2 * most)) {
-    // A condition on the slot that leaves keys out within the range is not settled by the index.
-    const own = window.equal === undefined && selective.none !== undefined ? [selective] : []
-    const rest = [...own, ...filtersBeside(target.filters, selective.slot)]
-    const rows = yield* readRows({ ...window, filters: rest, columns })
+    const rows = yield* readRows({ ...window, filters: filtersBeside(target.filters, selective.slot), columns })
     found.push(
       ...rows.map(({ keys, sortKey }) => ({ keys: order.map(({ slot }) => keys[columns.indexOf(slot)]!), sortKey })),
     )
@@ -215,7 +213,10 @@ export function* fetchSelective(
   return after === undefined ? found : found.filter((one) => compareFound(one, after, order) > 0)
 }
 
-/** The conditions beside those on one slot. */
+/** The conditions that the index of a slot does not settle: those on other slots, and the keys of its own that are left out. */
 export function filtersBeside(filters: Filters, slot: number | undefined): readonly Filter[] {
-  return [...filters.values()].filter((filter) => filter.slot !== slot)
+  return [...filters.values()].flatMap((filter) => {
+    if (filter.slot !== slot) return [filter]
+    return filter.none === undefined ? [] : [{ slot, none: filter.none }]
+  })
 }

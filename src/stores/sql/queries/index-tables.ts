@@ -121,7 +121,10 @@ export function slotOf(index: CollectionIndex, property: string): number {
 /** The keys under which an item with these values is found. A value that an index cannot hold counts as absent. */
 export function encodeEntry(index: CollectionIndex, values: IndexedValues): EntryKeys {
   const keys: (Uint8Array | null)[] = [null]
-  for (const property of index.properties) keys.push(keyOf(indexedValueOf(values, property)))
+  for (const property of index.properties) {
+    const value = indexedValueOf(values, property)
+    keys.push(encodeValue(isValue(value) ? value : null))
+  }
   if (index.scope.length > 0) keys[0] = joinKeys(index.scope.map((property) => keys[slotOf(index, property)]!))
   return keys
 }
@@ -129,10 +132,6 @@ export function encodeEntry(index: CollectionIndex, values: IndexedValues): Entr
 /** The keys for all columns of an entry; null for a slot that the index does not use. */
 export function padEntry(keys: EntryKeys): EntryKeys {
   return KEY_COLUMNS.map((_, i) => keys[i] ?? null)
-}
-
-function keyOf(value: IndexedValue): Uint8Array {
-  return encodeValue(isValue(value) ? value : null)
 }
 
 /** Keys end themselves, so those of several properties stand behind each other. */

@@ -107,8 +107,7 @@ function* countMembers(target: Target, steps: CountSteps): Steps<number> {
   const few = selects.length < 2 ? undefined : yield* findSelective(target, MOST_FETCHED)
   const chosen = few ?? selects.find(({ any }) => any !== undefined) ?? selects[0] ?? all[0]
   const slot = chosen?.slot ?? 1
-  const own = chosen?.none !== undefined ? [{ slot, none: chosen.none }] : []
-  const beside = [...own, ...filtersBeside(filters, slot)]
+  const beside = filtersBeside(filters, slot)
   const most = beside.length === 0 ? steps.inIndex : steps.byEntry
   const { low, high } = chosen ?? {}
   const base = createWindow(target, { slot, low, high, filters: beside, columns: [], most, limit: most })
