@@ -84,7 +84,6 @@ export function describeParameters(facts: Facts, method: DescribedMethod, compon
   return { parameters }
 }
 
-/** A parameter in the query of a target. */
 function inQuery(name: string, description: string, schema: JsonObject): JsonObject {
   return { name, in: 'query', description, schema }
 }
@@ -108,7 +107,6 @@ function describeKey({ idempotency }: Facts, method: DescribedMethod, components
   })
 }
 
-/** The preferences that an operation knows (RFC 7240). */
 function findPreferences(facts: Facts, method: DescribedMethod): readonly string[] {
   const isPlain = facts.kind === 'operation' || facts.kind === 'file'
   if (isRead(method) || isPlain) return []

@@ -116,11 +116,6 @@ export function describeName(names: Facts['ids']): JsonObject {
   return names === 'uuid' ? { type: 'string', format: 'uuid' } : { type: ['integer', 'string'] }
 }
 
-/** The schema of an id alone, as the answer to a POST of content that has none says it. */
-export function idOnly(names: Facts['ids']): JsonObject {
-  return objectOf({ id: describeName(names) })
-}
-
 type Direction = 'input' | 'output'
 type Convert = (options: { readonly target: string }) => JsonValue
 

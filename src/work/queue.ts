@@ -68,9 +68,11 @@ export function createWorkQueue(store: ResourceStore, now: () => number): WorkQu
   const pathOf = (id: string): string => `${COLLECTION}/${id}`
   const contentOf = (record: WorkRecord) => ({ contentType: 'application/json', body: JSON.stringify(record) })
 
-  async function read(id: string): Promise<{ resource: StoredResource; record: WorkRecord } | undefined> {
+  async function readDue(id: string): Promise<{ version: string; record: WorkRecord } | undefined> {
     const resource = await store.read(pathOf(id))
-    return isResource(resource) ? { resource, record: parseRecord(resource) } : undefined
+    if (!isResource(resource)) return undefined
+    const record = parseRecord(resource)
+    return record.notBefore > now() ? undefined : { version: resource.version, record }
   }
 
   async function replace(work: ClaimedWork, record: WorkRecord): Promise<boolean> {
@@ -86,11 +88,10 @@ export function createWorkQueue(store: ResourceStore, now: () => number): WorkQu
     },
 
     async claim(id) {
-      const found = await read(id)
-      if (found === undefined || found.record.notBefore > now()) return undefined
-      const { resource } = found
+      const found = await readDue(id)
+      if (found === undefined) return undefined
       const record = { ...found.record, attempts: found.record.attempts + 1, notBefore: now() + LEASE }
-      const work: ClaimedWork = { id, record, version: resource.version }
+      const work: ClaimedWork = { id, record, version: found.version }
       return (await replace(work, record)) ? work : undefined
     },
 
@@ -107,10 +108,10 @@ export function createWorkQueue(store: ResourceStore, now: () => number): WorkQu
     },
 
     async withdraw(id, monitor) {
-      const found = await read(id)
-      if (found === undefined || found.record.notBefore > now()) return false
-      const { version } = found.resource
-      const result = await store.remove(pathOf(id), { expect: { version }, mode: 'erase', related: [monitor] })
+      const found = await readDue(id)
+      if (found === undefined) return false
+      const expect = { version: found.version }
+      const result = await store.remove(pathOf(id), { expect, mode: 'erase', related: [monitor] })
       return result.outcome === 'removed'
     },
 
