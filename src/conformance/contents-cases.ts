@@ -1,4 +1,5 @@
 import type { ContentStore, ListedContent } from '../contents/types.ts'
+import { readWhole } from '../stores/streams.ts'
 import { claim, claimBytes, claimEqual, claimFails } from './claims.ts'
 import { brokenStream, createBytes, interrupt, reuseBuffer, stream } from './samples.ts'
 
@@ -23,10 +24,7 @@ export interface ContentsCase {
 }
 
 export async function readAll(contents: ContentStore, key: string, first: number, last: number): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  // Copied, because the buffer may be used again for the next chunk.
-  for await (const chunk of contents.open(key, first, last)) chunks.push(Buffer.from(chunk))
-  return Buffer.concat(chunks)
+  return readWhole(contents.open(key, first, last))
 }
 
 async function listAll(contents: ContentStore): Promise<readonly ListedContent[]> {
