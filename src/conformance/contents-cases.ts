@@ -17,7 +17,7 @@ export interface ContentsBench {
 }
 
 /** One property that a content store has or has not. */
-export interface ContentsCase {
+interface ContentsCase {
   /** What the content store does, as a sentence without a subject. */
   readonly title: string
   readonly run: (bench: ContentsBench) => Promise<void>

@@ -2,7 +2,7 @@ import { close, open } from 'node:fs'
 import { promisify } from 'node:util'
 
 /** A file that is open for reading, for as many readers as want it. */
-export interface OpenFile {
+interface OpenFile {
   readonly descriptor: number
 }
 

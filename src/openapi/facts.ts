@@ -6,11 +6,11 @@ import { isJsonType } from '../protocol/media-type.ts'
 import type { ServiceView } from './inputs.ts'
 
 /** The methods that are described. HEAD answers as GET does, without content; OPTIONS says what Allow says. */
-export const METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'PATCH', 'QUERY'] as const
+const METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'PATCH', 'QUERY'] as const
 export type DescribedMethod = (typeof METHODS)[number]
 
 /** What a method takes as content. */
-export interface ContentFacts {
+interface ContentFacts {
   /** Media ranges. */
   readonly types: readonly string[]
   /** Whether content may be too large. */

@@ -20,7 +20,6 @@ const DATE = { type: 'string', description: 'An HTTP-date.' }
 const BOOLEAN = { type: 'boolean' }
 const PAGE_SIZE = { type: 'integer', minimum: 1, maximum: 999_999_999 }
 
-/** Request headers by name. */
 const HEADERS: Readonly<Record<string, readonly [text: string, schema: JsonObject]>> = {
   'If-Match': ['Goes on only while the current entity tag is one of these (412 otherwise).', TAGS],
   'If-None-Match': ['Goes on only while the current entity tag is none of these.', TAGS],

@@ -4,7 +4,7 @@ import type { Facts } from './facts.ts'
 import { embedSchema, objectOf, openProperties, patchOf, withoutProperties, withProperties } from './json-schema.ts'
 
 /** The schemas of one definition, as references or in place. */
-export interface DefinitionSchemas {
+interface DefinitionSchemas {
   /** JSON content of requests; `{}` where it is unknown. */
   readonly input: JsonObject
   /** JSON content of answers. */
@@ -23,7 +23,7 @@ export interface Schemas {
   shared(name: SharedSchema): JsonObject
 }
 
-export type SharedSchema = 'Problem' | 'JsonPatch' | 'Removal' | 'Operation' | 'Entry'
+type SharedSchema = 'Problem' | 'JsonPatch' | 'Removal' | 'Operation' | 'Entry'
 
 /** Makes the schemas of definitions, each once, as components with names of their own. */
 export function createSchemas(components: Components): Schemas {

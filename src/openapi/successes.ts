@@ -6,7 +6,7 @@ import { objectOf } from './json-schema.ts'
 import { describeName, type Schemas } from './schemas.ts'
 
 /** An answer other than an error. */
-export interface Success {
+interface Success {
   readonly text: string
   readonly headers: readonly HeaderName[]
   readonly content?: JsonObject
@@ -20,7 +20,6 @@ const REDIRECT: Success = {
 }
 const PREFERRED = 'Preference-Applied'
 
-/** Answers by status. */
 type Successes = Readonly<Record<number, Success>>
 
 /** The answers of an operation other than errors, by status. */

@@ -29,7 +29,7 @@ export interface ClaimedWork {
 }
 
 /** Work that could be started. */
-export interface DueWork {
+interface DueWork {
   readonly ids: readonly string[]
   /** Milliseconds until the next of the others is due, as far as they were looked at; `undefined` when there is none. */
   readonly wait: number | undefined

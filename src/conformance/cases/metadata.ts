@@ -146,7 +146,6 @@ export const dates: readonly Case[] = [
 /** Lengths around the limits of values, chunks and batches. */
 const SIZES = [65_536, 65_537, 131_072, 262_145, 524_288, 524_289, MEBIBYTE, MEBIBYTE + 1, 3 * MEBIBYTE + 7]
 
-/** Fails unless large content has its digest. */
 function claimDigest(state: StoredResource | undefined, bytes: Uint8Array, sentence: string): void {
   const { body, sha256 } = claimResource(state, sentence)
   if (!isLargeBody(body) && sha256 === undefined) return

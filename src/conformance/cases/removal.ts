@@ -143,7 +143,6 @@ export const removal: readonly Case[] = [
   },
 ]
 
-/** The hidden resource at a path. */
 async function readHidden(store: ResourceStore, path: string): Promise<StoredResource> {
   return claimResource(await store.read(path, { hidden: true }), 'The hidden resource was not found.')
 }

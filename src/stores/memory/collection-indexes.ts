@@ -14,7 +14,6 @@ const STEP = 500
 /** Milliseconds after which they have it in any case. */
 const STEP_TIME = 4
 
-/** The indexes of one collection. */
 export interface CollectionIndexes {
   /** Indexes a new state of a member by all rules, those of `given` included. @param isNew whether the member is new */
   update(entry: Entry, given: CollectionIndex | undefined, isNew: boolean): void
@@ -39,7 +38,6 @@ export function createCollectionIndexes(
   membersAfter: (name: string | undefined, limit: number, hidden: boolean) => readonly Entry[],
 ): CollectionIndexes {
   const indexes = new Map<string, OpenIndex>()
-  /** The one that was used last. */
   let latest: OpenIndex | undefined
 
   /** The index of some rules; a new one has no members yet. */

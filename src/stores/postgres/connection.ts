@@ -80,7 +80,7 @@ export interface PostgresConnection {
   view<Result>(work: (run: RunStatement) => Promise<Result>, call?: Abortable): Promise<Result>
 }
 
-export interface PostgresConnectionOptions extends CheckoutLimits {
+interface PostgresConnectionOptions extends CheckoutLimits {
   /** Calls that may wait for a connection at the same time. */
   readonly maxWaiting: number
   /** Whether connections keep statements prepared. */

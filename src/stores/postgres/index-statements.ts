@@ -11,7 +11,7 @@ type PlaceName = 'findPlace' | 'lockPlaces' | 'createPlace' | 'holdPlace' | 'adv
 type SweepName = 'findDropped' | 'sweepEntries' | 'sweepPending' | 'sweepPlace'
 type StatementName = PlaceName | SweepName | 'hasMembers' | 'limitLockTime' | 'walkMembers' | 'readPending'
 
-export interface PostgresIndexStatements extends Readonly<Record<StatementName, string>> {
+interface PostgresIndexStatements extends Readonly<Record<StatementName, string>> {
   /** $1 and further ones: paths. */
   readMembers(count: number): string
   /** The same; no write of them goes on before the transaction ends. */

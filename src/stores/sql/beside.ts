@@ -114,7 +114,7 @@ function createOtherLengthError(): Error {
 }
 
 /** Looks through a content store for content that the database does not know. */
-export interface OrphanSearch {
+interface OrphanSearch {
   /** One bounded step; a pass through all keys takes as many as it needs. */
   step(): Promise<void>
   close(): MaybePromise<void>

@@ -109,7 +109,7 @@ export function createLostContentError(): HttpError {
 }
 
 /** Content in chunks of one size. They never change, so nothing has to be asked before one that is kept is used. */
-export interface ChunkedBody {
+interface ChunkedBody {
   readonly id: ContentId
   readonly size: number
   readonly chunkSize: number

@@ -20,7 +20,7 @@ import type { SqliteStatements } from './statements.ts'
 
 type RelatedConflict = Extract<CreateResult, { related: StoredResource }>
 
-export interface SqliteChangesOptions {
+interface SqliteChangesOptions {
   readonly states: SqliteStates
   readonly rows: SqliteRows
   readonly known: KnownStates

@@ -9,7 +9,7 @@ import type { SqliteDatabase } from './handle.ts'
  * A spare file beside the database. Its bytes are allocated, so other programs cannot take them, and they are given
  * back when the disk is full: a log that cannot grow takes neither a removal nor the sweep.
  */
-export interface Reserve {
+interface Reserve {
   /** The bytes that it should have, by the room that the disk had when `take` was last called; 0 for no reserve. */
   readonly size: number
   /** Whether all of them are allocated. Other processes share the file, so this asks the file system. */

@@ -31,7 +31,7 @@ export interface Filter {
 }
 
 /** The conditions of a query by slot. */
-export type Filters = ReadonlyMap<number, Filter>
+type Filters = ReadonlyMap<number, Filter>
 
 const ABSENT = encodeValue(null)
 /** Before all keys but that of an absent value. */
@@ -89,7 +89,6 @@ function intersect(a: Filter, b: Filter): Filter {
   return { slot: a.slot, any }
 }
 
-/** The later of two beginnings. */
 export function laterLow(a: Bound | undefined, b: Bound | undefined): Bound | undefined {
   if (a === undefined || b === undefined) return a ?? b
   const order = Buffer.compare(a.key, b.key)
@@ -97,7 +96,6 @@ export function laterLow(a: Bound | undefined, b: Bound | undefined): Bound | un
   return order > 0 ? a : b
 }
 
-/** The earlier of two ends. */
 export function earlierHigh(a: Bound | undefined, b: Bound | undefined): Bound | undefined {
   if (a === undefined || b === undefined) return a ?? b
   const order = Buffer.compare(a.key, b.key)
@@ -105,14 +103,12 @@ export function earlierHigh(a: Bound | undefined, b: Bound | undefined): Bound |
   return order < 0 ? a : b
 }
 
-/** Whether a key lies in a range. */
 export function isWithin(key: Uint8Array, low: Bound | undefined, high: Bound | undefined): boolean {
   const fromLow = low === undefined ? 1 : Buffer.compare(key, low.key)
   const fromHigh = high === undefined ? -1 : Buffer.compare(key, high.key)
   return (fromLow > 0 || (fromLow === 0 && !low!.isOpen)) && (fromHigh < 0 || (fromHigh === 0 && !high!.isOpen))
 }
 
-/** Whether a list of keys has this one. */
 export function includes(keys: readonly Uint8Array[], key: Uint8Array): boolean {
   return keys.some((other) => Buffer.compare(other, key) === 0)
 }

@@ -14,6 +14,7 @@ import {
   type IndexedValues,
   indexedValueOf,
   isValue,
+  positionOf,
 } from '../../lists.ts'
 import type { StoredResource } from '../../types.ts'
 import type { Batch } from '../dialect.ts'
@@ -111,11 +112,8 @@ export const KEY_COLUMNS: readonly string[] = ['scope', ...ALL_SLOTS.map((slot) 
 /** The keys of one item: of its scope, null without one, then one for each slot that the index uses. */
 export type EntryKeys = readonly (Uint8Array | null)[]
 
-/** The slot of a property. */
 export function slotOf(index: CollectionIndex, property: string): number {
-  const at = index.properties.indexOf(property)
-  if (at === -1) throw new TypeError(`The index has no property ${JSON.stringify(property)}.`)
-  return at + 1
+  return positionOf(index, property) + 1
 }
 
 /** The keys under which an item with these values is found. A value that an index cannot hold counts as absent. */

@@ -94,7 +94,7 @@ function formatFound({ keys, sortKey }: Found): string {
 }
 
 /** Rows that one statement counts, in the index alone and with a look at each entry. */
-export interface CountSteps {
+interface CountSteps {
   readonly inIndex: number
   readonly byEntry: number
 }
@@ -130,7 +130,7 @@ function* countMembers(target: Target, steps: CountSteps): Steps<number> {
 export type Listed = Page | 'incomplete'
 
 /** What a database does for a list by a query. */
-export interface PageReader {
+interface PageReader {
   /** The place of the index; `undefined` when it is not known and the collection has no members. */
   findPlace(): MaybePromise<Place | 'unknown' | undefined>
   run(steps: Steps<SelectedPage>): MaybePromise<SelectedPage>
