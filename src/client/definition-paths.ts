@@ -30,9 +30,7 @@ export interface PathTypes {
 export interface AnyPath extends PathTypes {
   readonly kind: 'resource'
   readonly content: 'any'
-  readonly methods: string
   readonly output: JsonValue
-  readonly input: unknown
   readonly traits: AnyTraits
 }
 /** Traits that are not known. */

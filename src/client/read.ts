@@ -93,7 +93,7 @@ export async function readWritten(call: Call, answer: Answer): Promise<ResourceD
 const MAX_LENGTH = 100_000
 
 /** Answers by URL, so that what has not changed is not sent again (304). The oldest go first. */
-export interface TagCache {
+interface TagCache {
   /** The answer to send If-None-Match for. */
   find(url: string): Answer | undefined
   keep(answer: Answer): void

@@ -24,27 +24,22 @@ export function createResourceClient<Resources extends ClientDefinitions | AnyRe
   base: string | URL,
   options?: ResourceClientOptions<Resources>,
 ): ResourceClient<Resources> {
-  return bindRequests(
-    readContext(base, options as ResourceClientOptions | undefined),
-  ) as unknown as ResourceClient<Resources>
-}
-
-function readContext(base: string | URL, options: ResourceClientOptions | undefined): ClientContext {
-  const given = readClientOptions(options)
+  const given = readClientOptions(options as ResourceClientOptions | undefined)
   const { prefer, maxAttempts = 10, keyed = [], cacheSize = 100 } = given
   const page = (globalThis as { readonly location?: { readonly href: string } }).location?.href
   const url = URL.canParse(`${base}`, page) ? new URL(base, page) : undefined
   check(url?.host, 'takes as base: URL with a host, relative in pages alone')
   const { href, search, hash } = url!
   check(search + hash === '', 'takes a base without query and fragment')
-  return {
+  const requests = bindRequests({
     base: href.replace(/\/$/, ''),
     send: createTransport(given),
     cache: createTagCache(cacheSize),
     prefer,
     maxAttempts,
     keyed,
-  }
+  })
+  return requests as unknown as ResourceClient<Resources>
 }
 
 type Arguments = readonly unknown[]

@@ -15,7 +15,7 @@ export interface Target<Options extends RequestOptions = RequestOptions> {
   readonly options: Options | undefined
 }
 
-export interface ClientRequest {
+interface ClientRequest {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly headers?: Readonly<Record<string, string>>
   readonly content?: RequestContent

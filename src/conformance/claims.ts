@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { inspect, isDeepStrictEqual } from 'node:util'
 import { SHORT } from '../core/reply.ts'
 import { isEntityTag } from '../protocol/preconditions.ts'
+import { readWhole } from '../stores/streams.ts'
 import {
   type Content,
   isLargeBody,
@@ -118,7 +119,7 @@ export async function readRange({ path, body }: StoredResource, first: number, l
   if (!isLargeBody(body)) return toBuffer(body).subarray(first, last + 1)
   if (last < first) return Buffer.alloc(0)
   const range = `bytes ${first} to ${last} of ${path}`
-  const opened = readStream(body.open(first, last))
+  const opened = readWhole(body.open(first, last))
   const bytes = await claimSettles(opened, `A call was never answered: open, for ${range}.`, READ_LIMIT)
   if (body.read !== undefined && last - first < SHORT) {
     const unanswered = `A call was never answered: read, for ${range}.`
@@ -131,13 +132,6 @@ export async function readRange({ path, body }: StoredResource, first: number, l
     }
   }
   return bytes
-}
-
-async function readStream(stream: AsyncIterable<Uint8Array>): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  // Copied, because a store may use the buffer again for the next chunk.
-  for await (const chunk of stream) chunks.push(Buffer.from(chunk))
-  return Buffer.concat(chunks)
 }
 
 export function toBuffer(body: SmallBody): Buffer {

@@ -1,4 +1,5 @@
 import type { ContentStore, ListedContent } from '../contents/types.ts'
+import { readWhole } from '../stores/streams.ts'
 import { claim, claimBytes, claimEqual, claimFails } from './claims.ts'
 import { brokenStream, createBytes, interrupt, reuseBuffer, stream } from './samples.ts'
 
@@ -16,17 +17,14 @@ export interface ContentsBench {
 }
 
 /** One property that a content store has or has not. */
-export interface ContentsCase {
+interface ContentsCase {
   /** What the content store does, as a sentence without a subject. */
   readonly title: string
   readonly run: (bench: ContentsBench) => Promise<void>
 }
 
 export async function readAll(contents: ContentStore, key: string, first: number, last: number): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  // Copied, because the buffer may be used again for the next chunk.
-  for await (const chunk of contents.open(key, first, last)) chunks.push(Buffer.from(chunk))
-  return Buffer.concat(chunks)
+  return readWhole(contents.open(key, first, last))
 }
 
 async function listAll(contents: ContentStore): Promise<readonly ListedContent[]> {

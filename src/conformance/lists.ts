@@ -58,7 +58,7 @@ export interface Question {
 }
 
 /** A collection and the index under which it is asked. */
-export interface QueriedList {
+interface QueriedList {
   /** Writes members whose content is their values, under the names 1, 2, 3 and so on, or under their own. */
   fill(members: readonly IndexedValues[] | Readonly<Record<string, IndexedValues>>): Promise<void>
   /** A page, as soon as the members that are there already are indexed. */

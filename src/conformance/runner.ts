@@ -56,7 +56,7 @@ function describeSilence(open: ReadonlySet<string> | undefined): string {
 }
 
 /** Knows which calls to the stores of a case have not been answered yet. */
-export interface CallWatch {
+interface CallWatch {
   /** The same store, with calls that are noted until they are settled. */
   watch(store: ResourceStore): ResourceStore
   /** The calls that are open, each as it would be written. */

@@ -61,7 +61,6 @@ export async function* reuseBuffer(bytes: Uint8Array, size: number): AsyncGenera
   }
 }
 
-/** A stream that breaks off. */
 export async function* brokenStream(bytes: Uint8Array, error: Error): AsyncGenerator<Uint8Array> {
   yield* stream(bytes, 30_000)
   throw error
@@ -76,7 +75,7 @@ export async function* interrupt(bytes: Uint8Array, task: () => unknown): AsyncG
 }
 
 /** A stream that stops in the middle until `resume` is called. */
-export interface StalledStream {
+interface StalledStream {
   readonly body: AsyncIterable<Uint8Array>
   /** Fulfilled once the first half has been taken. */
   readonly reached: Promise<void>
@@ -165,7 +164,6 @@ export function factsOf({ body: _, ...facts }: StoredResource): Omit<StoredResou
   return facts
 }
 
-/** The numbers from one to another. */
 export function range(from: number, to: number, step = 1): number[] {
   return Array.from({ length: Math.floor((to - from) / step) + 1 }, (_, i) => from + i * step)
 }

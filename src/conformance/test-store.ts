@@ -1,10 +1,10 @@
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import { BOOLEAN, FUNCTION, PATH, type ValueRule, writtenAs } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
-import { type Content, type RemoveOptions, type ResourceStore, splitPath } from '../stores/types.ts'
+import type { Content, RemoveOptions, ResourceStore } from '../stores/types.ts'
 import { absentRelated } from './cases/absent-related.ts'
 import { conditions } from './cases/conditions.ts'
-import { content, ranges } from './cases/content.ts'
+import { content as contents, ranges } from './cases/content.ts'
 import { creation } from './cases/creation.ts'
 import { durability } from './cases/durability.ts'
 import { faults } from './cases/faults.ts'
@@ -21,6 +21,7 @@ import { queryCounts, selection } from './cases/selection.ts'
 import { reading, writing } from './cases/states.ts'
 import { queryWalks, walks } from './cases/walks.ts'
 import { claimEnds, createCallWatch, findRunner, RUNNER_LIMIT, RUNNER_OPTIONS } from './runner.ts'
+import { put } from './samples.ts'
 import type { Capability, Case, StoreFixture, TestStoreOptions } from './types.ts'
 
 /** The groups of cases, in order, and what all cases of a group need. */
@@ -33,7 +34,7 @@ const GROUPS: readonly (readonly [name: string, cases: readonly Case[], ...needs
   ['remove, hiding', hiding, 'hiding'],
   ['list', listing],
   ['list, page by page', walks],
-  ['content', content, 'contents'],
+  ['content', contents, 'contents'],
   ['content that fails', faults],
   ['content that takes time', isolation, 'contents'],
   ['ranges of content', ranges, 'contents'],
@@ -113,6 +114,8 @@ export function testStore(
   if (can.tombstones !== false) modes.push('tombstone')
   if (can.hiding !== false) modes.push('hide')
   const { collection = '/things', content: createContent = createSample } = given
+  const path = (name: string | number) => `${collection}/${name}`
+  const content = (seed: number, name: string | number) => createContent(seed, String(name))
 
   describe(name, () => {
     for (const [group, cases, ...shared] of GROUPS) {
@@ -157,8 +160,9 @@ export function testStore(
       const done = run({
         store: watched,
         collection,
-        path: (name) => `${collection}/${name}`,
-        content: (seed, path) => createContent(seed, splitPath(path).name),
+        path,
+        content,
+        keep: (name, seed = name) => put(watched, path(name), content(seed, name)),
         modes,
         reopen: open,
         async crash() {

@@ -1,5 +1,5 @@
 import type { MaybePromise } from '../core/maybe-promise.ts'
-import type { Content, RemoveOptions, ResourceStore } from '../stores/types.ts'
+import type { Content, RemoveOptions, ResourceStore, StoredResource } from '../stores/types.ts'
 import type { TestRunner } from './runner.ts'
 
 /** A store without data, made for one case, and what belongs to it. */
@@ -66,8 +66,10 @@ export interface Bench {
   readonly collection: string
   /** The path of a name in the collection. */
   readonly path: (name: string | number) => string
-  /** Small content that may stand at a path of the collection. */
-  readonly content: (seed: number, path: string) => Content
+  /** Small content that may stand under a name of the collection. */
+  readonly content: (seed: number, name: string | number) => Content
+  /** Writes such content under a name, without a condition. The seed is the name where it is left out. */
+  readonly keep: (name: number, seed?: number) => Promise<StoredResource>
   /** The modes of removal that the store has: without `hiding` or `tombstones`, it is not asked for these. */
   readonly modes: readonly RemoveOptions['mode'][]
   /** The same data, opened once more. Without `reopen`: the same store. */

@@ -1,8 +1,9 @@
 import { close, open } from 'node:fs'
+import { promisify } from 'node:util'
 import type { InTurn } from './in-turn.ts'
 
 /** A file that is open for reading, for as many readers as want it. */
-export interface OpenFile {
+interface OpenFile {
   readonly descriptor: number
 }
 
@@ -25,6 +26,8 @@ interface SharedFile extends OpenFile {
 const MOST = 64
 /** Milliseconds between two looks: a file stays open for one to two of them after its last use. */
 const INTERVAL = 1000
+
+const openDescriptor = promisify(open)
 
 /**
  * Keeps files open for a moment after they were read, because to open and to close one costs more than to read 64 KiB of
@@ -87,15 +90,6 @@ export function createOpenFiles(flags: number, inTurn: InTurn): OpenFiles {
       if (file !== undefined) drop(file)
     },
   }
-}
-
-function openDescriptor(name: string, flags: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    open(name, flags, (error, descriptor) => {
-      if (error === null) resolve(descriptor)
-      else reject(error)
-    })
-  })
 }
 
 /** A file that was only read loses nothing when it cannot be closed. */

@@ -50,7 +50,6 @@ function dropAmbiguous(all: readonly Facts[]): readonly Facts[] {
   return all.filter((facts) => !isDeep(facts) || !shapes.has(shapeOf(facts)))
 }
 
-/** A path and its methods. */
 function describePath(facts: Facts, methods: Facts['methods'], context: DocumentContext): JsonObject {
   const path: Record<string, JsonValue> = { ...describePathParameters(facts) }
   for (const method of methods) path[method.toLowerCase()] = describeOperation(facts, method, context)
@@ -88,7 +87,6 @@ const VERBS: Readonly<Record<DescribedMethod, string>> = {
   QUERY: 'query',
 }
 
-/** Describes one method of one path. */
 function describeOperation(facts: Facts, method: DescribedMethod, context: DocumentContext): JsonObject {
   const { view, components, schemas } = context
   const verb = facts.isListing && method === 'GET' ? 'list' : VERBS[method]

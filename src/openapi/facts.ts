@@ -1,45 +1,33 @@
 import type { FileOptions } from '../actions/hook-types.ts'
 import { createsBesideOthers } from '../actions/neighbouring-paths.ts'
 import type { QueryRules } from '../actions/query-rules.ts'
-import type { Documentation, Route, RouteKind } from '../actions/route.ts'
+import type { CollectionFacts, Route } from '../actions/route.ts'
 import { isJsonType } from '../protocol/media-type.ts'
 import type { ServiceView } from './inputs.ts'
 
 /** The methods that are described. HEAD answers as GET does, without content; OPTIONS says what Allow says. */
-export const METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'PATCH', 'QUERY'] as const
+const METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'PATCH', 'QUERY'] as const
 export type DescribedMethod = (typeof METHODS)[number]
 
 /** What a method takes as content. */
-export interface ContentFacts {
+interface ContentFacts {
   /** Media ranges. */
   readonly types: readonly string[]
   /** Whether content may be too large. */
   readonly isLimited: boolean
 }
 
-/** What the form of a collection may hold beside the properties of the item. */
-export interface FormFacts {
-  /** Field names and the properties that they stand for. */
-  readonly names: ReadonlyMap<string, string>
-  /** The property that plain text becomes. */
-  readonly text: string | undefined
-  readonly files: 'any' | ReadonlyMap<string, FileOptions>
-}
+/** What a description takes over from a route as it is: what the resource is, and some of its rules. */
+type Identity = 'kind' | 'definition' | 'documentation' | 'schema' | 'types'
+type Rules = 'createsByPut' | 'putResponse' | 'hasParent' | 'needsDigests' | 'storedHeaders'
 
 /** A route in the words of its description. No other file of this folder reads a route. */
-export interface Facts {
+export interface Facts extends Pick<Route, Identity | Rules> {
   readonly pattern: string
-  readonly kind: RouteKind
-  /** The path of the definition that the route comes from. */
-  readonly definition: string
-  readonly documentation: Documentation
-  readonly schema: Route['schema']
   readonly methods: readonly DescribedMethod[]
   readonly content: Readonly<Partial<Record<DescribedMethod, ContentFacts>>>
   /** Whether content is parsed as JSON; `some` where other content is taken as well. */
   readonly json: 'all' | 'some' | 'none'
-  /** Media ranges of stored content. */
-  readonly types: readonly string[]
   /** Media types of further representations. */
   readonly offers: readonly string[]
   /** The names below a collection. */
@@ -47,7 +35,8 @@ export interface Facts {
   /** Whether items say their id. */
   readonly hasId: boolean
   readonly isListing: boolean
-  readonly form: FormFacts | undefined
+  /** What the form of a collection may hold beside the properties of the item. */
+  readonly form: Pick<CollectionFacts, 'formFields' | 'files'> | undefined
   /** The files that items may have, of which the server says what is known. */
   readonly files: ReadonlyMap<string, FileOptions>
   /** Whether POST accepts an item and works on it later. */
@@ -56,12 +45,10 @@ export interface Facts {
   readonly redirects: boolean
   /** Whether an item says how far the work on it is. */
   readonly showsWork: boolean
-  readonly createsByPut: boolean
   /** Whether PUT restores what was deleted softly, although it creates nothing. */
   readonly restoresByPut: boolean
   /** Whether an Accept that names nothing that there is gets 406. */
   readonly negotiatesStrictly: boolean
-  readonly putResponse: 'representation' | 'none'
   readonly deletion: {
     readonly isSoft: boolean
     readonly isQueued: boolean
@@ -71,11 +58,7 @@ export interface Facts {
   }
   /** Whether a resource that was removed is remembered. */
   readonly remembersRemoval: boolean
-  /** Whether the resource is below one that must be there. */
-  readonly hasParent: boolean
   readonly needsCondition: boolean
-  /** Whether content needs a digest. */
-  readonly needsDigests: boolean
   /** Whether POST may come upon a path that another definition is for. */
   readonly createsBesideOthers: boolean
   /** Whether a hook of the definition may refuse a write. */
@@ -88,7 +71,6 @@ export interface Facts {
   readonly scope: 'none' | 'unknown' | readonly string[]
   /** Whether a hook decides who may do what. */
   readonly isGuarded: boolean
-  readonly storedHeaders: readonly string[]
   readonly credentials: 'all' | 'writes' | 'none' | 'some'
 }
 
@@ -127,7 +109,7 @@ export function readFacts(view: ServiceView, pattern: string, route: Route): Fac
     hasId: kind === 'item' ? route.idMember !== undefined : collection?.content === 'json',
     isListing: kind === 'collection',
     files: owner === undefined || owner.files === 'any' || kind === 'file' ? NO_FILES : owner.files,
-    form: collection && { names: collection.formFields, text: collection.textProperty, files: collection.files },
+    form: collection,
     acceptsItems: collection?.create === 'accepted',
     redirects: context.store.supports?.redirects === true && kind !== 'operation' && kind !== 'description',
     showsWork: route.showsWork || collection?.create === 'accepted',

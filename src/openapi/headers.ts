@@ -48,7 +48,6 @@ const REQUIRED: readonly HeaderName[] = ['Deprecation', 'Location', 'Sunset']
 
 const fieldOf = (name: string): string => (name === 'Location of GET' ? 'Location' : name)
 
-/** The names of all fields. */
 export const HEADER_NAMES: readonly string[] = [...new Set(Object.keys(TEXTS).map(fieldOf))]
 
 /** Headers of an answer, as references in the order of their names. */

@@ -20,7 +20,6 @@ const DATE = { type: 'string', description: 'An HTTP-date.' }
 const BOOLEAN = { type: 'boolean' }
 const PAGE_SIZE = { type: 'integer', minimum: 1, maximum: 999_999_999 }
 
-/** Request headers by name. */
 const HEADERS: Readonly<Record<string, readonly [text: string, schema: JsonObject]>> = {
   'If-Match': ['Goes on only while the current entity tag is one of these (412 otherwise).', TAGS],
   'If-None-Match': ['Goes on only while the current entity tag is none of these.', TAGS],
@@ -84,7 +83,6 @@ export function describeParameters(facts: Facts, method: DescribedMethod, compon
   return { parameters }
 }
 
-/** A parameter in the query of a target. */
 function inQuery(name: string, description: string, schema: JsonObject): JsonObject {
   return { name, in: 'query', description, schema }
 }
@@ -108,7 +106,6 @@ function describeKey({ idempotency }: Facts, method: DescribedMethod, components
   })
 }
 
-/** The preferences that an operation knows (RFC 7240). */
 function findPreferences(facts: Facts, method: DescribedMethod): readonly string[] {
   const isPlain = facts.kind === 'operation' || facts.kind === 'file'
   if (isRead(method) || isPlain) return []

@@ -1,4 +1,3 @@
-import type { QueryRules } from '../actions/query-rules.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../core/json.ts'
 import { isJsonType } from '../protocol/media-type.ts'
 import type { DescribedMethod, Facts } from './facts.ts'
@@ -13,21 +12,16 @@ const BYTES = { contentMediaType: 'application/octet-stream' }
 export function describeRequest(facts: Facts, method: DescribedMethod, schemas: Schemas): JsonObject {
   const rule = facts.content[method]
   if (rule === undefined) return {}
-  if (facts.query !== undefined && method === 'QUERY') return describeQueryContent(rule.types, facts.query)
   const content: Record<string, JsonValue> = {}
   for (const type of rule.types) content[type] = describeMedia(facts, method, type, schemas)
   const isAnything = !rule.types.some(isJsonType) && facts.json === 'some' && facts.schema !== undefined
-  if (isAnything && method !== 'PATCH') content['application/json'] = describeJson(facts, schemas)
+  if (isAnything && method !== 'PATCH' && method !== 'QUERY') content['application/json'] = describeJson(facts, schemas)
   return { requestBody: { required: true, content } }
-}
-
-function describeQueryContent(types: readonly string[], rules: QueryRules): JsonObject {
-  const schema = describeQueryForm(rules)
-  return { requestBody: { required: true, content: Object.fromEntries(types.map((type) => [type, { schema }])) } }
 }
 
 function describeMedia(facts: Facts, method: DescribedMethod, type: string, schemas: Schemas): JsonObject {
   if (method === 'PATCH') return describePatch(facts, type, schemas)
+  if (method === 'QUERY') return { schema: describeQueryForm(facts.query!) }
   const { form, json } = facts
   if (method === 'POST' && form !== undefined && (json === 'all' || facts.kind === 'open')) {
     if (type === 'application/x-www-form-urlencoded') return { schema: describeForm(facts, schemas, 'text') }
@@ -51,10 +45,10 @@ function describePatch(facts: Facts, type: string, schemas: Schemas): JsonObject
 
 /** A form has the properties of the item under the names of its fields, and files as parts. */
 function describeForm(facts: Facts, schemas: Schemas, kind: 'text' | 'parts'): JsonObject {
-  const { names, files } = facts.form!
+  const { formFields, files } = facts.form!
   const input = facts.kind === 'open' ? {} : schemas.of(facts).plainInput
   const properties = isJsonObject(input['properties']) ? input['properties'] : {}
-  const fieldOf = new Map([...names].map(([field, property]) => [property, field]))
+  const fieldOf = new Map([...formFields].map(([field, property]) => [property, field]))
   const rename = (name: string): string => fieldOf.get(name) ?? name
   const required = Array.isArray(input['required']) ? input['required'].map((name) => rename(String(name))) : []
   const fields = Object.entries(properties).map(([name, schema]) => [rename(name), schema] as const)

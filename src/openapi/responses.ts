@@ -126,7 +126,8 @@ function findFailures(
   add(400, 'ERR_DIGEST_UNSUPPORTED', content !== undefined && !reads && facts.needsDigests)
 
   const { schemes } = view
-  add(401, 'ERR_UNAUTHENTICATED', schemes !== undefined && (schemes.length > 0 || needsCredentials(facts, method)))
+  const needsCredentials = facts.credentials === 'writes' ? !reads : facts.credentials !== 'none'
+  add(401, 'ERR_UNAUTHENTICATED', schemes !== undefined && (schemes.length > 0 || needsCredentials))
   add(403, 'ERR_CLEARTEXT', view.refusesCleartext)
   add(403, 'ERR_CROSS_SITE', !reads || view.refusesOrigins)
   const isScoped = facts.scope !== 'none'
@@ -142,7 +143,7 @@ function findFailures(
   add(416, 'ERR_RANGE_NOT_SATISFIABLE', reads && !facts.isListing)
 
   if (content !== undefined) {
-    add(415, 'ERR_UNSUPPORTED_MEDIA_TYPE', !takesAnything(facts, method) || facts.json !== 'none' || isCreation)
+    add(415, 'ERR_UNSUPPORTED_MEDIA_TYPE', !content.types.includes('*/*') || facts.json !== 'none' || isCreation)
     add(415, 'ERR_UNSUPPORTED_CODING')
     add(413, 'ERR_TOO_LARGE', content.isLimited)
     add(422, 'ERR_INVALID_CONTENT', validates(facts, method) || isHooked)
@@ -158,11 +159,6 @@ function findFailures(
 /** Errors of the server, not of a definition; the answer `default` stands for them. */
 export const GENERAL_FAILURES: readonly number[] = [408, 414, 421, 429, 431, 500, 501, 503, 505, 507]
 
-/** Whether a request may be refused because it has no credentials. */
-function needsCredentials({ credentials }: Facts, method: DescribedMethod): boolean {
-  return credentials === 'all' || credentials === 'some' || (credentials === 'writes' && !isRead(method))
-}
-
 /** Whether the content of a method is parsed, if it is of some type that can be. */
 function parses(facts: Facts, method: DescribedMethod): boolean {
   if (facts.kind === 'file') return false
@@ -175,8 +171,4 @@ function validates(facts: Facts, method: DescribedMethod): boolean {
   if (method === 'PATCH' || facts.json === 'all' || facts.kind === 'open')
     return method !== 'PUT' || facts.json === 'all'
   return facts.schema !== undefined && facts.json === 'some'
-}
-
-function takesAnything(facts: Facts, method: DescribedMethod): boolean {
-  return facts.content[method]!.types.includes('*/*')
 }

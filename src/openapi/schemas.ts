@@ -4,7 +4,7 @@ import type { Facts } from './facts.ts'
 import { embedSchema, objectOf, openProperties, patchOf, withoutProperties, withProperties } from './json-schema.ts'
 
 /** The schemas of one definition, as references or in place. */
-export interface DefinitionSchemas {
+interface DefinitionSchemas {
   /** JSON content of requests; `{}` where it is unknown. */
   readonly input: JsonObject
   /** JSON content of answers. */
@@ -23,7 +23,7 @@ export interface Schemas {
   shared(name: SharedSchema): JsonObject
 }
 
-export type SharedSchema = 'Problem' | 'JsonPatch' | 'Removal' | 'Operation' | 'Entry'
+type SharedSchema = 'Problem' | 'JsonPatch' | 'Removal' | 'Operation' | 'Entry'
 
 /** Makes the schemas of definitions, each once, as components with names of their own. */
 export function createSchemas(components: Components): Schemas {
@@ -114,11 +114,6 @@ function withScope({ scope, hasId }: Facts, schema: JsonObject): JsonObject {
 export function describeName(names: Facts['ids']): JsonObject {
   if (names === 'integer') return { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER }
   return names === 'uuid' ? { type: 'string', format: 'uuid' } : { type: ['integer', 'string'] }
-}
-
-/** The schema of an id alone, as the answer to a POST of content that has none says it. */
-export function idOnly(names: Facts['ids']): JsonObject {
-  return objectOf({ id: describeName(names) })
 }
 
 type Direction = 'input' | 'output'

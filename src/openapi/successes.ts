@@ -2,10 +2,11 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../core/json.ts'
 import { isJsonType } from '../protocol/media-type.ts'
 import type { DescribedMethod, Facts } from './facts.ts'
 import type { HeaderName } from './headers.ts'
-import { idOnly, type Schemas } from './schemas.ts'
+import { objectOf } from './json-schema.ts'
+import { describeName, type Schemas } from './schemas.ts'
 
 /** An answer other than an error. */
-export interface Success {
+interface Success {
   readonly text: string
   readonly headers: readonly HeaderName[]
   readonly content?: JsonObject
@@ -19,7 +20,6 @@ const REDIRECT: Success = {
 }
 const PREFERRED = 'Preference-Applied'
 
-/** Answers by status. */
 type Successes = Readonly<Record<number, Success>>
 
 /** The answers of an operation other than errors, by status. */
@@ -82,13 +82,12 @@ function readAnswers(facts: Facts, schemas: Schemas): Successes {
   return {
     200: { text: `The representation${work}.`, headers, content },
     206: { ...part, headers: [...headers, 'Content-Range'] },
-    304: { text: 'The representation has not changed.', headers: headers.filter(isValidator) },
+    304: {
+      text: 'The representation has not changed.',
+      headers: facts.kind === 'open' ? [...VALIDATORS, 'Link'] : VALIDATORS,
+    },
     ...(facts.redirects && { 307: REDIRECT }),
   }
-}
-
-function isValidator(name: HeaderName): boolean {
-  return name === 'ETag' || name === 'Last-Modified' || name === 'Link'
 }
 
 function createAnswers(facts: Facts, schemas: Schemas): Successes {
@@ -99,7 +98,11 @@ function createAnswers(facts: Facts, schemas: Schemas): Successes {
   const isItem = facts.json === 'all'
   const headers: HeaderName[] = ['Location', PREFERRED]
   if (isItem || facts.kind === 'open') headers.push('Content-Location', ...VALIDATORS)
-  const schema = isItem ? schemas.of(facts).output : facts.kind === 'open' ? {} : idOnly(facts.ids)
+  const schema = isItem
+    ? schemas.of(facts).output
+    : facts.kind === 'open'
+      ? {}
+      : objectOf({ id: describeName(facts.ids) })
   const media = { schema, ...(isItem && examplesOf(facts, 'output')) }
   const text = `The new item${isItem ? '' : "'s id"}, or no content with \`Prefer: return=minimal\`.`
   return { 201: { text, headers, content: { 'application/json': media } } }
@@ -157,15 +160,13 @@ function removeAnswers(facts: Facts, schemas: Schemas): Successes {
     200: {
       text: `Removed: the ${isShown ? 'last representation' : 'confirmation'}${asked}.`,
       headers: [...headers, ...(isShown ? contentHeaders(facts) : [])],
-      content: isShown ? orConfirmation(stored(facts, schemas), schemas) : confirmation(schemas),
+      content: isShown
+        ? orConfirmation(stored(facts, schemas), schemas)
+        : { 'application/json': { schema: schemas.shared('Removal') } },
     },
     ...later,
     204: { text: `Removed${usual ? ', with `Prefer: return=minimal`' : ''}.`, headers },
   }
-}
-
-function confirmation(schemas: Schemas): JsonObject {
-  return { 'application/json': { schema: schemas.shared('Removal') } }
 }
 
 /** What a store keeps in pieces is gone when the answer is made: it is confirmed instead. */

@@ -5,7 +5,7 @@
 
 import { HttpError } from '../core/errors.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
-import { parseIntegerName, type StoredResource } from './types.ts'
+import type { StoredResource } from './types.ts'
 
 export interface ListOptions {
   /**
@@ -159,13 +159,11 @@ function placeOfUnit(unit: number): number {
   return unit < 0xe000 ? unit + 0x2000 : unit - 0x800
 }
 
-/** Compares names of one collection: integers by value, then others by code point. */
-export function compareNames(a: string, b: string): number {
-  const x = parseIntegerName(a)
-  const y = parseIntegerName(b)
-  if (x !== undefined && y !== undefined) return x - y
-  if (x !== undefined) return -1
-  return y !== undefined ? 1 : compareText(a, b)
+/** The position of a property among those of an index. */
+export function positionOf({ properties }: CollectionIndex, property: string): number {
+  const position = properties.indexOf(property)
+  if (position === -1) throw new TypeError(`The index has no property ${JSON.stringify(property)}.`)
+  return position
 }
 
 /** The value of a property; `null` where an item has none. */

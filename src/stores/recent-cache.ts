@@ -72,7 +72,7 @@ export interface KnownState extends RowHead {
 }
 
 /** A page of live members, and the versions that it was made of. */
-export interface KnownPage {
+interface KnownPage {
   readonly versions: string
   readonly page: Page
 }

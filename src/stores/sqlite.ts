@@ -80,7 +80,7 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
     return {
       read: states.read,
       list: states.list,
-      select: createSqliteQueries(connection, prefix, indexes, open, known),
+      select: createSqliteQueries(connection, prefix, indexes, states.toMember),
       changes: createSqliteChanges(connection, statements, parts),
       contents,
       indexes,

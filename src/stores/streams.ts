@@ -57,7 +57,7 @@ async function closeIterator(iterator: AsyncIterator<Uint8Array>): Promise<void>
 }
 
 /** The beginning of a stream, and the stream itself unless that was all of it. */
-export interface SplitHead {
+interface SplitHead {
   readonly head: Uint8Array
   /** Length of the head in bytes. */
   readonly size: number
@@ -80,9 +80,10 @@ export async function splitHead(stream: AsyncIterable<Uint8Array>, limit: number
   return { head: new Uint8Array(0), size, rest: resumeStream(head, source) }
 }
 
-/** A piece that is short enough to be held. */
-export async function readWhole(stream: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+/** All bytes of a stream that is short enough to be held. */
+export async function readWhole(stream: AsyncIterable<Uint8Array>): Promise<Buffer> {
   const chunks: Buffer[] = []
+  // Copied, because the buffer may be used again for the next chunk.
   for await (const chunk of stream) chunks.push(Buffer.from(chunk))
   return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
 }
@@ -115,7 +116,7 @@ const FIRST_BLOCK = 16 * 1024
 const LARGEST_BLOCK = 1024 * 1024
 
 /** Gathers a stream in blocks, so that neither many small chunks nor one huge copy has to be held. */
-export interface BlockCollector {
+interface BlockCollector {
   /** Copies a chunk; its buffer may be reused afterwards. */
   push(chunk: Uint8Array): void
   /** All bytes: as one value up to 1 MiB, in blocks beyond, with their SHA-256 digest. */
@@ -174,7 +175,6 @@ function concat(blocks: readonly Uint8Array[], size: number): Uint8Array {
   return whole
 }
 
-/** Content that lies in several blocks. */
 function createBlockBody(blocks: readonly Uint8Array[]): LargeBody {
   return {
     async *open(first, last) {

@@ -26,9 +26,7 @@ type BeginChange = (before: StoredResource) => PendingChange | undefined
 export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute: FindWorkRoute): WorkHandler {
   const { store, turns, loadIndexes } = context
 
-  async function readValue(state: StoredResource): Promise<JsonObject> {
-    return parseStored(await fetchJson(state, context.limits.bodySize, undefined)) as JsonObject
-  }
+  const fetchWhole = (state: StoredResource) => fetchJson(state, context.limits.bodySize, undefined)
 
   /**
    * Moves a JSON resource on from `pending`, once: it may be somewhere else already.
@@ -42,7 +40,7 @@ export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute
     for (let attempts = 1; ; attempts++) {
       const state = await store.read(path)
       if (!isResource(state)) return // removed meanwhile
-      const before = await fetchJson(state, context.limits.bodySize, undefined)
+      const before = await fetchWhole(state)
       const value = parseStored(before) as JsonObject
       if (value['state'] !== 'pending') return
       await loadIndexes()
@@ -90,7 +88,7 @@ export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute
     const options = { expect, related: await relatedPaths(route, path), ...removalOf(route) } as const
     if (version !== undefined && state.version !== version) throw changedMeanwhile()
     await loadIndexes()
-    const before = route.observesChanges ? await fetchJson(state, context.limits.bodySize, undefined) : state
+    const before = route.observesChanges ? await fetchWhole(state) : state
     const change = beginChange(route, 'deleted', before, { principal, request: undefined })
     const removed = change === undefined ? store.remove(path, options) : removeChange(store, before, options, change)
     const result = await removed
@@ -103,7 +101,7 @@ export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute
     const known = requireKnown(record)
     const state = await store.read(record.path)
     if (!isResource(state)) return
-    const value = await readValue(state)
+    const value = parseStored(await fetchWhole(state)) as JsonObject
     if (value['state'] !== 'pending') return
     const members = await known.process?.({
       path: record.path,

@@ -3,13 +3,13 @@ import { parseStored } from '../actions/resource-view.ts'
 import { isJsonObject, type JsonObject, type JsonValue, readMember } from '../core/json.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import type { Principal, RequestView } from '../core/request-view.ts'
-import { type Content, memberPath, nameOf, type ResourceStore, type StoredResource } from '../stores/types.ts'
+import { memberPath, nameOf, type RelatedWrite, type ResourceStore, type StoredResource } from '../stores/types.ts'
 
 /** Without a slash in front, so that no pattern of a definition lists them. */
 const COLLECTION = 'monitors'
 const PAGE = 100
 
-export interface MonitorOptions {
+interface MonitorOptions {
   readonly store: ResourceStore
   readonly now: () => number
   /** Path below which clients find the monitors. */
@@ -19,16 +19,10 @@ export interface MonitorOptions {
   readonly isAdmin: ((principal: Principal, request: RequestView) => MaybePromise<boolean>) | undefined
 }
 
-/** The state of a new monitor and its place in the store. */
-export interface NewMonitor {
-  readonly path: string
-  readonly content: Content
-}
-
 /** Monitors of accepted work: who may see them, and for how long they are kept. */
 export interface Monitors {
   /** The monitor of a removal. @param target the path of the resource, as clients know it */
-  create(id: string, target: string, principal: Principal | undefined): NewMonitor
+  create(id: string, target: string, principal: Principal | undefined): Pick<RelatedWrite, 'path' | 'content'>
   /** Lets the principal who caused the work see its monitor, and admins; it does not exist for others. */
   readonly authorize: Authorize
   /** The store as the route of the monitors sees it: by the path that clients know. */

@@ -29,7 +29,7 @@ export interface ClaimedWork {
 }
 
 /** Work that could be started. */
-export interface DueWork {
+interface DueWork {
   readonly ids: readonly string[]
   /** Milliseconds until the next of the others is due, as far as they were looked at; `undefined` when there is none. */
   readonly wait: number | undefined
@@ -80,9 +80,11 @@ export function createWorkQueue(store: ResourceStore, now: () => number): WorkQu
     return wait > LONGEST_WAIT ? 0 : Math.max(0, wait)
   }
 
-  async function read(id: string): Promise<{ resource: StoredResource; record: WorkRecord } | undefined> {
+  async function readDue(id: string): Promise<{ version: string; record: WorkRecord } | undefined> {
     const resource = await store.read(pathOf(id))
-    return isResource(resource) ? { resource, record: parseRecord(resource) } : undefined
+    if (!isResource(resource)) return undefined
+    const record = parseRecord(resource)
+    return waitOf(record) > 0 ? undefined : { version: resource.version, record }
   }
 
   async function replace(work: ClaimedWork, record: WorkRecord): Promise<boolean> {
@@ -98,11 +100,10 @@ export function createWorkQueue(store: ResourceStore, now: () => number): WorkQu
     },
 
     async claim(id) {
-      const found = await read(id)
-      if (found === undefined || waitOf(found.record) > 0) return undefined
-      const { resource } = found
+      const found = await readDue(id)
+      if (found === undefined) return undefined
       const record = { ...found.record, attempts: found.record.attempts + 1, notBefore: now() + LEASE }
-      const work: ClaimedWork = { id, record, version: resource.version }
+      const work: ClaimedWork = { id, record, version: found.version }
       return (await replace(work, record)) ? work : undefined
     },
 
@@ -119,10 +120,10 @@ export function createWorkQueue(store: ResourceStore, now: () => number): WorkQu
     },
 
     async withdraw(id, monitor) {
-      const found = await read(id)
-      if (found === undefined || waitOf(found.record) > 0) return false
-      const { version } = found.resource
-      const result = await store.remove(pathOf(id), { expect: { version }, mode: 'erase', related: [monitor] })
+      const found = await readDue(id)
+      if (found === undefined) return false
+      const expect = { version: found.version }
+      const result = await store.remove(pathOf(id), { expect, mode: 'erase', related: [monitor] })
       return result.outcome === 'removed'
     },
 

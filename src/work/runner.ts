@@ -11,7 +11,7 @@ export interface WorkHandler {
   fail(work: ClaimedWork, error: unknown): Promise<void>
 }
 
-export interface RunnerOptions {
+interface RunnerOptions {
   readonly queue: WorkQueue
   readonly handler: WorkHandler
   /** Called with the id of work that is to be done, now or after a pause in milliseconds. It must not throw. */
@@ -21,7 +21,7 @@ export interface RunnerOptions {
 }
 
 /** Does pieces of accepted work, beside other processes that do the same. */
-export interface WorkRunner {
+interface WorkRunner {
   /** Does one piece of work now. @returns whether it was there to be done */
   run(id: string): Promise<boolean>
   /** Takes no more work and waits for what is running; work that does not heed the signal is left to its lease. */

@@ -5,7 +5,7 @@ import { createPoll } from './poll.ts'
 import type { WorkQueue } from './queue.ts'
 
 /** Has accepted work done: soon after it was recorded, and after a crash as well. */
-export interface WorkScheduler {
+interface WorkScheduler {
   /** Starts looking for work: what a crash left behind is found here. */
   start(): void
   /** Announces recorded work, due now or after a pause in milliseconds. Never throws. */
@@ -13,7 +13,7 @@ export interface WorkScheduler {
   close(): void
 }
 
-export interface SchedulerOptions {
+interface SchedulerOptions {
   readonly queue: WorkQueue
   /** Does one piece of work. */
   readonly run: (id: string) => Promise<unknown>

@@ -30,7 +30,7 @@ export const creation: readonly Case[] = [
     async run({ store, collection, content }) {
       let last = 0
       for (let i = 0; i < 8; i++) {
-        const result = await store.create(collection, (name) => content(i, `${collection}/${name}`))
+        const result = await store.create(collection, (name) => content(i, name))
         claimEqual(result.outcome, 'created', 'A creation creates.')
         const id = claimAssigned(created(result), collection)
         claim(id > last, `The name ${id} was assigned after ${last}.`)
@@ -42,47 +42,47 @@ export const creation: readonly Case[] = [
     title: 'passes the name to the function that makes the content',
     async run({ store, collection, content }) {
       let given = ''
-      const member = await create(store, collection, (name) => content(3, `${collection}/${(given = name)}`))
+      const member = await create(store, collection, (name) => content(3, (given = name)))
       claimEqual(nameOf(member), given, 'The last name that was given is not the name of the member.')
-      await claimStored(store, member.path, content(3, member.path), 'The member has other content.')
+      await claimStored(store, member.path, content(3, nameOf(member)), 'The member has other content.')
     },
   },
   {
     title: 'assigns different names to creations at the same time',
     async run({ store, collection, content }) {
-      const members = await times(40, () => create(store, collection, (name) => content(1, `${collection}/${name}`)))
+      const members = await times(40, () => create(store, collection, (name) => content(1, name)))
       const names = new Set(members.map((member) => claimAssigned(member, collection)))
       claimEqual(names.size, 40, 'A name was assigned twice.')
     },
   },
   {
     title: 'never assigns a name that a client has written',
-    async run({ store, collection, path, content }) {
-      const first = claimAssigned(await create(store, collection, (name) => content(1, path(name))), collection)
+    async run({ store, collection, path, content, keep }) {
+      const first = claimAssigned(await create(store, collection, (name) => content(1, name)), collection)
       // The last one is lower than others: what is assigned next goes on behind the highest.
       const taken = [first + 1, first + 5, first + 20, first + 2]
-      for (const id of taken) await put(store, path(id), content(99, path(id)))
+      for (const id of taken) await keep(id, 99)
       for (let i = 0; i < 25; i++) {
-        const id = claimAssigned(await create(store, collection, (name) => content(2, path(name))), collection)
+        const id = claimAssigned(await create(store, collection, (name) => content(2, name)), collection)
         claim(!taken.includes(id), `The name ${id} was assigned although a client had written it.`)
       }
       for (const id of taken) {
-        await claimStored(store, path(id), content(99, path(id)), 'A creation overwrote a resource.')
+        await claimStored(store, path(id), content(99, id), 'A creation overwrote a resource.')
       }
     },
   },
   {
     title: 'never assigns a name again once its resource was removed',
-    async run({ modes, store, collection, path, content }) {
+    async run({ modes, store, collection, path, content, keep }) {
       const used = new Set<number>()
       for (const mode of modes) {
         for (let i = 0; i < 3; i++) {
-          const member = await create(store, collection, (name) => content(1, path(name)))
+          const member = await create(store, collection, (name) => content(1, name))
           const id = claimAssigned(member, collection)
           claim(!used.has(id), `The name ${id} was assigned again after removal (${mode}).`)
           used.add(id)
           const written = id + 2
-          await put(store, path(written), content(1, path(written)))
+          await keep(written, 1)
           used.add(written)
           await remove(store, path(written), mode)
           await remove(store, member.path, mode)
@@ -92,7 +92,7 @@ export const creation: readonly Case[] = [
   },
   {
     title: 'writes nothing when the content cannot be made, and goes on working',
-    async run({ store, collection, path, content }) {
+    async run({ store, collection, content }) {
       const error = new Error('no content')
       const makeContent = () => {
         throw error
@@ -101,7 +101,7 @@ export const creation: readonly Case[] = [
       const thrown = await claimFails(creation, 'The error of the function that makes the content was swallowed.')
       claim(thrown === error, 'The error of the function that makes the content was replaced by another one.')
       claimEqual((await store.list(collection, { limit: 10 })).items.length, 0, 'A failed creation left something.')
-      await create(store, collection, (name) => content(1, path(name)))
+      await create(store, collection, (name) => content(1, name))
     },
   },
   {
@@ -181,17 +181,17 @@ export const creation: readonly Case[] = [
   },
   {
     title: 'makes content with the name that the member then has',
-    async run({ store, collection, path, content }) {
+    async run({ store, collection, content }) {
       for (let i = 0; i < 4; i++) {
         const given: string[] = []
         const member = await create(store, collection, (name) => {
           given.push(name)
-          return content(Number(name) % 100, path(name))
+          return content(Number(name) % 100, name)
         })
         const name = nameOf(member)
         claimEqual(given.at(-1), name, 'The name that content was made with is not the name of the member.')
         const sentence = 'The member has other content than was made with its name.'
-        await claimStored(store, member.path, content(Number(name) % 100, member.path), sentence)
+        await claimStored(store, member.path, content(Number(name) % 100, name), sentence)
       }
     },
   },

@@ -22,15 +22,15 @@ import type { Case } from '../types.ts'
 export const durability: readonly Case[] = [
   {
     title: 'has everything that was acknowledged after a sudden end, exactly as it was',
-    async run({ store, collection, path, content, crash }) {
-      for (let name = 1; name <= 5; name++) await put(store, path(name), content(name, path(name)))
-      await put(store, path(2), content(22, path(2)))
+    async run({ store, collection, path, content, keep, crash }) {
+      for (let name = 1; name <= 5; name++) await keep(name)
+      await keep(2, 22)
       await remove(store, path(3))
       const before = await listAll(store, collection, 10)
       const reopened = await crash()
       const after = await listAll(reopened, collection, 10)
       claimEqual(after.map(factsOf), before.map(factsOf), 'After the end, the store has other states than before.')
-      await claimStored(reopened, path(2), content(22, path(2)), 'Content has changed over the end.')
+      await claimStored(reopened, path(2), content(22, 2), 'Content has changed over the end.')
       claimEqual(await reopened.read(path(3)), undefined, 'What was removed is back after the end.')
     },
   },
@@ -54,31 +54,31 @@ export const durability: readonly Case[] = [
   },
   {
     title: 'never uses a version again after a sudden end',
-    async run({ store, path, content, crash }) {
+    async run({ store, path, content, keep, crash }) {
       const seen = new Set<string>()
-      for (let i = 0; i < 5; i++) seen.add((await put(store, path(1), content(1, path(1)))).version)
+      for (let i = 0; i < 5; i++) seen.add((await keep(1)).version)
       await remove(store, path(1))
       const reopened = await crash()
-      for (let i = 0; i < 5; i++) seen.add((await put(reopened, path(1), content(1, path(1)))).version)
+      for (let i = 0; i < 5; i++) seen.add((await put(reopened, path(1), content(1, 1))).version)
       claimEqual(seen.size, 10, 'A version of before the end was used again after it.')
     },
   },
   {
     title: 'never assigns a name again after a sudden end',
-    async run({ store, collection, path, content, crash }) {
+    async run({ store, collection, path, content, keep, crash }) {
       const used = new Set<number>()
       for (let i = 0; i < 4; i++) {
-        const member = await create(store, collection, (name) => content(1, path(name)))
+        const member = await create(store, collection, (name) => content(1, name))
         used.add(Number(nameOf(member)))
         await remove(store, member.path)
       }
       const written = Math.max(...used) + 3
-      await put(store, path(written), content(1, path(written)))
+      await keep(written, 1)
       await remove(store, path(written))
       used.add(written)
       const reopened = await crash()
       for (let i = 0; i < 8; i++) {
-        const id = Number(nameOf(await create(reopened, collection, (name) => content(1, path(name)))))
+        const id = Number(nameOf(await create(reopened, collection, (name) => content(1, name))))
         claim(!used.has(id), `The name ${id} was assigned again after the end.`)
         used.add(id)
       }
@@ -111,10 +111,10 @@ export const durability: readonly Case[] = [
       const other = await reopen()
       for (let i = 1; i <= 10; i++) {
         const [writer, reader] = i % 2 === 0 ? [store, other] : [other, store]
-        const { version } = await put(writer, path(1), content(i, path(1)))
+        const { version } = await put(writer, path(1), content(i, 1))
         const state = claimResource(await reader.read(path(1)), 'Another process does not find the resource.')
         claimEqual(state.version, version, 'Another process finds an older state.')
-        await claimContent(state, content(i, path(1)), 'Another process finds older content.')
+        await claimContent(state, content(i, 1), 'Another process finds older content.')
         const { items } = await reader.list(collection, { limit: 5 })
         claimEqual(items[0]?.version, version, 'Another process lists an older state.')
       }
@@ -124,12 +124,12 @@ export const durability: readonly Case[] = [
   },
   {
     title: 'shows in every process a page as it is, whatever another process does to its members',
-    async run({ store, collection, path, content, modes, reopen }) {
+    async run({ store, collection, path, keep, modes, reopen }) {
       // One process only reads: what it has kept of a page is renewed by no write of its own.
       const reader = await reopen()
       const versions = new Map<number, string>()
       const write = async (name: number, seed: number): Promise<void> => {
-        versions.set(name, (await put(store, path(name), content(seed, path(name)))).version)
+        versions.set(name, (await keep(name, seed)).version)
       }
       const removeMember = async (name: number, mode: RemoveOptions['mode']): Promise<void> => {
         await remove(store, path(name), mode)
@@ -168,9 +168,9 @@ export const durability: readonly Case[] = [
   {
     title: 'remembers every tombstone after a sudden end',
     needs: ['tombstones'],
-    async run({ store, path, content, crash }) {
+    async run({ store, path, keep, crash }) {
       const names = range(1, 10)
-      for (const name of names) await put(store, path(name), content(name, path(name)))
+      for (const name of names) await keep(name)
       for (const name of names) await remove(store, path(name), 'tombstone')
       const reopened = await crash()
       const sentence = 'A tombstone was forgotten over the end.'
@@ -179,9 +179,9 @@ export const durability: readonly Case[] = [
   },
   {
     title: 'assigns no name twice among several processes',
-    async run({ store, collection, path, content, reopen }) {
+    async run({ store, collection, content, reopen }) {
       const stores = [store, await reopen(), await reopen()]
-      const members = await race(stores, 45, (own) => create(own, collection, (name) => content(1, path(name))))
+      const members = await race(stores, 45, (own) => create(own, collection, (name) => content(1, name)))
       claimEqual(new Set(pathsOf(members)).size, 45, 'Two processes assigned the same name.')
       claimEqual((await listAll(store, collection, 20)).length, 45, 'A member that one process created is missing.')
     },
@@ -189,9 +189,9 @@ export const durability: readonly Case[] = [
   {
     title: 'forgets a tombstone in every process',
     needs: ['tombstones'],
-    async run({ store, path, content, reopen }) {
+    async run({ store, path, keep, reopen }) {
       const other = await reopen()
-      await put(store, path(1), content(1, path(1)))
+      await keep(1)
       await remove(store, path(1), 'tombstone', { retention: 30 })
       await waitUntilGone(other, path(1), 'The tombstone outlived its retention of 30 ms.')
       await claimFails(async () => claimResource(await other.read(path(1)), 'None.'), 'A removed resource came back.')

@@ -62,14 +62,14 @@ export const faults: readonly Case[] = [
   },
   {
     title: 'does nothing when the signal is aborted already',
-    async run({ store, path, collection, content }) {
+    async run({ store, path, collection, content, keep }) {
       const reason = new Error('The client is gone.')
       const signal = AbortSignal.abort(reason)
-      const before = await put(store, path(1), content(1, path(1)))
+      const before = await keep(1)
       const calls = [
-        async () => store.write(path(1), content(2, path(1)), { expect: 'any', signal }),
-        async () => store.write(path(2), content(2, path(2)), { expect: 'absent', signal }),
-        async () => store.create(collection, (name) => content(3, path(name)), { signal }),
+        async () => store.write(path(1), content(2, 1), { expect: 'any', signal }),
+        async () => store.write(path(2), content(2, 2), { expect: 'absent', signal }),
+        async () => store.create(collection, (name) => content(3, name), { signal }),
         async () => store.remove(path(1), { expect: 'any', mode: 'erase', signal }),
       ]
       for (const call of calls) {

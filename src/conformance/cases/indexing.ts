@@ -48,7 +48,7 @@ export const indexing: readonly Case[] = [
         claim(Date.now() < end, 'Members that exist already are not indexed in time.')
         claimEqual((await listAll(store, collection, 25)).length, 40, 'While members are indexed, other lists work.')
         claimResource(await store.read(path(7)), 'While members are indexed, reads work.')
-        await put(store, '/others/1', content(1, '/others/1'))
+        await put(store, '/others/1', content(1, 1))
       }
       const sentence = 'Members that existed already are found by the values of their content.'
       await list.claimFound({ where: [is('a', 3)] }, namesWith(40, 3), sentence)

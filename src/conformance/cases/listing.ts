@@ -15,9 +15,8 @@ export const listing: readonly Case[] = [
   },
   {
     title: 'lists integers by value',
-    async run({ store, collection, path, content }) {
-      for (const name of [10, 9, 100, 2, 1, 21, 20, 3, 1000, 11])
-        await put(store, path(name), content(name, path(name)))
+    async run({ store, collection, path, keep }) {
+      for (const name of [10, 9, 100, 2, 1, 21, 20, 3, 1000, 11]) await keep(name)
       const { items } = await store.list(collection, { limit: 100 })
       const expected = [1, 2, 3, 9, 10, 11, 20, 21, 100, 1000].map(path)
       claimEqual(pathsOf(items), expected, 'Integers are listed by value.')
@@ -25,10 +24,10 @@ export const listing: readonly Case[] = [
   },
   {
     title: 'lists the current state of each member, with its content',
-    async run({ store, collection, path, content }) {
-      for (const name of [1, 2, 3]) await put(store, path(name), content(name, path(name)))
+    async run({ store, collection, path, content, keep }) {
+      for (const name of [1, 2, 3]) await keep(name)
       await store.list(collection, { limit: 10 })
-      await put(store, path(2), content(22, path(2)))
+      await keep(2, 22)
       await remove(store, path(3))
       const { items } = await store.list(collection, { limit: 10 })
       claimEqual(pathsOf(items), [path(1), path(2)], 'What was removed is not listed, all else is.')
@@ -36,22 +35,22 @@ export const listing: readonly Case[] = [
         const state = claimResource(await store.read(item.path), 'A listed member was not found.')
         claimEqual(factsOf(item), factsOf(state), 'A listing and a read tell different facts.')
       }
-      await claimContent(items[1], content(22, path(2)), 'A listing shows content that was replaced.')
+      await claimContent(items[1], content(22, 2), 'A listing shows content that was replaced.')
     },
   },
   {
     title: 'lists members that the store has named',
-    async run({ store, collection, path, content }) {
+    async run({ store, collection, content }) {
       const paths: string[] = []
-      for (let i = 0; i < 12; i++) paths.push((await create(store, collection, (name) => content(i, path(name)))).path)
+      for (let i = 0; i < 12; i++) paths.push((await create(store, collection, (name) => content(i, name))).path)
       const members = await listAll(store, collection, 5)
       claimEqual(pathsOf(members), paths, 'Created members are listed in the order of their names.')
     },
   },
   {
     title: 'gives pages of at most the limit, and a cursor exactly while there is more',
-    async run({ store, collection, path, content }) {
-      for (let name = 1; name <= 12; name++) await put(store, path(name), content(name, path(name)))
+    async run({ store, collection, path, keep }) {
+      for (let name = 1; name <= 12; name++) await keep(name)
       for (const limit of [1, 2, 3, 4, 5, 6, 11, 12, 13, 1000]) {
         const sizes: number[] = []
         const paths: string[] = []
@@ -70,8 +69,8 @@ export const listing: readonly Case[] = [
   },
   {
     title: 'goes on after a cursor whose member is gone',
-    async run({ store, collection, path, content }) {
-      for (let name = 1; name <= 6; name++) await put(store, path(name), content(name, path(name)))
+    async run({ store, collection, path, keep }) {
+      for (let name = 1; name <= 6; name++) await keep(name)
       const first = await store.list(collection, { limit: 3 })
       for (const name of [2, 3, 4]) await remove(store, path(name))
       const second = await store.list(collection, { limit: 3, after: first.next })
@@ -80,8 +79,8 @@ export const listing: readonly Case[] = [
   },
   {
     title: 'answers any cursor, also one that it never gave, with a page or an HttpError below 500',
-    async run({ store, collection, path, content }) {
-      for (const name of [1, 2, 3]) await put(store, path(name), content(name, path(name)))
+    async run({ store, collection, keep }) {
+      for (const name of [1, 2, 3]) await keep(name)
       const cursors = [
         ...['', '0', '2', '-1', '1e3', 'nonsense', '\u0000', '%', "' OR 1=1 --", '🜚'],
         ...['9'.repeat(40), 'x'.repeat(4000)],
@@ -149,13 +148,9 @@ export const listing: readonly Case[] = [
   },
   {
     title: 'gives another page object once anything on the page has changed',
-    async run({ store, collection, path, content }) {
-      const changes: readonly (() => unknown)[] = [
-        () => put(store, path(1), content(11, path(1))),
-        () => put(store, path(3), content(3, path(3))),
-        () => remove(store, path(2)),
-      ]
-      for (const name of [1, 2]) await put(store, path(name), content(name, path(name)))
+    async run({ store, collection, path, keep }) {
+      const changes: readonly (() => unknown)[] = [() => keep(1, 11), () => keep(3), () => remove(store, path(2))]
+      for (const name of [1, 2]) await keep(name)
       for (const change of changes) {
         let before: unknown
         // Pages that are read repeatedly may be cached.

@@ -7,6 +7,7 @@ import {
   create,
   createBytes,
   MEBIBYTE,
+  nameOf,
   put,
   readResource,
   remove,
@@ -20,9 +21,9 @@ import type { Bench, Case } from '../types.ts'
 export const versions: readonly Case[] = [
   {
     title: 'names every state with a version of 1 to 200 characters',
-    async run({ store, path, content }) {
+    async run({ keep }) {
       for (const seed of [1, 2, 3]) {
-        const { version } = await put(store, path(1), content(seed, path(1)))
+        const { version } = await keep(1, seed)
         claim(typeof version === 'string', 'A version is text.')
         const isFit = version.length >= 1 && version.length <= 200
         claim(isFit, `The version ${JSON.stringify(version)} is too short or long.`)
@@ -31,22 +32,22 @@ export const versions: readonly Case[] = [
   },
   {
     title: 'gives a new version to every write, also to one that changes nothing',
-    async run({ store, path, content }) {
+    async run({ keep }) {
       const seen = new Set<string>()
-      for (let i = 0; i < 50; i++) seen.add((await put(store, path(1), content(i % 2, path(1)))).version)
+      for (let i = 0; i < 50; i++) seen.add((await keep(1, i % 2)).version)
       claimEqual(seen.size, 50, 'A version was used for two states.')
     },
   },
   {
     title: 'never uses a version again after removal and re-creation with the same bytes',
-    async run({ modes, store, path, content }) {
+    async run({ modes, store, path, content, keep }) {
       const seen = new Set<string>()
       for (const mode of modes) {
         for (let i = 0; i < 5; i++) {
-          const { version } = await put(store, path(1), content(1, path(1)))
+          const { version } = await keep(1)
           seen.add(version)
           await store.remove(path(1), { expect: { version }, mode })
-          const stale = await store.write(path(1), content(2, path(1)), { expect: { version } })
+          const stale = await store.write(path(1), content(2, 1), { expect: { version } })
           claimEqual(stale.outcome, 'conflict', 'A version of before the removal was still good for a write.')
         }
       }
@@ -55,12 +56,12 @@ export const versions: readonly Case[] = [
   },
   {
     title: 'refuses a version of an earlier life of the resource',
-    async run({ store, path, content }) {
-      const first = await put(store, path(1), content(1, path(1)))
+    async run({ store, path, content, keep }) {
+      const first = await keep(1)
       await remove(store, path(1))
-      const result = await store.write(path(1), content(1, path(1)), { expect: 'absent' })
+      const result = await store.write(path(1), content(1, 1), { expect: 'absent' })
       const second = written(result, 'The resource was gone, so the write had to happen.')
-      const stale = await store.write(path(1), content(2, path(1)), { expect: { version: first.version } })
+      const stale = await store.write(path(1), content(2, 1), { expect: { version: first.version } })
       claimEqual(stale.outcome, 'conflict', 'Removal and re-creation were not noticed (ABA).')
       const state = claimResource(await store.read(path(1)), 'The resource is gone.')
       claimEqual(state.version, second.version, 'A refused write changed the state.')
@@ -69,9 +70,9 @@ export const versions: readonly Case[] = [
   {
     title: 'gives created members versions of their own',
     async run({ store, collection, content }) {
-      const member = await create(store, collection, (name) => content(1, `${collection}/${name}`))
+      const member = await create(store, collection, (name) => content(1, name))
       const expect = { version: member.version }
-      const result = await store.write(member.path, content(2, member.path), { expect })
+      const result = await store.write(member.path, content(2, nameOf(member)), { expect })
       claimEqual(result.outcome, 'replaced', 'The version of a created member is not good for a write.')
     },
   },
@@ -83,13 +84,13 @@ function secondOf({ lastModified }: StoredResource): number {
 
 /** Two states of one path that began in the same second of the store's clock. */
 async function putTwice(
-  { store, path, content }: Bench,
+  { path, keep }: Bench,
   between: (path: string) => unknown,
 ): Promise<readonly [StoredResource, StoredResource]> {
   for (let name = 1; name < 50; name++) {
-    const first = await put(store, path(name), content(1, path(name)))
+    const first = await keep(name, 1)
     await between(path(name))
-    const second = await put(store, path(name), content(2, path(name)))
+    const second = await keep(name, 2)
     if (secondOf(first) === secondOf(second)) return [first, second]
   }
   throw new Error('Two writes in a row never fell into the same second.')
@@ -98,9 +99,9 @@ async function putTwice(
 export const dates: readonly Case[] = [
   {
     title: 'tells when a state began, in milliseconds',
-    async run({ store, path, content }) {
+    async run({ store, path, keep }) {
       const before = Date.now()
-      const { lastModified } = await put(store, path(1), content(1, path(1)))
+      const { lastModified } = await keep(1)
       claim(Number.isInteger(lastModified), `A date is a whole number of milliseconds; ${lastModified} is not.`)
       claim(Math.abs(lastModified! - before) < 600_000, `The state began now; ${lastModified} is not that time.`)
       const found = await readResource(store, path(1))
@@ -109,10 +110,10 @@ export const dates: readonly Case[] = [
   },
   {
     title: 'never lets the date of a resource go back',
-    async run({ store, path, content }) {
+    async run({ keep }) {
       let last = 0
       for (let i = 0; i < 30; i++) {
-        const { lastModified } = await put(store, path(1), content(i, path(1)))
+        const { lastModified } = await keep(1, i)
         claim(lastModified! >= last, 'A later state has an earlier date.')
         last = lastModified!
       }
@@ -127,7 +128,7 @@ export const dates: readonly Case[] = [
       const found = await readResource(bench.store, second.path)
       claimEqual(found.dateIsStrong, false, 'The read calls strong what the write did not.')
       await sleep(1000 - (second.lastModified! % 1000) + 5)
-      const third = await put(bench.store, second.path, bench.content(3, second.path))
+      const third = await bench.keep(Number(nameOf(second)), 3)
       claimEqual(third.dateIsStrong, true, 'The only state of a second has a strong date.')
     },
   },
@@ -145,7 +146,6 @@ export const dates: readonly Case[] = [
 /** Lengths around the limits of values, chunks and batches. */
 const SIZES = [65_536, 65_537, 131_072, 262_145, 524_288, 524_289, MEBIBYTE, MEBIBYTE + 1, 3 * MEBIBYTE + 7]
 
-/** Fails unless large content has its digest. */
 function claimDigest(state: StoredResource | undefined, bytes: Uint8Array, sentence: string): void {
   const { body, sha256 } = claimResource(state, sentence)
   if (!isLargeBody(body) && sha256 === undefined) return

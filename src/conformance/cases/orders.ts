@@ -17,7 +17,6 @@ const ORDERED: readonly IndexedValue[] = [
 /** Names in the order of a list: integers by value, then others by code point. */
 const NAMES = ['0', '2', '10', '007', '1.0', 'A', 'a', 'a b', 'ab', 'é', '\uffee', '\u{1f71a}']
 
-/** Places a list of members scattered. */
 const scatter = <Item>(items: readonly Item[]): Item[] => items.map((_, at) => items[(at * 7 + 3) % items.length]!)
 
 /** The names of members that were written without names of their own. */

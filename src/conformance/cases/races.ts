@@ -1,7 +1,7 @@
 import { isResource, type RemoveResult, type WriteResult } from '../../stores/types.ts'
 import { claim, claimEqual, claimResource, claimStored } from '../claims.ts'
 import { explainHistory, type Operation } from '../register-history.ts'
-import { binary, create, createBytes, nameOf, pathsOf, pause, put, race, remove, stream } from '../samples.ts'
+import { binary, create, createBytes, nameOf, pathsOf, pause, race, remove, stream } from '../samples.ts'
 import type { Case } from '../types.ts'
 
 const WRITERS = 16
@@ -9,16 +9,16 @@ const WRITERS = 16
 export const races: readonly Case[] = [
   {
     title: 'lets exactly one of many writers win that expect the same version',
-    async run({ store, path, content, reopen }) {
+    async run({ store, path, content, keep, reopen }) {
       const stores = [store, await reopen()]
       for (let round = 0; round < 4; round++) {
-        const { version } = await put(store, path(1), content(0, path(1)))
+        const { version } = await keep(1, 0)
         const results = await race(stores, WRITERS, (own, i) =>
-          own.write(path(1), content(i + 1, path(1)), { expect: { version } }),
+          own.write(path(1), content(i + 1, 1), { expect: { version } }),
         )
         const winners = results.flatMap(({ outcome }, i) => (outcome === 'conflict' ? [] : [i]))
         claimEqual(winners.length, 1, 'Of the writers that expected the same version, exactly one may win.')
-        await claimStored(store, path(1), content(winners[0]! + 1, path(1)), 'The winner was overwritten.')
+        await claimStored(store, path(1), content(winners[0]! + 1, 1), 'The winner was overwritten.')
       }
     },
   },
@@ -28,20 +28,20 @@ export const races: readonly Case[] = [
       const stores = [store, await reopen()]
       for (let name = 1; name <= 4; name++) {
         const results = await race(stores, WRITERS, (own, i) =>
-          own.write(path(name), content(i, path(name)), { expect: 'absent' }),
+          own.write(path(name), content(i, name), { expect: 'absent' }),
         )
         const winners = results.flatMap(({ outcome }, i) => (outcome === 'created' ? [i] : []))
         claimEqual(winners.length, 1, 'Of the writers that expected nothing, exactly one may create.')
-        await claimStored(store, path(name), content(winners[0]!, path(name)), 'The winner was overwritten.')
+        await claimStored(store, path(name), content(winners[0]!, name), 'The winner was overwritten.')
       }
     },
   },
   {
     title: 'lets exactly one win when large content races for the same version',
     needs: ['contents'],
-    async run({ store, path, content, reopen }) {
+    async run({ store, path, keep, reopen }) {
       const stores = [store, await reopen()]
-      const { version } = await put(store, path(1), content(0, path(1)))
+      const { version } = await keep(1, 0)
       const bodies = Array.from({ length: 5 }, (_, seed) => createBytes(300_000 + seed, seed))
       const results = await race(stores, bodies.length, (own, i) =>
         own.write(path(1), binary(stream(bodies[i]!, 65_536)), { expect: { version } }),
@@ -53,15 +53,13 @@ export const races: readonly Case[] = [
   },
   {
     title: 'lets exactly one of a write and many removals win that expect the same version',
-    async run({ store, path, content, reopen }) {
+    async run({ store, path, content, keep, reopen }) {
       const stores = [store, await reopen()]
       for (let round = 0; round < 6; round++) {
-        const { version } = await put(store, path(1), content(0, path(1)))
+        const { version } = await keep(1, 0)
         const expect = { version }
         const results = await race<WriteResult | RemoveResult>(stores, 8, (own, i) =>
-          i === round
-            ? own.write(path(1), content(1, path(1)), { expect })
-            : own.remove(path(1), { expect, mode: 'erase' }),
+          i === round ? own.write(path(1), content(1, 1), { expect }) : own.remove(path(1), { expect, mode: 'erase' }),
         )
         const winners = results.flatMap(({ outcome }) => (outcome === 'conflict' ? [] : [outcome]))
         claimEqual(winners.length, 1, 'Of a write and removals that expected the same version, exactly one may win.')
@@ -73,10 +71,10 @@ export const races: readonly Case[] = [
   },
   {
     title: 'removes once, however many remove at the same time',
-    async run({ modes, store, path, content, reopen }) {
+    async run({ modes, store, path, keep, reopen }) {
       const stores = [store, await reopen()]
       for (const mode of modes) {
-        await put(store, path(1), content(1, path(1)))
+        await keep(1)
         const outcomes = (await race(stores, 8, (own) => remove(own, path(1), mode))).map(({ outcome }) => outcome)
         const removed = outcomes.filter((outcome) => outcome === 'removed').length
         claimEqual(removed, 1, `Of many removals of one resource, exactly one removes it (${mode}).`)
@@ -86,9 +84,9 @@ export const races: readonly Case[] = [
   },
   {
     title: 'loses no update among writers that read, change and swap',
-    async run({ store, path, content, reopen }) {
+    async run({ store, path, content, keep, reopen }) {
       const stores = [store, await reopen()]
-      await put(store, path(1), content(0, path(1)))
+      await keep(1, 0)
       let swaps = 0
       let attempts = 0
       const seen = new Map<string, string>()
@@ -98,7 +96,7 @@ export const races: readonly Case[] = [
           const before = claimResource(await own.read(path(1)), 'The resource is gone.')
           await pause()
           const { version } = before
-          const result = await own.write(path(1), content(swaps % 100, path(1)), { expect: { version } })
+          const result = await own.write(path(1), content(swaps % 100, 1), { expect: { version } })
           if (result.outcome === 'conflict') continue
           claim(!seen.has(version), 'Two writers replaced the same state: the update of one of them is lost.')
           seen.set(version, result.resource.version)
@@ -115,19 +113,19 @@ export const races: readonly Case[] = [
     title: 'assigns no name to two members while clients write names of their own',
     async run({ store, collection, path, content, reopen }) {
       const stores = [store, await reopen()]
-      const first = Number(nameOf(await create(store, collection, (name) => content(0, path(name)))))
+      const first = Number(nameOf(await create(store, collection, (name) => content(0, name))))
       const [assigned, written] = await Promise.all([
-        race(stores, 20, (own) => create(own, collection, (name) => content(7, path(name)))),
+        race(stores, 20, (own) => create(own, collection, (name) => content(7, name))),
         race(stores, 20, (own, i) => {
           const name = first + 1 + i * 2
-          return own.write(path(name), content(9, path(name)), { expect: 'absent' })
+          return own.write(path(name), content(9, name), { expect: 'absent' })
         }),
       ])
       const clients = written.flatMap((result) => (result.outcome === 'created' ? [result.resource] : []))
       const paths = pathsOf([...assigned, ...clients])
       claimEqual(new Set(paths).size, paths.length, 'A member was created under a name that a client had created.')
       for (const member of assigned) {
-        await claimStored(store, member.path, content(7, member.path), 'A created member was overwritten.')
+        await claimStored(store, member.path, content(7, nameOf(member)), 'A created member was overwritten.')
       }
     },
   },
@@ -162,7 +160,7 @@ export const races: readonly Case[] = [
                 if (result.outcome === 'removed') return { kind: 'swap', from: result.resource.version, to: undefined }
                 return { kind: 'read', saw: undefined }
               }
-              const result = await own.write(path(name), content(step, path(name)), { expect })
+              const result = await own.write(path(name), content(step, name), { expect })
               if (result.outcome === 'conflict') {
                 return { kind: 'read', saw: isResource(result.current) ? result.current.version : undefined }
               }

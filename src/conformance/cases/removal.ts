@@ -13,7 +13,7 @@ export const removal: readonly Case[] = [
     title: 'removes what is there, returns what it was, and shows it no more',
     async run({ store, path, collection, content, modes }) {
       for (const [name, mode] of modes.entries()) {
-        const given = content(name, path(name))
+        const given = content(name, name)
         const { version } = await put(store, path(name), given)
         const result = await remove(store, path(name), mode)
         claimEqual(result.outcome, 'removed', `A resource was there to be removed (${mode}).`)
@@ -27,12 +27,12 @@ export const removal: readonly Case[] = [
   },
   {
     title: 'finds nothing to remove where nothing is',
-    async run({ store, path, content, modes }) {
+    async run({ store, path, keep, modes }) {
       for (const mode of modes) {
         const result = await remove(store, path(9), mode)
         claimEqual(result, { outcome: 'absent', current: undefined }, 'Nothing was there to be removed.')
       }
-      await put(store, path(1), content(1, path(1)))
+      await keep(1)
       await remove(store, path(1))
       const again = await remove(store, path(1))
       claimEqual(again.outcome, 'absent', 'A resource was removed twice.')
@@ -41,9 +41,9 @@ export const removal: readonly Case[] = [
   },
   {
     title: 'expecting a version, removes that state and no other',
-    async run({ store, path, content }) {
-      const first = await put(store, path(1), content(1, path(1)))
-      const second = await put(store, path(1), content(2, path(1)))
+    async run({ store, path, keep }) {
+      const first = await keep(1)
+      const second = await keep(1, 2)
       const refused = await store.remove(path(1), { expect: { version: first.version }, mode: 'erase' })
       claimEqual(refused.outcome, 'conflict', 'A removal that expected a version of the past happened.')
       const current = refused.outcome === 'conflict' ? refused.current : undefined
@@ -67,9 +67,9 @@ export const removal: readonly Case[] = [
   {
     title: 'leaves a tombstone that says when, and that counts as absent',
     needs: ['tombstones'],
-    async run({ store, path, content }) {
+    async run({ store, path, content, keep }) {
       const before = Date.now()
-      await put(store, path(1), content(1, path(1)))
+      await keep(1)
       await remove(store, path(1), 'tombstone')
       const state = await store.read(path(1))
       claim(state !== undefined && !isResource(state), 'The removal left no tombstone.')
@@ -80,22 +80,22 @@ export const removal: readonly Case[] = [
       claim(Number.isInteger(removedAt) && Math.abs(removedAt - before) < 600_000, sentence)
       const again = await remove(store, path(1), 'tombstone')
       claimEqual(again, { outcome: 'absent', current: state }, 'A second removal tells of the tombstone.')
-      const present = await store.write(path(1), content(2, path(1)), { expect: 'present' })
+      const present = await store.write(path(1), content(2, 1), { expect: 'present' })
       claimEqual(present, { outcome: 'conflict', current: state }, 'A tombstone counts as absent.')
-      const absent = await store.write(path(1), content(2, path(1)), { expect: 'absent' })
+      const absent = await store.write(path(1), content(2, 1), { expect: 'absent' })
       claimEqual(absent.outcome, 'created', 'A tombstone counts as absent, so the write had to happen.')
-      await claimStored(store, path(1), content(2, path(1)), 'The new resource has other content.')
+      await claimStored(store, path(1), content(2, 1), 'The new resource has other content.')
     },
   },
   {
     title: 'remembers every tombstone, each with its own path, and not the last ones only',
     needs: ['tombstones'],
-    async run({ store, path, content }) {
+    async run({ store, path, keep }) {
       const names = range(1, 30)
-      for (const name of names) await put(store, path(name), content(name, path(name)))
+      for (const name of names) await keep(name)
       for (const name of names) await remove(store, path(name), 'tombstone')
       // Neither what is written nor what is erased elsewhere is about them.
-      await put(store, path(100), content(1, path(100)))
+      await keep(100, 1)
       await remove(store, path(100))
       for (const name of names) claimTombstone(await store.read(path(name)), path(name), 'A tombstone was forgotten.')
     },
@@ -103,16 +103,16 @@ export const removal: readonly Case[] = [
   {
     title: 'keeps a tombstone for the whole of its retention, whatever becomes of others',
     needs: ['tombstones'],
-    async run({ store, path, content, reopen }) {
+    async run({ store, path, keep, reopen }) {
       const other = await reopen()
-      for (const name of [1, 2, 3, 4, 5]) await put(store, path(name), content(name, path(name)))
+      for (const name of [1, 2, 3, 4, 5]) await keep(name)
       const begin = performance.now()
       await remove(store, path(1), 'tombstone', { retention: RETENTION })
       await remove(store, path(2), 'tombstone', { retention: 60_000 })
       await remove(store, path(3), 'tombstone')
       await remove(store, path(4), 'tombstone', { retention: 20 })
       for (let round = 0; performance.now() - begin < RETENTION; round++) {
-        await put(store, path(5), content(round, path(5)))
+        await keep(5, round)
         for (const name of [1, 2, 3]) {
           for (const reader of [store, other]) {
             const state = await reader.read(path(name))
@@ -131,19 +131,18 @@ export const removal: readonly Case[] = [
   {
     title: 'forgets a tombstone after its retention',
     needs: ['tombstones'],
-    async run({ store, path, content }) {
-      for (const name of [1, 2]) await put(store, path(name), content(name, path(name)))
+    async run({ store, path, content, keep }) {
+      for (const name of [1, 2]) await keep(name)
       await remove(store, path(1), 'tombstone', { retention: 20 })
       await remove(store, path(2), 'tombstone', { retention: 60_000 })
       await waitUntilGone(store, path(1), 'The tombstone outlived its retention of 20 ms.')
       claim((await store.read(path(2))) !== undefined, 'A tombstone was forgotten before its retention was over.')
-      const result = await store.write(path(1), content(3, path(1)), { expect: 'absent' })
+      const result = await store.write(path(1), content(3, 1), { expect: 'absent' })
       claimEqual(result.outcome, 'created', 'A forgotten tombstone is in the way of a write.')
     },
   },
 ]
 
-/** The hidden resource at a path. */
 async function readHidden(store: ResourceStore, path: string): Promise<StoredResource> {
   return claimResource(await store.read(path, { hidden: true }), 'The hidden resource was not found.')
 }
@@ -151,27 +150,27 @@ async function readHidden(store: ResourceStore, path: string): Promise<StoredRes
 export const hiding: readonly Case[] = [
   {
     title: 'shows a hidden resource, with its content, only to reads that ask for it',
-    async run({ store, path, content }) {
-      const { version } = await put(store, path(1), content(1, path(1)))
+    async run({ store, path, content, keep }) {
+      const { version } = await keep(1)
       await remove(store, path(1), 'hide')
       const shown = await store.read(path(1))
       claim(shown !== undefined && !isResource(shown), 'A hidden resource looks like a tombstone to other reads.')
       claimEqual(shown.path, path(1), 'A tombstone carries its path.')
       const hidden = await readHidden(store, path(1))
       claimEqual(hidden.hidden, true, 'A hidden resource is marked.')
-      await claimContent(hidden, content(1, path(1)), 'The hidden resource has lost its content.')
+      await claimContent(hidden, content(1, 1), 'The hidden resource has lost its content.')
       claim(hidden.version !== version, 'The hidden state has the version of the state before.')
     },
   },
   {
     title: 'treats a hidden resource as absent',
-    async run({ store, path, content }) {
-      await put(store, path(1), content(1, path(1)))
+    async run({ store, path, content, keep }) {
+      await keep(1)
       await remove(store, path(1), 'hide')
       const hidden = await readHidden(store, path(1))
       const attempts = [
-        await store.write(path(1), content(2, path(1)), { expect: 'present' }),
-        await store.write(path(1), content(2, path(1)), { expect: { version: hidden.version } }),
+        await store.write(path(1), content(2, 1), { expect: 'present' }),
+        await store.write(path(1), content(2, 1), { expect: { version: hidden.version } }),
         await store.remove(path(1), { expect: 'present', mode: 'erase' }),
       ]
       for (const { outcome } of attempts) claimEqual(outcome, 'conflict', 'A hidden resource counts as absent.')
@@ -183,23 +182,23 @@ export const hiding: readonly Case[] = [
   },
   {
     title: 'makes the path visible again with the next write',
-    async run({ store, path, collection, content }) {
-      await put(store, path(1), content(1, path(1)))
+    async run({ store, path, collection, content, keep }) {
+      await keep(1)
       await remove(store, path(1), 'hide')
-      const result = await store.write(path(1), content(2, path(1)), { expect: 'absent' })
+      const result = await store.write(path(1), content(2, 1), { expect: 'absent' })
       claimEqual(result.outcome, 'created', 'A hidden resource counts as absent, so the write creates.')
       for (const hidden of [true, false]) {
         const state = claimResource(await store.read(path(1), { hidden }), 'The new resource was not found.')
         claim(state.hidden !== true, 'The new resource is still marked as hidden.')
-        await claimContent(state, content(2, path(1)), 'The new resource has other content.')
+        await claimContent(state, content(2, 1), 'The new resource has other content.')
         claimEqual((await store.list(collection, { limit: 5, hidden })).items.length, 1, 'It is listed once.')
       }
     },
   },
   {
     title: 'lists hidden resources, marked and in their place, only when asked',
-    async run({ store, path, collection, content }) {
-      for (const name of range(1, 12)) await put(store, path(name), content(name, path(name)))
+    async run({ store, path, keep, collection }) {
+      for (const name of range(1, 12)) await keep(name)
       for (const name of [2, 3, 7, 12]) await remove(store, path(name), 'hide')
       const visible = await store.list(collection, { limit: 20 })
       const visiblePaths = [1, 4, 5, 6, 8, 9, 10, 11].map(path)
@@ -223,14 +222,14 @@ export const hiding: readonly Case[] = [
   },
   {
     title: 'gives the hidden state a version of its own, and tells of it in no conflict',
-    async run({ store, path, content }) {
-      await put(store, path(1), content(1, path(1)))
+    async run({ store, path, content, keep }) {
+      await keep(1)
       const { version } = await readResource(store, path(1))
       await remove(store, path(1), 'hide')
       const hidden = await readHidden(store, path(1))
       claim(hidden.version !== version, 'The hidden state has the version of the visible one.')
       for (const expect of ['present', { version }, { version: hidden.version }] as const) {
-        const write = await store.write(path(1), content(2, path(1)), { expect })
+        const write = await store.write(path(1), content(2, 1), { expect })
         claim(write.outcome === 'conflict', 'A hidden resource counts as absent, and was replaced.')
         claim(!isResource(write.current), 'A conflict tells of a state that is hidden.')
         const removal = await store.remove(path(1), { expect, mode: 'erase' })

@@ -15,7 +15,7 @@ export const reading: readonly Case[] = [
     title: 'returns the bytes, the media type and the size that were written',
     async run({ store, path, content }) {
       for (const seed of [1, 2, 50, 99]) {
-        const given = content(seed, path(seed))
+        const given = content(seed, seed)
         await put(store, path(seed), given)
         await claimStored(store, path(seed), given, 'What is read is not what was written.')
       }
@@ -23,8 +23,8 @@ export const reading: readonly Case[] = [
   },
   {
     title: 'names the path of what it returns',
-    async run({ store, path, content }) {
-      await put(store, path(7), content(1, path(7)))
+    async run({ store, path, keep }) {
+      await keep(7, 1)
       const resource = await readResource(store, path(7))
       claimEqual(resource.path, path(7), 'A resource carries the path under which it was read.')
       claim(resource.hidden !== true, 'A resource that was not hidden is marked as hidden.')
@@ -32,8 +32,8 @@ export const reading: readonly Case[] = [
   },
   {
     title: 'gives every fact, with or without the content, when only metadata are asked for',
-    async run({ store, path, content }) {
-      await put(store, path(1), content(31, path(1)))
+    async run({ store, path, keep }) {
+      await keep(1, 31)
       const whole = await readResource(store, path(1))
       const facts = claimResource(await store.read(path(1), { metadataOnly: true }), 'The resource was not found.')
       claimEqual(factsOf(facts), factsOf(whole), 'A read of the metadata tells other facts than a read of everything.')
@@ -107,9 +107,9 @@ export const reading: readonly Case[] = [
   },
   {
     title: 'sees the same state whether content is asked for or not',
-    async run({ store, path, content, modes }) {
+    async run({ store, path, keep, modes }) {
       for (const [name, mode] of [undefined, ...modes].entries()) {
-        await put(store, path(name), content(name, path(name)))
+        await keep(name)
         if (mode !== undefined) await remove(store, path(name), mode)
         for (const hidden of [false, true]) {
           const whole = await store.read(path(name), { hidden })
@@ -124,13 +124,13 @@ export const reading: readonly Case[] = [
   },
 ]
 
-/** Fails unless a write is refused, tells the current state, and changes nothing. */
-async function claimRefused({ store, content }: Bench, path: string, expect: Expectation, why: string): Promise<void> {
-  const before = await store.read(path)
-  const result = await store.write(path, content(77, path), { expect })
+/** Fails unless a write of the member 1 is refused, tells the current state, and changes nothing. */
+async function claimRefused({ store, path, content }: Bench, expect: Expectation, why: string): Promise<void> {
+  const before = await store.read(path(1))
+  const result = await store.write(path(1), content(77, 1), { expect })
   claimEqual(result.outcome, 'conflict', why)
   const current = result.outcome === 'conflict' ? result.current : undefined
-  const after = await store.read(path)
+  const after = await store.read(path(1))
   if (before === undefined) {
     claimEqual(current, undefined, 'A refused write tells of a state although there is none.')
     claimEqual(after, undefined, 'A refused write has left something.')
@@ -146,18 +146,18 @@ export const writing: readonly Case[] = [
   {
     title: 'creates, then replaces, and says which',
     async run({ store, path, content }) {
-      const first = await store.write(path(1), content(1, path(1)), { expect: 'any' })
+      const first = await store.write(path(1), content(1, 1), { expect: 'any' })
       claimEqual(first.outcome, 'created', 'The first write of a path creates.')
-      const second = await store.write(path(1), content(2, path(1)), { expect: 'any' })
+      const second = await store.write(path(1), content(2, 1), { expect: 'any' })
       claimEqual(second.outcome, 'replaced', 'The second write of a path replaces.')
-      await claimStored(store, path(1), content(2, path(1)), 'The second write was not kept.')
+      await claimStored(store, path(1), content(2, 1), 'The second write was not kept.')
     },
   },
   {
     title: 'returns from a write the state that is read afterwards',
     async run({ store, path, content }) {
       for (const seed of [1, 2, 3]) {
-        const given = content(seed, path(1))
+        const given = content(seed, 1)
         const result = written(await store.write(path(1), given, { expect: 'any' }), 'The write was refused.')
         const found = await readResource(store, path(1))
         claimEqual(factsOf(found), factsOf(result), 'The result of the write and the next read tell different facts.')
@@ -169,42 +169,41 @@ export const writing: readonly Case[] = [
     title: "expecting 'absent', creates once and refuses the second time",
     async run(bench) {
       const { store, path, content } = bench
-      const result = await store.write(path(1), content(1, path(1)), { expect: 'absent' })
+      const result = await store.write(path(1), content(1, 1), { expect: 'absent' })
       claimEqual(result.outcome, 'created', 'Nothing was there, so the write had to happen.')
-      await claimRefused(bench, path(1), 'absent', 'A resource was overwritten by a write that expected none.')
+      await claimRefused(bench, 'absent', 'A resource was overwritten by a write that expected none.')
     },
   },
   {
     title: "expecting 'present', refuses to create and replaces what is there",
     async run(bench) {
-      const { store, path, content } = bench
-      await claimRefused(bench, path(1), 'present', 'A write that expected a resource created one.')
-      await put(store, path(1), content(1, path(1)))
-      const result = await store.write(path(1), content(2, path(1)), { expect: 'present' })
+      const { store, path, content, keep } = bench
+      await claimRefused(bench, 'present', 'A write that expected a resource created one.')
+      await keep(1)
+      const result = await store.write(path(1), content(2, 1), { expect: 'present' })
       claimEqual(result.outcome, 'replaced', 'A resource was there, so the write had to happen.')
     },
   },
   {
     title: 'expecting a version, replaces that state and no other',
     async run(bench) {
-      const { store, path, content } = bench
-      await claimRefused(bench, path(1), { version: 'nonesuch' }, 'A write that expected a version created a resource.')
-      const first = await put(store, path(1), content(1, path(1)))
-      const result = await store.write(path(1), content(2, path(1)), { expect: { version: first.version } })
+      const { store, path, content, keep } = bench
+      await claimRefused(bench, { version: 'nonesuch' }, 'A write that expected a version created a resource.')
+      const first = await keep(1)
+      const result = await store.write(path(1), content(2, 1), { expect: { version: first.version } })
       claimEqual(result.outcome, 'replaced', 'The version was the current one, so the write had to happen.')
       const stale = { version: first.version }
-      await claimRefused(bench, path(1), stale, 'A write that expected a version of the past happened.')
-      await claimRefused(bench, path(1), { version: '' }, 'A write that expected the empty version happened.')
-      await claimStored(store, path(1), content(2, path(1)), 'The content is not that of the last write.')
+      await claimRefused(bench, stale, 'A write that expected a version of the past happened.')
+      await claimRefused(bench, { version: '' }, 'A write that expected the empty version happened.')
+      await claimStored(store, path(1), content(2, 1), 'The content is not that of the last write.')
     },
   },
   {
     title: 'leaves other paths alone',
-    async run({ store, path, content }) {
+    async run({ store, path, keep }) {
       const versions = new Map<number, string>()
-      for (const name of [1, 2, 3, 12])
-        versions.set(name, (await put(store, path(name), content(name, path(name)))).version)
-      await put(store, path(2), content(20, path(2)))
+      for (const name of [1, 2, 3, 12]) versions.set(name, (await keep(name)).version)
+      await keep(2, 20)
       for (const name of [1, 3, 12]) {
         const state = claimResource(await store.read(path(name)), 'A write removed another resource.')
         claimEqual(state.version, versions.get(name), 'A write changed another resource.')
@@ -215,7 +214,7 @@ export const writing: readonly Case[] = [
     title: 'refuses to begin when the signal is aborted already',
     async run({ store, path, content }) {
       const signal = AbortSignal.abort(new Error('gone'))
-      const write = async () => store.write(path(1), content(1, path(1)), { expect: 'any', signal })
+      const write = async () => store.write(path(1), content(1, 1), { expect: 'any', signal })
       const isRefused = await write().then(
         () => false,
         () => true,
@@ -227,12 +226,12 @@ export const writing: readonly Case[] = [
   {
     title: 'expecting a version of another path, refuses',
     async run(bench) {
-      const { store, path, content } = bench
-      const own = await put(store, path(1), content(1, path(1)))
-      const other = await put(store, path(2), content(2, path(2)))
+      const { store, path, keep } = bench
+      const own = await keep(1)
+      const other = await keep(2)
       // Paths may count alike: then the versions prove nothing.
       if (own.version === other.version) return
-      await claimRefused(bench, path(1), { version: other.version }, 'A version of another path was good for a write.')
+      await claimRefused(bench, { version: other.version }, 'A version of another path was good for a write.')
       const removed = await store.remove(path(1), { expect: { version: other.version }, mode: 'erase' })
       claimEqual(removed.outcome, 'conflict', 'A version of another path was good for a removal.')
     },

@@ -5,8 +5,8 @@ import { amid, create, nameOf, pause, put, range, remove } from '../samples.ts'
 import type { Bench, Case } from '../types.ts'
 
 /** Writes members with content of their own, or with the same. */
-async function putMembers({ store, path, content }: Bench, names: readonly number[], seed?: number): Promise<void> {
-  for (const name of names) await put(store, path(name), content(seed ?? name % 100, path(name)))
+async function putMembers({ keep }: Bench, names: readonly number[], seed?: number): Promise<void> {
+  for (const name of names) await keep(name, seed ?? name % 100)
 }
 
 /** The members that a walk through all pages sees; `between` runs after each page but the last. */
@@ -72,14 +72,14 @@ export const walks: readonly Case[] = [
   {
     title: 'sees every lasting member once, in order, while many writers are at work',
     async run(bench) {
-      const { store, collection, path, content } = bench
+      const { store, collection, path, content, keep } = bench
       const lasting = range(10, 400, 10)
       await putMembers(bench, lasting)
       const write = async (writer: number, step: number) => {
         const name = ((writer * 97 + step * 31) % 40) * 10 + 1 + writer
-        await put(store, path(name), content(step % 100, path(name)))
+        await keep(name, step % 100)
         if (step % 3 === 0) await remove(store, path(name))
-        if (step % 7 === 0) await create(store, collection, (name) => content(1, path(name)))
+        if (step % 7 === 0) await create(store, collection, (name) => content(1, name))
         // A store that answers at once must not keep the walker from its turn.
         if (step % 5 === 0) await pause()
       }

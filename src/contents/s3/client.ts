@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { MaybePromise } from '../../core/maybe-promise.ts'
 import { createUnavailableError } from '../types.ts'
-import { beforeAbort, createDeadline, prepareBody, readText } from './exchange.ts'
+import { beforeAbort, createDeadline, type Deadline, prepareBody, readText } from './exchange.ts'
 
 /** What requests are signed with. */
 export interface S3Credentials {
@@ -11,7 +11,7 @@ export interface S3Credentials {
   readonly sessionToken?: string | undefined
 }
 
-export interface S3Request {
+interface S3Request {
   readonly method: 'GET' | 'HEAD' | 'PUT' | 'POST' | 'DELETE'
   /** The name of an object; left out for the bucket itself. */
   readonly name?: string
@@ -34,7 +34,7 @@ export interface S3Response {
   readonly stream?: S3Stream
 }
 
-export interface S3Stream extends AsyncIterable<Uint8Array> {
+interface S3Stream extends AsyncIterable<Uint8Array> {
   cancel(): Promise<void>
 }
 
@@ -71,7 +71,7 @@ export interface S3Client {
   presign(request: Pick<S3Request, 'method' | 'name' | 'query' | 'signal'>, lifetime: number): Promise<string>
 }
 
-export interface S3ClientOptions {
+interface S3ClientOptions {
   readonly endpoint: URL
   readonly region: string
   readonly bucket: string
@@ -123,10 +123,9 @@ export function createS3Client({ endpoint, region, bucket, readCredentials, time
       const signed = await sign({ method, url: addressOf(request).href }, headers, signal)
       // Not signed: a proxy may change it. Without it some services code the bytes.
       signed.headers.set('Accept-Encoding', 'identity')
-      const response = await fetch(signed.url, {
-        ...{ method, headers: signed.headers, redirect: 'manual', signal },
-        ...(method === 'PUT' || method === 'POST' ? prepareBody(body, signed.headers) : {}),
-      })
+      const content = method === 'PUT' || method === 'POST' ? prepareBody(body, signed.headers) : {}
+      const init = { method, headers: signed.headers, redirect: 'manual', signal, ...content } as const
+      const response = await fetch(signed.url, init)
       const { status } = response
       compareClocks(response.headers)
       if (!isStream || !response.ok) return { status, headers: response.headers, text: await readText(response) }
@@ -190,7 +189,7 @@ export function createS3Client({ endpoint, region, bucket, readCredentials, time
   }
 }
 
-function readStream(body: ReadableStream<Uint8Array>, deadline: ReturnType<typeof createDeadline>): S3Stream {
+function readStream(body: ReadableStream<Uint8Array>, deadline: Deadline): S3Stream {
   const reader = body.getReader()
   return {
     cancel: () => reader.cancel().catch(() => {}),

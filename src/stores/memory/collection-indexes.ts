@@ -14,7 +14,6 @@ const STEP = 500
 /** Milliseconds after which they have it in any case. */
 const STEP_TIME = 4
 
-/** The indexes of one collection. */
 export interface CollectionIndexes {
   /** Indexes a new state of a member by all rules, those of `given` included. @param isNew whether the member is new */
   update(entry: Entry, given: CollectionIndex | undefined, isNew: boolean): void
@@ -39,7 +38,6 @@ export function createCollectionIndexes(
   membersAfter: (name: string | undefined, limit: number, hidden: boolean) => readonly Entry[],
 ): CollectionIndexes {
   const indexes = new Map<string, OpenIndex>()
-  /** The one that was used last. */
   let latest: OpenIndex | undefined
 
   /** The index of some rules; a new one has no members yet. */
@@ -66,7 +64,8 @@ export function createCollectionIndexes(
     const { path, state } = entry
     const values = readValues(opened.index, state)
     if (!isPromise(values)) {
-      if (isNew) return addValues(opened, entry, values)
+      // None with its name is to be looked for.
+      if (isNew) return listsFor(opened, entry).add(createMember(entry, opened.index, values))
       opened.awaited.delete(path)
       return setValues(opened, entry, values)
     }
@@ -155,11 +154,6 @@ function readValues(index: CollectionIndex, state: StoredResource): MaybePromise
 
 function findMember({ visible, hidden }: OpenIndex, name: string): IndexedMember | undefined {
   return visible.find(name) ?? hidden?.find(name)
-}
-
-/** Adds a member that is new: none with its name is to be looked for. */
-function addValues(opened: OpenIndex, entry: Entry, values: IndexedValues): void {
-  listsFor(opened, entry).add(createMember(entry, opened.index, values))
 }
 
 function setValues(opened: OpenIndex, entry: Entry, values: IndexedValues): void {

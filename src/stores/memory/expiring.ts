@@ -4,7 +4,7 @@ import type { StoredResource, Tombstone } from '../types.ts'
 import type { Entry } from './member-index.ts'
 
 /** States that are removed by themselves after a time. There is no timer: each write removes some. */
-export interface ExpiringStates {
+interface ExpiringStates {
   /** Removes some of the states with the same retention as well: more than are added. @param retention milliseconds */
   add(entry: Entry, retention: number, now: number): void
   sweep(now: number): void
@@ -67,7 +67,7 @@ export function createExpiringStates(remove: (entry: Entry) => void): ExpiringSt
 }
 
 /** A map that lets its oldest entry go when there are too many. */
-export interface BoundedMap<Value> {
+interface BoundedMap<Value> {
   get(key: string): Value | undefined
   /** Adds an entry, as the newest one. */
   set(key: string, value: Value): void
@@ -125,7 +125,7 @@ interface Grave {
 }
 
 /** What is known of resources that are gone. */
-export interface Tombstones {
+interface Tombstones {
   /** The tombstone of a path, unless it has expired. */
   find(path: string, now: number): Tombstone | undefined
   /** Leaves a tombstone. Of too many the oldest goes. */

@@ -42,7 +42,6 @@ export interface QueryLists {
   readonly scope: readonly number[]
   add(member: IndexedMember): void
   remove(member: IndexedMember): void
-  /** The member that has a name. */
   find(name: string): IndexedMember | undefined
   /**
    * Members by the value of a property, then by name.
@@ -134,7 +133,6 @@ export function findRanges(
   return ranges
 }
 
-/** How many ranks there are. */
 export function countRanks(ranges: readonly Range[]): number {
   return ranges.reduce((sum, { from, to }) => sum + to - from, 0)
 }

@@ -9,6 +9,7 @@ import {
   meetsCondition,
   type Page,
   parsePosition,
+  positionOf,
 } from '../lists.ts'
 import { parseIntegerName } from '../types.ts'
 import { BY_NAME, countRanks, type IndexedMember, type QueryLists, type Range } from './query-lists.ts'
@@ -37,8 +38,9 @@ const FEW = 256
  */
 export function queryPage(lists: readonly QueryLists[], query: ListQuery, { after, limit }: ListOptions): Page {
   const start = after === undefined ? undefined : parsePosition(after, query)
-  const keys = query.orderBy.map(({ property, direction }) => ({ position: positionIn(query, property), direction }))
-  const filters = query.where.map((condition) => ({ condition, position: positionIn(query, condition.property) }))
+  const { index } = query
+  const keys = query.orderBy.map(({ property, direction }) => ({ position: positionOf(index, property), direction }))
+  const filters = query.where.map((condition) => ({ condition, position: positionOf(index, condition.property) }))
   const sources = lists.flatMap((one) => openSources(one, filters))
   const selections = sources.map(selectMembers)
   const members = collectMembers(selections, keys, start, limit + 1)
@@ -52,12 +54,6 @@ export function queryPage(lists: readonly QueryLists[], query: ListQuery, { afte
     }),
     ...(query.count && { total: selections.reduce((sum, selection) => sum + countSelected(selection), 0) }),
   }
-}
-
-function positionIn({ index }: ListQuery, property: string): number {
-  const position = index.properties.indexOf(property)
-  if (position < 0) throw new TypeError(`The index has no property ${JSON.stringify(property)}.`)
-  return position
 }
 
 /** Where the conditions allow few scopes, each of these; else all members. */
@@ -107,7 +103,6 @@ function selectMembers(source: Source): Selection {
   return best!
 }
 
-/** How many members meet all conditions. */
 function countSelected(selection: Selection): number {
   if (selection.isExact) return selection.count
   let total = 0

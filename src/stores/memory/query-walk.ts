@@ -5,7 +5,6 @@ import type { RankedList } from './ranked-list.ts'
 /** Groups of members with one first key up to this number are sorted; larger ones are read in the order of the second key. */
 const SMALL_GROUP = 256
 
-/** A key of the order. */
 export interface Key {
   readonly position: number
   readonly direction: OrderKey['direction']
@@ -56,7 +55,6 @@ export function openRanges(
   return { list, ranges: findRanges(list, position, own, whole) }
 }
 
-/** Compares two members in an order. */
 export function compareInOrder(a: IndexedMember, b: IndexedMember, keys: readonly Key[]): number {
   for (const { position, direction } of keys) {
     const order = compareValues(a.values[position]!, b.values[position]!)

@@ -66,7 +66,6 @@ export function createRankedList<Item>(compare: (a: Item, b: Item) => number): R
     return low
   }
 
-  /** The chunk that holds a rank. */
   function chunkAt(rank: number): number {
     const starts = ranksOfChunks()
     let low = 0

@@ -10,7 +10,7 @@ const CHUNK = 512
  * Chunks of at most 512 keep inserting and seeking cheap, however many items there are. A record and functions on it,
  * for there may be as many lists as resources.
  */
-export interface SortedList<Key extends number | string, Item> {
+interface SortedList<Key extends number | string, Item> {
   size: number
   readonly chunks: Chunk<Key, Item>[]
 }
@@ -137,7 +137,7 @@ function lowerBound<Key extends number | string>(keys: readonly Key[], key: Key)
 }
 
 /** Something that stands under a name in a collection. */
-export interface Member {
+interface Member {
   readonly path: string
 }
 

@@ -20,12 +20,12 @@ import { createExpiringStates, createTombstones } from './expiring.ts'
 import { createMemberIndex, type Entry, type MemberIndex, type Place } from './member-index.ts'
 
 /** A reason to write nothing. */
-export type Conflict =
+type Conflict =
   | { readonly outcome: 'conflict'; readonly current: StoredState; readonly related: StoredResource }
   | { readonly outcome: 'conflict'; readonly current: undefined; readonly missing: string }
 
 /** What stands at which path. Nothing here waits: a step of several calls is atomic. */
-export interface States {
+interface States {
   readonly members: MemberIndex
   readonly nextVersion: () => string
   /** As the store's own: at once, so the signal, which costs as much, is not looked at. */
@@ -158,7 +158,7 @@ export interface TakenStreams {
 }
 
 /** Takes content into memory: what is kept is the store's own, and never a stream. */
-export interface ContentHolder {
+interface ContentHolder {
   /**
    * Holds the body of a content, and those of what is written with it; at once when none of them is a stream.
    * @param taken streams that one call of the store has been given; each is read once, however often it is asked for

@@ -84,13 +84,13 @@ export function createPostgresChanges(
 }
 
 /** A write, also of a path that no row may be there for. */
-export type Step = Omit<WriteStep, 'content' | 'expect'> & {
+type Step = Omit<WriteStep, 'content' | 'expect'> & {
   readonly content: Description
   readonly expect: PutExpectation
 }
 
 /** Where the state of a path was not the expected one. */
-export interface Unexpected {
+interface Unexpected {
   readonly unexpected: string
   /** Whether it is the path of `requires`. */
   readonly isMissing?: boolean

@@ -53,17 +53,11 @@ export interface PostgresStatement {
   readonly isShared?: boolean | undefined
 }
 
-/** A statement that no connection keeps prepared: it runs once in a while only, or has many texts. */
-export function unnamed(text: string): PostgresStatement {
-  return { name: '', text }
-}
+/** As a text alone, no connection keeps it prepared: it runs once in a while only, or has many texts. */
+type AnyStatement = PostgresStatement | string
 
 /** @param call ends the wait for a connection when it is given up; a statement that was sent runs to its end */
-export type RunStatement = <Row>(
-  statement: PostgresStatement,
-  values: PostgresValue[],
-  call?: Abortable,
-) => Promise<Row[]>
+export type RunStatement = <Row>(statement: AnyStatement, values: PostgresValue[], call?: Abortable) => Promise<Row[]>
 
 /**
  * Runs statements on a pool. No connection is held while anything but the database is waited for.
@@ -86,7 +80,7 @@ export interface PostgresConnection {
   view<Result>(work: (run: RunStatement) => Promise<Result>, call?: Abortable): Promise<Result>
 }
 
-export interface PostgresConnectionOptions extends CheckoutLimits {
+interface PostgresConnectionOptions extends CheckoutLimits {
   /** Calls that may wait for a connection at the same time. */
   readonly maxWaiting: number
   /** Whether connections keep statements prepared. */
@@ -125,9 +119,11 @@ export function createPostgresConnection(pool: PostgresPool, limits: PostgresCon
   function execute<Row>(
     send: SendQuery,
     client: PostgresClient,
-    { name, text, decode }: PostgresStatement,
+    statement: AnyStatement,
     values: PostgresValue[],
   ): Promise<Row[]> {
+    const { name, text, decode }: PostgresStatement =
+      typeof statement === 'string' ? { name: '', text: statement } : statement
     const rows =
       decode !== undefined && takesDirectQueries(client)
         ? send(new DirectQuery({ name, text, decode }, preparedStatements ? name : '', [values]))
@@ -135,13 +131,13 @@ export function createPostgresConnection(pool: PostgresPool, limits: PostgresCon
     return rows as Promise<Row[]>
   }
 
-  function runAlone<Row>(statement: PostgresStatement, values: PostgresValue[], call: Abortable): Promise<Row[]> {
+  function runAlone<Row>(statement: AnyStatement, values: PostgresValue[], call: Abortable): Promise<Row[]> {
     return checkOut((send, client) => execute(send, client, statement, values), call)
   }
 
-  function runSingle<Row>(statement: PostgresStatement, values: PostgresValue[], call: Abortable): Promise<Row[]> {
-    const { isShared, decode } = statement
-    if (!isShared || decode === undefined) return runAlone(statement, values, call)
+  function runSingle<Row>(statement: AnyStatement, values: PostgresValue[], call: Abortable): Promise<Row[]> {
+    const isShared = typeof statement === 'object' && statement.isShared === true && statement.decode !== undefined
+    if (!isShared) return runAlone(statement, values, call)
     return runShared(statement as DirectStatement, values, call) as Promise<Row[]>
   }
 

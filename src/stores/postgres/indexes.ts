@@ -43,14 +43,10 @@ export function createPostgresIndexes(
   const statements = writeIndexStatements(prefix)
   const known = new Set<string>()
 
-  function learn(collection: string, index: CollectionIndex): void {
-    known.add(`${index.version} ${collection}`)
-    if (known.size > MOST_KNOWN) known.delete(known.values().next().value!)
-  }
-
   async function findRow(run: RunStatement, collection: string, index: CollectionIndex): Promise<UsedRow | undefined> {
     const [row] = await run<UsedRow>(statements.findPlace, [encodeKey(collection), index.version])
-    if (row !== undefined) learn(collection, index)
+    if (row !== undefined) known.add(`${index.version} ${collection}`)
+    if (known.size > MOST_KNOWN) known.delete(known.values().next().value!)
     return row
   }
 
@@ -121,7 +117,11 @@ export function createPostgresIndexes(
         if (row === undefined || !isAtPosition(row, position)) return ROLL_BACK
         const unchanged = await holdUnchanged(run, items)
         await putEntries(run, place, unchanged)
-        const isLeft = new Set(items.filter((one) => !unchanged.some(({ item }) => item === one.item)).map(nameItem))
+        const isLeft = new Set(
+          items
+            .filter((one) => !unchanged.some(({ item }) => item === one.item))
+            .map(({ item }) => sortKeyOf(item.path)),
+        )
         // What has been written since has its entry, or stays pending.
         const settled = pending.filter((sortKey) => !isLeft.has(sortKey)).map((sortKey) => Buffer.from(sortKey))
         if (settled.length > 0) await run(statements.donePending(settled.length), [place, ...settled])
@@ -175,8 +175,4 @@ export function createPostgresIndexes(
     })
     await run(statements.putEntries(rows), values)
   }
-}
-
-function nameItem({ item }: { readonly item: { readonly path: string } }): string {
-  return sortKeyOf(item.path)
 }

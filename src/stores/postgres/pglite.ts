@@ -1,4 +1,4 @@
-import type { PostgresClient, PostgresPool, PostgresQuery } from './connection.ts'
+import type { PostgresClient, PostgresPool } from './connection.ts'
 
 /** Runs statements in PGlite, outside or inside of a transaction. */
 export interface PgliteRunner {
@@ -78,7 +78,8 @@ function createClient(database: PgliteDatabase, giveBack: () => void): PostgresC
         return (await transaction.runner).exec(text.slice('BEGIN;'.length))
       }
       const runner = transaction === undefined ? database : await transaction.runner
-      return runner.query(text, values, { serializers, parsers: createParsers(types) })
+      const parsers = types === undefined ? [] : PARSED.map((type) => [type, types.getTypeParser(type)] as const)
+      return runner.query(text, values, { serializers, parsers: Object.fromEntries(parsers) })
     },
     release() {
       // Given back within a transaction only when a deadline was missed, which the caller has reported.
@@ -114,8 +115,4 @@ function beginTransaction(database: PgliteDatabase): OpenTransaction {
       return done
     },
   }
-}
-
-function createParsers(types: PostgresQuery['types']): Record<number, (value: string) => unknown> {
-  return types === undefined ? {} : Object.fromEntries(PARSED.map((type) => [type, types.getTypeParser(type)]))
 }

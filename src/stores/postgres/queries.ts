@@ -1,16 +1,9 @@
 import type { QueryDialect, SqlParts } from '../sql/dialect.ts'
 import { preparePage, type SelectedPage } from '../sql/queries/page.ts'
-import {
-  type Found,
-  readAnswer,
-  type Steps,
-  type WindowRequest,
-  type WindowValue,
-  writeWindow,
-} from '../sql/queries/window.ts'
+import { type Found, readAnswer, type Steps, type WindowRequest, writeWindow } from '../sql/queries/window.ts'
 import { memberKeyOf, type OpenContent, type StateRow, toResource } from '../sql/rows.ts'
 import { type Abortable, type StoredResource, throwIfAborted } from '../types.ts'
-import { type PostgresConnection, type PostgresValue, type RunStatement, unnamed } from './connection.ts'
+import type { PostgresConnection, RunStatement } from './connection.ts'
 import type { PostgresIndexes } from './indexes.ts'
 import { CONTENT, FACTS } from './write-statements.ts'
 
@@ -34,7 +27,8 @@ export function createPostgresQueries(
 
   async function runWindow(run: RunStatement, request: WindowRequest): Promise<readonly Found[] | number> {
     const { text, values } = writeWindow(request.window, request.kind, dialect)
-    return readAnswer(request, await run<Record<string, unknown>>(unnamed(text), values.map(toParameter)))
+    const parameters = values.map((value) => (typeof value === 'string' ? Buffer.from(value) : value))
+    return readAnswer(request, await run<Record<string, unknown>>(text, parameters))
   }
 
   async function runSteps<Result>(run: RunStatement, steps: Steps<Result>, call: Abortable): Promise<Result> {
@@ -54,7 +48,7 @@ export function createPostgresQueries(
     const paths = found.map(({ sortKey }) => memberKeyOf(collection, sortKey))
     const places = paths.map((_, i) => `$${i + 1}::bytea`).join(', ')
     const rows = await run<StateRow>(
-      unnamed(`SELECT ${FACTS}, ${CONTENT} FROM ${prefix}states WHERE path IN (${places})`),
+      `SELECT ${FACTS}, ${CONTENT} FROM ${prefix}states WHERE path IN (${places})`,
       paths.map((path) => Buffer.from(path)),
     )
     const byPath = new Map(rows.map((row) => [row.path, row]))
@@ -73,8 +67,4 @@ export function createPostgresQueries(
       options,
     )
   }
-}
-
-function toParameter(value: WindowValue): PostgresValue {
-  return typeof value === 'string' ? Buffer.from(value) : value
 }

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { ALL_SLOTS, KEY_COLUMNS } from '../sql/queries/index-tables.ts'
 import { findMigrations, HIDDEN, REMOVED } from '../sql/rows.ts'
 import { createWaitingCalls, sqlStateOf } from './checkout.ts'
-import { type PostgresConnection, unnamed } from './connection.ts'
+import type { PostgresConnection } from './connection.ts'
 
 /** Bytes of one chunk of large content. Part of the schema: chunks are found by it. */
 export const CHUNK_SIZE = 262_144
@@ -78,7 +78,7 @@ const SCHEMA_RACES: readonly unknown[] = ['23505', '42P07', '42710', 'XX000']
  */
 async function migratePostgres(connection: PostgresConnection, prefix: string): Promise<void> {
   const table = `${prefix}schema`
-  const readVersion = unnamed(`SELECT version FROM ${table} WHERE id = 1`)
+  const readVersion = `SELECT version FROM ${table} WHERE id = 1`
 
   async function findVersion(): Promise<number> {
     try {
@@ -92,19 +92,19 @@ async function migratePostgres(connection: PostgresConnection, prefix: string): 
 
   async function migrate(): Promise<void> {
     await connection.run(
-      unnamed(`CREATE TABLE IF NOT EXISTS ${table} (id integer NOT NULL PRIMARY KEY, version integer NOT NULL)`),
+      `CREATE TABLE IF NOT EXISTS ${table} (id integer NOT NULL PRIMARY KEY, version integer NOT NULL)`,
       [],
     )
-    await connection.run(unnamed(`INSERT INTO ${table} VALUES (1, 0) ON CONFLICT (id) DO NOTHING`), [])
+    await connection.run(`INSERT INTO ${table} VALUES (1, 0) ON CONFLICT (id) DO NOTHING`, [])
     await connection.transact(async (run) => {
       // The lock on this row keeps other processes out until the migration is complete.
-      const [row] = await run<{ version: number }>(unnamed(`${readVersion.text} FOR UPDATE`), [])
+      const [row] = await run<{ version: number }>(`${readVersion} FOR UPDATE`, [])
       // A newer release was faster: the next look at the version refuses the tables.
       if (row!.version > MIGRATIONS.length) return
       for (const migration of MIGRATIONS.slice(row!.version)) {
-        for (const text of migration(prefix)) await run(unnamed(text), [])
+        for (const text of migration(prefix)) await run(text, [])
       }
-      await run(unnamed(`UPDATE ${table} SET version = ${MIGRATIONS.length} WHERE id = 1`), [])
+      await run(`UPDATE ${table} SET version = ${MIGRATIONS.length} WHERE id = 1`, [])
     })
   }
 

@@ -5,9 +5,9 @@ import type { PostgresStatement, PostgresValue } from './connection.ts'
 import { DirectQuery, type DirectStatement, takesDirectQueries } from './direct-query.ts'
 
 /** Runs a statement that may share a round trip. */
-export type RunShared = (statement: DirectStatement, values: PostgresValue[], call: Abortable) => Promise<unknown[]>
+type RunShared = (statement: DirectStatement, values: PostgresValue[], call: Abortable) => Promise<unknown[]>
 
-export interface SharedTripsOptions {
+interface SharedTripsOptions {
   readonly checkOut: Checkout
   readonly waiting: WaitingCalls
   /** Runs a statement in a round trip of its own. */

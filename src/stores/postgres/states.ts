@@ -75,7 +75,7 @@ export interface NewRow {
   readonly taken: Taken
 }
 
-export interface DropOptions extends Pick<RemoveStep, 'mode' | 'expect' | 'retention'> {
+interface DropOptions extends Pick<RemoveStep, 'mode' | 'expect' | 'retention'> {
   /** Whether a hidden resource is removed as well. */
   readonly reach: 'live' | 'live-and-hidden'
 }

@@ -8,7 +8,7 @@ export const NOW = '(extract(epoch from now()) * 1000)::bigint'
  * When a row is written, maybe long after its transaction began: it may have waited for the lock. At least `NOW`, by which
  * a date is called strong.
  */
-export const WRITTEN: string = `GREATEST(${NOW}, (extract(epoch from clock_timestamp()) * 1000)::bigint)`
+const WRITTEN = `GREATEST(${NOW}, (extract(epoch from clock_timestamp()) * 1000)::bigint)`
 
 /** The columns of a row, without the content. */
 export const FACTS: string =

@@ -9,7 +9,7 @@ import type { IndexSteps, Swept } from './dialect.ts'
 import { type EntryKeys, encodeEntry } from './queries/index-tables.ts'
 
 /** Clears away what is not needed any more, from time to time, without keeping the process alive. */
-export interface Sweeper {
+interface Sweeper {
   /** Begins to sweep. */
   start(): void
   /** Sweeps soon: something has just been given up. */
@@ -76,7 +76,7 @@ export function createSweeper(sweep: () => MaybePromise<Swept>, interval: number
 }
 
 /** Makes the entries of members that were written before their collection had its index, or by other rules. */
-export interface Indexer {
+interface Indexer {
   /** Begins, unless it has begun; fulfilled once all members are indexed, or after a failure, or when time is over. */
   run(collection: string, index: CollectionIndex): Promise<void>
   /** Ends the work; fulfilled once the step that is running is done. */

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { type ContentStore, createGoneError, isUnavailable, type ListedContent } from '../../contents/types.ts'
+import { type ContentStore, createGoneError, type ListedContent } from '../../contents/types.ts'
 import { LONGEST_TIMER } from '../../core/idle-watch.ts'
 import { andThen, type MaybePromise } from '../../core/maybe-promise.ts'
 import { measure, untilAborted } from '../streams.ts'
 import type { LargeBody } from '../types.ts'
 import { tryTo } from './background.ts'
+import { abandonAfter } from './chunks.ts'
 import type { ContentId, ContentLedger, LostContent, Swept, Taken } from './dialect.ts'
 
 /** Large content in a content store beside the tables. */
@@ -25,11 +26,6 @@ export function createBesideContents(contents: ContentStore, ledger: ContentLedg
   async function remove({ id, key }: LostContent): Promise<void> {
     await contents.remove(key)
     await ledger.forget(id)
-  }
-
-  /** What cannot be given up now is swept later. */
-  function giveUp(id: ContentId): Promise<void> {
-    return tryTo(() => ledger.abandon(id))
   }
 
   return {
@@ -67,9 +63,7 @@ export function createBesideContents(contents: ContentStore, ledger: ContentLedg
         signal?.throwIfAborted()
         return { size, body: openBeside(contents, key), id, sha256: digest() }
       } catch (error) {
-        const abandoned = id === undefined ? undefined : giveUp(id)
-        // The database or the content store is away: the caller need not wait for it once more.
-        if (!isUnavailable(error)) await abandoned
+        await abandonAfter(error, ledger, id)
         throw error
       } finally {
         clearInterval(timer)
@@ -86,13 +80,11 @@ function openBeside(contents: ContentStore, key: string): LargeBody {
     open(first, last, { signal } = {}) {
       return untilAborted(exactly(contents.open(key, first, last, { signal }), last - first + 1), signal)
     },
-    ...(contents.read === undefined
-      ? {}
-      : {
-          read: (first, last, options) =>
-            andThen(contents.read!(key, first, last, options), (bytes) => requireLength(bytes, last - first + 1)),
-        }),
-    ...(contents.locate === undefined ? {} : { locate: (request) => contents.locate!(key, request) }),
+    ...(contents.read && {
+      read: (first, last, options) =>
+        andThen(contents.read!(key, first, last, options), (bytes) => requireLength(bytes, last - first + 1)),
+    }),
+    ...(contents.locate && { locate: (request) => contents.locate!(key, request) }),
   }
 }
 
@@ -122,7 +114,7 @@ function createOtherLengthError(): Error {
 }
 
 /** Looks through a content store for content that the database does not know. */
-export interface OrphanSearch {
+interface OrphanSearch {
   /** One bounded step; a pass through all keys takes as many as it needs. */
   step(): Promise<void>
   close(): MaybePromise<void>

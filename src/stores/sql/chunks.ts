@@ -73,9 +73,7 @@ export function createCollector(
       const id = chunks.id!
       return { size, body: sink.open(id, size), id, sha256: hash!.digest() }
     } catch (error) {
-      const abandoned = chunks.id === undefined ? undefined : abandonLater(sink, chunks.id)
-      // The database is away: the caller need not wait for it once more.
-      if (!isUnavailable(error)) await abandoned
+      await abandonAfter(error, sink, chunks.id)
       throw error
     }
   }
@@ -84,6 +82,17 @@ export function createCollector(
 /** Best effort: what cannot be given up now is swept later. */
 export function abandonLater(sink: Pick<ChunkSink, 'abandon'>, id: ContentId): Promise<void> {
   return tryTo(() => sink.abandon(id))
+}
+
+/** Gives up what a call has taken in that fails; `id` is `undefined` while that is nothing. */
+export async function abandonAfter(
+  error: unknown,
+  sink: Pick<ChunkSink, 'abandon'>,
+  id: ContentId | undefined,
+): Promise<void> {
+  const abandoned = id === undefined ? undefined : abandonLater(sink, id)
+  // The database or the content store is away: the caller need not wait for it once more.
+  if (!isUnavailable(error)) await abandoned
 }
 
 function enlarge(buffer: Buffer<ArrayBuffer>, size: number): Buffer<ArrayBuffer> {
@@ -100,7 +109,7 @@ export function createLostContentError(): HttpError {
 }
 
 /** Content in chunks of one size. They never change, so nothing has to be asked before one that is kept is used. */
-export interface ChunkedBody {
+interface ChunkedBody {
   readonly id: ContentId
   readonly size: number
   readonly chunkSize: number

@@ -160,7 +160,7 @@ async function takeAndCommit<Result extends { readonly outcome: string }>(
 }
 
 /** The content of one call of the store. */
-export interface Intake {
+interface Intake {
   /** Content that is there already; `undefined` when some of it has to be taken in first. */
   held(contents: readonly Content[]): readonly Taken[] | undefined
   /** Takes in what is not there yet; each body once, however often it is asked for. */
@@ -169,7 +169,7 @@ export interface Intake {
   close(used: readonly Taken[]): void
 }
 
-export interface IntakeFactory extends Pick<Intake, 'held'> {
+interface IntakeFactory extends Pick<Intake, 'held'> {
   createIntake(): Intake
   stage(body: AsyncIterable<Uint8Array>, signal: AbortSignal | undefined): Promise<StagedBody>
 }

@@ -21,7 +21,7 @@ import type { SqliteStatements } from './statements.ts'
 
 type RelatedConflict = Extract<CreateResult, { related: StoredResource }>
 
-export interface SqliteChangesOptions {
+interface SqliteChangesOptions {
   readonly states: SqliteStates
   readonly rows: SqliteRows
   readonly known: KnownStates
@@ -99,15 +99,10 @@ export function createSqliteChanges(
     statements.removeBelow.run(nextVersion(), Math.max(latest, time), 0, time, ...range, time)
   }
 
-  /** A client may have written the name while the content came in. */
-  function isFree(collection: string, { name }: Draft): boolean {
-    return states.readHead(memberPath(collection, name)) === undefined
-  }
-
   return {
     write({ path, version, content, expect, related, requires }, taken) {
       return connection.transact((): WriteResult => {
-        const missing = requires === undefined ? undefined : findMissing(requires)
+        const missing = findMissing(requires)
         if (missing !== undefined) return missing
         const own = { path, content, version }
         const last = related.length === 0 ? known.find(path) : undefined
@@ -129,8 +124,9 @@ export function createSqliteChanges(
 
     create({ collection, requires, draft: draftFor }, drafted, findTaken) {
       return connection.transact((): CreateResult | Draft => {
-        const isUsable = drafted !== undefined && isFree(collection, drafted)
-        const draft = isUsable ? drafted : draftFor(names.take(collection))
+        const row = drafted && states.readHead(memberPath(collection, drafted.name))
+        // A client may have written the name while the content came in.
+        const draft = drafted !== undefined && row === undefined ? drafted : draftFor(names.take(collection))
         const taken = findTaken(draft.contents)
         if (taken === undefined) return draft
         const missing = findMissing(requires)

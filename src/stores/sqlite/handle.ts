@@ -33,7 +33,7 @@ export interface SqliteDatabase {
 /** SQLite sleeps this many milliseconds for a lock before it reports that it is busy; the process stands still meanwhile. */
 const BLOCKING_WAIT = 5
 
-export interface SqliteHandleOptions {
+interface SqliteHandleOptions {
   /** Milliseconds after which a call gives up with 503 while other processes hold the lock. */
   readonly busyTimeout: number
   /** Bytes to keep allocated for a full disk. */

@@ -25,7 +25,7 @@ import type { SqliteValue } from './handle.ts'
 import type { SqliteStatements } from './statements.ts'
 
 /** Where the values of members go within one transaction. */
-export interface EntryWriter {
+interface EntryWriter {
   put(sortKey: string, values: IndexedValues): void
 }
 

@@ -47,6 +47,8 @@ export interface SqliteStates {
   /** The state that a reader finds. With `without-content` its body may be empty. */
   find(path: string, hidden: Shown, content?: 'with-content' | 'without-content'): StoredState
   readHead(path: string): RowHead | undefined
+  /** The resource of a row; the object that is known, where it has the same version. */
+  toMember(row: StateRow): StoredResource
 }
 
 export function createSqliteStates(
@@ -110,6 +112,7 @@ export function createSqliteStates(
 
     list: (collection, options) => connection.attempt(() => readPage(collection, options)),
     find,
+    toMember,
     readHead: (path) => recall(path) ?? (statements.readHead.get(encodeText(path)) as RowHead | undefined),
   }
 }
@@ -126,8 +129,7 @@ export function createSqliteQueries(
   connection: SqliteConnection,
   prefix: string,
   indexes: SqliteIndexes,
-  open: OpenContent,
-  known: KnownStates,
+  toMember: SqliteStates['toMember'],
 ): SqlParts['select'] {
   const dialect: QueryDialect = {
     entries: `${prefix}entries`,
@@ -182,7 +184,7 @@ export function createSqliteQueries(
   function readMembers(collection: string, { range, found }: SelectedPage): readonly StoredResource[] {
     return found.flatMap((member) => {
       const row = readMember(collection, member, range!)
-      return row === undefined ? [] : [known.resourceOf(decodeText(row.path), row.version) ?? toResource(row, open)]
+      return row === undefined ? [] : [toMember(row)]
     })
   }
 

@@ -136,7 +136,6 @@ export function createSqliteRows(
   }
 }
 
-/** Whether content has no field but its type. */
 function hasTypeOnly({ contentEncoding, contentLanguage, filename }: Description): boolean {
   return contentEncoding === undefined && contentLanguage === undefined && filename === undefined
 }

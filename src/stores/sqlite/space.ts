@@ -9,7 +9,7 @@ import type { SqliteDatabase } from './handle.ts'
  * A spare file beside the database. Its bytes are allocated, so other programs cannot take them, and they are given
  * back when the disk is full: a log that cannot grow takes neither a removal nor the sweep.
  */
-export interface Reserve {
+interface Reserve {
   /** The bytes that it should have, by the room that the disk had when `take` was last called; 0 for no reserve. */
   readonly size: number
   /** Whether all of them are allocated. Other processes share the file, so this asks the file system. */
@@ -79,24 +79,16 @@ export function createReserve(file: string, most: number): Reserve {
       try {
         take()
       } catch (error) {
-        if (isOutOfSpace(error)) return
+        const { code } = error as { code?: string }
+        if (code === 'ENOSPC' || code === 'EDQUOT') return
         // A folder in which the program may not make this file: the store works without. Too many open files end by
         // themselves, and the next sweep tries again.
-        isPossible = isPassing(error)
+        isPossible = code === 'EMFILE' || code === 'ENFILE' || code === 'ENOMEM'
         size = 0
         publishFailure({ error, stage: 'background' })
       }
     },
   }
-}
-
-function isOutOfSpace(error: unknown): boolean {
-  const { code } = error as { code?: unknown }
-  return code === 'ENOSPC' || code === 'EDQUOT'
-}
-
-function isPassing(error: unknown): boolean {
-  return ['EMFILE', 'ENFILE', 'ENOMEM'].includes((error as { code?: string }).code ?? '')
 }
 
 /** What the store may still allocate, and what it does when the disk is full. */

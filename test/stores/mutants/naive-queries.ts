@@ -2,7 +2,7 @@ import { HttpError } from '../../../src/core/errors.ts'
 import {
   type CollectionIndex,
   type Condition,
-  compareNames,
+  compareText,
   compareValues,
   formatPosition,
   type IndexedValue,
@@ -19,6 +19,7 @@ import {
   type ListOptions,
   nameOf,
   type Page,
+  parseIntegerName,
   type ResourceStore,
   type StoredResource,
 } from '../../../src/stores/types.ts'
@@ -45,6 +46,15 @@ export interface Pieces {
   parse(cursor: string, query: ListQuery): ListPosition
   page(matching: readonly Candidate[], rest: readonly Candidate[], options: ListOptions): Page
   total(matching: readonly Candidate[], page: Page, rest: readonly Candidate[], query: ListQuery): number | undefined
+}
+
+/** Compares names of one collection: integers by value, then others by code point. */
+export function compareNames(a: string, b: string): number {
+  const x = parseIntegerName(a)
+  const y = parseIntegerName(b)
+  if (x !== undefined && y !== undefined) return x - y
+  if (x !== undefined) return -1
+  return y !== undefined ? 1 : compareText(a, b)
 }
 
 const SOUND: Pieces = {

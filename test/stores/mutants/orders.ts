@@ -1,12 +1,6 @@
 import { HttpError } from '../../../src/core/errors.ts'
-import {
-  compareNames,
-  compareText,
-  compareValues,
-  type IndexedValue,
-  parsePosition,
-} from '../../../src/stores/lists.ts'
-import { naive } from './naive-queries.ts'
+import { compareText, compareValues, type IndexedValue, parsePosition } from '../../../src/stores/lists.ts'
+import { compareNames, naive } from './naive-queries.ts'
 
 const ordering = (compareKeys: (a: IndexedValue, b: IndexedValue) => number) => naive(() => ({ compareKeys }))
 const naming = (compare: (a: string, b: string) => number) => naive(() => ({ compareNames: compare }))

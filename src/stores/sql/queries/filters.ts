@@ -31,7 +31,7 @@ export interface Filter {
 }
 
 /** The conditions of a query by slot. */
-export type Filters = ReadonlyMap<number, Filter>
+type Filters = ReadonlyMap<number, Filter>
 
 const ABSENT = encodeValue(null)
 /** Before all keys but that of an absent value. */
@@ -89,7 +89,6 @@ function intersect(a: Filter, b: Filter): Filter {
   return { slot: a.slot, any }
 }
 
-/** The later of two beginnings. */
 export function laterLow(a: Bound | undefined, b: Bound | undefined): Bound | undefined {
   if (a === undefined || b === undefined) return a ?? b
   const order = Buffer.compare(a.key, b.key)
@@ -97,7 +96,6 @@ export function laterLow(a: Bound | undefined, b: Bound | undefined): Bound | un
   return order > 0 ? a : b
 }
 
-/** The earlier of two ends. */
 export function earlierHigh(a: Bound | undefined, b: Bound | undefined): Bound | undefined {
   if (a === undefined || b === undefined) return a ?? b
   const order = Buffer.compare(a.key, b.key)
@@ -105,13 +103,12 @@ export function earlierHigh(a: Bound | undefined, b: Bound | undefined): Bound |
   return order < 0 ? a : b
 }
 
-function isWithin(key: Uint8Array, low: Bound | undefined, high: Bound | undefined): boolean {
+export function isWithin(key: Uint8Array, low: Bound | undefined, high: Bound | undefined): boolean {
   const fromLow = low === undefined ? 1 : Buffer.compare(key, low.key)
   const fromHigh = high === undefined ? -1 : Buffer.compare(key, high.key)
   return (fromLow > 0 || (fromLow === 0 && !low!.isOpen)) && (fromHigh < 0 || (fromHigh === 0 && !high!.isOpen))
 }
 
-/** Whether a list of keys has this one. */
 export function includes(keys: readonly Uint8Array[], key: Uint8Array): boolean {
   return keys.some((other) => Buffer.compare(other, key) === 0)
 }
@@ -202,10 +199,7 @@ export function* fetchSelective(
   const found: Found[] = []
   // Twice as many, since members are added meanwhile.
   for (const window of windowsOf(target, selective, 2 * most)) {
-    // A condition on the slot that leaves keys out within the range is not settled by the index.
-    const own = window.equal === undefined && selective.none !== undefined ? [selective] : []
-    const rest = [...own, ...filtersBeside(target.filters, selective.slot)]
-    const rows = yield* readRows({ ...window, filters: rest, columns })
+    const rows = yield* readRows({ ...window, filters: filtersBeside(target.filters, selective.slot), columns })
     found.push(
       ...rows.map(({ keys, sortKey }) => ({ keys: order.map(({ slot }) => keys[columns.indexOf(slot)]!), sortKey })),
     )
@@ -215,7 +209,10 @@ export function* fetchSelective(
   return after === undefined ? found : found.filter((one) => compareFound(one, after, order) > 0)
 }
 
-/** The conditions beside those on one slot. */
+/** The conditions that the index of a slot does not settle: those on other slots, and the keys of its own that are left out. */
 export function filtersBeside(filters: Filters, slot: number | undefined): readonly Filter[] {
-  return [...filters.values()].filter((filter) => filter.slot !== slot)
+  return [...filters.values()].flatMap((filter) => {
+    if (filter.slot !== slot) return [filter]
+    return filter.none === undefined ? [] : [{ slot, none: filter.none }]
+  })
 }

@@ -14,6 +14,7 @@ import {
   type IndexedValues,
   indexedValueOf,
   isValue,
+  positionOf,
 } from '../../lists.ts'
 import type { StoredResource } from '../../types.ts'
 import type { Batch } from '../dialect.ts'
@@ -111,17 +112,17 @@ export const KEY_COLUMNS: readonly string[] = ['scope', ...ALL_SLOTS.map((slot) 
 /** The keys of one item: of its scope, null without one, then one for each slot that the index uses. */
 export type EntryKeys = readonly (Uint8Array | null)[]
 
-/** The slot of a property. */
 export function slotOf(index: CollectionIndex, property: string): number {
-  const at = index.properties.indexOf(property)
-  if (at === -1) throw new TypeError(`The index has no property ${JSON.stringify(property)}.`)
-  return at + 1
+  return positionOf(index, property) + 1
 }
 
 /** The keys under which an item with these values is found. A value that an index cannot hold counts as absent. */
 export function encodeEntry(index: CollectionIndex, values: IndexedValues): EntryKeys {
   const keys: (Uint8Array | null)[] = [null]
-  for (const property of index.properties) keys.push(keyOf(indexedValueOf(values, property)))
+  for (const property of index.properties) {
+    const value = indexedValueOf(values, property)
+    keys.push(encodeValue(isValue(value) ? value : null))
+  }
   if (index.scope.length > 0) keys[0] = joinKeys(index.scope.map((property) => keys[slotOf(index, property)]!))
   return keys
 }
@@ -129,10 +130,6 @@ export function encodeEntry(index: CollectionIndex, values: IndexedValues): Entr
 /** The keys for all columns of an entry; null for a slot that the index does not use. */
 export function padEntry(keys: EntryKeys): EntryKeys {
   return KEY_COLUMNS.map((_, i) => keys[i] ?? null)
-}
-
-function keyOf(value: IndexedValue): Uint8Array {
-  return encodeValue(isValue(value) ? value : null)
 }
 
 /** Keys end themselves, so those of several properties stand behind each other. */

@@ -94,7 +94,7 @@ function formatFound({ keys, sortKey }: Found): string {
 }
 
 /** Rows that one statement counts, in the index alone and with a look at each entry. */
-export interface CountSteps {
+interface CountSteps {
   readonly inIndex: number
   readonly byEntry: number
 }
@@ -107,8 +107,7 @@ function* countMembers(target: Target, steps: CountSteps): Steps<number> {
   const few = selects.length < 2 ? undefined : yield* findSelective(target, MOST_FETCHED)
   const chosen = few ?? selects.find(({ any }) => any !== undefined) ?? selects[0] ?? all[0]
   const slot = chosen?.slot ?? 1
-  const own = chosen?.none !== undefined ? [{ slot, none: chosen.none }] : []
-  const beside = [...own, ...filtersBeside(filters, slot)]
+  const beside = filtersBeside(filters, slot)
   const most = beside.length === 0 ? steps.inIndex : steps.byEntry
   const { low, high } = chosen ?? {}
   const base = createWindow(target, { slot, low, high, filters: beside, columns: [], most, limit: most })
@@ -131,7 +130,7 @@ function* countMembers(target: Target, steps: CountSteps): Steps<number> {
 export type Listed = Page | 'incomplete'
 
 /** What a database does for a list by a query. */
-export interface PageReader {
+interface PageReader {
   /** The place of the index; `undefined` when it is not known and the collection has no members. */
   findPlace(): MaybePromise<Place | 'unknown' | undefined>
   run(steps: Steps<SelectedPage>): MaybePromise<SelectedPage>

@@ -6,6 +6,7 @@ import {
   fetchSelective,
   filtersBeside,
   includes,
+  isWithin,
   laterLow,
   MOST_FETCHED,
 } from './filters.ts'
@@ -97,14 +98,10 @@ function* selectByName(target: Target, after: Found | undefined, need: number): 
 
 /** Walks a stretch of an index that has the order already. */
 function* walk(target: Target, order: readonly OrderSlot[], stretch: Stretch, need: number): Steps<Selected> {
-  const { filters } = target
-  const own = stretch.slot === undefined ? undefined : filters.get(stretch.slot)
-  const rest = filtersBeside(filters, stretch.slot)
   const window = createWindow(target, {
     ...stretch,
     columns: order.map(({ slot }) => slot),
-    filters:
-      stretch.equal === undefined && own?.none !== undefined ? [...rest, { slot: own.slot, none: own.none }] : rest,
+    filters: filtersBeside(target.filters, stretch.slot),
     most: FIRST_WINDOW,
     limit: need,
   })
@@ -187,10 +184,10 @@ function* selectByGroups(
   const [first, ...rest] = order as readonly [OrderSlot, ...OrderSlot[]]
   const { none, low, high } = target.filters.get(first.slot) ?? {}
   const isWanted = (key: Uint8Array): boolean => none === undefined || !includes(none, key)
-  const beside = filtersBeside(target.filters, first.slot)
+  const filters = filtersBeside(target.filters, first.slot)
   const found: Found[] = []
   let beyond = after?.keys[0]
-  if (after !== undefined && isWanted(beyond!) && isInside(beyond!, low, high)) {
+  if (after !== undefined && isWanted(beyond!) && isWithin(beyond!, low, high)) {
     const part = yield* selectGroup(target, beyond!, first, rest, tailOf(after), need)
     found.push(...part.found)
     if (part.cut !== undefined) return { found, cut: part.cut }
@@ -204,7 +201,7 @@ function* selectByGroups(
       columns: order.map(({ slot }) => slot),
       low: first.direction === 'ascending' ? laterLow(low, bound) : low,
       high: first.direction === 'ascending' ? high : earlierHigh(high, bound),
-      filters: none === undefined ? beside : [...beside, { slot: first.slot, none }],
+      filters,
       most,
       limit: wanted + 1,
     })
@@ -236,11 +233,6 @@ function* selectByGroups(
     }
   }
   return { found }
-}
-
-function isInside(key: Uint8Array, low: Filter['low'], high: Filter['high']): boolean {
-  const bound = { key, isOpen: false }
-  return laterLow(low, bound) === bound && earlierHigh(high, bound) === bound
 }
 
 function tailOf({ keys, sortKey }: Found): Found {

@@ -31,11 +31,11 @@ export interface Window {
  * `rows`: those of the window that meet its filters. `edge`: the last row that the window looks at; none when it ends
  * before. `count`: how many rows of the window meet its filters, in a column `n`.
  */
-export type WindowKind = 'rows' | 'edge' | 'count'
+type WindowKind = 'rows' | 'edge' | 'count'
 
-export type WindowValue = Uint8Array | string | number
+type WindowValue = Uint8Array | string | number
 
-export interface WindowStatement {
+interface WindowStatement {
   readonly text: string
   readonly values: readonly WindowValue[]
 }
@@ -167,7 +167,6 @@ export interface WindowRequest {
 /** Work that asks for windows one after the other; the caller answers each with rows, or with a number. */
 export type Steps<Result> = Generator<WindowRequest, Result, readonly Found[] | number>
 
-/** One key of an order. */
 export interface OrderSlot {
   readonly slot: number
   readonly direction: 'ascending' | 'descending'
@@ -201,7 +200,6 @@ export function* countRows(window: Window): Steps<number> {
   return (yield { kind: 'count', window }) as number
 }
 
-/** Compares two members in an order. */
 export function compareFound(a: Found, b: Found, order: readonly OrderSlot[]): number {
   for (const [i, { direction }] of order.entries()) {
     const compared = Buffer.compare(a.keys[i]!, b.keys[i]!)
