@@ -1,7 +1,7 @@
 import { decodeContent } from '../body-types/content-coding.ts'
 import { checkJson, type ParsedJson, parseJson, readConsumedJson } from '../body-types/json.ts'
 import { type BodyLimits, tooLarge } from '../body-types/limits.ts'
-import { collectBytes, readBytes, streamBytes } from '../body-types/read-body.ts'
+import { collectBytes, NO_BYTES, readBytes, streamBytes } from '../body-types/read-body.ts'
 import { ByteBlocks, resumeStream } from '../core/byte-blocks.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import { type ConsumedBody, declaredLength, findConsumedBody, hasBody, isCoded } from '../core/request-content.ts'
@@ -10,8 +10,6 @@ import { withUtf8 } from '../protocol/media-type.ts'
 import { type Content, isStaged, type ResourceStore, type StagedBody } from '../stores/types.ts'
 import { encodeConsumed, streamConsumed } from './consumed-content.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
-
-const EMPTY = new Uint8Array(0)
 
 /** Goes on with what was read. */
 type Use<Input, Result> = (exchange: ResourceExchange, input: Input) => MaybePromise<Result>
@@ -47,8 +45,8 @@ function readUnconsumed<Result>(
 ): MaybePromise<Result> {
   const fingerprint = exchange.keyed?.fingerprint
   if (!hasBody(exchange)) {
-    fingerprint?.addWhole(EMPTY)
-    return use(exchange, EMPTY)
+    fingerprint?.addWhole(NO_BYTES)
+    return use(exchange, NO_BYTES)
   }
   if (!isCoded(exchange)) {
     if (fingerprint === undefined) return readBytes(exchange, limit, use)

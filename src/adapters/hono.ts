@@ -1,13 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { readField } from '../core/fields.ts'
 import { checkHandler, type Handler } from '../core/handler.ts'
-import { CHECKED_LATER } from '../core/option-values.ts'
-import { type OptionTable, resolveOptions } from '../core/options.ts'
 import type { HostRequest } from '../core/request-view.ts'
 import { CONTENT_FIELDS, removeContentFields } from '../core/write-head.ts'
 import { isJsonType, parseMediaType } from '../protocol/media-type.ts'
 import { createAdapter, type HostAnswer } from './create-adapter.ts'
-import { checkPrefix, mount, refusePlainPrefix } from './node.ts'
+import { checkPrefix, mount, readPrefix } from './node.ts'
 
 /** As much of a Hono context as is used. */
 export interface HonoContext {
@@ -31,11 +29,10 @@ export interface HonoOptions {
   readonly prefix?: string
 }
 
-const OPTIONS = { prefix: CHECKED_LATER } satisfies OptionTable<HonoOptions>
-
+/** What `@hono/node-server` puts into the environment: both, or on another runtime neither. */
 interface NodeBindings {
-  readonly incoming?: IncomingMessage & { -readonly [Key in keyof HostRequest]: HostRequest[Key] }
-  readonly outgoing?: ServerResponse
+  readonly incoming?: IncomingMessage & HostRequest
+  readonly outgoing: ServerResponse
 }
 
 function bindingsOf({ env }: HonoContext): NodeBindings {
@@ -50,7 +47,7 @@ const adapt = createAdapter<HonoContext, Response | undefined>({
     if (incoming !== undefined) return incoming
     throw new TypeError('honoMiddleware runs on @hono/node-server only: there is no request of node:http here.')
   },
-  response: (context) => bindingsOf(context).outgoing!,
+  response: (context) => bindingsOf(context).outgoing,
   params: ({ req }) => req.param(),
   field: ({ res }, name) => res.headers.get(name) ?? undefined,
   setField: (context, name, value) => context.header(name, value),
@@ -58,10 +55,10 @@ const adapt = createAdapter<HonoContext, Response | undefined>({
   release(context, status) {
     const { outgoing } = bindingsOf(context)
     // One entry for each cookie: setting would keep the last.
-    if (!outgoing!.headersSent) {
-      for (const [name, value] of context.res.headers) outgoing!.appendHeader(name, value)
+    if (!outgoing.headersSent) {
+      for (const [name, value] of context.res.headers) outgoing.appendHeader(name, value)
     }
-    refuseOthers(outgoing!)
+    refuseOthers(outgoing)
     return createSentResponse(status)
   },
 })
@@ -79,12 +76,10 @@ const adapt = createAdapter<HonoContext, Response | undefined>({
  */
 export function honoMiddleware(handler: Handler, options: HonoOptions = {}): HonoMiddleware {
   checkHandler('honoMiddleware', handler)
-  refusePlainPrefix('honoMiddleware', options)
-  const { prefix = '' } = resolveOptions('honoMiddleware', options, OPTIONS)
+  const given = readPrefix('honoMiddleware', options)
   // The pattern of the route, for the prefix of it.
-  const path = typeof prefix === 'string' ? prefix.replace(/\/\*$/, '') : prefix
-  checkPrefix('honoMiddleware', path, 'prefix')
-  const serve = adapt(mount(path, handler))
+  const path = typeof given === 'string' ? given.replace(/\/\*$/, '') : given
+  const serve = adapt(mount(checkPrefix('honoMiddleware', path, 'prefix'), handler))
   return async (context, next) => {
     return serve(context, async () => {
       if (handler.role === 'body-parser') leaveBody(context)
@@ -97,11 +92,11 @@ export function honoMiddleware(handler: Handler, options: HonoOptions = {}): Hon
 function answer(context: HonoContext, { status, fields, body }: HostAnswer): Response {
   const { outgoing } = bindingsOf(context)
   for (const name of CONTENT_FIELDS) context.header(name, undefined)
-  removeContentFields(outgoing!)
+  removeContentFields(outgoing)
   for (const [name, value] of fields) {
     if (typeof value === 'string') context.header(name, value)
     // A Response would join them.
-    else outgoing!.setHeader(name, value)
+    else outgoing.setHeader(name, value)
   }
   const response = context.body((body ?? null) as string | Uint8Array<ArrayBuffer> | null, status as never)
   const length = fields.get('Content-Length')
@@ -115,8 +110,8 @@ function answer(context: HonoContext, { status, fields, body }: HostAnswer): Res
  */
 function limitLength(context: HonoContext, response: Response, length: string): void {
   const { outgoing } = bindingsOf(context)
-  const writeHead = outgoing!.writeHead as (status: number, ...rest: unknown[]) => ServerResponse
-  outgoing!.writeHead = (status: number, ...rest: unknown[]) => {
+  const writeHead = outgoing.writeHead as (status: number, ...rest: unknown[]) => ServerResponse
+  outgoing.writeHead = (status: number, ...rest: unknown[]) => {
     const { res, finalized } = context
     // Middleware that adds a field makes another Response of the same content.
     const isOther = finalized && res !== response && res.body !== response.body

@@ -1,11 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { checkHandler, type Handler } from '../core/handler.ts'
-import { CHECKED_LATER } from '../core/option-values.ts'
-import { type OptionTable, resolveOptions } from '../core/options.ts'
 import type { HostRequest } from '../core/request-view.ts'
 import { removeContentFields } from '../core/write-head.ts'
 import { createAdapter, type HostAnswer, type HostFields } from './create-adapter.ts'
-import { checkPrefix, mount, refusePlainPrefix } from './node.ts'
+import { checkPrefix, mount, readPrefix } from './node.ts'
 
 /** As much of a Koa context as is used; Koa 2 and 3 have it. */
 export interface KoaContext {
@@ -30,8 +28,6 @@ export interface KoaOptions {
    */
   readonly prefix?: string
 }
-
-const OPTIONS = { prefix: CHECKED_LATER } satisfies OptionTable<KoaOptions>
 
 const adapt = createAdapter<KoaContext, unknown>({
   name: 'koaMiddleware',
@@ -63,9 +59,7 @@ const adapt = createAdapter<KoaContext, unknown>({
  */
 export function koaMiddleware(handler: Handler, options: KoaOptions = {}): KoaMiddleware {
   checkHandler('koaMiddleware', handler)
-  refusePlainPrefix('koaMiddleware', options)
-  const { prefix = '' } = resolveOptions('koaMiddleware', options, OPTIONS)
-  checkPrefix('koaMiddleware', prefix, 'prefix')
+  const prefix = checkPrefix('koaMiddleware', readPrefix('koaMiddleware', options), 'prefix')
   const serve = adapt(mount(prefix, handler))
   return (context, next) => {
     // Koa keeps both on its own objects.

@@ -67,10 +67,22 @@ export function checkPrefix(owner: string, prefix: unknown, option?: string): st
   )
 }
 
-/** @throws TypeError for a prefix in the place of the options, which names them */
-export function refusePlainPrefix(owner: string, options: unknown): void {
-  if (typeof options !== 'string') return
-  throw new TypeError(`${owner} takes the prefix as an option: ${owner}(service, { prefix: '/api' }).`)
+interface PrefixOptions {
+  readonly prefix?: string
+}
+
+const PREFIX_OPTIONS = { prefix: CHECKED_LATER } satisfies OptionTable<PrefixOptions>
+
+/**
+ * The option `prefix` of middleware for a host, for `checkPrefix`.
+ * @throws TypeError for a prefix in the place of the options, and for another option
+ */
+export function readPrefix(owner: string, options: PrefixOptions): unknown {
+  if (typeof options === 'string') {
+    throw new TypeError(`${owner} takes the prefix as an option: ${owner}(service, { prefix: '/api' }).`)
+  }
+  const { prefix = '' } = resolveOptions(owner, options, PREFIX_OPTIONS)
+  return prefix
 }
 
 /** A server of `node:http`, `node:https` or `node:http2`. */

@@ -74,7 +74,10 @@ export function jwt(options: JwtOptions): TokenVerifier {
   // What jose checks, with times in seconds; without a prototype, which could be polluted.
   const verifyOptions = Object.freeze(
     Object.assign(Object.create(null) as object, {
-      ...{ issuer, audience, algorithms, clockTolerance: clockTolerance / 1000 },
+      issuer,
+      audience,
+      algorithms,
+      clockTolerance: clockTolerance / 1000,
       requiredClaims: ['exp', ...read.requiredClaims],
       ...(typ === undefined ? {} : { typ }),
       ...(maxTokenAge === undefined ? {} : { maxTokenAge: maxTokenAge / 1000 }),

@@ -19,7 +19,7 @@ export interface ProtectedResourceMetadataOptions {
 }
 
 /** Metadata that was checked, and where it is served. */
-export interface ResourceMetadata {
+interface ResourceMetadata {
   /** The URL of the document (RFC 9728 §3.1), for `resource_metadata` in challenges. */
   readonly url: string
   /** The document as JSON. All of it is ASCII. */

@@ -106,7 +106,7 @@ export function oncePerRequest(authenticate: AuthScheme['authenticate']): AuthSc
 }
 
 /** What has been verified, by the exact credentials. Bounded; what has long not been asked for goes first. */
-export interface Memory<Value> {
+interface Memory<Value> {
   /** The key of credentials: their SHA-256, so that nothing which could be replayed stays in memory. */
   keyOf(credentials: string): string
   get(key: string): Value | undefined

@@ -63,9 +63,9 @@ function sizeOf({ material }: VerificationKey): number {
 /** What a user may pass as a key. */
 export type KeyInput = webcrypto.CryptoKey | KeyObject | Uint8Array | JsonWebKeyLike | JsonWebKeySetLike
 /** A JSON Web Key. */
-export type JsonWebKeyLike = { readonly kty: string } & Readonly<Record<string, unknown>>
+type JsonWebKeyLike = { readonly kty: string } & Readonly<Record<string, unknown>>
 /** A JSON Web Key Set. */
-export interface JsonWebKeySetLike {
+interface JsonWebKeySetLike {
   readonly keys: readonly JsonWebKeyLike[]
 }
 
@@ -83,7 +83,7 @@ function readKey(input: KeyInput): readonly VerificationKey[] {
   if (typeof input !== 'object' || input === null) {
     throw new TypeError('"keys" takes JWKs, a JWK Set, KeyObjects, CryptoKeys, or the bytes of an HMAC secret.')
   }
-  if (input instanceof Uint8Array) return [readSecret(input, undefined, undefined)]
+  if (input instanceof Uint8Array) return [readSecret(input)]
   if (input instanceof KeyObject) return [readKeyObject(input)]
   if (Object.hasOwn(input, 'keys')) return (input as JsonWebKeySetLike).keys.flatMap((key) => readKey(key))
   if (Object.hasOwn(input, 'kty')) return [readJwk(input as JsonWebKeyLike)]
@@ -91,12 +91,12 @@ function readKey(input: KeyInput): readonly VerificationKey[] {
 }
 
 function readKeyObject(key: KeyObject): VerificationKey {
-  if (key.type === 'secret') return readSecret(key.export(), undefined, undefined)
+  if (key.type === 'secret') return readSecret(key.export())
   if (key.type === 'private') throw new TypeError('"keys" has a private key: tokens are verified with the public one.')
   return readJwk(key.export({ format: 'jwk' }) as unknown as JsonWebKeyLike)
 }
 
-function readSecret(secret: Uint8Array, kid: string | undefined, alg: string | undefined): VerificationKey {
+function readSecret(secret: Uint8Array, kid?: string, alg?: string): VerificationKey {
   // A shorter secret can be found by trying (RFC 7518 §3.2); the bytes are copied, so that they do not change under us.
   if (secret.length < MIN_SECRET) throw new TypeError(`An HMAC secret has at least ${MIN_SECRET} bytes.`)
   const material = Uint8Array.from(secret)

@@ -4,13 +4,16 @@ import { HttpError } from '../core/errors.ts'
 import { type ContentCoding, checkContentCoding } from '../core/request-content.ts'
 import { malformedBody, tooLarge } from './limits.ts'
 
-export interface DecodeOptions {
-  /** Codings that are accepted; without any, content must come as it is. */
-  readonly accepted: readonly ContentCoding[]
+interface DecodeLimits {
   /** The most decoded bytes; one more is 413. Default: no limit. */
   readonly limit?: number
   /** How many times larger than its coded form content may get, once it is over 64 KiB; more is 413. Default 100. */
   readonly ratio?: number
+}
+
+interface DecodeOptions extends DecodeLimits {
+  /** Codings that are accepted; without any, content must come as it is. */
+  readonly accepted: readonly ContentCoding[]
 }
 
 const CHUNK = 64 * 1024
@@ -24,10 +27,9 @@ const DECODERS: Readonly<Record<ContentCoding, () => Transform & { readonly byte
 }
 
 /**
- * Decodes content, with back-pressure: the source is read no faster than the result, and no further than the limits.
+ * Decodes content by its Content-Encoding, as `decodeStream` does.
  * @param codings the value of Content-Encoding, or `undefined` when there is none
- * @throws HttpError 415 as `checkContentCoding`, at once; while reading, 413 for content that grows too large and
- *   400 for content that is damaged, cut short, or followed by anything else
+ * @throws HttpError 415 as `checkContentCoding`, at once
  */
 export function decodeContent(
   source: AsyncIterable<Uint8Array>,
@@ -35,13 +37,18 @@ export function decodeContent(
   options: DecodeOptions,
 ): AsyncIterable<Uint8Array> {
   const coding = checkContentCoding(codings, options.accepted)
-  return coding === undefined ? source : decode(source, coding, options)
+  return coding === undefined ? source : decodeStream(source, coding, options)
 }
 
-async function* decode(
+/**
+ * Decodes content, with back-pressure: the source is read no faster than the result, and no further than the limits.
+ * @throws HttpError while reading, 413 for content that grows too large and 400 for content that is damaged, cut short, or
+ *   followed by anything else
+ */
+export async function* decodeStream(
   source: AsyncIterable<Uint8Array>,
   coding: ContentCoding,
-  { limit = Number.POSITIVE_INFINITY, ratio = 100 }: DecodeOptions,
+  { limit = Number.POSITIVE_INFINITY, ratio = 100 }: DecodeLimits = {},
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const decoder = DECODERS[coding]()
   let failure: Error | undefined

@@ -7,7 +7,8 @@ import type { MaybePromise } from '../core/maybe-promise.ts'
 import { contentGone, declaredLength, wasRead } from '../core/request-content.ts'
 import { tooLarge } from './limits.ts'
 
-const EMPTY = new Uint8Array(0)
+/** Content that is empty. */
+export const NO_BYTES: Uint8Array = new Uint8Array(0)
 
 /** Tells a client that waits for it to send its content (RFC 9110 §10.1.1). */
 function sendContinue(exchange: Exchange): void {
@@ -39,7 +40,7 @@ export function readBytes<E extends Exchange, Result>(
   if (length !== undefined && length > limit) throw tooLarge(limit)
   sendContinue(exchange)
   exchange.bodyState = 'reading'
-  let bytes: Uint8Array = EMPTY
+  let bytes = NO_BYTES
   const reading = new Promise<void>((resolve, reject) => {
     let first: Uint8Array | undefined
     let blocks: ByteBlocks | undefined
@@ -58,7 +59,7 @@ export function readBytes<E extends Exchange, Result>(
     const onEnd = (): void => {
       stopWatch(watch)
       exchange.bodyState = 'read'
-      bytes = blocks?.drain() ?? first ?? EMPTY
+      bytes = blocks?.drain() ?? first ?? NO_BYTES
       // With no value: of bytes, a promise would look for a "then" in four prototypes.
       resolve()
     }

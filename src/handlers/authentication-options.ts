@@ -76,7 +76,7 @@ const OPTIONS = {
 export const AUTHENTICATION_OPTIONS: OptionTable<AuthenticationOptions> = OPTIONS
 
 /** The options, checked and as they are used. */
-export interface AuthenticationSettings {
+interface AuthenticationSettings {
   readonly schemes: readonly AuthScheme[]
   readonly principal: HostPrincipal | undefined
   /** Whether browsers attach by themselves what the host finds its users by. */

@@ -3,7 +3,6 @@ import { note } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
 import type { Exchange } from '../core/exchange.ts'
 import { isPreflightRequest } from '../core/fields.ts'
-import type { Step } from '../core/handler.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import type { Log } from '../core/operator-log.ts'
 import { readProperty } from '../core/options.ts'
@@ -17,18 +16,11 @@ import { findMetadataEndpoint, type MetadataEndpoint } from './resource-metadata
 /** Finds out who sends a request. */
 export interface Authentication {
   /**
-   * Whether a request needs credentials. A preflight never does: browsers send none with it (Fetch, "CORS-preflight
-   * fetch"). Nor does `OPTIONS *`, which is about no resource.
-   */
-  isRequired(exchange: Exchange): boolean
-  /**
    * Verifies the credentials of a request and puts the principal on the exchange.
    * @param require decides whether they are needed. Default: the `requireAuth` option
    * @throws HttpError 401 with every scheme's challenge, and whatever a scheme throws
    */
   authenticate(exchange: Exchange, require?: (request: RequestView) => boolean): MaybePromise<undefined>
-  /** `authenticate` as a step. */
-  readonly step: Step
   /** Reports when credentials cannot be verified, and when they can be again. @returns what ends the reports */
   watch(log: Log): () => void
   /** Serves the metadata of a scheme that has some; `undefined` where none has. */
@@ -48,7 +40,11 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
     findUser !== undefined && isAmbient ? 'Authorization, Cookie' : 'Authorization',
   )
 
-  function isRequired(exchange: Exchange, rule = needsCredentials): boolean {
+  /**
+   * Whether a request needs credentials. A preflight never does: browsers send none with it (Fetch, "CORS-preflight
+   * fetch"). Nor does `OPTIONS *`, which is about no resource.
+   */
+  function isRequired(exchange: Exchange, rule: (request: RequestView) => boolean): boolean {
     if (isPreflightRequest(exchange) || exchange.path === '*') return false
     const ask = (): boolean => rule(exchange) || (exchange.revealsState && rule(asRead(exchange)))
     if (exchange.readings === undefined) return ask()
@@ -116,11 +112,7 @@ export function createAuthentication(options: AuthenticationOptions): Authentica
   }
 
   return {
-    isRequired: (exchange) => isRequired(exchange),
     authenticate,
-    step: function authenticateRequest(exchange) {
-      return authenticate(exchange)
-    },
     watch(log) {
       const stops = schemes.map((scheme) => readProperty(scheme, 'watch')?.call(scheme, log))
       return () => {

@@ -1,10 +1,10 @@
 import type { Http2ServerResponse } from 'node:http2'
-import { decodeContent } from '../body-types/content-coding.ts'
+import { decodeStream } from '../body-types/content-coding.ts'
 import { collectFields, type FormPart, parseForm } from '../body-types/form.ts'
 import { parseJson } from '../body-types/json.ts'
 import { type BodyLimits, readLimits } from '../body-types/limits.ts'
 import { type CollectedParts, collectParts, parseMultipart } from '../body-types/multipart.ts'
-import { collectBytes, readBytes, streamBytes } from '../body-types/read-body.ts'
+import { collectBytes, NO_BYTES, readBytes, streamBytes } from '../body-types/read-body.ts'
 import { decodeText, isUtf8Charset } from '../body-types/text.ts'
 import { HttpError, isHttpError } from '../core/errors.ts'
 import type { Exchange } from '../core/exchange.ts'
@@ -24,6 +24,7 @@ import {
 } from '../core/request-content.ts'
 import type { HostRequest } from '../core/request-view.ts'
 import { isJsonType, type MediaType, parseMediaType } from '../protocol/media-type.ts'
+import { CONTENT_METHODS } from '../protocol/methods.ts'
 
 export type { FilePart, FormField, FormPart } from '../body-types/form.ts'
 export type { CollectedParts } from '../body-types/multipart.ts'
@@ -39,9 +40,6 @@ const MEDIA_TYPES: Readonly<Record<BodyKind, string>> = {
 }
 const KINDS = Object.keys(MEDIA_TYPES) as BodyKind[]
 const CODINGS: readonly ContentCoding[] = ['gzip', 'deflate', 'br']
-/** Methods whose meaning comes with content (RFC 9110 §9.3, RFC 5789 §2): with a Content-Type it is empty, not absent. */
-const CONTENT_METHODS: readonly string[] = ['POST', 'PUT', 'PATCH', 'QUERY']
-const EMPTY = new Uint8Array(0)
 const NO_CONTENT: AsyncIterable<Uint8Array> = { async *[Symbol.asyncIterator]() {} }
 
 export interface BodyParseOptions {
@@ -126,6 +124,7 @@ export function bodyParse(options?: BodyParseOptions): Handler {
       if (method === 'GET' || method === 'HEAD') return undefined
       const host = req as HostRequest
       const hasContent = hasBody(exchange)
+      // With a Content-Type, content of these methods is empty and not absent.
       if (!hasContent && !CONTENT_METHODS.includes(method) && declaredLength(exchange) === undefined) return undefined
       // Of empty content nothing can have been lost.
       if ((hasContent || host.body !== undefined) && findConsumedBody(req) !== undefined) return undefined
@@ -135,7 +134,7 @@ export function bodyParse(options?: BodyParseOptions): Handler {
       const coding = checkContentCoding(exchange.field('content-encoding'), contentCodings)
       if (kind === 'multipart' || kind === 'raw') {
         const content = hasContent ? openContent(exchange) : NO_CONTENT
-        const bytes = coding === undefined ? content : decode(content, coding, Number.POSITIVE_INFINITY)
+        const bytes = coding === undefined ? content : decodeStream(content, coding)
         host.body = kind === 'raw' ? bytes : createMultipartBody(parseMultipart(bytes, type, limits), limits)
         return undefined
       }
@@ -144,10 +143,10 @@ export function bodyParse(options?: BodyParseOptions): Handler {
         host.body = parse(kind, bytes, type.parameters.get('charset'), limits)
       }
       if (coding === undefined) {
-        return hasContent ? readBytes(exchange, bodySize, (_, bytes) => take(bytes)) : take(EMPTY)
+        return hasContent ? readBytes(exchange, bodySize, (_, bytes) => take(bytes)) : take(NO_BYTES)
       }
       const content = hasContent ? streamBytes(exchange, bodySize) : NO_CONTENT
-      return collectBytes(decode(content, coding, bodySize), bodySize).then(take)
+      return collectBytes(decodeStream(content, coding, { limit: bodySize }), bodySize).then(take)
     },
     onError,
     forwardErrors: true,
@@ -172,10 +171,6 @@ function parse(kind: 'json' | 'form' | 'text', bytes: Uint8Array, charset: strin
     case 'text':
       return decodeText(bytes, charset)
   }
-}
-
-function decode(source: AsyncIterable<Uint8Array>, coding: ContentCoding, limit: number): AsyncIterable<Uint8Array> {
-  return decodeContent(source, coding, { accepted: [coding], limit })
 }
 
 /**

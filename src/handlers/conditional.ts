@@ -68,7 +68,7 @@ export function conditional(
       )
       return andThen(known, (known) => {
         const time = now()
-        if (known !== undefined) return checkState(exchange, known, { preconditions, time })
+        if (known !== undefined) return checkState(exchange, known, preconditions, time)
         // Only PUT may find nothing and go on under conditions; for others the route's 404 comes first (§13.2.1).
         if (exchange.method === 'PUT') evaluateConditions(exchange, readConditions(exchange), undefined, time)
         return undefined
@@ -78,22 +78,21 @@ export function conditional(
   })
 }
 
-interface Check {
-  readonly preconditions: 'optional' | 'required'
-  /** Milliseconds since the epoch. */
-  readonly time: number
-}
-
-function checkState(exchange: Exchange, known: KnownState, { preconditions, time }: Check): Reply | undefined {
+function checkState(
+  exchange: Exchange,
+  known: KnownState,
+  preconditions: 'optional' | 'required',
+  now: number,
+): Reply | undefined {
   const { method, res } = exchange
-  const current = resolveValidators(known, time)
+  const current = resolveValidators(known, now)
   const isRead = method === 'GET' || method === 'HEAD'
   const conditions = readConditions(exchange)
-  if (preconditions === 'required' && !isSafeMethod(method)) requireCondition(conditions, current, time)
-  const outcome = evaluateConditions(exchange, conditions, current, time)
+  if (preconditions === 'required' && !isSafeMethod(method)) requireCondition(conditions, current, now)
+  const outcome = evaluateConditions(exchange, conditions, current, now)
   if (!isRead) return undefined
   rememberValidators(exchange, current)
-  const fields = formatValidators(current, time)
+  const fields = formatValidators(current, now)
   const caching = formatCaching(exchange, known)
   // A 304 repeats what tells the states apart, and nothing that describes content (§15.4.5).
   if (outcome === 'not-modified') return { status: 304, headers: [...fields.slice(0, 2), ...caching] }

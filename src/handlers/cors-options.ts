@@ -40,7 +40,7 @@ export interface CorsOptions {
 }
 
 /** The options of a policy, checked and as they are sent. */
-export interface CorsPolicy {
+interface CorsPolicy {
   readonly isAnyOrigin: boolean
   readonly allowsNull: boolean
   /** Asked about origins other than `null`. */
@@ -120,10 +120,7 @@ function hasAsterisk(list: unknown): boolean {
 }
 
 function createOriginList(list: readonly string[] | undefined): (origin: string) => boolean {
-  if (!Array.isArray(list) || list.length === 0) {
-    if (list !== undefined && Array.isArray(list)) return () => false
-    throw new TypeError('"origins" is "*", an origin, a list of origins, or a function.')
-  }
+  if (!Array.isArray(list)) throw new TypeError('"origins" is "*", an origin, a list of origins, or a function.')
   const exact = new Set<string>()
   const patterns: OriginPattern[] = []
   for (const text of list as readonly string[]) {

@@ -14,7 +14,7 @@ import { type CorsOptions, resolveCorsOptions } from './cors-options.ts'
 const REMEMBERED = 1000
 
 /** A policy for requests from other origins. */
-export interface Cors {
+interface Cors {
   /**
    * Adds the CORS fields to every later reply, and answers a preflight. Call it before anything that may fail, so that
    * errors carry the fields too, and before authentication: a preflight has no credentials.

@@ -5,7 +5,7 @@ import { createHandler } from '../core/node-handler.ts'
 import { BOOLEAN, FUNCTION, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { hasBody } from '../core/request-content.ts'
-import { isSafeMethod } from '../protocol/methods.ts'
+import { CONTENT_METHODS, isSafeMethod } from '../protocol/methods.ts'
 
 export interface DigestFieldOptions {
   /**
@@ -21,9 +21,6 @@ const OPTIONS = {
   required: withDefault(BOOLEAN, false),
   onError: FUNCTION,
 } satisfies OptionTable<DigestFieldOptions>
-
-/** Methods whose meaning comes with content (RFC 9110 §9.3, RFC 5789 §2). */
-const CONTENT_METHODS: readonly string[] = ['POST', 'PUT', 'PATCH']
 
 /**
  * Standalone middleware for digest fields (RFC 9530). It verifies the content that `bodyParse` and `patch` behind it read, and has

@@ -5,14 +5,12 @@ import type { Exchange } from '../core/exchange.ts'
 import { isForwarded } from '../core/fields.ts'
 import type { Step } from '../core/handler.ts'
 import { createAvailability, type Log } from '../core/operator-log.ts'
-import { CHECKED_LATER, oneOf, withDefault } from '../core/option-values.ts'
+import { CHECKED_LATER, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { createProxyTrust, readPeer, type TrustProxy } from '../core/peer.ts'
 import { decideForwardedTransport } from '../protocol/forwarded.ts'
 
 export interface HttpsOptions {
-  /** `optional` lets cleartext pass. Default: `required`. */
-  readonly mode?: 'required' | 'optional'
   /** Whose X-Forwarded-Proto and Forwarded count. Default: of no proxy. */
   readonly trustProxy?: TrustProxy
   /** How cleartext is refused: 403, or 426 with Upgrade (RFC 9110 §15.5.22). Default: 403. */
@@ -20,24 +18,23 @@ export interface HttpsOptions {
 }
 
 const OPTIONS = {
-  mode: withDefault(oneOf('required', 'optional'), 'required'),
   trustProxy: CHECKED_LATER,
   status: withDefault({ accepts: (value) => value === 403 || value === 426, text: '403 or 426' }, 403),
 } satisfies OptionTable<HttpsOptions>
 
-/** For functions that take some of these options. */
+/** For functions that take these options among others. */
 export const HTTPS_OPTIONS: OptionTable<HttpsOptions> = OPTIONS
 
 /** How the operator hears that requests are refused. */
-export interface HttpsReport {
+interface HttpsReport {
   readonly log: Log
   /** The option that lets cleartext pass, for the message. */
   readonly remedy: string
 }
 
 /** The rule about cleartext. */
-export interface HttpsCheck {
-  /** Refuses cleartext where https is required, before anything of the request is looked at. */
+interface HttpsCheck {
+  /** Refuses cleartext, before anything of the request is looked at. */
   readonly step: Step
   /** Whether a request came by https: over TLS, or over TLS to a trusted proxy. */
   isSecure(exchange: Exchange): boolean
@@ -60,7 +57,7 @@ type Transport =
  * @throws TypeError for an option that does not exist or a proxy that is not an address
  */
 export function createHttpsCheck(options: HttpsOptions = {}, report?: HttpsReport): HttpsCheck {
-  const { mode, trustProxy, status } = resolveOptions('requireHttps', options, OPTIONS)
+  const { trustProxy, status } = resolveOptions('requireHttps', options, OPTIONS)
   const isTrusted = createProxyTrust(trustProxy)
   // Another middleware may trust other proxies.
   const TRANSPORT = Symbol('transport')
@@ -84,7 +81,7 @@ export function createHttpsCheck(options: HttpsOptions = {}, report?: HttpsRepor
   function isSecure(exchange: Exchange, transport = transportOf(exchange)): boolean {
     if (transport === 'encrypted') return true
     if (transport === 'cleartext' || transport === 'local') return false
-    const said = forwardedTransport(exchange)
+    const said = decideForwardedTransport(exchange.field('forwarded'), exchange.field('x-forwarded-proto'))
     return said === 'https' || (said === 'unknown' && transport === 'encrypted proxy')
   }
 
@@ -112,15 +109,7 @@ export function createHttpsCheck(options: HttpsOptions = {}, report?: HttpsRepor
     )
   }
 
-  return { step: mode === 'required' ? requireHttps : allowCleartext, isSecure }
-}
-
-function allowCleartext(): undefined {
-  return undefined
-}
-
-function forwardedTransport(exchange: Exchange) {
-  return decideForwardedTransport(exchange.field('forwarded'), exchange.field('x-forwarded-proto'))
+  return { step: requireHttps, isSecure }
 }
 
 function createCleartextError(exchange: Exchange, status: 403 | 426): HttpError {

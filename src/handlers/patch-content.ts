@@ -1,6 +1,6 @@
 import { parseJson, readConsumedJson } from '../body-types/json.ts'
 import { type BodyLimits, tooLarge } from '../body-types/limits.ts'
-import { readBytes } from '../body-types/read-body.ts'
+import { NO_BYTES, readBytes } from '../body-types/read-body.ts'
 import { isUtf8Charset } from '../body-types/text.ts'
 import { HttpError } from '../core/errors.ts'
 import type { Exchange } from '../core/exchange.ts'
@@ -8,10 +8,8 @@ import { countField } from '../core/fields.ts'
 import type { JsonValue } from '../core/json.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import { checkContentCoding, declaredLength, findConsumedBody, hasBody } from '../core/request-content.ts'
-import { formatAcceptPatch, type PatchFormat, selectPatchFormat } from '../patch-formats/patch-format.ts'
+import { type PatchFormat, selectPatchFormat, unsupportedPatch } from '../patch-formats/patch-format.ts'
 import { parseMediaType } from '../protocol/media-type.ts'
-
-const EMPTY = new Uint8Array(0)
 
 /**
  * Selects the format of the patch that a request carries, before a byte of it is read.
@@ -26,10 +24,7 @@ export function selectFormat(exchange: Exchange, formats: readonly PatchFormat[]
   const format = selectPatchFormat(contentType, formats)
   // RFC 8259 §8.1
   if (contentType !== format.mediaType && !isUtf8Charset(parseMediaType(contentType!)?.parameters.get('charset'))) {
-    throw new HttpError(415, 'ERR_UNSUPPORTED_MEDIA_TYPE', {
-      detail: 'JSON is encoded as UTF-8.',
-      headers: { 'Accept-Patch': formatAcceptPatch(formats) },
-    })
+    throw unsupportedPatch('JSON is encoded as UTF-8.', formats)
   }
   // A parser before us has decoded what it consumed.
   if (findConsumedBody(req) === undefined) {
@@ -47,7 +42,7 @@ export function readPatch(exchange: Exchange, limits: BodyLimits): MaybePromise<
   // A parser before us makes `{}` of no bytes.
   const consumed = declaredLength(exchange) === 0 ? undefined : findConsumedBody(exchange.req)
   if (consumed === undefined) {
-    if (!hasBody(exchange)) return parseJson(EMPTY, limits).value
+    if (!hasBody(exchange)) return parseJson(NO_BYTES, limits).value
     return readBytes(exchange, limits.bodySize, (_, bytes) => parseJson(bytes, limits).value)
   }
   return readConsumedJson(consumed.value, limits).value

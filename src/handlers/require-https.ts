@@ -7,7 +7,7 @@ import { type OptionTable, omitOptions, resolveOptions } from '../core/options.t
 import { createAddressFinder } from '../core/peer.ts'
 import { createHttpsCheck, HTTPS_OPTIONS, type HttpsOptions } from './https-check.ts'
 
-export interface RequireHttpsOptions extends Omit<HttpsOptions, 'mode'> {
+export interface RequireHttpsOptions extends HttpsOptions {
   /** Called with unexpected errors. Default: `console.error`. */
   readonly onError?: ErrorHook
   /**
@@ -18,8 +18,7 @@ export interface RequireHttpsOptions extends Omit<HttpsOptions, 'mode'> {
 }
 
 const OPTIONS = {
-  trustProxy: HTTPS_OPTIONS.trustProxy,
-  status: HTTPS_OPTIONS.status,
+  ...HTTPS_OPTIONS,
   onError: FUNCTION,
   log: LOG,
 } satisfies OptionTable<RequireHttpsOptions>

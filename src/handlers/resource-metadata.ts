@@ -24,10 +24,14 @@ export interface MetadataEndpoint {
 const METHODS = 'GET, HEAD, OPTIONS'
 /** Applications in browsers look for the document before they have a token (RFC 9728 §3.1). */
 const ANY_ORIGIN = ['Access-Control-Allow-Origin', '*']
-const PREFLIGHT = emptyReply(204, [
-  ...['Allow', METHODS, ...ANY_ORIGIN, 'Access-Control-Allow-Methods', 'GET, HEAD'],
-  ...['Access-Control-Allow-Headers', '*', 'Access-Control-Max-Age', '86400'],
-])
+const PREFLIGHT_FIELDS = {
+  Allow: METHODS,
+  'Access-Control-Allow-Origin': '*',
+  'Access-Control-Allow-Methods': 'GET, HEAD',
+  'Access-Control-Allow-Headers': '*',
+  'Access-Control-Max-Age': '86400',
+}
+const PREFLIGHT = emptyReply(204, Object.entries(PREFLIGHT_FIELDS).flat())
 
 function createMetadataEndpoint(options: ProtectedResourceMetadataOptions): MetadataEndpoint {
   const { document, isTarget } = readResourceMetadata(options)

@@ -51,16 +51,17 @@ export function formatAcceptPatch(formats: readonly PatchFormat[]): string {
  *   (RFC 5789 §2.2); 400 for a Content-Type that is malformed
  */
 export function selectPatchFormat(contentType: string | undefined, formats: readonly PatchFormat[]): PatchFormat {
-  if (contentType === undefined) throw unsupported('A patch needs a Content-Type that names its format.', formats)
+  if (contentType === undefined) throw unsupportedPatch('A patch needs a Content-Type that names its format.', formats)
   const essence = parseMediaType(contentType)?.essence
   if (essence === undefined) {
     throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: 'Content-Type is malformed.' })
   }
   for (const format of formats) if (format.mediaType === essence) return format
-  throw unsupported('This patch format is not supported.', formats)
+  throw unsupportedPatch('This patch format is not supported.', formats)
 }
 
-function unsupported(detail: string, formats: readonly PatchFormat[]): HttpError {
+/** 415 with Accept-Patch (RFC 5789 §2.2). */
+export function unsupportedPatch(detail: string, formats: readonly PatchFormat[]): HttpError {
   return new HttpError(415, 'ERR_UNSUPPORTED_MEDIA_TYPE', {
     detail,
     headers: { 'Accept-Patch': formatAcceptPatch(formats) },

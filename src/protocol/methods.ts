@@ -13,6 +13,9 @@ export function isSafeMethod(method: string): boolean {
   return method === 'GET' || method === 'HEAD' || method === 'OPTIONS' || method === 'QUERY'
 }
 
+/** Methods whose meaning comes with content (RFC 9110 §9.3, RFC 5789 §2, RFC 10008 §2). */
+export const CONTENT_METHODS: readonly string[] = ['POST', 'PUT', 'PATCH', 'QUERY']
+
 /** Whether a method asks for a representation: GET and HEAD, and QUERY for that of the query. */
 export function isReadMethod(method: string): boolean {
   return method === 'GET' || method === 'HEAD' || method === 'QUERY'

@@ -7,7 +7,7 @@ import { parseRequestTarget, pathOfTarget } from './request-target.ts'
  * Where a request target lies. `inside`: as received, it begins with the prefix. `outside`: no reading of it does.
  * `unclear`: it depends on who reads it.
  */
-export type Placement = 'inside' | 'outside' | 'unclear'
+type Placement = 'inside' | 'outside' | 'unclear'
 
 /** A path that has one reading only: no escape, parameter or dot segment, no slash that is doubled or turned round. */
 const PLAIN = /^(?:\/(?!\.{0,2}(?:\/|$))[^/\\%;?#\x00-\x20\x7f]+)*\/?$/

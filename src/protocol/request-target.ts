@@ -128,7 +128,7 @@ export function formatQueryText(parameters: readonly Pick<QueryParameter, 'name'
 }
 
 /** The authority of a request (RFC 3986 §3.2), as Host and `:authority` carry it. */
-export interface Authority {
+interface Authority {
   /** In lower case; an IPv6 address keeps its brackets. */
   readonly host: string
   /** Empty when there is none. */

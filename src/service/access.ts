@@ -40,10 +40,10 @@ export interface Access {
 
 export function createAccess(settings: ServiceSettings): Access {
   const { allowedHosts, trustProxy, authentication } = settings
-  const transport = createHttpsCheck(
-    { mode: settings.https, ...(trustProxy === undefined ? {} : { trustProxy }) },
-    { log: settings.log, remedy: "set https: 'optional'" },
-  )
+  const transport = createHttpsCheck(trustProxy === undefined ? {} : { trustProxy }, {
+    log: settings.log,
+    remedy: "set https: 'optional'",
+  })
   const cors = settings.cors === undefined ? undefined : createCors(completeCors(settings.cors, settings))
   const auth = authentication === undefined ? undefined : createAuthentication(authentication)
   const stopWatching = auth?.watch(settings.log)
