@@ -6,6 +6,7 @@ import { ByteBlocks, resumeStream } from '../core/byte-blocks.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import { type ConsumedBody, declaredLength, findConsumedBody, hasBody, isCoded } from '../core/request-content.ts'
 import { parseContentDisposition } from '../protocol/content-disposition.ts'
+import { readLanguages } from '../protocol/content-language.ts'
 import { withUtf8 } from '../protocol/media-type.ts'
 import { type Content, isStaged, type ResourceStore, type StagedBody } from '../stores/types.ts'
 import { encodeConsumed, streamConsumed } from './consumed-content.ts'
@@ -222,12 +223,14 @@ export function storedType(exchange: ResourceExchange): string {
 export function contentOf(exchange: ResourceExchange, body: Content['body']): Content {
   const { route, contentType, hasJson: isJson } = exchange
   if (route.storedHeaders.length === 0 && isJson) return { contentType, body }
+  const language = exchange.field('content-language')
   const disposition = exchange.field('content-disposition')
   return {
     contentType: isJson ? contentType : storedType(exchange),
-    contentLanguage: route.storedHeaders.includes('Content-Language')
-      ? exchange.field('content-language') || undefined
-      : undefined,
+    contentLanguage:
+      language !== undefined && route.storedHeaders.includes('Content-Language')
+        ? readLanguages(language) || undefined
+        : undefined,
     filename:
       disposition !== undefined && route.storedHeaders.includes('Content-Disposition')
         ? parseContentDisposition(disposition)?.filename

@@ -8,7 +8,7 @@ import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import type { Reply } from '../core/reply.ts'
 import { checkContentCoding, declaredLength } from '../core/request-content.ts'
 import { selectRanges } from '../protocol/byte-range.ts'
-import { isLanguageList } from '../protocol/content-disposition.ts'
+import { readLanguages } from '../protocol/content-language.ts'
 import { mergeVary } from '../protocol/field-value.ts'
 import { isInMediaRange, isJsonType, parseMediaType, selectMediaType } from '../protocol/media-type.ts'
 import { evaluateIfRange } from '../protocol/preconditions.ts'
@@ -54,7 +54,7 @@ const MOST = 256
 
 /** @throws HttpError 400 for a language that is malformed, or too long to be sent again */
 function checkLanguage(field: string | undefined): void {
-  if (field === undefined || field === '' || (field.length <= MOST && isLanguageList(field))) return
+  if (field === undefined || (field.length <= MOST && readLanguages(field) !== undefined)) return
   throw new HttpError(400, 'ERR_MALFORMED_FIELD', { detail: 'Content-Language is malformed.' })
 }
 

@@ -71,6 +71,19 @@ describe('Content-Language', () => {
     }
     expect([await put(257), await put(256)]).toEqual([400, 201])
   })
+
+  it('is kept without its empty members (RFC 9110 §5.6.1.2)', async () => {
+    target = await startService({ resources: { '/docs/{name}': document({ storedHeaders: ['Content-Language'] }) } })
+    const put = async (value: string): Promise<string | number | undefined> => {
+      const fields = { 'Content-Type': 'text/plain', 'Content-Language': value }
+      const { status } = await target!.send('PUT', '/docs/f', { fields, body: 'x' })
+      return status === 400 ? status : (await target!.send('GET', '/docs/f')).field('content-language')
+    }
+    const sent = ['en,de', ', en ,, de-AT,', ',', 'en,,d e', 'en, "de"', 'en,_']
+    const kept = []
+    for (const value of sent) kept.push(await put(value))
+    expect(kept).toEqual(['en,de', 'en, de-AT', undefined, 400, 400, 400])
+  })
 })
 
 describe('PATCH on what is not JSON', () => {
