@@ -14,7 +14,20 @@ export type {
   UploadResult,
 } from './client/content.ts'
 export { createPatch, type PatchDocument } from './client/create-patch.ts'
-export type { AnyResources, ClientDefinition, ClientDefinitions, JsonOf } from './client/definition-paths.ts'
+// Programs that export the results of a client need the names of all types in them.
+export type {
+  AnyPath,
+  AnyResources,
+  AnyTraits,
+  ClientDefinition,
+  ClientDefinitions,
+  CollectionTypes,
+  FileTypes,
+  ItemTypes,
+  JsonOf,
+  PathTypes,
+  SingleTypes,
+} from './client/definition-paths.ts'
 export type { EditOptions, EditResult } from './client/edit.ts'
 export { type Merge, merge } from './client/edit.ts'
 export type { ContentReader, Fetch, FetchOptions, FetchResponse } from './client/fetch.ts'

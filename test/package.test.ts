@@ -280,6 +280,38 @@ describe('the built package', () => {
     expect(messages).toEqual([])
   }, 600_000)
 
+  it('lets a program with declarations of its own export a client and what its requests give', async () => {
+    const text = `import { collection, document, singleton } from './index.js'
+      import { createResourceClient, expectSuccess } from './client.js'
+      const resources = {
+        '/users': collection({ query: { name: 'string' }, files: { photo: { replaceable: true } } }),
+        '/jobs': collection({ create: 'accepted', deletion: 'queued' }),
+        '/docs/{name}': document({ deletion: 'soft' }),
+        '/config': singleton({ idempotency: 'optional' }),
+      }
+      export const client = createResourceClient<typeof resources>('http://localhost')
+      export const open = createResourceClient('http://localhost')
+      export const readUser = (id: number) => client.read('/users/{id}', { id })
+      export const expectUser = async (id: number) => expectSuccess(await readUser(id))
+      export const createUser = () => client.create('/users', { name: 'Ada' })
+      export const editUser = (id: number) => client.edit('/users/{id}', { id }, (user) => user)
+      export const listUsers = () => client.list('/users')
+      export const removeUser = (id: number) => client.remove('/users/{id}', { id }, 'any')
+      export const createJob = () => client.create('/jobs', {})
+      export const removeJob = (id: number) => client.remove('/jobs/{id}', { id }, 'any')
+      export const replaceDoc = () => client.replace('/docs/{name}', { name: 'a' }, 'any', {})
+      export const replaceConfig = () => client.replace('/config', 'any', {})
+      export const upload = (id: number) => client.upload('/users/{id}/photo', { id }, 'any', new Blob([]))
+      export const download = (id: number) => client.download('/users/{id}/photo', { id })
+      export const anything = [open.read('/a'), open.create('/a', {}), open.remove('/a', 'any')] as const
+      export class Api {
+        users = () => client.list('/users', { limit: 5 })
+      }`
+    const program = createProgram(resolve(await findDeclarations(), 'client-results.ts'), text)
+    const messages = ts.getPreEmitDiagnostics(program).map(({ messageText }) => messageText)
+    expect(messages).toEqual([])
+  }, 600_000)
+
   it.each([
     'body-parse',
     'conditional',

@@ -34,20 +34,20 @@ const RENAMED: readonly (readonly [was: string, now: string, make: () => unknown
   ...DEFINE.flatMap((define) => {
     const given = (options: object) => () => define(options)
     return [
-      ['remove', 'deletion', given({ remove: 'erase' })],
-      ['removed', 'deleteResponse', given({ removed: 'tag' })],
       ['replaced', 'putResponse', given({ replaced: 'none' })],
-      ['createdCacheControl', 'postCacheControl', given({ createdCacheControl: 'no-store' })],
       ['require', 'requireAuth', given({ require: 'writes' })],
     ] as const
   }),
   ...DEFINE.slice(0, 2).flatMap((define) => {
     const given = (options: object) => () => define(options)
     return [
+      ['remove', 'deletion', given({ remove: 'erase' })],
+      ['removed', 'deleteResponse', given({ removed: 'tag' })],
       ['keeps', 'storedHeaders', given({ keeps: ['Content-Language'] })],
       ['inline', 'allowInline', given({ inline: ['text/html'] })],
     ] as const
   }),
+  ['createdCacheControl', 'postCacheControl', () => collection({ createdCacheControl: 'no-store' } as object)],
   ['names', 'ids', () => collection({ names: 'uuid' } as object)],
   ['form', 'formFields', () => collection({ form: { pri: 'priority' } } as object)],
   ['text', 'textProperty', () => collection({ text: 'note' } as object)],

@@ -52,7 +52,8 @@ function readMultipart(exchange: ResourceExchange, type: MediaType): MaybePromis
   const length = declaredLength(exchange)
   if (length === undefined || length > SMALL || !isAsSent(exchange)) return streamMultipart(exchange, type)
   return readContent(exchange, SMALL, (exchange, content) => {
-    const { limits, store } = exchange.route.context
+    const { store } = exchange.route.context
+    const { formLimits: limits } = exchange.route.collection!
     const form = createForm(exchange)
     const fingerprint = exchange.keyed?.fingerprint
     for (const part of splitMultipart(content, type, limits)) {
@@ -71,7 +72,8 @@ function readMultipart(exchange: ResourceExchange, type: MediaType): MaybePromis
 }
 
 async function streamMultipart(exchange: ResourceExchange, type: MediaType): Promise<NewMember> {
-  const { limits, store } = exchange.route.context
+  const { store } = exchange.route.context
+  const { formLimits: limits } = exchange.route.collection!
   const form = createForm(exchange)
   const fingerprint = exchange.keyed?.fingerprint
   const bodies: TakenContent['body'][] = []

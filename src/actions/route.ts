@@ -182,6 +182,8 @@ export interface CollectionFacts {
   readonly files: 'any' | ReadonlyMap<string, FileOptions>
   readonly create: 'created' | 'accepted'
   readonly pageSize: { readonly default: number; readonly max: number }
+  /** Limits on a form. A file has the limit that it has with PUT. */
+  readonly formLimits: BodyLimits
 }
 
 /** What all routes of a service share. */

@@ -27,6 +27,7 @@ export interface PathTypes {
   readonly traits: object
 }
 
+/** The types of a path whose definition is not known. */
 export interface AnyPath extends PathTypes {
   readonly kind: 'resource'
   readonly content: 'any'
@@ -114,7 +115,8 @@ type ItemMethods<Named> = Listed<
 >
 type Below<Path extends string, Name extends string> = Path extends '/' ? `/${Name}` : `${Path}/${Name}`
 
-interface Collection<Definition> extends PathTypes {
+/** The types of a collection. */
+export interface CollectionTypes<Definition> extends PathTypes {
   readonly kind: 'collection'
   readonly content: ContentOf<TraitsOf<Definition>, 'json'>
   readonly methods: Listed<Trait<TraitsOf<Definition>, 'methods', readonly ['GET', 'POST']>> & string
@@ -122,7 +124,8 @@ interface Collection<Definition> extends PathTypes {
   readonly input: InputOf<Definition>
   readonly traits: TraitsOf<Definition>
 }
-interface Item<Definition> extends PathTypes {
+/** The types of the items of a collection. */
+export interface ItemTypes<Definition> extends PathTypes {
   readonly kind: 'resource'
   readonly content: ContentOf<TraitsOf<Definition>, 'json'>
   readonly methods: ItemMethods<TraitsOf<Definition>> & string
@@ -130,7 +133,8 @@ interface Item<Definition> extends PathTypes {
   readonly input: InputOf<Definition> & Partial<ServerProperties<TraitsOf<Definition>>>
   readonly traits: TraitsOf<Definition>
 }
-interface ItemFile<Methods extends string> extends PathTypes {
+/** The types of a file of an item. */
+export interface FileTypes<Methods extends string> extends PathTypes {
   readonly kind: 'resource'
   readonly content: 'raw'
   readonly methods: Methods
@@ -138,7 +142,8 @@ interface ItemFile<Methods extends string> extends PathTypes {
   readonly input: never
   readonly traits: object
 }
-interface Single<Definition, Usual extends string> extends PathTypes {
+/** The types of a document or a singleton. */
+export interface SingleTypes<Definition, Usual extends string> extends PathTypes {
   readonly kind: 'resource'
   readonly content: ContentOf<TraitsOf<Definition>, Definition extends { readonly kind: 'singleton' } ? 'json' : 'any'>
   readonly methods: Listed<Trait<TraitsOf<Definition>, 'methods', readonly Usual[]>> & string
@@ -148,10 +153,10 @@ interface Single<Definition, Usual extends string> extends PathTypes {
 }
 
 type Own<Definition> = Definition extends { readonly kind: 'collection' }
-  ? Collection<Definition>
+  ? CollectionTypes<Definition>
   : Definition extends { readonly kind: 'document' }
-    ? Single<Definition, 'GET' | 'PUT' | 'PATCH' | 'DELETE'>
-    : Single<Definition, 'GET' | 'PUT' | 'PATCH'>
+    ? SingleTypes<Definition, 'GET' | 'PUT' | 'PATCH' | 'DELETE'>
+    : SingleTypes<Definition, 'GET' | 'PUT' | 'PATCH'>
 
 type Collections<Resources> = {
   [Path in keyof Resources & string]: Resources[Path] extends { readonly kind: 'collection' } ? Path : never
@@ -167,9 +172,9 @@ type ReplaceablePaths<Resources> = {
 export type Paths<Resources> = Resources extends AnyResources
   ? Readonly<Record<string, AnyPath>>
   : { readonly [Path in keyof Resources & string]: Own<Resources[Path]> } & {
-      readonly [Path in Collections<Resources> as Below<Path, '{id}'>]: Item<Resources[Path]>
+      readonly [Path in Collections<Resources> as Below<Path, '{id}'>]: ItemTypes<Resources[Path]>
     } & {
-      readonly [Path in FilePaths<Resources>]: ItemFile<
+      readonly [Path in FilePaths<Resources>]: FileTypes<
         Path extends ReplaceablePaths<Resources> ? 'GET' | 'PUT' : 'GET'
       >
     }

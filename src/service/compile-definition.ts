@@ -47,6 +47,7 @@ export function compileOpenRoute(defaults: ServiceDefaults): Route {
     textProperty: undefined,
     files: 'any',
     create: 'created',
+    formLimits: defaults.context.limits,
     pageSize: readPageSize(undefined),
   }
   const { limits } = defaults.context

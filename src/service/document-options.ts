@@ -12,7 +12,7 @@ export interface DocumentOptions<Value = JsonValue> extends ResourceOptions<Valu
    * `application/json`.
    */
   readonly types?: readonly string[]
-  /** The most bytes of content that is not parsed. Default `Infinity`. */
+  /** The most bytes of content that is not parsed: of one file, in a form too. Default `Infinity`. */
   readonly maxSize?: number
   /**
    * Request fields that are stored with the content and sent with it again; of Content-Disposition the file name.

@@ -226,8 +226,14 @@ describe('PUT of a file of an item', () => {
     expect(await put('new', { 'Content-Digest': digestOf('new') })).toBe(201)
   })
 
-  it('is 413 above limits.fileSize, as for a file of a form', async () => {
-    target = await startService({ resources: { '/tasks': tasks }, limits: { fileSize: 10 } })
+  it.each([
+    ['limits.fileSize', Number.POSITIVE_INFINITY, 10],
+    ['maxSize', 10, Number.POSITIVE_INFINITY],
+    ['maxSize below limits.fileSize', 10, 20],
+    ['limits.fileSize below maxSize', 20, 10],
+  ])('is 413 above %s, as for a file of a form', async (_, maxSize, fileSize) => {
+    const tasks = collection({ files: { photo: { replaceable: true } }, maxSize })
+    target = await startService({ resources: { '/tasks': tasks }, limits: { fileSize } })
     await target.send('PUT', '/tasks/1', jsonOf({}))
     for (const [size, status] of [
       [11, 413],
@@ -236,6 +242,12 @@ describe('PUT of a file of an item', () => {
       expect((await target.send('PUT', '/tasks/1/photo', png('x'.repeat(size)))).status).toBe(status)
       const form = multipartOf([{ name: 'photo', filename: 'a.png', type: 'image/png', content: 'x'.repeat(size) }])
       expect((await target.send('POST', '/tasks', form)).status).toBe(status)
+      const large = [
+        { name: 'note', content: 'x'.repeat(60_000) },
+        { name: 'more', content: 'x'.repeat(60_000) },
+        { name: 'photo', filename: 'a.png', type: 'image/png', content: 'x'.repeat(size) },
+      ]
+      expect((await target.send('POST', '/tasks', multipartOf(large))).status).toBe(status)
     }
   })
 
