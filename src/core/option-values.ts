@@ -1,5 +1,3 @@
-import { isCacheControl } from '../protocol/cache-control.ts'
-import { parseMediaType } from '../protocol/media-type.ts'
 import { isPromise } from './maybe-promise.ts'
 
 /** What the value of an option must be. */
@@ -78,19 +76,9 @@ export const PERIOD: ValueRule = {
   text: 'a number of milliseconds, 0 or more',
 }
 export const TEXT: ValueRule = { accepts: (value) => typeof value === 'string' && value !== '', text: 'text' }
-/** One media type; parameters are allowed, ranges are not. */
-export const MEDIA_TYPE: ValueRule = {
-  accepts: (value) => typeof value === 'string' && !value.includes('*') && parseMediaType(value) !== undefined,
-  text: "a media type, such as 'application/json'",
-}
 export const FIELD_VALUE: ValueRule = {
   accepts: (value) => typeof value === 'string' && /^[\t\x20-\x7e]*$/.test(value),
   text: 'the value of a field, in ASCII',
-}
-
-export const CACHE_CONTROL: ValueRule = {
-  accepts: (value) => FIELD_VALUE.accepts(value) && isCacheControl(value as string),
-  text: "directives of Cache-Control, such as 'public, max-age=60'",
 }
 
 /** Gives milliseconds since the epoch. The default asks `Date` at each call, so that a test may replace it. */

@@ -14,11 +14,11 @@ import {
   CHECKED_LATER,
   CLOCK,
   FUNCTION,
-  MEDIA_TYPE,
   oneOf,
   PATCH_FORMATS,
   PRECONDITIONS,
   required,
+  type ValueRule,
   withDefault,
 } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
@@ -33,6 +33,7 @@ import {
   type PatchFormat,
 } from '../patch-formats/patch-format.ts'
 import { formatCacheControl } from '../protocol/cache-control.ts'
+import { parseMediaType } from '../protocol/media-type.ts'
 import { parsePrefer } from '../protocol/prefer.ts'
 import { toOriginForm } from '../protocol/request-target.ts'
 import { readPatch, selectFormat } from './patch-content.ts'
@@ -91,6 +92,12 @@ export interface PatchOptions<Target extends PatchTarget = PatchTarget> {
   readonly onError?: ErrorHook
   /** The clock, in milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number
+}
+
+/** Parameters are allowed, ranges are not. */
+const MEDIA_TYPE: ValueRule = {
+  accepts: (value) => typeof value === 'string' && !value.includes('*') && parseMediaType(value) !== undefined,
+  text: "a media type, such as 'application/json'",
 }
 
 const OPTIONS = {

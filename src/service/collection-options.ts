@@ -3,7 +3,6 @@ import type { CollectionFacts } from '../actions/route.ts'
 import type { JsonObject, JsonValue } from '../core/json.ts'
 import {
   BOOLEAN,
-  CACHE_CONTROL,
   FUNCTION,
   oneOf,
   RECORD,
@@ -19,7 +18,7 @@ import type { Method } from '../protocol/methods.ts'
 import { JSON_ONLY } from './compile-route.ts'
 import { checkContentOptions, DOCUMENT_OPTIONS, type DocumentOptions } from './document-options.ts'
 import { QUERY_OPTIONS, type QueryOptions, readQueryOptions } from './query-options.ts'
-import { checkMethods, checkResourceOptions, SOME_METHODS } from './resource-options.ts'
+import { CACHE_CONTROL, checkMethods, checkResourceOptions, SOME_METHODS } from './resource-options.ts'
 
 export interface CollectionOptions<Value = JsonObject> extends DocumentOptions<Value>, QueryOptions {
   /** Cache-Control of answers to POST, which caches may keep only with explicit freshness. Default `no-store`. */

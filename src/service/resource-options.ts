@@ -3,9 +3,9 @@ import type { StandardSchema } from '../core/definition-types.ts'
 import type { JsonObject, JsonValue } from '../core/json.ts'
 import {
   BOOLEAN,
-  CACHE_CONTROL,
   DURATION,
   either,
+  FIELD_VALUE,
   FUNCTION,
   listOf,
   oneOf,
@@ -17,6 +17,7 @@ import {
 } from '../core/option-values.ts'
 import type { OptionTable } from '../core/options.ts'
 import type { RequestView } from '../core/request-view.ts'
+import { isCacheControl } from '../protocol/cache-control.ts'
 import { METHODS, type Method } from '../protocol/methods.ts'
 
 /**
@@ -111,6 +112,11 @@ export interface ResourceOptions<Value = JsonValue> {
 
 /** At least one method. */
 export const SOME_METHODS: ValueRule = listOf(oneOf(...METHODS), 1)
+
+export const CACHE_CONTROL: ValueRule = {
+  accepts: (value) => FIELD_VALUE.accepts(value) && isCacheControl(value as string),
+  text: "directives of Cache-Control, such as 'public, max-age=60'",
+}
 
 const SCHEMA: ValueRule = {
   accepts: (value) => typeof (value as Partial<StandardSchema> | null)?.['~standard']?.validate === 'function',

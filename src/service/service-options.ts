@@ -6,7 +6,6 @@ import type { ErrorHook } from '../core/failures.ts'
 import { createLog, type Log } from '../core/operator-log.ts'
 import {
   BOOLEAN,
-  CACHE_CONTROL,
   CHECKED_LATER,
   CLOCK,
   either,
@@ -41,6 +40,7 @@ import { OPENAPI_OPTIONS, type OpenApiOptions } from '../openapi/inputs.ts'
 import { createDefaultFormats, type PatchFormat } from '../patch-formats/patch-format.ts'
 import { type OperationsOptions, type OperationsSettings, readOperationsOptions } from '../work/operations.ts'
 import type { ResourceDefinition } from './resource-definitions.ts'
+import { CACHE_CONTROL } from './resource-options.ts'
 
 /** The description of a service, and where it is served. */
 export interface ServedDescription extends Partial<OpenApiOptions> {
