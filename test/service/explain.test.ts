@@ -72,6 +72,7 @@ const rows: readonly Row[] = [
     'x',
   ],
   ['GET /forbidden 403: checkAuthorization: authorize refused', 'GET', '/forbidden'],
+  ['GET /forgotten 403: checkAuthorization: authorize returned undefined, which refuses', 'GET', '/forgotten'],
   ['GET /hidden 404: loadCurrent: authorize hides it', 'GET', '/hidden'],
   ['GET /broken 500: checkAuthorization: Error: boom', 'GET', '/broken'],
   [
@@ -175,6 +176,7 @@ async function serveAll(explain?: (line: string) => void): Promise<Served> {
       '/locked': document({ conflict: () => 'it is locked' }),
       '/small': document({ maxSize: 3 }),
       '/forbidden': document({ authorize: () => false }),
+      '/forgotten': document({ authorize: (() => undefined) as never }),
       '/hidden': document({ authorize: () => 'not-found' }),
       '/broken': document({
         authorize: () => {
