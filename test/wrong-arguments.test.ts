@@ -260,6 +260,22 @@ const cases: [string, () => unknown, string | RegExp][] = [
 ]
 
 describe('wrong arguments', () => {
+  const context = { req: {}, res: {}, url: '/a' }
+  it.each<[string, unknown[]]>([
+    ['Koa', [context, async () => {}]],
+    ['Fastify', [{ route: () => {} }, { prefix: '/a' }, () => {}]],
+    ['Hono', [context, async () => {}]],
+  ])('are refused in a sentence that names the adapter: a service that %s calls itself', (_, values) => {
+    for (const handler of [service, mount('/a', service), mount('/b', service), auth({ schemes: [scheme] })]) {
+      expect(() => (handler as Loose)(...values)).toThrow(
+        new TypeError(
+          'A service or a standalone middleware takes (req, res, next) of node:http. Koa needs koaMiddleware(service), ' +
+            'Fastify fastifyPlugin(service), Hono honoMiddleware(service), another host createAdapter.',
+        ),
+      )
+    }
+  })
+
   it.each(cases)('are refused in a sentence that names the right one: %s (issue "Package")', (_, call, message) => {
     expect(call).toThrow(TypeError)
     expect(call).toThrow(message)
