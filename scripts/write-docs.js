@@ -12,7 +12,7 @@ const OPTIONS = [
   ['createResourceService, auth', ['AuthenticationOptions', 'ServiceAuthOptions']],
   ['collection', ['CollectionOptions', 'QueryOptions']],
   ['collection, each of files', ['FileOptions']],
-  ['document', ['DocumentOptions']],
+  ['collection, document', ['DocumentOptions']],
   ['singleton', ['SingletonOptions']],
   ['collection, document, singleton', ['ResourceOptions']],
   ['limits', ['BodyLimits']],

@@ -164,6 +164,17 @@ const cases: [string, () => unknown, string | RegExp][] = [
     serviceWith({ resources: { '/{a}/{a}': document() } }),
     'The pattern "/{a}/{a}" has the name {a} twice.',
   ],
+  [
+    'resources: the path of an item as that of a collection',
+    serviceWith({ resources: { '/users/{id}': collection() } }),
+    'The pattern "/users/{id}/{id}" has the name {id} twice: a collection adds /{id} for its items.',
+  ],
+  [
+    'resources: a name as in Express',
+    serviceWith({ resources: { '/docs/:name': document() } }),
+    'has a segment that is neither plain nor a {name}: ":name". Write {name}.',
+  ],
+  ['collection({ methods: [] })', () => collection({ methods: [] }), 'a list that is not empty, each member one of'],
   ...['/a/../b', '/.', '/a\\b', '/ä', '/a%zz'].map((prefix): (typeof cases)[number] => [
     `mount(${prefix})`,
     () => mount(prefix, service),
@@ -174,7 +185,7 @@ const cases: [string, () => unknown, string | RegExp][] = [
   [
     "document({ types: ['png'] })",
     () => document({ types: ['png'] }),
-    'document takes as types: a list, each member a',
+    'document takes as types: a list that is not empty, each member a',
   ],
   ['resources: a promise', serviceWith({ resources: promise }), 'it is a promise'],
   ['resources: a list', serviceWith({ resources: [collection()] }), "such as { '/users': collection() }"],
@@ -249,6 +260,22 @@ const cases: [string, () => unknown, string | RegExp][] = [
 ]
 
 describe('wrong arguments', () => {
+  const context = { req: {}, res: {}, url: '/a' }
+  it.each<[string, unknown[]]>([
+    ['Koa', [context, async () => {}]],
+    ['Fastify', [{ route: () => {} }, { prefix: '/a' }, () => {}]],
+    ['Hono', [context, async () => {}]],
+  ])('are refused in a sentence that names the adapter: a service that %s calls itself', (_, values) => {
+    for (const handler of [service, mount('/a', service), mount('/b', service), auth({ schemes: [scheme] })]) {
+      expect(() => (handler as Loose)(...values)).toThrow(
+        new TypeError(
+          'A service or a standalone middleware takes (req, res, next) of node:http. Koa needs koaMiddleware(service), ' +
+            'Fastify fastifyPlugin(service), Hono honoMiddleware(service), another host createAdapter.',
+        ),
+      )
+    }
+  })
+
   it.each(cases)('are refused in a sentence that names the right one: %s (issue "Package")', (_, call, message) => {
     expect(call).toThrow(TypeError)
     expect(call).toThrow(message)

@@ -1,6 +1,7 @@
 import { note } from '../core/diagnostics.ts'
 import { HttpError, isHttpError } from '../core/errors.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
+import { describeValue } from '../core/option-values.ts'
 import { refuseRenamedValue } from '../core/options.ts'
 import { asRead, type RequestView } from '../core/request-view.ts'
 import { isResource, type StoredResource, type StoredState, type Tombstone } from '../stores/types.ts'
@@ -110,9 +111,15 @@ function ask(
 function requireConsent(exchange: ResourceExchange, verdict: boolean | 'not-found'): void {
   if (verdict === true) return
   refuseRenamedValue('authorize', 'authorize', verdict)
-  note(exchange, verdict === 'not-found' ? 'authorize hides it' : 'authorize refused')
+  note(exchange, describeRefusal(verdict))
   if (verdict === 'not-found') throw new HttpError(404, 'ERR_NOT_FOUND')
   throw new HttpError(403, 'ERR_FORBIDDEN')
+}
+
+/** A function without `return` refuses everything: the explanation says so. */
+function describeRefusal(verdict: boolean | 'not-found'): string {
+  if (verdict === 'not-found') return 'authorize hides it'
+  return verdict === false ? 'authorize refused' : `authorize returned ${describeValue(verdict)}, which refuses`
 }
 
 /**

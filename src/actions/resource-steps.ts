@@ -104,9 +104,11 @@ function isAccepted(range: string, essence: string, { hint }: ContentRule): bool
   return hint !== 'Accept-Patch' && range === 'application/json' && essence.endsWith('+json')
 }
 
-/** Which patch documents are taken: clients often send `application/json`, and their readers see no header fields. */
-function listTypes({ hint, types }: ContentRule): string {
-  return hint === 'Accept-Patch' ? ` Send ${types.join(' or ')}.` : ''
+/** Which types are taken: clients often send another one, or none, and their readers see no header fields. */
+function listTypes({ types }: ContentRule): string {
+  if (types.includes('*/*')) return ''
+  const others = types.slice(0, -1).join(', ')
+  return ` Send ${others === '' ? '' : `${others} or `}${types.at(-1)}.`
 }
 
 /**

@@ -114,7 +114,7 @@ function add(root: Node, entry: RouteEntry): void {
       names.add(segment)
       node = node.parameter ??= createNode()
     } else if (segment === '' || NEVER_PLAIN.test(segment)) {
-      throw new TypeError(`The pattern "${pattern}" has a segment that is neither plain nor a {name}: "${segment}".`)
+      throw isNotPlain(pattern, segment)
     } else {
       let next = node.literals.get(segment)
       if (next === undefined) node.literals.set(segment, (next = createNode()))
@@ -130,8 +130,18 @@ function isDeep(segment: string): boolean {
   return /^\{[A-Za-z_]\w*\.\.\.\}$/.test(segment)
 }
 
+function isNotPlain(pattern: string, segment: string): TypeError {
+  const name = /^:([A-Za-z_]\w*)$/.exec(segment)?.[1]
+  const advice = name === undefined ? '' : ` Write {${name}}.`
+  return new TypeError(
+    `The pattern "${pattern}" has a segment that is neither plain nor a {name}: "${segment}".${advice}`,
+  )
+}
+
 function hasTwice(pattern: string, segment: string): TypeError {
-  return new TypeError(`The pattern "${pattern}" has the name ${segment} twice.`)
+  // The definition says `/users/{id}`; the pattern of its items is made here.
+  const reason = pattern.endsWith('/{id}/{id}') ? ': a collection adds /{id} for its items.' : '.'
+  return new TypeError(`The pattern "${pattern}" has the name ${segment} twice${reason}`)
 }
 
 function haveSamePaths(one: RouteEntry, other: RouteEntry): TypeError {

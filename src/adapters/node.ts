@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Http2Server } from 'node:http2'
 import { checkHandler, type Handler, isHandler, type Next } from '../core/handler.ts'
-import { createHandler, sharedExchange } from '../core/node-handler.ts'
+import { checkResponse, createHandler, sharedExchange } from '../core/node-handler.ts'
 import { CHECKED_LATER, quoteValue } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { findPlace, type Place, placeBelow } from '../core/place.ts'
@@ -40,6 +40,7 @@ export function placeHandler(handler: Handler, locate: (place: Place) => Place |
     return isWellKnown?.(place.mount + place.target) === true ? handler.createExchange(req, res, place) : undefined
   }
   const placed = (req: AnyRequest, res: AnyResponse, next?: Next): void => {
+    checkResponse(res)
     const exchange = createExchange(req, res)
     if (exchange !== undefined) respond(exchange, next)
     else if (next !== undefined) next()

@@ -208,9 +208,14 @@ type ParameterNames<Path extends string> = Path extends `${string}{${infer Name}
   ? (Name extends `${infer Plain}...` ? Plain : Name) | ParameterNames<Rest>
   : never
 
-/** The arguments after a path: the values of its `{parameters}`, or none. */
+/**
+ * The arguments after a path: the values of its `{parameters}`, or none. Those of each path of a union: of a path that there
+ * is not, an error then names the path, and not a number of arguments.
+ */
 export type PathParameters<Path extends string> = string extends Path
   ? []
-  : ParameterNames<Path> extends never
-    ? []
-    : [parameters: { readonly [Name in ParameterNames<Path>]: string | number }]
+  : Path extends unknown
+    ? [ParameterNames<Path>] extends [never]
+      ? []
+      : [parameters: { readonly [Name in ParameterNames<Path>]: string | number }]
+    : never

@@ -6,25 +6,27 @@ import {
   hasProperties,
   listOf,
   RECORD,
+  TEXT,
   type ValueRule,
 } from './option-values.ts'
 import { type OptionTable, resolveOptions } from './options.ts'
 
-const TEXT: ValueRule = { accepts: (value) => typeof value === 'string', text: 'text' }
+const ANY_TEXT: ValueRule = { accepts: (value) => typeof value === 'string', text: 'text' }
 const FAULT: ValueRule = {
   accepts(value) {
     if (!hasProperties(value)) return false
     const { pointer, parameter, detail } = value as Partial<ContentError & ParameterError>
-    return TEXT.accepts(detail) && TEXT.accepts(pointer ?? parameter)
+    return ANY_TEXT.accepts(detail) && ANY_TEXT.accepts(pointer ?? parameter)
   },
   text: '{ pointer, detail } or { parameter, detail }',
 }
 
 const RULES: OptionTable<HttpErrorOptions> = {
-  detail: TEXT,
+  detail: ANY_TEXT,
   headers: CHECKED_LATER,
   errors: listOf(FAULT),
-  type: TEXT,
+  type: ANY_TEXT,
+  title: TEXT,
   extensions: RECORD,
   expose: BOOLEAN,
   cause: CHECKED_LATER,

@@ -76,6 +76,8 @@ export interface HttpErrorOptions {
   readonly errors?: readonly (ContentError | ParameterError)[]
   /** The URI of the kind of problem (RFC 9457 §3.1.1). Default: that of `code`; see {@link problemType}. */
   readonly type?: string
+  /** What the kind of problem is in a few words (RFC 9457 §3.1.3); sent when `expose` is true. Default: the phrase of the status. */
+  readonly title?: string
   /** Further members of the problem document (RFC 9457 §3.2); `type`, `title`, `status`, `detail` and `errors` are its own. */
   readonly extensions?: Readonly<Record<string, unknown>>
   /** Whether `detail` and the rest may be sent. Default: true below 500. */
@@ -104,6 +106,8 @@ export class HttpError extends Error {
   readonly errors: readonly (ContentError | ParameterError)[] | undefined
   /** The URI of the kind of problem (RFC 9457 §3.1.1). */
   readonly type: string
+  /** What the kind of problem is in a few words (RFC 9457 §3.1.3): as it was passed, or the phrase of the status. */
+  readonly title: string
   readonly extensions: Readonly<Record<string, unknown>> | undefined
 
   /**
@@ -122,10 +126,8 @@ export class HttpError extends Error {
     // Where a refusal was decided is of no interest, and finding it out would cost more than the rest of the request.
     const { stackTraceLimit } = Error
     if (status < 500 && canLimitTraces) Error.stackTraceLimit = 0
-    super(
-      options.detail ?? ERROR_PHRASES[status] ?? 'Error',
-      options.cause === undefined ? {} : { cause: options.cause },
-    )
+    const title = options.title ?? phraseOf(status)
+    super(options.detail ?? title, options.cause === undefined ? {} : { cause: options.cause })
     if (canLimitTraces) Error.stackTraceLimit = stackTraceLimit
     this.status = status
     this.code = code
@@ -134,6 +136,7 @@ export class HttpError extends Error {
     this.headers = readErrorHeaders(options.headers)
     this.errors = options.errors
     this.type = options.type ?? problemType(code)
+    this.title = title
     this.extensions = options.extensions
     Object.defineProperty(this, BRAND, { value: true })
   }
@@ -142,6 +145,10 @@ export class HttpError extends Error {
   get statusCode(): number {
     return this.status
   }
+}
+
+function phraseOf(status: number): string {
+  return ERROR_PHRASES[status] ?? 'Error'
 }
 
 /** Whether a status is one of an error. */
@@ -191,7 +198,8 @@ export type Problem = Readonly<Record<string, unknown>> & {
 export function createProblem(error: HttpError): Problem {
   const problem = {
     type: error.type ?? problemType(error.code),
-    title: ERROR_PHRASES[error.status] ?? 'Error',
+    // One of an older copy of this package has no title.
+    title: (error.expose ? error.title : undefined) ?? phraseOf(error.status),
     status: error.status,
   }
   if (!error.expose) return problem

@@ -186,9 +186,21 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
     return create(request, res as ServerResponse, place ?? findPlace(request))
   }
 
-  const handler = (req: AnyRequest, res: AnyResponse, next?: Next): void => respond(createExchange(req, res), next)
+  const handler = (req: AnyRequest, res: AnyResponse, next?: Next): void => {
+    checkResponse(res)
+    respond(createExchange(req, res), next)
+  }
   const methods = options.methods ?? (role === 'endpoint' ? undefined : [])
   return Object.assign(handler, { role, methods, isWellKnown, createExchange, decide, write, respond })
+}
+
+/** @throws TypeError for what a host passes that needs an adapter: a context and `next`, an instance and options */
+export function checkResponse(res: AnyResponse): void {
+  if (typeof (res as Partial<AnyResponse> | undefined)?.writeHead === 'function') return
+  throw new TypeError(
+    'A service or a standalone middleware takes (req, res, next) of node:http. Koa needs koaMiddleware(service), ' +
+      'Fastify fastifyPlugin(service), Hono honoMiddleware(service), another host createAdapter.',
+  )
 }
 
 /** Waits while too many answers wait before this one; `undefined` where there is room. */

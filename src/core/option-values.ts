@@ -115,7 +115,7 @@ export const PRECONDITIONS: ValueRule = oneOf('optional', 'required')
 export function listOf(rule: ValueRule, least = 0): ValueRule {
   return {
     accepts: (value) => Array.isArray(value) && value.length >= least && value.every((item) => rule.accepts(item)),
-    text: `a list, each member ${rule.text}`,
+    text: `a list${least > 0 ? ' that is not empty' : ''}, each member ${rule.text}`,
   }
 }
 

@@ -80,6 +80,41 @@ describe('options of an HttpError', () => {
     },
   )
 
+  it('may give a problem of its own kind a title of its own (RFC 9457 §3.1.3)', async () => {
+    const type = 'https://shop.example/problems/no-credit'
+    const given = { type, title: 'Not enough credit', detail: 'Your balance is 0.' }
+    const error = new HttpError(402, 'ERR_NO_CREDIT', given)
+    expect(error).toMatchObject({ title: 'Not enough credit', message: 'Your balance is 0.' })
+    expect(createProblem(error)).toEqual({
+      type,
+      title: 'Not enough credit',
+      status: 402,
+      detail: 'Your balance is 0.',
+    })
+    expect(new HttpError(402, 'ERR_NO_CREDIT', { title: 'Not enough credit' }).message).toBe('Not enough credit')
+  })
+
+  it('has the phrase of the status as its title where there is none', () => {
+    expect(new HttpError(402, 'ERR_NO_CREDIT').title).toBe('Payment Required')
+    expect(new HttpError(599, 'ERR_OWN').title).toBe('Error')
+  })
+
+  it('sends a title only where the rest may be sent', () => {
+    const given = { title: 'The secret is out' }
+    expect(createProblem(new HttpError(503, 'ERR_OWN', given)).title).toBe('Service Unavailable')
+    expect(createProblem(new HttpError(503, 'ERR_OWN', { ...given, expose: true })).title).toBe('The secret is out')
+    expect(createProblem(new HttpError(402, 'ERR_OWN', { ...given, expose: false })).title).toBe('Payment Required')
+  })
+
+  it.each([
+    ['', 'empty text'],
+    [5, 'the number 5'],
+    [null, 'null'],
+  ])('refuses %j as a title', (title, name) => {
+    const make = () => new HttpError(402, 'ERR_OWN', { title: title as string })
+    expect(make).toThrow(new TypeError(`HttpError takes as title: text; it is ${name}.`))
+  })
+
   it('may say which occurrence it is (RFC 9457 §3.1.5)', () => {
     const error = new HttpError(402, 'ERR_NO_CREDIT', { extensions: { instance: '/payments/5' } })
     expect(createProblem(error)).toMatchObject({ status: 402, instance: '/payments/5' })
@@ -111,7 +146,10 @@ describe('createProblem', () => {
   it('lets no member take the place of the status, the title or the type (RFC 9457 §3.2)', () => {
     const error = new HttpError(402, 'ERR_NO_CREDIT', { detail: 'why' })
     // As one of an older copy of this package may have them.
-    const other = Object.assign(Object.create(error), { extensions: { status: 200, title: 'OK', detail: 5, more: 1 } })
+    const other = Object.assign(Object.create(error), {
+      title: undefined,
+      extensions: { status: 200, title: 'OK', detail: 5, more: 1 },
+    })
     const problem = createProblem(other)
     expect(problem).toMatchObject({ status: 402, title: 'Payment Required', detail: 'why', more: 1 })
     expect(Object.keys(problem)).toEqual(['type', 'title', 'status', 'detail', 'more'])

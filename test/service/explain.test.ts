@@ -72,10 +72,30 @@ const rows: readonly Row[] = [
     'x',
   ],
   ['GET /forbidden 403: checkAuthorization: authorize refused', 'GET', '/forbidden'],
+  ['GET /forgotten 403: checkAuthorization: authorize returned undefined, which refuses', 'GET', '/forgotten'],
   ['GET /hidden 404: loadCurrent: authorize hides it', 'GET', '/hidden'],
   ['GET /broken 500: checkAuthorization: Error: boom', 'GET', '/broken'],
-  ['PUT /users/1 415: checkContent: Content of type text/plain is not taken here.', 'PUT', '/users/1', [text], 'x'],
-  ['PUT /users/1 415: checkContent: The content has no Content-Type.', 'PUT', '/users/1', [], 'x'],
+  [
+    'PUT /users/1 415: checkContent: Content of type text/plain is not taken here. Send application/json.',
+    'PUT',
+    '/users/1',
+    [text],
+    'x',
+  ],
+  [
+    'PUT /users/1 415: checkContent: The content has no Content-Type. Send application/json.',
+    'PUT',
+    '/users/1',
+    [],
+    'x',
+  ],
+  [
+    'POST /users 415: checkContent: Content of type text/plain is not taken here. Send application/json, application/x-www-form-urlencoded or multipart/form-data.',
+    'POST',
+    '/users',
+    [text],
+    'x',
+  ],
   [
     'PUT /docs/x 415: checkContent: The content coding is not supported.',
     'PUT',
@@ -156,6 +176,7 @@ async function serveAll(explain?: (line: string) => void): Promise<Served> {
       '/locked': document({ conflict: () => 'it is locked' }),
       '/small': document({ maxSize: 3 }),
       '/forbidden': document({ authorize: () => false }),
+      '/forgotten': document({ authorize: (() => undefined) as never }),
       '/hidden': document({ authorize: () => 'not-found' }),
       '/broken': document({
         authorize: () => {

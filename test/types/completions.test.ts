@@ -7,7 +7,8 @@ const CURSOR = '\u2038'
 
 /** What an editor knows of a program: completions at the cursor, and the messages of errors. */
 function openEditor(program: string): { readonly completions: string[]; readonly messages: string[] } {
-  const text = `import { collection, document, singleton } from '../../src/index.ts'\n${program}`
+  const text = `import { createResourceClient } from '../../src/client.ts'
+import { collection, document, singleton } from '../../src/index.ts'\n${program}`
   const options: ts.CompilerOptions = {
     ...{ module: ts.ModuleKind.NodeNext, target: ts.ScriptTarget.ES2022, types: ['node'], lib: ['lib.es2023.d.ts'] },
     ...{ strict: true, skipLibCheck: true, allowImportingTsExtensions: true, noEmit: true },
@@ -47,5 +48,29 @@ it('completes the value of an option, and names the right ones for a misspelt on
     expect.stringContaining(`Did you mean '"optional"'?`),
     expect.stringContaining(`Did you mean '"soft"'?`),
     `Type '"GTE"' is not assignable to type 'Method'.`,
+  ])
+})
+
+it('names the path that a client cannot create or list, or replace', () => {
+  const { messages } = openEditor(`
+    const resources = {
+      '/log': collection({ methods: ['GET'] }),
+      '/users': collection(),
+      '/users/{user}/notes': collection(),
+      '/config': singleton({ methods: ['GET'] }),
+    }
+    const client = createResourceClient<typeof resources>('/')
+    void client.create('/log', { name: 'Ada' })
+    void client.create('/usres', { name: 'Ada' })
+    client.list('/usres')
+    void client.replace('/config', 'any', { name: 'Ada' })
+    void client.create('/users/{user}/notes', { usr: 1 }, { text: 'a' })`)
+  const creatable = `'"/users" | "/users/{user}/notes"'`
+  expect(messages).toEqual([
+    `Argument of type '"/log"' is not assignable to parameter of type ${creatable}.`,
+    `Argument of type '"/usres"' is not assignable to parameter of type ${creatable}.`,
+    expect.stringMatching(/^Argument of type '"\/usres"' is not assignable to parameter of type '.*"\/log"/),
+    expect.stringContaining(`Argument of type '"/config"' is not assignable to parameter of type`),
+    expect.stringContaining(`'usr' does not exist in type '{ readonly user: string | number; }'`),
   ])
 })
