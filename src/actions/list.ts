@@ -12,7 +12,7 @@ import { itemEntry, joinEntries, type PageEntry } from './page.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'
 import { isSealed, sealCursor } from './sealed-cursor.ts'
-import { replyBodyOf } from './stored-content.ts'
+import { replyBodyOf, versionOf } from './stored-content.ts'
 import { idOf } from './validation.ts'
 import { pageCacheControl, readVisiblePage } from './visible-page.ts'
 
@@ -87,7 +87,7 @@ function pageTag(exchange: ResourceExchange, page: Page): string {
   let text = exchange.mount + '\n' + (page.next ?? '')
   if (key !== '') text += `\n${key} ${page.total ?? ''}`
   for (const item of page.items)
-    text += '\n' + (readProperty(item, 'entityTag') || item.version) + (item.hidden === true ? ' hidden' : '')
+    text += '\n' + (readProperty(item, 'entityTag') || versionOf(item)) + (item.hidden === true ? ' hidden' : '')
   return `"${hash('sha256', text, 'base64url').slice(0, 27)}"`
 }
 

@@ -6,7 +6,7 @@ import { dateToSend, formatEntityTag, isEntityTag, isSecondOver, type Validators
 import { isResource, type StoredResource, type StoredState } from '../stores/types.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'
-import { addContentFields, replyBodyOf } from './stored-content.ts'
+import { addContentFields, lastModifiedOf, replyBodyOf, versionOf } from './stored-content.ts'
 
 /** What is derived from one state of a resource, once, and kept beside it. */
 interface Prepared extends Validators {
@@ -44,7 +44,8 @@ export function prepare(resource: StoredResource, route: Route, now: number = ro
 
 function describe(resource: StoredResource, route: Route, now: number): Prepared {
   if (!(resource.size >= 0)) throw new TypeError(`The store says that ${resource.path} has ${resource.size} bytes.`)
-  const { lastModified, dateIsStrong = isSecondOver(lastModified, now) } = resource
+  const lastModified = lastModifiedOf(resource)
+  const { dateIsStrong = isSecondOver(lastModified, now) } = resource
   const date = dateToSend(lastModified, now)
   return {
     resource,
@@ -116,7 +117,7 @@ export function addStateFields(
   tag: string | undefined = entityTagOf(resource),
 ): void {
   const now = route.context.now()
-  const date = dateToSend(resource.lastModified, now)
+  const date = dateToSend(lastModifiedOf(resource), now)
   if (tag !== undefined) fields.push('ETag', tag)
   if (date !== undefined) fields.push('Last-Modified', formatHttpDate(date))
   addDate(fields, resource, now)
@@ -228,7 +229,7 @@ type TaggedState = Pick<StoredResource, 'version' | 'entityTag'>
  * themselves. Representations that a definition makes from the stored one have other tags.
  * @param state what `read` of a store gave, or a resource that `write`, `create` or `list` gave
  * @returns the tag with its quotes; `undefined` where there is no resource, or the store says that it has no tag
- * @throws TypeError for a store that gives a tag which no condition could match
+ * @throws TypeError for a store that gives a tag which no condition could match, or a version that is not text
  * @example
  * const tag = entityTagOf(await store.read('/tasks/7'))
  * await fetch(url, { method: 'PUT', headers: { 'If-Match': tag }, body })
@@ -237,7 +238,7 @@ export function entityTagOf(state: StoredState | TaggedState): string | undefine
   const resource = state as StoredState
   if (!isResource(resource)) return undefined
   const entityTag = readProperty(resource, 'entityTag')
-  const tag = entityTag ?? formatEntityTag(resource.version)
+  const tag = entityTag ?? formatEntityTag(versionOf(resource))
   if (tag === '') return undefined
   if (tag !== entityTag || isEntityTag(tag)) return tag
   throw new TypeError(`An entity tag has double quotes around it; the store gave ${JSON.stringify(tag)}.`)

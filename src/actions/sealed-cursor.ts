@@ -1,6 +1,7 @@
 import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
 import { HttpError, isHttpError } from '../core/errors.ts'
 import { isJsonObject, readMember } from '../core/json.ts'
+import { shareCall } from '../core/shared-call.ts'
 import { isResource, type ResourceStore } from '../stores/types.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import { fetchJson, parseStored } from './resource-view.ts'
@@ -20,8 +21,8 @@ const TAG = 16
 /** Cursors are filled up to a multiple of this, so that their length does not tell that of a name. */
 const BLOCK = 64
 
-/** The key of each store, which all processes share: a walk through the pages may meet any of them. */
-const keys = new WeakMap<ResourceStore, Promise<Buffer>>()
+/** What finds the key of each store, which all processes share: a walk through the pages may meet any of them. */
+const keys = new WeakMap<ResourceStore, () => Promise<Buffer>>()
 
 export function isSealed(cursor: string): boolean {
   return cursor.startsWith(PREFIX)
@@ -65,14 +66,20 @@ function placeOf({ storePath, listing }: ResourceExchange): Buffer {
 }
 
 function findKey(store: ResourceStore): Promise<Buffer> {
-  let key = keys.get(store)
-  if (key === undefined) {
-    key = readKey(store)
-    keys.set(store, key)
-    // The next request tries again.
-    key.catch(() => keys.delete(store))
-  }
-  return key
+  let find = keys.get(store)
+  if (find === undefined) keys.set(store, (find = createKeyFinder(store)))
+  return find()
+}
+
+function createKeyFinder(store: ResourceStore): () => Promise<Buffer> {
+  let known: Buffer | undefined
+  const read = shareCall(async () => {
+    const key = await readKey(store)
+    // Two that were read beside each other may differ where the store keeps none: the first counts.
+    return (known ??= key)
+  })
+  // After a failure the next request tries again.
+  return async () => known ?? read()
 }
 
 /**

@@ -68,3 +68,23 @@ export function replyBodyOf(resource: StoredResource): RangedBody {
   if (content.length === size) return content
   throw new TypeError(`The store says that ${resource.path} has ${size} bytes; it has ${content.length}.`)
 }
+
+/**
+ * When a state was written, as the store says.
+ * @throws TypeError for what is no date, such as text: compared as NaN, If-Unmodified-Since would hold for every state
+ */
+export function lastModifiedOf({ path, lastModified }: StoredResource): number | undefined {
+  if (lastModified === undefined || Number.isFinite(lastModified)) return lastModified
+  throw new TypeError(
+    `The store says that ${path} was modified at ${String(lastModified)}, not at a time in milliseconds.`,
+  )
+}
+
+/**
+ * The name that the store gives a state.
+ * @throws TypeError for what is not text: all states would have the tag of one object, and a Date one for a whole second
+ */
+export function versionOf({ version }: Pick<StoredResource, 'version'>): string {
+  if (typeof version === 'string') return version
+  throw new TypeError('The store gave a version that is not text.')
+}

@@ -51,11 +51,11 @@ export interface Throttle {
    */
   check(user: string, request: RequestView): MaybePromise<number | undefined>
   /**
-   * Called with the outcome.
+   * Called with the outcome, and waited for.
    * @returns milliseconds to wait, where others guessed too often meanwhile: the answer is withheld, even a good one;
    * else nothing
    */
-  report(user: string, outcome: 'accepted' | 'rejected', request: RequestView): number | undefined | void
+  report(user: string, outcome: 'accepted' | 'rejected', request: RequestView): MaybePromise<number | undefined | void>
 }
 
 export const THROTTLE: ValueRule = shapedAs({ check: 'function', report: 'function' })
@@ -78,16 +78,21 @@ export function passThrottle<Result>(
 }
 
 /**
- * Tells the throttle what came of an attempt.
- * @throws HttpError 429 when it withholds the answer
+ * Tells the throttle what came of an attempt, and goes on with `next` unless it withholds the answer.
+ * @throws HttpError 429
  */
-export function reportAttempt(
+export function reportAttempt<Result>(
   throttle: Throttle | undefined,
   user: string,
   outcome: 'accepted' | 'rejected',
   request: RequestView,
-): void {
-  if (throttle !== undefined) refuseThrottled(throttle.report(normalizeName(user), outcome, request))
+  next: () => MaybePromise<Result>,
+): MaybePromise<Result> {
+  if (throttle === undefined) return next()
+  return andThen(throttle.report(normalizeName(user), outcome, request), (wait) => {
+    refuseThrottled(wait)
+    return next()
+  })
 }
 
 function refuseThrottled(wait: number | undefined | void): void {

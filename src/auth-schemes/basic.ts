@@ -83,13 +83,14 @@ export function basic(options: BasicOptions): AuthScheme {
   ]
   const memory = createMemory<AuthResult>(CACHE_SIZE, cacheLifetime)
 
-  function judge(user: string, verdict: Verdict, key: string, exchange: Exchange): AuthResult {
+  function judge(user: string, verdict: Verdict, key: string, exchange: Exchange): MaybePromise<AuthResult> {
     const principal = toPrincipal('basic', verdict, user)
-    reportAttempt(throttle, user, principal === undefined ? 'rejected' : 'accepted', exchange)
-    if (principal === undefined) return WRONG
-    const result: AuthResult = { outcome: 'accepted', principal }
-    memory.set(key, result)
-    return result
+    return reportAttempt(throttle, user, principal === undefined ? 'rejected' : 'accepted', exchange, () => {
+      if (principal === undefined) return WRONG
+      const result: AuthResult = { outcome: 'accepted', principal }
+      memory.set(key, result)
+      return result
+    })
   }
 
   return {

@@ -132,15 +132,15 @@ export function digest(options: DigestOptions): AuthScheme {
       credentials.response,
     )
     if (!isEqual || !account.isKnown) {
-      reportAttempt(throttle, credentials.user, 'rejected', exchange)
-      return WRONG
+      return reportAttempt(throttle, credentials.user, 'rejected', exchange, () => WRONG)
     }
     const time = nonces.readTime(nonce)
     if (time === undefined || !isWithin(time - TOLERANCE, nonceLifetime + TOLERANCE, now())) return refuseNonce()
     return andThen(claim(nonce, Number.parseInt(nc, 16), time), (isFree) => {
       if (isFree !== true) return refuseNonce()
-      reportAttempt(throttle, credentials.user, 'accepted', exchange)
-      return accept(credentials, account, exchange)
+      return reportAttempt(throttle, credentials.user, 'accepted', exchange, () =>
+        accept(credentials, account, exchange),
+      )
     })
   }
 

@@ -158,7 +158,15 @@ export function isWeakTag(tag: string): boolean {
  * Characters that a tag cannot hold are percent-encoded, so that different versions give different tags.
  */
 export function formatEntityTag(version: string): string {
-  return isOpaque(version) ? `"${version}"` : `"${encodeURIComponent(version)}"`
+  return isOpaque(version) ? `"${version}"` : `"${encode(version)}"`
+}
+
+/** Lone surrogates have no UTF-8, and are written as `%uD800`, which is not the encoding of anything else. */
+function encode(version: string): string {
+  const [first, ...rest] = version.split(/(\p{Cs})/u)
+  const encodePart = (part: string, index: number): string =>
+    index % 2 === 1 ? encodeURIComponent(part) : `%u${part.charCodeAt(0).toString(16).toUpperCase()}`
+  return encodeURIComponent(first!) + rest.map(encodePart).join('')
 }
 
 /**

@@ -2,6 +2,7 @@ import { fetchJson, parseStored } from '../actions/resource-view.ts'
 import { HttpError } from '../core/errors.ts'
 import { isJsonObject, readMember } from '../core/json.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
+import { shareCall } from '../core/shared-call.ts'
 import { isResource, type ResourceStore, type StoredState } from '../stores/types.ts'
 
 /** Milliseconds after which the names are read again: another process may have learned one. */
@@ -30,7 +31,6 @@ export function createScopeNames(
   const path = `scopes/${encodeURIComponent(pattern)}`
   let names: readonly string[] = [...(declared ?? [])].sort()
   let loadedAt = Number.NEGATIVE_INFINITY
-  let loading: Promise<void> | undefined
 
   function add(more: readonly string[]): void {
     const all = new Set([...names, ...more])
@@ -46,6 +46,11 @@ export function createScopeNames(
     return state
   }
 
+  const refresh = shareCall(async () => {
+    await read()
+    loadedAt = performance.now()
+  })
+
   return {
     get names() {
       return names
@@ -53,17 +58,7 @@ export function createScopeNames(
 
     load() {
       if (declared !== undefined || performance.now() - loadedAt < LIFETIME) return undefined
-      loading ??= read().then(
-        () => {
-          loadedAt = performance.now()
-          loading = undefined
-        },
-        (error) => {
-          loading = undefined
-          throw error
-        },
-      )
-      return loading
+      return refresh()
     },
 
     async learn(more) {

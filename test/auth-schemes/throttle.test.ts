@@ -260,3 +260,39 @@ describe('attemptLimit, called by itself', () => {
     expect(check('ada', from('192.0.2.12'))).toBeUndefined()
   })
 })
+
+describe('a throttle that counts in a store which several processes share', () => {
+  const accounts = { ada: 'secret' }
+  /** Answers of a guard with such a throttle to a right and to a wrong password, by each scheme. */
+  async function statusesWith(report: () => Promise<number | undefined>): Promise<number[]> {
+    const throttle: Throttle = { check: () => undefined, report }
+    const statuses: number[] = []
+    const byBasic = await serve({ schemes: [basic({ accounts, throttle })] })
+    const byDigest = await serve({ schemes: [digest({ accounts, throttle })] })
+    for (const password of ['secret', 'wrong']) {
+      statuses.push((await byBasic.send({ headers: { Authorization: basicCredentials('ada', password) } })).status)
+      const challenge = (await byDigest.send()).challenges[0]!
+      const credentials = digestCredentials(challenge, 'ada', password)
+      statuses.push((await byDigest.send({ headers: { Authorization: credentials } })).status)
+    }
+    return statuses
+  }
+
+  it('is waited for: what it withholds is withheld', async () => {
+    expect(await statusesWith(async () => 5000)).toEqual([429, 429, 429, 429])
+    expect(await statusesWith(async () => undefined)).toEqual([200, 200, 401, 401])
+  })
+
+  it('lets nobody in while that store is away, and does not end the process', async () => {
+    const rejected: unknown[] = []
+    const onRejection = (error: unknown): void => void rejected.push(error)
+    process.on('unhandledRejection', onRejection)
+    try {
+      expect(await statusesWith(() => Promise.reject(new Error('away')))).toEqual([500, 500, 500, 500])
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      expect(rejected).toEqual([])
+    } finally {
+      process.off('unhandledRejection', onRejection)
+    }
+  })
+})

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { type Change, json } from '../../src/actions/hook-types.ts'
 import { HttpError } from '../../src/core/errors.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
@@ -259,5 +259,27 @@ describe('the properties that a scope has had', () => {
     expect(await statusOfList()).toBe(503)
     isAway = false
     expect(await statusOfList()).toBe(200)
+  })
+
+  it('are read anew where a read of them does not end: its connection may be lost', async () => {
+    const inner = memoryStore()
+    let isStuck = true
+    const store: ResourceStore = {
+      ...inner,
+      read: (path, options) =>
+        isStuck && path.startsWith('scopes/') ? new Promise<never>(() => {}) : inner.read(path, options),
+    }
+    const target = await start(store, { '/tasks': collection({ scope }) })
+    const url = `http://127.0.0.1:${target.port}/tasks`
+    const leave = () => fetch(url, { headers: as('ann'), signal: AbortSignal.timeout(100) })
+    await expect(leave()).rejects.toThrow()
+    isStuck = false
+    const before = performance.now()
+    const now = vi.spyOn(performance, 'now').mockImplementation(() => before + 6000)
+    try {
+      expect((await target.send('GET', '/tasks', { fields: as('ann') })).status).toBe(200)
+    } finally {
+      now.mockRestore()
+    }
   })
 })

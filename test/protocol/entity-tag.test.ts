@@ -65,6 +65,9 @@ describe('formatEntityTag', () => {
     ['ü', '"%C3%BC"'],
     ['\r\n', '"%0D%0A"'],
     ['\u007f', '"%7F"'],
+    ['\u{1f600}', '"%F0%9F%98%80"'],
+    ['\ud800', '"%uD800"'],
+    ['a\udfff\ud800b ', '"a%uDFFF%uD800b%20"'],
   ])('makes a well-formed strong tag of version %j (RFC 9110 §8.8.3, row H39)', (version, tag) => {
     expect(formatEntityTag(version)).toBe(tag)
     expect(isEntityTag(tag)).toBe(true)
@@ -89,6 +92,10 @@ describe('formatEntityTag', () => {
       'U',
       '1',
       '01',
+      '\ud800',
+      '\ud801',
+      '\ufffd',
+      '%uD800',
     ]
     expect(new Set(versions.map(formatEntityTag)).size).toBe(versions.length)
   })

@@ -1,4 +1,5 @@
 import { describe, expect, it, vi } from 'vitest'
+import { collection } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
 import { serve } from './serve.ts'
@@ -96,6 +97,60 @@ describe('a store that says another size than its content has (threat 149)', () 
     const { send } = await serve(store, { onError: (error) => told.push(error) })
     await expect(send('GET', '/x')).rejects.toThrow('The connection ended')
     expect(told).toEqual([expect.any(TypeError)])
+  })
+})
+
+describe('a store that names its states by what is not text (RFC 9110 §8.8.1)', () => {
+  const notText: readonly (readonly [string, unknown])[] = [
+    ['a Date', new Date()],
+    ['an object', {}],
+    ['a number', 7],
+    ['nothing', undefined],
+  ]
+  it.each(notText)('is answered 500: one tag would stand for several states: %s', async (_, version) => {
+    const state = { version: version as string, contentType: 'application/json', size: 2, body: '{}' }
+    const store: ResourceStore = {
+      ...memoryStore(),
+      read: (path) => ({ path, ...state }),
+      list: () => ({ items: [{ path: '/notes/1', ...state }] }),
+    }
+    const told: unknown[] = []
+    const resources = { '/notes': collection() }
+    const { send } = await serve(store, { resources, onError: (error) => told.push(error) })
+    for (const target of ['/notes/1', '/notes']) expect((await send('GET', target)).status).toBe(500)
+    expect(told).toEqual([new TypeError('The store gave a version that is not text.'), told[0]])
+  })
+})
+
+describe('a store that gives a date which is none (RFC 9110 §13.1.4)', () => {
+  const noDates: readonly (readonly [string, unknown])[] = [
+    ['an invalid one', Number.NaN],
+    ['text', '2026-01-01'],
+    ['a Date', new Date()],
+  ]
+  it.each(noDates)('is answered 500, and If-Unmodified-Since lets no write pass: %s', async (_, lastModified) => {
+    let written = 0
+    const plain = memoryStore()
+    const store: ResourceStore = {
+      ...plain,
+      read: (path) => ({
+        path,
+        version: '1',
+        contentType: 'text/plain',
+        size: 1,
+        body: 'x',
+        lastModified: lastModified as number,
+      }),
+      write: (...args) => {
+        written++
+        return plain.write(...args)
+      },
+    }
+    const { send } = await serve(store, { onError: () => {} })
+    expect((await send('GET', '/x')).status).toBe(500)
+    const since = 'If-Unmodified-Since: Thu, 01 Jan 2015 00:00:00 GMT'
+    expect((await send('PUT', '/x', [text, since], 'y')).status).toBe(500)
+    expect(written).toBe(0)
   })
 })
 

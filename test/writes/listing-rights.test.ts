@@ -357,6 +357,28 @@ describe('a page of entries that are judged (issue 16, 9)', () => {
     expect((await list(forged)).status).toBe(400)
   })
 
+  it('reads the key of its cursors anew where a read of it does not end', async () => {
+    const inner = memoryStore()
+    let isStuck = true
+    const store: ResourceStore = {
+      ...inner,
+      read: (path, options) =>
+        isStuck && path === 'secrets/cursors' ? new Promise<never>(() => {}) : inner.read(path, options),
+    }
+    target = await startService({ resources: { '/notes': collection() } }, store)
+    const forged = `/notes?after=${Buffer.from('\0sealed:').toString('base64url')}`
+    const url = `http://127.0.0.1:${target.port}${forged}`
+    await expect(fetch(url, { signal: AbortSignal.timeout(100) })).rejects.toThrow()
+    isStuck = false
+    const before = performance.now()
+    const now = vi.spyOn(performance, 'now').mockImplementation(() => before + 6000)
+    try {
+      expect((await list(forged)).status).toBe(400)
+    } finally {
+      now.mockRestore()
+    }
+  })
+
   it('ends early with a cursor that opens where the store keeps the rows of its table alone', async () => {
     const inner = memoryStore()
     const store: ResourceStore = {

@@ -1,0 +1,19 @@
+/**
+ * Milliseconds for which further callers join a call that has not ended. It may never end, as one whose connection was lost
+ * without a word: whoever comes later must not wait with it.
+ */
+const PATIENCE = 5000
+
+/** Lets those who ask at the same time share one call. The next to ask after its end makes a new one. */
+export function shareCall<Result>(call: () => Promise<Result>): () => Promise<Result> {
+  let current: { readonly since: number; readonly result: Promise<Result> } | undefined
+  return () => {
+    if (current !== undefined && performance.now() - current.since < PATIENCE) return current.result
+    const result = call().finally(() => {
+      if (current === own) current = undefined
+    })
+    const own = { since: performance.now(), result }
+    current = own
+    return result
+  }
+}
