@@ -71,7 +71,7 @@ export function replyBodyOf(resource: StoredResource): RangedBody {
 
 /**
  * When a state was written, as the store says.
- * @throws TypeError for what is no date, such as text: compared as NaN, If-Unmodified-Since would hold for every state
+ * @throws TypeError for text and for what is not finite: compared as NaN, If-Unmodified-Since would hold for every state
  */
 export function lastModifiedOf({ path, lastModified }: StoredResource): number | undefined {
   if (lastModified === undefined || Number.isFinite(lastModified)) return lastModified

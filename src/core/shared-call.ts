@@ -1,10 +1,10 @@
 /**
- * Milliseconds for which further callers join a call that has not ended. It may never end, as one whose connection was lost
- * without a word: whoever comes later must not wait with it.
+ * Milliseconds for which further callers join a call that has not ended. It may never end, where its connection was lost
+ * silently: callers that come later must not wait with it.
  */
 const PATIENCE = 5000
 
-/** Lets those who ask at the same time share one call. The next to ask after its end makes a new one. */
+/** Lets callers of the same time share one call. The first caller after its end makes a new one. */
 export function shareCall<Result>(call: () => Promise<Result>): () => Promise<Result> {
   let current: { readonly since: number; readonly result: Promise<Result> } | undefined
   return () => {

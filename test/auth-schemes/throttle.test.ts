@@ -283,7 +283,7 @@ describe('a throttle that counts in a store which several processes share', () =
     expect(await statusesWith(async () => undefined)).toEqual([200, 200, 401, 401])
   })
 
-  it('lets nobody in while that store is away, and does not end the process', async () => {
+  it('refuses all passwords while that store is away, and does not end the process', async () => {
     const rejected: unknown[] = []
     const onRejection = (error: unknown): void => void rejected.push(error)
     process.on('unhandledRejection', onRejection)
