@@ -1,4 +1,4 @@
-// Instructions a request, counted by valgrind: the same on a busy machine as on a quiet one; see README.md.
+// Instructions a request, counted by valgrind: small changes show in them that do not show in time; see README.md.
 import { execFile } from 'node:child_process'
 import fs from 'node:fs'
 import os from 'node:os'
