@@ -89,7 +89,8 @@ export function createOperations(
   const { path: base, queue: external, retention, isAdmin, concurrency, maxAttempts, pollInterval } = options
   const queue = createWorkQueue(store, now)
   const monitors = createMonitors({ store, now, path: base, retention, isAdmin })
-  const sweeper = createPoll(monitors.sweep, Math.min(HOUR, Math.max(pollInterval, retention / 4)))
+  // It walks through all monitors.
+  const sweeper = createPoll(monitors.sweep, Math.min(HOUR, Math.max(pollInterval, retention / 4)), HOUR)
   const runner = createWorkRunner({
     queue,
     handler: createWorkHandler(context, findRoute),

@@ -11,8 +11,19 @@ export interface Poll {
   close(): void
 }
 
-/** @param look says after how many milliseconds it is due again, where that is sooner than the interval */
-export function createPoll(look: () => Promise<number | undefined>, interval: number): Poll {
+/** Milliseconds after which a look that has not ended holds up the next no more. */
+const PATIENCE = 60_000
+
+/**
+ * @param look says after how many milliseconds it is due again, where that is sooner than the interval. It may never end, as
+ *   one whose connection was lost without a word
+ * @param patience milliseconds after which the next begins all the same; longer than any look takes
+ */
+export function createPoll(
+  look: () => Promise<number | undefined>,
+  interval: number,
+  patience: number = PATIENCE,
+): Poll {
   let timer: NodeJS.Timeout | undefined
   const schedule = (delay: number): void => {
     timer = setTimeout(turn, Math.min(delay, LONGEST_TIMER))
@@ -21,13 +32,17 @@ export function createPoll(look: () => Promise<number | undefined>, interval: nu
   const turn = async (): Promise<void> => {
     // Not in step with other processes that were started at the same time.
     const usual = interval * (0.75 + Math.random() / 2)
+    schedule(patience)
+    const own = timer
     let wait: number | undefined
     try {
       wait = await look()
     } catch (error) {
       reportFailure(error) // the store may be away for a while: the next look will tell
     }
-    if (!poll.isClosed) schedule(wait === undefined ? usual : Math.min(usual, wait + 1))
+    if (poll.isClosed || timer !== own) return
+    clearTimeout(own)
+    schedule(wait === undefined ? usual : Math.min(usual, wait + 1))
   }
   const poll = {
     isClosed: false,

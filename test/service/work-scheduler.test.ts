@@ -69,6 +69,32 @@ describe('createPoll', () => {
     poll.close()
   })
 
+  it('looks again after a minute, or as long as it is told, where a look never ends', async () => {
+    vi.useFakeTimers()
+    for (const [patience, time] of [
+      [undefined, MINUTE],
+      [HOUR, HOUR],
+    ] as const) {
+      const look = vi.fn(async (): Promise<undefined> => undefined)
+      let end!: () => void
+      look.mockImplementationOnce(() => new Promise((resolve) => (end = () => resolve(undefined))))
+      const poll = createPoll(look, 100, patience)
+      poll.start()
+      await vi.advanceTimersByTimeAsync(time - 1)
+      expect(look).toHaveBeenCalledTimes(1)
+      await vi.advanceTimersByTimeAsync(1)
+      expect(look).toHaveBeenCalledTimes(2)
+      // Its late end begins no look beside the others.
+      end()
+      await vi.advanceTimersByTimeAsync(1250)
+      expect(look.mock.calls.length).toBeLessThanOrEqual(2 + 1250 / 75)
+      expect(look.mock.calls.length).toBeGreaterThanOrEqual(2 + 10)
+      expect(vi.getTimerCount()).toBe(1)
+      poll.close()
+      expect(vi.getTimerCount()).toBe(0)
+    }
+  })
+
   it('looks no more once it is closed, also in the midst of a look, and cannot be started again', async () => {
     vi.useFakeTimers()
     for (const closesWhileLooking of [false, true]) {
