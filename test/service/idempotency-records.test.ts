@@ -15,6 +15,7 @@ const DAY = 24 * HOUR
 const NOW = 1_800_000_000_000
 
 afterEach(() => {
+  vi.restoreAllMocks()
   vi.useRealTimers()
 })
 
@@ -47,6 +48,7 @@ it('goes on after a pause where one turn has ended, and begins anew once it has 
   const store = memoryStore()
   const list = vi.spyOn(store, 'list')
   await fill(store, Array(700).fill(NOW + 1))
+  vi.spyOn(Math, 'random').mockReturnValue(0)
   const sweeper = createRecordSweeper(store, () => NOW, DAY)
   sweeper.start()
   async function turn(pause: number, pages: number): Promise<void> {
@@ -60,9 +62,9 @@ it('goes on after a pause where one turn has ended, and begins anew once it has 
   }
   await turn(0, 10)
   await turn(1001, 4)
-  // At intervals that are not quite an hour, so that processes do not look in step.
+  // At intervals of three quarters of an hour to five, so that processes do not look in step.
   await turn(0.74 * HOUR, 0)
-  await turn(0.53 * HOUR, 10)
+  await turn(0.011 * HOUR, 10)
   expect(list.mock.calls[0]![1].after).toBeUndefined()
   sweeper.close()
 })
