@@ -69,7 +69,7 @@ describe('createPoll', () => {
     poll.close()
   })
 
-  it('looks again after a minute, or as long as it is told, where a look never ends', async () => {
+  it('looks again after a minute, or after its patience, where a look never ends', async () => {
     vi.useFakeTimers()
     for (const [patience, time] of [
       [undefined, MINUTE],
