@@ -155,23 +155,11 @@ const cases: [string, () => unknown, string][] = [
     () => collection({ query, files: { scan: {} } }),
     `collection has in query the property ${Object.keys(query).join()}, which says of the file scan: { name, type, size }.`,
   ]),
-  ...[
-    Object.create({ timeout: 5 }),
-    new (class {
-      get timeout() {
-        return 5
-      }
-    })(),
-  ].map((options): (typeof cases)[number] => [
-    'client, an inherited timeout',
-    client(options),
-    'createResourceClient takes no inherited timeout.',
-  ]),
   ...['/api', '', 'localhost:8080', 'example.org/api', '//example.org', 'http://', undefined, 5, {}].map(
     (base): (typeof cases)[number] => [
       `client, base: ${String(base)}`,
       () => (createResourceClient as Loose)(base, { fetch }),
-      'createResourceClient takes as base: URL with a host, relative in pages alone.',
+      'createResourceClient takes as base: URL with host, no query.',
     ],
   ),
   ['client, timeuot', client({ timeuot: 5 }), 'createResourceClient has no option "timeuot".'],

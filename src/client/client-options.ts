@@ -67,10 +67,6 @@ const OPTIONS: Readonly<Record<string, string>> = {
 export function readClientOptions(options: ResourceClientOptions = {}): ResourceClientOptions {
   check(kindOf(options) === 'object', 'takes as options: object')
   const given = { __proto__: null, ...options } as ResourceClientOptions
-  for (const name in OPTIONS) {
-    // The copy is without it. A polluted Object.prototype sets nothing.
-    check(name in given || !(name in options) || name in Object.prototype, `takes no inherited ${name}`)
-  }
   for (const [name, value] of Object.entries(given)) {
     const text = OPTIONS[name]
     check(text, `has no option "${name}"`)
@@ -79,9 +75,10 @@ export function readClientOptions(options: ResourceClientOptions = {}): Resource
   return given
 }
 
-function fits(name: string, value: unknown, text: string): boolean {
+function fits(name: string, value: unknown, text: string): boolean | undefined {
   if (typeof value === 'number') return value >= Number(text.at(-1))
-  if (name === 'keyed') return Array.isArray(value) && value.every((path) => /^\//.test(path))
+  // Of the iterables, lists alone have `every`.
+  if (name === 'keyed') return (value as string[] | null)?.every?.((path) => path?.[0] === '/')
   return text.split(', ').includes(name === 'prefer' ? (value as string) : kindOf(value))
 }
 

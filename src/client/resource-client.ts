@@ -27,12 +27,10 @@ export function createResourceClient<Resources extends ClientDefinitions | AnyRe
   const given = readClientOptions(options as ResourceClientOptions | undefined)
   const { prefer, maxAttempts = 10, keyed = [], cacheSize = 100 } = given
   const page = (globalThis as { readonly location?: { readonly href: string } }).location?.href
-  const url = URL.canParse(`${base}`, page) ? new URL(base, page) : undefined
-  check(url?.host, 'takes as base: URL with a host, relative in pages alone')
-  const { href, search, hash } = url!
-  check(search + hash === '', 'takes a base without query and fragment')
+  const url = URL.canParse(base as string, page) ? new URL(base, page) : null
+  check(url?.host && !/[?#]/.test(url as never), 'takes as base: URL with host, no query')
   const requests = bindRequests({
-    base: href.replace(/\/$/, ''),
+    base: url.href.replace(/\/$/, ''),
     send: createTransport(given),
     cache: createTagCache(cacheSize),
     prefer,
