@@ -159,7 +159,7 @@ const cases: [string, () => unknown, string][] = [
     (base): (typeof cases)[number] => [
       `client, base: ${String(base)}`,
       () => (createResourceClient as Loose)(base, { fetch }),
-      'createResourceClient takes as base: URL with host, no query.',
+      'createResourceClient takes as base: URL, no query.',
     ],
   ),
   ['client, timeuot', client({ timeuot: 5 }), 'createResourceClient has no option "timeuot".'],

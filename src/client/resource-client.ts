@@ -28,7 +28,7 @@ export function createResourceClient<Resources extends ClientDefinitions | AnyRe
   const { prefer, maxAttempts = 10, keyed = [], cacheSize = 100 } = given
   const page = (globalThis as { readonly location?: { readonly href: string } }).location?.href
   const url = URL.canParse(base as string, page) ? new URL(base, page) : null
-  check(url?.host && !/[?#]/.test(url as never), 'takes as base: URL with host, no query')
+  check(url?.host && !/[?#]/.test(url as never), 'takes as base: URL, no query')
   const requests = bindRequests({
     base: url.href.replace(/\/$/, ''),
     send: createTransport(given),
