@@ -164,8 +164,10 @@ describe.each(Object.entries(STORES))('a scope beside hooks on %s', (_, createSt
       return now?.()
     })
     const target = await start(store, { '/notes': collection({ scope }) })
+    // Another process: in this one the change would wait for its turn.
+    const other = await start(store, { '/notes': collection({ scope }) })
     await target.send('POST', '/notes', jsonOf({ text: 'a' }, as('ada')))
-    give = () => target.send('PUT', '/notes/1', jsonOf({ text: 'b', owner: 'bob' }, as('boss')))
+    give = () => other.send('PUT', '/notes/1', jsonOf({ text: 'b', owner: 'bob' }, as('boss')))
     const request = method === 'PATCH' ? patchOf('ada', { text: 'c' }) : jsonOf({ text: 'c' }, as('ada'))
     const { status } = await target.send(method, '/notes/1', method === 'DELETE' ? { fields: as('ada') } : request)
     const after = await target.send('GET', '/notes/1', { fields: as('boss') })

@@ -104,12 +104,13 @@ describe('Idempotency-Key and authorize', () => {
         throw new HttpError(403, 'ERR_FORBIDDEN')
       },
     })
-    const { send } = await start({ resources: { '/docs/{name}': owned }, auth })
+    const { send, store } = await start({ resources: { '/docs/{name}': owned }, auth })
+    // Another process: in this one the rival would wait for its turn.
+    const other = await start({ resources: { '/docs/{name}': owned }, auth }, store)
     await send('PUT', '/docs/a', jsonOf({ owner: 'ann' }, by('ann')))
-    const give = () =>
-      send('PATCH', '/docs/a', { fields: { ...MERGE_PATCH, ...by('ann'), ...keyed() }, body: '{"owner":"bob"}' })
-    rival = give
-    const answer = await give()
+    const request = { fields: { ...MERGE_PATCH, ...by('ann'), ...keyed() }, body: '{"owner":"bob"}' }
+    rival = () => other.send('PATCH', '/docs/a', request)
+    const answer = await send('PATCH', '/docs/a', request)
     expect([answer.status, answer.field('idempotency-replayed')]).toEqual([403, undefined])
   })
 
