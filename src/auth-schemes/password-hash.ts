@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { HttpError } from '../core/errors.ts'
 import { describeValue, type ValueRule, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
+import { normalizeText } from './accounts.ts'
 
 /** The lane of passwords for accounts that do not exist. */
 const STRANGERS = 'strangers'
@@ -126,8 +127,7 @@ function toScryptOptions(log2n: number, blockSize: number, parallelization: numb
 
 function deriveKey(password: string, { options, salt, key }: ScryptHash): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    // Two ways to type one letter are one letter (RFC 7617 §2.1, RFC 8265 §4.2).
-    scrypt(password.normalize('NFC'), salt, key.length, options, (error, derived) => {
+    scrypt(normalizeText(password), salt, key.length, options, (error, derived) => {
       if (error === null) resolve(derived)
       else reject(error)
     })
