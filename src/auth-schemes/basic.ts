@@ -100,13 +100,15 @@ export function basic(options: BasicOptions): AuthScheme {
     authenticate(value, exchange) {
       const key = memory.keyOf(value)
       const known = memory.get(key)
-      if (known !== undefined) return known
+      if (known !== undefined && throttle === undefined) return known
       const credentials = parseBasicCredentials(value)
       if (credentials === undefined) return MALFORMED
       const { password } = credentials
       const user = normalizeText(credentials.user)
       return passThrottle(throttle, user, exchange, () =>
-        andThen(verify(user, password, exchange), (verdict) => judge(user, verdict, key, exchange)),
+        known === undefined
+          ? andThen(verify(user, password, exchange), (verdict) => judge(user, verdict, key, exchange))
+          : reportAttempt(throttle, user, 'accepted', exchange, () => known),
       )
     },
   }
