@@ -49,13 +49,15 @@ export function propertiesOfServer(
   return [...(idMember === undefined ? NONE : ['id']), ...files, ...(showsWork ? WORK : NONE)]
 }
 
-/** Takes properties off a value. */
+/** Takes properties off a value, which is itself the rest where it has none of them. */
 export function splitProperties(
   value: JsonValue | undefined,
   names: readonly string[],
 ): { readonly owned: JsonObject; readonly rest: JsonValue } {
   const owned: Record<string, JsonValue> = {}
   if (!isJsonObject(value)) return { owned, rest: value ?? null }
+  // To copy 100,000 members takes twice as long as to parse them.
+  if (!names.some((name) => Object.hasOwn(value, name))) return { owned, rest: value }
   const rest: Record<string, JsonValue> = {}
   for (const name of Object.keys(value)) defineMember(names.includes(name) ? owned : rest, name, value[name]!)
   return { owned, rest }

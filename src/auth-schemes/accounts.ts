@@ -19,9 +19,15 @@ export function isEqualSecret(a: string, b: string): boolean {
   return timingSafeEqual(digestText(a), digestText(b))
 }
 
-/** Two ways to type one letter are one letter (RFC 7617 §2.1, RFC 8265 §3.3). */
-export function normalizeName(text: string): string {
-  return text.normalize('NFC')
+/** More marks in a row than any text has (UAX #15 §13): to put thousands of them in order takes tens of milliseconds. */
+const MANY_MARKS = /\p{M}{31}/u
+
+/**
+ * Two ways to type one letter are one letter: in names (RFC 7617 §2.1, RFC 8265 §3.3) and in passwords (§4.2). Text with
+ * more than 30 marks in a row stays as it is.
+ */
+export function normalizeText(text: string): string {
+  return MANY_MARKS.test(text) ? text : text.normalize('NFC')
 }
 
 /** An account under the name that the configuration gives it. */
@@ -38,7 +44,7 @@ export function indexAccounts<Secret>(
   accounts: readonly (readonly [string, Secret])[],
 ): ReadonlyMap<string, NamedAccount<Secret>> {
   if (accounts.length === 0) throw new TypeError('"accounts" is empty: no user could log in.')
-  const index = new Map(accounts.map(([name, secret]) => [normalizeName(name), { name, secret }]))
+  const index = new Map(accounts.map(([name, secret]) => [normalizeText(name), { name, secret }]))
   if (index.size < accounts.length) throw new TypeError('"accounts" has one name in two spellings.')
   return index
 }
@@ -71,7 +77,7 @@ export function passThrottle<Result>(
   next: () => MaybePromise<Result>,
 ): MaybePromise<Result> {
   if (throttle === undefined) return next()
-  return andThen(throttle.check(normalizeName(user), request), (wait) => {
+  return andThen(throttle.check(normalizeText(user), request), (wait) => {
     refuseThrottled(wait)
     return next()
   })
@@ -89,7 +95,7 @@ export function reportAttempt<Result>(
   next: () => MaybePromise<Result>,
 ): MaybePromise<Result> {
   if (throttle === undefined) return next()
-  return andThen(throttle.report(normalizeName(user), outcome, request), (wait) => {
+  return andThen(throttle.report(normalizeText(user), outcome, request), (wait) => {
     refuseThrottled(wait)
     return next()
   })

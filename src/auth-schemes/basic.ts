@@ -9,7 +9,7 @@ import { formatChallenge } from '../protocol/authorization.ts'
 import {
   digestText,
   indexAccounts,
-  normalizeName,
+  normalizeText,
   passThrottle,
   reportAttempt,
   THROTTLE,
@@ -100,13 +100,15 @@ export function basic(options: BasicOptions): AuthScheme {
     authenticate(value, exchange) {
       const key = memory.keyOf(value)
       const known = memory.get(key)
-      if (known !== undefined) return known
+      if (known !== undefined && throttle === undefined) return known
       const credentials = parseBasicCredentials(value)
       if (credentials === undefined) return MALFORMED
       const { password } = credentials
-      const user = normalizeName(credentials.user)
+      const user = normalizeText(credentials.user)
       return passThrottle(throttle, user, exchange, () =>
-        andThen(verify(user, password, exchange), (verdict) => judge(user, verdict, key, exchange)),
+        known === undefined
+          ? andThen(verify(user, password, exchange), (verdict) => judge(user, verdict, key, exchange))
+          : reportAttempt(throttle, user, 'accepted', exchange, () => known),
       )
     },
   }
@@ -141,11 +143,11 @@ function createAccountVerifier(accounts: Readonly<Record<string, string>>): Pass
 }
 
 function createPlainVerifier(entries: readonly [string, string][]): PasswordVerifier {
-  const accounts = indexAccounts(entries.map(([user, password]) => [user, digestText(normalizeName(password))]))
+  const accounts = indexAccounts(entries.map(([user, password]) => [user, digestText(normalizeText(password))]))
   const decoy = digestText('')
   return (user, password) => {
     const account = accounts.get(user)
-    const isEqual = timingSafeEqual(digestText(normalizeName(password)), account?.secret ?? decoy)
+    const isEqual = timingSafeEqual(digestText(normalizeText(password)), account?.secret ?? decoy)
     return account !== undefined && isEqual && { id: account.name }
   }
 }

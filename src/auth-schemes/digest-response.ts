@@ -4,7 +4,7 @@ import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import type { RequestView } from '../core/request-view.ts'
 import { parseAuthParameters } from '../protocol/authorization.ts'
 import { parseExtendedValue } from '../protocol/content-disposition.ts'
-import { indexAccounts, type NamedAccount, normalizeName } from './accounts.ts'
+import { indexAccounts, type NamedAccount, normalizeText } from './accounts.ts'
 
 /** A hash of the Digest scheme (RFC 7616 §6.1). MD5 only for clients that know nothing else. */
 export type DigestAlgorithm = 'SHA-256' | 'MD5'
@@ -122,7 +122,7 @@ export function createAccountFinder(
   return (user, algorithm, request) => {
     unknown ??= randomBytes(16).toString('hex')
     const standIn = unknown
-    const canonical = normalizeName(user)
+    const canonical = normalizeText(user)
     return andThen(find(canonical, request), (account) => {
       const { name, secret } = account ?? { name: canonical, secret: undefined }
       const known = typeof secret === 'object' ? readHash(secret, algorithm) : secret
@@ -148,7 +148,7 @@ export function hashDigestSecret(user: string, realm: string, password: string):
 
 /** H(A1): all that need be known of a password (RFC 7616 §3.4.2). */
 export function hashAccount(algorithm: DigestAlgorithm, user: string, realm: string, password: string): string {
-  return digest(algorithm, `${user}:${realm}:${password.normalize('NFC')}`)
+  return digest(algorithm, `${user}:${realm}:${normalizeText(password)}`)
 }
 
 /** The proof that the client knows the password (RFC 7616 §3.4.1). @param account H(A1) */

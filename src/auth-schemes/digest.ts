@@ -120,9 +120,16 @@ export function digest(options: DigestOptions): AuthScheme {
     )
   }
 
-  /** The password was right: the client tries again by itself, with a new nonce (RFC 7616 §3.3). */
-  function refuseNonce(): AuthResult {
-    return { outcome: 'rejected', reason: 'nonce expired or used', challenges: formatChallenges(STALE) }
+  /**
+   * The password was right: the client tries again by itself, with a new nonce (RFC 7616 §3.3). That tells a guess, so the
+   * throttle may withhold it. It is not reported: a replay must not have failures forgotten.
+   */
+  function refuseNonce(user: string, exchange: Exchange): MaybePromise<AuthResult> {
+    return passThrottle(throttle, user, exchange, () => ({
+      outcome: 'rejected',
+      reason: 'nonce expired or used',
+      challenges: formatChallenges(STALE),
+    }))
   }
 
   function judge(credentials: DigestCredentials, account: Account, exchange: Exchange): MaybePromise<AuthResult> {
@@ -135,9 +142,10 @@ export function digest(options: DigestOptions): AuthScheme {
       return reportAttempt(throttle, credentials.user, 'rejected', exchange, () => WRONG)
     }
     const time = nonces.readTime(nonce)
-    if (time === undefined || !isWithin(time - TOLERANCE, nonceLifetime + TOLERANCE, now())) return refuseNonce()
+    const isCurrent = time !== undefined && isWithin(time - TOLERANCE, nonceLifetime + TOLERANCE, now())
+    if (!isCurrent) return refuseNonce(credentials.user, exchange)
     return andThen(claim(nonce, Number.parseInt(nc, 16), time), (isFree) => {
-      if (isFree !== true) return refuseNonce()
+      if (isFree !== true) return refuseNonce(credentials.user, exchange)
       return reportAttempt(throttle, credentials.user, 'accepted', exchange, () =>
         accept(credentials, account, exchange),
       )

@@ -3,9 +3,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { HttpError } from '../core/errors.ts'
 import { describeValue, type ValueRule, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
+import { normalizeText } from './accounts.ts'
 
-/** The lane of passwords for accounts that do not exist. */
+/** The lane of accounts that do not exist. */
 const STRANGERS = 'strangers'
+/** The lane of all that are compared, in the order in which they came. */
+const ALL = 'all'
 const KEY_LENGTH = 32
 const SALT_LENGTH = 16
 
@@ -78,30 +81,46 @@ export async function hashPassword(password: string, cost?: PasswordCost): Promi
  * @throws HttpError 503 when too many hashes are waiting
  */
 export function verifyPassword(password: string, hash: string): Promise<boolean> {
-  return verifyInLane(password, hash, hash)
+  return hashInTurn(hash, () => isPasswordOf(password, hash))
 }
 
 /**
- * Compares a password with the hash of an account; without one, does the same work with a decoy. The lane of the
- * accounts that do not exist is one of its own, and its length must not tell which do: while others wait in it, a wrong
- * password for an account is answered when one for no account would be.
+ * Compares a password with the hash of an account; without one, does the same work with a decoy. A wrong password is
+ * answered at its turn among all that are compared, and takes its time there, whether or not the account exists: neither
+ * its own answer nor that of another tells. The lane of the account only makes the answer to a right one come sooner.
  */
 export async function verifyLikeStranger(password: string, hash: string | undefined, decoy: string): Promise<boolean> {
-  if (hash === undefined) {
-    await verifyInLane(password, decoy, STRANGERS)
-    return false
+  const lane = hash ?? STRANGERS
+  let comparing: Promise<{ readonly isRight: boolean; readonly time: number }> | undefined
+  const compare = async () => {
+    const start = performance.now()
+    const isEqual = await isPasswordOf(password, hash ?? decoy)
+    return { isRight: isEqual && hash !== undefined, time: performance.now() - start }
   }
-  const asStranger = lanes.has(STRANGERS) ? verifyInLane(password, decoy, STRANGERS) : undefined
-  asStranger?.catch(() => {}) // awaited below, unless the password is right
-  if (await verifyInLane(password, hash, hash)) return true
-  await asStranger
-  return false
+  const late = hashInTurn(ALL, async () => {
+    const start = performance.now()
+    const { isRight, time } = await (comparing ??= compare())
+    if (!isRight) await sleep(Math.max(0, time - (performance.now() - start)))
+    return isRight
+  })
+  if (comparing !== undefined) return late
+  const early = hashInTurn(lane, async () => {
+    if (comparing !== undefined) return undefined
+    return (await (comparing = compare())).isRight
+  }).catch(() => false)
+  return Promise.race([
+    early.then((isRight) => isRight || late),
+    late.catch(async (refusal: unknown) => {
+      if (await early) return true
+      throw refusal
+    }),
+  ])
 }
 
-async function verifyInLane(password: string, hash: string, lane: string): Promise<boolean> {
+async function isPasswordOf(password: string, hash: string): Promise<boolean> {
   const parsed = parsePasswordHash(hash)
   if (parsed === undefined) throw new TypeError('This is not a password hash.')
-  return timingSafeEqual(await hashInTurn(lane, () => deriveKey(password, parsed)), parsed.key)
+  return timingSafeEqual(await deriveKey(password, parsed), parsed.key)
 }
 
 const HASH = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,3}),p=(\d{1,3})\$([A-Za-z0-9+/]{16,128})\$([A-Za-z0-9+/]{22,128})$/
@@ -126,8 +145,7 @@ function toScryptOptions(log2n: number, blockSize: number, parallelization: numb
 
 function deriveKey(password: string, { options, salt, key }: ScryptHash): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    // Two ways to type one letter are one letter (RFC 7617 §2.1, RFC 8265 §4.2).
-    scrypt(password.normalize('NFC'), salt, key.length, options, (error, derived) => {
+    scrypt(normalizeText(password), salt, key.length, options, (error, derived) => {
       if (error === null) resolve(derived)
       else reject(error)
     })
@@ -143,25 +161,39 @@ const MAX_WAITING = 256
 // One queue for the process, as there is one thread pool.
 const lanes = new Map<string, (() => void)[]>()
 let running = 0
+let isAllRunning = false
 let waiting = 0
 /** Milliseconds that the last hash took. */
 let duration = 100
 
 /**
  * Makes a hash when its turn has come. The lanes take turns, so that many requests for one of them do not keep the others
- * waiting.
+ * waiting. That of all has one place of its own, whose pace does not depend on the others.
+ * @param makeHash gives `undefined` where none had to be made
  * @throws HttpError 503 when too many hashes wait; not at once, which would tell a full lane from a wrong password
  */
 export async function hashInTurn<Result>(lane: string, makeHash: () => Promise<Result>): Promise<Result> {
-  if (running < PARALLEL) running++
+  if (mayBegin(lane)) begin(lane)
   else await takePlace(lane)
   const start = performance.now()
   try {
-    return await makeHash()
+    const result = await makeHash()
+    if (result !== undefined) duration = performance.now() - start
+    return result
   } finally {
-    duration = performance.now() - start
+    running--
+    if (lane === ALL) isAllRunning = false
     passOn()
   }
+}
+
+function mayBegin(lane: string): boolean {
+  return running < PARALLEL && !(lane === ALL && isAllRunning)
+}
+
+function begin(lane: string): void {
+  running++
+  if (lane === ALL) isAllRunning = true
 }
 
 async function takePlace(lane: string): Promise<void> {
@@ -175,17 +207,16 @@ async function takePlace(lane: string): Promise<void> {
   await new Promise<void>((resolve) => places.push(resolve))
 }
 
-/** Gives the place of a hash that is made to the first in the lane whose turn it is. */
+/** Gives the place of a hash that is made to the first in the lane whose turn it is: that of all, or the next of the others. */
 function passOn(): void {
-  const [turn] = lanes
-  if (turn === undefined) {
-    running--
-    return
+  for (const lane of [ALL, ...lanes.keys()]) {
+    const places = lanes.get(lane)
+    if (places === undefined || !mayBegin(lane)) continue
+    lanes.delete(lane)
+    const next = places.shift()!
+    if (places.length > 0) lanes.set(lane, places) // behind the other lanes
+    waiting--
+    begin(lane)
+    next()
   }
-  const [lane, places] = turn
-  lanes.delete(lane)
-  const next = places.shift()
-  if (places.length > 0) lanes.set(lane, places) // behind the other lanes
-  waiting--
-  next?.()
 }

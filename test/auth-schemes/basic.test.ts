@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { attemptLimit } from '../../src/auth-schemes/accounts.ts'
+import { attemptLimit, type Throttle } from '../../src/auth-schemes/accounts.ts'
 import { type BasicOptions, basic, parseBasicCredentials } from '../../src/auth-schemes/basic.ts'
 import { hashPassword } from '../../src/auth-schemes/password-hash.ts'
 import { HttpError } from '../../src/core/errors.ts'
@@ -256,6 +256,34 @@ describe('attemptLimit', () => {
       )
     expect(await Promise.all(['x', 'y', 'right'].map(guess))).toEqual(['rejected', 'rejected', 429])
     await expect(guess('right')).rejects.toMatchObject({ status: 429 })
+  })
+
+  it('refuses guesses of a password that is remembered as those of any other', async () => {
+    const scheme = basic({ accounts: { ada: 'a' }, cacheLifetime: 60_000, throttle: attemptLimit({ failures: 2 }) })
+    guarded = await serveGuarded({ schemes: [scheme], trustProxy: 'loopback' })
+    const { send } = guarded
+    const ask = async (client: string, password: string): Promise<number> => {
+      const Authorization = basicCredentials('ada', password)
+      return (await send({ headers: { Authorization, 'X-Forwarded-For': client } })).status
+    }
+    expect(await ask('192.0.2.1', 'a')).toBe(200)
+    const guesses: number[] = []
+    for (const password of ['x', 'y', 'z', 'a']) guesses.push(await ask('192.0.2.2', password))
+    expect(guesses).toEqual([401, 401, 429, 429])
+    expect(await ask('192.0.2.1', 'a')).toBe(200)
+  })
+
+  it('withholds a remembered password that was guessed at once with others beyond the limit', async () => {
+    const outcomes: string[] = []
+    const throttle: Throttle = {
+      check: async () => undefined,
+      report: async (_, outcome) => (outcomes.push(outcome) > 2 ? 1000 : undefined),
+    }
+    const { send } = await serve({ accounts: { ada: 'a' }, cacheLifetime: 60_000, throttle })
+    const ask = async (password: string): Promise<number> =>
+      (await send({ headers: { Authorization: basicCredentials('ada', password) } })).status
+    expect([await ask('a'), await ask('x'), await ask('a')]).toEqual([200, 401, 429])
+    expect(outcomes).toEqual(['accepted', 'rejected', 'accepted'])
   })
 
   it('counts by the result of keyOf', async () => {

@@ -379,6 +379,27 @@ describe('digest', () => {
       expect([refused.status, refused.headers['retry-after']]).toEqual([429, '60'])
     })
 
+    it('are throttled where guesses with a nonce of their own come at once: stale=true would tell the right one', async () => {
+      let open = (): void => {}
+      const gate = new Promise<void>((resolve) => (open = resolve))
+      let arrived = 0
+      const server = await serve({
+        findSecret: async () => {
+          if (++arrived === 4) open()
+          await gate
+          return 'secret'
+        },
+        throttle: attemptLimit({ failures: 2 }),
+      })
+      const challenge = (await server.send()).challenges[0]!.replace(/nonce="[^"]*"/, 'nonce="mine"')
+      const guess = async (password: string): Promise<number> =>
+        (await server.send({ headers: { Authorization: answerChallenge(challenge, { password }) } })).status
+      const wrong = ['x', 'y', 'z'].map(guess)
+      await vi.waitFor(() => expect(arrived).toBe(3))
+      expect(await guess('secret')).toBe(429)
+      expect((await Promise.all(wrong)).toSorted()).toEqual([401, 401, 429])
+    })
+
     it('do not have their failures forgotten for a replay', async () => {
       const server = await serve({ throttle: attemptLimit({ failures: 2 }) })
       const { authorization } = await ask(server)

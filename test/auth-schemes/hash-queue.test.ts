@@ -60,6 +60,17 @@ describe('hashes of passwords', () => {
     expect(await Promise.all(full)).toEqual([503, 503, true])
     await Promise.all(flood)
   })
+
+  it.each(['an account', 'a name that does not exist'])('for %s keep other names waiting alike', async (target) => {
+    const known = await hashPassword('a', CHEAP)
+    const decoy = await hashPassword('-', CHEAP)
+    const order: string[] = []
+    const verify = (name: string, hash: string | undefined): Promise<unknown> =>
+      verifyLikeStranger('x', hash, decoy).then(() => order.push(name))
+    const flood = Array.from({ length: 40 }, () => verify('flood', target === 'an account' ? known : undefined))
+    await Promise.all([...flood, verify('nobody', undefined)])
+    expect(order.indexOf('nobody')).toBeGreaterThan(35)
+  })
 })
 
 describe('hashInTurn', () => {

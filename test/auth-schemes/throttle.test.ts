@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect, createServer } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { attemptLimit, passThrottle, type Throttle } from '../../src/auth-schemes/accounts.ts'
+import { attemptLimit, normalizeText, passThrottle, type Throttle } from '../../src/auth-schemes/accounts.ts'
 import { basic } from '../../src/auth-schemes/basic.ts'
 import { digest } from '../../src/auth-schemes/digest.ts'
 import { hashPassword } from '../../src/auth-schemes/password-hash.ts'
@@ -89,6 +89,16 @@ describe('an account', () => {
         expect((await send({ headers: { Authorization } })).principal).toEqual({ scheme: 'digest', id })
       }
     }
+  })
+
+  it('has a name that takes no time to normalize, of whatever marks it consists', () => {
+    const sorted = (above: number, below: number) => `a${'\u0300'.repeat(above)}${'\u0316'.repeat(below)}`
+    expect(normalizeText(sorted(15, 15))).toBe(sorted(15, 15).normalize('NFC'))
+    expect(normalizeText(sorted(15, 16))).toBe(sorted(15, 16))
+    const start = process.cpuUsage()
+    for (let i = 0; i < 20; i++) expect(normalizeText(sorted(3000, 3000))).toHaveLength(6001)
+    const { user, system } = process.cpuUsage(start)
+    expect(user + system).toBeLessThan(200_000)
   })
 
   it('is not configured twice in two spellings', () => {
