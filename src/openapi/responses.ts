@@ -54,7 +54,12 @@ function describeFailure(
   const { components, schemas } = context
   const reason = STATUS_CODES[status]!
   const types = codes.map(problemType)
-  const name = [status, ...codes.map((code) => code.slice(4).toLowerCase().replaceAll('_', '-')), ...headers].join('.')
+  // Generators make identifiers of it, which do not begin with a digit.
+  const name = [
+    `Failure${status}`,
+    ...codes.map((code) => code.slice(4).toLowerCase().replaceAll('_', '-')),
+    ...headers,
+  ].join('.')
   // An answer to a condition that failed has no content: the client knows what it asked for.
   if (status === 412) {
     const description = `${reason}, without content.`

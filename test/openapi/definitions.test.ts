@@ -219,6 +219,13 @@ describe('the parameters of a description', () => {
   })
 })
 
+it('the names of components begin with no digit, which generators make invalid identifiers of', () => {
+  const { components } = describeOne(collection({ title: '2 factors' }))
+  const names = Object.values(components as JsonObject).flatMap((section) => Object.keys(section as JsonObject))
+  expect(names).toEqual(expect.arrayContaining(['_2Factors']))
+  expect(names.filter((name) => /^\d/.test(name))).toEqual([])
+})
+
 describe('the answers of a description', () => {
   it('name 201 of PUT where it restores what was deleted', () => {
     const statusesOf = (definition: ResourceDefinition) =>
