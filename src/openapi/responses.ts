@@ -117,6 +117,7 @@ function findFailures(
   const readsPage = facts.isListing || (facts.kind === 'open' && (reads || isCreation))
 
   add(400, 'ERR_MALFORMED_FIELD')
+  add(400, 'ERR_MALFORMED_TARGET', facts.pattern.includes('{'))
   const isKeyed = takesKey(facts, method)
   add(400, 'ERR_IDEMPOTENCY_KEY_REQUIRED', isKeyed && facts.idempotency === 'required')
   add(400, 'ERR_MALFORMED_QUERY', readsPage)
@@ -139,7 +140,8 @@ function findFailures(
   add(403, 'ERR_FORBIDDEN', facts.isGuarded || isScoped || schemes?.includes('Bearer') || isHooked)
 
   const isHiddenFromOthers = facts.isGuarded || facts.hasParent || (isScoped && method === 'PUT')
-  add(404, 'ERR_NOT_FOUND', needsState || isHiddenFromOthers || facts.kind === 'file')
+  const hasOtherNames = facts.kind === 'item' && facts.ids !== 'string'
+  add(404, 'ERR_NOT_FOUND', needsState || isHiddenFromOthers || hasOtherNames || facts.kind === 'file')
   add(410, 'ERR_GONE', (needsState || facts.kind === 'file') && !isCreation && facts.remembersRemoval)
 
   add(406, 'ERR_NOT_ACCEPTABLE', reads && facts.negotiatesStrictly)
