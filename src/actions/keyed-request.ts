@@ -37,7 +37,7 @@ export interface KeyedRequest {
 }
 
 /** Characters of a key that is not tied to a name: shorter ones could be guessed, and the answer read by others. */
-const SHORTEST_SECRET = 16
+export const SHORTEST_SECRET = 16
 
 /**
  * Whether the request repeats one that was answered: then that answer, and nothing happens (400, 422). A repetition is not

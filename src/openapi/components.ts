@@ -61,9 +61,12 @@ function pascalCase(text: string): string {
   return name.replaceAll(/[^A-Za-z0-9]/g, '') || 'Root'
 }
 
-/** The name of a definition: its title, or the literal segments of its path. */
+/**
+ * The name of a definition: its title, or the literal segments of its path. It does not begin with a digit, since
+ * generators make identifiers of it.
+ */
 export function nameDefinition(title: string | undefined, pattern: string): string {
-  return pascalCase(title ?? pattern.replaceAll(/\{\w+(?:\.\.\.)?\}/g, ''))
+  return pascalCase(title ?? pattern.replaceAll(/\{\w+(?:\.\.\.)?\}/g, '')).replace(/^(?=\d)/, '_')
 }
 
 /** The name of a path: `/users/{id}` becomes `UsersById`. */

@@ -1,3 +1,4 @@
+import { MOST_CONDITIONS } from '../actions/query-rules.ts'
 import type { JsonArray, JsonObject, JsonValue } from '../core/json.ts'
 import { type Components, createComponents, createNamer, namePath, sortMembers, templateOf } from './components.ts'
 import { type DescribedMethod, type Facts, isDeep, isRead, readFacts } from './facts.ts'
@@ -117,6 +118,8 @@ function describeInWords(facts: Facts, method: DescribedMethod, { view, schemas 
   if (method !== 'DELETE' && facts.json !== 'none' && schemas.of(facts).isUnknown) {
     sentences.push('The content is validated by a schema that cannot be described here.')
   }
+  if (isRead(method) && (facts.query?.properties.size ?? 0) > 0)
+    sentences.push(`A query has at most ${MOST_CONDITIONS} conditions.`)
   if (facts.kind === 'open' || isDeep(facts))
     sentences.push('The path may have any number of segments, which OpenAPI cannot express.')
   return sentences.join(' ')

@@ -1,6 +1,6 @@
 import type { FileOptions } from '../actions/hook-types.ts'
 import { createsBesideOthers } from '../actions/neighbouring-paths.ts'
-import type { QueryRules } from '../actions/query-rules.ts'
+import type { QueryRules, QueryType } from '../actions/query-rules.ts'
 import type { CollectionFacts, Route } from '../actions/route.ts'
 import { isJsonType } from '../protocol/media-type.ts'
 import type { ServiceView } from './inputs.ts'
@@ -65,6 +65,10 @@ export interface Facts extends Pick<Route, Identity | Rules> {
   readonly hooksMayRefuse: { readonly content: boolean; readonly any: boolean }
   /** Whether POST, and PATCH without If-Match, are done once for a key, and need one. */
   readonly idempotency: 'none' | 'optional' | 'required'
+  /** Whether requests may have a principal. */
+  readonly hasCallers: boolean
+  /** The types of properties of items that are indexed, by name. */
+  readonly indexed: ReadonlyMap<string, QueryType>
   /** What a list can be asked for, where there are rules. */
   readonly query: QueryRules | undefined
   /** Names of the properties that say whose an item is; `unknown` where the definition leaves them to its function. */
@@ -135,6 +139,8 @@ export function readFacts(view: ServiceView, pattern: string, route: Route): Fac
       any: route.outbox !== undefined,
     },
     idempotency: route.idempotency === undefined ? 'none' : route.idempotency.isRequired ? 'required' : 'optional',
+    hasCallers: view.schemes !== undefined,
+    indexed: findIndexed(route),
     query: kind === 'collection' ? route.indexing?.query : undefined,
     scope: route.indexing?.scope === undefined ? 'none' : (route.indexing.declaredScope ?? 'unknown'),
     // Monitors of accepted work have a rule of their own: what it refuses does not exist.
@@ -151,6 +157,11 @@ export function isRead(method: DescribedMethod): boolean {
 /** Whether the last name of a pattern stands for any number of segments. */
 export function isDeep({ pattern }: Pick<Facts, 'pattern'>): boolean {
   return pattern.endsWith('...}')
+}
+
+function findIndexed({ indexing }: Route): Facts['indexed'] {
+  const properties = [...(indexing?.query?.properties.values() ?? [])]
+  return new Map(properties.flatMap(({ pointer, type }) => (pointer.length === 1 ? [[pointer[0]!, type]] : [])))
 }
 
 function findCollection(view: ServiceView, definition: string): Route['collection'] {

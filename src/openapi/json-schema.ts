@@ -60,13 +60,13 @@ function mapAlternatives(schema: JsonObject, change: (schema: JsonObject) => Jso
 export function withProperties(schema: JsonObject, added: JsonObject, required: readonly string[]): JsonObject {
   return mapAlternatives(schema, (schema) => {
     if (readMember(schema, '$ref') !== undefined) return { allOf: [schema, objectOf(added, required)] }
-    const { properties, required: names } = schema
+    const { properties, required: names, ...rest } = schema
     const known = Array.isArray(names) ? names.filter((name) => !Object.hasOwn(added, String(name))) : []
     return {
-      ...schema,
+      ...rest,
       type: 'object',
       properties: { ...added, ...withoutNames(properties, added) },
-      required: [...required, ...known],
+      ...(required.length + known.length > 0 && { required: [...required, ...known] }),
     }
   })
 }
@@ -83,6 +83,17 @@ export function withoutProperties(schema: JsonObject, removed: readonly string[]
       ...(left.length > 0 && { required: left }),
     }
   })
+}
+
+/** The schema of what has its properties under other names. */
+export function renameProperties(schema: JsonObject, rename: (name: string) => string): JsonObject {
+  return mapAlternatives(schema, ({ properties, required, ...rest }) => ({
+    ...rest,
+    ...(isJsonObject(properties) && {
+      properties: Object.fromEntries(Object.entries(properties).map(([name, property]) => [rename(name), property])),
+    }),
+    ...(Array.isArray(required) && { required: required.map((name) => rename(String(name))) }),
+  }))
 }
 
 function withoutNames(properties: JsonValue | undefined, names: JsonObject): JsonObject {

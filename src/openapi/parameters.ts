@@ -1,3 +1,4 @@
+import { SHORTEST_SECRET } from '../actions/keyed-request.ts'
 import {
   describeOperators,
   MOST_SORT_KEYS,
@@ -8,13 +9,16 @@ import {
   type QueryType,
 } from '../actions/query-rules.ts'
 import type { JsonObject, JsonValue } from '../core/json.ts'
+import { KEY_CHARACTER } from '../protocol/structured-fields.ts'
 import type { Components } from './components.ts'
 import { type DescribedMethod, type Facts, isRead, takesKey } from './facts.ts'
 import { objectOf } from './json-schema.ts'
-import { describeName } from './schemas.ts'
+import { describeName, INDEXED } from './schemas.ts'
 
 const TEXT = { type: 'string' }
-const SEGMENT = { type: 'string', minLength: 1 }
+const SEGMENTS = { type: 'string', minLength: 1 }
+/** One segment of a path, decoded: see parseRequestTarget. */
+const SEGMENT = { type: 'string', pattern: String.raw`^(?!\.{1,2}$)[^/\\\x00-\x1f\x7f]+$` }
 const TAGS = { type: 'string', description: 'Entity tags, or `*`.' }
 const DATE = { type: 'string', description: 'An HTTP-date.' }
 const BOOLEAN = { type: 'boolean' }
@@ -43,7 +47,7 @@ export function describePathParameters({ pattern, kind, definition, ids }: Facts
     const parameter = { name: name!, in: 'path', required: true }
     if (dots !== undefined) {
       const description = 'Segments, each percent-encoded, with slashes between them: `a/b%20c`.'
-      return { ...parameter, description, schema: SEGMENT }
+      return { ...parameter, description, schema: SEGMENTS }
     }
     return { ...parameter, schema: index === item && ids !== 'string' ? describeName(ids) : SEGMENT }
   })
@@ -94,15 +98,16 @@ function mayAnswerContent({ acceptsItems, deletion, kind }: Facts, method: Descr
 }
 
 /** Where every request needs one, a PATCH with If-Match does not. */
-function describeKey({ idempotency }: Facts, method: DescribedMethod, components: Components): JsonValue {
+function describeKey({ idempotency, hasCallers }: Facts, method: DescribedMethod, components: Components): JsonValue {
   const required = idempotency === 'required' && method === 'POST'
   const unless = method === 'PATCH' ? ' Ignored beside If-Match.' : ''
+  const key = `${KEY_CHARACTER}{${hasCallers ? 1 : SHORTEST_SECRET},255}`
   return components.add('parameters', `Idempotency-Key-${method}${required ? '-required' : ''}`, {
     name: 'Idempotency-Key',
     in: 'header',
     description: `A string of the client's own: however often the request is sent with it, it is done once.${unless}`,
     ...(required && { required }),
-    schema: { type: 'string', minLength: 1, maxLength: 257 },
+    schema: { type: 'string', pattern: `^(?:${key}|"${key}")$` },
   })
 }
 
@@ -118,35 +123,28 @@ function findPreferences(facts: Facts, method: DescribedMethod): readonly string
   return found
 }
 
-const VALUES: Readonly<Record<QueryType, JsonObject>> = {
-  string: { type: 'string', maxLength: 256 },
-  number: { type: 'number' },
-  boolean: BOOLEAN,
-  'date-time': { type: 'string', format: 'date-time' },
-}
-
 /**
  * The parameters by which a list is filtered, ordered and counted. One parameter stands for all conditions on a property: a
  * value or several for equality, an object for others, each of its members in brackets (deepObject).
  */
 function describeFilters(rules: QueryRules): readonly JsonValue[] {
-  const filters = [...rules.properties.values()]
-    .filter(({ isSensitive }) => !isSensitive)
-    .map((property): JsonValue => {
-      const { name, type } = property
-      return {
-        name,
-        in: 'query',
-        description: `A value, or several for any of them; other conditions in brackets. ${describeOperators(property)}`,
-        style: 'deepObject',
-        explode: true,
-        schema: { anyOf: [VALUES[type], listOf(type), describeConditions(property)] },
-      }
-    })
+  // A property that is sensitive must not be in a target.
+  const named = [...rules.properties.values()].filter(({ isSensitive }) => !isSensitive)
+  const filters = named.map((property): JsonValue => {
+    const { name, type } = property
+    return {
+      name,
+      in: 'query',
+      description: `A value, or several for any of them; other conditions in brackets. ${describeOperators(property)}`,
+      style: 'deepObject',
+      explode: true,
+      schema: { anyOf: [INDEXED[type], listOf(type), describeConditions(property)] },
+    }
+  })
   const order = 'One or two properties in the order of their weight; `-` before a name descends. Ties go by id.'
   return [
     ...filters,
-    ...(rules.properties.size > 0 ? [inQuery('sort', order, describeSort(rules))] : []),
+    ...(filters.length > 0 ? [inQuery('sort', order, describeSort(named))] : []),
     ...(rules.allowsCount ? [inQuery('count', 'Whether X-Total-Count says how many items match.', BOOLEAN)] : []),
   ]
 }
@@ -162,15 +160,17 @@ export function describeQueryForm(rules: QueryRules): JsonObject {
   }
   properties['limit'] = PAGE_SIZE
   properties['after'] = TEXT
-  if (rules.properties.size > 0) properties['sort'] = describeSort(rules)
+  if (rules.properties.size > 0) properties['sort'] = describeSort([...rules.properties.values()])
   if (rules.allowsCount) properties['count'] = BOOLEAN
   if (rules.allowsDeleted) properties['deleted'] = BOOLEAN
   return { ...objectOf(properties, []), additionalProperties: false }
 }
 
-function describeSort({ properties }: QueryRules): JsonObject {
-  const names = [...properties.keys()].map((name) => name.replaceAll(/[.$]/g, '\\$&')).join('|')
-  return { type: 'string', pattern: `^-?(?:${names})(?:,-?(?:${names})){0,${MOST_SORT_KEYS - 1}}$` }
+/** Two different properties at most. */
+function describeSort(properties: readonly QueryProperty[]): JsonObject {
+  const names = properties.map(({ name }) => name.replaceAll(/[.$]/g, '\\$&')).join('|')
+  const pattern = `^(?!-?(${names}),-?\\1$)-?(?:${names})(?:,-?(?:${names})){0,${MOST_SORT_KEYS - 1}}$`
+  return { type: 'string', pattern }
 }
 
 function describeConditions({ type }: QueryProperty): JsonObject {
@@ -181,9 +181,9 @@ function describeConditions({ type }: QueryProperty): JsonObject {
 
 function describeOperand(type: QueryType, operator: string): JsonObject {
   if (operator === 'ne') return listOf(type)
-  return operator === 'exists' ? BOOLEAN : VALUES[type]
+  return operator === 'exists' ? BOOLEAN : INDEXED[type]
 }
 
 function listOf(type: QueryType): JsonObject {
-  return { type: 'array', items: VALUES[type], minItems: 1, maxItems: MOST_VALUES }
+  return { type: 'array', items: INDEXED[type], minItems: 1, maxItems: MOST_VALUES }
 }

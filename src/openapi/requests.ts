@@ -1,7 +1,7 @@
-import { isJsonObject, type JsonObject, type JsonValue } from '../core/json.ts'
+import type { JsonObject, JsonValue } from '../core/json.ts'
 import { isJsonType } from '../protocol/media-type.ts'
 import type { DescribedMethod, Facts } from './facts.ts'
-import { objectOf } from './json-schema.ts'
+import { openProperties, renameProperties, withProperties } from './json-schema.ts'
 import { describeQueryForm } from './parameters.ts'
 import type { Schemas } from './schemas.ts'
 import { examplesOf } from './successes.ts'
@@ -28,6 +28,7 @@ function describeMedia(facts: Facts, method: DescribedMethod, type: string, sche
     if (type === 'multipart/form-data') return { schema: describeForm(facts, schemas, 'parts') }
     if (type === 'text/plain') return { schema: { type: 'string' } }
   }
+  if (method === 'POST' && facts.kind === 'open' && isJsonType(type)) return { schema: { type: 'object' } }
   return isJsonType(type) && (json === 'all' || facts.schema !== undefined) ? describeJson(facts, schemas) : {}
 }
 
@@ -47,13 +48,10 @@ function describePatch(facts: Facts, type: string, schemas: Schemas): JsonObject
 function describeForm(facts: Facts, schemas: Schemas, kind: 'text' | 'parts'): JsonObject {
   const { formFields, files } = facts.form!
   const input = facts.kind === 'open' ? {} : schemas.of(facts).plainInput
-  const properties = isJsonObject(input['properties']) ? input['properties'] : {}
   const fieldOf = new Map([...formFields].map(([field, property]) => [property, field]))
-  const rename = (name: string): string => fieldOf.get(name) ?? name
-  const required = Array.isArray(input['required']) ? input['required'].map((name) => rename(String(name))) : []
-  const fields = Object.entries(properties).map(([name, schema]) => [rename(name), schema] as const)
+  const named = renameProperties(input, (name) => fieldOf.get(name) ?? name)
   const parts = kind === 'text' || files === 'any' ? [] : [...files]
   const needed = parts.filter(([, file]) => file.required === true).map(([name]) => name)
-  const all = { ...Object.fromEntries(fields), ...Object.fromEntries(parts.map(([name]) => [name, BYTES])) }
-  return objectOf(all, [...new Set([...required, ...needed])])
+  const form = withProperties(named, Object.fromEntries(parts.map(([name]) => [name, BYTES])), needed)
+  return files === 'any' ? openProperties(form) : form
 }

@@ -54,7 +54,12 @@ function describeFailure(
   const { components, schemas } = context
   const reason = STATUS_CODES[status]!
   const types = codes.map(problemType)
-  const name = [status, ...codes.map((code) => code.slice(4).toLowerCase().replaceAll('_', '-')), ...headers].join('.')
+  // Generators make identifiers of it, which do not begin with a digit.
+  const name = [
+    `Failure${status}`,
+    ...codes.map((code) => code.slice(4).toLowerCase().replaceAll('_', '-')),
+    ...headers,
+  ].join('.')
   // An answer to a condition that failed has no content: the client knows what it asked for.
   if (status === 412) {
     const description = `${reason}, without content.`
@@ -112,6 +117,7 @@ function findFailures(
   const readsPage = facts.isListing || (facts.kind === 'open' && (reads || isCreation))
 
   add(400, 'ERR_MALFORMED_FIELD')
+  add(400, 'ERR_MALFORMED_TARGET', facts.pattern.includes('{'))
   const isKeyed = takesKey(facts, method)
   add(400, 'ERR_IDEMPOTENCY_KEY_REQUIRED', isKeyed && facts.idempotency === 'required')
   add(400, 'ERR_MALFORMED_QUERY', readsPage)
@@ -134,7 +140,8 @@ function findFailures(
   add(403, 'ERR_FORBIDDEN', facts.isGuarded || isScoped || schemes?.includes('Bearer') || isHooked)
 
   const isHiddenFromOthers = facts.isGuarded || facts.hasParent || (isScoped && method === 'PUT')
-  add(404, 'ERR_NOT_FOUND', needsState || isHiddenFromOthers || facts.kind === 'file')
+  const hasOtherNames = facts.kind === 'item' && facts.ids !== 'string'
+  add(404, 'ERR_NOT_FOUND', needsState || isHiddenFromOthers || hasOtherNames || facts.kind === 'file')
   add(410, 'ERR_GONE', (needsState || facts.kind === 'file') && !isCreation && facts.remembersRemoval)
 
   add(406, 'ERR_NOT_ACCEPTABLE', reads && facts.negotiatesStrictly)

@@ -1,3 +1,4 @@
+import type { QueryType } from '../actions/query-rules.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../core/json.ts'
 import { type Components, createNamer, nameDefinition } from './components.ts'
 import type { Facts } from './facts.ts'
@@ -48,13 +49,10 @@ export function createSchemas(components: Components): Schemas {
     const plainOutput = complete(facts, embed(read.output, name))
     const output = refer(name, plainOutput)
     const isSame = JSON.stringify(plainInput) === JSON.stringify(plainOutput)
+    const hasInput = facts.kind !== 'file' && facts.kind !== 'description'
     return {
       output,
-      input: isSame
-        ? output
-        : facts.kind === 'file' || facts.kind === 'description'
-          ? {}
-          : refer(inputName, plainInput),
+      input: isSame ? output : hasInput ? refer(inputName, withIndex(facts, plainInput, serverOwned)) : {},
       patch: patchOf(withoutProperties(plainOutput, serverOwned)),
       plainInput,
       isUnknown,
@@ -108,6 +106,22 @@ function withScope({ scope, hasId }: Facts, schema: JsonObject): JsonObject {
   if (scope === 'none' || !hasId) return schema
   if (scope === 'unknown') return openProperties(schema)
   return withProperties(schema, Object.fromEntries(scope.map((name) => [name, SCOPE])), [])
+}
+
+/** The values that can be indexed: no number beyond 2^53. */
+export const INDEXED: Readonly<Record<QueryType, JsonObject>> = {
+  string: { type: 'string', maxLength: 256 },
+  number: { type: 'number', minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER },
+  boolean: { type: 'boolean' },
+  'date-time': { type: 'string', format: 'date-time' },
+}
+
+/** A property that lists are filtered by has its type in each item, or is not there. */
+function withIndex({ indexed }: Facts, schema: JsonObject, serverOwned: readonly string[]): JsonObject {
+  const properties = [...indexed]
+    .filter(([name]) => !serverOwned.includes(name))
+    .map(([name, type]) => [name, { anyOf: [INDEXED[type], { type: 'null' }] }] as const)
+  return properties.length === 0 ? schema : { allOf: [schema, objectOf(Object.fromEntries(properties), [])] }
 }
 
 /** The schema of a name below a collection. */

@@ -61,7 +61,8 @@ export function parseDictionary(field: string): ReadonlyMap<string, DictionaryMe
 }
 
 /** Visible ASCII but `"`, `,`, `;` and `\`: what a client may send without quotes and with them alike. */
-const IDEMPOTENCY_KEY = /^[!#-+\--:<-[\]-~]{1,255}$/
+export const KEY_CHARACTER: string = String.raw`[!#-+\--:<-[\]-~]`
+const IDEMPOTENCY_KEY = new RegExp(`^${KEY_CHARACTER}{1,255}$`)
 
 /**
  * Parses an Idempotency-Key field (draft-ietf-httpapi-idempotency-key-header-07 §2.1): a String, or its bare text, which

@@ -97,7 +97,7 @@ function completeCors(cors: CorsOptions, { methodOverride, resources = {} }: Ser
     ...(needsDigests ? ['Want-Content-Digest'] : []),
     ...(repeats ? ['Idempotency-Replayed'] : []),
     ...(lists.some(({ count }) => count === true) ? ['X-Total-Count'] : []),
-    ...(lists.some(({ query }) => query !== undefined) ? ['Accept-Query'] : []),
+    ...(lists.some(({ query, count }) => query !== undefined || count === true) ? ['Accept-Query'] : []),
   ]
   return changeOptions(cors, {
     ...(methodOverride &&

@@ -211,6 +211,25 @@ describe('the parameters of a description', () => {
     expect(parameters['Idempotency-Key-PATCH-required']).toBeUndefined()
   })
 
+  it('have keys of the length that a service takes from callers without a name', () => {
+    const patternOf = (options: ServiceOptions): RegExp => {
+      const { components } = describeOne(collection({ idempotency: 'optional' }), options)
+      return new RegExp(components.parameters['Idempotency-Key-POST'].schema.pattern, 'u')
+    }
+    const named = patternOf({ auth: { schemes: [bearer(() => true)] } })
+    for (const key of ['k', '"k"', 'x'.repeat(255)]) expect(key).toMatch(named)
+    for (const key of ['', 'a b', 'a;b', '"k', 'x'.repeat(256)]) expect(key).not.toMatch(named)
+    for (const key of ['x'.repeat(15), `"${'x'.repeat(15)}"`]) expect(key).not.toMatch(patternOf({}))
+    for (const key of ['x'.repeat(16), `"${'x'.repeat(16)}"`]) expect(key).toMatch(patternOf({}))
+  })
+
+  it('have the names that a path may have', () => {
+    const { parameters } = describeOne(collection({ ids: 'string' })).paths['/a/{id}']
+    const pattern = new RegExp(parameters[0].schema.pattern, 'u')
+    for (const name of ['a', '...', '.a', 'a b', 'ä', '%']) expect(name).toMatch(pattern)
+    for (const name of ['', '.', '..', 'a/b', 'a\\b', 'a\n', '\x7f']) expect(name).not.toMatch(pattern)
+  })
+
   it('name deleted where somebody may be shown what was deleted', () => {
     const parametersOf = (definition: ResourceDefinition) => describeOne(definition).components.parameters
     expect(parametersOf(collection({ deletion: 'soft' })).deleted).toBeUndefined()
@@ -219,7 +238,21 @@ describe('the parameters of a description', () => {
   })
 })
 
+it('the names of components begin with no digit, which generators make invalid identifiers of', () => {
+  const { components } = describeOne(collection({ title: '2 factors' }))
+  const names = Object.values(components as JsonObject).flatMap((section) => Object.keys(section as JsonObject))
+  expect(names).toEqual(expect.arrayContaining(['_2Factors']))
+  expect(names.filter((name) => /^\d/.test(name))).toEqual([])
+})
+
 describe('the answers of a description', () => {
+  it('name 404 of PUT where items have no names but those of the server', () => {
+    const statusesOf = (definition: ResourceDefinition) =>
+      Object.keys(describeOne(definition).paths['/a/{id}'].put.responses)
+    expect(statusesOf(collection())).toContain('404')
+    expect(statusesOf(collection({ ids: 'string' }))).not.toContain('404')
+  })
+
   it('name 201 of PUT where it restores what was deleted', () => {
     const statusesOf = (definition: ResourceDefinition) =>
       Object.keys(describeOne(definition).paths['/a/{id}'].put.responses)
@@ -230,6 +263,18 @@ describe('the answers of a description', () => {
 
 it('the tag of a collection and its items has the words of the collection', () => {
   expect(describeOne(collection()).tags).toEqual([{ name: '/a', description: 'The collection at `/a`.' }])
+})
+
+it('a form has the alternatives of a schema, and refuses what the schema does', () => {
+  const schema = z.discriminatedUnion('kind', [
+    z.strictObject({ kind: z.literal('circle'), radius: z.number() }),
+    z.strictObject({ kind: z.literal('square'), side: z.number() }),
+  ])
+  const { content } = describeOne(collection({ schema, formFields: { r: 'radius' } })).paths['/a'].post.requestBody
+  const { oneOf } = content['application/x-www-form-urlencoded'].schema
+  const one = { type: 'object', additionalProperties: false }
+  expect(oneOf[0]).toMatchObject({ ...one, required: ['kind', 'r'], properties: { r: { type: 'number' } } })
+  expect(oneOf[1]).toMatchObject({ ...one, required: ['kind', 'side'] })
 })
 
 it('a form requires the files that an item has to have', () => {

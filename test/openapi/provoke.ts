@@ -168,6 +168,9 @@ const RECIPES: Readonly<Record<string, Recipe>> = {
   },
   412: set(['If-Match', '"none"']),
   'malformed-field': set(['If-Match', 'no tag']),
+  'malformed-target': (draft) => {
+    draft.target += '%5C'
+  },
   'malformed-query': (draft) => {
     draft.headers['If-Match'] = '*'
     // A path of any kind is a listing only while it holds nothing itself.

@@ -119,6 +119,13 @@ describe('QUERY (RFC 10008)', () => {
     expect(preflight.field('Access-Control-Allow-Methods')).toBe('GET, HEAD, QUERY, POST')
     const granted = await send('QUERY', '/tasks', [FORM, 'Origin: https://app.test'], 'count=true')
     expect(granted.field('Access-Control-Expose-Headers')).toMatch(/X-Total-Count, Accept-Query$/)
+    const counted = await serve(memoryStore(), {
+      resources: { '/tasks': collection({ count: true }) },
+      cors: { origins: ['https://app.test'] },
+    })
+    const answer = await counted.send('GET', '/tasks', ['Origin: https://app.test'])
+    expect(answer.field('Accept-Query')).toBeDefined()
+    expect(answer.field('Access-Control-Expose-Headers')).toMatch(/X-Total-Count, Accept-Query$/)
     const list = await send('GET', '/tasks', ['Origin: https://app.test'])
     expect(list.field('Access-Control-Expose-Headers')).toContain('X-Total-Count')
   })
