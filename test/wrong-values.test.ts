@@ -162,6 +162,13 @@ const cases: [string, () => unknown, string][] = [
       'createResourceClient takes as base: URL, no query.',
     ],
   ),
+  ...[Object.create({ token: 'a' }), Object.defineProperty({}, 'token', { value: 'a' })].map(
+    (options): (typeof cases)[number] => [
+      'client, a token that a copy of the options is without',
+      client(options),
+      'createResourceClient takes own, enumerable options; "token" is not one.',
+    ],
+  ),
   ['client, timeuot', client({ timeuot: 5 }), 'createResourceClient has no option "timeuot".'],
 ]
 

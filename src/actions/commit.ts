@@ -1,7 +1,7 @@
 import { HttpError } from '../core/errors.ts'
-import { UntilLeft } from '../core/exchange.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { MAX_ATTEMPTS, PATIENT_ATTEMPTS, pause } from '../core/turns.ts'
+import { UntilLeft } from '../core/until-left.ts'
 import type {
   Content,
   Expectation,

@@ -1,6 +1,6 @@
-import { UntilLeft } from '../core/exchange.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { contentReply, emptyReply, encodeText, type Reply } from '../core/reply.ts'
+import { UntilLeft } from '../core/until-left.ts'
 import { formatPath } from '../protocol/request-target.ts'
 import {
   isLargeBody,

@@ -1,7 +1,7 @@
-import { UntilLeft } from '../core/exchange.ts'
 import { isJsonObject, type JsonObject, joinMembers } from '../core/json.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import type { Reply } from '../core/reply.ts'
+import { UntilLeft } from '../core/until-left.ts'
 import {
   type Content,
   type CreateOptions,

@@ -1,6 +1,6 @@
-import { UntilLeft } from '../core/exchange.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { type ContentSource, precede, type RangedBody, type ReplyBody, SHORT } from '../core/reply.ts'
+import { UntilLeft } from '../core/until-left.ts'
 import type { ListQuery } from '../stores/lists.ts'
 import { isResource, type ListOptions, type Page, type ResourceStore, type StoredResource } from '../stores/types.ts'
 import type { ResourceExchange } from './resource-exchange.ts'

@@ -67,6 +67,13 @@ const OPTIONS: Readonly<Record<string, string>> = {
 export function readClientOptions(options: ResourceClientOptions = {}): ResourceClientOptions {
   check(kindOf(options) === 'object', 'takes as options: object')
   const given = { __proto__: null, ...options } as ResourceClientOptions
+  // A polluted Object.prototype sets no options.
+  for (const name in OPTIONS) {
+    check(
+      name in given || name in Object.prototype || !(name in options),
+      `takes own, enumerable options; "${name}" is not one`,
+    )
+  }
   for (const [name, value] of Object.entries(given)) {
     const text = OPTIONS[name]
     check(text, `has no option "${name}"`)

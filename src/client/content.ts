@@ -52,13 +52,16 @@ export async function openContent(call: Call<DownloadOptions>): Promise<Download
   }
   const { headers } = answer
   const status = answer.status as 200 | 206
-  if (status !== 200 && !continues(answer, resume)) return refuse(answer, READING)
+  if (status !== 200 && !continues(answer, resume)) {
+    await answer.reader?.cancel()
+    return refuse(answer, READING)
+  }
   const [offset, size] = rangeOf(answer)
   const validators = readValidators(answer)
   // Ranges count bytes on the wire. Under a content coding those are not the bytes that are read here.
   const isCoded = headers.get('content-encoding') !== null
   let reader = answer.reader
-  const giveUp = async () => reader?.cancel().catch(() => undefined)
+  const giveUp = async () => reader?.cancel()
 
   async function* read(): AsyncGenerator<Uint8Array, void, void> {
     let at = offset

@@ -2,17 +2,10 @@
 
 // Not the whole packages: a page needs no other part of json-merge-patch, and the ES module of fast-json-patch makes rollup warn
 // of a top-level `this`.
+import { applyPatch } from 'fast-json-patch/commonjs/core.js'
 import { compare } from 'fast-json-patch/commonjs/duplex.js'
 import generate from 'json-merge-patch/lib/generate.js'
-import {
-  defineMember,
-  equalJson,
-  isJsonObject,
-  type JsonArray,
-  type JsonObject,
-  type JsonValue,
-  readMember,
-} from '../core/json.ts'
+import { defineMember, equalJson, isJsonObject, type JsonArray, type JsonValue, readMember } from '../core/json.ts'
 
 /** A patch document and the media type that names its format. */
 export interface PatchDocument {
@@ -39,9 +32,12 @@ export function createPatch(
     }
   }
   const contentType = 'application/json-patch+json'
-  const patch = attempt(() => compare(before as object, after as object) as unknown as JsonArray)
-  if (patch !== undefined && leadsTo(() => applyOperations(structuredClone(before), structuredClone(patch)), after)) {
-    return { contentType, patch }
+  const patch = attempt(() => compare(before as object, after as object))
+  // It changes the document, and puts parts of the patch into it.
+  const apply = () => applyPatch(structuredClone(before), structuredClone(patch!)).newDocument
+  // Where the documents are of two kinds, each member makes an operation that replaces the whole.
+  if (patch?.every(({ path }) => path) && leadsTo(apply, after)) {
+    return { contentType, patch: patch as unknown as JsonArray }
   }
   return { contentType, patch: [{ op: 'replace', path: '', value: after }] }
 }
@@ -76,38 +72,4 @@ function applyMergePatch(document: JsonValue | undefined, patch: JsonValue): Jso
     if (value !== null) defineMember(merged, name, applyMergePatch(readMember(before, name), value))
   }
   return merged
-}
-
-/**
- * Applies the operations that the generator of JSON Patch makes: add, remove and replace below the root.
- * @returns the document; it is changed where its parts are
- * @throws TypeError for a path that the document does not have
- */
-function applyOperations(document: JsonValue, operations: JsonArray): JsonValue {
-  for (const operation of operations as readonly JsonObject[]) {
-    const tokens = (operation['path'] as string).split('/').slice(1).map(unescapeToken)
-    const last = tokens.pop()!
-    const parent = tokens.reduce<JsonValue>((value, token) => childOf(value, token), document)
-    change(parent, last, operation)
-  }
-  return document
-}
-
-function change(parent: JsonValue, token: string, { op, value }: JsonObject): void {
-  if (Array.isArray(parent)) {
-    if (op === 'replace') parent[Number(token)] = value
-    else if (op === 'remove') parent.splice(Number(token), 1)
-    else parent.splice(token === '-' ? parent.length : Number(token), 0, value)
-  } else if (op === 'remove') delete (parent as Record<string, JsonValue>)[token]
-  else defineMember(parent as Record<string, JsonValue>, token, value!)
-}
-
-function childOf(value: JsonValue, token: string): JsonValue {
-  const child = readMember(value as JsonObject, token)
-  if (typeof child !== 'object' || child === null) throw new TypeError()
-  return child
-}
-
-function unescapeToken(token: string): string {
-  return token.replaceAll('~1', '/').replaceAll('~0', '~')
 }

@@ -54,20 +54,21 @@ export function createTransport(given: ResourceClientOptions): Send {
     let stream: ContentReader | undefined
     try {
       const values = { method, headers, cache: 'no-store' as const, signal: controller.signal }
-      const response = await sendContent(fetch, url, values, content)
+      const response = await untilAborted(sendContent(fetch, url, values, content), controller.signal)
       const { status } = response
       if (isStream && status < 300) stream = response.body?.getReader()
       // Always read, or the connection cannot be used again.
-      const text = stream ? '' : await response.text()
+      const text = stream ? '' : await untilAborted(response.text(), controller.signal)
       const reader = stream && {
         // A transfer that is silent can be continued by another request.
         read() {
           const limit = startTimer()
-          return stream!.read().finally(() => clearTimeout(limit))
+          return untilAborted(stream!.read(), controller.signal).finally(() => clearTimeout(limit))
         },
         cancel() {
           release()
-          return stream!.cancel()
+          // A stream that has failed rejects with its failure, which reading it has thrown.
+          return stream!.cancel().catch(() => undefined)
         },
       }
       const target = response.redirected ? response.url : undefined
@@ -167,7 +168,7 @@ function untilAborted<Value>(promise: Promise<Value>, signal: AbortSignal | unde
   return new Promise((resolve, reject) => {
     const stop = (): void => reject(signal!.reason)
     if (signal?.aborted === true) stop()
-    signal?.addEventListener('abort', stop, { once: true })
+    else signal?.addEventListener('abort', stop, { once: true })
     promise.then(resolve, reject).finally(() => signal?.removeEventListener('abort', stop))
   })
 }

@@ -13,8 +13,8 @@
  */
 
 import { Buffer, isAscii } from 'node:buffer'
-import { UntilLeft } from '../core/exchange.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
+import { UntilLeft } from '../core/until-left.ts'
 import type { CollectionIndex, IndexedValues, ListOptions, Page } from './lists.ts'
 import type {
   Content,

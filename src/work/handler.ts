@@ -103,6 +103,8 @@ export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute
     if (!isResource(state)) return
     const value = parseStored(await fetchWhole(state)) as JsonObject
     if (value['state'] !== 'pending') return
+    // `process` would wait for an abort that has been: the service has closed while the store was asked.
+    signal.throwIfAborted()
     const members = await known.process?.({
       path: record.path,
       id: idOf(splitPath(record.path).name, 'integer'),

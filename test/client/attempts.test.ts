@@ -45,6 +45,30 @@ describe('the attempts of a request', () => {
     expect(getEventListeners(signal, 'abort')).toEqual([])
   })
 
+  it('leave no listener on a signal that was aborted before', async () => {
+    const signal = AbortSignal.abort()
+    const { client } = answerInTurn([])
+    const operation = { url: 'https://example.org/operations/1', retryAfter: 1000 }
+    await expect(client.wait(operation, { signal })).rejects.toBe(signal.reason)
+    expect(getEventListeners(signal, 'abort')).toEqual([])
+  })
+
+  it('end at their timeout, and with their signal, where a fetch does not heed signals', async () => {
+    const hang = () => new Promise<never>(() => {})
+    const body = { getReader: () => ({ read: hang, cancel: async () => {} }) }
+    const response = { status: 200, headers: new Headers(), body, text: hang }
+    for (const fetch of [hang, async () => response]) {
+      const client = createResourceClient('https://example.org', { fetch, timeout: 20, retries: 0 })
+      await expect(client.read('/a')).rejects.toThrow('No response within 20 ms.')
+      await expect(client.read('/a', { timeout: 60_000, signal: AbortSignal.timeout(20) })).rejects.toMatchObject({
+        name: 'TimeoutError',
+      })
+    }
+    const client = createResourceClient('https://example.org', { fetch: async () => response, timeout: 20 })
+    const { file } = expectSuccess(await client.download('/a'))
+    await expect(file.blob()).rejects.toThrow('The transfer broke.')
+  })
+
   it('count as one edit where the answer was lost and the next was 429', async () => {
     const { client, requests } = answerInTurn([
       ...[json({ n: 1 }, '"1"'), broken, new Response('', { status: 429 }), new Response('', { status: 412 })],

@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events'
 import { describe, expect, it } from 'vitest'
 import { createResourceClient, expectSuccess, type Fetch } from '../../src/client.ts'
 
@@ -66,6 +67,16 @@ describe('the content of a download', () => {
     const { file } = expectSuccess(await client.download('/a', { resume: { offset: 2, entityTag: '"1"' } }))
     expect(cancelled).toEqual([0])
     expect([await textOf(file), file.offset]).toEqual(['abcd', 0])
+  })
+
+  it('is cancelled where its status is none of a download, or a part that was not asked for', async () => {
+    for (const answers of [[{ status: 203 }], [part(0, 4), part(0, 4)]]) {
+      const { client, cancelled } = answerInTurn(...answers)
+      const { signal } = new AbortController()
+      await expect(client.download('/a', { signal })).rejects.toMatchObject({ status: answers[0]!.status })
+      expect(cancelled).toEqual([...answers.keys()])
+      expect(getEventListeners(signal, 'abort')).toEqual([])
+    }
   })
 
   const redirected = (address: string) => ({ redirected: true, url: `https://files.example${address}` })

@@ -1,9 +1,10 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createResourceService, document, memoryStore, type ResourceStore } from '../../src/index.ts'
 import { type RunningHost, startHost } from '../support/hosts.ts'
 
 const closers: (() => Promise<void>)[] = []
 afterEach(async () => {
+  vi.useRealTimers()
   for (const close of closers.splice(0)) await close()
 })
 
@@ -14,6 +15,7 @@ const CHANGES: Readonly<Record<string, (request: object) => void>> = {
     Reflect.deleteProperty(request, 'headers')
     throw new Error('a failure of the hook')
   },
+  'takes the request of Node off': (request) => void Reflect.deleteProperty(request, 'req'),
 }
 
 /** Answers in a later turn, so that the request does not fail inside the call of its host. */
@@ -59,3 +61,35 @@ describe.each(['plain', 'http2', 'Express 5', 'Koa 3', 'Fastify', 'Hono'])(
     })
   },
 )
+
+it('a hook that takes all off its request does not keep a service from closing', async () => {
+  let goOn = (): void => undefined
+  const wait = new Promise<void>((resolve) => (goOn = resolve))
+  let called = (): void => undefined
+  const calling = new Promise<void>((resolve) => (called = resolve))
+  const service = createResourceService(memoryStore(), {
+    resources: {
+      '/{name}': document({
+        authorize: async (_principal, request) => {
+          // Not its count among the requests under way, which no view has.
+          for (const name of ['req', 'res', 'headers', 'principal']) Reflect.deleteProperty(request, name)
+          called()
+          await wait
+          return true
+        },
+      }),
+    },
+    onError: () => undefined,
+  })
+  const host = await startHost('plain', service)
+  closers.push(() => host.close())
+  const answer = host.send({ path: '/a' }).catch(() => undefined)
+  await calling
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  const closing = service.close()
+  // The drain looks at the requests under way now and then.
+  expect(() => vi.advanceTimersByTime(1000)).not.toThrow()
+  vi.useRealTimers()
+  goOn()
+  await Promise.all([closing, answer])
+})

@@ -1,7 +1,12 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { HttpError } from '../../src/core/errors.ts'
+import { createResourceService } from '../../src/service/create-resource-service.ts'
+import { collection } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
 import { createWorkQueue, LEASE, type WorkQueue, type WorkRecord } from '../../src/work/queue.ts'
@@ -373,4 +378,35 @@ describe('close', () => {
     await runner.close()
     expect([vi.getTimerCount(), signals.map(({ aborted }) => aborted)]).toEqual([0, [false]])
   })
+})
+
+it('work whose record is read while its service closes is not begun, and is put back', async () => {
+  const inner = memoryStore()
+  const read = createGate()
+  const begun = createGate()
+  const store: ResourceStore = {
+    ...inner,
+    async read(path, ...options) {
+      if (path === '/jobs/1') {
+        begun.resolve(undefined)
+        await read.promise
+      }
+      return inner.read(path, ...options)
+    },
+  }
+  const process = vi.fn(() => new Promise<undefined>(() => {}))
+  const service = createResourceService(store, { resources: { '/jobs': collection({ create: 'accepted', process }) } })
+  const server = createServer(service).listen(0, '127.0.0.1')
+  closers.push(() => void server.close())
+  await once(server, 'listening')
+  const target = `http://127.0.0.1:${(server.address() as AddressInfo).port}/jobs`
+  const headers = { 'Content-Type': 'application/json' }
+  expect((await fetch(target, { method: 'POST', headers, body: '{}' })).status).toBe(202)
+  await begun.promise
+  const closed = service.close()
+  read.resolve(undefined)
+  await closed
+  expect(process).not.toHaveBeenCalled()
+  const { ids } = await createWorkQueue(inner, Date.now).due(10)
+  expect(ids).toHaveLength(1)
 })
