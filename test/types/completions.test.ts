@@ -37,17 +37,21 @@ import { collection, document, singleton } from '../../src/index.ts'\n${program}
   }
 }
 
-it('completes the value of an option, and names the right ones for a misspelt one', () => {
+it('completes the value of an option, and names the right ones for a wrong one', () => {
   const { completions, messages } = openEditor(`
     collection({ deletion: '${CURSOR}' })
     collection({ idempotency: 'optionnal' })
     document({ deletion: 'sofft' })
-    singleton({ methods: ['GTE'] })`)
+    singleton({ methods: ['GTE'] })
+    collection({ methods: ['PUT'] })
+    collection({ memberMethods: ['POST'] })`)
   expect(completions).toEqual(['hard', 'queued', 'soft'])
   expect(messages.slice(1)).toEqual([
     expect.stringContaining(`Did you mean '"optional"'?`),
     expect.stringContaining(`Did you mean '"soft"'?`),
-    `Type '"GTE"' is not assignable to type 'Method'.`,
+    expect.stringMatching(/^Type '"GTE"' is not assignable to type '(?!.*"DELETE").*"PATCH"/),
+    expect.stringMatching(/^Type '"PUT"' is not assignable to type '(?!.*"PATCH").*"POST"/),
+    expect.stringMatching(/^Type '"POST"' is not assignable to type '.*"DELETE"/),
   ])
 })
 
