@@ -78,3 +78,19 @@ it('names the path that a client cannot create or list, or replace', () => {
     expect.stringContaining(`'usr' does not exist in type '{ readonly user: string | number; }'`),
   ])
 })
+
+it('names what is missing behind a path', () => {
+  const { messages } = openEditor(`
+    const resources = { '/users': collection() }
+    const client = createResourceClient<typeof resources>('/')
+    void client.read('/users/{id}')
+    void client.read('/usres/{id}', { id: 1 })
+    void client.remove('/users/{id}', { id: 1 })
+    void client.replace('/users/{id}', { id: 1 }, 'all', { name: 'Ada' })`)
+  expect(messages).toEqual([
+    'Expected 2-3 arguments, but got 1.',
+    expect.stringMatching(/^Argument of type '"\/usres\/{id}"' is not assignable .*"\/users\/{id}"/),
+    'Expected 3-4 arguments, but got 2.',
+    expect.stringMatching(/^Argument of type '"all"' is not assignable .*"any"/),
+  ])
+})
