@@ -25,6 +25,7 @@ server.listen(Number(process.env.PORT ?? 8080))
 
 process.once('SIGTERM', async () => {
   isStopping = true
+  service.close() // each response ends its connection, so that a proxy keeps none that server.close() cuts off
   // Kubernetes sends requests until every node knows that the pod is going.
   await new Promise((resolve) => setTimeout(resolve, Number(process.env.DRAIN_DELAY ?? 5000)))
   const closed = new Promise((resolve) => server.close(resolve)) // no new connections

@@ -204,7 +204,7 @@ function mapNames(fields: readonly FormField[], form: ReadonlyMap<string, string
  */
 function coerce(document: JsonObject, schema: StandardSchema): MaybePromise<JsonObject> {
   return andThen(validateValue(schema, document), (result) => {
-    if (result.issues === undefined) return document
+    if (result?.issues === undefined) return document
     const coerced: Record<string, JsonValue> = { ...document }
     for (const issue of result.issues) {
       const pointer = toContentError(issue).pointer

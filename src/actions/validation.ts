@@ -46,6 +46,9 @@ export class WrittenDocument implements Document {
 const MAX_ERRORS = 100
 const MAX_LENGTH = 1024
 
+/** A fault of the program: 500. */
+const NO_VALUE = 'The schema must return { issues }, or { value } with what is stored: JSON, for an item a JSON object.'
+
 /** 422 that names what is wrong with a document (RFC 9110 §15.5.21). */
 export function invalid(errors: readonly ContentError[]): HttpError {
   return new HttpError(422, 'ERR_INVALID_CONTENT', { detail: 'The content is not valid for this resource.', errors })
@@ -67,6 +70,7 @@ export function idOf(name: string, kind: Route['idMember']): string | number {
  * members count. The id belongs to the server: the schema need not know it, and may be strict about members that it does not know.
  * @param unknown what becomes of members that the schema strips; `refuse` is `Prefer: handling=strict`
  * @throws HttpError 422 with a JSON Pointer for each issue
+ * @throws TypeError where the schema gives what cannot be stored
  */
 export function validateDocument(
   document: Document,
@@ -81,12 +85,14 @@ export function validateDocument(
   const { text: sent } = document
   const { id, input } = idMember === undefined ? { id: undefined, input: document.value } : splitId(document.value)
   return andThen(validateValue(schema, input), (result) => {
-    if (result.issues !== undefined) throw invalid(result.issues.slice(0, MAX_ERRORS).map(toContentError))
-    if (isUnchanged(result.value as JsonValue, input, sent, idMember)) return document
+    if (result?.issues !== undefined) throw invalid(result.issues.slice(0, MAX_ERRORS).map(toContentError))
+    if (isUnchanged(result?.value as JsonValue, input, sent, idMember)) return document
     requireKeptNumbers(document)
     // Through text, so that the value is what the next reader of the text will see: dates are strings there.
-    const text = JSON.stringify(result.value)
-    const output = JSON.parse(text) as JsonValue
+    const text = JSON.stringify(result?.value) as string | undefined
+    const output = text === undefined ? undefined : (JSON.parse(text) as JsonValue)
+    // insertId writes into the text of an object: any other text would be broken JSON.
+    if (output === undefined || (idMember !== undefined && !isJsonObject(output))) throw new TypeError(NO_VALUE)
     checkStripped(findStripped(input, output), unknown)
     const value = idMember === undefined ? output : joinId(id, output)
     return new WrittenDocument(value, value === output ? text : undefined)
@@ -101,7 +107,11 @@ function isUnchanged(output: JsonValue, input: JsonValue, text: string, idMember
   return equalJson(output, idMember === undefined ? sent : splitId(sent).input)
 }
 
-export function validateValue(schema: StandardSchema, value: JsonValue): MaybePromise<StandardResult<unknown>> {
+/** @returns nothing where a schema written by hand returns nothing */
+export function validateValue(
+  schema: StandardSchema,
+  value: JsonValue,
+): MaybePromise<StandardResult<unknown> | undefined> {
   return schema['~standard'].validate(value)
 }
 

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { readField } from '../core/fields.ts'
 import { checkHandler, type Handler } from '../core/handler.ts'
+import { wasRead } from '../core/request-content.ts'
 import type { HostRequest } from '../core/request-view.ts'
 import { CONTENT_FIELDS, removeContentFields } from '../core/write-head.ts'
 import { isJsonType, parseMediaType } from '../protocol/media-type.ts'
@@ -13,7 +14,12 @@ export interface HonoContext {
   /** Whether `res` is what is going to be sent; where one handler alone matches, it never is. */
   readonly finalized: boolean
   readonly res: { readonly headers: Headers; readonly body: unknown }
-  readonly req: { param(): Record<string, string>; readonly bodyCache: object }
+  readonly req: {
+    param(): Record<string, string>
+    arrayBuffer(): Promise<ArrayBuffer>
+    readonly bodyCache: object
+    readonly raw: { readonly body: unknown }
+  }
   header(name: string, value?: string, options?: { append?: boolean }): void
   body(data: Uint8Array<ArrayBuffer> | string | null, status?: never): Response
 }
@@ -81,6 +87,7 @@ export function honoMiddleware(handler: Handler, options: HonoOptions = {}): Hon
   const path = typeof given === 'string' ? given.replace(/\/\*$/, '') : given
   const serve = adapt(mount(checkPrefix('honoMiddleware', path, 'prefix'), handler))
   return async (context, next) => {
+    if (handler.role === 'endpoint' && isOpened(context)) await takeContent(context)
     return serve(context, async () => {
       if (handler.role === 'body-parser') leaveBody(context)
       await next()
@@ -146,6 +153,28 @@ function refuseOthers(outgoing: ServerResponse): void {
   outgoing.writeHead = (...values: unknown[]) => {
     if (!outgoing.headersSent) return writeHead.apply(outgoing, values)
     throw Object.assign(new Error('The answer has been sent.'), { code: 'ERR_STREAM_PREMATURE_CLOSE' })
+  }
+}
+
+/**
+ * Whether middleware before has opened the content, as `bodyLimit()` does: its stream takes the first of it, and then holds up
+ * the rest. What middleware has made of it (`context.req.text()`) is not always what was sent, and stays where it is.
+ */
+function isOpened(context: HonoContext): boolean {
+  const { incoming } = bindingsOf(context)
+  const { raw, bodyCache } = context.req
+  if (incoming === undefined || incoming.body !== undefined || Object.keys(bodyCache).length > 0) return false
+  // What `@hono/node-server` makes of a request for those who ask for its content; to ask would make it.
+  const isMade = Object.getOwnPropertySymbols(raw).some(({ description }) => description === 'requestCache')
+  return wasRead(incoming) || (isMade && raw.body !== null)
+}
+
+/** Takes the content from Hono, which keeps it for those who come later. */
+async function takeContent(context: HonoContext): Promise<void> {
+  try {
+    bindingsOf(context).incoming!.body = Buffer.from(await context.req.arrayBuffer())
+  } catch {
+    // It is gone, or has broken off: the handler says so.
   }
 }
 

@@ -13,6 +13,17 @@ type Input<Resources, Path extends string> = At<Resources, Path>['input']
 /** The path of the items of a collection. */
 type ItemPath<Path extends string> = string extends Path ? string : Path extends '/' ? '/{id}' : `${Path}/{id}`
 
+/**
+ * What a request is for. One parameter instead of two overloads: an error about the arguments behind a path would name the
+ * overload for a document.
+ */
+type PathOrHandle<Path extends string> = Path | ResourceHandle<Path>
+type PathOf<Target> = Target extends ResourceHandle<infer Path> ? Path : Target & string
+/** The arguments between the target and the content: behind a path the values of its parameters, and the state that is meant. */
+type Address<Target, Match extends readonly unknown[] = []> = Target extends string
+  ? [...PathParameters<Target>, ...Match]
+  : []
+
 /** Gives a document as it is to be, from a copy that it may change. */
 export type DocumentChange<Resources, Path extends string> = (
   value: Output<Resources, Path>,
@@ -27,14 +38,10 @@ export type DocumentChange<Resources, Path extends string> = (
  */
 export interface ResourceClient<Resources extends ClientDefinitions | AnyResources = AnyResources> {
   /** Reads a JSON document, with the tag of its state. What has not changed is not transferred again (304). */
-  read<Path extends PathsWith<Resources, 'GET', 'resource', 'json'>>(
-    path: Path,
-    ...args: [...PathParameters<Path>, options?: RequestOptions]
-  ): Promise<ReadResult<Output<Resources, Path>, Path>>
-  read<Path extends PathsWith<Resources, 'GET', 'resource', 'json'>>(
-    document: ResourceHandle<Path>,
-    options?: RequestOptions,
-  ): Promise<ReadResult<Output<Resources, Path>, Path>>
+  read<const Target extends PathOrHandle<PathsWith<Resources, 'GET', 'resource', 'json'>>>(
+    target: Target,
+    ...args: [...Address<Target>, options?: RequestOptions]
+  ): Promise<ReadResult<Output<Resources, PathOf<Target>>, PathOf<Target>>>
 
   /** Lists the items of a collection; further pages are read as they are needed. */
   list<Path extends PathsWith<Resources, 'GET', 'collection', 'json' | 'raw'>>(
@@ -52,19 +59,18 @@ export interface ResourceClient<Resources extends ClientDefinitions | AnyResourc
   ): Promise<CreateResult<At<Resources, Path>, ItemPath<Path>>>
 
   /**
-   * Replaces the document that was read, as long as it is in that state (412 otherwise).
+   * Replaces the document that was read, as long as it is in that state (412 otherwise). Behind a path: a document in any
+   * state, which must exist, or one that is absent.
    * @throws TypeError for a document without ETag and Last-Modified
    */
-  replace<Path extends PathsWith<Resources, 'PUT', 'resource', 'json'>>(
-    document: ResourceHandle<Path>,
-    value: Input<Resources, Path>,
-    options?: RequestOptions,
-  ): Promise<ReplaceResult<At<Resources, Path>, Path>>
-  /** Replaces a document in any state, which must exist, or creates it where it is absent. */
-  replace<Path extends PathsWith<Resources, 'PUT', 'resource', 'json'>>(
-    path: Path,
-    ...args: [...PathParameters<Path>, match: 'any' | 'absent', value: Input<Resources, Path>, options?: RequestOptions]
-  ): Promise<ReplaceResult<At<Resources, Path>, Path>>
+  replace<const Target extends PathOrHandle<PathsWith<Resources, 'PUT', 'resource', 'json'>>>(
+    target: Target,
+    ...args: [
+      ...Address<Target, [match: 'any' | 'absent']>,
+      value: Input<Resources, PathOf<Target>>,
+      options?: RequestOptions,
+    ]
+  ): Promise<ReplaceResult<At<Resources, PathOf<Target>>, PathOf<Target>>>
 
   /**
    * Changes a document and sends the difference as a patch for the state that was read. When others were faster, the
@@ -88,38 +94,26 @@ export interface ResourceClient<Resources extends ClientDefinitions | AnyResourc
     options?: EditOptions,
   ): Promise<EditResult<Output<Resources, Path>, Path>>
 
-  /** Removes the resource that was read, as long as it is in that state (412 otherwise). */
-  remove<Path extends PathsWith<Resources, 'DELETE', 'resource', 'json' | 'raw'>>(
-    document: ResourceHandle<Path>,
-    options?: RequestOptions,
-  ): Promise<RemoveResult<At<Resources, Path>>>
-  /** Removes a resource in any state. */
-  remove<Path extends PathsWith<Resources, 'DELETE', 'resource', 'json' | 'raw'>>(
-    path: Path,
-    ...args: [...PathParameters<Path>, match: 'any', options?: RequestOptions]
-  ): Promise<RemoveResult<At<Resources, Path>>>
+  /** Removes the resource that was read, as long as it is in that state (412 otherwise). Behind a path: in any state. */
+  remove<const Target extends PathOrHandle<PathsWith<Resources, 'DELETE', 'resource', 'json' | 'raw'>>>(
+    target: Target,
+    ...args: [...Address<Target, [match: 'any']>, options?: RequestOptions]
+  ): Promise<RemoveResult<At<Resources, PathOf<Target>>>>
 
-  /** Stores content byte for byte in place of the state that was read. */
-  upload<Path extends PathsWith<Resources, 'PUT', 'resource', 'raw'>>(
-    resource: ResourceHandle<Path>,
-    content: UploadContent,
-    options?: UploadOptions,
-  ): Promise<UploadResult<Path>>
-  /** Stores content in place of any state, which must exist, or creates the resource where it is absent. */
-  upload<Path extends PathsWith<Resources, 'PUT', 'resource', 'raw'>>(
-    path: Path,
-    ...args: [...PathParameters<Path>, match: 'any' | 'absent', content: UploadContent, options?: UploadOptions]
-  ): Promise<UploadResult<Path>>
+  /**
+   * Stores content byte for byte in place of the state that was read. Behind a path: of any state, which must exist, or
+   * where the resource is absent.
+   */
+  upload<const Target extends PathOrHandle<PathsWith<Resources, 'PUT', 'resource', 'raw'>>>(
+    target: Target,
+    ...args: [...Address<Target, [match: 'any' | 'absent']>, content: UploadContent, options?: UploadOptions]
+  ): Promise<UploadResult<PathOf<Target>>>
 
   /** Opens content. A transfer that breaks is continued where it broke, as long as the state is the same (If-Range). */
-  download<Path extends PathsWith<Resources, 'GET', 'resource', 'raw'>>(
-    path: Path,
-    ...args: [...PathParameters<Path>, options?: DownloadOptions]
-  ): Promise<DownloadResult<Path>>
-  download<Path extends PathsWith<Resources, 'GET', 'resource', 'raw'>>(
-    resource: ResourceHandle<Path>,
-    options?: DownloadOptions,
-  ): Promise<DownloadResult<Path>>
+  download<const Target extends PathOrHandle<PathsWith<Resources, 'GET', 'resource', 'raw'>>>(
+    target: Target,
+    ...args: [...Address<Target>, options?: DownloadOptions]
+  ): Promise<DownloadResult<PathOf<Target>>>
 
   /**
    * Waits for accepted work, as long as the signal allows, and looks when the server says (Retry-After).

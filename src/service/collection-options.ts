@@ -14,13 +14,12 @@ import {
 } from '../core/option-values.ts'
 import { changeOptions, type OptionTable, resolveOptions } from '../core/options.ts'
 import { isJsonRange } from '../protocol/media-type.ts'
-import type { Method } from '../protocol/methods.ts'
 import { JSON_ONLY } from './compile-route.ts'
 import { checkContentOptions, DOCUMENT_OPTIONS, type DocumentOptions } from './document-options.ts'
 import { QUERY_OPTIONS, type QueryOptions, readQueryOptions } from './query-options.ts'
 import { CACHE_CONTROL, checkMethods, checkResourceOptions, SOME_METHODS } from './resource-options.ts'
 
-export interface CollectionOptions<Value = JsonObject> extends DocumentOptions<Value>, QueryOptions {
+export interface CollectionOptions<Value = JsonObject> extends DocumentOptions<Value, 'GET' | 'POST'>, QueryOptions {
   /** Cache-Control of answers to POST, which caches may keep only with explicit freshness. Default `no-store`. */
   readonly postCacheControl?: string
   /** `'accepted'`: POST answers 202, the item says `"state": "pending"` until `process` is done. Default `'created'`. */
@@ -57,12 +56,13 @@ export interface CollectionOptions<Value = JsonObject> extends DocumentOptions<V
   /** Items on a page. Default `{ default: 50, max: 500 }`. */
   readonly pageSize?: { readonly default?: number; readonly max?: number }
   /** The methods of items. Default: all but POST; of accepting collections GET and DELETE. */
-  readonly memberMethods?: readonly Method[]
+  readonly memberMethods?: readonly ('GET' | 'HEAD' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS')[]
 }
 
 const COLLECTION_OPTIONS: OptionTable<CollectionOptions<JsonValue>> = {
   ...DOCUMENT_OPTIONS,
   ...QUERY_OPTIONS,
+  methods: SOME_METHODS,
   postCacheControl: CACHE_CONTROL,
   create: oneOf('created', 'accepted'),
   process: FUNCTION,

@@ -39,7 +39,7 @@ export interface ResourceService extends Handler {
    * Drains the service: takes no more accepted work, and makes every further answer the last on its connection.
    * @returns fulfilled when the requests and the work that are under way are done, and the store is needed no more. It
    *   waits at most 5 seconds for work, and for requests whose clients have left. New connections are the server's to
-   *   refuse: call its `close` first
+   *   refuse, by its own `close`. May be called more than once
    */
   close(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>

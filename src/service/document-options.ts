@@ -3,9 +3,17 @@ import type { JsonValue } from '../core/json.ts'
 import { listOf, oneOf, PERIOD, SIZE, TEXT, type ValueRule } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
 import { includesJson, isJsonRange, parseMediaType } from '../protocol/media-type.ts'
-import { checkMethods, checkResourceOptions, RESOURCE_OPTIONS, type ResourceOptions } from './resource-options.ts'
+import type { Method } from '../protocol/methods.ts'
+import {
+  checkMethods,
+  checkResourceOptions,
+  RESOURCE_OPTIONS,
+  type ResourceOptions,
+  SOME_METHODS,
+} from './resource-options.ts'
 
-export interface DocumentOptions<Value = JsonValue> extends ResourceOptions<Value> {
+export interface DocumentOptions<Value = JsonValue, KindMethod extends Method = Method>
+  extends ResourceOptions<Value, KindMethod> {
   /**
    * Media ranges that PUT takes. JSON types alone make it a JSON resource, parsed and validated. A collection of JSON
    * resources lists whole items; other collections list `{ id, href, type, size }`. Default: all types; for a collection
@@ -35,7 +43,7 @@ export interface DocumentOptions<Value = JsonValue> extends ResourceOptions<Valu
   readonly retention?: number
 }
 
-export interface SingletonOptions<Value = JsonValue> extends ResourceOptions<Value> {
+export interface SingletonOptions<Value = JsonValue> extends ResourceOptions<Value, 'GET' | 'PUT' | 'PATCH'> {
   /** Further paths of the same resource. Default: none. */
   readonly aliases?: readonly string[]
 }
@@ -56,7 +64,11 @@ export const DOCUMENT_OPTIONS: OptionTable<DocumentOptions> = {
   retention: PERIOD,
 }
 
-const SINGLETON_OPTIONS: OptionTable<SingletonOptions> = { ...RESOURCE_OPTIONS, aliases: listOf(TEXT) }
+const SINGLETON_OPTIONS: OptionTable<SingletonOptions> = {
+  ...RESOURCE_OPTIONS,
+  methods: SOME_METHODS,
+  aliases: listOf(TEXT),
+}
 
 /** @throws TypeError for options that do not exist or contradict each other */
 export function readDocumentOptions(given: DocumentOptions | undefined): Readonly<DocumentOptions> {

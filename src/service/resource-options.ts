@@ -23,10 +23,14 @@ import { METHODS, type Method } from '../protocol/methods.ts'
 /**
  * Options of every kind of resource.
  * @typeParam Value what the schema gives, as hooks see it
+ * @typeParam KindMethod the methods that the kind has
  */
-export interface ResourceOptions<Value = JsonValue> {
-  /** The methods that are allowed, of those that the kind has. Default: all of them. HEAD comes with GET; OPTIONS always. */
-  readonly methods?: readonly Method[]
+export interface ResourceOptions<Value = JsonValue, KindMethod extends Method = Method> {
+  /**
+   * The methods that are allowed, of those that the kind has: GET and POST for a collection, GET, PUT, PATCH and DELETE for
+   * a document, GET, PUT and PATCH for a singleton. Default: all of them. HEAD comes with GET; OPTIONS always.
+   */
+  readonly methods?: readonly (KindMethod | 'HEAD' | 'OPTIONS')[]
   /**
    * Any Standard Schema (zod, valibot, arktype …). Validates JSON bodies, forms and the results of patches; 422 otherwise.
    * It does not see the properties of the server: `id`, those of `files`, and `state` and `problem` of accepted items.

@@ -1,6 +1,8 @@
 import type { Server } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createAdaptorServer } from '@hono/node-server'
-import { type Context, Hono, type Next } from 'hono'
+import { type Context, Hono, type MiddlewareHandler, type Next } from 'hono'
+import { bodyLimit } from 'hono/body-limit'
 import { compress } from 'hono/compress'
 import { describe, expect, it } from 'vitest'
 import { honoMiddleware } from '../../src/adapters/hono.ts'
@@ -41,6 +43,32 @@ function contentOf(message: string): string {
 }
 
 describe('honoMiddleware', () => {
+  it.each([
+    ['bodyLimit()', bodyLimit({ maxSize: 1_000_000 })],
+    ['middleware that opens it', (context: Context, next: Next) => sleep(context.req.raw.body ? 10 : 0).then(next)],
+  ] as [string, MiddlewareHandler][])('takes the content from behind %s', async (_name, middleware) => {
+    const app = new Hono()
+    app.use('/*', middleware)
+    app.use('/*', honoMiddleware(createService()))
+    app.post('/own', async (context) => context.text(String((await context.req.text()).length)))
+    const port = await listen(serverOf(app))
+    const json = { 'content-type': 'application/json' }
+    const body = JSON.stringify({ name: 'x'.repeat(200_000) })
+    for (const content of [body, new Blob([body]).stream()]) {
+      const init = { method: 'POST', headers: json, body: content, duplex: 'half' } as RequestInit
+      const created = await fetch(`http://127.0.0.1:${port}/users`, init)
+      expect([created.status, ((await created.json()) as { name?: string }).name?.length]).toEqual([201, 200_000])
+    }
+    const digest = { ...json, 'content-digest': 'sha-256=:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=:' }
+    expect((await fetch(`http://127.0.0.1:${port}/users`, { method: 'POST', headers: digest, body })).status).toBe(400)
+    const picture = { method: 'PUT', body: new Uint8Array(100_000).fill(255) }
+    expect((await fetch(`http://127.0.0.1:${port}/files/a`, picture)).status).toBe(201)
+    const stored = await fetch(`http://127.0.0.1:${port}/files/a`)
+    expect(Buffer.from(await stored.arrayBuffer()).equals(picture.body)).toBe(true)
+    const own = await fetch(`http://127.0.0.1:${port}/own`, { method: 'POST', headers: json, body })
+    expect(await own.text()).toBe(String(body.length))
+  })
+
   it('answers once, and leaves the connection to the next request', async () => {
     const app = new Hono()
     app.use('/*', honoMiddleware(createService()))

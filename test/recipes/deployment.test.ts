@@ -44,7 +44,8 @@ describe('examples/recipes/server.mjs', () => {
     while ((await send('GET', '/readyz')).status === 200) await sleep(10)
     // The delay: it still serves those who do not know yet.
     expect((await send('GET', '/livez')).status).toBe(200)
-    expect((await send('GET', '/notes/1')).status).toBe(200)
+    const late = await send('GET', '/notes/1')
+    expect([late.status, late.headers.get('connection')]).toEqual([200, 'close'])
     await sleep(500)
     await expect(send('GET', '/livez')).rejects.toThrow('fetch failed')
     expect(await begun.finish()).toMatch(/^HTTP\/1\.1 201 Created\r\n(?:.*\r\n)*Connection: close\r\n/)

@@ -37,17 +37,21 @@ import { collection, document, singleton } from '../../src/index.ts'\n${program}
   }
 }
 
-it('completes the value of an option, and names the right ones for a misspelt one', () => {
+it('completes the value of an option, and names the right ones for a wrong one', () => {
   const { completions, messages } = openEditor(`
     collection({ deletion: '${CURSOR}' })
     collection({ idempotency: 'optionnal' })
     document({ deletion: 'sofft' })
-    singleton({ methods: ['GTE'] })`)
+    singleton({ methods: ['GTE'] })
+    collection({ methods: ['PUT'] })
+    collection({ memberMethods: ['POST'] })`)
   expect(completions).toEqual(['hard', 'queued', 'soft'])
   expect(messages.slice(1)).toEqual([
     expect.stringContaining(`Did you mean '"optional"'?`),
     expect.stringContaining(`Did you mean '"soft"'?`),
-    `Type '"GTE"' is not assignable to type 'Method'.`,
+    expect.stringMatching(/^Type '"GTE"' is not assignable to type '(?!.*"DELETE").*"PATCH"/),
+    expect.stringMatching(/^Type '"PUT"' is not assignable to type '(?!.*"PATCH").*"POST"/),
+    expect.stringMatching(/^Type '"POST"' is not assignable to type '.*"DELETE"/),
   ])
 })
 
@@ -72,5 +76,21 @@ it('names the path that a client cannot create or list, or replace', () => {
     expect.stringMatching(/^Argument of type '"\/usres"' is not assignable to parameter of type '.*"\/log"/),
     expect.stringContaining(`Argument of type '"/config"' is not assignable to parameter of type`),
     expect.stringContaining(`'usr' does not exist in type '{ readonly user: string | number; }'`),
+  ])
+})
+
+it('names what is missing behind a path', () => {
+  const { messages } = openEditor(`
+    const resources = { '/users': collection() }
+    const client = createResourceClient<typeof resources>('/')
+    void client.read('/users/{id}')
+    void client.read('/usres/{id}', { id: 1 })
+    void client.remove('/users/{id}', { id: 1 })
+    void client.replace('/users/{id}', { id: 1 }, 'all', { name: 'Ada' })`)
+  expect(messages).toEqual([
+    'Expected 2-3 arguments, but got 1.',
+    expect.stringMatching(/^Argument of type '"\/usres\/{id}"' is not assignable .*"\/users\/{id}"/),
+    'Expected 3-4 arguments, but got 2.',
+    expect.stringMatching(/^Argument of type '"all"' is not assignable .*"any"/),
   ])
 })

@@ -101,4 +101,27 @@ describe('a schema', () => {
     expect([await patch({ a: 1 }), await patch({ isRefused: true }), await patch({ a: 2 })]).toEqual([200, 422, 200])
     expect((await target.send('GET', '/all/1')).json()).toEqual({ id: 1, place: { seen: 3 }, a: 2 })
   })
+
+  it.each([
+    ['nothing', undefined],
+    ['no value', { value: undefined }],
+    ['a function', { value: () => 1 }],
+    ['an array', { value: [1] }],
+    ['text', { value: 'a' }],
+    ['null', { value: null }],
+  ])('that gives %s for an item fails before anything is stored', async (_name, result) => {
+    const reported: unknown[] = []
+    const schema = { '~standard': { version: 1 as const, vendor: 'test', validate: () => result as { value: object } } }
+    target = await startService({
+      resources: { '/all': collection({ schema }) },
+      onError: (error) => reported.push(error),
+    })
+    const form = { fields: { 'Content-Type': 'application/x-www-form-urlencoded' }, body: 'name=a' }
+    for (const content of [jsonOf({ name: 'a' }), form]) {
+      expect((await target.send('POST', '/all', content)).status).toBe(500)
+    }
+    expect((await target.send('PUT', '/all/1', jsonOf({ name: 'a' }))).status).toBe(500)
+    expect(reported.map(String)).toEqual(Array(3).fill(expect.stringMatching(/^TypeError: The schema must return/)))
+    expect((await target.send('GET', '/all')).text).toBe('[]')
+  })
 })
