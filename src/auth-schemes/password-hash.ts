@@ -105,16 +105,10 @@ export async function verifyLikeStranger(password: string, hash: string | undefi
   })
   if (comparing !== undefined) return late
   const early = hashInTurn(lane, async () => {
-    if (comparing !== undefined) return undefined
+    if (comparing !== undefined) return false
     return (await (comparing = compare())).isRight
   }).catch(() => false)
-  return Promise.race([
-    early.then((isRight) => isRight || late),
-    late.catch(async (refusal: unknown) => {
-      if (await early) return true
-      throw refusal
-    }),
-  ])
+  return Promise.race([early.then((isRight) => isRight || late), late])
 }
 
 async function isPasswordOf(password: string, hash: string): Promise<boolean> {
@@ -144,8 +138,10 @@ function toScryptOptions(log2n: number, blockSize: number, parallelization: numb
 }
 
 function deriveKey(password: string, { options, salt, key }: ScryptHash): Promise<Buffer> {
+  const start = performance.now()
   return new Promise((resolve, reject) => {
     scrypt(normalizeText(password), salt, key.length, options, (error, derived) => {
+      duration = performance.now() - start
       if (error === null) resolve(derived)
       else reject(error)
     })
@@ -154,7 +150,7 @@ function deriveKey(password: string, { options, salt, key }: ScryptHash): Promis
 
 /** Hashes at a time: more would keep the thread pool, which all of the process shares, from files and names. */
 const PARALLEL = 2
-/** Hashes that may wait in one lane, and in all lanes together. */
+/** Hashes that may wait in one lane, and in all lanes together; that of all has its places whatever waits in others. */
 const MAX_IN_LANE = 64
 const MAX_WAITING = 256
 
@@ -169,17 +165,13 @@ let duration = 100
 /**
  * Makes a hash when its turn has come. The lanes take turns, so that many requests for one of them do not keep the others
  * waiting. That of all has one place of its own, whose pace does not depend on the others.
- * @param makeHash gives `undefined` where none had to be made
  * @throws HttpError 503 when too many hashes wait; not at once, which would tell a full lane from a wrong password
  */
 export async function hashInTurn<Result>(lane: string, makeHash: () => Promise<Result>): Promise<Result> {
   if (mayBegin(lane)) begin(lane)
   else await takePlace(lane)
-  const start = performance.now()
   try {
-    const result = await makeHash()
-    if (result !== undefined) duration = performance.now() - start
-    return result
+    return await makeHash()
   } finally {
     running--
     if (lane === ALL) isAllRunning = false
@@ -198,8 +190,9 @@ function begin(lane: string): void {
 
 async function takePlace(lane: string): Promise<void> {
   const places = lanes.get(lane) ?? []
-  if (places.length >= MAX_IN_LANE || waiting >= MAX_WAITING) {
-    await sleep(duration)
+  if (places.length >= MAX_IN_LANE || (lane !== ALL && waiting >= MAX_WAITING)) {
+    // In the lane of all as long as a right password may take in that of its account. A wrong one waits as long without one.
+    await sleep(lane === ALL ? 250 + 8 * duration : duration)
     throw new HttpError(503, 'ERR_UNAVAILABLE', { headers: { 'Retry-After': '1' } })
   }
   lanes.set(lane, places)

@@ -61,6 +61,18 @@ describe('hashes of passwords', () => {
     await Promise.all(flood)
   })
 
+  it('do not tell by the time of a refusal whether an account exists', async () => {
+    const known = await hashPassword('a', CHEAP)
+    const decoy = await hashPassword('-', CHEAP)
+    const flood = Array.from({ length: MANY }, () => settle(verifyLikeStranger('x', undefined, decoy)))
+    const order: string[] = []
+    const ask = (name: string, hash: string | undefined): Promise<unknown> =>
+      settle(verifyLikeStranger('x', hash, decoy)).then((result) => order.push(`${name} ${result}`))
+    await Promise.all(Array.from({ length: 3 }, () => [ask('ada', known), ask('nobody', undefined)]).flat())
+    expect(order).toEqual(Array.from({ length: 3 }, () => ['ada 503', 'nobody 503']).flat())
+    await Promise.all(flood)
+  })
+
   it.each(['an account', 'a name that does not exist'])('for %s keep other names waiting alike', async (target) => {
     const known = await hashPassword('a', CHEAP)
     const decoy = await hashPassword('-', CHEAP)
