@@ -164,9 +164,11 @@ function isOpened(context: HonoContext): boolean {
   const { incoming } = bindingsOf(context)
   const { raw, bodyCache } = context.req
   if (incoming === undefined || incoming.body !== undefined || Object.keys(bodyCache).length > 0) return false
+  const symbols = Object.getOwnPropertySymbols(raw)
   // What `@hono/node-server` makes of a request for those who ask for its content; to ask would make it.
-  const isMade = Object.getOwnPropertySymbols(raw).some(({ description }) => description === 'requestCache')
-  return wasRead(incoming) || (isMade && raw.body !== null)
+  const isMade = symbols.some(({ description }) => description === 'requestCache')
+  const isReplaced = !symbols.some((symbol) => Reflect.get(raw, symbol) === incoming)
+  return wasRead(incoming) || ((isMade || isReplaced) && raw.body !== null)
 }
 
 /** Takes the content from Hono, which keeps it for those who come later. */
