@@ -1,7 +1,6 @@
 import { SHORTEST_SECRET } from '../actions/keyed-request.ts'
 import {
   describeOperators,
-  MOST_SORT_KEYS,
   MOST_VALUES,
   operatorsOf,
   type QueryProperty,
@@ -17,8 +16,13 @@ import { describeName, INDEXED } from './schemas.ts'
 
 const TEXT = { type: 'string' }
 const SEGMENTS = { type: 'string', minLength: 1 }
-/** One segment of a path, decoded: see parseRequestTarget. */
-const SEGMENT = { type: 'string', pattern: String.raw`^(?!\.{1,2}$)[^/\\\x00-\x1f\x7f]+$` }
+/**
+ * One segment of a path, decoded: see parseRequestTarget. Without looking ahead or back, as all patterns here: Go has neither.
+ */
+const SEGMENT = {
+  type: 'string',
+  pattern: String.raw`^(?:\.?[^./\\\x00-\x1f\x7f]|\.\.[^/\\\x00-\x1f\x7f])[^/\\\x00-\x1f\x7f]*$`,
+}
 const TAGS = { type: 'string', description: 'Entity tags, or `*`.' }
 const DATE = { type: 'string', description: 'An HTTP-date.' }
 const BOOLEAN = { type: 'boolean' }
@@ -168,9 +172,12 @@ export function describeQueryForm(rules: QueryRules): JsonObject {
 
 /** Two different properties at most. */
 function describeSort(properties: readonly QueryProperty[]): JsonObject {
-  const names = properties.map(({ name }) => name.replaceAll(/[.$]/g, '\\$&')).join('|')
-  const pattern = `^(?!-?(${names}),-?\\1$)-?(?:${names})(?:,-?(?:${names})){0,${MOST_SORT_KEYS - 1}}$`
-  return { type: 'string', pattern }
+  const names = properties.map(({ name }) => name.replaceAll(/[.$]/g, '\\$&'))
+  const orders = names.map((name) => {
+    const others = names.filter((other) => other !== name)
+    return others.length === 0 ? name : `${name}(?:,-?(?:${others.join('|')}))?`
+  })
+  return { type: 'string', pattern: `^-?(?:${orders.join('|')})$` }
 }
 
 function describeConditions({ type }: QueryProperty): JsonObject {

@@ -60,8 +60,11 @@ export function parseDictionary(field: string): ReadonlyMap<string, DictionaryMe
   return members
 }
 
-/** Visible ASCII but `"`, `,`, `;` and `\`: what a client may send without quotes and with them alike. */
-export const KEY_CHARACTER: string = String.raw`[!#-+\--:<-[\]-~]`
+/**
+ * Visible ASCII but `"`, `,`, `;` and `\`: what a client may send without quotes and with them alike. `[` is escaped for Java
+ * and .NET, which nest classes.
+ */
+export const KEY_CHARACTER: string = String.raw`[!#-+\--:<-\[\]-~]`
 const IDEMPOTENCY_KEY = new RegExp(`^${KEY_CHARACTER}{1,255}$`)
 
 /**

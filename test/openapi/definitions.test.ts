@@ -230,6 +230,18 @@ describe('the parameters of a description', () => {
     for (const name of ['', '.', '..', 'a/b', 'a\\b', 'a\n', '\x7f']) expect(name).not.toMatch(pattern)
   })
 
+  it('have patterns that Go, Java and .NET can read: nothing that looks around, refers back or nests classes', () => {
+    const query = { status: 'string', dueAt: 'date-time' } as const
+    const description = JSON.stringify(describeOne(collection({ ids: 'string', idempotency: 'optional', query })))
+    const patterns = [...description.matchAll(/"pattern":("(?:[^"\\]|\\.)*")/g)].map(([, text]) => JSON.parse(text!))
+    expect(patterns.length).toBeGreaterThan(3)
+    const classes = /\[((?:[^\]\\]|\\.)*)\]/g
+    for (const pattern of patterns) {
+      expect(pattern).not.toMatch(/\(\?[^:]|\\\d/)
+      for (const [, members] of pattern.matchAll(classes)) expect(members.replaceAll(/\\./g, '')).not.toContain('[')
+    }
+  })
+
   it('name deleted where somebody may be shown what was deleted', () => {
     const parametersOf = (definition: ResourceDefinition) => describeOne(definition).components.parameters
     expect(parametersOf(collection({ deletion: 'soft' })).deleted).toBeUndefined()
