@@ -1,5 +1,5 @@
 import type { QueryType } from '../actions/query-rules.ts'
-import { isJsonObject, type JsonObject, type JsonValue } from '../core/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue, readMember } from '../core/json.ts'
 import { type Components, createNamer, nameDefinition } from './components.ts'
 import type { Facts } from './facts.ts'
 import { embedSchema, objectOf, openProperties, patchOf, withoutProperties, withProperties } from './json-schema.ts'
@@ -50,9 +50,11 @@ export function createSchemas(components: Components): Schemas {
     const output = refer(name, plainOutput)
     const isSame = JSON.stringify(plainInput) === JSON.stringify(plainOutput)
     const hasInput = facts.kind !== 'file' && facts.kind !== 'description'
+    const isSentAsStored = (name: string): boolean =>
+      !isUnknown && !serverOwned.includes(name) && textOf(read.input, name) === textOf(read.output, name)
     return {
       output,
-      input: isSame ? output : hasInput ? refer(inputName, withIndex(facts, plainInput, serverOwned)) : {},
+      input: isSame ? output : hasInput ? refer(inputName, withIndex(facts, plainInput, isSentAsStored)) : {},
       patch: patchOf(withoutProperties(plainOutput, serverOwned)),
       plainInput,
       isUnknown,
@@ -116,10 +118,19 @@ export const INDEXED: Readonly<Record<QueryType, JsonObject>> = {
   'date-time': { type: 'string', format: 'date-time' },
 }
 
-/** A property that lists are filtered by has its type in each item, or is not there. */
-function withIndex({ indexed }: Facts, schema: JsonObject, serverOwned: readonly string[]): JsonObject {
+/** What a schema says of a property. */
+function textOf(schema: JsonObject | undefined, name: string): string | undefined {
+  const properties = schema?.['properties']
+  return JSON.stringify(isJsonObject(properties) ? readMember(properties, name) : undefined)
+}
+
+/**
+ * A property that lists are filtered by has its type in each item, or is not there.
+ * @param isSentAsStored whether a property is the client's and the schema does not make another value of it
+ */
+function withIndex({ indexed }: Facts, schema: JsonObject, isSentAsStored: (name: string) => boolean): JsonObject {
   const properties = [...indexed]
-    .filter(([name]) => !serverOwned.includes(name))
+    .filter(([name]) => isSentAsStored(name))
     .map(([name, type]) => [name, { anyOf: [INDEXED[type], { type: 'null' }] }] as const)
   return properties.length === 0 ? schema : { allOf: [schema, objectOf(Object.fromEntries(properties), [])] }
 }

@@ -250,6 +250,13 @@ describe('the parameters of a description', () => {
   })
 })
 
+it('the types of indexed properties are those that are sent: none of a property of which the schema makes another value', () => {
+  const schema = z.object({ done: z.stringbool(), size: z.number() })
+  const { AInput } = describeOne(collection({ schema, query: { done: 'boolean', size: 'number' } })).components.schemas
+  expect(AInput.allOf[0].properties.done).toEqual({ type: 'string' })
+  expect(Object.keys(AInput.allOf[1].properties)).toEqual(['size'])
+})
+
 it('the names of components begin with no digit, which generators make invalid identifiers of', () => {
   const { components } = describeOne(collection({ title: '2 factors' }))
   const names = Object.values(components as JsonObject).flatMap((section) => Object.keys(section as JsonObject))
