@@ -150,15 +150,15 @@ function deriveKey(password: string, { options, salt, key }: ScryptHash): Promis
 
 /** Hashes at a time: more would keep the thread pool, which all of the process shares, from files and names. */
 const PARALLEL = 2
-/** Hashes that may wait in one lane, and in all lanes together; that of all has its places whatever waits in others. */
+/** Hashes that may wait in the lane of an account. */
 const MAX_IN_LANE = 64
+/** Hashes that may wait in the lanes of accounts together, and in that of all, whatever waits in the others. */
 const MAX_WAITING = 256
 
 // One queue for the process, as there is one thread pool.
 const lanes = new Map<string, (() => void)[]>()
 let running = 0
 let isAllRunning = false
-let waiting = 0
 /** Milliseconds that the last hash took. */
 let duration = 100
 
@@ -190,14 +190,20 @@ function begin(lane: string): void {
 
 async function takePlace(lane: string): Promise<void> {
   const places = lanes.get(lane) ?? []
-  if (places.length >= MAX_IN_LANE || (lane !== ALL && waiting >= MAX_WAITING)) {
+  const isAll = lane === ALL
+  if (isAll ? places.length >= MAX_WAITING : places.length >= MAX_IN_LANE || countWaiting() >= MAX_WAITING) {
     // In the lane of all as long as a right password may take in that of its account. A wrong one waits as long without one.
-    await sleep(lane === ALL ? 250 + 8 * duration : duration)
+    await sleep(isAll ? 250 + 8 * duration : duration)
     throw new HttpError(503, 'ERR_UNAVAILABLE', { headers: { 'Retry-After': '1' } })
   }
   lanes.set(lane, places)
-  waiting++
   await new Promise<void>((resolve) => places.push(resolve))
+}
+
+function countWaiting(): number {
+  let count = 0
+  for (const [lane, places] of lanes) if (lane !== ALL) count += places.length
+  return count
 }
 
 /** Gives the place of a hash that is made to the first in the lane whose turn it is: that of all, or the next of the others. */
@@ -208,7 +214,6 @@ function passOn(): void {
     lanes.delete(lane)
     const next = places.shift()!
     if (places.length > 0) lanes.set(lane, places) // behind the other lanes
-    waiting--
     begin(lane)
     next()
   }
