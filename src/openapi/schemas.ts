@@ -44,7 +44,7 @@ export function createSchemas(components: Components): Schemas {
     const anything: JsonObject = hasId || showsWork || facts.kind === 'description' ? { type: 'object' } : {}
     const embed = (schema: JsonObject | undefined, own: string): JsonObject =>
       withScope(facts, schema === undefined ? anything : embedSchema(schema, own, components))
-    const inputName = `${name}Input`
+    const inputName = uniqueName(`${name}Input`)
     const plainInput = withoutProperties(embed(read.input, inputName), serverOwned)
     const plainOutput = complete(facts, embed(read.output, name))
     const output = refer(name, plainOutput)

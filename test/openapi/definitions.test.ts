@@ -13,9 +13,13 @@ import { serve } from '../service/serve.ts'
 // biome-ignore lint/suspicious/noExplicitAny: a document, looked at member by member
 type Document = any
 
-function describeOne(definition: ResourceDefinition, options: ServiceOptions = {}): Document {
-  const service = createResourceService(memoryStore(), { resources: { '/a': definition }, ...options })
+function describeAll(options: ServiceOptions): Document {
+  const service = createResourceService(memoryStore(), options)
   return openapi(service, { info: { title: 'T', version: '1' } }) as JsonObject as Document
+}
+
+function describeOne(definition: ResourceDefinition, options: ServiceOptions = {}): Document {
+  return describeAll({ resources: { '/a': definition }, ...options })
 }
 
 const json = 'Content-Type: application/json'
@@ -248,6 +252,18 @@ describe('the parameters of a description', () => {
     expect(parametersOf(collection({ authorize: () => true })).deleted).toBeUndefined()
     expect(parametersOf(collection({ deletion: 'soft', authorize: () => true })).deleted).toBeDefined()
   })
+})
+
+it('the content of one definition and another of that name have components of their own', () => {
+  const resources = {
+    '/a': collection({ title: 'Order', schema: z.object({ a: z.string() }) }),
+    '/b': collection({ title: 'Order input', schema: z.object({ b: z.string() }) }),
+  }
+  const { schemas } = describeAll({ resources }).components
+  const names = Object.entries(schemas as JsonObject).flatMap(([name, { properties }]: Document) =>
+    properties?.b ? name : [],
+  )
+  expect(names).toHaveLength(2)
 })
 
 it('the types of indexed properties are those that are sent: none of a property of which the schema makes another value', () => {
