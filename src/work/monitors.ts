@@ -4,10 +4,10 @@ import { isJsonObject, type JsonObject, type JsonValue, readMember } from '../co
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import type { Principal, RequestView } from '../core/request-view.ts'
 import { memberPath, nameOf, type RelatedWrite, type ResourceStore, type StoredResource } from '../stores/types.ts'
+import { walkMembers } from './walk-members.ts'
 
 /** Without a slash in front, so that no pattern of a definition lists them. */
 const COLLECTION = 'monitors'
-const PAGE = 100
 
 interface MonitorOptions {
   readonly store: ResourceStore
@@ -42,15 +42,10 @@ export function createMonitors({ store, now, path: base, retention, isAdmin }: M
   }
 
   async function sweepBelow(collection: string, before: number): Promise<void> {
-    let after: string | undefined
-    do {
-      const page = await store.list(collection, { limit: PAGE, after })
-      for (const item of page.items) {
-        if (!(endOf(item) <= before)) continue
-        await store.remove(item.path, { expect: { version: item.version }, mode: 'erase' })
-      }
-      after = page.next
-    } while (after !== undefined)
+    for await (const item of walkMembers(store, collection)) {
+      if (!(endOf(item) <= before)) continue
+      await store.remove(item.path, { expect: { version: item.version }, mode: 'erase' })
+    }
   }
 
   return {

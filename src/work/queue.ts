@@ -1,6 +1,7 @@
 import { textOf } from '../actions/resource-view.ts'
 import type { JsonValue } from '../core/json.ts'
 import { isResource, type RelatedWrite, type ResourceStore, type StoredResource } from '../stores/types.ts'
+import { walkMembers } from './walk-members.ts'
 
 /** One piece of accepted work, as it is recorded in the store until it is done. */
 export interface WorkRecord {
@@ -130,17 +131,13 @@ export function createWorkQueue(store: ResourceStore, now: () => number): WorkQu
     async due(limit) {
       const ids: string[] = []
       let wait: number | undefined
-      let after: string | undefined
-      do {
-        const page = await store.list(COLLECTION, { limit: 100, after })
-        for (const item of page.items) {
-          const rest = waitOf(parseRecord(item))
-          if (rest === 0) ids.push(item.path.slice(COLLECTION.length + 1))
-          else wait = Math.min(wait ?? rest, rest)
-        }
-        after = page.next
-      } while (after !== undefined && ids.length < limit)
-      return { ids: ids.slice(0, limit), wait }
+      for await (const item of walkMembers(store, COLLECTION)) {
+        const rest = waitOf(parseRecord(item))
+        if (rest === 0) ids.push(item.path.slice(COLLECTION.length + 1))
+        else wait = Math.min(wait ?? rest, rest)
+        if (ids.length === limit) break
+      }
+      return { ids, wait }
     },
   }
 }
