@@ -1,4 +1,4 @@
-import { collectBytes } from '../body-types/read-body.ts'
+import { collectWhole } from '../core/byte-blocks.ts'
 import { isJsonObject } from '../core/json.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { readProperty } from '../core/options.ts'
@@ -113,7 +113,8 @@ function renditionReply(exchange: ResourceExchange, resource: StoredResource): R
 function readWhole(exchange: ResourceExchange, { body, size }: StoredResource): MaybePromise<Uint8Array> {
   if (typeof body === 'string') return Buffer.from(body)
   if (!isLargeBody(body)) return body
-  return collectBytes(body.open(0, size - 1, { signal: exchange.signal }), Number.POSITIVE_INFINITY)
+  const { signal } = exchange
+  return collectWhole(body.open(0, size - 1, { signal }), size, signal)
 }
 
 /** Adds the digests that a request wants to its answer. @see addDigests */
