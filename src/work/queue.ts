@@ -1,5 +1,4 @@
-import { textOf } from '../actions/resource-view.ts'
-import type { JsonValue } from '../core/json.ts'
+import { fetchJson, textOf } from '../actions/resource-view.ts'
 import { isResource, type RelatedWrite, type ResourceStore, type StoredResource } from '../stores/types.ts'
 import { walkMembers } from './walk-members.ts'
 
@@ -84,7 +83,7 @@ export function createWorkQueue(store: ResourceStore, now: () => number): WorkQu
   async function readDue(id: string): Promise<{ version: string; record: WorkRecord } | undefined> {
     const resource = await store.read(pathOf(id))
     if (!isResource(resource)) return undefined
-    const record = parseRecord(resource)
+    const record = await readRecord(resource)
     return waitOf(record) > 0 ? undefined : { version: resource.version, record }
   }
 
@@ -132,7 +131,7 @@ export function createWorkQueue(store: ResourceStore, now: () => number): WorkQu
       const ids: string[] = []
       let wait: number | undefined
       for await (const item of walkMembers(store, COLLECTION)) {
-        const rest = waitOf(parseRecord(item))
+        const rest = waitOf(await readRecord(item))
         if (rest === 0) ids.push(item.path.slice(COLLECTION.length + 1))
         else wait = Math.min(wait ?? rest, rest)
         if (ids.length === limit) break
@@ -142,6 +141,6 @@ export function createWorkQueue(store: ResourceStore, now: () => number): WorkQu
   }
 }
 
-function parseRecord(resource: StoredResource): WorkRecord {
-  return JSON.parse(textOf(resource)!) as JsonValue as unknown as WorkRecord
+async function readRecord(resource: StoredResource): Promise<WorkRecord> {
+  return JSON.parse(textOf(await fetchJson(resource, Number.POSITIVE_INFINITY, undefined))!)
 }
