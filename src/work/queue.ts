@@ -107,8 +107,16 @@ export function createWorkQueue(store: ResourceStore, now: () => number): WorkQu
       return (await replace(work, record)) ? work : undefined
     },
 
-    renew(work) {
-      return replace(work, { ...work.record, notBefore: now() + LEASE })
+    async renew(work) {
+      const renewed = { ...work.record, notBefore: now() + LEASE }
+      if (await replace(work, renewed)) return true
+      // By a renewal of this process, whose answer came late or never? Each claim counts an attempt.
+      const resource = await store.read(pathOf(work.id))
+      if (!isResource(resource)) return false
+      const { attempts } = await readRecord(resource)
+      if (attempts !== work.record.attempts) return false
+      work.version = resource.version
+      return replace(work, renewed)
     },
 
     async postpone(work, pause, attempts = work.record.attempts) {
