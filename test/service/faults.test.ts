@@ -183,6 +183,17 @@ describe('a store that names its states by what is not text (RFC 9110 §8.8.1)',
   })
 })
 
+describe('a store that describes content by what is not text', () => {
+  it.each(['contentType', 'contentEncoding', 'contentLanguage', 'filename'])('is answered 500: %s', async (name) => {
+    const state = { version: '1', contentType: 'text/plain', size: 1, body: 'x', [name]: null as unknown as undefined }
+    const errors: unknown[] = []
+    const store: ResourceStore = { ...memoryStore(), read: (path) => ({ path, ...state }) }
+    const { send } = await serve(store, { onError: (error) => errors.push(error) })
+    expect((await send('GET', '/x')).status).toBe(500)
+    expect(errors).toEqual([expect.any(TypeError)])
+  })
+})
+
 describe('a store that gives a date which is none (RFC 9110 §13.1.4)', () => {
   const noDates: readonly (readonly [string, unknown])[] = [
     ['an invalid one', Number.NaN],
