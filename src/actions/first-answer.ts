@@ -1,6 +1,6 @@
 import { createHash, type Hash, hash as hashOf } from 'node:crypto'
 import type { FilePart, FormField } from '../body-types/form.ts'
-import { collectBytes } from '../body-types/read-body.ts'
+import { collectWhole } from '../core/byte-blocks.ts'
 import { encodeText, type Reply } from '../core/reply.ts'
 import { isLargeBody, type SmallBody, type StoredResource } from '../stores/types.ts'
 
@@ -8,8 +8,6 @@ import { isLargeBody, type SmallBody, type StoredResource } from '../stores/type
 export const RECORDS = 'idempotency'
 /** Bytes of content that a record keeps. */
 const MOST = 64 * 1024
-/** Bytes of a record beside the content: some fields. */
-const MOST_BESIDE = 64 * 1024
 
 /** The first answer to a key, as its record keeps it. */
 export interface FirstAnswer {
@@ -57,7 +55,7 @@ export function formatRecord(reply: Reply, expires: number, fingerprint: string)
 export async function readRecord(resource: StoredResource, signal: AbortSignal | undefined): Promise<FirstAnswer> {
   const { body, size } = resource
   const text = isLargeBody(body)
-    ? decode(await collectBytes(body.open(0, size - 1, signal && { signal }), MOST + MOST_BESIDE))
+    ? decode(await collectWhole(body.open(0, size - 1, signal && { signal }), size, signal))
     : decode(body)
   const end = text.indexOf('\n')
   const { expires, fingerprint, status, headers, hasContent } = JSON.parse(text.slice(0, end))
@@ -70,8 +68,9 @@ const HEAD = 64
 
 /** When a record expires, without reading more of it than its beginning. */
 export async function readExpiry({ body, size }: StoredResource): Promise<number> {
+  const length = Math.min(HEAD, size)
   const head = isLargeBody(body)
-    ? decode(await collectBytes(body.open(0, Math.min(HEAD, size) - 1), HEAD))
+    ? decode(await collectWhole(body.open(0, length - 1), length, undefined))
     : decode(typeof body === 'string' ? body.slice(0, HEAD) : body.subarray(0, HEAD))
   const expires = /^\{"expires":(\d+)/.exec(head)?.[1]
   return expires === undefined ? Number.POSITIVE_INFINITY : Number(expires)

@@ -1,4 +1,4 @@
-import { collectBytes } from '../body-types/read-body.ts'
+import { collectWhole } from '../core/byte-blocks.ts'
 import { isJsonObject } from '../core/json.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { readProperty } from '../core/options.ts'
@@ -14,7 +14,7 @@ import {
   representationReply,
 } from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
-import { parseStored } from './resource-view.ts'
+import { fetchJson, parseStored } from './resource-view.ts'
 import { neededOf, readState, requirePresent } from './state.ts'
 
 /** GET and HEAD: the selected representation of the state that was read. */
@@ -27,9 +27,11 @@ export function get(exchange: ResourceExchange): MaybePromise<Reply> {
   const reply = representationReply(exchange, current!)
   if (!route.showsWork) return reply
   // Accepted work that is not done: when to look again (RFC 9110 §10.2.3).
-  const value = parseStored(current!)
-  const isPending = isJsonObject(value) && (value['state'] === 'pending' || value['state'] === 'running')
-  return isPending ? { ...reply, headers: [...reply.headers, 'Retry-After', '1'] } : reply
+  return andThen(fetchJson(current!, route.context.limits.bodySize, exchange), (fetched) => {
+    const value = parseStored(fetched)
+    const isPending = isJsonObject(value) && (value['state'] === 'pending' || value['state'] === 'running')
+    return isPending ? { ...reply, headers: [...reply.headers, 'Retry-After', '1'] } : reply
+  })
 }
 
 /** Finds what a path of the open service holds: a resource, or else the members below it. */
@@ -113,7 +115,8 @@ function renditionReply(exchange: ResourceExchange, resource: StoredResource): R
 function readWhole(exchange: ResourceExchange, { body, size }: StoredResource): MaybePromise<Uint8Array> {
   if (typeof body === 'string') return Buffer.from(body)
   if (!isLargeBody(body)) return body
-  return collectBytes(body.open(0, size - 1, { signal: exchange.signal }), Number.POSITIVE_INFINITY)
+  const { signal } = exchange
+  return collectWhole(body.open(0, size - 1, { signal }), size, signal)
 }
 
 /** Adds the digests that a request wants to its answer. @see addDigests */

@@ -1,4 +1,4 @@
-import { collectBytes } from '../body-types/read-body.ts'
+import { collectWhole } from '../core/byte-blocks.ts'
 import type { JsonValue } from '../core/json.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import type { RequestView } from '../core/request-view.ts'
@@ -28,10 +28,7 @@ export function fetchJson(
   if (!isLargeBody(body) || !mustBeFetched(resource, limit)) return resource
   // The signal costs more than all else here: it is read where there is something to wait for.
   const options = request === undefined ? undefined : { signal: request.signal }
-  return collectBytes(body.open(0, size - 1, options), limit).then((body) => ({
-    ...resource,
-    body,
-  }))
+  return collectWhole(body.open(0, size - 1, options), size, options?.signal).then((body) => ({ ...resource, body }))
 }
 
 /** Whether content is to be fetched before it can be parsed. */

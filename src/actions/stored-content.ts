@@ -1,3 +1,4 @@
+import { describeValue } from '../core/option-values.ts'
 import { encodeText, type RangedBody } from '../core/reply.ts'
 import { formatContentDisposition } from '../protocol/content-disposition.ts'
 import { isInMediaRange, isJsonType, parseMediaType } from '../protocol/media-type.ts'
@@ -41,8 +42,16 @@ function safetyFields(content: ContentFields, inline: readonly string[]): readon
   ]
 }
 
-/** Adds what describes the content beside its type. */
+/**
+ * Adds what describes the content beside its type.
+ * @throws TypeError for what is not text, such as the null of a database: a client would decode by the coding "null"
+ */
 export function addContentFields(fields: string[], resource: StoredResource, route: Route): void {
+  for (const name of ['contentType', 'contentEncoding', 'contentLanguage', 'filename'] as const) {
+    const value: unknown = resource[name]
+    if (typeof value === 'string' || (value === undefined && name !== 'contentType')) continue
+    throw new TypeError(`The store gave as ${name} of ${resource.path} ${describeValue(value)}, not text.`)
+  }
   if (resource.contentEncoding !== undefined) fields.push('Content-Encoding', resource.contentEncoding)
   if (resource.contentLanguage !== undefined) fields.push('Content-Language', resource.contentLanguage)
   if (!route.isJson) fields.push(...safetyFields(resource, route.allowInline))

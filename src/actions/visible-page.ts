@@ -13,6 +13,8 @@ import { isSealed, openCursor, sealCursor } from './sealed-cursor.ts'
 const MOST_REFUSED = 2000
 /** Bytes of JSON in them, which `authorize` may have had parsed. */
 const MOST_REFUSED_BYTES = 16 * 1024 * 1024
+/** Pages of the store that are judged for one: it may give short ones, and empty ones without an end. */
+const MOST_PAGES = 200
 /** Bytes of entries that are judged in one go, each counted as at least so many. */
 const PAUSE = 256 * 1024
 const ENTRY = 4096
@@ -50,6 +52,7 @@ class Judge {
   readonly #verdicts = new Map<string, boolean>()
   #refused = 0
   #bytes = 0
+  #pages = 0
   #unpaused = 0
 
   constructor(exchange: ResourceExchange) {
@@ -57,7 +60,7 @@ class Judge {
   }
 
   get isSpent(): boolean {
-    return this.#refused >= MOST_REFUSED || this.#bytes >= MOST_REFUSED_BYTES
+    return this.#refused >= MOST_REFUSED || this.#bytes >= MOST_REFUSED_BYTES || this.#pages >= MOST_PAGES
   }
 
   get hasRefused(): boolean {
@@ -67,6 +70,7 @@ class Judge {
   /** Judges entries in order, until all are judged or too many have been refused. */
   async judge(items: readonly StoredResource[]): Promise<Judged> {
     const shown: StoredResource[] = []
+    this.#pages++
     let count = 0
     for (const item of items) {
       const key = keyOf(item)
@@ -130,7 +134,7 @@ async function countShown(exchange: ResourceExchange): Promise<number | undefine
   let judged = 0
   let cursor: string | undefined
   do {
-    if (judged >= MOST_COUNTED) return undefined
+    if (judged >= MOST_COUNTED || judge.isSpent) return undefined
     const page: Page = await fetchPage(exchange, cursor, CHUNK)
     const { count, shown } = await judge.judge(page.items)
     if (count < page.items.length) return undefined

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { SHORT } from './reply.ts'
 
 /** From here on a block has its final size. */
@@ -115,6 +116,30 @@ export class ByteBlocks {
 /** Whether a chunk is large, and not a small part of a buffer that it would keep in memory. */
 function isWhole({ length, buffer }: Uint8Array): boolean {
   return length >= WHOLE_CHUNK && 2 * length >= buffer.byteLength
+}
+
+/**
+ * Collects content of a known size.
+ * @param signal ends it where the source gives empty chunks only
+ * @throws TypeError for another number of bytes, and for what is not bytes: part of a document may be a document as well
+ */
+export async function collectWhole(
+  source: AsyncIterable<Uint8Array>,
+  size: number,
+  signal: AbortSignal | undefined,
+): Promise<Uint8Array> {
+  const blocks = new ByteBlocks()
+  for await (const chunk of source) {
+    const isPart = chunk instanceof Uint8Array && blocks.size + chunk.length <= size
+    if (!isPart) throw new TypeError('A content source gave more bytes than its size, or something else.')
+    if (chunk.length === 0) {
+      await setImmediate()
+      signal?.throwIfAborted()
+    }
+    blocks.copy(chunk) // the source may use its buffer again
+  }
+  if (blocks.size === size) return blocks.drain()
+  throw new TypeError('A content source ended before its size.')
 }
 
 const { navigator } = globalThis as { readonly navigator?: { readonly userAgent?: string } }

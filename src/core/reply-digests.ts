@@ -7,7 +7,7 @@ import {
   formatDigest,
   selectDigestAlgorithm,
 } from '../protocol/digest-fields.ts'
-import { ByteBlocks } from './byte-blocks.ts'
+import { collectWhole } from './byte-blocks.ts'
 import type { Exchange } from './exchange.ts'
 import { andThen, type MaybePromise } from './maybe-promise.ts'
 import { type ContentSource, type Pieces, type Reply, type ReplyBody, SHORT } from './reply.ts'
@@ -88,13 +88,9 @@ function digestContent(
 
 function readShort(exchange: Exchange, source: ContentSource): MaybePromise<readonly Uint8Array[]> {
   const toList = (pieces: Pieces): readonly Uint8Array[] => (pieces instanceof Uint8Array ? [pieces] : pieces)
-  return source.read === undefined ? gather(source.open(exchange.signal)) : andThen(source.read(), toList)
-}
-
-async function gather(stream: AsyncIterable<Uint8Array>): Promise<readonly Uint8Array[]> {
-  const blocks = new ByteBlocks()
-  for await (const chunk of stream) blocks.copy(chunk) // the source may use its buffer again
-  return [blocks.drain()]
+  if (source.read !== undefined) return andThen(source.read(), toList)
+  const { signal } = exchange
+  return collectWhole(source.open(signal), source.size, signal).then(toList)
 }
 
 function format(algorithm: DigestAlgorithm, pieces: readonly (string | Uint8Array)[]): string {

@@ -1,5 +1,6 @@
 import type { Http2ServerResponse } from 'node:http2'
 import { Socket } from 'node:net'
+import { setImmediate } from 'node:timers/promises'
 import { giveBack, takeBuffer, toOwnBytes } from './byte-blocks.ts'
 import type { Exchange } from './exchange.ts'
 import { isPromise } from './maybe-promise.ts'
@@ -108,7 +109,7 @@ function writePieces(
   written?: (() => void) | undefined,
 ): undefined {
   const list = pieces instanceof Uint8Array ? [pieces] : pieces
-  const length = list.reduce((sum, piece) => sum + piece.length, 0)
+  const length = list.reduce((sum, piece) => sum + (piece instanceof Uint8Array ? piece.length : Number.NaN), 0)
   if (length !== size) throw new Error('A content source gave another number of bytes than its size.')
   if (list.length === 1) return writePiece(exchange, reply, list[0]!, written)
   if (exchange.isHttp2 || hasUnreadBody(exchange)) return writePiece(exchange, reply, Buffer.concat(list))
@@ -169,6 +170,8 @@ async function writeSource(
         throw new TypeError('A content source gave something that is not a Uint8Array.')
       rest -= bytes.length
       if (rest < 0) throw new Error('A content source gave more bytes than its size.')
+      // Others have their turn, also where nothing but empty chunks follows.
+      if (bytes.length === 0) await setImmediate()
       for (let at = 0; at < bytes.length && !exchange.isClosed; at += most) {
         const part = bytes.length <= most ? bytes : bytes.subarray(at, at + most)
         const piece = mayBeHeld ? Buffer.from(part) : toOwnBytes(part)

@@ -1,12 +1,13 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { formatLogText, type RequestEvent, writeToConsole } from '../core/diagnostics.ts'
 import type { Exchange } from '../core/exchange.ts'
-import { catchRejection, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
+import { andThen, catchRejection, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { createAvailability, isStoreFailure, type Log, reportFailure } from '../core/operator-log.ts'
 import type { ResourceStore } from '../stores/types.ts'
+import { checkPage } from './check-page.ts'
 
 /**
- * The same store, which reports when it fails and when it works again. An `HttpError` 503 is not an unexpected error:
+ * The same store with its pages checked, which reports when it fails and when it works again. An `HttpError` 503 is not an unexpected error:
  * without this report nothing would say that the database is away.
  */
 export function watchStore(store: ResourceStore, log: Log): ResourceStore {
@@ -49,7 +50,8 @@ export function watchStore(store: ResourceStore, log: Log): ResourceStore {
   return {
     ...(store.supports === undefined ? {} : { supports: store.supports }),
     read: (path, options) => observe('read', () => store.read(path, options)),
-    list: (collection, options) => observe('read', () => store.list(collection, options)),
+    list: (collection, options) =>
+      observe('read', () => andThen(store.list(collection, options), (page) => checkPage(page, options))),
     write: (path, content, options) => observe('write', () => store.write(path, content, options)),
     create: (collection, content, options) => observe('write', () => store.create(collection, content, options)),
     remove: (path, options) => observe('write', () => store.remove(path, options)),

@@ -63,8 +63,8 @@ export function sqliteStore(handle: SqliteHandle, options?: SqliteStoreOptions):
   return createSqlStore('sqliteStore', settings, (shared) => {
     const { nextVersion, startSweep, sweepSoon: onShortage } = shared
     const migrate = (database: SqliteDatabase) => migrateSqlite(database, prefix)
-    const { database, space } = openSqliteHandle(handle, { busyTimeout, reserve, onShortage, migrate })
-    const connection = createSqliteConnection(database, space, busyTimeout)
+    const { database, space, requireFile } = openSqliteHandle(handle, { busyTimeout, reserve, onShortage, migrate })
+    const connection = createSqliteConnection(database, space, requireFile, busyTimeout)
     const statements = prepareStatements(database, prefix)
     const clock = blockWhileBusy(busyTimeout, () => createSqliteClock(statements, now))
     const contents = createSqliteContents(connection, statements, clock, shared)

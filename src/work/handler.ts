@@ -11,6 +11,7 @@ import { createProblem, HttpError, isHttpError } from '../core/errors.ts'
 import type { JsonObject } from '../core/json.ts'
 import { PATIENT_ATTEMPTS, pause } from '../core/turns.ts'
 import { isLargeBody, isResource, memberPath, type StoredResource, splitPath } from '../stores/types.ts'
+import { inTime } from './in-time.ts'
 import type { ClaimedWork, WorkRecord } from './queue.ts'
 import type { WorkHandler } from './runner.ts'
 
@@ -99,10 +100,8 @@ export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute
 
   async function process({ record }: ClaimedWork, signal: AbortSignal): Promise<void> {
     const known = requireKnown(record)
-    const state = await store.read(record.path)
-    if (!isResource(state)) return
-    const value = parseStored(await fetchWhole(state)) as JsonObject
-    if (value['state'] !== 'pending') return
+    const value = await inTime(readPending(record.path))
+    if (value === undefined) return
     // `process` would wait for an abort that has been: the service has closed while the store was asked.
     signal.throwIfAborted()
     const members = await known.process?.({
@@ -113,7 +112,15 @@ export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute
       attempt: record.attempts,
       signal,
     })
-    await settle(record.path, { ...members, state: 'ready' }, beginPatch(known.route, record))
+    await inTime(settle(record.path, { ...members, state: 'ready' }, beginPatch(known.route, record)))
+  }
+
+  /** The value of an item that is pending; `undefined` where it is not, or is gone. */
+  async function readPending(path: string): Promise<JsonObject | undefined> {
+    const state = await store.read(path)
+    if (!isResource(state)) return undefined
+    const value = parseStored(await fetchWhole(state)) as JsonObject
+    return value['state'] === 'pending' ? value : undefined
   }
 
   async function readFile(path: string, signal: AbortSignal) {
@@ -122,7 +129,7 @@ export function createWorkHandler(context: Omit<RouteContext, 'work'>, findRoute
   }
 
   return {
-    perform: (work, signal) => (work.record.kind === 'remove' ? remove(work) : process(work, signal)),
+    perform: (work, signal) => (work.record.kind === 'remove' ? inTime(remove(work)) : process(work, signal)),
     async fail({ record }, error) {
       const known = isHttpError(error) ? error : new HttpError(500, 'ERR_INTERNAL', { cause: error })
       const problem = createProblem(known) as unknown as JsonObject

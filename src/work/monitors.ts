@@ -1,13 +1,15 @@
 import type { Authorize } from '../actions/hook-types.ts'
-import { parseStored } from '../actions/resource-view.ts'
+import { fetchJson, parseStored } from '../actions/resource-view.ts'
 import { isJsonObject, type JsonObject, type JsonValue, readMember } from '../core/json.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import type { Principal, RequestView } from '../core/request-view.ts'
 import { memberPath, nameOf, type RelatedWrite, type ResourceStore, type StoredResource } from '../stores/types.ts'
+import { walkMembers } from './walk-members.ts'
 
 /** Without a slash in front, so that no pattern of a definition lists them. */
 const COLLECTION = 'monitors'
-const PAGE = 100
+/** Bytes up to which content may be a monitor. */
+const LARGEST = 64 * 1024
 
 interface MonitorOptions {
   readonly store: ResourceStore
@@ -42,15 +44,10 @@ export function createMonitors({ store, now, path: base, retention, isAdmin }: M
   }
 
   async function sweepBelow(collection: string, before: number): Promise<void> {
-    let after: string | undefined
-    do {
-      const page = await store.list(collection, { limit: PAGE, after })
-      for (const item of page.items) {
-        if (!(endOf(item) <= before)) continue
-        await store.remove(item.path, { expect: { version: item.version }, mode: 'erase' })
-      }
-      after = page.next
-    } while (after !== undefined)
+    for await (const item of walkMembers(store, collection)) {
+      if (!((await readEnd(item)) <= before)) continue
+      await store.remove(item.path, { expect: { version: item.version }, mode: 'erase' })
+    }
   }
 
   return {
@@ -95,8 +92,8 @@ function readMonitor(value: JsonValue | undefined, name: string): JsonObject | u
 }
 
 /** When the work of a monitor ended, in milliseconds since the epoch; `Infinity` while it has not. */
-function endOf(item: StoredResource): number {
-  const monitor = readMonitor(parseStored(item), nameOf(item.path))
+async function readEnd(item: StoredResource): Promise<number> {
+  const monitor = readMonitor(parseStored(await fetchJson(item, LARGEST, undefined)), nameOf(item.path))
   const state = monitor?.['state']
   if (state !== 'done' && state !== 'failed') return Number.POSITIVE_INFINITY
   const ended = monitor?.['ended']

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { cacheControlFor } from '../actions/representation.ts'
 import type { ResourceExchange } from '../actions/resource-exchange.ts'
-import { parseStored } from '../actions/resource-view.ts'
+import { fetchJson, parseStored } from '../actions/resource-view.ts'
 import type { AcceptedWork, RouteContext } from '../actions/route.ts'
 import { HttpError } from '../core/errors.ts'
 import type { JsonObject } from '../core/json.ts'
@@ -155,14 +155,13 @@ export function createOperations(
       },
     },
 
-    cancel(exchange) {
-      const { path } = exchange.current!
-      const monitor = parseStored(exchange.current!) as JsonObject
-      const removed =
-        monitor['state'] === 'pending'
-          ? withdraw(path)
-          : andThen(store.remove(path, { expect: 'any', mode: 'erase', signal: exchange.signal }), () => undefined)
-      return andThen(removed, () => emptyReply(204, ['Cache-Control', cacheControlFor(exchange)]))
+    async cancel(exchange) {
+      const { current, signal } = exchange
+      const { path } = current!
+      const monitor = parseStored(await fetchJson(current!, context.limits.bodySize, exchange)) as JsonObject
+      if (monitor['state'] === 'pending') await withdraw(path)
+      else await store.remove(path, { expect: 'any', mode: 'erase', signal })
+      return emptyReply(204, ['Cache-Control', cacheControlFor(exchange)])
     },
   }
 }

@@ -1,6 +1,6 @@
-import { textOf } from '../actions/resource-view.ts'
-import type { JsonValue } from '../core/json.ts'
+import { fetchJson, textOf } from '../actions/resource-view.ts'
 import { isResource, type RelatedWrite, type ResourceStore, type StoredResource } from '../stores/types.ts'
+import { walkMembers } from './walk-members.ts'
 
 /** One piece of accepted work, as it is recorded in the store until it is done. */
 export interface WorkRecord {
@@ -83,7 +83,7 @@ export function createWorkQueue(store: ResourceStore, now: () => number): WorkQu
   async function readDue(id: string): Promise<{ version: string; record: WorkRecord } | undefined> {
     const resource = await store.read(pathOf(id))
     if (!isResource(resource)) return undefined
-    const record = parseRecord(resource)
+    const record = await readRecord(resource)
     return waitOf(record) > 0 ? undefined : { version: resource.version, record }
   }
 
@@ -107,8 +107,16 @@ export function createWorkQueue(store: ResourceStore, now: () => number): WorkQu
       return (await replace(work, record)) ? work : undefined
     },
 
-    renew(work) {
-      return replace(work, { ...work.record, notBefore: now() + LEASE })
+    async renew(work) {
+      const renewed = { ...work.record, notBefore: now() + LEASE }
+      if (await replace(work, renewed)) return true
+      // By a renewal of this process, whose answer came late or never? Each claim counts an attempt.
+      const resource = await store.read(pathOf(work.id))
+      if (!isResource(resource)) return false
+      const { attempts } = await readRecord(resource)
+      if (attempts !== work.record.attempts) return false
+      work.version = resource.version
+      return replace(work, renewed)
     },
 
     async postpone(work, pause, attempts = work.record.attempts) {
@@ -130,21 +138,17 @@ export function createWorkQueue(store: ResourceStore, now: () => number): WorkQu
     async due(limit) {
       const ids: string[] = []
       let wait: number | undefined
-      let after: string | undefined
-      do {
-        const page = await store.list(COLLECTION, { limit: 100, after })
-        for (const item of page.items) {
-          const rest = waitOf(parseRecord(item))
-          if (rest === 0) ids.push(item.path.slice(COLLECTION.length + 1))
-          else wait = Math.min(wait ?? rest, rest)
-        }
-        after = page.next
-      } while (after !== undefined && ids.length < limit)
-      return { ids: ids.slice(0, limit), wait }
+      for await (const item of walkMembers(store, COLLECTION)) {
+        const rest = waitOf(await readRecord(item))
+        if (rest === 0) ids.push(item.path.slice(COLLECTION.length + 1))
+        else wait = Math.min(wait ?? rest, rest)
+        if (ids.length === limit) break
+      }
+      return { ids, wait }
     },
   }
 }
 
-function parseRecord(resource: StoredResource): WorkRecord {
-  return JSON.parse(textOf(resource)!) as JsonValue as unknown as WorkRecord
+async function readRecord(resource: StoredResource): Promise<WorkRecord> {
+  return JSON.parse(textOf(await fetchJson(resource, Number.POSITIVE_INFINITY, undefined))!)
 }

@@ -1,6 +1,7 @@
 import { publishFailure } from '../core/diagnostics.ts'
 import { isHttpError } from '../core/errors.ts'
 import { reportFailure } from '../core/operator-log.ts'
+import { inTime } from './in-time.ts'
 import { type ClaimedWork, LEASE, type WorkQueue } from './queue.ts'
 
 /** Does accepted work, and records what has failed for good. */
@@ -31,6 +32,8 @@ interface WorkRunner {
 const FIRST_PAUSE = 500
 const LONGEST_PAUSE = 60_000
 const CLOSE_TIMEOUT = 5_000
+/** How often a lease is renewed before it would run out. */
+const RENEWALS = 3
 
 export function createWorkRunner(options: RunnerOptions): WorkRunner {
   const { queue, handler, announce, maxAttempts } = options
@@ -38,27 +41,27 @@ export function createWorkRunner(options: RunnerOptions): WorkRunner {
   let isClosing = false
 
   async function perform(id: string, controller: AbortController): Promise<boolean> {
-    const work = await queue.claim(id)
+    const work = await inTime(queue.claim(id))
     if (work === undefined) return false
-    let isRenewing = false
+    let waited = 0
     const renew = async (): Promise<void> => {
-      // Beside one that the store has not answered, it would name a version that is replaced by then.
-      if (isRenewing) return
-      isRenewing = true
+      // The store may be slow to answer the one before. Once the lease has run out, that may never come.
+      if (waited > 0 && ++waited <= RENEWALS) return
+      waited = 1
       try {
         // The process that has it now may be doing it already.
         if (!(await queue.renew(work))) controller.abort(new Error('The lease of the work has been lost.'))
       } finally {
-        isRenewing = false
+        waited = 0
       }
     }
-    const renewal = setInterval(() => renew().catch(reportFailure), LEASE / 3)
+    const renewal = setInterval(() => renew().catch(reportFailure), LEASE / RENEWALS)
     renewal.unref()
     try {
       // Work that ends the process whenever it is tried must not end it for ever.
       if (work.record.attempts > maxAttempts) throw new Error('The process ended whenever the work was tried.')
       await handler.perform(work, controller.signal)
-      await queue.finish(id)
+      await inTime(queue.finish(id))
     } catch (error) {
       await settleFailure(work, error)
     } finally {
@@ -71,15 +74,15 @@ export function createWorkRunner(options: RunnerOptions): WorkRunner {
     const { attempts } = work.record
     const isFinal = isHttpError(error) && error.status < 500
     // What was broken off has not been tried.
-    if (isClosing && !isFinal) return queue.postpone(work, 0, attempts - 1)
+    if (isClosing && !isFinal) return inTime(queue.postpone(work, 0, attempts - 1))
     if (!isFinal) publishFailure({ error, stage: 'background', route: work.record.pattern })
     if (!isFinal && attempts < maxAttempts) {
       const pause = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (attempts - 1))
-      await queue.postpone(work, pause)
+      await inTime(queue.postpone(work, pause))
       return announce(work.id, pause)
     }
-    await handler.fail(work, error)
-    await queue.finish(work.id)
+    await inTime(handler.fail(work, error))
+    await inTime(queue.finish(work.id))
   }
 
   return {

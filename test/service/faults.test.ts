@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest'
 import { collection } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
-import type { ResourceStore } from '../../src/stores/types.ts'
+import type { LargeBody, ResourceStore } from '../../src/stores/types.ts'
 import { serve } from './serve.ts'
 
 const text = 'Content-Type: text/plain'
@@ -100,6 +100,67 @@ describe('a store that says another size than its content has (threat 149)', () 
   })
 })
 
+describe('a store that gives content in pieces (threat 149)', () => {
+  /** @param body of a document that has 20 bytes, as the store says */
+  const storeOf = (body: object): ResourceStore => ({
+    ...memoryStore(),
+    read: (path) => ({ path, version: '1', contentType: 'application/json', size: 20, body: body as LargeBody }),
+  })
+
+  const pieces: readonly (readonly [string, unknown])[] = [
+    ['a part of it that is JSON too', Buffer.from('{"a":1}')],
+    ['more than there is', Buffer.from('{"a":1,"b":2,"c":123}')],
+    ['text', '{"a":1,"b":2,"c":12}'],
+    ['a number', 7],
+  ]
+  it.each(pieces)('changes nothing where that is not its content: %s', async (_, piece) => {
+    let written = 0
+    const store = storeOf({
+      open: async function* () {
+        yield piece
+      },
+    })
+    const write = (): never => {
+      written++
+      throw new Error('written')
+    }
+    const errors: unknown[] = []
+    const { send } = await serve({ ...store, write }, { onError: (error) => errors.push(error) })
+    const patched = await send('PATCH', '/x', ['Content-Type: application/merge-patch+json'], '{"b":2}')
+    expect([patched.status, written, errors]).toEqual([500, 0, [expect.any(TypeError)]])
+  })
+
+  it('is answered 500 where it reads a short range as text', async () => {
+    const store = storeOf({ open: () => expect.fail(), read: () => ['x'.repeat(10)] })
+    const { send } = await serve(store, { onError: () => {} })
+    expect((await send('GET', '/x', ['Range: bytes=0-9'])).status).toBe(500)
+  })
+
+  it('holds up no other request with empty chunks without an end', async () => {
+    let opened = 0
+    let isOver = false
+    const open = async function* () {
+      opened++
+      for (let count = 0; count < 300_000; count++) yield new Uint8Array(0)
+      isOver = true
+    }
+    const store = storeOf({ open })
+    const { port, send } = await serve(store, { onError: () => {} })
+    const client = new AbortController()
+    const waiting = ['GET', 'PATCH'].map((method) =>
+      fetch(`http://127.0.0.1:${port}/x`, {
+        ...{ method, signal: client.signal, headers: { 'Content-Type': 'application/merge-patch+json' } },
+        ...(method === 'PATCH' && { body: '{}' }),
+      }).catch((error) => error.name),
+    )
+    await vi.waitFor(() => expect(opened).toBe(2))
+    expect((await send('OPTIONS', '/x')).status).toBe(204)
+    expect(isOver).toBe(false)
+    client.abort()
+    expect(await Promise.all(waiting)).toEqual(['AbortError', 'AbortError'])
+  })
+})
+
 describe('a store that names its states by what is not text (RFC 9110 §8.8.1)', () => {
   const notText: readonly (readonly [string, unknown])[] = [
     ['a Date', new Date()],
@@ -119,6 +180,17 @@ describe('a store that names its states by what is not text (RFC 9110 §8.8.1)',
     const { send } = await serve(store, { resources, onError: (error) => told.push(error) })
     for (const target of ['/notes/1', '/notes']) expect((await send('GET', target)).status).toBe(500)
     expect(told).toEqual([new TypeError('The store gave a version that is not text.'), told[0]])
+  })
+})
+
+describe('a store that describes content by what is not text', () => {
+  it.each(['contentType', 'contentEncoding', 'contentLanguage', 'filename'])('is answered 500: %s', async (name) => {
+    const state = { version: '1', contentType: 'text/plain', size: 1, body: 'x', [name]: null as unknown as undefined }
+    const errors: unknown[] = []
+    const store: ResourceStore = { ...memoryStore(), read: (path) => ({ path, ...state }) }
+    const { send } = await serve(store, { onError: (error) => errors.push(error) })
+    expect((await send('GET', '/x')).status).toBe(500)
+    expect(errors).toEqual([expect.any(TypeError)])
   })
 })
 

@@ -1,3 +1,4 @@
+import { copyFileSync, renameSync } from 'node:fs'
 import { runInNewContext } from 'node:vm'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
@@ -86,5 +87,18 @@ describe.each(Object.entries(sqliteLibraries))('sqliteStore on a disk that fails
     failing.clear()
     expect(await write('after')).toMatchObject({ outcome: 'replaced' })
     expect(synchronous()).toBe(2)
+  })
+
+  it('acknowledges no write while another file, or none, is at its path: it would be gone with the process', async () => {
+    const { path } = file
+    const aside = `${path}-aside`
+    const refusal = { status: 503, cause: { message: expect.stringContaining(`${path} was removed or replaced`) } }
+    renameSync(path, aside)
+    await expect(write('lost')).rejects.toMatchObject(refusal)
+    copyFileSync(aside, path)
+    await expect(write('lost')).rejects.toMatchObject(refusal)
+    expect(await read()).toMatchObject({ body: 'before' })
+    renameSync(aside, path)
+    expect(await write('after')).toMatchObject({ outcome: 'replaced' })
   })
 })

@@ -161,6 +161,10 @@ describe.each(diskKinds)('sqliteStore on a full disk (%s)', (kind) => {
       for (let i = 0; (await write(store, `/rest/${size}-${i}`, 'x'.repeat(size))) === 'created'; i++);
     }
     expect(await write(store, '/b')).toBe(507)
+    // What the operator reads.
+    await expect((async () => store.write('/b', text('x'.repeat(500)), { expect: 'any' }))()).rejects.toMatchObject({
+      cause: { message: expect.stringContaining('full') },
+    })
     expect(await outcomeOf(() => store.write('/a', text('a'), { expect: { version } }))).toBe('conflict')
   })
 

@@ -51,8 +51,16 @@ const MAX_WAITING = 10_000
 /** Milliseconds between two attempts while another process holds the lock. */
 const LONGEST_PAUSE = 25
 
-/** @param busyTimeout milliseconds after which a call gives up with 503 while other processes hold the lock */
-export function createSqliteConnection(handle: SqliteDatabase, space: Space, busyTimeout: number): SqliteConnection {
+/**
+ * @param requireFile refuses writes that would be lost
+ * @param busyTimeout milliseconds after which a call gives up with 503 while other processes hold the lock
+ */
+export function createSqliteConnection(
+  handle: SqliteDatabase,
+  space: Space,
+  requireFile: () => void,
+  busyTimeout: number,
+): SqliteConnection {
   let queue: Entry[] = []
   let isScheduled = false
   let isDurable = true
@@ -90,6 +98,7 @@ export function createSqliteConnection(handle: SqliteDatabase, space: Space, bus
   }
 
   function runOnce<Result>(work: () => Result): Result {
+    requireFile()
     own.transactions++
     space.isKnownWhole = !space.hasReserve
     // Not prepared: libsql does not reset a statement that found the database busy, and the read transaction that it

@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs'
 import { createUnavailableError } from '../../contents/types.ts'
 import { HttpError } from '../../core/errors.ts'
 import { hasProperties } from '../../core/option-values.ts'
@@ -51,9 +52,10 @@ interface SqliteHandleOptions {
 export function openSqliteHandle(
   opened: SqliteHandle,
   { busyTimeout, reserve: reserveSize, onShortage, migrate }: SqliteHandleOptions,
-): { readonly database: SqliteDatabase; readonly space: Space } {
+): { readonly database: SqliteDatabase; readonly space: Space; readonly requireFile: () => void } {
   const database = opened as SqliteDatabase
-  const reserve = createReserve(findFile(database), reserveSize)
+  const file = findFile(database)
+  const reserve = createReserve(file, reserveSize)
 
   function open(): void {
     blockWhileBusy(busyTimeout, () => enterWriteAheadLog(database))
@@ -74,7 +76,22 @@ export function openSqliteHandle(
   database.exec('PRAGMA mmap_size = 0')
   const space = createSpace(database, reserve, onShortage)
   space.tend()
-  return { database, space }
+  return { database, space, requireFile: createFileCheck(file) }
+}
+
+/**
+ * Makes what refuses a write once another file, or none, is at the path of the database: SQLite goes on in the one that it has
+ * opened, and what it acknowledges would be gone with the process.
+ */
+function createFileCheck(file: string): () => void {
+  const inodeOf = (): number | undefined => statSync(file, { throwIfNoEntry: false })?.ino
+  const opened = file === '' ? undefined : inodeOf()
+  return () => {
+    if (opened === undefined || inodeOf() === opened) return
+    throw createUnavailableError(
+      new Error(`${file} was removed or replaced while it was in use. Start the program again.`),
+    )
+  }
 }
 
 /** Runs an action at start, when nothing else waits for this process yet. */

@@ -157,7 +157,8 @@ export function createSpace(handle: SqliteDatabase, reserve: Reserve, onShortage
       if (isWhole()) return
       const needed = Math.ceil(bytes / (pageSize - PAGES_BESIDE)) + rows * PAGES_BESIDE
       for (let step = 0; (freePages.get() as { freelist_count: number }).freelist_count < needed; step++) {
-        if (step === MAX_STEPS || reclaim() === 'all') throw new HttpError(507, 'ERR_OUT_OF_SPACE')
+        if (step < MAX_STEPS && reclaim() !== 'all') continue
+        throw new HttpError(507, 'ERR_OUT_OF_SPACE', { cause: new Error('The disk is full.') })
       }
     },
 

@@ -1,0 +1,94 @@
+import { describe, expect, it } from 'vitest'
+import { HttpError } from '../../src/core/errors.ts'
+import { collection } from '../../src/service/resource-definitions.ts'
+import { memoryStore } from '../../src/stores/memory.ts'
+import type { ListOptions, Page, ResourceStore } from '../../src/stores/types.ts'
+import { createMonitors } from '../../src/work/monitors.ts'
+import { createWorkQueue } from '../../src/work/queue.ts'
+import { serve } from './serve.ts'
+
+/** Five notes; a caller sees the second and the third. */
+const resources = {
+  '/notes': collection({
+    query: { n: 'number' },
+    count: true,
+    authorize: (_principal, _request, current) => {
+      const n = (current?.value as { n: number } | undefined)?.n ?? 2
+      return n === 2 || n === 3
+    },
+  }),
+  '/all': collection({ query: { n: 'number' }, count: true }),
+}
+
+async function storeWith(list: (page: Page, options: ListOptions) => unknown): Promise<ResourceStore> {
+  const store = memoryStore()
+  for (let n = 1; n <= 5; n++) {
+    for (const path of ['/notes', '/all']) {
+      await store.create(path, { contentType: 'application/json', body: JSON.stringify({ id: n, n }) })
+    }
+  }
+  let pages = 0
+  return {
+    ...store,
+    list(path, options) {
+      // A walk that does not end would hold the thread.
+      if (++pages > 10_000) throw new HttpError(503, 'ERR_UNAVAILABLE')
+      return list(store.list(path, { ...options, query: undefined }) as Page, options) as Page
+    },
+  }
+}
+
+/** A page as a store gives it that has an offset for a cursor, and does not know when to end. */
+function countOn(page: Page, { after, limit }: ListOptions): Page {
+  return { items: after === undefined ? page.items : [], next: String(Number(after ?? 0) + limit) }
+}
+
+describe('a store whose pages are not those of the contract', () => {
+  const faults: readonly (readonly [string, (page: Page, options: ListOptions) => unknown, RegExp, number[]])[] = [
+    ['more items than asked for', ({ items }) => ({ items: [...items, ...items] }), /gave \d+ items/, [500, 500, 500]],
+    ['the same cursor on each page', ({ items }) => ({ items, next: 'same' }), /cursor of a page/, [500, 500, 200]],
+    ['null for a cursor', (page) => ({ ...page, next: null }), /next page null/, [500, 500, 500]],
+    ['an empty cursor', (page) => ({ ...page, next: '' }), /next page empty text/, [500, 500, 500]],
+    ['a Set of items', () => ({ items: new Set() }), /a Set, not a list/, [500, 500, 500]],
+    ['a total of NaN', (page) => ({ ...page, total: Number.NaN }), /total of a list/, [200, 200, 500]],
+  ]
+  it.each(faults)('is answered 500, also where each item is judged: %s', async (_, fault, message, expected) => {
+    const errors: unknown[] = []
+    const { send } = await serve(await storeWith(fault), { resources, onError: (error) => errors.push(error) })
+    // Pages that follow are asked for as long as too few items are shown.
+    const targets = ['/notes?limit=4', '/notes?sort=-n&limit=4', '/all?sort=n&limit=4&count=true']
+    const statuses = await Promise.all(targets.map(async (target) => (await send('GET', target)).status))
+    expect(statuses).toEqual(expected)
+    expect(errors.map(String)).toEqual(
+      expected.filter((status) => status === 500).map(() => expect.stringMatching(message)),
+    )
+  })
+
+  it('gives a page that ends early where empty pages follow without an end', async () => {
+    const { send } = await serve(await storeWith(countOn), { resources, onError: () => {} })
+    const page = await send('GET', '/notes?limit=4&count=true')
+    expect([page.status, JSON.parse(page.text).map(({ id }: { id: number }) => id)]).toEqual([200, [2, 3]])
+    expect(page.field('Link')).toContain('rel="next"')
+    expect(page.field('X-Total-Count')).toBeUndefined()
+  })
+
+  it('does not tell how many items there are where that was not asked for', async () => {
+    const store = await storeWith((page) => ({ ...page, total: 5 }))
+    const { send } = await serve(store, { resources, onError: () => {} })
+    for (const target of ['/notes', '/notes?limit=2', '/all']) {
+      expect((await send('GET', target)).field('X-Total-Count')).toBeUndefined()
+    }
+  })
+})
+
+describe('a walk through pages without an end', () => {
+  it('ends: accepted work that is due, and monitors that have expired, are found', async () => {
+    const store = await storeWith(countOn)
+    const queue = createWorkQueue(store, Date.now)
+    const { path, content } = queue.record('a', { kind: 'process', pattern: '/all/{id}', path: '/all/1' })
+    await store.write(path, content, { expect: 'absent' })
+    expect(await queue.due(10)).toEqual({ ids: ['a'], wait: undefined })
+    const monitors = createMonitors({ store, now: Date.now, path: '/operations', retention: 0, isAdmin: undefined })
+    expect(await monitors.sweep()).toBeUndefined()
+  })
+})
