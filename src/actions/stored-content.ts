@@ -42,12 +42,14 @@ function safetyFields(content: ContentFields, inline: readonly string[]): readon
   ]
 }
 
+const TEXTS = ['contentType', 'contentEncoding', 'contentLanguage', 'filename'] as const
+
 /**
  * Adds what describes the content beside its type.
  * @throws TypeError for what is not text, such as the null of a database: a client would decode by the coding "null"
  */
 export function addContentFields(fields: string[], resource: StoredResource, route: Route): void {
-  for (const name of ['contentType', 'contentEncoding', 'contentLanguage', 'filename'] as const) {
+  for (const name of TEXTS) {
     const value: unknown = resource[name]
     if (typeof value === 'string' || (value === undefined && name !== 'contentType')) continue
     throw new TypeError(`The store gave as ${name} of ${resource.path} ${describeValue(value)}, not text.`)

@@ -15,7 +15,7 @@ const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze(Object.create(
 
 /** One request and what has been found out about it so far: the one context object, which travels through all steps. */
 export class Exchange implements RequestView {
-  // Private: without them, which a hook could delete, neither is an answer sent nor does `close()` end.
+  // Private, so that no hook can delete them: the answer and `close()` need both.
   readonly #req: IncomingMessage
   readonly #res: ServerResponse
   headers: IncomingHttpHeaders

@@ -7,8 +7,8 @@ import type { ResourceStore } from '../stores/types.ts'
 import { checkPage } from './check-page.ts'
 
 /**
- * The same store with its pages checked, which reports when it fails and when it works again. An `HttpError` 503 is not an unexpected error:
- * without this report nothing would say that the database is away.
+ * The same store, which checks its pages, and reports when it fails and when it works again. An `HttpError` 503 is not an
+ * unexpected error: without this report nothing would say that the database is away.
  */
 export function watchStore(store: ResourceStore, log: Log): ResourceStore {
   const availability = createAvailability('store', 'The store works again.')
