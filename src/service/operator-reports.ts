@@ -4,10 +4,10 @@ import type { Exchange } from '../core/exchange.ts'
 import { andThen, catchRejection, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { createAvailability, isStoreFailure, type Log, reportFailure } from '../core/operator-log.ts'
 import type { ResourceStore } from '../stores/types.ts'
-import { checkPage } from './check-page.ts'
+import { checkChange, checkPage } from './check-results.ts'
 
 /**
- * The same store, which checks its pages, and reports when it fails and when it works again. An `HttpError` 503 is not an
+ * The same store, which checks what it gives, and reports when it fails and when it works again. An `HttpError` 503 is not an
  * unexpected error: without this report nothing would say that the database is away.
  */
 export function watchStore(store: ResourceStore, log: Log): ResourceStore {
@@ -52,9 +52,14 @@ export function watchStore(store: ResourceStore, log: Log): ResourceStore {
     read: (path, options) => observe('read', () => store.read(path, options)),
     list: (collection, options) =>
       observe('read', () => andThen(store.list(collection, options), (page) => checkPage(page, options))),
-    write: (path, content, options) => observe('write', () => store.write(path, content, options)),
-    create: (collection, content, options) => observe('write', () => store.create(collection, content, options)),
-    remove: (path, options) => observe('write', () => store.remove(path, options)),
+    write: (path, content, options) =>
+      observe('write', () => andThen(store.write(path, content, options), (result) => checkChange('write', result))),
+    create: (collection, content, options) =>
+      observe('write', () =>
+        andThen(store.create(collection, content, options), (result) => checkChange('create', result)),
+      ),
+    remove: (path, options) =>
+      observe('write', () => andThen(store.remove(path, options), (result) => checkChange('remove', result))),
     ...(store.stage === undefined
       ? {}
       : { stage: (body, options) => observe('write', () => store.stage!(body, options)) }),
