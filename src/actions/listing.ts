@@ -2,11 +2,13 @@ import { hash } from 'node:crypto'
 import { HttpError } from '../core/errors.ts'
 import { formatPath, formatQueryText, parseQueryText } from '../protocol/request-target.ts'
 import type { Condition, ListQuery } from '../stores/lists.ts'
+import { splitPath } from '../stores/types.ts'
 import { type ParsedQuery, parseQuery, refuseParameters } from './parse-query.ts'
 import { QUERY_TYPES, type QueryRules } from './query-rules.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
+import type { Action } from './route.ts'
 import { scopeConditions } from './scope.ts'
-import { isSealed } from './sealed-cursor.ts'
+import { isSealed, sealedSize } from './sealed-cursor.ts'
 
 /** What a list is asked for. */
 export interface Listing {
@@ -209,4 +211,23 @@ export function requireRoomFor(exchange: ResourceExchange, query: string): void 
 /** Whether the target of this list with another query is one that the service takes. */
 export function fitsTarget({ path, route }: ResourceExchange, query: string): boolean {
   return formatPath(path).length + 1 + query.length <= route.context.maxTargetLength
+}
+
+/** The query of a next page, before its cursor. */
+const LONGEST_QUERY = '?limit=999999999&after='
+
+/**
+ * Loads the target of a PUT that may create an item, whose name is the cursor of the page after it.
+ * @throws HttpError 414 for a name after which no next page fits into a target: one item would end the list for everybody
+ */
+export function wherePageFollows(load: Action['load']): Action['load'] {
+  return (exchange) => {
+    const { collection, name } = splitPath(exchange.path)
+    const { authorize, context } = exchange.route
+    const size = Buffer.byteLength(name)
+    // A page may have to end behind an item that the client may not see.
+    const cursor = ((BINDING + (authorize === undefined ? size : sealedSize(size))) * 4) / 3
+    if (formatPath(collection).length + LONGEST_QUERY.length + cursor <= context.maxTargetLength) return load(exchange)
+    throw new HttpError(414, 'ERR_TARGET_TOO_LONG', { detail: 'The name is too long for an item of a list.' })
+  }
 }

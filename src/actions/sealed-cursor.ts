@@ -28,6 +28,11 @@ export function isSealed(cursor: string): boolean {
   return cursor.startsWith(PREFIX)
 }
 
+/** The size of a cursor of so many bytes once it is sealed. */
+export function sealedSize(size: number): number {
+  return PREFIX.length + Math.ceil(((NONCE + Math.ceil((size + 1) / BLOCK) * BLOCK + TAG) * 4) / 3)
+}
+
 /** Encrypts a cursor; always to the same text, so that a page keeps its entity tag. */
 export async function sealCursor(exchange: ResourceExchange, cursor: string): Promise<string> {
   const key = await findKey(exchange.route.context.store)

@@ -3,6 +3,7 @@ import { remove } from '../actions/delete.ts'
 import { get } from '../actions/get.ts'
 import type { FileOptions } from '../actions/hook-types.ts'
 import { createFileReplacement } from '../actions/item-files.ts'
+import { wherePageFollows } from '../actions/listing.ts'
 import { loadDocument, patch } from '../actions/patch.ts'
 import { put } from '../actions/put.ts'
 import type { Action, ContentRule, Route } from '../actions/route.ts'
@@ -94,14 +95,18 @@ export function compileDocument(
   })
 }
 
-function loadForPut(
+function loadForPut(facts: DocumentFacts, options: Readonly<DocumentOptions>): Action['load'] {
+  const load = loadReplacement(facts, options)
+  return facts.kind === 'item' && facts.createsByPut === true ? wherePageFollows(load) : load
+}
+
+function loadReplacement(
   { indexing, createsByPut }: DocumentFacts,
   { deletion }: Readonly<DocumentOptions>,
 ): Action['load'] {
   const onlyRestores = createsByPut === false && deletion === 'soft'
   if (indexing?.scope !== undefined || onlyRestores) return loadReplacedOrHidden
-  const load = createsByPut === false ? loadPresent : loadReplaced
-  return unlessForeseen(load)
+  return unlessForeseen(createsByPut === false ? loadPresent : loadReplaced)
 }
 
 /** @throws TypeError where `application/json` is to be a merge patch and the service takes none */

@@ -1,0 +1,62 @@
+import { expect, it } from 'vitest'
+import { collection } from '../../src/service/resource-definitions.ts'
+import { memoryStore } from '../../src/stores/memory.ts'
+import { serve } from './serve.ts'
+
+const JSON_TYPE = ['Content-Type: application/json']
+
+it.each([
+  ['plain', collection({ ids: 'string' })],
+  ['with a scope', collection({ ids: 'string', scope: () => ({ owner: 'a' }), clientIds: true })],
+  ['with queries', collection({ ids: 'string', query: { n: 'number' } })],
+])('a list is walked to its end past the longest name that PUT takes: %s', async (_, notes) => {
+  const { send } = await serve(memoryStore(), { resources: { '/notes': notes } })
+  const put = async (name: string) => (await send('PUT', `/notes/${name}`, JSON_TYPE, '{}')).status
+  let [taken, refused] = [1, 2040]
+  expect(await put('a'.repeat(refused))).toBe(414)
+  while (refused - taken > 1) {
+    const length = (taken + refused) >> 1
+    if ((await put('a'.repeat(length))) === 201) taken = length
+    else refused = length
+  }
+  expect(taken).toBeGreaterThan(1400)
+  expect(await put('b')).toBe(201)
+  let next: string | undefined = '/notes?limit=1'
+  let names: string[] = []
+  while (next !== undefined) {
+    const page = await send('GET', next)
+    expect(page.status).toBe(200)
+    names = [...names, ...JSON.parse(page.text).map(({ id }: { id: string }) => id)]
+    next = /<([^>]*)>; rel="next"/.exec(page.field('Link') ?? '')?.[1]
+  }
+  expect([names.includes('b'), names.includes('a'.repeat(taken)), names.includes('a'.repeat(refused))]).toEqual([
+    true,
+    true,
+    false,
+  ])
+})
+
+it('a list is walked past the longest name where a page has to end behind it, because the client may not see so many items', async () => {
+  const store = memoryStore()
+  const authorize = (_: unknown, { method }: { method: string }, current?: { path: string }) =>
+    method !== 'GET' || current === undefined || !current.path.startsWith('/notes/a')
+  const { send } = await serve(store, { resources: { '/notes': collection({ ids: 'string', authorize }) } })
+  const put = async (name: string) => (await send('PUT', `/notes/${name}`, JSON_TYPE, '{}')).status
+  let length = 1100
+  while ((await put('a'.repeat(length))) !== 201) length--
+  expect(length).toBeGreaterThan(1080)
+  for (let n = 1; n < 2000; n++) {
+    await store.write(`/notes/a${n}`, { contentType: 'application/json', body: '{}' }, { expect: 'absent' })
+  }
+  expect(await put('b')).toBe(201)
+  const page = await send('GET', '/notes?limit=999999999')
+  expect(page.text).toBe('[]')
+  const next = /<([^>]*)>; rel="next"/.exec(page.field('Link') ?? '')![1]!
+  expect(next.length).toBeGreaterThan(2000)
+  expect(JSON.parse((await send('GET', next)).text)).toMatchObject([{ id: 'b' }])
+})
+
+it('a name that is long for its escapes alone is taken', async () => {
+  const { send } = await serve(memoryStore(), { resources: { '/notes': collection({ ids: 'string' }) } })
+  expect((await send('PUT', `/notes/${'%C3%A9'.repeat(339)}`, JSON_TYPE, '{}')).status).toBe(201)
+})
