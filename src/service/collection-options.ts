@@ -44,7 +44,8 @@ export interface CollectionOptions<Value = JsonObject> extends DocumentOptions<V
   readonly ids?: 'integer' | 'string' | 'uuid'
   /**
    * Whether PUT to the path of a new item creates it. Default true; false for `'uuid'`, for accepting collections and with a
-   * `scope`: there it would tell that another caller has the path (404 in place of 201).
+   * `scope`: there it would tell that another caller has the path (404 in place of 201). False where writers do not trust each
+   * other: POST goes on behind the highest integer, and after a PUT of 2^53 - 1 there is none left (507).
    */
   readonly clientIds?: boolean
   /**
