@@ -1,4 +1,6 @@
-import { fetchJson, textOf } from '../actions/resource-view.ts'
+import { fetchJson, parseStored } from '../actions/resource-view.ts'
+import { isJsonObject } from '../core/json.ts'
+import { isStoreFailure } from '../core/operator-log.ts'
 import { isResource, type RelatedWrite, type ResourceStore, type StoredResource } from '../stores/types.ts'
 import { walkMembers } from './walk-members.ts'
 
@@ -33,6 +35,8 @@ interface DueWork {
   readonly ids: readonly string[]
   /** Milliseconds until the next of the others is due, as far as they were looked at; `undefined` when there is none. */
   readonly wait: number | undefined
+  /** Why records could not be read, one of them; the others are found all the same. */
+  readonly unreadable?: unknown
 }
 
 const COLLECTION = 'work'
@@ -138,17 +142,30 @@ export function createWorkQueue(store: ResourceStore, now: () => number): WorkQu
     async due(limit) {
       const ids: string[] = []
       let wait: number | undefined
+      let unreadable: unknown
       for await (const item of walkMembers(store, COLLECTION)) {
-        const rest = waitOf(await readRecord(item))
+        let rest: number
+        try {
+          rest = waitOf(await readRecord(item))
+        } catch (error) {
+          if (isStoreFailure(error)) throw error
+          unreadable = error
+          continue
+        }
         if (rest === 0) ids.push(item.path.slice(COLLECTION.length + 1))
         else wait = Math.min(wait ?? rest, rest)
         if (ids.length === limit) break
       }
-      return { ids, wait }
+      return { ids, wait, unreadable }
     },
   }
 }
 
+/** @throws Error for a record that somebody else has written, or changed */
 async function readRecord(resource: StoredResource): Promise<WorkRecord> {
-  return JSON.parse(textOf(await fetchJson(resource, Number.POSITIVE_INFINITY, undefined))!)
+  const record = parseStored(await fetchJson(resource, Number.POSITIVE_INFINITY, undefined))
+  if (isJsonObject(record) && Number.isFinite(record.attempts) && Number.isFinite(record.notBefore)) {
+    return record as unknown as WorkRecord
+  }
+  throw new Error(`The record ${resource.path} of accepted work is malformed.`)
 }

@@ -111,15 +111,16 @@ export function createExternalScheduler(
 function watchDue(queue: WorkQueue, log: Log): WorkQueue['due'] {
   const availability = createAvailability('queue', 'Accepted work is found again.')
   availability.watch(log)
+  const fail = (error: unknown): void =>
+    availability.fail((reason) => `Accepted work cannot be read: ${reason}; it waits.`, error)
   return async (limit) => {
     try {
       const found = await queue.due(limit)
-      availability.succeed()
+      if (found.unreadable === undefined) availability.succeed()
+      else fail(found.unreadable)
       return found
     } catch (error) {
-      if (!isStoreFailure(error)) {
-        availability.fail((reason) => `Accepted work cannot be read: ${reason}; it waits.`, error)
-      }
+      if (!isStoreFailure(error)) fail(error)
       throw error
     }
   }

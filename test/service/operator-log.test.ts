@@ -265,18 +265,31 @@ describe('the log option', () => {
     expect(entries[1]).toMatchObject({ level: 'info', part: 'queue', state: 'up' })
   })
 
-  it(`reports that recorded work cannot be read ${POINT}`, async () => {
-    const { entries, log } = keep()
-    const store = memoryStore()
-    await store.write('work/a', { contentType: 'application/json', body: 'not JSON' }, { expect: 'absent' })
-    await serve(store, {
-      log,
-      resources: { '/jobs': collection({ create: 'accepted', process: () => {} }) },
-      operations: { pollInterval: 20 },
-    })
-    await until(() => entries.length > 0)
-    expect(entries[0]).toMatchObject({ level: 'error', part: 'queue', state: 'down' })
-  })
+  it.each(['not JSON', 'null', '{"attempts":0,"notBefore":"now"}'])(
+    `reports that recorded work cannot be read, and does all other ${POINT}: %s`,
+    async (body) => {
+      const { entries, log } = keep()
+      const store = memoryStore()
+      await store.write('work/a', { contentType: 'application/json', body }, { expect: 'absent' })
+      await store.write(
+        '/jobs/1',
+        { contentType: 'application/json', body: '{"id":1,"state":"pending"}' },
+        { expect: 'absent' },
+      )
+      const left = { kind: 'process', pattern: '/jobs', path: '/jobs/1', attempts: 0, notBefore: 0 }
+      await store.write('work/b', { contentType: 'application/json', body: JSON.stringify(left) }, { expect: 'absent' })
+      const done: string[] = []
+      await serve(store, {
+        log,
+        resources: { '/jobs': collection({ create: 'accepted', process: ({ path }) => void done.push(path) }) },
+        operations: { pollInterval: 20 },
+      })
+      await until(() => entries.length > 0 && done.length > 0)
+      expect(entries[0]).toMatchObject({ level: 'error', part: 'queue', state: 'down' })
+      expect(entries[0]!.message).toContain('work/a')
+      expect(done).toEqual(['/jobs/1'])
+    },
+  )
 
   it(`is one line on the console by default, and nothing with false ${POINT}`, async () => {
     const write = vi.spyOn(console, 'error').mockImplementation(() => {})
