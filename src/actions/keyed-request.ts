@@ -27,7 +27,7 @@ import {
 } from './first-answer.ts'
 import { addWantedDigests } from './get.ts'
 import { ReadUntilLeft, type ResourceExchange } from './resource-exchange.ts'
-import { readInScope, refuseTaken } from './scope.ts'
+import { HIDDEN, readInScope, refuseTaken } from './scope.ts'
 
 /** A request that is answered once, however often it is sent. */
 export interface KeyedRequest {
@@ -131,9 +131,7 @@ function readFirst(exchange: ResourceExchange): MaybePromise<StoredState> {
 function requireInScope(exchange: ResourceExchange): MaybePromise<void> {
   const { scope, route, storePath } = exchange
   if (scope === undefined || route.collection !== undefined) return undefined
-  return andThen(readInScope(exchange, storePath, new ReadUntilLeft(exchange, { hidden: true })), () =>
-    refuseTaken(exchange),
-  )
+  return andThen(readInScope(exchange, storePath, new ReadUntilLeft(exchange, HIDDEN)), () => refuseTaken(exchange))
 }
 
 /**
