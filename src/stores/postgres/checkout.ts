@@ -34,6 +34,9 @@ export type Checkout = <Result>(
   call: Abortable,
 ) => Promise<Result>
 
+/** A call that is never given up. */
+export const UNENDING: Abortable = {}
+
 /** A wait looks this often whether its caller has left, in milliseconds: an AbortSignal each would cost 4 us. */
 export const LOOK_PERIOD = 50
 
