@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Exchange } from '../core/exchange.ts'
-import { isWithin } from '../core/is-within.ts'
+import { isWithin } from '../core/forward-clock.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import type { Log } from '../core/operator-log.ts'
 import { type DefaultRule, withDefault } from '../core/option-values.ts'

@@ -3,8 +3,8 @@ import { formatLogText, type RequestEvent, writeToConsole } from '../core/diagno
 import type { Exchange } from '../core/exchange.ts'
 import { andThen, catchRejection, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { createAvailability, isStoreFailure, type Log, reportFailure } from '../core/operator-log.ts'
-import type { ResourceStore } from '../stores/types.ts'
-import { checkPage } from './check-page.ts'
+import { describeValue } from '../core/option-values.ts'
+import type { ListOptions, Page, ResourceStore } from '../stores/types.ts'
 
 /**
  * The same store, which checks its pages, and reports when it fails and when it works again. An `HttpError` 503 is not an
@@ -59,6 +59,27 @@ export function watchStore(store: ResourceStore, log: Log): ResourceStore {
       ? {}
       : { stage: (body, options) => observe('write', () => store.stage!(body, options)) }),
   }
+}
+
+/**
+ * A page as the contract has it: what walks through pages relies on it to come to an end. A count that was not asked for is
+ * left out: it would tell of items that the caller may not see.
+ * @throws TypeError for a store that gives another one
+ */
+function checkPage(page: Page, { after, limit, query }: ListOptions): Page {
+  const { items, next, total } = page
+  if (!Array.isArray(items))
+    throw new TypeError(`The store gave as items of a page ${describeValue(items)}, not a list.`)
+  if (items.length > limit) throw new TypeError(`The store gave ${items.length} items for a page of at most ${limit}.`)
+  if (next !== undefined && (typeof next !== 'string' || next === '')) {
+    throw new TypeError(`The store gave as cursor of the next page ${describeValue(next)}.`)
+  }
+  if (next !== undefined && next === after)
+    throw new TypeError('The store gave the cursor of a page as that of the next.')
+  if (total === undefined) return page
+  if (query?.count !== true) return next === undefined ? { items } : { items, next }
+  if (Number.isSafeInteger(total) && total >= 0) return page
+  throw new TypeError(`The store gave as total of a list ${describeValue(total)}.`)
 }
 
 /** Called while the items of a collection are indexed that were there before. */
