@@ -6,6 +6,7 @@ import type { Step } from '../core/handler.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import type { Reply } from '../core/reply.ts'
 import { declaredLength } from '../core/request-content.ts'
+import { createUnavailableError } from '../core/unavailable.ts'
 import { parseIdempotencyKey } from '../protocol/structured-fields.ts'
 import {
   isResource,
@@ -190,7 +191,7 @@ export function recordAnswer(
  */
 export async function answerOfWinner(exchange: ResourceExchange, winner: StoredResource): Promise<Reply> {
   const reply = await repeatAnswer(exchange, winner)
-  if (reply === undefined) throw new HttpError(503, 'ERR_UNAVAILABLE', { headers: { 'Retry-After': '1' } })
+  if (reply === undefined) throw createUnavailableError()
   return reply
 }
 

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { HttpError } from '../core/errors.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { contentReply, emptyReply, encodeText, type Reply } from '../core/reply.ts'
 import { MAX_ATTEMPTS, pause } from '../core/turns.ts'
+import { createUnavailableError } from '../core/unavailable.ts'
 import { formatPath } from '../protocol/request-target.ts'
 import {
   type Content,
@@ -165,9 +165,7 @@ async function lose(
   once: Once | undefined,
   attempts: number,
 ): Promise<Reply | undefined> {
-  if (attempts === MAX_ATTEMPTS) {
-    throw new HttpError(503, 'ERR_UNAVAILABLE', { headers: { 'Retry-After': '1' } })
-  }
+  if (attempts === MAX_ATTEMPTS) throw createUnavailableError()
   if (conflict.missing !== undefined) {
     await pause(attempts)
     await checkParent(exchange)
