@@ -108,7 +108,7 @@ export function newMemberOf(
   }
   return andThen(validateItem(own, rules, unknownMembers(exchange), names), (validated) => {
     if (route.beforeWrite === undefined) return make(validated, true)
-    const kept = [...names, ...scopeNamesOf(exchange)]
+    const kept = [...names, ...scopeNamesOf(exchange.route)]
     const properties = propertiesOfServer({ idMember: kind, showsWork: isAccepted }, kept)
     const about = { kind: 'created', current: undefined, properties } as const
     const stampMember = () => andThen(stamp(exchange, validated, about), (stamped) => make(stamped, true))
