@@ -2,6 +2,7 @@ import { publishFailure } from '../core/diagnostics.ts'
 import type { Exchange } from '../core/exchange.ts'
 import { logFailure, type ReportFailure } from '../core/failures.ts'
 import { atOnce, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
+import { waitAtMost } from '../core/wait-at-most.ts'
 import { isLanguageList } from '../protocol/content-language.ts'
 import { parseMediaType } from '../protocol/media-type.ts'
 import { type RelatedWrite, sizeOf } from '../stores/types.ts'
@@ -130,12 +131,7 @@ export function createAfterCommits(report: ReportFailure): AfterCommits {
       while (running.size > 0) {
         const rest = end - performance.now()
         if (rest <= 0) return
-        let timer: NodeJS.Timeout | undefined
-        const tooLate = new Promise((resolve) => {
-          timer = setTimeout(resolve, rest)
-        })
-        await Promise.race([Promise.all(running), tooLate])
-        clearTimeout(timer)
+        await waitAtMost(rest, Promise.all(running))
       }
     },
   }

@@ -51,8 +51,8 @@ export function commit<Input, Result extends Outcome>(
   return route.context.turns.take(
     storePath,
     (entry) => {
-      if (entry === 'at-once') return swap(exchange, attempt, input, 1)
-      return andThen(judgeAnew(exchange), () => swap(exchange, attempt, input, 1))
+      if (entry === 'at-once') return commitWithoutTurn(exchange, attempt, input)
+      return andThen(judgeAnew(exchange), () => commitWithoutTurn(exchange, attempt, input))
     },
     // A write that depends on no state wins at its first attempt.
     isStateRead ? 'refuse' : 'go-on',
@@ -64,15 +64,7 @@ export function commitWithoutTurn<Input, Result extends Outcome>(
   exchange: ResourceExchange,
   attempt: Attempt<Input, Result>,
   input: Input,
-): MaybePromise<Won<Result>> {
-  return swap(exchange, attempt, input, 1)
-}
-
-function swap<Input, Result extends Outcome>(
-  exchange: ResourceExchange,
-  attempt: Attempt<Input, Result>,
-  input: Input,
-  attempts: number,
+  attempts = 1,
 ): MaybePromise<Won<Result>> {
   const result = attempt(exchange, input)
   if (isPromise(result)) return result.then((result) => settle(exchange, attempt, input, attempts, result))
@@ -90,6 +82,7 @@ function settle<Input, Result extends Outcome>(
   if (attempts === MAX_ATTEMPTS) {
     throw new HttpError(409, 'ERR_CONFLICT', { detail: 'The resource is being changed by others all the time.' })
   }
+  const attemptAgain = () => commitWithoutTurn(exchange, attempt, input, attempts + 1)
   const isParentMissing = (result as Partial<WriteConflict>).missing !== undefined
   if (isParentMissing || attempts >= PATIENT_ATTEMPTS || exchange.scope !== undefined) {
     // The state of before the pause is not the current one any more, and what a store says of one is not in scope yet.
@@ -97,26 +90,17 @@ function settle<Input, Result extends Outcome>(
     return paused
       .then(() => (isParentMissing ? checkParent(exchange) : undefined))
       .then(() => judgeAnew(exchange))
-      .then(() => swap(exchange, attempt, input, attempts + 1))
+      .then(attemptAgain)
   }
   const wasForeseen = exchange.foreseenVersion !== undefined
   setState(exchange, (result as unknown as { readonly current: StoredState }).current)
-  // 404 and 410 come before the condition; this is the first look at the state.
-  if (wasForeseen)
-    return andThen(exchange.action.load(exchange), () => judgeAndSwap(exchange, attempt, input, attempts))
-  return judgeAndSwap(exchange, attempt, input, attempts)
-}
-
-function judgeAndSwap<Input, Result extends Outcome>(
-  exchange: ResourceExchange,
-  attempt: Attempt<Input, Result>,
-  input: Input,
-  attempts: number,
-): MaybePromise<Won<Result>> {
-  return andThen(requireAuthorization(exchange), () => {
-    checkConditions(exchange)
-    return swap(exchange, attempt, input, attempts + 1)
-  })
+  // 404 and 410 come before the condition; this is the first look at a state that was foreseen.
+  return andThen(wasForeseen ? exchange.action.load(exchange) : undefined, () =>
+    andThen(requireAuthorization(exchange), () => {
+      checkConditions(exchange)
+      return attemptAgain()
+    }),
+  )
 }
 
 /** Reads the current state and judges the request by it, in the order in which it was judged first. */

@@ -22,6 +22,7 @@ import {
   addProperties,
   propertiesOfServer,
   requireSameFacts,
+  scopeNamesOf,
   splitProperties,
   validateItem,
 } from './server-properties.ts'
@@ -50,7 +51,7 @@ export function summarizeFile(describe: FileOptions['describe'], facts: FileFact
 
 /** @throws HttpError 422 */
 export async function validateItemContent(exchange: ResourceExchange, document: Document): Promise<ItemContent> {
-  const names = fileNamesOf(exchange)
+  const names = fileNamesOf(exchange.route)
   const { owned } = splitProperties(document.value, names)
   return {
     document: await validateItem(document, exchange.route, unknownMembers(exchange), names),
@@ -72,7 +73,7 @@ export async function completeItem(
   tells: boolean,
 ): Promise<Document> {
   const value = before === undefined ? undefined : parseStored(before)
-  const facts = splitProperties(value, fileNamesOf(exchange)).owned
+  const facts = splitProperties(value, fileNamesOf(exchange.route)).owned
   const isTold = tells || Object.keys(given).length > 0
   if (isTold && Object.keys(facts).length > 0) await checkReading(exchange)
   requireSameFacts(given, facts, Object.keys(given))
@@ -81,8 +82,13 @@ export async function completeItem(
 }
 
 /** Names of the properties that items of a route have by the definition for their files. */
-export function fileNamesOf({ route }: ResourceExchange): readonly string[] {
-  return typeof route.fileNames === 'string' ? [] : route.fileNames
+function fileNamesOf({ fileNames }: Route): readonly string[] {
+  return typeof fileNames === 'string' ? [] : fileNames
+}
+
+/** Names of the properties that the server keeps: those of files, and those of the scope. */
+export function keptNamesOf(route: Route): readonly string[] {
+  return [...fileNamesOf(route), ...scopeNamesOf(route)]
 }
 
 type Stored = { readonly outcome: 'created' | 'replaced' }
@@ -166,9 +172,4 @@ function describeFile(
 function filenameOf(exchange: ResourceExchange): string | undefined {
   const disposition = exchange.field('content-disposition')
   return disposition === undefined ? undefined : parseContentDisposition(disposition)?.filename
-}
-
-/** Names of the properties that the server keeps: those of files, and those of the scope. */
-function keptNamesOf({ fileNames, indexing }: Route): readonly string[] {
-  return [...(typeof fileNames === 'string' ? [] : fileNames), ...(indexing?.scopeNames ?? [])]
 }

@@ -6,6 +6,7 @@ import type { Step } from '../core/handler.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import type { Reply } from '../core/reply.ts'
 import { declaredLength } from '../core/request-content.ts'
+import { createUnavailableError } from '../core/unavailable.ts'
 import { parseIdempotencyKey } from '../protocol/structured-fields.ts'
 import {
   isResource,
@@ -27,7 +28,7 @@ import {
 } from './first-answer.ts'
 import { addWantedDigests } from './get.ts'
 import { ReadUntilLeft, type ResourceExchange } from './resource-exchange.ts'
-import { readInScope, refuseTaken } from './scope.ts'
+import { HIDDEN, readInScope, refuseTaken } from './scope.ts'
 
 /** A request that is answered once, however often it is sent. */
 export interface KeyedRequest {
@@ -131,9 +132,7 @@ function readFirst(exchange: ResourceExchange): MaybePromise<StoredState> {
 function requireInScope(exchange: ResourceExchange): MaybePromise<void> {
   const { scope, route, storePath } = exchange
   if (scope === undefined || route.collection !== undefined) return undefined
-  return andThen(readInScope(exchange, storePath, new ReadUntilLeft(exchange, { hidden: true })), () =>
-    refuseTaken(exchange),
-  )
+  return andThen(readInScope(exchange, storePath, new ReadUntilLeft(exchange, HIDDEN)), () => refuseTaken(exchange))
 }
 
 /**
@@ -192,7 +191,7 @@ export function recordAnswer(
  */
 export async function answerOfWinner(exchange: ResourceExchange, winner: StoredResource): Promise<Reply> {
   const reply = await repeatAnswer(exchange, winner)
-  if (reply === undefined) throw new HttpError(503, 'ERR_UNAVAILABLE', { headers: { 'Retry-After': '1' } })
+  if (reply === undefined) throw createUnavailableError()
   return reply
 }
 

@@ -5,7 +5,7 @@ import type { Condition, ListQuery } from '../stores/lists.ts'
 import { splitPath } from '../stores/types.ts'
 import { type ParsedQuery, parseQuery, refuseParameters } from './parse-query.ts'
 import { QUERY_TYPES, type QueryRules } from './query-rules.ts'
-import type { ResourceExchange } from './resource-exchange.ts'
+import { collectionPathOf, type ResourceExchange } from './resource-exchange.ts'
 import type { Action } from './route.ts'
 import { scopeConditions } from './scope.ts'
 import { isSealed, sealedSize } from './sealed-cursor.ts'
@@ -113,8 +113,8 @@ function compareText(a: object, b: object): number {
   return JSON.stringify(a) < JSON.stringify(b) ? -1 : 1
 }
 
-function indexOf({ route, storePath }: ResourceExchange): ListQuery['index'] {
-  return route.indexing!.indexOf(storePath === '/' ? '' : storePath)
+function indexOf(exchange: ResourceExchange): ListQuery['index'] {
+  return exchange.route.indexing!.indexOf(collectionPathOf(exchange))
 }
 
 /** @throws HttpError 400 for bytes that are not ASCII: Node gives each as a character, which the client did not send */

@@ -14,7 +14,7 @@ import {
 import { indexNewMember, takeBeforeId } from './indexing.ts'
 import { recordAnswer, repeatAnswer } from './keyed-request.ts'
 import { requireOwnFile, requireOwnItem } from './neighbouring-paths.ts'
-import { type ResourceExchange, unknownMembers } from './resource-exchange.ts'
+import { collectionPathOf, type ResourceExchange, unknownMembers } from './resource-exchange.ts'
 import {
   addProperties,
   propertiesOfServer,
@@ -47,10 +47,10 @@ export interface MemberFile {
 }
 
 /** Makes a member of content that is kept as it came. */
-export function rawMemberOf({ route, storePath }: ResourceExchange, content: Content): NewMember {
+export function rawMemberOf(exchange: ResourceExchange, content: Content): NewMember {
   return {
     content: (name) => {
-      requireOwnItem(route, storePath === '/' ? '' : storePath, name)
+      requireOwnItem(exchange.route, collectionPathOf(exchange), name)
       return content
     },
     related: () => [],
@@ -85,7 +85,7 @@ export function newMemberOf(
   const make = (validated: Document, isFinal: boolean): NewMember => {
     const complete = addProperties(addProperties(validated, facts), owned)
     const valid = isAccepted ? markPending(complete) : complete
-    const base = exchange.storePath === '/' ? '' : exchange.storePath
+    const base = collectionPathOf(exchange)
     // Refused before the store is asked for a name.
     const taken = isFinal && indexing !== undefined ? takeBeforeId(indexing, base, valid.value) : undefined
     return {
@@ -108,7 +108,7 @@ export function newMemberOf(
   }
   return andThen(validateItem(own, rules, unknownMembers(exchange), names), (validated) => {
     if (route.beforeWrite === undefined) return make(validated, true)
-    const kept = [...names, ...scopeNamesOf(exchange)]
+    const kept = [...names, ...scopeNamesOf(exchange.route)]
     const properties = propertiesOfServer({ idMember: kind, showsWork: isAccepted }, kept)
     const about = { kind: 'created', current: undefined, properties } as const
     const stampMember = () => andThen(stamp(exchange, validated, about), (stamped) => make(stamped, true))
@@ -139,7 +139,6 @@ export function createOnce(
   member: NewMember,
   toReply: (exchange: ResourceExchange, resource: StoredResource) => Reply,
 ): Once {
-  const { storePath } = exchange
   let reply: Reply | undefined
 
   return {
@@ -148,7 +147,7 @@ export function createOnce(
       related(name, state) {
         const content = member.content(name)
         const others = member.related(name, state)
-        const path = memberPath(storePath === '/' ? '' : storePath, name)
+        const path = memberPath(collectionPathOf(exchange), name)
         const recorded = recordAnswer(exchange, toReply(exchange, foresee(path, content, state)))
         reply = recorded.reply
         // First, so that a repetition is recognized before anything else stands in its way.

@@ -3,7 +3,7 @@ import { type ContentSource, precede, type RangedBody, type ReplyBody, SHORT } f
 import { UntilLeft } from '../core/until-left.ts'
 import type { ListQuery } from '../stores/lists.ts'
 import { isResource, type ListOptions, type Page, type ResourceStore, type StoredResource } from '../stores/types.ts'
-import type { ResourceExchange } from './resource-exchange.ts'
+import { collectionPathOf, type ResourceExchange } from './resource-exchange.ts'
 
 /** Pages up to this size are one value, which is kept beside the page; others are written as they are read. */
 const LARGEST_VALUE = 256 * 1024
@@ -139,9 +139,8 @@ function listStored(
   limit: number,
   query: ListQuery | undefined,
 ): MaybePromise<Page> {
-  const { route, storePath } = exchange
   const options = new ListUntilLeft(exchange, after, limit, query)
-  return route.context.store.list(storePath === '/' ? '' : storePath, options)
+  return exchange.route.context.store.list(collectionPathOf(exchange), options)
 }
 
 /** Options of a list that ends when the client has left. */

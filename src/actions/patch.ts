@@ -100,7 +100,7 @@ function write(
   const text = JSON.stringify(patched)
   return andThen(filePropertiesOf(route, exchange.storePath, exchange), (files) => {
     requireSameFacts(splitProperties(patched, files).owned, splitProperties(document, files).owned, files)
-    const names = [...files, ...scopeNamesOf(exchange)]
+    const names = [...files, ...scopeNamesOf(route)]
     // A schema may change its input in place, and what the patch leaves alone is shared with the current document.
     const value = route.schema === undefined ? patched : (JSON.parse(text) as JsonValue)
     const validated = validateItem({ value, text, isVerbatim: true }, route, unknownMembers(exchange), names)

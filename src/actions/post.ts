@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { HttpError } from '../core/errors.ts'
 import { andThen, isPromise, type MaybePromise } from '../core/maybe-promise.ts'
 import { contentReply, emptyReply, encodeText, type Reply } from '../core/reply.ts'
 import { MAX_ATTEMPTS, pause } from '../core/turns.ts'
+import { createUnavailableError } from '../core/unavailable.ts'
 import { formatPath } from '../protocol/request-target.ts'
 import {
   type Content,
@@ -21,7 +21,13 @@ import { readForm } from './form-content.ts'
 import { checkParent, requireParent } from './neighbouring-paths.ts'
 import { CreateUntilLeft, createOnce, type NewMember, newMemberOf, type Once, rawMemberOf } from './new-member.ts'
 import { writtenReply } from './representation.ts'
-import { appliedPreferences, preferredReturn, type ResourceExchange, unknownMembers } from './resource-exchange.ts'
+import {
+  appliedPreferences,
+  collectionPathOf,
+  preferredReturn,
+  type ResourceExchange,
+  unknownMembers,
+} from './resource-exchange.ts'
 import { type Document, idOf, validateDocument } from './validation.ts'
 import { foresee } from './write-states.ts'
 
@@ -63,17 +69,12 @@ function create(exchange: ResourceExchange, member: NewMember): MaybePromise<Rep
     ...member,
     related: (name, state) => {
       // The work is recorded in the same atomic step as the member: no 202 without it, and it without no member.
-      const work = route.context.work!.prepareProcessing(exchange, memberPath(collectionPath(exchange), name))
+      const work = route.context.work!.prepareProcessing(exchange, memberPath(collectionPathOf(exchange), name))
       started = work.start
       return [...member.related(name, state), work.record]
     },
   }
   return store(exchange, accepted, acceptedReply, () => started?.())
-}
-
-/** Path of the collection in the store: that of the request, without the slash of the root. */
-function collectionPath(exchange: ResourceExchange): string {
-  return exchange.storePath === '/' ? '' : exchange.storePath
 }
 
 /** Stores a new member, and answers with it. @param onCreated called once it is stored, and not for a repetition */
@@ -151,7 +152,7 @@ function withOutbox(
   return {
     ...member,
     related(name, state) {
-      const path = memberPath(collectionPath(exchange), name)
+      const path = memberPath(collectionPathOf(exchange), name)
       return [...member.related(name, state), ...outbox(path, foresee(path, member.content(name), state))]
     },
   }
@@ -164,9 +165,7 @@ async function lose(
   once: Once | undefined,
   attempts: number,
 ): Promise<Reply | undefined> {
-  if (attempts === MAX_ATTEMPTS) {
-    throw new HttpError(503, 'ERR_UNAVAILABLE', { headers: { 'Retry-After': '1' } })
-  }
+  if (attempts === MAX_ATTEMPTS) throw createUnavailableError()
   if (conflict.missing !== undefined) {
     await pause(attempts)
     await checkParent(exchange)
@@ -188,7 +187,7 @@ function writeBelow(
 ): MaybePromise<CreateResult> {
   const { context, collection, outbox } = exchange.route
   const { keyed } = exchange
-  const path = collectionPath(exchange)
+  const path = collectionPathOf(exchange)
   if (collection!.ids !== 'uuid') {
     return context.store.create(path, content, new CreateUntilLeft(exchange, related, requires))
   }

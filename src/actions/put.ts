@@ -10,7 +10,7 @@ import { commit, commitWithoutTurn, WriteUntilLeft, writeChange } from './commit
 import { checkConditions, expectationOf, performForeseen } from './conditions.ts'
 import { contentOf, discardContent, hasSchema, type Proposal, readJson, readRawContent } from './content.ts'
 import { indexContent } from './indexing.ts'
-import { completeItem, fileNamesOf, validateItemContent } from './item-files.ts'
+import { completeItem, keptNamesOf, validateItemContent } from './item-files.ts'
 import { requireParent } from './neighbouring-paths.ts'
 import { addStateFields, cacheControlFor, writtenReply } from './representation.ts'
 import {
@@ -21,7 +21,7 @@ import {
   unknownMembers,
 } from './resource-exchange.ts'
 import { readInScope, refuseTaken } from './scope.ts'
-import { addProperties, propertiesOfServer, scopeNamesOf, splitScope } from './server-properties.ts'
+import { addProperties, propertiesOfServer, splitScope } from './server-properties.ts'
 import { stamp } from './stamp.ts'
 import { requirePresent, setState } from './state.ts'
 import { type Document, idOf, insertId, validateDocument } from './validation.ts'
@@ -83,7 +83,7 @@ function stampReplacement(exchange: ResourceExchange, document: Document, seen: 
   const { route } = exchange
   if (route.beforeWrite === undefined) return document
   requireTargetId(exchange, document.value)
-  const properties = propertiesOfServer(route, [...fileNamesOf(exchange), ...scopeNamesOf(exchange)])
+  const properties = propertiesOfServer(route, keptNamesOf(route))
   return stamp(exchange, document, { kind: kindOf(seen), current: seen.resource, properties })
 }
 

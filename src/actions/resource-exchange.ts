@@ -149,6 +149,11 @@ export function readParams(pattern: string, path: string): Readonly<Record<strin
   return Object.freeze(params)
 }
 
+/** Path in the store of the collection that is the target: without the slash of the root. */
+export function collectionPathOf({ storePath }: ResourceExchange): string {
+  return storePath === '/' ? '' : storePath
+}
+
 /** What Prefer says about the content of an answer to a write (RFC 7240 §4.2). */
 export function preferredReturn({ preferences }: ResourceExchange): 'minimal' | 'representation' | undefined {
   return preferences.return

@@ -5,12 +5,13 @@ import { describeValue } from '../core/option-values.ts'
 import type { RequestView } from '../core/request-view.ts'
 import { isSafeMethod } from '../protocol/methods.ts'
 import { type Condition, compareValues, type IndexedValues, indexedValueOf, isIndexedText } from '../stores/lists.ts'
-import { isResource, type ReadOptions, type StoredResource, type StoredState } from '../stores/types.ts'
+import { isResource, type ReadOptions, type StoredResource, type StoredState, type Tombstone } from '../stores/types.ts'
 import type { Indexing } from './indexing.ts'
 import { ReadUntilLeft, type ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'
 
-const HIDDEN = { hidden: true }
+/** What reads a state that is softly deleted as well. */
+export const HIDDEN: Pick<ReadOptions, 'hidden'> = { hidden: true }
 const HIDDEN_METADATA = { hidden: true, metadataOnly: true }
 
 /** Properties and values that every item of a caller has. */
@@ -147,12 +148,11 @@ function judgeState(
     )
   }
   const isInScope = isCurrent ? matchesValues(indexing, scope, state.indexed!.values) : matches(indexing, scope, state)
-  return andThen(isInScope, (isInScope) => showState(exchange, path, options, state, isInScope))
+  return andThen(isInScope, (isInScope) => showState(exchange, options, state, isInScope))
 }
 
 function showState(
   exchange: ResourceExchange,
-  path: string,
   options: ReadOptions,
   state: StoredResource,
   isInScope: boolean,
@@ -162,8 +162,12 @@ function showState(
     return undefined
   }
   exchange.isTaken = false
-  if (state.hidden !== true || options.hidden === true) return state
-  return { removed: true, path, removedAt: state.lastModified ?? exchange.route.context.now() }
+  return state.hidden !== true || options.hidden === true ? state : tombstoneOf(exchange, state)
+}
+
+/** What a hidden resource is for those who do not see it: one that was removed. */
+export function tombstoneOf(exchange: ResourceExchange, { path, lastModified }: StoredResource): Tombstone {
+  return { removed: true, path, removedAt: lastModified ?? exchange.route.context.now() }
 }
 
 function matches(indexing: Indexing, scope: Scope, item: StoredResource): MaybePromise<boolean> {

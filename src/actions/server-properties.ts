@@ -124,8 +124,8 @@ export function requireSameFacts(given: JsonObject, facts: JsonObject, names: It
 
 /** @throws HttpError 422 for a new item that says itself what only the server can know of its files */
 export function refuseFacts(value: JsonObject, names: readonly string[]): void {
-  if (!names.some((name) => Object.hasOwn(value, name))) return
   const given = names.filter((name) => Object.hasOwn(value, name))
+  if (given.length === 0) return
   throw invalid(given.map((name) => ({ pointer: formatPointerStep(name), detail: 'A file is expected here.' })))
 }
 
@@ -138,8 +138,8 @@ export interface ScopedDocument {
 const NO_PROPERTIES: JsonObject = Object.freeze({})
 
 /** Names of the properties that a scope may set: the schema does not see them. */
-export function scopeNamesOf({ route }: ResourceExchange): readonly string[] {
-  return route.indexing?.scopeNames ?? []
+export function scopeNamesOf({ indexing }: Route): readonly string[] {
+  return indexing?.scopeNames ?? []
 }
 
 /**
@@ -149,7 +149,7 @@ export function scopeNamesOf({ route }: ResourceExchange): readonly string[] {
  */
 export function splitScope(exchange: ResourceExchange, document: Document): ScopedDocument {
   const { scope = NO_PROPERTIES } = exchange
-  const names = scopeNamesOf(exchange)
+  const names = scopeNamesOf(exchange.route)
   if (names.length === 0 || !isJsonObject(document.value)) return { document, owned: NO_PROPERTIES }
   const { value } = document
   requireScope(exchange, value, 'or-absent')

@@ -7,14 +7,13 @@ import { isOthersResource } from './neighbouring-paths.ts'
 import { selectedValidators } from './representation.ts'
 import { ReadUntilLeft, type ResourceExchange } from './resource-exchange.ts'
 import type { Route } from './route.ts'
-import { readInScope, refuseTaken } from './scope.ts'
+import { HIDDEN, readInScope, refuseTaken, tombstoneOf } from './scope.ts'
 
 /** What a request needs of a state. */
 type Needed = Pick<ReadOptions, 'metadataOnly'>
 
 const WHOLE: Needed = {}
 const METADATA: Needed = { metadataOnly: true }
-const HIDDEN = { hidden: true }
 
 /** Reads the current state of the target, once a request. */
 export function readState(exchange: ResourceExchange, needed: Needed = WHOLE): MaybePromise<void> {
@@ -65,37 +64,33 @@ function readItem(exchange: ResourceExchange): MaybePromise<void> {
 function splitHidden(exchange: ResourceExchange, state: StoredState): StoredState {
   const isHidden = isResource(state) && state.hidden === true
   exchange.hidden = isHidden ? state : undefined
-  if (!isHidden || exchange.wantsHidden) return state
-  return { removed: true, path: state.path, removedAt: state.lastModified ?? exchange.route.context.now() }
+  return !isHidden || exchange.wantsHidden ? state : tombstoneOf(exchange, state)
 }
 
 /** Reads the state of a file, whose item must exist. A file that was hidden with its item is there again with it. */
-export function loadFile(exchange: ResourceExchange): MaybePromise<void> {
+function readFile(exchange: ResourceExchange, needed: Needed): MaybePromise<void> {
   return andThen(readItem(exchange), () => {
     requireState(exchange, exchange.item)
     const { store } = exchange.route.context
-    const file = store.read(exchange.storePath, new ReadUntilLeft(exchange, { hidden: true, ...neededOf(exchange) }))
-    return andThen(file, (state) => {
-      setState(exchange, state)
-      requireState(exchange, state)
-    })
+    const file = store.read(exchange.storePath, new ReadUntilLeft(exchange, { hidden: true, ...needed }))
+    return andThen(file, (state) => setState(exchange, state))
   })
 }
 
-/** Reads the state of a file that PUT replaces, whose item must exist. */
+/** Reads the state of a file that must exist, as its item must. */
+export function loadFile(exchange: ResourceExchange): MaybePromise<void> {
+  return andThen(readFile(exchange, neededOf(exchange)), () => requireState(exchange, exchange.state))
+}
+
+/** Reads the state of a file that PUT replaces. */
 export function loadFileTarget(exchange: ResourceExchange): MaybePromise<void> {
-  return andThen(readItem(exchange), () => {
-    requireState(exchange, exchange.item)
-    const { store } = exchange.route.context
-    const file = store.read(exchange.storePath, new ReadUntilLeft(exchange, { hidden: true, ...METADATA }))
-    return andThen(file, (state) => setState(exchange, state))
-  })
+  return readFile(exchange, METADATA)
 }
 
 /** Reads the state of a target that need not exist (PUT), where a condition is about to ask for it. */
 function loadIfPresent(exchange: ResourceExchange): MaybePromise<void> {
   if (exchange.route.preconditions === 'optional' && exchange.conditions === undefined) return undefined
-  return readMetadata(exchange)
+  return readState(exchange, METADATA)
 }
 
 /** Whether a media type is that of a patch format of the service. */
@@ -111,7 +106,7 @@ export function isPatchType({ context }: Route, essence: string): boolean {
 export function loadReplaced(exchange: ResourceExchange): MaybePromise<void> {
   const { route, contentType } = exchange
   if (route.isJson || !isPatchType(route, contentType)) return loadIfPresent(exchange)
-  return andThen(readMetadata(exchange), () => {
+  return andThen(readState(exchange, METADATA), () => {
     const { current } = exchange
     const stored = current === undefined ? undefined : parseMediaType(current.contentType)?.essence
     if (stored === undefined || stored === contentType || !isJsonType(stored)) return
@@ -132,11 +127,6 @@ export function loadReplacedOrHidden(exchange: ResourceExchange): MaybePromise<v
     refuseTaken(exchange)
     if (!exchange.route.createsByPut && exchange.hidden === undefined) requirePresent(exchange)
   })
-}
-
-/** Reads what describes the current state, without its content. */
-function readMetadata(exchange: ResourceExchange): MaybePromise<void> {
-  return readState(exchange, METADATA)
 }
 
 /** What HEAD needs of a state: no content, unless fields of the answer are made from it. */

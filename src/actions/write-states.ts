@@ -16,7 +16,7 @@ import {
 import { ReadUntilLeft, type ResourceExchange } from './resource-exchange.ts'
 import { fetchJson, loadView, viewState } from './resource-view.ts'
 import type { Route } from './route.ts'
-import { readInScope, refuseTaken } from './scope.ts'
+import { HIDDEN, readInScope, refuseTaken, tombstoneOf } from './scope.ts'
 import { setState } from './state.ts'
 
 /** The state that a write replaces, as it was seen: the write happens on no other. */
@@ -33,7 +33,7 @@ export interface SeenState {
 export function readSeenState(exchange: ResourceExchange): MaybePromise<SeenState | undefined> {
   const { limits } = exchange.route.context
   // What the server keeps of a softly deleted item comes back with it.
-  return andThen(readInScope(exchange, exchange.storePath, new ReadUntilLeft(exchange, { hidden: true })), (state) => {
+  return andThen(readInScope(exchange, exchange.storePath, new ReadUntilLeft(exchange, HIDDEN)), (state) => {
     refuseTaken(exchange)
     if (isJudgedAnew(exchange, state)) return undefined
     if (!isResource(state)) return { resource: undefined, expect: 'absent' }
@@ -44,19 +44,11 @@ export function readSeenState(exchange: ResourceExchange): MaybePromise<SeenStat
 
 /** Takes a state as the current one. @returns whether another one was judged before */
 function isJudgedAnew(exchange: ResourceExchange, state: StoredState): boolean {
-  const visible = visibleOf(state)
-  const isOther = exchange.isStateRead && exchange.current?.version !== visible?.version
-  if (isOther || !exchange.isStateRead) setState(exchange, visible ?? tombstoneOf(exchange, state))
+  const shown = isResource(state) && state.hidden === true ? tombstoneOf(exchange, state) : state
+  const version = isResource(shown) ? shown.version : undefined
+  const isOther = exchange.isStateRead && exchange.current?.version !== version
+  if (isOther || !exchange.isStateRead) setState(exchange, shown)
   return isOther
-}
-
-function visibleOf(state: StoredState): StoredResource | undefined {
-  return isResource(state) && state.hidden !== true ? state : undefined
-}
-
-function tombstoneOf(exchange: ResourceExchange, state: StoredState): StoredState {
-  if (!isResource(state)) return state
-  return { removed: true, path: state.path, removedAt: state.lastModified ?? exchange.route.context.now() }
 }
 
 /**

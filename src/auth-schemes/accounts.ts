@@ -1,6 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import { HttpError } from '../core/errors.ts'
-import { isWithin } from '../core/is-within.ts'
+import { isWithin } from '../core/forward-clock.ts'
 import { andThen, atOnce, type MaybePromise } from '../core/maybe-promise.ts'
 import { FUNCTION, POSITIVE, shapedAs, type ValueRule, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Exchange } from '../core/exchange.ts'
-import { isWithin } from '../core/is-within.ts'
+import { isWithin } from '../core/forward-clock.ts'
 import { andThen, atOnce, type MaybePromise } from '../core/maybe-promise.ts'
 import { ACCOUNTS, FUNCTION, listOf, oneOf, type ValueRule, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'

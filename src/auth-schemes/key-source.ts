@@ -1,7 +1,7 @@
 import { ByteBlocks } from '../core/byte-blocks.ts'
 import { publishFailure } from '../core/diagnostics.ts'
 import { HttpError } from '../core/errors.ts'
-import { isWithin } from '../core/is-within.ts'
+import { isWithin } from '../core/forward-clock.ts'
 import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { createAvailability, type Log } from '../core/operator-log.ts'
 import type { JwtOptions } from './jwt-options.ts'

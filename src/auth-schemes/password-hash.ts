@@ -1,8 +1,8 @@
 import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { HttpError } from '../core/errors.ts'
 import { describeValue, type ValueRule, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
+import { createUnavailableError } from '../core/unavailable.ts'
 import { normalizeText } from './accounts.ts'
 
 /** The lane of accounts that do not exist. */
@@ -194,7 +194,7 @@ async function takePlace(lane: string): Promise<void> {
   if (isAll ? places.length >= MAX_WAITING : places.length >= MAX_IN_LANE || countWaiting() >= MAX_WAITING) {
     // In the lane of all as long as a right password may take in that of its account. A wrong one waits as long without one.
     await sleep(isAll ? 250 + 8 * duration : duration)
-    throw new HttpError(503, 'ERR_UNAVAILABLE', { headers: { 'Retry-After': '1' } })
+    throw createUnavailableError()
   }
   lanes.set(lane, places)
   await new Promise<void>((resolve) => places.push(resolve))

@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Exchange } from '../core/exchange.ts'
-import { isWithin } from '../core/is-within.ts'
+import { isWithin } from '../core/forward-clock.ts'
+import { createGenerations } from '../core/generations.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import type { Log } from '../core/operator-log.ts'
 import { type DefaultRule, withDefault } from '../core/option-values.ts'
@@ -114,38 +115,22 @@ interface Memory<Value> {
 }
 
 /**
- * Makes a memory for at least `limit / 2` and at most `limit` entries. Two generations: a hit costs one look-up, and
- * when the young one is full the old one goes at once.
+ * Makes a memory for at least `limit / 2` and at most `limit` entries.
  * @param lifetime milliseconds for which an entry counts; with 0 for either nothing is hashed or kept
  */
 export function createMemory<Value>(limit: number, lifetime: number = Number.POSITIVE_INFINITY): Memory<Value> {
   type Entry = { readonly value: Value; readonly since: number }
   const isOff = limit === 0 || lifetime === 0
-  const half = Math.max(1, Math.floor(limit / 2))
-  let young = new Map<string, Entry>()
-  let old = new Map<string, Entry>()
-
-  function keep(key: string, entry: Entry): void {
-    if (young.size >= half && !young.has(key)) {
-      old = young
-      young = new Map()
-    }
-    young.set(key, entry)
-  }
+  // Half of the limit counts, and that is one entry at least.
+  const entries = createGenerations<string, Entry>(isOff ? 0 : Math.max(2, limit))
 
   return {
     keyOf: (credentials) => (isOff ? '' : hash('sha256', credentials, 'base64')),
     get(key) {
-      let entry = young.get(key)
-      if (entry === undefined) {
-        entry = old.get(key)
-        if (entry !== undefined) keep(key, entry)
-      }
+      const entry = entries.get(key)
       return entry !== undefined && isWithin(entry.since, lifetime) ? entry.value : undefined
     },
-    set(key, value) {
-      if (!isOff) keep(key, { value, since: Date.now() })
-    },
+    set: (key, value) => entries.set(key, { value, since: Date.now() }, 1),
   }
 }
 

@@ -78,11 +78,20 @@ export interface Bench {
   readonly crash: () => Promise<ResourceStore>
 }
 
-/** One property that a store has or has not. */
-export interface Case {
+/** One property that a store has or has not. @typeParam CaseBench what the case works with */
+export interface Case<CaseBench = Bench> {
   /** What the store does, as a sentence without a subject. */
   readonly title: string
   /** Beside what its group needs. */
   readonly needs?: readonly Capability[]
-  readonly run: (bench: Bench) => Promise<void>
+  readonly run: (bench: CaseBench) => Promise<void>
+}
+
+type Needing = Required<Pick<Case, 'needs'>>
+
+/** A case, written as the tests of most runners are. */
+export function it<CaseBench = Bench>(title: string, run: Case<CaseBench>['run']): Case<CaseBench>
+export function it(title: string, needing: Needing, run: Case['run']): Case
+export function it(title: string, given: Needing | Case['run'], run?: Case['run']): Case {
+  return typeof given === 'function' ? { title, run: given } : { title, ...given, run: run! }
 }

@@ -5,9 +5,10 @@ import { HttpError } from '../core/errors.ts'
 import { isPromise } from '../core/maybe-promise.ts'
 import { required, TEXT } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
+import { createUnavailableError } from '../core/unavailable.ts'
 import { createInTurn } from './in-turn.ts'
 import { createOpenFiles } from './open-files.ts'
-import { type ContentStore, checkKey, createGoneError, createUnavailableError, type ListedContent } from './types.ts'
+import { type ContentStore, checkKey, createGoneError, type ListedContent } from './types.ts'
 
 export type { ContentStore, ListedContent, LocateRequest, PutContent } from './types.ts'
 

@@ -11,10 +11,11 @@ import {
   withDefault,
 } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
+import { createUnavailableError } from '../core/unavailable.ts'
 import { createS3Client, createS3Error, type S3Credentials } from './s3/client.ts'
 import { type ListedObject, listObjects, listUploads } from './s3/lists.ts'
 import { locateObject, removeObject, uploadObject } from './s3/objects.ts'
-import { type ContentStore, checkKey, createGoneError, createUnavailableError, type ListedContent } from './types.ts'
+import { type ContentStore, checkKey, createGoneError, type ListedContent } from './types.ts'
 
 export type { S3Credentials } from './s3/client.ts'
 export type { ContentStore, ListedContent, LocateRequest, PutContent } from './types.ts'

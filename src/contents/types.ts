@@ -1,4 +1,4 @@
-import { HttpError, isHttpError } from '../core/errors.ts'
+import { HttpError } from '../core/errors.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 
 /**
@@ -96,16 +96,6 @@ export function createGoneError(cause?: unknown): HttpError {
     headers: { 'Retry-After': '0' },
     cause,
   })
-}
-
-/** What keeps contents or states is away, busy or overloaded. */
-export function createUnavailableError(cause?: unknown): HttpError {
-  return new HttpError(503, 'ERR_UNAVAILABLE', { headers: { 'Retry-After': '1' }, cause })
-}
-
-/** Whether a failure says that: the caller then need not wait once more. */
-export function isUnavailable(error: unknown): boolean {
-  return isHttpError(error) && error.status === 503
 }
 
 /** @throws TypeError for a key that could leave the place that contents are kept in */

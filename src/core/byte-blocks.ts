@@ -206,3 +206,12 @@ export function resumeStream(
 
   return { [Symbol.asyncIterator]: () => ({ next, return: close }) }
 }
+
+/** Closes a source of which no more is read. */
+export async function closeIterator(iterator: AsyncIterator<Uint8Array>): Promise<void> {
+  try {
+    await iterator.return?.()
+  } catch {
+    // What was read has been used, or the error that matters has been thrown: nothing depends on how the source closes.
+  }
+}

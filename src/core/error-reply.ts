@@ -3,6 +3,7 @@ import { selectMediaType, withUtf8 } from '../protocol/media-type.ts'
 import { createProblem, type ErrorHeaders, HttpError, isErrorStatus, isHttpError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import { contentReply, emptyReply, encodeText, type Reply, type ReplyBody } from './reply.ts'
+import { createUnavailableError } from './unavailable.ts'
 
 const OFFERS = ['application/problem+json', 'application/json', 'text/plain'].map((essence) => ({
   essence,
@@ -50,9 +51,7 @@ export function toHttpError(error: unknown): HttpError {
   if (code === 'ENOSPC' || code === 'EDQUOT' || code === 'SQLITE_FULL') {
     return new HttpError(507, 'ERR_OUT_OF_SPACE', { cause: error })
   }
-  if (code === 'EMFILE' || code === 'ENFILE') {
-    return new HttpError(503, 'ERR_UNAVAILABLE', { cause: error, headers: { 'Retry-After': '1' } })
-  }
+  if (code === 'EMFILE' || code === 'ENFILE') return createUnavailableError(error)
   return new HttpError(500, 'ERR_INTERNAL', { cause: error })
 }
 

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { addNoTransform } from '../protocol/cache-control.ts'
 import {
   DIGEST_ALGORITHMS,
   DIGEST_LENGTHS,
@@ -10,7 +9,7 @@ import {
 import { collectWhole } from './byte-blocks.ts'
 import type { Exchange } from './exchange.ts'
 import { andThen, type MaybePromise } from './maybe-promise.ts'
-import { type ContentSource, type Pieces, type Reply, type ReplyBody, SHORT } from './reply.ts'
+import { type ContentSource, forbidTransform, type Pieces, type Reply, type ReplyBody, SHORT } from './reply.ts'
 
 /**
  * Makes the digest of the whole representation.
@@ -101,17 +100,9 @@ function format(algorithm: DigestAlgorithm, pieces: readonly (string | Uint8Arra
 
 function withFields(reply: Reply, representation: string | undefined, content: string | undefined): Reply {
   if (representation === undefined && content === undefined) return reply
-  const headers = withNoTransform(reply.headers)
+  // Other bytes would have other digests.
+  const headers = forbidTransform(reply.headers)
   if (representation !== undefined) headers.push('Repr-Digest', representation)
   if (content !== undefined) headers.push('Content-Digest', content)
   return { status: reply.status, headers, body: reply.body }
-}
-
-/** Other bytes would have other digests. */
-function withNoTransform(headers: readonly string[]): string[] {
-  const fields = [...headers]
-  const at = fields.findIndex((name, index) => index % 2 === 0 && name === 'Cache-Control')
-  if (at < 0) fields.push('Cache-Control', addNoTransform(''))
-  else fields[at + 1] = addNoTransform(fields[at + 1]!)
-  return fields
 }

@@ -111,8 +111,9 @@ export function rangeReply(
   }
 }
 
-function forbidTransform(fields: readonly string[]): readonly string[] {
-  const at = fields.indexOf('Cache-Control') + 1
+/** A copy of fields, names and values in turn, whose Cache-Control says `no-transform`. */
+export function forbidTransform(fields: readonly string[]): string[] {
+  const at = fields.findIndex((name, index) => index % 2 === 0 && name === 'Cache-Control') + 1
   return at === 0 ? [...fields, 'Cache-Control', addNoTransform('')] : fields.with(at, addNoTransform(fields[at]!))
 }
 

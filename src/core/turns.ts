@@ -1,5 +1,5 @@
-import { HttpError } from './errors.ts'
 import { isPromise, type MaybePromise } from './maybe-promise.ts'
+import { createUnavailableError } from './unavailable.ts'
 
 /** How often a compare-and-swap is tried before the request is refused. */
 export const MAX_ATTEMPTS = 100
@@ -114,7 +114,7 @@ export function createTurns({ perKey, total, patience }: TurnLimits = LIMITS): T
       if (line === undefined) return hold(key, task, 'at-once')
       if (line.size >= perKey || waiting >= total) {
         if (overflow === 'go-on') return task('at-once')
-        throw new HttpError(503, 'ERR_UNAVAILABLE', { headers: { 'Retry-After': '1' } })
+        throw createUnavailableError()
       }
       const own = line === EMPTY ? new Set<() => void>() : line
       return wait(key, own).then((isTurn) => (isTurn ? hold(key, task, 'waited') : task('waited')))

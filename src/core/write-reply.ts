@@ -1,7 +1,7 @@
 import type { Http2ServerResponse } from 'node:http2'
 import { Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
-import { giveBack, takeBuffer, toOwnBytes } from './byte-blocks.ts'
+import { closeIterator, giveBack, takeBuffer, toOwnBytes } from './byte-blocks.ts'
 import type { Exchange } from './exchange.ts'
 import { isPromise } from './maybe-promise.ts'
 import type { ContentSource, Pieces, Reply, ReplyBody } from './reply.ts'
@@ -211,12 +211,4 @@ function holdsBytes({ res }: Exchange): boolean {
 function takesMore({ isHttp2, res }: Exchange, taken: boolean | undefined): boolean {
   if (typeof taken === 'boolean') return taken
   return !(isHttp2 ? (res as unknown as Http2ServerResponse).stream : res).writableNeedDrain
-}
-
-async function closeIterator(iterator: AsyncIterator<Uint8Array>): Promise<void> {
-  try {
-    await iterator.return?.()
-  } catch {
-    // The reply has been written or given up: nothing depends on how the source closes.
-  }
 }

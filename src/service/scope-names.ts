@@ -1,8 +1,8 @@
 import { fetchJson, parseStored } from '../actions/resource-view.ts'
-import { HttpError } from '../core/errors.ts'
 import { isJsonObject, readMember } from '../core/json.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import { shareCall } from '../core/shared-call.ts'
+import { createUnavailableError } from '../core/unavailable.ts'
 import { isResource, type ResourceStore, type StoredState } from '../stores/types.ts'
 
 /** Milliseconds after which the names are read again: another process may have learned one. */
@@ -73,7 +73,7 @@ export function createScopeNames(
         const result = await store.write(path, { contentType: 'application/json', body }, { expect })
         if (result.outcome !== 'conflict') return add(more)
       }
-      throw new HttpError(503, 'ERR_UNAVAILABLE', { headers: { 'Retry-After': '1' } })
+      throw createUnavailableError()
     },
   }
 }

@@ -1,3 +1,4 @@
+import { createGenerations } from '../core/generations.ts'
 import type { Page } from './lists.ts'
 import type { RowHead } from './sql/rows.ts'
 import { isLargeBody, type StoredResource } from './types.ts'
@@ -14,11 +15,6 @@ export interface RecentCache<Key, Value> {
   set(key: Key, value: Value, size: number): void
 }
 
-interface Held<Value> {
-  readonly value: Value
-  readonly size: number
-}
-
 /** @param limit bytes for all values together; 0 keeps nothing */
 export function createRecentCache<Key, Value>(limit: number): RecentCache<Key, Value> {
   const kept = createGenerations<Key, Value>(limit)
@@ -32,38 +28,6 @@ export function createRecentCache<Key, Value>(limit: number): RecentCache<Key, V
       return false
     },
   }
-}
-
-/**
- * A map of two generations. What is used moves to the young one; when that has half of the bytes it becomes the old one,
- * and what was old and has not been used since is forgotten. There is no order to keep up with every use.
- */
-function createGenerations<Key, Value>(limit: number) {
-  let young = new Map<Key, Held<Value>>()
-  let old = new Map<Key, Held<Value>>()
-  let used = 0
-
-  function get(key: Key): Value | undefined {
-    const held = young.get(key)
-    if (held !== undefined) return held.value
-    const older = old.get(key)
-    if (older === undefined) return undefined
-    set(key, older.value, older.size)
-    return older.value
-  }
-
-  function set(key: Key, value: Value, size: number): void {
-    if (2 * size > limit) return
-    used += size - (young.get(key)?.size ?? 0)
-    if (2 * used > limit) {
-      old = young
-      young = new Map()
-      used = size
-    }
-    young.set(key, { value, size })
-  }
-
-  return { get, set }
 }
 
 /** A live row, for those who replace it, and what its readers are given. */

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 import { createHash, type Hash } from 'node:crypto'
-import { resumeStream } from '../core/byte-blocks.ts'
+import { closeIterator, resumeStream } from '../core/byte-blocks.ts'
 import type { Content, LargeBody } from './types.ts'
 
 /** Streams of bytes: until they are given up, as far as their first part, counted, and gathered. */
@@ -45,14 +45,6 @@ async function* readUntilAborted(
     signal.removeEventListener('abort', onAbort)
     // Not awaited: a source that is silent does not close before it speaks again.
     if (!isOver) void closeIterator(iterator)
-  }
-}
-
-async function closeIterator(iterator: AsyncIterator<Uint8Array>): Promise<void> {
-  try {
-    await iterator.return?.()
-  } catch {
-    // The call has failed already, and with the error that matters.
   }
 }
 

@@ -1,6 +1,7 @@
 import { publishFailure } from '../core/diagnostics.ts'
 import { isHttpError } from '../core/errors.ts'
 import { reportFailure } from '../core/operator-log.ts'
+import { waitAtMost } from '../core/wait-at-most.ts'
 import { inTime } from './in-time.ts'
 import { type ClaimedWork, LEASE, type WorkQueue } from './queue.ts'
 
@@ -97,12 +98,7 @@ export function createWorkRunner(options: RunnerOptions): WorkRunner {
     async close() {
       isClosing = true
       for (const controller of running.values()) controller.abort(new Error('The service is closing.'))
-      let late: NodeJS.Timeout | undefined
-      const tooLong = new Promise((resolve) => {
-        late = setTimeout(resolve, CLOSE_TIMEOUT)
-      })
-      await Promise.race([Promise.allSettled(running.keys()), tooLong])
-      clearTimeout(late)
+      await waitAtMost(CLOSE_TIMEOUT, Promise.allSettled(running.keys()))
     },
   }
 }

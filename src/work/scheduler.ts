@@ -1,4 +1,4 @@
-import { isWithin } from '../core/is-within.ts'
+import { isWithin } from '../core/forward-clock.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import { createAvailability, isStoreFailure, type Log, reportFailure } from '../core/operator-log.ts'
 import { createPoll } from './poll.ts'

@@ -3,7 +3,7 @@ import type { Content } from '../../stores/types.ts'
 import { claim, claimContent, claimEqual, claimFails, claimResource, claimSettles } from '../claims.ts'
 import { listAll } from '../lists.ts'
 import { binary, brokenStream, create, createBytes, interrupt, pathsOf, put, stall, stream, text } from '../samples.ts'
-import type { Bench, Case } from '../types.ts'
+import { type Bench, type Case, it } from '../types.ts'
 
 /** Content that is going to fail, and the signal that its write is given. */
 interface FailingContent {
@@ -37,142 +37,112 @@ function makeAborted(createBody: (abort: () => void) => AsyncIterable<Uint8Array
 }
 
 export const faults: readonly Case[] = [
-  {
-    title: 'leaves nothing of a stream that breaks off, and passes its error on',
-    needs: ['contents'],
-    async run(bench) {
-      for (const size of [100, 100_000, 1_500_000]) {
-        const error = new Error('The source broke off.')
-        const body = binary(brokenStream(createBytes(size, 1), error))
-        const write = async () => bench.store.write(bench.path(3), body, { expect: 'any' })
-        const thrown = await claimFails(write, 'A write succeeded although its stream had broken off.')
-        claim(thrown === error, 'The error of the source came out as another one.')
-      }
-      const bytes = createBytes(300_000, 2)
-      await claimNothingLeft(bench, () => ({ content: binary(brokenStream(bytes, new Error('gone'))) }))
-    },
-  },
-  {
-    title: 'leaves nothing of a stream that breaks off before its first chunk',
-    needs: ['contents'],
-    async run(bench) {
-      const bytes = new Uint8Array(0)
-      await claimNothingLeft(bench, () => ({ content: binary(brokenStream(bytes, new Error('gone'))) }))
-    },
-  },
-  {
-    title: 'does nothing when the signal is aborted already',
-    async run({ store, path, collection, content, keep }) {
-      const reason = new Error('The client is gone.')
-      const signal = AbortSignal.abort(reason)
-      const before = await keep(1)
-      const calls = [
-        async () => store.write(path(1), content(2, 1), { expect: 'any', signal }),
-        async () => store.write(path(2), content(2, 2), { expect: 'absent', signal }),
-        async () => store.create(collection, (name) => content(3, name), { signal }),
-        async () => store.remove(path(1), { expect: 'any', mode: 'erase', signal }),
-      ]
-      for (const call of calls) {
-        const thrown = await claimFails(call, 'A call succeeded although its signal had been aborted before.')
-        claim(thrown === reason, 'An aborted call fails with the reason of its signal.')
-      }
-      const after = claimResource(await store.read(path(1)), 'An aborted removal removed the resource.')
-      claimEqual(after.version, before.version, 'An aborted call changed the resource.')
-      claimEqual((await store.list(collection, { limit: 5 })).items.length, 1, 'An aborted call left a member.')
-    },
-  },
-  {
-    title: 'leaves nothing of a stream when the signal aborts between two chunks',
-    needs: ['contents'],
-    async run(bench) {
-      await claimNothingLeft(bench, () => makeAborted((abort) => interrupt(createBytes(600_000, 3), abort)))
-    },
-  },
-  {
-    title: 'leaves nothing when the signal aborts at the end of the stream',
-    needs: ['contents'],
-    async run(bench) {
-      async function* abortAtEnd(abort: () => void) {
-        yield* stream(createBytes(200_000, 3), 50_000)
-        abort()
-      }
-      await claimNothingLeft(bench, () => makeAborted(abortAtEnd))
-    },
-  },
-  {
-    title: 'ends a write at once when the signal aborts while the source is silent, and with its reason',
-    needs: ['contents'],
-    async run({ store, path }) {
-      const controller = new AbortController()
-      const reason = new Error('The client is gone.')
-      const source = stall(createBytes(300_000, 4))
-      const write = async () => store.write(path(1), binary(source.body), { expect: 'any', signal: controller.signal })
-      const failure = claimFails(write, 'A write succeeded although its signal had been aborted.')
-      await source.reached
-      controller.abort(reason)
-      const thrown = await claimSettles(failure, 'A write waits for a silent source although its signal has aborted.')
-      claim(thrown === reason, 'An aborted write fails with the reason of its signal.')
-      claimEqual(await store.read(path(1)), undefined, 'An aborted write has left something.')
-      source.resume()
-    },
-  },
-  {
-    title: 'closes the source of a write that was aborted',
-    needs: ['contents'],
-    async run({ store, path }) {
-      const controller = new AbortController()
-      const signals = { closed: () => {} }
-      const closed = new Promise<void>((resolve) => {
-        signals.closed = resolve
-      })
-      async function* source() {
-        try {
-          for (let i = 0; i < 200; i++) {
-            yield createBytes(20_000, 1)
-            controller.abort()
-          }
-        } finally {
-          signals.closed()
-        }
-      }
-      const write = async () => store.write(path(1), binary(source()), { expect: 'any', signal: controller.signal })
-      await claimFails(write, 'A write succeeded although its signal had been aborted.')
-      await claimSettles(closed, 'The source of an aborted write was never closed: it would be held for ever.')
-    },
-  },
-  {
-    title: 'leaves no listener on a signal that did not abort',
-    needs: ['contents'],
-    async run({ store, path, collection }) {
-      const { signal } = new AbortController()
-      const body = () => binary(stream(createBytes(200_000, 1), 10_000))
-      await store.write(path(1), body(), { expect: 'any', signal })
-      await store.write(path(1), body(), { expect: 'absent', signal })
-      await store.create(collection, body(), { signal })
-      const broken = binary(brokenStream(createBytes(100_000, 1), new Error('gone')))
-      const write = async () => store.write(path(1), broken, { expect: 'any', signal })
-      await claimFails(write, 'The write should have failed.')
-      await store.read(path(1), { signal })
-      await store.list(collection, { limit: 1, signal })
-      await store.remove(path(1), { expect: 'any', mode: 'erase', signal })
-      const { length } = getEventListeners(signal, 'abort')
-      claimEqual(length, 0, 'Listeners stay on the signal, and with them all that they hold.')
-    },
-  },
-  {
-    title: 'leaves nothing of staged content whose stream breaks off or whose signal aborts',
-    needs: ['contents', 'stage'],
-    async run({ store }) {
+  it('leaves nothing of a stream that breaks off, and passes its error on', { needs: ['contents'] }, async (bench) => {
+    for (const size of [100, 100_000, 1_500_000]) {
       const error = new Error('The source broke off.')
-      for (const size of [10, 500_000]) {
-        const broken = async () => store.stage!(brokenStream(createBytes(size, 1), error))
-        const thrown = await claimFails(broken, 'Content was staged although its stream had broken off.')
-        claim(thrown === error, 'The error of the source came out as another one.')
+      const body = binary(brokenStream(createBytes(size, 1), error))
+      const write = async () => bench.store.write(bench.path(3), body, { expect: 'any' })
+      const thrown = await claimFails(write, 'A write succeeded although its stream had broken off.')
+      claim(thrown === error, 'The error of the source came out as another one.')
+    }
+    const bytes = createBytes(300_000, 2)
+    await claimNothingLeft(bench, () => ({ content: binary(brokenStream(bytes, new Error('gone'))) }))
+  }),
+  it('leaves nothing of a stream that breaks off before its first chunk', { needs: ['contents'] }, async (bench) => {
+    const bytes = new Uint8Array(0)
+    await claimNothingLeft(bench, () => ({ content: binary(brokenStream(bytes, new Error('gone'))) }))
+  }),
+  it('does nothing when the signal is aborted already', async ({ store, path, collection, content, keep }) => {
+    const reason = new Error('The client is gone.')
+    const signal = AbortSignal.abort(reason)
+    const before = await keep(1)
+    const calls = [
+      async () => store.write(path(1), content(2, 1), { expect: 'any', signal }),
+      async () => store.write(path(2), content(2, 2), { expect: 'absent', signal }),
+      async () => store.create(collection, (name) => content(3, name), { signal }),
+      async () => store.remove(path(1), { expect: 'any', mode: 'erase', signal }),
+    ]
+    for (const call of calls) {
+      const thrown = await claimFails(call, 'A call succeeded although its signal had been aborted before.')
+      claim(thrown === reason, 'An aborted call fails with the reason of its signal.')
+    }
+    const after = claimResource(await store.read(path(1)), 'An aborted removal removed the resource.')
+    claimEqual(after.version, before.version, 'An aborted call changed the resource.')
+    claimEqual((await store.list(collection, { limit: 5 })).items.length, 1, 'An aborted call left a member.')
+  }),
+  it('leaves nothing of a stream when the signal aborts between two chunks', { needs: ['contents'] }, async (bench) => {
+    await claimNothingLeft(bench, () => makeAborted((abort) => interrupt(createBytes(600_000, 3), abort)))
+  }),
+  it('leaves nothing when the signal aborts at the end of the stream', { needs: ['contents'] }, async (bench) => {
+    async function* abortAtEnd(abort: () => void) {
+      yield* stream(createBytes(200_000, 3), 50_000)
+      abort()
+    }
+    await claimNothingLeft(bench, () => makeAborted(abortAtEnd))
+  }),
+  it('ends a write at once when the signal aborts while the source is silent, and with its reason', {
+    needs: ['contents'],
+  }, async ({ store, path }) => {
+    const controller = new AbortController()
+    const reason = new Error('The client is gone.')
+    const source = stall(createBytes(300_000, 4))
+    const write = async () => store.write(path(1), binary(source.body), { expect: 'any', signal: controller.signal })
+    const failure = claimFails(write, 'A write succeeded although its signal had been aborted.')
+    await source.reached
+    controller.abort(reason)
+    const thrown = await claimSettles(failure, 'A write waits for a silent source although its signal has aborted.')
+    claim(thrown === reason, 'An aborted write fails with the reason of its signal.')
+    claimEqual(await store.read(path(1)), undefined, 'An aborted write has left something.')
+    source.resume()
+  }),
+  it('closes the source of a write that was aborted', { needs: ['contents'] }, async ({ store, path }) => {
+    const controller = new AbortController()
+    const signals = { closed: () => {} }
+    const closed = new Promise<void>((resolve) => {
+      signals.closed = resolve
+    })
+    async function* source() {
+      try {
+        for (let i = 0; i < 200; i++) {
+          yield createBytes(20_000, 1)
+          controller.abort()
+        }
+      } finally {
+        signals.closed()
       }
-      const controller = new AbortController()
-      const body = interrupt(createBytes(500_000, 1), () => controller.abort())
-      const aborted = async () => store.stage!(body, { signal: controller.signal })
-      await claimFails(aborted, 'Content was staged although its signal had been aborted.')
-    },
-  },
+    }
+    const write = async () => store.write(path(1), binary(source()), { expect: 'any', signal: controller.signal })
+    await claimFails(write, 'A write succeeded although its signal had been aborted.')
+    await claimSettles(closed, 'The source of an aborted write was never closed: it would be held for ever.')
+  }),
+  it('leaves no listener on a signal that did not abort', { needs: ['contents'] }, async (bench) => {
+    const { store, path, collection } = bench
+    const { signal } = new AbortController()
+    const body = () => binary(stream(createBytes(200_000, 1), 10_000))
+    await store.write(path(1), body(), { expect: 'any', signal })
+    await store.write(path(1), body(), { expect: 'absent', signal })
+    await store.create(collection, body(), { signal })
+    const broken = binary(brokenStream(createBytes(100_000, 1), new Error('gone')))
+    const write = async () => store.write(path(1), broken, { expect: 'any', signal })
+    await claimFails(write, 'The write should have failed.')
+    await store.read(path(1), { signal })
+    await store.list(collection, { limit: 1, signal })
+    await store.remove(path(1), { expect: 'any', mode: 'erase', signal })
+    const { length } = getEventListeners(signal, 'abort')
+    claimEqual(length, 0, 'Listeners stay on the signal, and with them all that they hold.')
+  }),
+  it('leaves nothing of staged content whose stream breaks off or whose signal aborts', {
+    needs: ['contents', 'stage'],
+  }, async ({ store }) => {
+    const error = new Error('The source broke off.')
+    for (const size of [10, 500_000]) {
+      const broken = async () => store.stage!(brokenStream(createBytes(size, 1), error))
+      const thrown = await claimFails(broken, 'Content was staged although its stream had broken off.')
+      claim(thrown === error, 'The error of the source came out as another one.')
+    }
+    const controller = new AbortController()
+    const body = interrupt(createBytes(500_000, 1), () => controller.abort())
+    const aborted = async () => store.stage!(body, { signal: controller.signal })
+    await claimFails(aborted, 'Content was staged although its signal had been aborted.')
+  }),
 ]

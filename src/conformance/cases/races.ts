@@ -2,177 +2,158 @@ import { isResource, type RemoveResult, type WriteResult } from '../../stores/ty
 import { claim, claimEqual, claimResource, claimStored } from '../claims.ts'
 import { explainHistory, type Operation } from '../register-history.ts'
 import { binary, create, createBytes, nameOf, pathsOf, pause, race, remove, stream } from '../samples.ts'
-import type { Case } from '../types.ts'
+import { type Case, it } from '../types.ts'
 
 const WRITERS = 16
 
 export const races: readonly Case[] = [
-  {
-    title: 'lets exactly one of many writers win that expect the same version',
-    async run({ store, path, content, keep, reopen }) {
-      const stores = [store, await reopen()]
-      for (let round = 0; round < 4; round++) {
-        const { version } = await keep(1, 0)
-        const results = await race(stores, WRITERS, (own, i) =>
-          own.write(path(1), content(i + 1, 1), { expect: { version } }),
-        )
-        const winners = results.flatMap(({ outcome }, i) => (outcome === 'conflict' ? [] : [i]))
-        claimEqual(winners.length, 1, 'Of the writers that expected the same version, exactly one may win.')
-        await claimStored(store, path(1), content(winners[0]! + 1, 1), 'The winner was overwritten.')
-      }
-    },
-  },
-  {
-    title: 'lets exactly one of many writers win that expect nothing to be there',
-    async run({ store, path, content, reopen }) {
-      const stores = [store, await reopen()]
-      for (let name = 1; name <= 4; name++) {
-        const results = await race(stores, WRITERS, (own, i) =>
-          own.write(path(name), content(i, name), { expect: 'absent' }),
-        )
-        const winners = results.flatMap(({ outcome }, i) => (outcome === 'created' ? [i] : []))
-        claimEqual(winners.length, 1, 'Of the writers that expected nothing, exactly one may create.')
-        await claimStored(store, path(name), content(winners[0]!, name), 'The winner was overwritten.')
-      }
-    },
-  },
-  {
-    title: 'lets exactly one win when large content races for the same version',
-    needs: ['contents'],
-    async run({ store, path, keep, reopen }) {
-      const stores = [store, await reopen()]
+  it('lets exactly one of many writers win that expect the same version', async (bench) => {
+    const { store, path, content, keep, reopen } = bench
+    const stores = [store, await reopen()]
+    for (let round = 0; round < 4; round++) {
       const { version } = await keep(1, 0)
-      const bodies = Array.from({ length: 5 }, (_, seed) => createBytes(300_000 + seed, seed))
-      const results = await race(stores, bodies.length, (own, i) =>
-        own.write(path(1), binary(stream(bodies[i]!, 65_536)), { expect: { version } }),
+      const results = await race(stores, WRITERS, (own, i) =>
+        own.write(path(1), content(i + 1, 1), { expect: { version } }),
       )
-      const winners = results.flatMap(({ outcome }, i) => (outcome === 'replaced' ? [i] : []))
+      const winners = results.flatMap(({ outcome }, i) => (outcome === 'conflict' ? [] : [i]))
       claimEqual(winners.length, 1, 'Of the writers that expected the same version, exactly one may win.')
-      await claimStored(store, path(1), binary(bodies[winners[0]!]!), 'The winner has lost its content.')
-    },
-  },
-  {
-    title: 'lets exactly one of a write and many removals win that expect the same version',
-    async run({ store, path, content, keep, reopen }) {
-      const stores = [store, await reopen()]
-      for (let round = 0; round < 6; round++) {
-        const { version } = await keep(1, 0)
-        const expect = { version }
-        const results = await race<WriteResult | RemoveResult>(stores, 8, (own, i) =>
-          i === round ? own.write(path(1), content(1, 1), { expect }) : own.remove(path(1), { expect, mode: 'erase' }),
-        )
-        const winners = results.flatMap(({ outcome }) => (outcome === 'conflict' ? [] : [outcome]))
-        claimEqual(winners.length, 1, 'Of a write and removals that expected the same version, exactly one may win.')
-        const isThere = isResource(await store.read(path(1)))
-        const sentence = 'The resource is there although it was removed, or not although it was kept.'
-        claimEqual(isThere, winners[0] === 'replaced', sentence)
+      await claimStored(store, path(1), content(winners[0]! + 1, 1), 'The winner was overwritten.')
+    }
+  }),
+  it('lets exactly one of many writers win that expect nothing to be there', async (bench) => {
+    const { store, path, content, reopen } = bench
+    const stores = [store, await reopen()]
+    for (let name = 1; name <= 4; name++) {
+      const results = await race(stores, WRITERS, (own, i) =>
+        own.write(path(name), content(i, name), { expect: 'absent' }),
+      )
+      const winners = results.flatMap(({ outcome }, i) => (outcome === 'created' ? [i] : []))
+      claimEqual(winners.length, 1, 'Of the writers that expected nothing, exactly one may create.')
+      await claimStored(store, path(name), content(winners[0]!, name), 'The winner was overwritten.')
+    }
+  }),
+  it('lets exactly one win when large content races for the same version', { needs: ['contents'] }, async (bench) => {
+    const { store, path, keep, reopen } = bench
+    const stores = [store, await reopen()]
+    const { version } = await keep(1, 0)
+    const bodies = Array.from({ length: 5 }, (_, seed) => createBytes(300_000 + seed, seed))
+    const results = await race(stores, bodies.length, (own, i) =>
+      own.write(path(1), binary(stream(bodies[i]!, 65_536)), { expect: { version } }),
+    )
+    const winners = results.flatMap(({ outcome }, i) => (outcome === 'replaced' ? [i] : []))
+    claimEqual(winners.length, 1, 'Of the writers that expected the same version, exactly one may win.')
+    await claimStored(store, path(1), binary(bodies[winners[0]!]!), 'The winner has lost its content.')
+  }),
+  it('lets exactly one of a write and many removals win that expect the same version', async (bench) => {
+    const { store, path, content, keep, reopen } = bench
+    const stores = [store, await reopen()]
+    for (let round = 0; round < 6; round++) {
+      const { version } = await keep(1, 0)
+      const expect = { version }
+      const results = await race<WriteResult | RemoveResult>(stores, 8, (own, i) =>
+        i === round ? own.write(path(1), content(1, 1), { expect }) : own.remove(path(1), { expect, mode: 'erase' }),
+      )
+      const winners = results.flatMap(({ outcome }) => (outcome === 'conflict' ? [] : [outcome]))
+      claimEqual(winners.length, 1, 'Of a write and removals that expected the same version, exactly one may win.')
+      const isThere = isResource(await store.read(path(1)))
+      const sentence = 'The resource is there although it was removed, or not although it was kept.'
+      claimEqual(isThere, winners[0] === 'replaced', sentence)
+    }
+  }),
+  it('removes once, however many remove at the same time', async ({ modes, store, path, keep, reopen }) => {
+    const stores = [store, await reopen()]
+    for (const mode of modes) {
+      await keep(1)
+      const outcomes = (await race(stores, 8, (own) => remove(own, path(1), mode))).map(({ outcome }) => outcome)
+      const removed = outcomes.filter((outcome) => outcome === 'removed').length
+      claimEqual(removed, 1, `Of many removals of one resource, exactly one removes it (${mode}).`)
+      claim(!outcomes.includes('conflict'), 'A removal without a condition met a conflict.')
+    }
+  }),
+  it('loses no update among writers that read, change and swap', async ({ store, path, content, keep, reopen }) => {
+    const stores = [store, await reopen()]
+    await keep(1, 0)
+    let swaps = 0
+    let attempts = 0
+    const seen = new Map<string, string>()
+    await race(stores, 8, async (own) => {
+      for (let done = 0; done < 5; ) {
+        claim(attempts++ < 5000, 'Writers that read, change and swap meet conflicts for ever.')
+        const before = claimResource(await own.read(path(1)), 'The resource is gone.')
+        await pause()
+        const { version } = before
+        const result = await own.write(path(1), content(swaps % 100, 1), { expect: { version } })
+        if (result.outcome === 'conflict') continue
+        claim(!seen.has(version), 'Two writers replaced the same state: the update of one of them is lost.')
+        seen.set(version, result.resource.version)
+        swaps++
+        done++
       }
-    },
-  },
-  {
-    title: 'removes once, however many remove at the same time',
-    async run({ modes, store, path, keep, reopen }) {
-      const stores = [store, await reopen()]
-      for (const mode of modes) {
-        await keep(1)
-        const outcomes = (await race(stores, 8, (own) => remove(own, path(1), mode))).map(({ outcome }) => outcome)
-        const removed = outcomes.filter((outcome) => outcome === 'removed').length
-        claimEqual(removed, 1, `Of many removals of one resource, exactly one removes it (${mode}).`)
-        claim(!outcomes.includes('conflict'), 'A removal without a condition met a conflict.')
+    })
+    claimEqual(seen.size, 40, 'A swap was acknowledged that did not happen.')
+    const last = claimResource(await store.read(path(1)), 'The resource is gone.').version
+    claim(!seen.has(last), 'The current state is one that was replaced.')
+  }),
+  it('assigns no name to two members while clients write names of their own', async (bench) => {
+    const { store, collection, path, content, reopen } = bench
+    const stores = [store, await reopen()]
+    const first = Number(nameOf(await create(store, collection, (name) => content(0, name))))
+    const [assigned, written] = await Promise.all([
+      race(stores, 20, (own) => create(own, collection, (name) => content(7, name))),
+      race(stores, 20, (own, i) => {
+        const name = first + 1 + i * 2
+        return own.write(path(name), content(9, name), { expect: 'absent' })
+      }),
+    ])
+    const clients = written.flatMap((result) => (result.outcome === 'created' ? [result.resource] : []))
+    const paths = pathsOf([...assigned, ...clients])
+    claimEqual(new Set(paths).size, paths.length, 'A member was created under a name that a client had created.')
+    for (const member of assigned) {
+      await claimStored(store, member.path, content(7, nameOf(member)), 'A created member was overwritten.')
+    }
+  }),
+  it('behaves, towards all who use one resource at once, as if one call came after the other', async (bench) => {
+    const { store, path, content, reopen } = bench
+    const stores = [store, await reopen()]
+    for (let round = 0; round < 3; round++) {
+      const history: Operation[] = []
+      let clock = 0
+      /** Runs a call and records what it saw, and between which moments. */
+      async function record(call: () => Promise<Operation['effect']>): Promise<void> {
+        const begin = clock++
+        const effect = await call()
+        history.push({ begin, end: clock++, effect })
       }
-    },
-  },
-  {
-    title: 'loses no update among writers that read, change and swap',
-    async run({ store, path, content, keep, reopen }) {
-      const stores = [store, await reopen()]
-      await keep(1, 0)
-      let swaps = 0
-      let attempts = 0
-      const seen = new Map<string, string>()
-      await race(stores, 8, async (own) => {
-        for (let done = 0; done < 5; ) {
-          claim(attempts++ < 5000, 'Writers that read, change and swap meet conflicts for ever.')
-          const before = claimResource(await own.read(path(1)), 'The resource is gone.')
+      const name = round + 1
+      await race(stores, 5, async (own, client) => {
+        let known: string | undefined
+        for (let step = 0; step < 8; step++) {
           await pause()
-          const { version } = before
-          const result = await own.write(path(1), content(swaps % 100, 1), { expect: { version } })
-          if (result.outcome === 'conflict') continue
-          claim(!seen.has(version), 'Two writers replaced the same state: the update of one of them is lost.')
-          seen.set(version, result.resource.version)
-          swaps++
-          done++
+          const choice = (client * 3 + step * 5 + round) % 7
+          await record(async () => {
+            if (choice <= 2) {
+              const state = await own.read(path(name))
+              known = isResource(state) ? state.version : undefined
+              return { kind: 'read', saw: known }
+            }
+            const expect = choice <= 4 && known !== undefined ? { version: known } : choice === 5 ? 'absent' : 'any'
+            if (choice === 6 && expect !== 'absent') {
+              const result = await own.remove(path(name), { expect, mode: 'erase' })
+              if (result.outcome === 'removed') return { kind: 'swap', from: result.resource.version, to: undefined }
+              return { kind: 'read', saw: undefined }
+            }
+            const result = await own.write(path(name), content(step, name), { expect })
+            if (result.outcome === 'conflict') {
+              return { kind: 'read', saw: isResource(result.current) ? result.current.version : undefined }
+            }
+            known = result.resource.version
+            if (expect === 'any') return { kind: 'write', isNew: result.outcome === 'created', to: known }
+            return { kind: 'swap', from: expect === 'absent' ? undefined : expect.version, to: known }
+          })
         }
       })
-      claimEqual(seen.size, 40, 'A swap was acknowledged that did not happen.')
-      const last = claimResource(await store.read(path(1)), 'The resource is gone.').version
-      claim(!seen.has(last), 'The current state is one that was replaced.')
-    },
-  },
-  {
-    title: 'assigns no name to two members while clients write names of their own',
-    async run({ store, collection, path, content, reopen }) {
-      const stores = [store, await reopen()]
-      const first = Number(nameOf(await create(store, collection, (name) => content(0, name))))
-      const [assigned, written] = await Promise.all([
-        race(stores, 20, (own) => create(own, collection, (name) => content(7, name))),
-        race(stores, 20, (own, i) => {
-          const name = first + 1 + i * 2
-          return own.write(path(name), content(9, name), { expect: 'absent' })
-        }),
-      ])
-      const clients = written.flatMap((result) => (result.outcome === 'created' ? [result.resource] : []))
-      const paths = pathsOf([...assigned, ...clients])
-      claimEqual(new Set(paths).size, paths.length, 'A member was created under a name that a client had created.')
-      for (const member of assigned) {
-        await claimStored(store, member.path, content(7, nameOf(member)), 'A created member was overwritten.')
-      }
-    },
-  },
-  {
-    title: 'behaves, towards all who use one resource at once, as if one call came after the other',
-    async run({ store, path, content, reopen }) {
-      const stores = [store, await reopen()]
-      for (let round = 0; round < 3; round++) {
-        const history: Operation[] = []
-        let clock = 0
-        /** Runs a call and records what it saw, and between which moments. */
-        async function record(call: () => Promise<Operation['effect']>): Promise<void> {
-          const begin = clock++
-          const effect = await call()
-          history.push({ begin, end: clock++, effect })
-        }
-        const name = round + 1
-        await race(stores, 5, async (own, client) => {
-          let known: string | undefined
-          for (let step = 0; step < 8; step++) {
-            await pause()
-            const choice = (client * 3 + step * 5 + round) % 7
-            await record(async () => {
-              if (choice <= 2) {
-                const state = await own.read(path(name))
-                known = isResource(state) ? state.version : undefined
-                return { kind: 'read', saw: known }
-              }
-              const expect = choice <= 4 && known !== undefined ? { version: known } : choice === 5 ? 'absent' : 'any'
-              if (choice === 6 && expect !== 'absent') {
-                const result = await own.remove(path(name), { expect, mode: 'erase' })
-                if (result.outcome === 'removed') return { kind: 'swap', from: result.resource.version, to: undefined }
-                return { kind: 'read', saw: undefined }
-              }
-              const result = await own.write(path(name), content(step, name), { expect })
-              if (result.outcome === 'conflict') {
-                return { kind: 'read', saw: isResource(result.current) ? result.current.version : undefined }
-              }
-              known = result.resource.version
-              if (expect === 'any') return { kind: 'write', isNew: result.outcome === 'created', to: known }
-              return { kind: 'swap', from: expect === 'absent' ? undefined : expect.version, to: known }
-            })
-          }
-        })
-        const contradiction = explainHistory(history)
-        claim(contradiction === undefined, contradiction ?? '')
-      }
-    },
-  },
+      const contradiction = explainHistory(history)
+      claim(contradiction === undefined, contradiction ?? '')
+    }
+  }),
 ]

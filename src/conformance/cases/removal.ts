@@ -3,144 +3,122 @@ import { isResource, type ResourceStore, type StoredResource } from '../../store
 import { claim, claimContent, claimEqual, claimResource, claimStored, claimTombstone } from '../claims.ts'
 import { listAll } from '../lists.ts'
 import { binary, createBytes, pathsOf, put, range, readResource, remove, stream, waitUntilGone } from '../samples.ts'
-import type { Case } from '../types.ts'
+import { type Case, it } from '../types.ts'
 
 /** Milliseconds: long enough that a store that forgets too early shows it. */
 const RETENTION = 1200
 
 export const removal: readonly Case[] = [
-  {
-    title: 'removes what is there, returns what it was, and shows it no more',
-    async run({ store, path, collection, content, modes }) {
-      for (const [name, mode] of modes.entries()) {
-        const given = content(name, name)
-        const { version } = await put(store, path(name), given)
-        const result = await remove(store, path(name), mode)
-        claimEqual(result.outcome, 'removed', `A resource was there to be removed (${mode}).`)
-        const gone = result.outcome === 'removed' ? result.resource : undefined
-        claimEqual(gone?.version, version, 'The removal does not return the state that it removed.')
-        await claimContent(gone, given, 'The removal returns other content.')
-        claim(!isResource(await store.read(path(name))), `A removed resource can still be read (${mode}).`)
-      }
-      claimEqual((await store.list(collection, { limit: 10 })).items.length, 0, 'A removed resource is still listed.')
-    },
-  },
-  {
-    title: 'finds nothing to remove where nothing is',
-    async run({ store, path, keep, modes }) {
-      for (const mode of modes) {
-        const result = await remove(store, path(9), mode)
-        claimEqual(result, { outcome: 'absent', current: undefined }, 'Nothing was there to be removed.')
-      }
-      await keep(1)
-      await remove(store, path(1))
-      const again = await remove(store, path(1))
-      claimEqual(again.outcome, 'absent', 'A resource was removed twice.')
-      claimEqual(await store.read(path(1)), undefined, 'Erasing must leave nothing.')
-    },
-  },
-  {
-    title: 'expecting a version, removes that state and no other',
-    async run({ store, path, keep }) {
-      const first = await keep(1)
-      const second = await keep(1, 2)
-      const refused = await store.remove(path(1), { expect: { version: first.version }, mode: 'erase' })
-      claimEqual(refused.outcome, 'conflict', 'A removal that expected a version of the past happened.')
-      const current = refused.outcome === 'conflict' ? refused.current : undefined
-      const shown = claimResource(current, 'No state was returned.')
-      claimEqual(shown.version, second.version, 'A refused removal returns another state than the current one.')
-      claim(isResource(await store.read(path(1))), 'A refused removal removed the resource.')
-      const done = await store.remove(path(1), { expect: { version: second.version }, mode: 'erase' })
-      claimEqual(done.outcome, 'removed', 'The version was the current one, so the removal had to happen.')
-    },
-  },
-  {
-    title: "expecting 'present' or a version, refuses where nothing is",
-    async run({ store, path, modes }) {
-      for (const [i, expect] of (['present', { version: 'nonesuch' }] as const).entries()) {
-        const result = await store.remove(path(1), { expect, mode: modes[i % modes.length]! })
-        claimEqual(result, { outcome: 'conflict', current: undefined }, 'The expected resource was not there.')
-      }
-      claimEqual(await store.read(path(1)), undefined, 'A refused removal left a tombstone.')
-    },
-  },
-  {
-    title: 'leaves a tombstone that says when, and that counts as absent',
+  it('removes what is there, returns what it was, and shows it no more', async (bench) => {
+    const { store, path, collection, content, modes } = bench
+    for (const [name, mode] of modes.entries()) {
+      const given = content(name, name)
+      const { version } = await put(store, path(name), given)
+      const result = await remove(store, path(name), mode)
+      claimEqual(result.outcome, 'removed', `A resource was there to be removed (${mode}).`)
+      const gone = result.outcome === 'removed' ? result.resource : undefined
+      claimEqual(gone?.version, version, 'The removal does not return the state that it removed.')
+      await claimContent(gone, given, 'The removal returns other content.')
+      claim(!isResource(await store.read(path(name))), `A removed resource can still be read (${mode}).`)
+    }
+    claimEqual((await store.list(collection, { limit: 10 })).items.length, 0, 'A removed resource is still listed.')
+  }),
+  it('finds nothing to remove where nothing is', async ({ store, path, keep, modes }) => {
+    for (const mode of modes) {
+      const result = await remove(store, path(9), mode)
+      claimEqual(result, { outcome: 'absent', current: undefined }, 'Nothing was there to be removed.')
+    }
+    await keep(1)
+    await remove(store, path(1))
+    const again = await remove(store, path(1))
+    claimEqual(again.outcome, 'absent', 'A resource was removed twice.')
+    claimEqual(await store.read(path(1)), undefined, 'Erasing must leave nothing.')
+  }),
+  it('expecting a version, removes that state and no other', async ({ store, path, keep }) => {
+    const first = await keep(1)
+    const second = await keep(1, 2)
+    const refused = await store.remove(path(1), { expect: { version: first.version }, mode: 'erase' })
+    claimEqual(refused.outcome, 'conflict', 'A removal that expected a version of the past happened.')
+    const current = refused.outcome === 'conflict' ? refused.current : undefined
+    const shown = claimResource(current, 'No state was returned.')
+    claimEqual(shown.version, second.version, 'A refused removal returns another state than the current one.')
+    claim(isResource(await store.read(path(1))), 'A refused removal removed the resource.')
+    const done = await store.remove(path(1), { expect: { version: second.version }, mode: 'erase' })
+    claimEqual(done.outcome, 'removed', 'The version was the current one, so the removal had to happen.')
+  }),
+  it("expecting 'present' or a version, refuses where nothing is", async ({ store, path, modes }) => {
+    for (const [i, expect] of (['present', { version: 'nonesuch' }] as const).entries()) {
+      const result = await store.remove(path(1), { expect, mode: modes[i % modes.length]! })
+      claimEqual(result, { outcome: 'conflict', current: undefined }, 'The expected resource was not there.')
+    }
+    claimEqual(await store.read(path(1)), undefined, 'A refused removal left a tombstone.')
+  }),
+  it('leaves a tombstone that says when, and that counts as absent', { needs: ['tombstones'] }, async (bench) => {
+    const { store, path, content, keep } = bench
+    const before = Date.now()
+    await keep(1)
+    await remove(store, path(1), 'tombstone')
+    const state = await store.read(path(1))
+    claim(state !== undefined && !isResource(state), 'The removal left no tombstone.')
+    claimEqual(state.removed, true, 'A tombstone says that the resource was removed.')
+    claimEqual(state.path, path(1), 'A tombstone carries its path.')
+    const { removedAt } = state
+    const sentence = `A tombstone says when the resource was removed, in milliseconds; ${removedAt} is not that time.`
+    claim(Number.isInteger(removedAt) && Math.abs(removedAt - before) < 600_000, sentence)
+    const again = await remove(store, path(1), 'tombstone')
+    claimEqual(again, { outcome: 'absent', current: state }, 'A second removal tells of the tombstone.')
+    const present = await store.write(path(1), content(2, 1), { expect: 'present' })
+    claimEqual(present, { outcome: 'conflict', current: state }, 'A tombstone counts as absent.')
+    const absent = await store.write(path(1), content(2, 1), { expect: 'absent' })
+    claimEqual(absent.outcome, 'created', 'A tombstone counts as absent, so the write had to happen.')
+    await claimStored(store, path(1), content(2, 1), 'The new resource has other content.')
+  }),
+  it('remembers every tombstone, each with its own path, and not the last ones only', {
     needs: ['tombstones'],
-    async run({ store, path, content, keep }) {
-      const before = Date.now()
-      await keep(1)
-      await remove(store, path(1), 'tombstone')
-      const state = await store.read(path(1))
-      claim(state !== undefined && !isResource(state), 'The removal left no tombstone.')
-      claimEqual(state.removed, true, 'A tombstone says that the resource was removed.')
-      claimEqual(state.path, path(1), 'A tombstone carries its path.')
-      const { removedAt } = state
-      const sentence = `A tombstone says when the resource was removed, in milliseconds; ${removedAt} is not that time.`
-      claim(Number.isInteger(removedAt) && Math.abs(removedAt - before) < 600_000, sentence)
-      const again = await remove(store, path(1), 'tombstone')
-      claimEqual(again, { outcome: 'absent', current: state }, 'A second removal tells of the tombstone.')
-      const present = await store.write(path(1), content(2, 1), { expect: 'present' })
-      claimEqual(present, { outcome: 'conflict', current: state }, 'A tombstone counts as absent.')
-      const absent = await store.write(path(1), content(2, 1), { expect: 'absent' })
-      claimEqual(absent.outcome, 'created', 'A tombstone counts as absent, so the write had to happen.')
-      await claimStored(store, path(1), content(2, 1), 'The new resource has other content.')
-    },
-  },
-  {
-    title: 'remembers every tombstone, each with its own path, and not the last ones only',
+  }, async ({ store, path, keep }) => {
+    const names = range(1, 30)
+    for (const name of names) await keep(name)
+    for (const name of names) await remove(store, path(name), 'tombstone')
+    // Neither what is written nor what is erased elsewhere is about them.
+    await keep(100, 1)
+    await remove(store, path(100))
+    for (const name of names) claimTombstone(await store.read(path(name)), path(name), 'A tombstone was forgotten.')
+  }),
+  it('keeps a tombstone for the whole of its retention, whatever becomes of others', {
     needs: ['tombstones'],
-    async run({ store, path, keep }) {
-      const names = range(1, 30)
-      for (const name of names) await keep(name)
-      for (const name of names) await remove(store, path(name), 'tombstone')
-      // Neither what is written nor what is erased elsewhere is about them.
-      await keep(100, 1)
-      await remove(store, path(100))
-      for (const name of names) claimTombstone(await store.read(path(name)), path(name), 'A tombstone was forgotten.')
-    },
-  },
-  {
-    title: 'keeps a tombstone for the whole of its retention, whatever becomes of others',
-    needs: ['tombstones'],
-    async run({ store, path, keep, reopen }) {
-      const other = await reopen()
-      for (const name of [1, 2, 3, 4, 5]) await keep(name)
-      const begin = performance.now()
-      await remove(store, path(1), 'tombstone', { retention: RETENTION })
-      await remove(store, path(2), 'tombstone', { retention: 60_000 })
-      await remove(store, path(3), 'tombstone')
-      await remove(store, path(4), 'tombstone', { retention: 20 })
-      for (let round = 0; performance.now() - begin < RETENTION; round++) {
-        await keep(5, round)
-        for (const name of [1, 2, 3]) {
-          for (const reader of [store, other]) {
-            const state = await reader.read(path(name))
-            const time = performance.now() - begin
-            // The clock of a database may differ from this one by a little.
-            if (name === 1 && time > 0.9 * RETENTION) continue
-            const after = `after ${Math.round(time)} ms`
-            claimTombstone(state, path(name), `A tombstone was forgotten ${after}, before its retention was over.`)
-          }
+  }, async ({ store, path, keep, reopen }) => {
+    const other = await reopen()
+    for (const name of [1, 2, 3, 4, 5]) await keep(name)
+    const begin = performance.now()
+    await remove(store, path(1), 'tombstone', { retention: RETENTION })
+    await remove(store, path(2), 'tombstone', { retention: 60_000 })
+    await remove(store, path(3), 'tombstone')
+    await remove(store, path(4), 'tombstone', { retention: 20 })
+    for (let round = 0; performance.now() - begin < RETENTION; round++) {
+      await keep(5, round)
+      for (const name of [1, 2, 3]) {
+        for (const reader of [store, other]) {
+          const state = await reader.read(path(name))
+          const time = performance.now() - begin
+          // The clock of a database may differ from this one by a little.
+          if (name === 1 && time > 0.9 * RETENTION) continue
+          const after = `after ${Math.round(time)} ms`
+          claimTombstone(state, path(name), `A tombstone was forgotten ${after}, before its retention was over.`)
         }
-        await sleep(50)
       }
-      await waitUntilGone(store, path(1), `The tombstone outlived its retention of ${RETENTION} ms.`)
-    },
-  },
-  {
-    title: 'forgets a tombstone after its retention',
-    needs: ['tombstones'],
-    async run({ store, path, content, keep }) {
-      for (const name of [1, 2]) await keep(name)
-      await remove(store, path(1), 'tombstone', { retention: 20 })
-      await remove(store, path(2), 'tombstone', { retention: 60_000 })
-      await waitUntilGone(store, path(1), 'The tombstone outlived its retention of 20 ms.')
-      claim((await store.read(path(2))) !== undefined, 'A tombstone was forgotten before its retention was over.')
-      const result = await store.write(path(1), content(3, 1), { expect: 'absent' })
-      claimEqual(result.outcome, 'created', 'A forgotten tombstone is in the way of a write.')
-    },
-  },
+      await sleep(50)
+    }
+    await waitUntilGone(store, path(1), `The tombstone outlived its retention of ${RETENTION} ms.`)
+  }),
+  it('forgets a tombstone after its retention', { needs: ['tombstones'] }, async ({ store, path, content, keep }) => {
+    for (const name of [1, 2]) await keep(name)
+    await remove(store, path(1), 'tombstone', { retention: 20 })
+    await remove(store, path(2), 'tombstone', { retention: 60_000 })
+    await waitUntilGone(store, path(1), 'The tombstone outlived its retention of 20 ms.')
+    claim((await store.read(path(2))) !== undefined, 'A tombstone was forgotten before its retention was over.')
+    const result = await store.write(path(1), content(3, 1), { expect: 'absent' })
+    claimEqual(result.outcome, 'created', 'A forgotten tombstone is in the way of a write.')
+  }),
 ]
 
 async function readHidden(store: ResourceStore, path: string): Promise<StoredResource> {
@@ -148,94 +126,78 @@ async function readHidden(store: ResourceStore, path: string): Promise<StoredRes
 }
 
 export const hiding: readonly Case[] = [
-  {
-    title: 'shows a hidden resource, with its content, only to reads that ask for it',
-    async run({ store, path, content, keep }) {
-      const { version } = await keep(1)
-      await remove(store, path(1), 'hide')
-      const shown = await store.read(path(1))
-      claim(shown !== undefined && !isResource(shown), 'A hidden resource looks like a tombstone to other reads.')
-      claimEqual(shown.path, path(1), 'A tombstone carries its path.')
-      const hidden = await readHidden(store, path(1))
-      claimEqual(hidden.hidden, true, 'A hidden resource is marked.')
-      await claimContent(hidden, content(1, 1), 'The hidden resource has lost its content.')
-      claim(hidden.version !== version, 'The hidden state has the version of the state before.')
-    },
-  },
-  {
-    title: 'treats a hidden resource as absent',
-    async run({ store, path, content, keep }) {
-      await keep(1)
-      await remove(store, path(1), 'hide')
-      const hidden = await readHidden(store, path(1))
-      const attempts = [
-        await store.write(path(1), content(2, 1), { expect: 'present' }),
-        await store.write(path(1), content(2, 1), { expect: { version: hidden.version } }),
-        await store.remove(path(1), { expect: 'present', mode: 'erase' }),
-      ]
-      for (const { outcome } of attempts) claimEqual(outcome, 'conflict', 'A hidden resource counts as absent.')
-      const again = await remove(store, path(1))
-      claimEqual(again.outcome, 'absent', 'A hidden resource counts as absent, so there is nothing to remove.')
-      const still = claimResource(await store.read(path(1), { hidden: true }), 'The hidden resource is gone.')
-      claimEqual(still.version, hidden.version, 'A refused call changed the hidden resource.')
-    },
-  },
-  {
-    title: 'makes the path visible again with the next write',
-    async run({ store, path, collection, content, keep }) {
-      await keep(1)
-      await remove(store, path(1), 'hide')
-      const result = await store.write(path(1), content(2, 1), { expect: 'absent' })
-      claimEqual(result.outcome, 'created', 'A hidden resource counts as absent, so the write creates.')
-      for (const hidden of [true, false]) {
-        const state = claimResource(await store.read(path(1), { hidden }), 'The new resource was not found.')
-        claim(state.hidden !== true, 'The new resource is still marked as hidden.')
-        await claimContent(state, content(2, 1), 'The new resource has other content.')
-        claimEqual((await store.list(collection, { limit: 5, hidden })).items.length, 1, 'It is listed once.')
-      }
-    },
-  },
-  {
-    title: 'lists hidden resources, marked and in their place, only when asked',
-    async run({ store, path, keep, collection }) {
-      for (const name of range(1, 12)) await keep(name)
-      for (const name of [2, 3, 7, 12]) await remove(store, path(name), 'hide')
-      const visible = await store.list(collection, { limit: 20 })
-      const visiblePaths = [1, 4, 5, 6, 8, 9, 10, 11].map(path)
-      claimEqual(pathsOf(visible.items), visiblePaths, 'Hidden resources are not listed unasked.')
-      const all = await listAll(store, collection, 3, true)
-      const found = all.map((item) => (item.hidden === true ? `${item.path} hidden` : item.path))
-      const expected = range(1, 12).map((name) => path(name) + ([2, 3, 7, 12].includes(name) ? ' hidden' : ''))
-      claimEqual(found, expected, 'A listing with hidden resources has all of them, marked, in order.')
-    },
-  },
-  {
-    title: 'keeps large content of a hidden resource',
-    needs: ['contents'],
-    async run({ store, path }) {
-      const bytes = createBytes(700_000, 8)
-      await put(store, path(1), binary(stream(bytes, 65_536)))
-      await remove(store, path(1), 'hide')
-      const state = await store.read(path(1), { hidden: true })
-      await claimContent(state, binary(bytes), 'The hidden resource has lost its content.')
-    },
-  },
-  {
-    title: 'gives the hidden state a version of its own, and tells of it in no conflict',
-    async run({ store, path, content, keep }) {
-      await keep(1)
-      const { version } = await readResource(store, path(1))
-      await remove(store, path(1), 'hide')
-      const hidden = await readHidden(store, path(1))
-      claim(hidden.version !== version, 'The hidden state has the version of the visible one.')
-      for (const expect of ['present', { version }, { version: hidden.version }] as const) {
-        const write = await store.write(path(1), content(2, 1), { expect })
-        claim(write.outcome === 'conflict', 'A hidden resource counts as absent, and was replaced.')
-        claim(!isResource(write.current), 'A conflict tells of a state that is hidden.')
-        const removal = await store.remove(path(1), { expect, mode: 'erase' })
-        claim(removal.outcome === 'conflict', 'A hidden resource counts as absent, and was removed.')
-        claim(!isResource(removal.current), 'A conflict tells of a state that is hidden.')
-      }
-    },
-  },
+  it('shows a hidden resource, with its content, only to reads that ask for it', async (bench) => {
+    const { store, path, content, keep } = bench
+    const { version } = await keep(1)
+    await remove(store, path(1), 'hide')
+    const shown = await store.read(path(1))
+    claim(shown !== undefined && !isResource(shown), 'A hidden resource looks like a tombstone to other reads.')
+    claimEqual(shown.path, path(1), 'A tombstone carries its path.')
+    const hidden = await readHidden(store, path(1))
+    claimEqual(hidden.hidden, true, 'A hidden resource is marked.')
+    await claimContent(hidden, content(1, 1), 'The hidden resource has lost its content.')
+    claim(hidden.version !== version, 'The hidden state has the version of the state before.')
+  }),
+  it('treats a hidden resource as absent', async ({ store, path, content, keep }) => {
+    await keep(1)
+    await remove(store, path(1), 'hide')
+    const hidden = await readHidden(store, path(1))
+    const attempts = [
+      await store.write(path(1), content(2, 1), { expect: 'present' }),
+      await store.write(path(1), content(2, 1), { expect: { version: hidden.version } }),
+      await store.remove(path(1), { expect: 'present', mode: 'erase' }),
+    ]
+    for (const { outcome } of attempts) claimEqual(outcome, 'conflict', 'A hidden resource counts as absent.')
+    const again = await remove(store, path(1))
+    claimEqual(again.outcome, 'absent', 'A hidden resource counts as absent, so there is nothing to remove.')
+    const still = claimResource(await store.read(path(1), { hidden: true }), 'The hidden resource is gone.')
+    claimEqual(still.version, hidden.version, 'A refused call changed the hidden resource.')
+  }),
+  it('makes the path visible again with the next write', async ({ store, path, collection, content, keep }) => {
+    await keep(1)
+    await remove(store, path(1), 'hide')
+    const result = await store.write(path(1), content(2, 1), { expect: 'absent' })
+    claimEqual(result.outcome, 'created', 'A hidden resource counts as absent, so the write creates.')
+    for (const hidden of [true, false]) {
+      const state = claimResource(await store.read(path(1), { hidden }), 'The new resource was not found.')
+      claim(state.hidden !== true, 'The new resource is still marked as hidden.')
+      await claimContent(state, content(2, 1), 'The new resource has other content.')
+      claimEqual((await store.list(collection, { limit: 5, hidden })).items.length, 1, 'It is listed once.')
+    }
+  }),
+  it('lists hidden resources, marked and in their place, only when asked', async (bench) => {
+    const { store, path, keep, collection } = bench
+    for (const name of range(1, 12)) await keep(name)
+    for (const name of [2, 3, 7, 12]) await remove(store, path(name), 'hide')
+    const visible = await store.list(collection, { limit: 20 })
+    const visiblePaths = [1, 4, 5, 6, 8, 9, 10, 11].map(path)
+    claimEqual(pathsOf(visible.items), visiblePaths, 'Hidden resources are not listed unasked.')
+    const all = await listAll(store, collection, 3, true)
+    const found = all.map((item) => (item.hidden === true ? `${item.path} hidden` : item.path))
+    const expected = range(1, 12).map((name) => path(name) + ([2, 3, 7, 12].includes(name) ? ' hidden' : ''))
+    claimEqual(found, expected, 'A listing with hidden resources has all of them, marked, in order.')
+  }),
+  it('keeps large content of a hidden resource', { needs: ['contents'] }, async ({ store, path }) => {
+    const bytes = createBytes(700_000, 8)
+    await put(store, path(1), binary(stream(bytes, 65_536)))
+    await remove(store, path(1), 'hide')
+    const state = await store.read(path(1), { hidden: true })
+    await claimContent(state, binary(bytes), 'The hidden resource has lost its content.')
+  }),
+  it('gives the hidden state a version of its own, and tells of it in no conflict', async (bench) => {
+    const { store, path, content, keep } = bench
+    await keep(1)
+    const { version } = await readResource(store, path(1))
+    await remove(store, path(1), 'hide')
+    const hidden = await readHidden(store, path(1))
+    claim(hidden.version !== version, 'The hidden state has the version of the visible one.')
+    for (const expect of ['present', { version }, { version: hidden.version }] as const) {
+      const write = await store.write(path(1), content(2, 1), { expect })
+      claim(write.outcome === 'conflict', 'A hidden resource counts as absent, and was replaced.')
+      claim(!isResource(write.current), 'A conflict tells of a state that is hidden.')
+      const removal = await store.remove(path(1), { expect, mode: 'erase' })
+      claim(removal.outcome === 'conflict', 'A hidden resource counts as absent, and was removed.')
+      claim(!isResource(removal.current), 'A conflict tells of a state that is hidden.')
+    }
+  }),
 ]

@@ -1,127 +1,105 @@
 import { type Expectation, isResource } from '../../stores/types.ts'
 import { claim, claimContent, claimEqual, claimResource, claimStored } from '../claims.ts'
 import { binary, createBytes, factsOf, put, readResource, remove, text, written } from '../samples.ts'
-import type { Bench, Case } from '../types.ts'
+import { type Bench, type Case, it } from '../types.ts'
 
 export const reading: readonly Case[] = [
-  {
-    title: 'finds nothing at a path that was never written',
-    async run({ store, path }) {
-      claimEqual(await store.read(path(1)), undefined, 'Nothing was written, so there is nothing to read.')
-      claimEqual(await store.read(path(1), { hidden: true }), undefined, 'Nothing was written, nothing is hidden.')
-    },
-  },
-  {
-    title: 'returns the bytes, the media type and the size that were written',
-    async run({ store, path, content }) {
-      for (const seed of [1, 2, 50, 99]) {
-        const given = content(seed, seed)
-        await put(store, path(seed), given)
-        await claimStored(store, path(seed), given, 'What is read is not what was written.')
-      }
-    },
-  },
-  {
-    title: 'names the path of what it returns',
-    async run({ store, path, keep }) {
-      await keep(7, 1)
-      const resource = await readResource(store, path(7))
-      claimEqual(resource.path, path(7), 'A resource carries the path under which it was read.')
-      claim(resource.hidden !== true, 'A resource that was not hidden is marked as hidden.')
-    },
-  },
-  {
-    title: 'gives every fact, with or without the content, when only metadata are asked for',
-    async run({ store, path, keep }) {
-      await keep(1, 31)
-      const whole = await readResource(store, path(1))
-      const facts = claimResource(await store.read(path(1), { metadataOnly: true }), 'The resource was not found.')
-      claimEqual(factsOf(facts), factsOf(whole), 'A read of the metadata tells other facts than a read of everything.')
-    },
-  },
-  {
-    title: 'keeps Content-Encoding, Content-Language and the file name, and forgets them with the next write',
+  it('finds nothing at a path that was never written', async ({ store, path }) => {
+    claimEqual(await store.read(path(1)), undefined, 'Nothing was written, so there is nothing to read.')
+    claimEqual(await store.read(path(1), { hidden: true }), undefined, 'Nothing was written, nothing is hidden.')
+  }),
+  it('returns the bytes, the media type and the size that were written', async ({ store, path, content }) => {
+    for (const seed of [1, 2, 50, 99]) {
+      const given = content(seed, seed)
+      await put(store, path(seed), given)
+      await claimStored(store, path(seed), given, 'What is read is not what was written.')
+    }
+  }),
+  it('names the path of what it returns', async ({ store, path, keep }) => {
+    await keep(7, 1)
+    const resource = await readResource(store, path(7))
+    claimEqual(resource.path, path(7), 'A resource carries the path under which it was read.')
+    claim(resource.hidden !== true, 'A resource that was not hidden is marked as hidden.')
+  }),
+  it('gives every fact, with or without the content, when only metadata are asked for', async (bench) => {
+    const { store, path, keep } = bench
+    await keep(1, 31)
+    const whole = await readResource(store, path(1))
+    const facts = claimResource(await store.read(path(1), { metadataOnly: true }), 'The resource was not found.')
+    claimEqual(factsOf(facts), factsOf(whole), 'A read of the metadata tells other facts than a read of everything.')
+  }),
+  it('keeps Content-Encoding, Content-Language and the file name, and forgets them with the next write', {
     needs: ['contents'],
-    async run({ store, path }) {
-      const fields = { contentEncoding: 'gzip', contentLanguage: 'de, fr', filename: 'Bericht "ä".pdf' }
-      await put(store, path(1), { contentType: 'application/pdf', body: 'x', ...fields })
-      const first = await readResource(store, path(1))
-      for (const name of ['contentEncoding', 'contentLanguage', 'filename'] as const) {
-        claimEqual(first[name], fields[name], `${name} was not kept.`)
-      }
-      await put(store, path(1), text('y'))
-      const second = await readResource(store, path(1))
-      for (const name of ['contentEncoding', 'contentLanguage', 'filename'] as const) {
-        claimEqual(second[name], undefined, `${name} belongs to the content before and has stayed.`)
-      }
-    },
-  },
-  {
-    title: 'keeps every byte: all 256 values, U+0000, text beyond ASCII, nothing at all',
+  }, async ({ store, path }) => {
+    const fields = { contentEncoding: 'gzip', contentLanguage: 'de, fr', filename: 'Bericht "ä".pdf' }
+    await put(store, path(1), { contentType: 'application/pdf', body: 'x', ...fields })
+    const first = await readResource(store, path(1))
+    for (const name of ['contentEncoding', 'contentLanguage', 'filename'] as const) {
+      claimEqual(first[name], fields[name], `${name} was not kept.`)
+    }
+    await put(store, path(1), text('y'))
+    const second = await readResource(store, path(1))
+    for (const name of ['contentEncoding', 'contentLanguage', 'filename'] as const) {
+      claimEqual(second[name], undefined, `${name} belongs to the content before and has stayed.`)
+    }
+  }),
+  it('keeps every byte: all 256 values, U+0000, text beyond ASCII, nothing at all', {
     needs: ['contents'],
-    async run({ store, path }) {
-      const samples = [
-        binary(Buffer.from(Array.from({ length: 256 }, (_, i) => i))),
-        binary(createBytes(5000, 3).subarray(17, 1234)),
-        binary(new Uint8Array([0])),
-        binary(new Uint8Array(0)),
-        text('a\u0000b\u0000'),
-        text('Grüße, 世界, 🜚'),
-        text('%s \\ \' " $1 ? -- \r\n'),
-        text(''),
-      ]
-      for (const [index, sample] of samples.entries()) {
-        await put(store, path(index), sample)
-        await claimStored(store, path(index), sample, `Sample ${index} came back changed.`)
-      }
-    },
-  },
-  {
-    title: 'compares paths exactly: letter case, normal forms, blanks, dots, percent signs, quotes',
+  }, async ({ store, path }) => {
+    const samples = [
+      binary(Buffer.from(Array.from({ length: 256 }, (_, i) => i))),
+      binary(createBytes(5000, 3).subarray(17, 1234)),
+      binary(new Uint8Array([0])),
+      binary(new Uint8Array(0)),
+      text('a\u0000b\u0000'),
+      text('Grüße, 世界, 🜚'),
+      text('%s \\ \' " $1 ? -- \r\n'),
+      text(''),
+    ]
+    for (const [index, sample] of samples.entries()) {
+      await put(store, path(index), sample)
+      await claimStored(store, path(index), sample, `Sample ${index} came back changed.`)
+    }
+  }),
+  it('compares paths exactly: letter case, normal forms, blanks, dots, percent signs, quotes', {
     needs: ['paths'],
-    async run({ store, collection }) {
-      const names = [
-        ...['a', 'A', 'a ', ' a', 'a.', '.', '..', '...', 'con', 'nul.txt', 'a:b', 'a\\b', 'a%2Fb', '%', '_', '*', '?'],
-        ...['\u00e9', 'e\u0301', '\u212b', '\u00c5', 'ß', 'ss', 'ſ', 'İ', 'i', 'ı', '世界', '🜚', '\uffff', '~'],
-        ...["'; DROP TABLE users; --", '"', '$1', ':x', '@x', '__proto__', 'constructor', 'hasOwnProperty', 'toString'],
-        ...['1', '01', '001', '1.0', '+1', '-1', '1e3', '0', '00', '\t', '\u00a0', 'x'.repeat(255), 'x'.repeat(256)],
-      ]
-      for (const [index, name] of names.entries()) await put(store, `${collection}/${name}`, text(String(index)))
-      for (const [index, name] of names.entries()) {
-        const state = await store.read(`${collection}/${name}`)
-        await claimContent(state, text(String(index)), `The name ${JSON.stringify(name)} is taken for another one.`)
-      }
-      claim(!isResource(await store.read(`${collection}/B`)), 'A path was found that was never written.')
-    },
-  },
-  {
-    title: 'keeps paths that are members of nothing, and paths without a leading slash',
+  }, async ({ store, collection }) => {
+    const names = [
+      ...['a', 'A', 'a ', ' a', 'a.', '.', '..', '...', 'con', 'nul.txt', 'a:b', 'a\\b', 'a%2Fb', '%', '_', '*', '?'],
+      ...['\u00e9', 'e\u0301', '\u212b', '\u00c5', 'ß', 'ss', 'ſ', 'İ', 'i', 'ı', '世界', '🜚', '\uffff', '~'],
+      ...["'; DROP TABLE users; --", '"', '$1', ':x', '@x', '__proto__', 'constructor', 'hasOwnProperty', 'toString'],
+      ...['1', '01', '001', '1.0', '+1', '-1', '1e3', '0', '00', '\t', '\u00a0', 'x'.repeat(255), 'x'.repeat(256)],
+    ]
+    for (const [index, name] of names.entries()) await put(store, `${collection}/${name}`, text(String(index)))
+    for (const [index, name] of names.entries()) {
+      const state = await store.read(`${collection}/${name}`)
+      await claimContent(state, text(String(index)), `The name ${JSON.stringify(name)} is taken for another one.`)
+    }
+    claim(!isResource(await store.read(`${collection}/B`)), 'A path was found that was never written.')
+  }),
+  it('keeps paths that are members of nothing, and paths without a leading slash', {
     needs: ['paths'],
-    async run({ store }) {
-      const paths = ['/', '/a', '/a/', '/a//', 'queue/1', 'queue/x/y']
-      for (const path of paths) await put(store, path, text(path))
-      for (const path of paths) {
-        await claimStored(store, path, text(path), `The path ${path} is taken for another one.`)
+  }, async ({ store }) => {
+    const paths = ['/', '/a', '/a/', '/a//', 'queue/1', 'queue/x/y']
+    for (const path of paths) await put(store, path, text(path))
+    for (const path of paths) {
+      await claimStored(store, path, text(path), `The path ${path} is taken for another one.`)
+    }
+  }),
+  it('sees the same state whether content is asked for or not', async ({ store, path, keep, modes }) => {
+    for (const [name, mode] of [undefined, ...modes].entries()) {
+      await keep(name)
+      if (mode !== undefined) await remove(store, path(name), mode)
+      for (const hidden of [false, true]) {
+        const whole = await store.read(path(name), { hidden })
+        const facts = await store.read(path(name), { hidden, metadataOnly: true })
+        const sentence = `A read without content sees another state than one with it (${mode}, hidden: ${hidden}).`
+        claimEqual(isResource(facts), isResource(whole), sentence)
+        if (isResource(facts) && isResource(whole)) claimEqual(facts.version, whole.version, sentence)
+        else claimEqual(facts, whole, sentence)
       }
-    },
-  },
-  {
-    title: 'sees the same state whether content is asked for or not',
-    async run({ store, path, keep, modes }) {
-      for (const [name, mode] of [undefined, ...modes].entries()) {
-        await keep(name)
-        if (mode !== undefined) await remove(store, path(name), mode)
-        for (const hidden of [false, true]) {
-          const whole = await store.read(path(name), { hidden })
-          const facts = await store.read(path(name), { hidden, metadataOnly: true })
-          const sentence = `A read without content sees another state than one with it (${mode}, hidden: ${hidden}).`
-          claimEqual(isResource(facts), isResource(whole), sentence)
-          if (isResource(facts) && isResource(whole)) claimEqual(facts.version, whole.version, sentence)
-          else claimEqual(facts, whole, sentence)
-        }
-      }
-    },
-  },
+    }
+  }),
 ]
 
 /** Fails unless a write of the member 1 is refused, tells the current state, and changes nothing. */
@@ -143,97 +121,73 @@ async function claimRefused({ store, path, content }: Bench, expect: Expectation
 }
 
 export const writing: readonly Case[] = [
-  {
-    title: 'creates, then replaces, and says which',
-    async run({ store, path, content }) {
-      const first = await store.write(path(1), content(1, 1), { expect: 'any' })
-      claimEqual(first.outcome, 'created', 'The first write of a path creates.')
-      const second = await store.write(path(1), content(2, 1), { expect: 'any' })
-      claimEqual(second.outcome, 'replaced', 'The second write of a path replaces.')
-      await claimStored(store, path(1), content(2, 1), 'The second write was not kept.')
-    },
-  },
-  {
-    title: 'returns from a write the state that is read afterwards',
-    async run({ store, path, content }) {
-      for (const seed of [1, 2, 3]) {
-        const given = content(seed, 1)
-        const result = written(await store.write(path(1), given, { expect: 'any' }), 'The write was refused.')
-        const found = await readResource(store, path(1))
-        claimEqual(factsOf(found), factsOf(result), 'The result of the write and the next read tell different facts.')
-        await claimContent(result, given, 'The result of the write has other content than was given.')
-      }
-    },
-  },
-  {
-    title: "expecting 'absent', creates once and refuses the second time",
-    async run(bench) {
-      const { store, path, content } = bench
-      const result = await store.write(path(1), content(1, 1), { expect: 'absent' })
-      claimEqual(result.outcome, 'created', 'Nothing was there, so the write had to happen.')
-      await claimRefused(bench, 'absent', 'A resource was overwritten by a write that expected none.')
-    },
-  },
-  {
-    title: "expecting 'present', refuses to create and replaces what is there",
-    async run(bench) {
-      const { store, path, content, keep } = bench
-      await claimRefused(bench, 'present', 'A write that expected a resource created one.')
-      await keep(1)
-      const result = await store.write(path(1), content(2, 1), { expect: 'present' })
-      claimEqual(result.outcome, 'replaced', 'A resource was there, so the write had to happen.')
-    },
-  },
-  {
-    title: 'expecting a version, replaces that state and no other',
-    async run(bench) {
-      const { store, path, content, keep } = bench
-      await claimRefused(bench, { version: 'nonesuch' }, 'A write that expected a version created a resource.')
-      const first = await keep(1)
-      const result = await store.write(path(1), content(2, 1), { expect: { version: first.version } })
-      claimEqual(result.outcome, 'replaced', 'The version was the current one, so the write had to happen.')
-      const stale = { version: first.version }
-      await claimRefused(bench, stale, 'A write that expected a version of the past happened.')
-      await claimRefused(bench, { version: '' }, 'A write that expected the empty version happened.')
-      await claimStored(store, path(1), content(2, 1), 'The content is not that of the last write.')
-    },
-  },
-  {
-    title: 'leaves other paths alone',
-    async run({ store, path, keep }) {
-      const versions = new Map<number, string>()
-      for (const name of [1, 2, 3, 12]) versions.set(name, (await keep(name)).version)
-      await keep(2, 20)
-      for (const name of [1, 3, 12]) {
-        const state = claimResource(await store.read(path(name)), 'A write removed another resource.')
-        claimEqual(state.version, versions.get(name), 'A write changed another resource.')
-      }
-    },
-  },
-  {
-    title: 'refuses to begin when the signal is aborted already',
-    async run({ store, path, content }) {
-      const signal = AbortSignal.abort(new Error('gone'))
-      const write = async () => store.write(path(1), content(1, 1), { expect: 'any', signal })
-      const isRefused = await write().then(
-        () => false,
-        () => true,
-      )
-      const isSound = !isRefused || (await store.read(path(1))) === undefined
-      claim(isSound, 'A write that failed because its signal was aborted has happened all the same.')
-    },
-  },
-  {
-    title: 'expecting a version of another path, refuses',
-    async run(bench) {
-      const { store, path, keep } = bench
-      const own = await keep(1)
-      const other = await keep(2)
-      // Paths may count alike: then the versions prove nothing.
-      if (own.version === other.version) return
-      await claimRefused(bench, { version: other.version }, 'A version of another path was good for a write.')
-      const removed = await store.remove(path(1), { expect: { version: other.version }, mode: 'erase' })
-      claimEqual(removed.outcome, 'conflict', 'A version of another path was good for a removal.')
-    },
-  },
+  it('creates, then replaces, and says which', async ({ store, path, content }) => {
+    const first = await store.write(path(1), content(1, 1), { expect: 'any' })
+    claimEqual(first.outcome, 'created', 'The first write of a path creates.')
+    const second = await store.write(path(1), content(2, 1), { expect: 'any' })
+    claimEqual(second.outcome, 'replaced', 'The second write of a path replaces.')
+    await claimStored(store, path(1), content(2, 1), 'The second write was not kept.')
+  }),
+  it('returns from a write the state that is read afterwards', async ({ store, path, content }) => {
+    for (const seed of [1, 2, 3]) {
+      const given = content(seed, 1)
+      const result = written(await store.write(path(1), given, { expect: 'any' }), 'The write was refused.')
+      const found = await readResource(store, path(1))
+      claimEqual(factsOf(found), factsOf(result), 'The result of the write and the next read tell different facts.')
+      await claimContent(result, given, 'The result of the write has other content than was given.')
+    }
+  }),
+  it("expecting 'absent', creates once and refuses the second time", async (bench) => {
+    const { store, path, content } = bench
+    const result = await store.write(path(1), content(1, 1), { expect: 'absent' })
+    claimEqual(result.outcome, 'created', 'Nothing was there, so the write had to happen.')
+    await claimRefused(bench, 'absent', 'A resource was overwritten by a write that expected none.')
+  }),
+  it("expecting 'present', refuses to create and replaces what is there", async (bench) => {
+    const { store, path, content, keep } = bench
+    await claimRefused(bench, 'present', 'A write that expected a resource created one.')
+    await keep(1)
+    const result = await store.write(path(1), content(2, 1), { expect: 'present' })
+    claimEqual(result.outcome, 'replaced', 'A resource was there, so the write had to happen.')
+  }),
+  it('expecting a version, replaces that state and no other', async (bench) => {
+    const { store, path, content, keep } = bench
+    await claimRefused(bench, { version: 'nonesuch' }, 'A write that expected a version created a resource.')
+    const first = await keep(1)
+    const result = await store.write(path(1), content(2, 1), { expect: { version: first.version } })
+    claimEqual(result.outcome, 'replaced', 'The version was the current one, so the write had to happen.')
+    const stale = { version: first.version }
+    await claimRefused(bench, stale, 'A write that expected a version of the past happened.')
+    await claimRefused(bench, { version: '' }, 'A write that expected the empty version happened.')
+    await claimStored(store, path(1), content(2, 1), 'The content is not that of the last write.')
+  }),
+  it('leaves other paths alone', async ({ store, path, keep }) => {
+    const versions = new Map<number, string>()
+    for (const name of [1, 2, 3, 12]) versions.set(name, (await keep(name)).version)
+    await keep(2, 20)
+    for (const name of [1, 3, 12]) {
+      const state = claimResource(await store.read(path(name)), 'A write removed another resource.')
+      claimEqual(state.version, versions.get(name), 'A write changed another resource.')
+    }
+  }),
+  it('refuses to begin when the signal is aborted already', async ({ store, path, content }) => {
+    const signal = AbortSignal.abort(new Error('gone'))
+    const write = async () => store.write(path(1), content(1, 1), { expect: 'any', signal })
+    const isRefused = await write().then(
+      () => false,
+      () => true,
+    )
+    const isSound = !isRefused || (await store.read(path(1))) === undefined
+    claim(isSound, 'A write that failed because its signal was aborted has happened all the same.')
+  }),
+  it('expecting a version of another path, refuses', async (bench) => {
+    const { store, path, keep } = bench
+    const own = await keep(1)
+    const other = await keep(2)
+    // Paths may count alike: then the versions prove nothing.
+    if (own.version === other.version) return
+    await claimRefused(bench, { version: other.version }, 'A version of another path was good for a write.')
+    const removed = await store.remove(path(1), { expect: { version: other.version }, mode: 'erase' })
+    claimEqual(removed.outcome, 'conflict', 'A version of another path was good for a removal.')
+  }),
 ]

@@ -2,7 +2,7 @@ import type { StoredResource } from '../../stores/types.ts'
 import { claim, claimEqual } from '../claims.ts'
 import { createIndex, indexed, is, listUnder, walk } from '../lists.ts'
 import { amid, create, nameOf, pause, put, range, remove } from '../samples.ts'
-import type { Bench, Case } from '../types.ts'
+import { type Bench, type Case, it } from '../types.ts'
 
 /** Writes members with content of their own, or with the same. */
 async function putMembers({ keep }: Bench, names: readonly number[], seed?: number): Promise<void> {
@@ -29,71 +29,56 @@ function claimSeenOnce(items: readonly StoredResource[], names: readonly number[
 }
 
 export const walks: readonly Case[] = [
-  {
-    title: 'sees every member once while members before the cursor are removed',
-    async run(bench) {
-      const { store, path } = bench
-      await putMembers(bench, range(1, 30))
-      const items = await walkThrough(bench, 4, (page) => remove(store, path(page + 1)))
-      claimSeenOnce(items, range(8, 30))
-    },
-  },
-  {
-    title: 'sees every member once while members are added before and after the cursor',
-    async run(bench) {
-      await putMembers(bench, range(100, 300, 10))
-      const items = await walkThrough(bench, 3, (page) => putMembers(bench, [page + 1, 105 + page * 30], 1))
-      claimSeenOnce(items, range(100, 300, 10))
-    },
-  },
-  {
-    title: 'sees every member once while all of them are changed',
-    async run(bench) {
-      await putMembers(bench, range(1, 25))
-      const items = await walkThrough(bench, 4, (page) => putMembers(bench, range(1, 25), page))
-      claimSeenOnce(items, range(1, 25))
-      claimEqual(items.length, 25, 'The walk has seen something that was never there.')
-    },
-  },
-  {
-    title: 'sees every member once while members are removed and made again under the same name',
-    async run(bench) {
-      const { store, path } = bench
-      await putMembers(bench, range(1, 24))
-      const items = await walkThrough(bench, 5, async () => {
-        for (const name of range(2, 24, 2)) {
-          await remove(store, path(name))
-          await putMembers(bench, [name], 50)
-        }
-      })
-      claimSeenOnce(items, range(1, 24, 2))
-    },
-  },
-  {
-    title: 'sees every lasting member once, in order, while many writers are at work',
-    async run(bench) {
-      const { store, collection, path, content, keep } = bench
-      const lasting = range(10, 400, 10)
-      await putMembers(bench, lasting)
-      const write = async (writer: number, step: number) => {
-        const name = ((writer * 97 + step * 31) % 40) * 10 + 1 + writer
-        await keep(name, step % 100)
-        if (step % 3 === 0) await remove(store, path(name))
-        if (step % 7 === 0) await create(store, collection, (name) => content(1, name))
-        // A store that answers at once must not keep the walker from its turn.
-        if (step % 5 === 0) await pause()
+  it('sees every member once while members before the cursor are removed', async (bench) => {
+    const { store, path } = bench
+    await putMembers(bench, range(1, 30))
+    const items = await walkThrough(bench, 4, (page) => remove(store, path(page + 1)))
+    claimSeenOnce(items, range(8, 30))
+  }),
+  it('sees every member once while members are added before and after the cursor', async (bench) => {
+    await putMembers(bench, range(100, 300, 10))
+    const items = await walkThrough(bench, 3, (page) => putMembers(bench, [page + 1, 105 + page * 30], 1))
+    claimSeenOnce(items, range(100, 300, 10))
+  }),
+  it('sees every member once while all of them are changed', async (bench) => {
+    await putMembers(bench, range(1, 25))
+    const items = await walkThrough(bench, 4, (page) => putMembers(bench, range(1, 25), page))
+    claimSeenOnce(items, range(1, 25))
+    claimEqual(items.length, 25, 'The walk has seen something that was never there.')
+  }),
+  it('sees every member once while members are removed and made again under the same name', async (bench) => {
+    const { store, path } = bench
+    await putMembers(bench, range(1, 24))
+    const items = await walkThrough(bench, 5, async () => {
+      for (const name of range(2, 24, 2)) {
+        await remove(store, path(name))
+        await putMembers(bench, [name], 50)
       }
-      await amid(4, write, async () => {
-        for (const limit of [3, 7]) {
-          const items = await walkThrough(bench, limit, pause)
-          claimSeenOnce(items, lasting)
-          const names = items.map((item) => Number(nameOf(item)))
-          const ordered = names.toSorted((a, b) => a - b)
-          claimEqual(names, ordered, 'The walk is not in the order of the names.')
-        }
-      })
-    },
-  },
+    })
+    claimSeenOnce(items, range(1, 24, 2))
+  }),
+  it('sees every lasting member once, in order, while many writers are at work', async (bench) => {
+    const { store, collection, path, content, keep } = bench
+    const lasting = range(10, 400, 10)
+    await putMembers(bench, lasting)
+    const write = async (writer: number, step: number) => {
+      const name = ((writer * 97 + step * 31) % 40) * 10 + 1 + writer
+      await keep(name, step % 100)
+      if (step % 3 === 0) await remove(store, path(name))
+      if (step % 7 === 0) await create(store, collection, (name) => content(1, name))
+      // A store that answers at once must not keep the walker from its turn.
+      if (step % 5 === 0) await pause()
+    }
+    await amid(4, write, async () => {
+      for (const limit of [3, 7]) {
+        const items = await walkThrough(bench, limit, pause)
+        claimSeenOnce(items, lasting)
+        const names = items.map((item) => Number(nameOf(item)))
+        const ordered = names.toSorted((a, b) => a - b)
+        claimEqual(names, ordered, 'The walk is not in the order of the names.')
+      }
+    })
+  }),
 ]
 
 const INDEX = createIndex('walks', ['a', 'b'])
@@ -140,24 +125,18 @@ async function fillLasting({ store, collection }: Bench, count: number, rankOf: 
 }
 
 export const queryWalks: readonly Case[] = [
-  {
-    title: 'sees every member that matches throughout exactly once, in order, whatever is written between two pages',
-    async run(bench) {
-      const claimWalks = await fillLasting(bench, 24, (name) => ((name * 7) % 12) * 5)
-      await claimWalks([1, 4], (page) => stir(bench, page))
-    },
-  },
-  {
-    title: 'sees every member that matches throughout exactly once while many writers are at work',
-    async run(bench) {
-      const { store, collection } = bench
-      const claimWalks = await fillLasting(bench, 40, (name) => (name * 3) % 60)
-      const write = async (writer: number, step: number) => {
-        await stir(bench, step * 3 + writer)
-        if (step % 3 === 0) await create(store, collection, indexed(INDEX, { a: step % 60, b: 'open' }))
-        await pause()
-      }
-      await amid(3, write, () => claimWalks([7], pause))
-    },
-  },
+  it('sees every member that matches throughout exactly once, in order, whatever is written between two pages', async (bench) => {
+    const claimWalks = await fillLasting(bench, 24, (name) => ((name * 7) % 12) * 5)
+    await claimWalks([1, 4], (page) => stir(bench, page))
+  }),
+  it('sees every member that matches throughout exactly once while many writers are at work', async (bench) => {
+    const { store, collection } = bench
+    const claimWalks = await fillLasting(bench, 40, (name) => (name * 3) % 60)
+    const write = async (writer: number, step: number) => {
+      await stir(bench, step * 3 + writer)
+      if (step % 3 === 0) await create(store, collection, indexed(INDEX, { a: step % 60, b: 'open' }))
+      await pause()
+    }
+    await amid(3, write, () => claimWalks([7], pause))
+  }),
 ]

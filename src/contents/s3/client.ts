@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { MaybePromise } from '../../core/maybe-promise.ts'
-import { createUnavailableError } from '../types.ts'
+import { createUnavailableError } from '../../core/unavailable.ts'
 import { beforeAbort, createDeadline, type Deadline, prepareBody, readText } from './exchange.ts'
 
 /** What requests are signed with. */

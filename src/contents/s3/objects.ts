@@ -2,7 +2,8 @@
 
 import { createHash } from 'node:crypto'
 import { HttpError } from '../../core/errors.ts'
-import { isUnavailable, type LocateRequest, type PutContent } from '../types.ts'
+import { isUnavailable } from '../../core/unavailable.ts'
+import type { LocateRequest, PutContent } from '../types.ts'
 import { createS3Error, type S3Client, type S3Response } from './client.ts'
 import { readElement } from './elements.ts'
 

@@ -10,8 +10,6 @@ export interface RankedList<Item> {
   add(item: Item): void
   /** Takes away the item that compares equal to one, if there is one. */
   remove(item: Item): void
-  /** The item that compares equal to one. */
-  find(item: Item): Item | undefined
   /** The item at a rank below the size. */
   at(rank: number): Item
   /** The first rank of a range at which `isBefore` does not hold. It holds for the first part of the range and for no more. */
@@ -154,14 +152,6 @@ export function createRankedList<Item>(compare: (a: Item, b: Item) => number): R
       mergeIfSparse(index)
       size--
       ranks = undefined
-    },
-
-    find(item) {
-      settle()
-      if (size === 0) return undefined
-      const chunk = chunks[findChunk(item, 0)]!
-      const found = chunk[placeIn(chunk, item, 0)]
-      return found !== undefined && compare(found, item) === 0 ? found : undefined
     },
 
     at(rank) {

@@ -1,4 +1,4 @@
-import { createUnavailableError } from '../../contents/types.ts'
+import { createUnavailableError } from '../../core/unavailable.ts'
 import { type Description, isExpected } from '../new-state.ts'
 import type { RemoveStep, SqlChanges, Taken, WriteStep } from '../sql/dialect.ts'
 import { type OpenContent, refuseRemoval, shownVersion, toResource } from '../sql/rows.ts'

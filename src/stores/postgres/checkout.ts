@@ -1,10 +1,10 @@
 /** Connections of the pool: each is taken for one use, and what an error says of it. */
 
-import { createUnavailableError } from '../../contents/types.ts'
 import { publishFailure } from '../../core/diagnostics.ts'
 import { HttpError, isHttpError } from '../../core/errors.ts'
 import { stopWatch, watchIdle } from '../../core/idle-watch.ts'
 import { hasProperties } from '../../core/option-values.ts'
+import { createUnavailableError } from '../../core/unavailable.ts'
 import { type Abortable, isAborted, throwIfAborted } from '../types.ts'
 import type { PostgresClient, PostgresPool, PostgresQuery } from './connection.ts'
 
@@ -33,6 +33,9 @@ export type Checkout = <Result>(
   use: (send: SendQuery, client: PostgresClient) => Promise<Result>,
   call: Abortable,
 ) => Promise<Result>
+
+/** A call that is never given up. */
+export const UNENDING: Abortable = {}
 
 /** A wait looks this often whether its caller has left, in milliseconds: an AbortSignal each would cost 4 us. */
 export const LOOK_PERIOD = 50

@@ -8,6 +8,7 @@ import {
   isRepeatable,
   type SendQuery,
   toHttpError,
+  UNENDING,
 } from './checkout.ts'
 import { DirectQuery, type DirectStatement, type Fields, takesDirectQueries } from './direct-query.ts'
 import { createSharedTrips } from './shared-trips.ts'
@@ -86,9 +87,6 @@ interface PostgresConnectionOptions extends CheckoutLimits {
   /** Whether connections keep statements prepared. */
   readonly preparedStatements: boolean
 }
-
-/** A call that is never given up. */
-const UNENDING: Abortable = {}
 
 const MAX_ATTEMPTS = 12
 const LONGEST_PAUSE = 200

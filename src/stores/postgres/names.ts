@@ -1,5 +1,5 @@
-import { createUnavailableError } from '../../contents/types.ts'
 import { HttpError } from '../../core/errors.ts'
+import { createUnavailableError } from '../../core/unavailable.ts'
 import { encodeText, KEPT_AFTER_EXPIRY } from '../sql/rows.ts'
 import type { PostgresConnection, PostgresValue } from './connection.ts'
 import type { PostgresStatements } from './statements.ts'

@@ -1,6 +1,6 @@
 import { stopWatch, watchIdle } from '../../core/idle-watch.ts'
 import { type Abortable, isAborted } from '../types.ts'
-import { type Checkout, isConnectionIntact, LOOK_PERIOD, type WaitingCalls } from './checkout.ts'
+import { type Checkout, isConnectionIntact, LOOK_PERIOD, UNENDING, type WaitingCalls } from './checkout.ts'
 import type { PostgresStatement, PostgresValue } from './connection.ts'
 import { DirectQuery, type DirectStatement, takesDirectQueries } from './direct-query.ts'
 
@@ -34,8 +34,6 @@ interface Batch {
 
 /** The most calls that share a round trip: each waits for the others. */
 const MOST_CALLS = 4
-/** The calls of a batch are given up one by one. */
-const UNENDING: Abortable = {}
 
 /**
  * Lets calls of the same statement share a connection, a round trip and a transaction: those of the same turn of the event
@@ -103,6 +101,7 @@ export function createSharedTrips({ checkOut, waiting, runAlone, preparedStateme
         await send(query)
         for (const [i, { resolve }] of calls.entries()) resolve(query.results[i]!)
         return true
+        // The calls of a batch are given up one by one.
       }, UNENDING)
       if (!isSent) runEachAlone(batch)
     } catch (error) {

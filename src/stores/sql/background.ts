@@ -3,6 +3,7 @@
 import { publishFailure } from '../../core/diagnostics.ts'
 import { LONGEST_TIMER } from '../../core/idle-watch.ts'
 import type { MaybePromise } from '../../core/maybe-promise.ts'
+import { waitAtMost } from '../../core/wait-at-most.ts'
 import type { CollectionIndex } from '../lists.ts'
 import type { StoredResource } from '../types.ts'
 import type { IndexSteps, Swept } from './dialect.ts'
@@ -140,7 +141,7 @@ export function createIndexer<Position>(steps: IndexSteps<Position>): Indexer {
         current = workAndReport(key, collection, index)
         running.set(key, current)
       }
-      await waitFor(current)
+      await waitAtMost(PATIENCE, current)
     },
 
     close() {
@@ -149,16 +150,6 @@ export function createIndexer<Position>(steps: IndexSteps<Position>): Indexer {
       return Promise.all(running.values()).then(() => {})
     },
   }
-}
-
-function waitFor(work: Promise<void>): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, PATIENCE)
-    void work.finally(() => {
-      clearTimeout(timer)
-      resolve()
-    })
-  })
 }
 
 /** Does not keep the process alive: the work goes on when it is needed. */

@@ -1,10 +1,11 @@
 /** Large content: how it is taken in, read from chunks, and moved to a content store. */
 
 import { createHash, type Hash } from 'node:crypto'
-import { createGoneError, isUnavailable } from '../../contents/types.ts'
+import { createGoneError } from '../../contents/types.ts'
 import { HttpError } from '../../core/errors.ts'
 import { andThen, isPromise, type MaybePromise } from '../../core/maybe-promise.ts'
 import type { Pieces } from '../../core/reply.ts'
+import { isUnavailable } from '../../core/unavailable.ts'
 import type { RecentCache } from '../recent-cache.ts'
 import { splitHead, untilAborted } from '../streams.ts'
 import type { LargeBody } from '../types.ts'

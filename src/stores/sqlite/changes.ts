@@ -58,8 +58,8 @@ export function createSqliteChanges(
     for (const [index, write] of related.entries()) {
       const row = index === added ? undefined : states.readHead(write.path)
       if (write.expect === 'absent' && row?.state === LIVE) {
-        const resource = states.find(write.path, 'not-shown') as StoredResource
-        return { outcome: 'conflict', current: states.find(path, 'not-shown'), related: resource }
+        const resource = states.find(write.path) as StoredResource
+        return { outcome: 'conflict', current: states.find(path), related: resource }
       }
       found.push(row)
     }
@@ -114,7 +114,7 @@ export function createSqliteChanges(
         const row = states.readHead(path)
         if (!isExpected(shownVersion(row), expect)) {
           const others = readRelated(path, related)
-          return 'outcome' in others ? others : { outcome: 'conflict', current: states.find(path, 'not-shown') }
+          return 'outcome' in others ? others : { outcome: 'conflict', current: states.find(path) }
         }
         const resource = put(own, row, related, taken)
         if ('outcome' in resource) return resource
@@ -142,7 +142,7 @@ export function createSqliteChanges(
         const others = readRelated(path, writes)
         if ('outcome' in others) return others
         const row = states.readHead(path)
-        const current = states.find(path, 'not-shown')
+        const current = states.find(path)
         const refused = refuseRemoval(row, expect, current)
         if (refused !== undefined) return refused
         rows.drop(row!, mode, retention, clock.tick())

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createUnavailableError } from '../../contents/types.ts'
 import type { MaybePromise } from '../../core/maybe-promise.ts'
+import { createUnavailableError } from '../../core/unavailable.ts'
 import { isBusy, isNoTransaction, isOutOfSpace, type SqliteDatabase, toHttpError } from './handle.ts'
 import type { Space } from './space.ts'
 

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
-import { createUnavailableError } from '../../contents/types.ts'
 import { HttpError } from '../../core/errors.ts'
 import { hasProperties } from '../../core/option-values.ts'
+import { createUnavailableError } from '../../core/unavailable.ts'
 import { createReserve, createSpace, type Space } from './space.ts'
 
 export type SqliteValue = string | number | Uint8Array | null

@@ -44,8 +44,8 @@ export interface SqliteStates {
   read(path: string, options?: ReadOptions): MaybePromise<StoredState>
   /** A page without a query, likewise. */
   list(collection: string, options: ListOptions): MaybePromise<Page>
-  /** The state that a reader finds. With `without-content` its body may be empty. */
-  find(path: string, hidden: Shown, content?: 'with-content' | 'without-content'): StoredState
+  /** The state that a reader finds who sees nothing hidden. */
+  find(path: string): StoredState
   readHead(path: string): RowHead | undefined
   /** The resource of a row; the object that is known, where it has the same version. */
   toMember(row: StateRow): StoredResource
@@ -67,7 +67,8 @@ export function createSqliteStates(
     return version === state.version ? state : undefined
   }
 
-  function find(path: string, hidden: Shown, content = 'with-content'): StoredState {
+  /** With `without-content` the body of the state may be empty. */
+  function find(path: string, hidden: Shown = 'not-shown', content = 'with-content'): StoredState {
     const state = recall(path)
     if (state !== undefined) return state.resource
     const isWhole = content === 'with-content'

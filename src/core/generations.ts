@@ -1,0 +1,43 @@
+interface Held<Value> {
+  readonly value: Value
+  readonly size: number
+}
+
+/** A map that forgets what has not been used for long. */
+export interface Generations<Key, Value> {
+  get(key: Key): Value | undefined
+  set(key: Key, value: Value, size: number): void
+}
+
+/**
+ * Makes a map of two generations. What is used moves to the young one; when that has half of the limit it becomes the old
+ * one, and what was old and has not been used since is forgotten. There is no order to keep up with every use.
+ * @param limit for the sizes of all values together; 0 keeps nothing
+ */
+export function createGenerations<Key, Value>(limit: number): Generations<Key, Value> {
+  let young = new Map<Key, Held<Value>>()
+  let old = new Map<Key, Held<Value>>()
+  let used = 0
+
+  function get(key: Key): Value | undefined {
+    const held = young.get(key)
+    if (held !== undefined) return held.value
+    const older = old.get(key)
+    if (older === undefined) return undefined
+    set(key, older.value, older.size)
+    return older.value
+  }
+
+  function set(key: Key, value: Value, size: number): void {
+    if (2 * size > limit) return
+    used += size - (young.get(key)?.size ?? 0)
+    if (2 * used > limit) {
+      old = young
+      young = new Map()
+      used = size
+    }
+    young.set(key, { value, size })
+  }
+
+  return { get, set }
+}
