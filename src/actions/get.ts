@@ -6,13 +6,7 @@ import { emptyReply, type Reply, rangeReply } from '../core/reply.ts'
 import { addDigests, type DigestWhole, digestAtHand, digestKept } from '../core/reply-digests.ts'
 import { isLargeBody, isResource, type StoredResource } from '../stores/types.ts'
 import { listReply, loadPage } from './list.ts'
-import {
-  addStateFields,
-  cacheControlFor,
-  renditionTag,
-  representationFields,
-  representationReply,
-} from './representation.ts'
+import { addStateFields, cacheControlFor, representationFields, representationReply } from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import { fetchJson, parseStored } from './resource-view.ts'
 import { neededOf, readState, requirePresent } from './state.ts'
@@ -103,10 +97,10 @@ export function selectedSize(exchange: ResourceExchange): number {
 
 /** 200 with a rendition, or 206 with ranges of it. */
 function renditionReply(exchange: ResourceExchange, resource: StoredResource): Reply {
-  const { route, rendition, ranges } = exchange
+  const { route, rendition, ranges, validators } = exchange
   const body = exchange.rendered!
   const fields = ['Content-Type', route.renditions[rendition]!.type]
-  addStateFields(fields, resource, route, renditionTag(resource, rendition))
+  addStateFields(fields, resource, route, validators!.entityTags[0])
   fields.push('Cache-Control', cacheControlFor(exchange), 'Accept-Ranges', 'bytes')
   if (ranges !== undefined) return rangeReply(ranges, fields, body, body.length)
   return { status: 200, headers: [...fields, 'Content-Length', String(body.length)], body }

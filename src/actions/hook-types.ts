@@ -60,7 +60,10 @@ export type ConflictHook<Value = JsonValue> = (
 export interface Rendition {
   /** Its media type. */
   readonly type: string
-  /** Makes its content from the stored content. */
+  /**
+   * Makes its content from the stored content, and from the principal where users see different things: each has an entity
+   * tag of their own. It must not depend on anything else, of which the tag and caches do not know.
+   */
   readonly render: (content: Uint8Array, request: RequestView) => MaybePromise<string | Uint8Array>
 }
 

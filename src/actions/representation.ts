@@ -1,5 +1,7 @@
+import { hash } from 'node:crypto'
 import { readProperty } from '../core/options.ts'
 import { type KeptFields, keepFields, type RangedBody, type Reply, rangeReply } from '../core/reply.ts'
+import type { Principal } from '../core/request-view.ts'
 import type { Sharing } from '../protocol/cache-control.ts'
 import { formatHttpDate } from '../protocol/dates.ts'
 import { dateToSend, formatEntityTag, isEntityTag, isSecondOver, type Validators } from '../protocol/preconditions.ts'
@@ -47,10 +49,11 @@ function describe(resource: StoredResource, route: Route, now: number): Prepared
   const lastModified = lastModifiedOf(resource)
   const { dateIsStrong = isSecondOver(lastModified, now) } = resource
   const date = dateToSend(lastModified, now)
+  const tag = entityTagOf(resource)
   return {
     resource,
     route,
-    entityTags: tagsOf(resource, route),
+    entityTags: tag === undefined ? [] : [tag],
     lastModified,
     dateIsStrong,
     dateText: date === undefined ? undefined : formatHttpDate(date),
@@ -59,13 +62,6 @@ function describe(resource: StoredResource, route: Route, now: number): Prepared
     ok: undefined,
     notModified: undefined,
   }
-}
-
-/** The tag of the stored representation, then those of the renditions. */
-function tagsOf(resource: StoredResource, { renditions }: Route): readonly string[] {
-  const tag = entityTagOf(resource)
-  if (tag === undefined) return []
-  return renditions.length === 0 ? [tag] : [tag, ...renditions.map((_, index) => renditionTag(resource, index)!)]
 }
 
 /** ETag of a state, where it has one. */
@@ -84,20 +80,25 @@ function describeContent(resource: StoredResource, prepared: Prepared): readonly
 }
 
 /**
- * Renditions of one state have tags of their own: different bytes, different strong tags (RFC 9110 §8.8.3.3). None where
- * the state has none.
+ * The validators of the representation that a request selects, then the tags of the others. Renditions of one state have tags
+ * of their own: different bytes, different strong tags (RFC 9110 §8.8.3.3). `render` sees who asks, so each principal has
+ * others: browsers send the tag of what another user has got, and would show that after a 304.
  */
-export function renditionTag(resource: StoredResource, index: number): string | undefined {
-  return readProperty(resource, 'entityTag') === '' ? undefined : formatEntityTag(`${resource.version}~${index}`)
+export function selectedValidators(exchange: ResourceExchange, resource: StoredResource): Validators {
+  const { rendition, route, principal } = exchange
+  const prepared = prepare(resource, route)
+  const { entityTags, lastModified, dateIsStrong } = prepared
+  if (route.renditions.length === 0 || entityTags.length === 0) return prepared
+  // What was read without credentials may be written with them.
+  const callers = principal === undefined ? [''] : [`~${digestOf(principal)}`, '']
+  const others = callers.flatMap((caller) =>
+    route.renditions.map((_, index) => formatEntityTag(`${resource.version}~${index}${caller}`)),
+  )
+  return { entityTags: [...entityTags, ...others].slice(rendition + 1), lastModified, dateIsStrong }
 }
 
-/** The validators of the representation that a request selects. */
-export function selectedValidators(exchange: ResourceExchange, resource: StoredResource): Validators {
-  const { rendition, route } = exchange
-  const prepared = prepare(resource, route)
-  if (rendition < 0) return prepared
-  const { entityTags, lastModified, dateIsStrong } = prepared
-  return { entityTags: entityTags.slice(rendition + 1), lastModified, dateIsStrong }
+function digestOf({ scheme, id }: Principal): string {
+  return hash('sha256', `${scheme}\n${id}`, 'base64url').slice(0, 22)
 }
 
 /** What answers need from a state: as it was derived when the request read that state, or derived now. */
@@ -202,9 +203,8 @@ export function writtenReply(
 /** 304 with the fields of the 200 that caches need, and no others (RFC 9110 §15.4.5). */
 export function notModifiedReply(exchange: ResourceExchange, resource: StoredResource): Reply {
   if (exchange.rendition >= 0) {
-    const tag = renditionTag(resource, exchange.rendition)
-    const validator = tag === undefined ? validatorOf(preparedFor(exchange, resource)) : ['ETag', tag]
-    return { status: 304, headers: [...validator, 'Cache-Control', cacheControlFor(exchange)] }
+    const selected = { ...preparedFor(exchange, resource), ...exchange.validators }
+    return { status: 304, headers: [...validatorOf(selected), 'Cache-Control', cacheControlFor(exchange)] }
   }
   const prepared = preparedFor(exchange, resource)
   const kept = ((prepared.notModified ??= keepNone())[exchange.sharing] ??= keepNotModified(exchange, prepared))

@@ -238,6 +238,24 @@ describe('a principal of the host', () => {
     expect(failures).toHaveLength(6)
   })
 
+  // Vary names Cookie; of any other field by which the host finds its users, caches do not know.
+  it('keeps shared caches away from answers without a user, where users are found by another field than Cookie', async () => {
+    for (const [principalIsAmbient, cacheControl] of [
+      [true, 'max-age=60'],
+      [false, 'private, max-age=60'],
+    ] as const) {
+      const service = createResourceService(memoryStore(), {
+        cacheControl: 'max-age=60',
+        auth: { principal: plain.take, principalIsAmbient, challenge: CHALLENGE, requireAuth: 'writes' },
+      })
+      const running = await runServer(await plain.create(service))
+      closers.push(running.close, service.close)
+      expect((await running.send({ ...put, headers: { ...json, ...ada } })).status).toBe(201)
+      expect((await running.send({ path: '/a' })).headers['cache-control']).toBe(cacheControl)
+      expect((await running.send({ path: '/a', headers: ada })).headers['cache-control']).toBe('private, max-age=60')
+    }
+  })
+
   it('is taken by the middleware as well', async () => {
     const guard = auth({ principal: plain.take, challenge: CHALLENGE })
     const server = createServer((req, res) => {

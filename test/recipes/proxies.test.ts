@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { findProgram } from '../real/programs.ts'
 import { type StartProxy, startNginxWith, startVarnish } from '../real/proxies.ts'
 import { Answer, pairFields } from '../support/answer.ts'
-import { type Request, sendHttp } from '../support/hosts.ts'
+import { type Request, runListener, sendHttp } from '../support/hosts.ts'
 import { startRecipe } from '../support/recipes.ts'
 
 const nginx = findProgram('nginx')
@@ -88,6 +88,24 @@ describe('examples/recipes/behind-nginx.mjs behind examples/recipes/nginx.conf',
       expect(direct.status).toBe(403)
     } finally {
       await proxy.close()
+    }
+  })
+})
+
+describe.each([
+  ['nginx.conf', startTls],
+  ['nginx-cache.conf', startCache],
+])('examples/recipes/%s', (_, start) => {
+  it.runIf(nginx)('names the address of the client last, whatever the client says that it is', async () => {
+    const origin = await runListener((req, res) => res.end(req.headers['x-forwarded-for']))
+    const proxy = await start(nginx!, origin.port)
+    try {
+      const headers = { 'X-Forwarded-For': '192.0.2.1' }
+      const { body } = await sendSecurely(proxy.port, { path: '/', headers })
+      expect(body.toString()).toBe('192.0.2.1, 127.0.0.1')
+    } finally {
+      await proxy.close()
+      await origin.close()
     }
   })
 })

@@ -1,6 +1,7 @@
 import { Agent, type Dispatcher, interceptors, request } from 'undici'
 import { describe, expect, it } from 'vitest'
 import { basic } from '../../src/auth-schemes/basic.ts'
+import type { RequestView } from '../../src/core/request-view.ts'
 import { collection, document } from '../../src/service/resource-definitions.ts'
 import type { ServiceOptions } from '../../src/service/service-options.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
@@ -131,6 +132,42 @@ const toUpper = {
   type: 'text/csv',
   render: (content: Uint8Array) => Buffer.from(content).toString().toUpperCase(),
 }
+
+describe('a private cache (RFC 9111 §4.1)', () => {
+  // Chromium sends the tag of a response that was for other credentials, and shows that response after a 304.
+  it('never shows one user what a representation says to another', async () => {
+    const accounts = { ada: 'lovelace', bob: 'builder' }
+    const forUser = { type: 'text/csv', render: (_: Uint8Array, { principal }: RequestView) => `for ${principal?.id}` }
+    const { send } = await serve(memoryStore(), {
+      resources: { '/docs/{name}': document({ types: ['text/plain'], representations: [forUser] }) },
+      auth: { schemes: [basic({ realm: 'test', accounts })], requireAuth: 'writes' },
+    })
+    const bob = `Authorization: Basic ${btoa('bob:builder')}`
+    const csv = 'Accept: text/csv'
+    await send('PUT', '/docs/a', [text, ada], 'one')
+    const users = [
+      ['for ada', [ada]],
+      ['for bob', [bob]],
+      ['for undefined', []],
+    ] as const
+    const tags: string[] = []
+    for (const [content, fields] of users) {
+      const known = tags.length === 0 ? [] : [`If-None-Match: ${tags.join()}`]
+      const answer = await send('GET', '/docs/a', [...fields, csv, ...known])
+      expect([answer.status, answer.text]).toEqual([200, content])
+      const tag = answer.field('ETag')!
+      const again = await send('GET', '/docs/a', [...fields, csv, `If-None-Match: ${tag}`])
+      expect([again.status, again.field('ETag')]).toEqual([304, tag])
+      tags.push(tag)
+    }
+    // A write is about the state, which all representations share; of those for others a user knows no tag.
+    const change = async (tag: string) => (await send('PUT', '/docs/a', [text, ada, `If-Match: ${tag}`], 'one')).status
+    expect(await change(tags[1]!)).toBe(412)
+    expect(await change(tags[0]!)).toBe(204)
+    const read = await send('GET', '/docs/a', [csv])
+    expect(await change(read.field('ETag')!)).toBe(204)
+  })
+})
 
 describe('a shared cache in front (RFC 9111)', () => {
   it('asks again where it must, and gets 304 for what has not changed (row C9)', async () => {
