@@ -74,13 +74,22 @@ describe('s3Contents, when the service or the source fails', () => {
   it('tries again, after a pause, what fails by overload, a broken connection or a failure of the service', async () => {
     const contents = open({ prefix: createPrefix() })
     const key = createKey()
-    for (const failure of [503, 429, 500, 'reset'] as const) {
+    const failures: readonly (readonly [status: number | 'reset', code?: string])[] = [
+      [503, 'SlowDown'],
+      [429, 'SlowDown'],
+      [500, 'InternalError'],
+      [400, 'RequestTimeout'],
+      [400, 'IncompleteBody'],
+      [409, 'OperationAborted'],
+      ['reset'],
+    ]
+    for (const [status, code] of failures) {
       let isFirst = true
       service.interfere = (_, res) => {
         if (!isFirst) return undefined
         isFirst = false
-        if (failure === 'reset') res.destroy()
-        else res.writeHead(failure).end('<Error><Code>SlowDown</Code></Error>')
+        if (status === 'reset') res.destroy()
+        else res.writeHead(status).end(`<Error><Code>${code}</Code></Error>`)
         return 'done'
       }
       await contents.put(key, stream(createBytes(1000, 1), 500))
@@ -192,6 +201,20 @@ describe('s3Contents, when the service or the source fails', () => {
     const credentials = { accessKeyId: CREDENTIALS.accessKeyId, secretAccessKey: 'wrong' }
     const put = open({ credentials }).put(createKey(), stream(createBytes(1000, 1), 500))
     await expect(put).rejects.toThrow('The S3 service answered 403 (SignatureDoesNotMatch).')
+  })
+
+  it.each([
+    [507, 'XMinioStorageFull'],
+    [403, 'QuotaExceeded'],
+    [400, 'XMinioAdminBucketQuotaExceeded'],
+  ])('answers 507 where the service has no room left: %d %s', async (status, code) => {
+    service.interfere = (req, res) => {
+      if (req.method !== 'PUT') return undefined
+      res.writeHead(status).end(`<Error><Code>${code}</Code></Error>`)
+      return 'done'
+    }
+    const put = open().put(createKey(), stream(createBytes(1000, 1), 500))
+    await expect(put).rejects.toMatchObject({ status: 507, cause: { message: expect.stringContaining(code) } })
   })
 
   it.each([1000, 9 * MEBIBYTE])(

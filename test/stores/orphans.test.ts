@@ -67,6 +67,23 @@ describe('createOrphanSearch', () => {
     expect(new Set(removed).size).toBe(2500)
   })
 
+  it('passes over what could not be removed until it has looked at all, so that it keeps no other content waiting', async () => {
+    const { content, removed, search } = createSearch(Array.from({ length: 1200 }, (_, i) => [String(i), 2 * GRACE]))
+    const attempts = { first: 0, second: 0 }
+    const refuse = (name: keyof typeof attempts) => async () => {
+      attempts[name]++
+      throw new Error('The object is locked.')
+    }
+    content[0] = { ...content[0]!, remove: refuse('first') }
+    content[1] = { ...content[1]!, remove: refuse('second') }
+    for (let step = 0; step < 2; step++) await expect(search.step()).rejects.toThrow('The object is locked.')
+    await search.step()
+    expect(removed).toHaveLength(998)
+    await search.step()
+    expect(removed).toHaveLength(1198)
+    expect(attempts).toEqual({ first: 1, second: 1 })
+  })
+
   it('ends its list when it is closed, and when a removal fails, which it passes on', async () => {
     const all = Array.from({ length: 1500 }, (_, i): [string, number] => [String(i), 2 * GRACE])
     for (const fails of [false, true]) {

@@ -70,12 +70,30 @@ describe('createCheckout, how a connection is given back', () => {
     ['that the administrator has ended', shutDown],
     ['that the database has ended for an idle transaction', createRefusal('25P03')],
     ['that the database has ended for a long transaction', createRefusal('25P04')],
+    ['to a server that has become a standby', createRefusal('25006')],
+    ['in whose transaction a statement of other code has failed', createRefusal('25P02')],
+    ['whose prepared statements other code has discarded', createRefusal('26000')],
   ])('closes a connection %s, and leaves the socket to the pool', async (_, error) => {
     pool.client.answer = () => Promise.reject(error)
     expect(await failureOf(run())).toBe(error)
     expect(pool.client.released).toEqual([true])
     expect(pool.client.connection.stream.destroy).not.toHaveBeenCalled()
   })
+
+  it.each(['T', 'E'])(
+    'closes a connection that other code has left in a transaction (%s), and sends nothing',
+    async (status) => {
+      const query = vi.fn(pool.client.query)
+      Object.assign(pool.client, { query, getTransactionStatus: () => status })
+      expect(await failureOf(run())).toMatchObject({
+        message: expect.stringContaining('in the midst of a transaction'),
+      })
+      expect(query).not.toHaveBeenCalled()
+      expect(pool.client.released).toEqual([true])
+      Object.assign(pool.client, { getTransactionStatus: () => 'I' })
+      expect(await run()).toEqual([1])
+    },
+  )
 
   it('closes a connection whose query throws', async () => {
     pool.client.query = () => {

@@ -335,6 +335,24 @@ describe('postgresStore, a database that falls silent', () => {
     expect(removed).toBe(0)
   })
 
+  it.each([
+    ['a transaction', 'BEGIN'],
+    ['a transaction that has failed', 'BEGIN; SELECT 1 / 0'],
+    ['no prepared statements', 'DISCARD ALL'],
+    ['no right to write, as on a server that has become a standby', 'SET default_transaction_read_only = on'],
+  ])('acknowledges nothing on a connection with %s, and writes on another one', async (_, left) => {
+    const one = server.createPool({ max: 1 })
+    const store = postgresStore({ pool: one, ...limits, sweepInterval: 0 })
+    const write = () => store.write('/a', text('b'), { expect: 'any' })
+    await write()
+    const client = await one.connect()
+    await client.query(left).catch(() => {})
+    client.release()
+    await expect(write()).rejects.toMatchObject({ status: 503 })
+    expect(await write()).toMatchObject({ outcome: 'replaced' })
+    expect(isResource(await store.read('/a'))).toBe(true)
+  })
+
   it('refuses limits without effect', () => {
     expect(() => postgresStore({ pool, statementTimeout: 0 })).toThrow(/statementTimeout: milliseconds, 1 or more/)
     expect(() => postgresStore({ pool, connectTimeout: Number.NaN })).toThrow(/connectTimeout/)

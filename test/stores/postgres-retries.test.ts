@@ -71,8 +71,8 @@ describe('postgresStore, a transaction that fails while it begins', () => {
   })
 })
 
-describe('postgresStore, a transaction that the server ends because it took too long', () => {
-  it.each(['25P03', '25P04'])('is 503: it may succeed when it is tried again (SQLSTATE %s)', async (code) => {
+describe('postgresStore, a statement that may succeed on another connection', () => {
+  it.each(['25P02', '25P03', '25P04', '25006', '26000'])('is 503 (SQLSTATE %s)', async (code) => {
     const { pool } = createFailingPool(code, 0)
     const { run } = createPostgresConnection(pool, { ...limits, statementTimeout: 1000 })
     await expect(run(statement, [])).rejects.toMatchObject({ status: 503, headers: { 'Retry-After': '1' } })

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { HttpError } from '../../core/errors.ts'
 import type { MaybePromise } from '../../core/maybe-promise.ts'
 import { createUnavailableError } from '../../core/unavailable.ts'
 import { beforeAbort, createDeadline, type Deadline, prepareBody, readText } from './exchange.ts'
@@ -86,6 +87,8 @@ const FIRST_PAUSE = 100
 const CLOCK_TOLERANCE = 30_000
 /** Overloads and failures of the service, which end by themselves. */
 const TRANSIENT: readonly number[] = [408, 429, 500, 502, 503, 504]
+/** The same with statuses of the client: content that got stuck on its way, and two attempts that met. */
+const TRANSIENT_CODES: readonly unknown[] = ['RequestTimeout', 'IncompleteBody', 'OperationAborted']
 
 export function createS3Client({ endpoint, region, bucket, readCredentials, timeout }: S3ClientOptions): S3Client {
   const base = `${endpoint.href.replace(/\/$/, '')}/${bucket}`
@@ -138,7 +141,8 @@ export function createS3Client({ endpoint, region, bucket, readCredentials, time
   /** Why another attempt is worth it; `undefined` for a response to go on with. */
   function findTransient(response: S3Response, { root }: S3Request): Error | undefined {
     const { status, headers, text } = response
-    if (TRANSIENT.includes(status)) return createS3Error(response)
+    const isTransient = TRANSIENT.includes(status) || (status >= 400 && TRANSIENT_CODES.includes(readCode(text)))
+    if (isTransient) return createS3Error(response)
     if (status === 200 && root !== undefined && !text.includes(`</${root}>`)) return createS3Error(response)
     if (status !== 403 || readCode(text) !== 'RequestTimeTooSkewed') return undefined
     // The clocks differ by more than the service allows: the next attempt is signed by its clock.
@@ -209,9 +213,12 @@ function readCode(text: string): string | undefined {
   return /<Code>([^<]{1,100})<\/Code>/.exec(text)?.[1]
 }
 
-/** The service refused a request: wrong credentials, no such bucket. */
+/** The service refused a request: wrong credentials, no such bucket, no room left. */
 export function createS3Error({ status, text }: S3Response): Error {
-  return new Error(`The S3 service answered ${status} (${readCode(text) ?? 'no code'}).`)
+  const code = readCode(text) ?? 'no code'
+  const error = new Error(`The S3 service answered ${status} (${code}).`)
+  const isFull = status === 507 || code.endsWith('QuotaExceeded')
+  return isFull ? new HttpError(507, 'ERR_OUT_OF_SPACE', { cause: error }) : error
 }
 
 /** A failure that no further attempt would mend. */

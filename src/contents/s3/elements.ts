@@ -1,8 +1,10 @@
 /** The few elements that are read of the XML of a service. */
 
-/** The content of every element of a name, as it stands. */
+/** The content of every element of a name, as it stands. An element that does not end is passed over. */
 export function readElements(text: string, name: string): readonly string[] {
-  return [...text.matchAll(new RegExp(`<${name}>(.*?)</${name}>`, 'gs'))].map(([, content]) => content!)
+  const end = `</${name}>`
+  const pieces = text.split(`<${name}>`).slice(1)
+  return pieces.filter((piece) => piece.includes(end)).map((piece) => piece.slice(0, piece.indexOf(end)))
 }
 
 const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }

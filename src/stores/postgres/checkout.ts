@@ -106,6 +106,10 @@ export function createCheckout(
 
   return async (use, call) => {
     const client = await connect(call)
+    if (isInTransaction(client)) {
+      client.release(true)
+      throw new Error('Other code has given back a connection of the pool in the midst of a transaction.')
+    }
     let isSilent = false
 
     function send(query: PostgresQuery): Promise<unknown[]> {
@@ -183,6 +187,12 @@ function limitConnectionTime(pool: PostgresPool, connectTimeout: number): void {
   limited.set(pool, limit)
 }
 
+/** What is written in the transaction of other code may never be committed. Not every version of `pg` tells. */
+function isInTransaction(client: PostgresClient): boolean {
+  const status = client.getTransactionStatus?.()
+  return status === 'T' || status === 'E'
+}
+
 /** A pool of the program's own may throw instead of rejecting. */
 async function connectTo(pool: PostgresPool): Promise<PostgresClient> {
   return pool.connect()
@@ -192,10 +202,13 @@ async function connectTo(pool: PostgresPool): Promise<PostgresClient> {
 const REPEATABLE: readonly string[] = ['40001', '40P01']
 
 /** The server cannot serve now: it stops, starts, is overloaded, read-only after a failover, or took too long. */
-const UNAVAILABLE = /^(?:08...|57P..|57014|55P03|53[234]00|25006|25P0[34]|40...)$/
+const UNAVAILABLE = /^(?:08...|57P..|57014|55P03|53[234]00|25006|25P0[234]|26000|40...)$/
 
-/** The server ends the connection with these: a lost one, a shutdown, and the limits of a transaction. */
-const ENDED = /^(?:08...|57P..|25P0[34])$/
+/**
+ * The server ends the connection with these (a lost one, a shutdown, the limits of a transaction), or no further statement
+ * would do better on it: the server has become a standby, or other code has left a failed transaction, or no statements.
+ */
+const ENDED = /^(?:08...|57P..|25006|25P0[234]|26000)$/
 
 const DISK_FULL = '53100'
 /** A path that is too long for an index. */

@@ -37,7 +37,11 @@ export function createBesideContents(contents: ContentStore, ledger: ContentLedg
       const lost = await ledger.claim()
       const removals = await Promise.allSettled(lost.map(remove))
       const failed = removals.find((removal) => removal.status === 'rejected')
-      if (failed !== undefined) throw failed.reason
+      if (failed !== undefined) {
+        // Content that can never be removed keeps no other content waiting.
+        await tryTo(orphans.step)
+        throw failed.reason
+      }
       if (lost.length > 0) return 'part'
       await orphans.step()
       return 'all'
@@ -134,6 +138,8 @@ export function createOrphanSearch(
   { readIdentity, findKnown }: Pick<ContentLedger, 'readIdentity' | 'findKnown'>,
   grace: number,
 ): OrphanSearch {
+  /** What could not be removed: it is passed over until a pass has come to its end. */
+  const stuck = new Set<string>()
   let pass: AsyncIterator<ListedContent> | undefined
   let nextPass = 0
 
@@ -144,10 +150,12 @@ export function createOrphanSearch(
       const next = await pass.next()
       if (next.done === true) {
         pass = undefined
+        stuck.clear()
         nextPass = performance.now() + grace
         break
       }
-      if (next.value.age > grace && next.value.key.startsWith(identity)) found.push(next.value)
+      const { key, age } = next.value
+      if (age > grace && key.startsWith(identity) && !stuck.has(key)) found.push(next.value)
     }
     return found
   }
@@ -165,7 +173,12 @@ export function createOrphanSearch(
         const found = await readStep(await readIdentity())
         if (found.length === 0) return
         const known = await findKnown(found.map(({ key }) => key))
-        for (const one of found) if (!known.has(one.key)) await one.remove()
+        for (const one of found) {
+          if (known.has(one.key)) continue
+          stuck.add(one.key)
+          await one.remove()
+          stuck.delete(one.key)
+        }
       } catch (error) {
         await close()
         throw error
