@@ -7,13 +7,8 @@ import { sweep } from './idle-watch.ts'
 /** RFC 9113 §7. */
 export const INTERNAL_ERROR = 2
 
-/** All watched streams of a session. */
-interface WatchedSession {
-  streams: number
-  readonly pace: ReadPace
-}
-
-const sessions = new WeakMap<Http2Session, WatchedSession>()
+/** Of all streams of a session together. The time without any of them counts too: a stream is judged by its own pace first. */
+const sessions = new WeakMap<Http2Session, ReadPace>()
 const paces = new WeakMap<ServerHttp2Stream, ReadPace>()
 
 /**
@@ -50,10 +45,8 @@ export function watchStream({ res, idleTimeout, slowestReader }: Exchange): void
   const now = performance.now()
   const pace = createReadPace(slowestReader, now)
   paces.set(stream, pace)
-  const all = sessions.get(session) ?? { streams: 0, pace: createReadPace(slowestReader, now) }
+  const all = sessions.get(session) ?? createReadPace(slowestReader, now)
   sessions.set(session, all)
-  if (all.streams++ === 0) all.pace.rest(now)
-  stream.once('close', () => all.streams--)
   // Node keeps a stream whose client has left until its last write has been sent, which a window of 0 never lets happen.
   // A stream that this side breaks off still has a reset to send.
   stream.once('aborted', () => {
@@ -67,10 +60,10 @@ export function watchStream({ res, idleTimeout, slowestReader }: Exchange): void
       const { socket } = session
       const waitsForOthers = isBackedUp(socket) || (session.state.remoteWindowSize ?? 1) <= 0
       // Where the connection is at fault, the pace of all its streams counts, since each has to wait for the others.
-      if (waitsForOthers && !all.pace.isBroken(idleTimeout, now)) return true
+      if (waitsForOthers && !all.isBroken(idleTimeout, now)) return true
       // To a connection that takes nothing no reset could be sent. Node 20 sends none either after a fault of the client in
       // the protocol, and does not notice then that the connection has closed.
-      const isStuck = stream.closed && all.pace.isBroken(idleTimeout, now)
+      const isStuck = stream.closed && all.isBroken(idleTimeout, now)
       if (!isStuck && !isBackedUp(socket)) {
         stream.close(INTERNAL_ERROR)
         return true
@@ -99,7 +92,7 @@ function noteSent({ res }: Exchange, bytes: number): void {
   const { stream } = res as unknown as Http2ServerResponse
   const now = performance.now()
   paces.get(stream)?.advance(bytes, now)
-  if (stream.session !== undefined) sessions.get(stream.session)?.pace.advance(bytes, now)
+  if (stream.session !== undefined) sessions.get(stream.session)?.advance(bytes, now)
 }
 
 /** Bytes a second that a reader needs at least. */
@@ -179,14 +172,13 @@ export interface Drain {
   readonly promise: Promise<void>
   /** Starts to wait for a write. */
   next(size: number): () => void
-  close(): void
 }
 
 export function createDrain(exchange: Exchange): Drain {
   const { res } = exchange
   let settle = () => {}
   const goOn = () => settle()
-  const stopWaiting = exchange.onClose(goOn)
+  exchange.onClose(goOn)
   res.once('finish', goOn).on('drain', goOn)
   const drain = {
     promise: Promise.resolve(),
@@ -204,10 +196,6 @@ export function createDrain(exchange: Exchange): Drain {
         resolve()
       }
       return settle
-    },
-    close() {
-      stopWaiting()
-      res.off('finish', goOn).off('drain', goOn)
     },
   }
   return drain

@@ -191,7 +191,6 @@ async function writeSource(
     if (!exchange.isClosed) onLateFailure(error, exchange)
     exchange.breakOff()
   } finally {
-    drain?.close()
     await closeIterator(iterator)
   }
 }

@@ -47,7 +47,7 @@ function createMetadataEndpoint(options: ProtectedResourceMetadataOptions): Meta
       if (!isClear) return false
       if (isTarget(mount + target)) return true
       // A host that has mounted the handler at the very path hands over "/".
-      return mount !== '' && pathOfTarget(target) === '/' && isTarget(mount + target.slice(1))
+      return pathOfTarget(target) === '/' && isTarget(mount + target.slice(1))
     },
     answer(exchange) {
       exchange.path = pathOfTarget(exchange.place.target)

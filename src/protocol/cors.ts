@@ -73,7 +73,8 @@ export function parseOriginPattern(text: string): OriginPattern | undefined {
 
 /** Whether an origin, as {@link isOrigin} knows it, lies in a pattern. */
 export function matchesOriginPattern({ prefix, suffix }: OriginPattern, origin: string): boolean {
-  return origin.length > prefix.length + suffix.length && origin.startsWith(prefix) && origin.endsWith(suffix)
+  // Names of origins have no empty label: something stands between the two.
+  return origin.startsWith(prefix) && origin.endsWith(suffix)
 }
 
 /** The value of Access-Control-Allow-Methods: what the resource has, without OPTIONS, which scripts cannot use alone. */

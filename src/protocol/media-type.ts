@@ -1,4 +1,4 @@
-import { isToken, parseParameters, skipToken, skipWhitespace, splitList } from './field-value.ts'
+import { formatQuotedString, isToken, parseParameters, skipToken, skipWhitespace, splitList } from './field-value.ts'
 
 /** A media type (RFC 9110 §8.3.1). */
 export interface MediaType {
@@ -75,7 +75,7 @@ export function withUtf8(field: string): string {
   const charset = parameters.get('charset')
   if (charset === undefined ? !essence.startsWith('text/') : /^utf-?8$/i.test(charset)) return field
   const others = [...parameters].filter(([name]) => name !== 'charset')
-  const kept = others.map(([name, value]) => `; ${name}=${isToken(value) ? value : JSON.stringify(value)}`)
+  const kept = others.map(([name, value]) => `; ${name}=${isToken(value) ? value : formatQuotedString(value)}`)
   return `${essence}${kept.join('')}; charset=utf-8`
 }
 

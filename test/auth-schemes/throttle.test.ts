@@ -239,6 +239,16 @@ describe('attemptLimit', () => {
     expect(limit.check('ada', request)).toBe(1000)
   })
 
+  it('takes an account whose window is over for a new one, and forgets others before it', () => {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    const limit = attemptLimit({ failures: 1, window: 1000 })
+    limit.report('ada', 'rejected', request)
+    vi.setSystemTime(Date.now() + 1000)
+    for (const user of ['first', 'ada']) limit.report(user, 'rejected', request)
+    for (let i = 0; i < 9999; i++) limit.report(`user${i}`, 'rejected', request)
+    expect([limit.check('first', request), limit.check('ada', request)]).toEqual([undefined, 1000])
+  })
+
   it('is asked before a password is verified: an attempt that it refuses costs no hash', () => {
     const verify = vi.fn(() => 'judged')
     expect(() => passThrottle({ check: () => 1, report: () => {} }, 'ada', request, verify)).toThrow(

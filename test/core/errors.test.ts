@@ -21,6 +21,14 @@ describe('HttpError', () => {
     expect(new HttpError(404, 'ERR_NOT_FOUND').message).toBe('Not Found')
   })
 
+  it('has a stack where the server is at fault, and leaves those of other errors as they are', () => {
+    const { stackTraceLimit } = Error
+    const stacks = [404, 500].map((status) => new HttpError(status, 'ERR_OF_YOUR_OWN').stack?.split('\n').length)
+    expect(stacks[0]).toBe(1)
+    expect(stacks[1]).toBeGreaterThan(1)
+    expect(Error.stackTraceLimit).toBe(stackTraceLimit)
+  })
+
   it('is known by its mark, not by its class: two copies of the package may meet', () => {
     const mark = Symbol.for('http-resource-service.HttpError')
     expect(isHttpError(new HttpError(404, 'ERR_NOT_FOUND'))).toBe(true)

@@ -59,6 +59,7 @@ describe('joinSplitLists', () => {
 describe('createRepeatedFieldSearch', () => {
   it('tells names of one length and first letter apart', () => {
     expect(createRepeatedFieldSearch('accept', 'origin', 'age-ab')(raw('Accept', 'a', 'age-ab', 'b'))).toBeUndefined()
+    expect(createRepeatedFieldSearch('accept', 'origin')(raw('Accept', 'a', 'Accept', 'b'))).toBe('accept')
     expect(createRepeatedFieldSearch('accept', 'age-ab')(raw('Age-AB', 'a', 'Accept', 'c', 'age-ab', 'b'))).toBe(
       'age-ab',
     )

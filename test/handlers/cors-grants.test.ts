@@ -19,4 +19,16 @@ describe('createCors', () => {
     expect(again).not.toBe(first)
     expect(again).toEqual(first)
   })
+
+  it('adds its fields to those that are pending, in the place of those of the same names', async () => {
+    const cors = createCors({ origins: 'https://a.test', exposedHeaders: ['ETag'] })
+    const field = (name: string): string | undefined => (name === 'origin' ? 'https://a.test' : undefined)
+    const pending = [...BASE_FIELDS, 'Authentication-Info', 'x', 'Access-Control-Allow-Origin', 'https://b.test']
+    const exchange = { method: 'GET', pending, vary: '', field } as unknown as Exchange
+    await cors.apply(exchange, [])
+    expect(exchange.pending).toEqual([
+      ...[...BASE_FIELDS, 'Authentication-Info', 'x'],
+      ...['Access-Control-Allow-Origin', 'https://a.test', 'Access-Control-Expose-Headers', 'ETag'],
+    ])
+  })
 })

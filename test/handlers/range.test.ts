@@ -456,6 +456,12 @@ describe('openFile', () => {
     await expect.poll(countDescriptors).toBeLessThanOrEqual(before)
     // At once, before a descriptor that was forgotten is collected.
     for (let i = 0; i < 20; i++) await openFile(folder, { contentType: TYPE })
+    const failing = {
+      get contentType(): string {
+        throw new Error('no type')
+      },
+    }
+    for (let i = 0; i < 20; i++) await expect(openFile(path, failing)).rejects.toThrow('no type')
     expect(await countDescriptors()).toBeLessThan(before + 10)
   })
 

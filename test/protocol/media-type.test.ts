@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { isInMediaRange, isJsonType, isMediaRange, parseMediaType } from '../../src/protocol/media-type.ts'
+import { isInMediaRange, isJsonType, isMediaRange, parseMediaType, withUtf8 } from '../../src/protocol/media-type.ts'
 
 describe('parseMediaType', () => {
   it.each<[string, string, Record<string, string>]>([
@@ -111,4 +111,20 @@ describe('isMediaRange', () => {
       expect(isMediaRange(text)).toBe(false)
     },
   )
+})
+
+describe('withUtf8', () => {
+  it.each([
+    ['text/plain', 'text/plain; charset=utf-8'],
+    ['text/plain; charset=UTF8', 'text/plain; charset=UTF8'],
+    ['text/plain; Charset=latin1; a=b', 'text/plain; a=b; charset=utf-8'],
+    ['text/x; a="b; c"', 'text/x; a="b; c"; charset=utf-8'],
+    ['text/x; a="b\tc\\"\\\\"', 'text/x; a="b\tc\\"\\\\"; charset=utf-8'],
+    ['image/png', 'image/png'],
+    ['application/json', 'application/json'],
+    ['application/xml; charset=latin1', 'application/xml; charset=utf-8'],
+    ['text', 'text'],
+  ])('makes of %j %j (RFC 9110 §8.3)', (field, expected) => {
+    expect(withUtf8(field)).toBe(expected)
+  })
 })

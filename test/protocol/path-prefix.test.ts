@@ -45,6 +45,7 @@ describe('placeTarget', () => {
     ['/acme/API/x', '/:tenant/api', 'unclear'],
     ['/caf%C3%A9/x', '/caf%C3%A9', 'inside'],
     ['/caf%c3%a9/x', '/caf%C3%A9', 'unclear'],
+    ['/%63af%C3%A9/x', '/caf%C3%A9', 'unclear'],
     ['anything', '', 'inside'],
   ] as const)('finds %j below %j: %s', (target, prefix, placement) => {
     expect(placeTarget(target, prefix)).toBe(placement)

@@ -16,6 +16,7 @@ describe('mergeCaching', () => {
     ['max-age=60', 'max-age=x', 'max-age=0'],
     ['max-age="60"', 'max-age=70, MUST-REVALIDATE', 'must-revalidate, max-age=60'],
     ['public, immutable, max-age=9', 'immutable, public, max-age=8', 'public, immutable, max-age=8'],
+    ['public, immutable, max-age=9', 'no-cache, public, immutable', 'no-cache, public'],
     ['x="no-store"', 'public', ''],
   ])('of %j and %j is %j, in either order (RFC 9111 §5.2.2)', (a, b, expected) => {
     expect([mergeCaching(a, b), mergeCaching(b, a)]).toEqual([expected, expected])

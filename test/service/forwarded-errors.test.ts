@@ -23,6 +23,7 @@ const body = {
 function createFailing(): ResourceService {
   const read = (path: string) => {
     if (path === '/now') throw new Error('now')
+    if (path === '/soon') return Promise.reject(new Error('soon'))
     return { path, version: '1', contentType: 'text/plain', size: 300_000, body }
   }
   const cors = { origins: ['https://a.example'] }
@@ -81,14 +82,19 @@ describe('errors that are forwarded', () => {
   // Fastify and Hono have let go of the answer by the time its content fails: it is answered here.
   it.each([
     ['plain', '/now', 599],
+    ['plain', '/soon', 599],
     ['plain', '/late', 599],
     ['instrumented', '/now', 599],
+    ['instrumented', '/soon', 599],
     ['instrumented', '/late', 599],
     ['koa', '/now', 599],
+    ['koa', '/soon', 599],
     ['koa', '/late', 599],
     ['fastify', '/now', 599],
+    ['fastify', '/soon', 599],
     ['fastify', '/late', 500],
     ['hono', '/now', 599],
+    ['hono', '/soon', 599],
     ['hono', '/late', 500],
   ] as const)(
     'on %s, of %s, end in %i with the fields of CORS, and close() awaits them no more',

@@ -390,4 +390,21 @@ describe('the log option', () => {
     vi.advanceTimersByTime(1001)
     expect(lines.at(-1)).toBe('up')
   })
+
+  it(`calls a log that is watched twice twice, and makes a message for a change alone ${POINT}`, () => {
+    vi.useFakeTimers()
+    const lines: string[] = []
+    const log = ({ message }: LogEntry): number => lines.push(message)
+    const availability = createAvailability('store', 'again')
+    const stops = [availability.watch(log), availability.watch(log)]
+    availability.fail(() => 'first')
+    availability.fail(() => {
+      throw new Error('asked for a message')
+    })
+    expect(lines).toEqual(['first', 'first'])
+    stops[0]!()
+    availability.succeed()
+    vi.advanceTimersByTime(2000)
+    expect(lines).toEqual(['first', 'first', 'again'])
+  })
 })

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { collection, document } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
+import type { ResourceStore } from '../../src/stores/types.ts'
 import {
   ADMIN,
   jsonOf,
@@ -143,6 +144,20 @@ describe('DELETE', () => {
     expect((await target.send('GET', '/b/x')).status).toBe(410)
     now += 60_000
     expect((await target.send('GET', '/b/x')).status).toBe(404)
+    await target.close()
+  })
+
+  it('looks for files in ten pages of what is below the target, and in no more', async () => {
+    const store = memoryStore()
+    const asked: (string | undefined)[] = []
+    const list: ResourceStore['list'] = (_collection, { after }) => {
+      asked.push(after)
+      return { items: [], next: `n${asked.length}` }
+    }
+    const target = await startService({}, { ...store, list })
+    await target.send('PUT', '/x', { body: 'x' })
+    expect((await target.send('DELETE', '/x')).status).toBe(204)
+    expect(asked).toEqual([undefined, ...Array.from({ length: 9 }, (_, index) => `n${index + 1}`)])
     await target.close()
   })
 
