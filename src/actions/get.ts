@@ -4,9 +4,16 @@ import { andThen, type MaybePromise } from '../core/maybe-promise.ts'
 import { readProperty } from '../core/options.ts'
 import { emptyReply, type Reply, rangeReply } from '../core/reply.ts'
 import { addDigests, type DigestWhole, digestAtHand, digestKept } from '../core/reply-digests.ts'
+import { mergeCaching } from '../protocol/cache-control.ts'
 import { isLargeBody, isResource, type StoredResource } from '../stores/types.ts'
 import { listReply, loadPage } from './list.ts'
-import { addStateFields, cacheControlFor, representationFields, representationReply } from './representation.ts'
+import {
+  addStateFields,
+  cacheControlFor,
+  notModifiedReply,
+  representationFields,
+  representationReply,
+} from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import { fetchJson, parseStored } from './resource-view.ts'
 import { neededOf, readState, requirePresent } from './state.ts'
@@ -14,17 +21,29 @@ import { neededOf, readState, requirePresent } from './state.ts'
 /** GET and HEAD: the selected representation of the state that was read. */
 export function get(exchange: ResourceExchange): MaybePromise<Reply> {
   if (exchange.page !== undefined) return listReply(exchange, exchange.page)
+  const current = exchange.current!
+  if (exchange.rendition >= 0) return markWork(exchange, renditionReply(exchange, current))
+  const redirect = redirectReply(exchange, current)
+  return redirect ?? markWork(exchange, representationReply(exchange, current))
+}
+
+/** 304 for a representation that the client has. */
+export function notModified(exchange: ResourceExchange): MaybePromise<Reply> {
+  return markWork(exchange, notModifiedReply(exchange, exchange.current!))
+}
+
+/** Says of accepted work that is not done when to look again (RFC 9110 §10.2.3), and that no cache answers until then. */
+function markWork(exchange: ResourceExchange, reply: Reply): MaybePromise<Reply> {
   const { current, route } = exchange
-  if (exchange.rendition >= 0) return renditionReply(exchange, current!)
-  const redirect = redirectReply(exchange, current!)
-  if (redirect !== undefined) return redirect
-  const reply = representationReply(exchange, current!)
   if (!route.showsWork) return reply
-  // Accepted work that is not done: when to look again (RFC 9110 §10.2.3).
   return andThen(fetchJson(current!, route.context.limits.bodySize, exchange), (fetched) => {
     const value = parseStored(fetched)
     const isPending = isJsonObject(value) && (value['state'] === 'pending' || value['state'] === 'running')
-    return isPending ? { ...reply, headers: [...reply.headers, 'Retry-After', '1'] } : reply
+    if (!isPending) return reply
+    const { status, headers, body } = reply
+    const at = headers.indexOf('Cache-Control') + 1
+    const fresh = headers.with(at, mergeCaching(headers[at]!, 'no-cache'))
+    return { status, headers: status === 304 ? fresh : [...fresh, 'Retry-After', '1'], body }
   })
 }
 

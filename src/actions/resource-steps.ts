@@ -13,9 +13,8 @@ import { mergeVary } from '../protocol/field-value.ts'
 import { isInMediaRange, isJsonType, parseMediaType, selectMediaType } from '../protocol/media-type.ts'
 import { evaluateIfRange } from '../protocol/preconditions.ts'
 import { checkConditions } from './conditions.ts'
-import { render, selectedSize } from './get.ts'
+import { notModified, render, selectedSize } from './get.ts'
 import { listNotModifiedReply } from './list.ts'
-import { notModifiedReply } from './representation.ts'
 import type { ResourceExchange } from './resource-exchange.ts'
 import type { AcceptedType, ContentRule } from './route.ts'
 import { isPatchType, setState } from './state.ts'
@@ -184,11 +183,11 @@ function selectOffer(exchange: ResourceExchange, offers: Parameters<typeof selec
 }
 
 /** 428, 412 and 304 (RFC 9110 §13.2.2, RFC 6585 §3). */
-export function evaluateConditions(exchange: ResourceExchange): Reply | undefined {
+export function evaluateConditions(exchange: ResourceExchange): MaybePromise<Reply | undefined> {
   if (exchange.method === 'POST' && exchange.page === undefined) return undefined
   if (checkConditions(exchange) === 'proceed') return undefined
-  const { page, current } = exchange
-  return page === undefined ? notModifiedReply(exchange, current!) : listNotModifiedReply(exchange, page)
+  const { page } = exchange
+  return page === undefined ? notModified(exchange) : listNotModifiedReply(exchange, page)
 }
 
 /** 416, or the ranges to send (RFC 9110 §14.2). Only GET has ranges, and only of what has bytes of its own. */

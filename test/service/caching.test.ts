@@ -133,6 +133,29 @@ const toUpper = {
   render: (content: Uint8Array) => Buffer.from(content).toString().toUpperCase(),
 }
 
+describe('accepted work', () => {
+  it.each(['max-age=60', 'public, max-age=60'])('is not shown by caches while it goes on: %s', async (cacheControl) => {
+    let finish = () => {}
+    const work = new Promise<void>((resolve) => {
+      finish = resolve
+    })
+    const resources = { '/jobs': collection({ create: 'accepted', process: () => work }) }
+    const { send } = await serve(memoryStore(), { resources, cacheControl })
+    await send('POST', '/jobs', [json], '{}')
+    const see = async (...fields: string[]) => {
+      const answer = await send('GET', '/jobs/1', fields)
+      return [answer.status, answer.field('Cache-Control')]
+    }
+    const tag = (await send('GET', '/jobs/1')).field('ETag')
+    expect(await see()).toEqual([200, 'no-cache'])
+    expect(await see(`If-None-Match: ${tag}`)).toEqual([304, 'no-cache'])
+    expect(await see('Range: bytes=0-1')).toEqual([206, 'no-cache, no-transform'])
+    finish()
+    await expect.poll(async () => (await send('GET', '/jobs/1')).json().state).toBe('ready')
+    expect(await see()).toEqual([200, cacheControl])
+  })
+})
+
 describe('a private cache (RFC 9111 §4.1)', () => {
   // Chromium sends the tag of a response that was for other credentials, and shows that response after a 304.
   it('never shows one user what a representation says to another', async () => {
