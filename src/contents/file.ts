@@ -46,6 +46,9 @@ export function fileContents(options: FileContentsOptions): ContentStore {
   const directory = resolve(read.directory)
   /** Folders that this process has found durable: at most 256. */
   const folders = new Set<string>()
+  /** The uppermost folder that was made for the directory, until its name and those below it are durable. */
+  let made: string | undefined
+  let making: Promise<void> | undefined
   const inTurn = createInTurn(MOST_OPENING)
   const files = createOpenFiles(READ, inTurn)
 
@@ -53,13 +56,22 @@ export function fileContents(options: FileContentsOptions): ContentStore {
   const folderOf = (key: string): string => join(directory, checkKey(key).slice(-2))
   const fileOf = (key: string): string => join(folderOf(key), key)
 
-  async function makeFolder(folder: string): Promise<void> {
-    if (folders.has(folder)) return
-    const made = await mkdir(directory, { recursive: true })
+  async function makeDirectory(): Promise<void> {
+    made = (await mkdir(directory, { recursive: true })) ?? made
     for (let above = directory; made !== undefined && above.length >= made.length; ) {
       above = dirname(above)
       await synchronize(above)
     }
+    made = undefined
+  }
+
+  async function makeFolder(folder: string): Promise<void> {
+    if (folders.has(folder)) return
+    // Together with others: none finds what another has made and not yet synchronized.
+    making ??= makeDirectory().finally(() => {
+      making = undefined
+    })
+    await making
     await mkdir(folder, { recursive: true })
     // Also when it was there: another process may have made it and not yet synchronized it.
     await synchronize(directory)

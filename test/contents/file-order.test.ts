@@ -7,7 +7,7 @@ import { fileContents } from '../../src/contents/file.ts'
 import { createKey } from '../support/contents.ts'
 
 /** What is made durable, and what gets its name, in order. */
-const { steps } = vi.hoisted(() => ({ steps: [] as string[] }))
+const { steps, failing } = vi.hoisted(() => ({ steps: [] as string[], failing: new Set<string>() }))
 
 vi.mock('node:fs/promises', async (load) => {
   const fs = await load<typeof import('node:fs/promises')>()
@@ -17,6 +17,7 @@ vi.mock('node:fs/promises', async (load) => {
       const file = await fs.open(...args)
       const synchronize = file.sync.bind(file)
       file.sync = async () => {
+        if (failing.delete(String(args[0]))) throw Object.assign(new Error('EIO'), { code: 'EIO', syscall: 'fsync' })
         await synchronize()
         steps.push(`sync ${String(args[0])}`)
       }
@@ -72,4 +73,16 @@ it('makes the folders durable that it makes above its own, once', async () => {
   expect(folders).toEqual(
     [join(directory, 'made', 'by'), join(directory, 'made'), directory, made].map((name) => `sync ${name}`),
   )
+})
+
+it('acknowledges no put before the folders above its own are durable, also after a put that failed to make them so', async () => {
+  directory = await mkdtemp(join(tmpdir(), 'file-order-'))
+  const above = join(directory, 'made')
+  failing.add(above)
+  const contents = fileContents({ directory: join(above, 'itself') })
+  const put = () => contents.put(createKey(), stream(Buffer.from('bytes')))
+  await expect(put()).rejects.toThrow('EIO')
+  await put()
+  expect(steps).toContain(`sync ${above}`)
+  expect(steps).toContain(`sync ${directory}`)
 })

@@ -89,16 +89,22 @@ describe.each(Object.entries(sqliteLibraries))('sqliteStore on a disk that fails
     expect(synchronous()).toBe(2)
   })
 
-  it('acknowledges no write while another file, or none, is at its path: it would be gone with the process', async () => {
-    const { path } = file
-    const aside = `${path}-aside`
-    const refusal = { status: 503, cause: { message: expect.stringContaining(`${path} was removed or replaced`) } }
-    renameSync(path, aside)
-    await expect(write('lost')).rejects.toMatchObject(refusal)
-    copyFileSync(aside, path)
-    await expect(write('lost')).rejects.toMatchObject(refusal)
-    expect(await read()).toMatchObject({ body: 'before' })
-    renameSync(aside, path)
-    expect(await write('after')).toMatchObject({ outcome: 'replaced' })
-  })
+  it.each([
+    ['its path', ''],
+    ['the path of its log', '-wal'],
+  ])(
+    'acknowledges no write while another file, or none, is at %s: it would be gone with the process',
+    async (_, suffix) => {
+      const path = file.path + suffix
+      const aside = `${path}-aside`
+      const refusal = { status: 503, cause: { message: expect.stringContaining(`${path} was removed or replaced`) } }
+      renameSync(path, aside)
+      await expect(write('lost')).rejects.toMatchObject(refusal)
+      copyFileSync(aside, path)
+      await expect(write('lost')).rejects.toMatchObject(refusal)
+      expect(await read()).toMatchObject({ body: 'before' })
+      renameSync(aside, path)
+      expect(await write('after')).toMatchObject({ outcome: 'replaced' })
+    },
+  )
 })

@@ -80,18 +80,22 @@ export function openSqliteHandle(
 }
 
 /**
- * Makes what refuses a write once another file, or none, is at the path of the database: SQLite goes on in the one that it has
- * opened, and what it acknowledges would be gone with the process.
+ * Makes what refuses a write once another file, or none, is at the path of the database or of its log: SQLite goes on in those
+ * that it has opened, and what it acknowledges would be gone with the process.
  */
 function createFileCheck(file: string): () => void {
-  const inodeOf = (): number | undefined => statSync(file, { throwIfNoEntry: false })?.ino
-  const opened = file === '' ? undefined : inodeOf()
+  const opened = file === '' ? [] : [file, `${file}-wal`].map((path) => ({ path, inode: inodeOf(path) }))
   return () => {
-    if (opened === undefined || inodeOf() === opened) return
+    const lost = opened.find(({ path, inode }) => inode !== undefined && inodeOf(path) !== inode)
+    if (lost === undefined) return
     throw createUnavailableError(
-      new Error(`${file} was removed or replaced while it was in use. Start the program again.`),
+      new Error(`${lost.path} was removed or replaced while it was in use. Start the program again.`),
     )
   }
+}
+
+function inodeOf(path: string): number | undefined {
+  return statSync(path, { throwIfNoEntry: false })?.ino
 }
 
 /** Runs an action at start, when nothing else waits for this process yet. */
