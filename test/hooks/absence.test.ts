@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import type { Authorize } from '../../src/actions/hook-types.ts'
 import type { StandardSchema } from '../../src/core/definition-types.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
 import { isResource, type ResourceStore } from '../../src/stores/types.ts'
@@ -67,12 +66,14 @@ describe.each(['memoryStore', 'sqliteStore'])('PUT that found nothing, where rem
         await store.write('/notes/1', mine, { expect: 'present' })
         await store.remove('/notes/1', { expect: 'any', mode: 'hide' })
       })
-      const authorize: Authorize = (_principal, _request, current) =>
-        current === undefined ||
-        current.deleted !== true ||
-        (current.value as { owner?: string })?.owner === 'ada' ||
-        'not-found'
-      const notes = collection({ deletion: 'soft', authorize, schema })
+      const notes = collection({
+        deletion: 'soft',
+        schema,
+        authorize: (_principal, _request, current) =>
+          current?.deleted !== true ||
+          (current.value as { owner?: string } | undefined)?.owner === 'ada' ||
+          'not-found',
+      })
       const target = await startService({ resources: { '/notes': notes } }, store)
       expect((await target.send('PATCH', '/notes/1', jsonOf({ n: 1 }, MERGE_PATCH))).status).toBe(status)
       await target.close()
