@@ -86,8 +86,7 @@ function pageTag(exchange: ResourceExchange, page: Page): string {
   const { key = '' } = exchange.listing ?? {}
   let text = exchange.mount + '\n' + (page.next ?? '')
   if (key !== '') text += `\n${key} ${page.total ?? ''}`
-  for (const item of page.items)
-    text += '\n' + (readProperty(item, 'entityTag') || versionOf(item)) + (item.hidden === true ? ' hidden' : '')
+  for (const item of page.items) text += '\n' + (readProperty(item, 'entityTag') || versionOf(item))
   return `"${hash('sha256', text, 'base64url').slice(0, 27)}"`
 }
 

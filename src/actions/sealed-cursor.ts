@@ -36,8 +36,7 @@ export function sealedSize(size: number): number {
 /** Encrypts a cursor; always to the same text, so that a page keeps its entity tag. */
 export async function sealCursor(exchange: ResourceExchange, cursor: string): Promise<string> {
   const key = await findKey(exchange.route.context.store)
-  const size = Buffer.byteLength(cursor) + 1
-  const text = Buffer.alloc(Math.ceil(size / BLOCK) * BLOCK)
+  const text = Buffer.alloc(Math.ceil(Buffer.byteLength(cursor) / BLOCK) * BLOCK)
   text.write(cursor)
   const place = placeOf(exchange)
   const nonce = createHmac('sha256', key)

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { StandardSchema } from '../../src/core/definition-types.ts'
 import { collection } from '../../src/service/resource-definitions.ts'
 import { isResource, type ResourceStore } from '../../src/stores/types.ts'
-import { jsonOf, multipartOf, startService } from '../writes/support.ts'
+import { jsonOf, MERGE_PATCH, multipartOf, startService } from '../writes/support.ts'
 import { as, scope, start } from './scoped.ts'
 import { STORES } from './stores.ts'
 
@@ -52,6 +52,32 @@ describe.each(['memoryStore', 'sqliteStore'])('PUT that found nothing, where rem
     const answer = await target.send('PUT', '/notes/1', jsonOf({ n: 1 }, as('ada')))
     expect([answer.status, await readBody(store)]).toEqual([404, theirs.body])
     await target.close()
+  })
+
+  it('is gone for those who could see what another removes meanwhile, and was never there for others', async () => {
+    for (const [owner, status] of [
+      ['ada', 410],
+      ['bob', 404],
+    ] as const) {
+      const store = createStore()
+      await store.write('/notes/1', theirs, { expect: 'absent' })
+      const mine = { ...theirs, body: JSON.stringify({ id: 1, owner }) }
+      const schema = meanwhile(async () => {
+        await store.write('/notes/1', mine, { expect: 'present' })
+        await store.remove('/notes/1', { expect: 'any', mode: 'hide' })
+      })
+      const notes = collection({
+        deletion: 'soft',
+        schema,
+        authorize: (_principal, _request, current) =>
+          current?.deleted !== true ||
+          (current.value as { owner?: string } | undefined)?.owner === 'ada' ||
+          'not-found',
+      })
+      const target = await startService({ resources: { '/notes': notes } }, store)
+      expect((await target.send('PATCH', '/notes/1', jsonOf({ n: 1 }, MERGE_PATCH))).status).toBe(status)
+      await target.close()
+    }
   })
 
   it('asks whether a removed item can be read before it compares the facts of its files', async () => {

@@ -30,15 +30,20 @@ describe.each(Object.entries(STORES))('PUT of a file of an item on %s', (_, crea
 
   it('keeps what the item became before the write', async () => {
     let change: (() => unknown) | undefined
+    let writes = 0
     const store = beforeWrites(createStore(), () => {
+      writes++
       const now = change
       change = undefined
       return now?.()
     })
     target = await startService({ resources: { '/tasks': tasks } }, store)
     await target.send('POST', '/tasks', jsonOf({ title: 'T' }))
+    writes = 0
     change = () => target!.send('PATCH', '/tasks/1', { fields: MERGE_PATCH, body: '{"title":"U"}' })
     expect((await target.send('PUT', '/tasks/1/photo', png('new'))).status).toBe(201)
+    // One that fails, that of the other, and one with what it left.
+    expect(writes).toBe(3)
     const item = (await target.send('GET', '/tasks/1')).json()
     expect([item.title, item.photo.size, (await target.send('GET', '/tasks/1/photo')).text]).toEqual(['U', 3, 'new'])
   })

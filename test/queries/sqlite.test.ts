@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { collection } from '../../src/service/resource-definitions.ts'
 import { sqliteStore } from '../../src/stores/sqlite.ts'
+import type { RelatedWrite } from '../../src/stores/types.ts'
 import { closeAfterTest, serve } from '../service/serve.ts'
 import { createDatabaseFile } from '../support/sqlite.ts'
+import { contentOf, indexByStatus, listWhenIndexed, namesOf, queryByStatus } from '../support/statuses.ts'
 import { idsOf, JSON_TYPE, linkOf, QUERY, TASKS } from './tasks.ts'
 
 describe('queries and scopes on sqliteStore', () => {
@@ -60,5 +62,28 @@ describe('queries and scopes on sqliteStore', () => {
         ).status,
       ).toBe(403)
     }
+  })
+
+  it('find what is written after a write whose transaction was undone', async () => {
+    const file = await createDatabaseFile()
+    closeAfterTest(() => file.remove())
+    const store = sqliteStore(file.open())
+    closeAfterTest(() => store.close())
+    const put = (path: string, n: number, related: readonly RelatedWrite[] = []) =>
+      store.write(path, contentOf({ status: 'open', n }, indexByStatus()), { expect: 'any', related })
+    async function* large(): AsyncGenerator<Uint8Array> {
+      yield Buffer.alloc(500_000)
+    }
+    const content = { contentType: 'text/plain', body: await store.stage!(large()) }
+    await store.write('/files/1', content, { expect: 'any' })
+    // Content is used once: the second write fails as a whole.
+    await expect(put('/tasks/1', 1, [{ path: '/files/2', content }])).rejects.toThrow('used by another write')
+    await put('/others/1', 1)
+    for (const n of [2, 3]) {
+      await put(`/tasks/${n}`, n)
+      const page = await listWhenIndexed(store, '/tasks', queryByStatus('open'))
+      expect(namesOf(page)).toEqual(n === 2 ? ['2'] : ['3', '2'])
+    }
+    expect(namesOf(await listWhenIndexed(store, '/others', queryByStatus('open')))).toEqual(['1'])
   })
 })

@@ -66,6 +66,20 @@ describe('what is kept beside a state or a page', () => {
     }
   })
 
+  it('has a strong date once its second is over, where the store does not say (RFC 9110 §8.8.2.2)', async () => {
+    const { dateIsStrong: _, ...state } = stateOf('/users/1', 1)
+    let now = state.lastModified! + 900
+    const store = { ...memoryStore(), read: () => state }
+    const send = await listen(createResourceService(store, { resources: { '/users': collection() }, now: () => now }))
+    const ask = async () => {
+      const fields = ['Range: bytes=0-1', `If-Range: ${new Date(state.lastModified!).toUTCString()}`]
+      return (await send('GET', '/users/1', fields)).status
+    }
+    expect([await ask(), await ask()]).toEqual([200, 200])
+    now += 100
+    expect([await ask(), await ask()]).toEqual([206, 206])
+  })
+
   it('does not belong to a copy of the page with other items', async () => {
     let page: Page = { items: [] }
     const send = await serveStore({ list: () => page })
@@ -143,6 +157,8 @@ describe('what is kept beside a state or a page', () => {
     let page: Page = { items: [], next: 'w' }
     const send = await serveStore({ list: () => page }, '/users', { query: { n: 'number' }, cacheControl: 'no-store' })
     const form = 'Content-Type: application/x-www-form-urlencoded'
+    const tags = await Promise.all([1, 2, 1].map(async (n) => (await send('GET', `/users?n=${n}`)).field('etag')))
+    expect([tags[1] === tags[0], tags[2] === tags[0]]).toEqual([false, true])
     const after = /after=([\w-]+)/.exec((await send('GET', '/users?n=1')).field('link')!)![1]!
     page = { items: [], next: 'x' }
     for (const _ of ROUNDS) {

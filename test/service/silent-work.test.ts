@@ -5,7 +5,7 @@ import { createResourceService } from '../../src/service/create-resource-service
 import { collection } from '../../src/service/resource-definitions.ts'
 import { memoryStore } from '../../src/stores/memory.ts'
 import type { ResourceStore } from '../../src/stores/types.ts'
-import { PATIENCE } from '../../src/work/in-time.ts'
+import { inTime, PATIENCE } from '../../src/work/in-time.ts'
 import { createWorkQueue, LEASE } from '../../src/work/queue.ts'
 import { createWorkRunner } from '../../src/work/runner.ts'
 
@@ -119,5 +119,17 @@ describe('the renewal of a lease', () => {
       end()
       expect(await running).toBe(true)
     }
+  })
+})
+
+describe('a step of the store', () => {
+  it('has its time, and leaves no timer once it has answered', async () => {
+    vi.useFakeTimers()
+    expect(await inTime(Promise.resolve('done'))).toBe('done')
+    await expect(inTime(Promise.reject(new Error('away')))).rejects.toThrow('away')
+    expect(vi.getTimerCount()).toBe(0)
+    const late = expect(inTime(never)).rejects.toThrow('ten minutes')
+    vi.advanceTimersByTime(PATIENCE)
+    await late
   })
 })

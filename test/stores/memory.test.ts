@@ -313,6 +313,24 @@ describe('memoryStore, tombstones', () => {
 })
 
 describe('memoryStore, names', () => {
+  it('assigns no name twice, however many collections become empty', () => {
+    const store = memoryStore({ maxTombstones: 0 })
+    const come = (collection: string): string => createdName(store, collection)
+    const comeAndGo = (collection: string): string => {
+      const name = come(collection)
+      store.remove(`${collection}/${name}`, { expect: 'any', mode: 'erase' })
+      return name
+    }
+    for (let i = 0; i < 9; i++) comeAndGo('/first')
+    const names = [1, 2, 3, 4].map(() => comeAndGo('/a'))
+    names.push(come('/a'))
+    // Counters of 10 000 empty collections are kept. What begins when one has been forgotten begins above it.
+    for (let i = 0; i < 9999; i++) comeAndGo(`/c${i}`)
+    store.remove('/a/5', { expect: 'any', mode: 'erase' })
+    names.push(come('/a'))
+    expect(new Set(names).size).toBe(6)
+  })
+
   it('counts on where it was in a collection that was empty meanwhile', () => {
     const store = memoryStore()
     expect([createdName(store, '/a'), createdName(store, '/a')]).toEqual(['1', '2'])

@@ -213,7 +213,7 @@ it('no file of a form takes the place of the id', async () => {
   await target.close()
 })
 
-it('a form that is refused leaves none of its files behind', async () => {
+it('a form that is refused leaves none of its files behind, and one that is taken gives none up', async () => {
   const { store, open } = watchStaged()
   const target = await startService({ resources: { '/photos': collection({ files: { a: {}, b: {} } }) } }, store)
   const large = (name: string): Part => ({ ...file, name, content: 'x'.repeat(100_000) })
@@ -225,5 +225,7 @@ it('a form that is refused leaves none of its files behind', async () => {
     expect((await target.send('POST', '/photos', multipartOf(parts))).status).toBe(422)
     expect(open.size).toBe(0)
   }
+  expect((await target.send('POST', '/photos', multipartOf([large('a')]))).status).toBe(201)
+  expect(open.size).toBe(1)
   await target.close()
 })

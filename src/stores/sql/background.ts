@@ -122,7 +122,6 @@ export function createIndexer<Position>(steps: IndexSteps<Position>): Indexer {
   async function workAndReport(key: string, collection: string, index: CollectionIndex): Promise<void> {
     try {
       await work(collection, index)
-      failed.delete(key)
     } catch (error) {
       failed.set(key, performance.now())
       if (failed.size > 1000) failed.delete(failed.keys().next().value!)
