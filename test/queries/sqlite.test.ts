@@ -68,7 +68,7 @@ describe('queries and scopes on sqliteStore', () => {
     const file = await createDatabaseFile()
     closeAfterTest(() => file.remove())
     const store = sqliteStore(file.open())
-    closeAfterTest(() => store.close())
+    closeAfterTest(async () => store.close())
     const put = (path: string, n: number, related: readonly RelatedWrite[] = []) =>
       store.write(path, contentOf({ status: 'open', n }, indexByStatus()), { expect: 'any', related })
     async function* large(): AsyncGenerator<Uint8Array> {
