@@ -158,6 +158,12 @@ describe('createResourceClient with definitions', () => {
     for (const name of ['a', 'b']) await client.replace('/counters/{name}', { name }, 'absent', { n: 1 })
     await client.read('/users/{id}', { id: 1 })
     expect(statuses.at(-1)).toBe(200)
+    // What is read goes last.
+    for (const name of ['a', 'b']) {
+      await client.read('/counters/{name}', { name })
+      await client.read('/users/{id}', { id: 1 })
+    }
+    expect(statuses.slice(-3)).toEqual([304, 200, 304])
   })
 
   it('works below a mount of Koa and of Hono', async () => {

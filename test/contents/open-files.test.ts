@@ -67,6 +67,16 @@ describe.runIf(process.platform === 'linux')('createOpenFiles', () => {
     for (const descriptor of descriptors) expect(() => closeSync(descriptor)).toThrow(/EBADF/)
   })
 
+  it('opens a file once for readers that wait for their turn', async () => {
+    const inTurn = createOpenFiles(constants.O_RDONLY, createInTurn(1))
+    const name = await createFile('a')
+    const readers = await Promise.all([1, 2, 3].map(() => inTurn.acquire(name)))
+    expect(new Set(readers).size).toBe(1)
+    for (const reader of readers) inTurn.release(reader)
+    inTurn.forget(name)
+    await untilOpen(0)
+  })
+
   it('keeps at most 64 files open without a reader', async () => {
     const names = await Promise.all(Array.from({ length: 200 }, (_, index) => createFile(String(index))))
     for (const name of names) files.release(await files.acquire(name))

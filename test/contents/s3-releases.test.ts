@@ -2,6 +2,7 @@ import { getEventListeners } from 'node:events'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { readAll } from '../../src/conformance/contents-cases.ts'
 import { createBytes, MEBIBYTE, stream } from '../../src/conformance/samples.ts'
+import { beforeAbort } from '../../src/contents/s3/exchange.ts'
 import { createKey, createPrefix, listKeys, openS3Contents } from '../support/contents.ts'
 import { runS3 } from '../support/running-s3.ts'
 
@@ -103,5 +104,19 @@ describe('s3Contents with a service that refuses to list', () => {
     await contents.put(key, stream(createBytes(1000, 1), 500))
     refuseLists('uploads', status)
     expect(await listKeys(contents)).toEqual([key])
+  })
+})
+
+describe('beforeAbort', () => {
+  it('leaves no listener at the signal, whether the value came, failed or was not waited for', async () => {
+    const { signal } = new AbortController()
+    expect(await beforeAbort('value', signal)).toBe('value')
+    await expect(beforeAbort(Promise.reject(new Error('none')), signal)).rejects.toThrow('none')
+    expect(getEventListeners(signal, 'abort')).toEqual([])
+    const controller = new AbortController()
+    const waiting = expect(beforeAbort(new Promise(() => {}), controller.signal)).rejects.toThrow('left')
+    controller.abort(new Error('left'))
+    await waiting
+    expect(getEventListeners(controller.signal, 'abort')).toEqual([])
   })
 })

@@ -86,4 +86,37 @@ describe('queries and scopes on sqliteStore', () => {
     }
     expect(namesOf(await listWhenIndexed(store, '/others', queryByStatus('open')))).toEqual(['1'])
   })
+
+  it('keep 200 statements prepared, those that were used last', async () => {
+    const file = await createDatabaseFile()
+    closeAfterTest(() => file.remove())
+    const handle = file.open()
+    let count = 0
+    const prepare = (sql: string) => {
+      count++
+      return handle.prepare(sql)
+    }
+    const store = sqliteStore({ exec: (sql) => handle.exec(sql), prepare })
+    closeAfterTest(async () => store.close())
+    const index = indexByStatus()
+    await store.write('/tasks/1', contentOf({ status: 'open', n: 1 }, index), { expect: 'any' })
+    /** How many statements are prepared for a query with so many values. */
+    async function countPrepared(length: number): Promise<number> {
+      const before = count
+      const values = Array.from({ length }, (_, i) => `s${i}`)
+      const query = {
+        index,
+        where: [{ property: 'status', operator: 'notIn', values }],
+        orderBy: [],
+        count: false,
+      } as const
+      expect(namesOf(await store.list('/tasks', { query, limit: 10 }))).toEqual(['1'])
+      return count - before
+    }
+    await countPrepared(1)
+    for (let length = 2; length < 100; length++) expect(await countPrepared(length)).toBe(2)
+    expect(await countPrepared(1)).toBe(0)
+    for (const length of [100, 101, 102]) await countPrepared(length)
+    expect([await countPrepared(1), await countPrepared(2)]).toEqual([0, 2])
+  })
 })

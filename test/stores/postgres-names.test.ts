@@ -28,4 +28,12 @@ describe('the names of a collection in Postgres', () => {
     expect(await take('/a')).toBe('6')
     expect(leased).toEqual([1, 4, 1])
   })
+
+  it('are known of 10 000 collections at most', () => {
+    const { learn, raiseFor } = createNameSource({} as PostgresConnection, {} as PostgresStatements, 10)
+    for (let i = 0; i < 10_000; i++) learn(`/${i}`, 100)
+    expect([raiseFor('/0', 50), raiseFor('/1', 50)]).toEqual([undefined, undefined])
+    learn('/more', 100)
+    expect([raiseFor('/1', 50), raiseFor('/0', 50)]).toEqual([undefined, expect.any(Number)])
+  })
 })

@@ -130,7 +130,7 @@ describe('postgresStore, calls that share a round trip', () => {
 
   it('ends the wait of one caller without the others', async () => {
     const narrow = server.createPool({ max: 1 })
-    const { store } = await open({ from: narrow as unknown as PostgresPool })
+    const { store } = await open({ from: narrow as unknown as PostgresPool, maxWaiting: 3 })
     const blocker = await narrow.connect()
     const controller = new AbortController()
     const reason = new Error('The client has left.')
@@ -139,8 +139,11 @@ describe('postgresStore, calls that share a round trip', () => {
     setTimeout(() => controller.abort(reason), 20)
     const left = await Promise.resolve(calls[1]).catch((error: unknown) => error)
     expect(left).toBe(reason)
+    // It does not count any more: another one may wait.
+    const last = store.read('/d')
     blocker.release()
     expect((await settled).map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+    expect(await last).toMatchObject({ path: '/d' })
     await store.close?.()
   })
 

@@ -82,7 +82,7 @@ export function createSqliteStates(
     const place = [encodeText(collection), after === undefined ? '' : encodeText(formatSortKey(after))] as const
     const range = [...place, limit + 1] as const
     if (hidden) return toPage(statements.listAll.all(...range, ...range, limit + 1) as StateRow[], limit, toMember)
-    const key = `${limit} ${place[0].length} ${place[0]}${place[1]}`
+    const key = range.join(' ')
     const knownPage = known.findPage(key)
     if (knownPage !== undefined) {
       const current = statements.listVersions.get(...range) as { versions: string | null }
