@@ -282,6 +282,22 @@ describe('postgresStore, its tables', () => {
     for (const store of stores) await store.close?.()
   })
 
+  it.each(['LATIN1', 'WIN1251', 'SQL_ASCII'])(
+    'are made in a database with the encoding %s only if it keeps all paths',
+    async (encoding) => {
+      const name = encoding.toLowerCase()
+      await pool.query(`CREATE DATABASE ${name} TEMPLATE template0 ENCODING '${encoding}' LOCALE 'C'`)
+      const other = server.createPool({ connectionString: server.connectionString.replace(/postgres$/, name) })
+      const store = postgresStore({ pool: other, sweepInterval: 0 })
+      const write = () => store.write('/a/日', { ...text('b'), filename: '日' }, { expect: 'any' })
+      if (encoding === 'SQL_ASCII') {
+        await write()
+        expect((await store.list('/a', { limit: 1 })).items).toMatchObject([{ path: '/a/日', filename: '日' }])
+      } else
+        await expect(write()).rejects.toThrow(`postgresStore needs a database with the encoding UTF8, not ${encoding}.`)
+    },
+  )
+
   it('are refused when a newer release has made them', async () => {
     const tablePrefix = createPrefix()
     const store = postgresStore({ pool, tablePrefix, sweepInterval: 0 })

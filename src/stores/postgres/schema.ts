@@ -4,6 +4,7 @@ import { ALL_SLOTS, KEY_COLUMNS } from '../sql/queries/index-tables.ts'
 import { findMigrations, HIDDEN, REMOVED } from '../sql/rows.ts'
 import { createWaitingCalls, sqlStateOf } from './checkout.ts'
 import type { PostgresConnection } from './connection.ts'
+import { requireEncoding } from './encoding.ts'
 
 /** Bytes of one chunk of large content. Part of the schema: chunks are found by it. */
 export const CHUNK_SIZE = 262_144
@@ -85,8 +86,9 @@ async function migratePostgres(connection: PostgresConnection, prefix: string): 
       const [row] = await connection.read<{ version: number }>(readVersion, [])
       return row?.version ?? 0
     } catch (error) {
-      if (sqlStateOf(error) === RELATION_MISSING) return 0
-      throw error
+      if (sqlStateOf(error) !== RELATION_MISSING) throw error
+      await requireEncoding(connection)
+      return 0
     }
   }
 
