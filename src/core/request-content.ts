@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from 'node:http2'
 import { splitList } from '../protocol/field-value.ts'
 import { toOwnBytes } from './byte-blocks.ts'
-import { HttpError } from './errors.ts'
+import { HttpError, RequestAborted } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import type { HostRequest } from './request-view.ts'
 
@@ -85,12 +85,13 @@ export interface ConsumedBody {
 
 /**
  * What another body parser has made of the content, for hosts where one ran before us (`express.json()`, Nest).
- * @throws TypeError when the content has been read and nothing was left of it; waiting for it would never end
+ * @throws what {@link contentGone} gives when the content has been read and nothing was left of it
  */
-export function findConsumedBody(req: IncomingMessage & HostRequest): ConsumedBody | undefined {
+export function findConsumedBody(exchange: Exchange): ConsumedBody | undefined {
+  const req: IncomingMessage & HostRequest = exchange.req
   if (!wasRead(req)) return undefined
   if (req.body !== undefined) return { value: req.body }
-  throw contentGone()
+  throw contentGone(exchange)
 }
 
 /** Whether the content of a request has been read, or some of it. */
@@ -98,8 +99,10 @@ export function wasRead(req: IncomingMessage): boolean {
   return req.readableDidRead || req.readableEnded
 }
 
-/** For content that was read before, of which nothing is left. */
-export function contentGone(): TypeError {
+/** For content that was read before, of which nothing is left: waiting for it would never end. */
+export function contentGone(exchange: Exchange): Error {
+  // Node reads, and drops, what a stream of HTTP/2 has not given when its client resets it.
+  if (exchange.hasLeft) return new RequestAborted()
   return new TypeError(
     'The request content was read before http-resource-service saw it, and req.body does not hold it. ' +
       'Mount the service before the body parser, or let the parser set req.body.',
