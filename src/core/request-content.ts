@@ -172,8 +172,9 @@ export function discardUnreadBody(
     // Reading tells a client that waits to send its content: not before the answer has left (RFC 9110 §10.1.1).
     if (exchange.sendContinue === undefined) start()
     else stream.once('finish', start)
-    // The response before the stream is finished only when the client is.
-    stream.once('finish', () => closeAnswered(stream))
+    // The response before the stream is finished only when the client is. For HEAD Node has ended the stream already.
+    if (stream.writableEnded) closeAnswered(stream)
+    else stream.once('finish', () => closeAnswered(stream))
     return false
   }
   const waitsForContinue = exchange.sendContinue !== undefined

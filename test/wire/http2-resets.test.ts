@@ -65,4 +65,12 @@ describe('a stream of HTTP/2', () => {
     stream.close(constants.NGHTTP2_CANCEL)
     expect([await decided, errors]).toEqual(['gone', []])
   })
+
+  it('is closed after the answer to HEAD where the client does not end its request (RFC 9113 §8.1)', async () => {
+    const session = await open((handler) => handler)
+    const stream = session.request({ ':method': 'HEAD', ':path': '/' }, { endStream: false })
+    const [headers] = await once(stream, 'response')
+    await once(stream, 'close')
+    expect([headers[':status'], stream.rstCode]).toEqual([200, constants.NGHTTP2_NO_ERROR])
+  })
 })
