@@ -156,13 +156,13 @@ export function awaitChunkedEnd(exchange: Exchange): undefined | Promise<void> {
  * Little of it is drained, and the connection lives on. Much of it, or content that waits for 100 Continue, ends the
  * connection: the answer is sent whole and announced as the last, then the client has a moment to read it. A
  * connection closed at once would be reset, and the client would lose the answer.
- * @param writeHead writes the head with further fields
+ * @param writeHead writes the head
  * @param body what the answer carries
  * @returns whether the answer has been written here
  */
 export function discardUnreadBody(
   exchange: Exchange,
-  writeHead: (fields: readonly string[]) => void,
+  writeHead: () => void,
   body: string | Uint8Array | undefined,
 ): boolean {
   const { req, res } = exchange
@@ -187,7 +187,8 @@ export function discardUnreadBody(
     })
     return false
   }
-  writeHead(['Connection', 'close'])
+  res.shouldKeepAlive = false
+  writeHead()
   if (body !== undefined) {
     if (typeof body === 'string') res.write(body, 'latin1')
     else res.write(toOwnBytes(body))
