@@ -17,7 +17,7 @@ type Use<Input, Result> = (exchange: ResourceExchange, input: Input) => MaybePro
 
 /** What a parser before us has left of content. Of no bytes there is nothing to leave: JSON parsers make `{}` of them. */
 function findConsumed(exchange: ResourceExchange): ConsumedBody | undefined {
-  return declaredLength(exchange) === 0 ? undefined : findConsumedBody(exchange.req)
+  return declaredLength(exchange) === 0 ? undefined : findConsumedBody(exchange)
 }
 
 /**

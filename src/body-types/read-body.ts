@@ -35,7 +35,7 @@ export function readBytes<E extends Exchange, Result>(
   use: (exchange: E, bytes: Uint8Array) => MaybePromise<Result>,
 ): Promise<Result> {
   const { req, verifier } = exchange
-  if (wasRead(req)) throw contentGone()
+  if (wasRead(req)) throw contentGone(exchange)
   const length = declaredLength(exchange)
   if (length !== undefined && length > limit) throw tooLarge(limit)
   sendContinue(exchange)
@@ -104,7 +104,7 @@ export function streamBytes(exchange: Exchange, limit: number): AsyncIterable<Ui
 
 function createBodyIterator(exchange: Exchange, limit: number): AsyncIterator<Uint8Array, undefined> {
   const { req, verifier } = exchange
-  if (wasRead(req)) throw contentGone()
+  if (wasRead(req)) throw contentGone(exchange)
   const blocks = new ByteBlocks()
   let size = 0
   let ended = false

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest } from 'node:http2'
 import type { Socket } from 'node:net'
+import { setImmediate as immediate } from 'node:timers/promises'
 import { isSafeMethod } from '../protocol/methods.ts'
 import { RequestAborted } from './errors.ts'
 import type { Exchange } from './exchange.ts'
@@ -47,6 +48,17 @@ export function connectionOf(carrier: object): Connection {
   }
   ;(carrier as { [CONNECTION]?: Connection })[CONNECTION] = connection
   return connection
+}
+
+/**
+ * Whether an answer before was the last of the connection. What follows it must not be processed: its client may send it
+ * again on another connection (RFC 9112 §9.6).
+ */
+export function isBehindLast({ req, res }: Exchange): boolean {
+  const { socket } = req
+  if (res.socket !== null) return socket.writableEnded
+  const { answer } = connectionOf(socket)
+  return answer !== undefined && answer !== res && !answer.shouldKeepAlive
 }
 
 /** Bytes of answers that may wait on a connection before its next request is taken. */
@@ -212,5 +224,8 @@ async function decideAfter<E extends Exchange>(
     }
     last.decided()
   }
+  // The answer before is written first, through adapters of hosts as well: it may be the last.
+  await immediate()
+  if (isBehindLast(exchange)) throw new RequestAborted()
   return decide(exchange)
 }

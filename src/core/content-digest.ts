@@ -81,7 +81,7 @@ export function expectDigests(exchange: Exchange, isRequired: boolean): void {
   const verifier = createContentVerifier(exchange, isRequired)
   if (verifier === undefined) return
   if (!hasBody(exchange)) return verifier.verify()
-  const consumed = findConsumedBody(exchange.req)
+  const consumed = findConsumedBody(exchange)
   if (consumed === undefined) {
     exchange.verifier = verifier
     return

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Activity } from './activity.ts'
-import { connectionOf, waitInPipeline } from './connection.ts'
+import { connectionOf, isBehindLast, waitInPipeline } from './connection.ts'
 import { noteError, publishTrace, requests, startTrace } from './diagnostics.ts'
 import { HttpError, isHttpError } from './errors.ts'
 import { Exchange } from './exchange.ts'
@@ -62,12 +62,16 @@ export function createHandler<E extends Exchange>(given: HandlerOptions<E>): Han
     if (requests.hasSubscribers) startTrace(exchange)
     // Nearly always the answer is the next of its connection, which has it then.
     const room = exchange.isHttp2 || exchange.res.socket === null ? waitForRoom(exchange) : undefined
-    if (room !== undefined) return room.then(() => run(exchange as E))
+    if (room !== undefined) return room.then(() => begin(exchange))
     try {
-      return run(exchange as E)
+      return begin(exchange)
     } catch (error) {
       return fail(exchange, error)
     }
+  }
+
+  function begin(exchange: Exchange): MaybePromise<Decision> {
+    return !exchange.isHttp2 && isBehindLast(exchange) ? 'gone' : run(exchange as E)
   }
 
   /** The request is decided: those that wait for it go on, and nothing waits for it. */

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Stream } from 'node:http2'
 import { splitList } from '../protocol/field-value.ts'
 import { toOwnBytes } from './byte-blocks.ts'
-import { HttpError } from './errors.ts'
+import { HttpError, RequestAborted } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import type { HostRequest } from './request-view.ts'
 
@@ -85,12 +85,13 @@ export interface ConsumedBody {
 
 /**
  * What another body parser has made of the content, for hosts where one ran before us (`express.json()`, Nest).
- * @throws TypeError when the content has been read and nothing was left of it; waiting for it would never end
+ * @throws what {@link contentGone} gives when the content has been read and nothing was left of it
  */
-export function findConsumedBody(req: IncomingMessage & HostRequest): ConsumedBody | undefined {
+export function findConsumedBody(exchange: Exchange): ConsumedBody | undefined {
+  const req: IncomingMessage & HostRequest = exchange.req
   if (!wasRead(req)) return undefined
   if (req.body !== undefined) return { value: req.body }
-  throw contentGone()
+  throw contentGone(exchange)
 }
 
 /** Whether the content of a request has been read, or some of it. */
@@ -98,8 +99,10 @@ export function wasRead(req: IncomingMessage): boolean {
   return req.readableDidRead || req.readableEnded
 }
 
-/** For content that was read before, of which nothing is left. */
-export function contentGone(): TypeError {
+/** For content that was read before, of which nothing is left: waiting for it would never end. */
+export function contentGone(exchange: Exchange): Error {
+  // Node reads, and drops, what a stream of HTTP/2 has not given when its client resets it.
+  if (exchange.hasLeft) return new RequestAborted()
   return new TypeError(
     'The request content was read before http-resource-service saw it, and req.body does not hold it. ' +
       'Mount the service before the body parser, or let the parser set req.body.',
@@ -153,13 +156,13 @@ export function awaitChunkedEnd(exchange: Exchange): undefined | Promise<void> {
  * Little of it is drained, and the connection lives on. Much of it, or content that waits for 100 Continue, ends the
  * connection: the answer is sent whole and announced as the last, then the client has a moment to read it. A
  * connection closed at once would be reset, and the client would lose the answer.
- * @param writeHead writes the head with further fields
+ * @param writeHead writes the head
  * @param body what the answer carries
  * @returns whether the answer has been written here
  */
 export function discardUnreadBody(
   exchange: Exchange,
-  writeHead: (fields: readonly string[]) => void,
+  writeHead: () => void,
   body: string | Uint8Array | undefined,
 ): boolean {
   const { req, res } = exchange
@@ -169,8 +172,9 @@ export function discardUnreadBody(
     // Reading tells a client that waits to send its content: not before the answer has left (RFC 9110 §10.1.1).
     if (exchange.sendContinue === undefined) start()
     else stream.once('finish', start)
-    // The response before the stream is finished only when the client is.
-    stream.once('finish', () => closeAnswered(stream))
+    // The response before the stream is finished only when the client is. For HEAD Node has ended the stream already.
+    if (stream.writableEnded) closeAnswered(stream)
+    else stream.once('finish', () => closeAnswered(stream))
     return false
   }
   const waitsForContinue = exchange.sendContinue !== undefined
@@ -183,7 +187,8 @@ export function discardUnreadBody(
     })
     return false
   }
-  writeHead(['Connection', 'close'])
+  res.shouldKeepAlive = false
+  writeHead()
   if (body !== undefined) {
     if (typeof body === 'string') res.write(body, 'latin1')
     else res.write(toOwnBytes(body))

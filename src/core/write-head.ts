@@ -63,16 +63,15 @@ export function isPlainResponse(res: ServerResponse): boolean {
   return true
 }
 
-/** Writes the status line and the header section. @param more fields beside those of the reply */
-export function writeHead(exchange: Exchange, reply: Reply, more: readonly string[] | undefined): void {
+/** Writes the status line and the header section. */
+export function writeHead(exchange: Exchange, reply: Reply): void {
   const { res } = exchange
   const mayChangeHead = !isPlainResponse(res) && (Object.hasOwn(res, 'writeHead') || Object.hasOwn(res, 'end'))
   const isPreset = res.getHeaderNames().length > 0
   if (isPreset) removeContentFields(res)
   const isPlain = !exchange.isHttp2 && !mayChangeHead && !isPreset
   const headers = completeHeaders(exchange, reply, isPlain ? '' : String(res.getHeader('vary') ?? ''))
-  const given = more === undefined ? headers : headers.concat(more)
-  const all = isPreset ? addClosing(exchange, given) : given
+  const all = isPreset ? addClosing(exchange, headers) : headers
   // The phrase too: a head that could not be written leaves its own behind, and 500 would be called "OK".
   const phrase = STATUS_CODES[reply.status] ?? ''
   if (!isPlain) {

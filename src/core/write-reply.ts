@@ -48,7 +48,7 @@ export function writeReply(exchange: Exchange, reply: Reply, options: WriteOptio
       : writeShort(exchange, reply, source, source.read)
   }
   if (answerEarly(exchange, reply, undefined)) return undefined
-  writeHead(exchange, reply, undefined)
+  writeHead(exchange, reply)
   res.end()
   return undefined
 }
@@ -60,7 +60,7 @@ function writePiece(
   written?: (() => void) | undefined,
 ): undefined {
   if (answerEarly(exchange, reply, body)) return
-  writeHead(exchange, reply, undefined)
+  writeHead(exchange, reply)
   if (typeof body === 'string') endWithText(exchange, body)
   else exchange.res.end(toOwnBytes(body), written)
 }
@@ -114,7 +114,7 @@ function writePieces(
   if (list.length === 1) return writePiece(exchange, reply, list[0]!, written)
   if (exchange.isHttp2 || hasUnreadBody(exchange)) return writePiece(exchange, reply, Buffer.concat(list))
   // Node gathers what is written in one turn: all of it leaves in one call of the system, and none of it is copied.
-  writeHead(exchange, reply, undefined)
+  writeHead(exchange, reply)
   for (const piece of list.slice(0, -1)) exchange.res.write(toOwnBytes(piece))
   exchange.res.end(toOwnBytes(list.at(-1)))
 }
@@ -122,7 +122,7 @@ function writePieces(
 /** Answers a request whose content has not been read to the end, where that takes more than the answer. */
 function answerEarly(exchange: Exchange, reply: Reply, body: string | Uint8Array | undefined): boolean {
   if (!exchange.mayHaveContent || !hasUnreadBody(exchange)) return false
-  return discardUnreadBody(exchange, (fields) => writeHead(exchange, reply, fields), body)
+  return discardUnreadBody(exchange, () => writeHead(exchange, reply), body)
 }
 
 /** Whether content is written at once. */
@@ -156,7 +156,7 @@ async function writeSource(
     // The first chunk before the head: a source that cannot be read is still a clean 500.
     let chunk = await iterator.next()
     if (exchange.isClosed) return
-    writeHead(exchange, reply, undefined)
+    writeHead(exchange, reply)
     drain = createDrain(exchange)
     const mayBeHeld = holdsBytes(exchange)
     // Compressing middleware drops the function that is to be called.

@@ -127,7 +127,7 @@ export function bodyParse(options?: BodyParseOptions): Handler {
       // With a Content-Type, content of these methods is empty and not absent.
       if (!hasContent && !CONTENT_METHODS.includes(method) && declaredLength(exchange) === undefined) return undefined
       // Of empty content nothing can have been lost.
-      if ((hasContent || host.body !== undefined) && findConsumedBody(req) !== undefined) return undefined
+      if ((hasContent || host.body !== undefined) && findConsumedBody(exchange) !== undefined) return undefined
       const type = readMediaType(exchange)
       if (type === undefined) return hasContent ? expectNothing(exchange) : undefined
       const kind = readKind(type)

@@ -28,7 +28,7 @@ export function selectFormat(exchange: Exchange, formats: readonly PatchFormat[]
     throw unsupportedPatch('JSON is encoded as UTF-8.', formats)
   }
   // A parser before us has decoded what it consumed.
-  if (findConsumedBody(req) === undefined) {
+  if (findConsumedBody(exchange) === undefined) {
     checkContentCoding(exchange.field('content-encoding'), [])
     if ((declaredLength(exchange) ?? 0) > limits.bodySize) throw tooLarge(limits.bodySize)
   }
@@ -44,7 +44,7 @@ const LARGE = 1024 * 1024
  */
 export function readPatch(exchange: Exchange, limits: BodyLimits): MaybePromise<JsonValue> {
   // A parser before us makes `{}` of no bytes.
-  const consumed = declaredLength(exchange) === 0 ? undefined : findConsumedBody(exchange.req)
+  const consumed = declaredLength(exchange) === 0 ? undefined : findConsumedBody(exchange)
   if (consumed === undefined) {
     if (!hasBody(exchange)) return parseJson(NO_BYTES, limits).value
     return readBytes(exchange, limits.bodySize, (_, bytes) => {

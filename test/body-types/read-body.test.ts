@@ -250,9 +250,9 @@ describe('streamBytes', () => {
 describe('findConsumedBody', () => {
   it('finds nothing while the content is still to come, whatever a parser has set already', async () => {
     const found: unknown[] = []
-    const server = await serve(async ({ req }) => {
-      Object.assign(req, { body: {} })
-      found.push(findConsumedBody(req))
+    const server = await serve(async (exchange) => {
+      Object.assign(exchange.req, { body: {} })
+      found.push(findConsumedBody(exchange))
       return Buffer.from('')
     }, 5)
     await server.post('abc')
@@ -264,8 +264,8 @@ describe('findConsumedBody', () => {
     async (value) => {
       const found: unknown[] = []
       const server = await serve(
-        async ({ req }) => {
-          found.push(findConsumedBody(req)?.value)
+        async (exchange) => {
+          found.push(findConsumedBody(exchange)?.value)
           return Buffer.from('')
         },
         5,

@@ -1,0 +1,76 @@
+import { once } from 'node:events'
+import { type ClientHttp2Session, connect, constants, type Http2ServerRequest } from 'node:http2'
+import { describe, expect, it } from 'vitest'
+import type { Handler } from '../../src/core/handler.ts'
+import { contentReply } from '../../src/core/reply.ts'
+import { bodyParse } from '../../src/handlers/body-parse.ts'
+import { digestFields } from '../../src/handlers/digest-fields.ts'
+import { patch } from '../../src/handlers/patch.ts'
+import { createResourceService } from '../../src/service/create-resource-service.ts'
+import { collection, document } from '../../src/service/resource-definitions.ts'
+import { memoryStore } from '../../src/stores/memory.ts'
+import { closeAfterTest, HTTP2, type Listener, serveOn, TEXT } from './transports.ts'
+
+type Create = (onError: (error: unknown) => void) => Handler
+
+const service: Create = (onError) =>
+  createResourceService(memoryStore(), {
+    resources: { '/docs/{name}': document(), '/users': collection() },
+    // The stream is gone, and with it the address of its client.
+    https: 'optional',
+    onError,
+  })
+
+const JSON_TYPE = 'application/json'
+const MERGE_PATCH = 'application/merge-patch+json'
+
+describe('a stream of HTTP/2', () => {
+  async function open(listener: (handler: Handler) => Listener): Promise<ClientHttp2Session> {
+    const { port } = await serveOn(HTTP2[0]!, () => contentReply(200, 'hello', TEXT), listener)
+    const session = connect(`http://localhost:${port}`)
+    closeAfterTest(() => session.destroy())
+    return session
+  }
+
+  it.each<[string, Create, string, string, string]>([
+    ['a service that gets a document', service, 'PUT', '/docs/a', 'text/plain'],
+    ['a service that gets an item', service, 'POST', '/users', JSON_TYPE],
+    ['a service that gets a patch', service, 'PATCH', '/docs/a', MERGE_PATCH],
+    ['bodyParse', (onError) => bodyParse({ onError }), 'POST', '/', JSON_TYPE],
+    ['digestFields', (onError) => digestFields({ onError }), 'POST', '/', JSON_TYPE],
+    [
+      'patch',
+      (onError) => patch({ read: () => ({ document: {} }), write: () => {}, onError }),
+      'PATCH',
+      '/',
+      MERGE_PATCH,
+    ],
+  ])('that is reset while a host or a hook is busy is not an error of %s', async (...row) => {
+    const [, create, method, path, type] = row
+    const errors: unknown[] = []
+    const handler = create((error) => errors.push(error))
+    let settle: (decision: Promise<unknown>) => void
+    const decided = new Promise<unknown>((resolve) => {
+      settle = resolve
+    })
+    const session = await open(() => (req, res) => {
+      const reset = once((req as unknown as Http2ServerRequest).stream, 'close')
+      settle(reset.then(() => handler.decide(handler.createExchange(req, res)!)).catch((error) => error))
+    })
+    const fields = { 'content-type': type, 'content-digest': `sha-256=:${'A'.repeat(43)}=:` }
+    const stream = session.request({ ':method': method, ':path': path, ...fields })
+    stream.on('error', () => {})
+    stream.write('{"a":1}')
+    await new Promise((resolve) => session.ping(resolve))
+    stream.close(constants.NGHTTP2_CANCEL)
+    expect([await decided, errors]).toEqual(['gone', []])
+  })
+
+  it('is closed after the answer to HEAD where the client does not end its request (RFC 9113 §8.1)', async () => {
+    const session = await open((handler) => handler)
+    const stream = session.request({ ':method': 'HEAD', ':path': '/' }, { endStream: false })
+    const [headers] = await once(stream, 'response')
+    await once(stream, 'close')
+    expect([headers[':status'], stream.rstCode]).toEqual([200, constants.NGHTTP2_NO_ERROR])
+  })
+})
