@@ -30,13 +30,17 @@ export function isSealed(cursor: string): boolean {
 
 /** The size of a cursor of so many bytes once it is sealed. */
 export function sealedSize(size: number): number {
-  return PREFIX.length + Math.ceil(((NONCE + Math.ceil((size + 1) / BLOCK) * BLOCK + TAG) * 4) / 3)
+  return PREFIX.length + Math.ceil(((NONCE + filled(size) + TAG) * 4) / 3)
+}
+
+function filled(size: number): number {
+  return Math.ceil(size / BLOCK) * BLOCK
 }
 
 /** Encrypts a cursor; always to the same text, so that a page keeps its entity tag. */
 export async function sealCursor(exchange: ResourceExchange, cursor: string): Promise<string> {
   const key = await findKey(exchange.route.context.store)
-  const text = Buffer.alloc(Math.ceil(Buffer.byteLength(cursor) / BLOCK) * BLOCK)
+  const text = Buffer.alloc(filled(Buffer.byteLength(cursor)))
   text.write(cursor)
   const place = placeOf(exchange)
   const nonce = createHmac('sha256', key)
