@@ -533,3 +533,10 @@ function watchHandle(handle: ClosableHandle): { handle: SqliteHandle; runs: stri
     },
   }
 }
+
+it('sqliteStore refuses a database that gives integers as BigInt', () => {
+  const handle = sqliteLibraries['libsql']!(':memory:') as ClosableHandle & { defaultSafeIntegers(): unknown }
+  handle.defaultSafeIntegers()
+  expect(() => sqliteStore(handle)).toThrow(/^sqliteStore takes a database that gives integers as numbers/)
+  handle.close()
+})

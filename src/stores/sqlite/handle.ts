@@ -54,6 +54,11 @@ export function openSqliteHandle(
   { busyTimeout, reserve: reserveSize, onShortage, migrate }: SqliteHandleOptions,
 ): { readonly database: SqliteDatabase; readonly space: Space; readonly requireFile: () => void } {
   const database = opened as SqliteDatabase
+  if (typeof (database.prepare('SELECT 1 AS one').get() as { one: unknown }).one !== 'number') {
+    throw new TypeError(
+      'sqliteStore takes a database that gives integers as numbers, without defaultSafeIntegers() or readBigInts.',
+    )
+  }
   const file = findFile(database)
   const reserve = createReserve(file, reserveSize)
 
