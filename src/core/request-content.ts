@@ -143,7 +143,7 @@ export function awaitChunkedEnd(exchange: Exchange): undefined | Promise<void> {
     const timer = setTimeout(() => setImmediate(goOn), END_WAIT)
     timer.unref()
     req.once('end', goOn).once('close', goOn)
-    drain(req, DRAIN_LIMIT, goOn)
+    drain(req, goOn)
   })
 }
 
@@ -165,7 +165,7 @@ export function discardUnreadBody(
   const { req, res } = exchange
   if (exchange.isHttp2) {
     const { stream } = res as unknown as Http2ServerResponse
-    const start = (): void => drain(req, DRAIN_LIMIT, () => req.pause())
+    const start = (): void => drain(req, () => req.pause())
     // Reading tells a client that waits to send its content: not before the answer has left (RFC 9110 §10.1.1).
     if (exchange.sendContinue === undefined) start()
     else stream.once('finish', start)
@@ -177,7 +177,7 @@ export function discardUnreadBody(
   const isLarge = exchange.bodyState === 'reading' || (declaredLength(exchange) ?? 0) > DRAIN_LIMIT
   // A connection that ends anyway must not end before the content does either: proxies ask for one request on each.
   if (!waitsForContinue && !isLarge && res.shouldKeepAlive) {
-    drain(req, DRAIN_LIMIT, () => {
+    drain(req, () => {
       req.pause()
       setTimeout(() => req.socket.destroy(), LINGER).unref()
     })
@@ -201,15 +201,15 @@ export function discardUnreadBody(
   const timer = setTimeout(end, LINGER)
   timer.unref()
   req.once('end', end).once('error', end).once('close', end)
-  drain(req, DRAIN_LIMIT, () => req.pause())
+  drain(req, () => req.pause())
   return true
 }
 
-function drain(req: IncomingMessage, limit: number, onLimit: () => void): void {
+function drain(req: IncomingMessage, onLimit: () => void): void {
   let bytes = 0
   req.on('data', (chunk: Uint8Array) => {
     bytes += chunk.length
-    if (bytes > limit) {
+    if (bytes > DRAIN_LIMIT) {
       bytes = Number.NEGATIVE_INFINITY
       onLimit()
     }
