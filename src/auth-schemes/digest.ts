@@ -4,7 +4,8 @@ import { isWithin } from '../core/forward-clock.ts'
 import { andThen, atOnce, type MaybePromise } from '../core/maybe-promise.ts'
 import { ACCOUNTS, FUNCTION, listOf, oneOf, type ValueRule, withDefault } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
-import type { HostRequest, RequestView } from '../core/request-view.ts'
+import { sentTarget } from '../core/place.ts'
+import type { RequestView } from '../core/request-view.ts'
 import { type ChallengeParameter, formatChallenge } from '../protocol/authorization.ts'
 import { formatQuotedString } from '../protocol/field-value.ts'
 import { isEqualSecret, passThrottle, reportAttempt, THROTTLE, type Throttle } from './accounts.ts'
@@ -92,7 +93,7 @@ const STALE: readonly ChallengeParameter[] = [{ name: 'stale', value: 'true', fo
  */
 export function digest(options: DigestOptions): AuthScheme {
   const read = resolveOptions('digest', options, OPTIONS)
-  const { realm, nonceLifetime, principal, throttle, shared, targetOf = readSentTarget } = read
+  const { realm, nonceLifetime, principal, throttle, shared, targetOf = ({ req }) => sentTarget(req) } = read
   // The client takes the first that it knows (RFC 7616 §3.7).
   const algorithms = DIGEST_ALGORITHMS.filter((name) => read.algorithms.includes(name))
   if ((read.accounts === undefined) === (read.findSecret === undefined)) {
@@ -180,11 +181,6 @@ export function digest(options: DigestOptions): AuthScheme {
       )
     }),
   }
-}
-
-/** The target before the host cut off the path that we are mounted at. */
-function readSentTarget({ req }: { readonly req: IncomingMessage }): string {
-  return (req as IncomingMessage & HostRequest).originalUrl ?? req.url ?? ''
 }
 
 /** The method before X-HTTP-Method-Override. */

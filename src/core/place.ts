@@ -76,7 +76,7 @@ export function isHttp2(req: IncomingMessage): boolean {
 }
 
 /** The target of a request as the client sent it, whatever the host has made of it since. */
-function sentTarget(req: IncomingMessage & HostRequest): string {
+export function sentTarget(req: IncomingMessage & HostRequest): string {
   return req.originalUrl ?? req.url ?? ''
 }
 

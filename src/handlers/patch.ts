@@ -22,7 +22,7 @@ import {
   withDefault,
 } from '../core/option-values.ts'
 import { type OptionTable, resolveOptions } from '../core/options.ts'
-import { readTarget } from '../core/place.ts'
+import { readTarget, sentTarget } from '../core/place.ts'
 import { contentReply, emptyReply, encodeText, type Reply } from '../core/reply.ts'
 import type { HostRequest, RequestView } from '../core/request-view.ts'
 import { createTurns, MAX_ATTEMPTS, PATIENT_ATTEMPTS, pause } from '../core/turns.ts'
@@ -240,5 +240,5 @@ function passOn({ method, res, canPass }: Exchange, acceptPatch: readonly string
 
 /** The target as the client sent it, without scheme and authority: those are the client's word. */
 function targetOf(req: IncomingMessage & HostRequest): string {
-  return toOriginForm(req.originalUrl ?? req.url!)
+  return toOriginForm(sentTarget(req))
 }
