@@ -77,10 +77,7 @@ export function passThrottle<Result>(
   next: () => MaybePromise<Result>,
 ): MaybePromise<Result> {
   if (throttle === undefined) return next()
-  return andThen(throttle.check(normalizeText(user), request), (wait) => {
-    refuseThrottled(wait)
-    return next()
-  })
+  return andThen(throttle.check(normalizeText(user), request), (wait) => goOn(wait, next))
 }
 
 /**
@@ -95,14 +92,11 @@ export function reportAttempt<Result>(
   next: () => MaybePromise<Result>,
 ): MaybePromise<Result> {
   if (throttle === undefined) return next()
-  return andThen(throttle.report(normalizeText(user), outcome, request), (wait) => {
-    refuseThrottled(wait)
-    return next()
-  })
+  return andThen(throttle.report(normalizeText(user), outcome, request), (wait) => goOn(wait, next))
 }
 
-function refuseThrottled(wait: number | undefined | void): void {
-  if (wait === undefined || !(wait > 0)) return
+function goOn<Result>(wait: number | undefined | void, next: () => MaybePromise<Result>): MaybePromise<Result> {
+  if (wait === undefined || !(wait > 0)) return next()
   throw new HttpError(429, 'ERR_TOO_MANY_REQUESTS', { headers: { 'Retry-After': String(Math.ceil(wait / 1000)) } })
 }
 

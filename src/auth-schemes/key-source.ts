@@ -145,7 +145,7 @@ function readKeySet(set: unknown): readonly VerificationKey[] {
 /** The client is not at fault when keys cannot be had: 401 would send its user to log in again, in vain. */
 function createUnavailable(retryAfter: number, cause?: unknown): HttpError {
   const headers = { 'Retry-After': String(Math.max(1, Math.ceil(retryAfter / 1000))) }
-  return new HttpError(503, 'ERR_UNAVAILABLE', cause === undefined ? { headers } : { headers, cause })
+  return new HttpError(503, 'ERR_UNAVAILABLE', { headers, cause })
 }
 
 /** Bytes of a key set, decoded. */
