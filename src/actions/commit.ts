@@ -56,6 +56,7 @@ export function commit<Input, Result extends Outcome>(
     },
     // A write that depends on no state wins at its first attempt.
     isStateRead ? 'refuse' : 'go-on',
+    exchange,
   )
 }
 

@@ -95,8 +95,11 @@ export function readScheme(req: IncomingMessage): string | undefined {
 /** Whether a target is of none of the forms that requests for resources have, or in absolute-form for no http host. */
 export function isTargetFormWrong(req: IncomingMessage): boolean {
   const target = sentTarget(req)
-  if (target.charCodeAt(0) === 0x2f || target === '*') return false
-  const origin = isHttp2(req) ? undefined : parseTargetOrigin(target)
+  const isPlain = target.charCodeAt(0) === 0x2f || target === '*'
+  // RFC 9113 §8.3.1: a scheme of another protocol is for a gateway to it.
+  if (isHttp2(req)) return !isPlain || !/^https?$/.test(readScheme(req) ?? 'http')
+  if (isPlain) return false
+  const origin = parseTargetOrigin(target)
   return origin === undefined || !/^https?$/.test(origin.scheme) || !isHost(origin.authority)
 }
 

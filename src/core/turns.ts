@@ -1,3 +1,5 @@
+import { RequestAborted } from './errors.ts'
+import type { Exchange } from './exchange.ts'
 import { isPromise, type MaybePromise } from './maybe-promise.ts'
 import { createUnavailableError } from './unavailable.ts'
 
@@ -26,8 +28,9 @@ export interface Turns {
   /**
    * Runs a task when those before it at its key are done, at once where there are none.
    * @param overflow what to do when too many wait: go on without a turn, or refuse with 503
+   * @param exchange whose client may leave while the task waits: its place is free then, and the call rejects
    */
-  take<Result>(key: string, task: Task<Result>, overflow: 'go-on' | 'refuse'): MaybePromise<Result>
+  take<Result>(key: string, task: Task<Result>, overflow: 'go-on' | 'refuse', exchange?: Exchange): MaybePromise<Result>
 }
 
 export interface TurnLimits {
@@ -89,17 +92,22 @@ export function createTurns({ perKey, total, patience }: TurnLimits = LIMITS): T
     return Promise.resolve(result).finally(() => pass(key))
   }
 
-  /** @returns whether the turn has come, or patience has ended */
-  function wait(key: string, line: Line): Promise<boolean> {
-    return new Promise((resolve) => {
+  /** @returns whether the turn has come, or patience has ended; rejects when the client leaves */
+  function wait(key: string, line: Line, exchange: Exchange | undefined): Promise<boolean> {
+    return new Promise((resolve, reject) => {
       const end = (isTurn: boolean): void => {
         clearTimeout(timer)
+        stopListening?.()
         line.delete(call)
         waiting--
         resolve(isTurn)
       }
       const call = (): void => end(true)
       const timer = setTimeout(end, patience, false)
+      const stopListening = exchange?.onClose(() => {
+        reject(new RequestAborted())
+        end(false)
+      })
       waiting++
       line.add(call)
       lines.set(key, line)
@@ -109,7 +117,7 @@ export function createTurns({ perKey, total, patience }: TurnLimits = LIMITS): T
   return {
     isTaken: (key) => lineOf(key) !== undefined,
 
-    take(key, task, overflow) {
+    take(key, task, overflow, exchange) {
       const line = lineOf(key)
       if (line === undefined) return hold(key, task, 'at-once')
       if (line.size >= perKey || waiting >= total) {
@@ -117,7 +125,7 @@ export function createTurns({ perKey, total, patience }: TurnLimits = LIMITS): T
         throw createUnavailableError()
       }
       const own = line === EMPTY ? new Set<() => void>() : line
-      return wait(key, own).then((isTurn) => (isTurn ? hold(key, task, 'waited') : task('waited')))
+      return wait(key, own, exchange).then((isTurn) => (isTurn ? hold(key, task, 'waited') : task('waited')))
     },
   }
 }

@@ -157,7 +157,12 @@ export function patch<Target extends PatchTarget>(options: PatchOptions<Target>)
   function perform(exchange: Exchange, parsed: ParsedPatch, current: Target): MaybePromise<Reply> {
     const key = targetOf(exchange.req)
     const inTurn = (attempts: number): MaybePromise<Reply> =>
-      turns.take(key, () => andThen(load(exchange), (current) => apply(exchange, parsed, current, attempts)), 'go-on')
+      turns.take(
+        key,
+        () => andThen(load(exchange), (current) => apply(exchange, parsed, current, attempts)),
+        'go-on',
+        exchange,
+      )
     if (turns.isTaken(key)) return inTurn(1)
     return andThen(attempt(exchange, parsed, current), (reply) => (reply === 'conflict' ? inTurn(2) : reply))
   }

@@ -1,4 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { RequestAborted } from '../../src/core/errors.ts'
+import type { Exchange } from '../../src/core/exchange.ts'
 import { createTurns } from '../../src/core/turns.ts'
 
 const LIMITS = { perKey: 2, total: 3, patience: 10_000 }
@@ -47,6 +49,31 @@ describe('turns (issue 17.6)', () => {
     other.end()
     expect(await Promise.all(results)).toEqual(['done', 'done', 'done', 'done'])
     expect([turns.isTaken('/a'), turns.isTaken('/b')]).toEqual([false, false])
+  })
+
+  it('are given up by a client that leaves while it waits: its place is free at once', async () => {
+    const turns = createTurns(LIMITS)
+    const first = createTask()
+    const left = createTask()
+    let leave = (): void => {}
+    const exchange = {
+      onClose(listener: () => void) {
+        leave = listener
+        return () => {}
+      },
+    } as Exchange
+    const results = [
+      turns.take('/a', first.run, 'refuse'),
+      turns.take('/a', left.run, 'refuse', exchange),
+      turns.take('/a', () => 'next', 'refuse'),
+    ]
+    expect(() => turns.take('/a', left.run, 'refuse')).toThrow(expect.objectContaining({ status: 503 }))
+    leave()
+    results.push(turns.take('/a', () => 'last', 'refuse'))
+    await expect(results[1]).rejects.toThrow(RequestAborted)
+    first.end()
+    expect(await Promise.all(results.toSpliced(1, 1))).toEqual(['done', 'next', 'last'])
+    expect(left.entries).toEqual([])
   })
 
   it('hold while a task has not returned: what it asks for at its own key waits, and at another goes on', async () => {

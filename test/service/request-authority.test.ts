@@ -30,9 +30,14 @@ describe('an https target over cleartext (RFC 9110 §7.4)', () => {
   })
 })
 
-it.each(['https', 'HTTPS'])(
-  'a request of HTTP/2 with the scheme %s over cleartext is 421 (RFC 3986 §3.1)',
-  async (scheme) => {
+it.each([
+  ['https', 421],
+  ['HTTPS', 421],
+  ['HTTP', 404],
+  ['ftp', 400],
+])(
+  'a request of HTTP/2 with the scheme %s over cleartext is %i (RFC 3986 §3.1, RFC 9113 §8.3.1)',
+  async (scheme, status) => {
     const service = createResourceService(memoryStore(), { resources, https: 'optional' })
     const running = await runServer(createHttp2Server(service as never) as unknown as Server)
     closeAfterTest(running.close)
@@ -40,7 +45,7 @@ it.each(['https', 'HTTPS'])(
     closeAfterTest(async () => session.destroy())
     const stream = session.request({ ':path': '/a', ':scheme': scheme })
     const [head] = await once(stream, 'response')
-    expect(head[':status']).toBe(421)
+    expect(head[':status']).toBe(status)
   },
 )
 
