@@ -213,17 +213,19 @@ export class Exchange implements RequestView {
     return this.isClosed && !this.isSent
   }
 
-  /** Calls `listener` once nothing can be sent any more, if that is not so yet. */
-  onClose(listener: () => void): void {
+  /** Calls `listener` once nothing can be sent any more, if that is not so yet. @returns what takes it off again */
+  onClose(listener: () => void): () => void {
     const { req, res } = this
     // As in `isClosed`: an answer that waits behind another has the connection of its request only.
     const isBehind = !this.isHttp2 && res.socket === null
     const emitters: readonly NodeJS.EventEmitter[] = isBehind ? [res, req.socket.setMaxListeners(0)] : [res]
+    const stop = (): void => emitters.forEach((emitter) => void emitter.off('close', close))
     const close = (): void => {
-      for (const emitter of emitters) emitter.off('close', close)
+      stop()
       listener()
     }
     for (const emitter of emitters) emitter.on('close', close)
+    return stop
   }
 
   /** Ends the exchange so that the client sees that the answer is not whole (RFC 9112 §8, RFC 9113 §8.1.1). */
