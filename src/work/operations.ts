@@ -15,7 +15,7 @@ import { formatPath } from '../protocol/request-target.ts'
 import { memberPath, splitPath } from '../stores/types.ts'
 import { createWorkHandler, type FindWorkRoute } from './handler.ts'
 import { createMonitors, type Monitors } from './monitors.ts'
-import { createPoll, HOUR } from './poll.ts'
+import { createPoll } from './poll.ts'
 import { createWorkQueue, type WorkRecord } from './queue.ts'
 import { createWorkRunner } from './runner.ts'
 import { createExternalScheduler, createLocalScheduler } from './scheduler.ts'
@@ -47,6 +47,8 @@ export interface OperationsOptions {
     readonly enqueue: (id: string, options: { readonly delay: number }) => MaybePromise<unknown>
   }
 }
+
+const HOUR = 3_600_000
 
 const OPERATIONS_OPTIONS = {
   path: withDefault(PATH, '/operations'),

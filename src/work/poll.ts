@@ -57,7 +57,7 @@ export function createPoll(
   return poll
 }
 
-export const HOUR = 3_600_000
+const HOUR = 3_600_000
 /** Records on a page: each has 64 KiB of content at most. */
 const PAGE = 50
 /** Pages that one turn looks at. */
