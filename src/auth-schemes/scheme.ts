@@ -55,7 +55,7 @@ export interface AuthScheme {
 /** What a verifier of the user's own says: who it is, `true` for just that name, or that the credentials are wrong. */
 export type Verdict = boolean | null | undefined | VerifiedUser
 
-/** Who was verified. */
+/** Who was verified: an `id`, `claims`, or both. An object with neither is an error (500). */
 export interface VerifiedUser {
   /** Default: the user name, or the `sub` claim. */
   readonly id?: string
@@ -72,11 +72,19 @@ export function toPrincipal(scheme: string, verdict: Verdict, id: string): Princ
   if (verdict === false || verdict === null || verdict === undefined) return undefined
   // Always a property of its own: a hook that reads `claims` must not find those that pollute the prototype.
   if (verdict === true) return { scheme, id, claims: undefined }
-  const claims = typeof verdict === 'object' ? readProperty(verdict, 'claims') : undefined
-  const name = typeof verdict === 'object' ? (readProperty(verdict, 'id') ?? id) : undefined
-  if (typeof name !== 'string' || (claims !== undefined && (typeof claims !== 'object' || claims === null))) {
+  const user: VerifiedUser = typeof verdict === 'object' ? verdict : {}
+  const claims = readProperty(user, 'claims')
+  const own = readProperty(user, 'id')
+  const name = own ?? id
+  // Rows of a query that found none, a Response and a boxed false have neither.
+  const hasNeither = (own ?? claims) === undefined
+  if (
+    hasNeither ||
+    typeof name !== 'string' ||
+    (claims !== undefined && (typeof claims !== 'object' || claims === null))
+  ) {
     throw new TypeError(
-      `The verifier of ${scheme} returns { id, claims }, true or false; id is text, claims an object.`,
+      `The verifier of ${scheme} returns { id, claims }, one of them at least, true or false; id is text, claims an object.`,
     )
   }
   return { scheme, id: name, claims }

@@ -1,0 +1,49 @@
+import { describe, expect, it } from 'vitest'
+import { basic } from '../../src/auth-schemes/basic.ts'
+import { bearer } from '../../src/auth-schemes/bearer.ts'
+import type { AuthOptions } from '../../src/handlers/auth.ts'
+import { basicCredentials, type GuardedServer, serveGuarded } from './guarded-server.ts'
+
+/** Runs a server behind one guard for the time of a use. */
+async function withGuard(options: AuthOptions, use: (server: GuardedServer) => Promise<void>): Promise<void> {
+  const server = await serveGuarded(options)
+  try {
+    await use(server)
+  } finally {
+    await server.close()
+  }
+}
+
+const BASIC = { headers: { Authorization: basicCredentials('ada', 'wrong') } }
+const BEARER = { headers: { Authorization: 'Bearer abc' } }
+
+describe('a verifier that returns an object which names nobody', () => {
+  const results: readonly (readonly [string, unknown])[] = [
+    ['rows of a query that found none', []],
+    ['the result of a query', { rows: [], rowCount: 0 }],
+    ['a Response', new Response('{}', { status: 401 })],
+    ['a boxed false', new Boolean(false)],
+    ['an error', new Error('no such user')],
+    ['a promise in an object', { isValid: Promise.resolve(false) }],
+    ['an id that is not there', { id: undefined }],
+    ['an empty object', {}],
+  ]
+  it.each(results)('lets nobody in, and is reported: %s', async (_, result) => {
+    const verify = () => result as never
+    for (const [scheme, sent] of [
+      [basic({ verify }), BASIC],
+      [bearer(async () => verify()), BEARER],
+    ] as const) {
+      await withGuard({ schemes: [scheme] }, async ({ send, failures }) => {
+        expect((await send(sent)).status).toBe(500)
+        expect(failures.map(String)).toEqual([expect.stringContaining('returns { id, claims }')])
+      })
+    }
+  })
+
+  it('is taken where it has claims alone: the id is the name that was sent', async () => {
+    await withGuard({ schemes: [basic({ verify: () => ({ claims: { role: 'x' } }) })] }, async ({ send }) => {
+      expect((await send(BASIC)).principal).toEqual({ scheme: 'basic', id: 'ada', claims: { role: 'x' } })
+    })
+  })
+})
