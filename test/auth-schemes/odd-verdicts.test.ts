@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { basic } from '../../src/auth-schemes/basic.ts'
 import { bearer } from '../../src/auth-schemes/bearer.ts'
+import { type DigestOptions, digest } from '../../src/auth-schemes/digest.ts'
 import type { AuthOptions } from '../../src/handlers/auth.ts'
+import { answerChallenge } from './digest-client.ts'
 import { basicCredentials, type GuardedServer, serveGuarded } from './guarded-server.ts'
 
 /** Runs a server behind one guard for the time of a use. */
@@ -45,5 +47,33 @@ describe('a verifier that returns an object which names nobody', () => {
     await withGuard({ schemes: [basic({ verify: () => ({ claims: { role: 'x' } }) })] }, async ({ send }) => {
       expect((await send(BASIC)).principal).toEqual({ scheme: 'basic', id: 'ada', claims: { role: 'x' } })
     })
+  })
+})
+
+/** Logs in by Digest. @returns the status, and the errors that the operator got */
+async function logIn(options: DigestOptions): Promise<readonly [number, readonly string[]]> {
+  let outcome: readonly [number, readonly string[]] | undefined
+  await withGuard({ schemes: [digest(options)] }, async ({ send, failures }) => {
+    const { challenges } = await send()
+    const { status } = await send({ headers: { Authorization: answerChallenge(challenges[0]) } })
+    outcome = [status, failures.map(String)]
+  })
+  return outcome!
+}
+
+describe('a function of digest that returns what it must not', () => {
+  const secrets: readonly (readonly [string, unknown])[] = [
+    ['a row', { password: 'secret' }],
+    ['rows', [{ password: 'secret' }]],
+    ['bytes', Buffer.from('secret')],
+    ['a number', 5],
+    ['false', false],
+    ['a hash for Basic', '$scrypt$ln=15,r=8,p=3$c2FsdA$aGFzaA'],
+    ['hashes that are cut off', { 'SHA-256': 'abc' }],
+  ]
+  it.each(secrets)('is reported, as a secret: %s', async (_, secret) => {
+    const [status, failures] = await logIn({ findSecret: () => secret as never })
+    expect(status).toBe(500)
+    expect(failures).toEqual([expect.stringContaining('findSecret of digest returns a password as text')])
   })
 })
