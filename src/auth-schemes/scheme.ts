@@ -5,7 +5,7 @@ import { isWithin } from '../core/forward-clock.ts'
 import { createGenerations } from '../core/generations.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import type { Log } from '../core/operator-log.ts'
-import { type DefaultRule, withDefault } from '../core/option-values.ts'
+import { type DefaultRule, describeValue, withDefault } from '../core/option-values.ts'
 import { readProperty } from '../core/options.ts'
 import type { Principal } from '../core/request-view.ts'
 import type { ProtectedResourceMetadataOptions } from './resource-metadata.ts'
@@ -88,6 +88,12 @@ export function toPrincipal(scheme: string, verdict: Verdict, id: string): Princ
     )
   }
   return { scheme, id: name, claims }
+}
+
+/** The answer of a function to a question. @throws TypeError for another: it would be a refusal that nobody hears of */
+export function requireAnswer(name: string, answer: unknown): boolean {
+  if (typeof answer === 'boolean') return answer
+  throw new TypeError(`${name} returns true or false, not ${describeValue(answer)}.`)
 }
 
 /** Clients show a realm, and hash it. */

@@ -76,4 +76,51 @@ describe('a function of digest that returns what it must not', () => {
     expect(status).toBe(500)
     expect(failures).toEqual([expect.stringContaining('findSecret of digest returns a password as text')])
   })
+
+  it.each([
+    ['undefined', undefined],
+    ['the answer of a database', 'OK'],
+    ['a number', 1],
+  ])('is reported, as the claim of a count: %s', async (_, answer) => {
+    const shared = { key: Buffer.alloc(32, 1), claim: () => answer as never }
+    const [status, failures] = await logIn({ accounts: { ada: 'secret' }, shared })
+    expect([status, failures]).toEqual([500, [expect.stringContaining('claim of digest returns true or false')]])
+  })
+})
+
+describe('a throttle that returns what is no time', () => {
+  const times: readonly (readonly [string, unknown])[] = [
+    ['the record of a limiter', { msBeforeNext: 5000 }],
+    ['text', '5000'],
+    ['true', true],
+    ['a list', []],
+  ]
+  it.each(times)('lets no guess through, and is reported: %s', async (_, time) => {
+    const wait = () => time as never
+    for (const throttle of [
+      { check: wait, report: () => undefined },
+      { check: () => undefined, report: wait },
+    ]) {
+      const scheme = basic({ accounts: { ada: 'wrong' }, throttle })
+      await withGuard({ schemes: [scheme] }, async ({ send, failures }) => {
+        expect((await send(BASIC)).status).toBe(500)
+        expect(failures.map(String)).toEqual([expect.stringContaining('A throttle returns milliseconds to wait')])
+      })
+    }
+  })
+
+  it('lets guesses through where it returns null, as a database does', async () => {
+    const throttle = { check: () => null as never, report: async () => null as never }
+    await withGuard({ schemes: [basic({ accounts: { ada: 'wrong' }, throttle })] }, async ({ send }) => {
+      expect((await send(BASIC)).status).toBe(200)
+    })
+  })
+
+  it('may lock an account for good: 429 without Retry-After', async () => {
+    const throttle = { check: () => Number.POSITIVE_INFINITY, report: () => undefined }
+    await withGuard({ schemes: [basic({ accounts: { ada: 'wrong' }, throttle })] }, async ({ send }) => {
+      const { status, headers } = await send(BASIC)
+      expect([status, headers['retry-after']]).toEqual([429, undefined])
+    })
+  })
 })
