@@ -2,9 +2,12 @@ import { describe, expect, it } from 'vitest'
 import { basic } from '../../src/auth-schemes/basic.ts'
 import { bearer } from '../../src/auth-schemes/bearer.ts'
 import { type DigestOptions, digest } from '../../src/auth-schemes/digest.ts'
+import { jwt } from '../../src/auth-schemes/jwt.ts'
+import { negotiate } from '../../src/auth-schemes/negotiate.ts'
 import type { AuthOptions } from '../../src/handlers/auth.ts'
 import { answerChallenge } from './digest-client.ts'
 import { basicCredentials, type GuardedServer, serveGuarded } from './guarded-server.ts'
+import { bearerHeader, createIssuer, issue } from './tokens.ts'
 
 /** Runs a server behind one guard for the time of a use. */
 async function withGuard(options: AuthOptions, use: (server: GuardedServer) => Promise<void>): Promise<void> {
@@ -121,6 +124,43 @@ describe('a throttle that returns what is no time', () => {
     await withGuard({ schemes: [basic({ accounts: { ada: 'wrong' }, throttle })] }, async ({ send }) => {
       const { status, headers } = await send(BASIC)
       expect([status, headers['retry-after']]).toEqual([429, undefined])
+    })
+  })
+})
+
+describe('scopes that are not a list', () => {
+  const issuer = createIssuer('ES256')
+  const settings = { issuer: 'https://issuer.test', audience: 'api', keys: issuer.jwk }
+  const sent = bearerHeader(issue(issuer, { scope: 'notes:readers' }))
+
+  it('of a token let no request in: "notes:readers" is not "notes:read"', async () => {
+    const verifier = jwt({ ...settings, scopes: ({ scope }) => scope as never })
+    const schemes = [bearer(verifier, { scope: () => ['notes:read'] })]
+    await withGuard({ schemes }, async ({ send, failures }) => {
+      expect((await send(sent)).status).toBe(500)
+      expect(failures.map(String)).toEqual([expect.stringContaining('The verifier of a token gives scopes as a list')])
+    })
+  })
+
+  it.each([[''], ['notes:read'], [new Set(['notes:read'])], [undefined], [[7]]])(
+    'of a request let none in, whichever way its path is read: %j',
+    async (scopes) => {
+      const schemes = [bearer(jwt(settings), { scope: () => scopes as never })]
+      await withGuard({ schemes }, async ({ send, failures }) => {
+        for (const path of ['/a', '/a;b']) expect((await send({ ...sent, path })).status).toBe(500)
+        const report = expect.stringContaining('scope of bearer gives scopes as a list')
+        expect(failures.map(String)).toEqual([report, report])
+      })
+    },
+  )
+})
+
+describe('a negotiation', () => {
+  it.each([[undefined], ['Complete'], ['continue']])('whose step has as outcome %s is reported', async (outcome) => {
+    const acceptor = () => ({ step: () => ({ outcome, name: 'ada@TEST' }) as never })
+    await withGuard({ schemes: [negotiate({ acceptor })] }, async ({ send, failures }) => {
+      expect((await send({ headers: { Authorization: 'Negotiate YWRh' } })).status).toBe(500)
+      expect(failures.map(String)).toEqual([expect.stringContaining('The step of a negotiation')])
     })
   })
 })
